@@ -44,8 +44,7 @@ MIXED_NFS = ("ACL", "Decrypt", "Dedup", "Encrypt", "FastEncrypt", "LB", "Match",
 SOFTWARE_NFS = ("Decrypt", "Dedup", "Encrypt", "FastEncrypt", "UrlFilter")
 """Those that servers alone run; a chain of a random mix has one at least."""
 MIXED_DELTAS = (1.0, 1.5, 2.0)
-CHAINS_PER_MIX, FURTHER_NFS = 4, (0, 1, 2)
-"""Of a random mix: how many chains, and of how many further functions each."""
+CHAINS_PER_MIX, FURTHER_NFS = 4, (0, 1, 2)  # of a random mix: how many chains, and of how many further functions each
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from profiles import InputError
 from profiles.arrays import Bools, Floats, Ints
 
 MOST_LAYOUTS = 4_000_000
-PART_LAYOUTS = 1 << 14
-"""Layouts of one part, some tenths of a second."""
+PART_LAYOUTS = 1 << 14  # layouts of one part, some tenths of a second
 AT_ONCE = 2048  # options that are compared with all others in one step
 CAP_TOLERANCE = 1e-9  # relative, of every comparison with a limit (CONTRACTS 9)
 

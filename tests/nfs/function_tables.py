@@ -23,8 +23,7 @@ class Function:
     """A network function as its program lists it."""
 
     name: str
-    parameters: tuple[tuple[str, str, str, str], ...]
-    """Name, default, range, and what it does."""
+    parameters: tuple[tuple[str, str, str, str], ...]  # name, default, range, and what it does
     counters: tuple[tuple[str, str], ...]
 
     def tables(self) -> str:

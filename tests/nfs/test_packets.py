@@ -8,8 +8,7 @@ import pytest
 from tests.nfs.builds import ROOT, SANITIZE, build_sanitized, build_tested, require, run
 
 NFS = ROOT / "nfs"
-TESTS = "meson-test-prereq"
-"""Ninja's name for the programs that `meson test` runs."""
+TESTS = "meson-test-prereq"  # ninja's name for the programs that `meson test` runs
 
 
 def test_c_tests_pass() -> None:

@@ -19,8 +19,7 @@ from tests.reference.server.runtime import ChainRuntime, Sorter
 from tests.reference.swx.pipeline import Pipeline
 
 WORLD = 0
-MOST_HOPS = 1000
-"""Of a frame between devices; more is a circle."""
+MOST_HOPS = 1000  # of a frame between devices; more is a circle
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ from tests.reference.peel import TYPE, PacketFields, branches_behind, fields_of,
 TYPE_NSH = 0x894F  # the type of frames with a network service header (RFC 8300)
 
 MALFORMED, FORGED, UNCLASSIFIED, UNMATCHED = "malformed", "forged", "unclassified", "unmatched"
-REASONS = (MALFORMED, FORGED, UNCLASSIFIED, UNMATCHED)
-"""Why frames are dropped outside of NFs."""
+REASONS = (MALFORMED, FORGED, UNCLASSIFIED, UNMATCHED)  # why frames are dropped outside of NFs
 
 Way = tuple[tuple[str, bytes], ...]
 

@@ -208,8 +208,7 @@ class Branches:
 
     salt: int
     matches: tuple[tuple[Expression, int], ...]
-    shares: tuple[tuple[int, int], ...]
-    """Targets, each with the split value below which it is chosen."""
+    shares: tuple[tuple[int, int], ...]  # targets, each with the split value below which it is chosen
 
     def target(self, frame: bytes) -> int | None:
         """The next NF of a frame; None if there is none for it."""

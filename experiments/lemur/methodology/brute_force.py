@@ -38,8 +38,7 @@ class BruteForced:
     marginal: float | None  # the best of the patterns that were tried, Mbps; None if none keeps the SLOs
     seconds: float
     tried: int
-    patterns: int
-    """Patterns that were tried, and all."""
+    patterns: int  # patterns that were tried, and all
     error: float  # relative standard error of the mean time of a pattern
 
     @property

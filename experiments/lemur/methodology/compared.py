@@ -10,12 +10,10 @@ from placer.rack.plan import RackPlan, Status
 from placer.rack.strategies import CHAIN_STRATEGIES
 
 TIME_LIMIT_S = 60.0
-RIVAL_STRATEGIES = ("hardware-preferred", "greedy", "software-preferred", "minimum-bounce")
-"""Those of section 5.1."""
+RIVAL_STRATEGIES = ("hardware-preferred", "greedy", "software-preferred", "minimum-bounce")  # those of section 5.1
 TOGGLED_STRATEGIES = ("no-profiling", "no-core-allocation")  # those of section 5.3
 ALL_STRATEGIES = ("optimal", "lemur", *RIVAL_STRATEGIES, *TOGGLED_STRATEGIES)
-SAME_THROUGHPUT = 1e-3
-"""Relative: marginal throughputs this near are the same, 0.1 %."""
+SAME_THROUGHPUT = 1e-3  # relative: marginal throughputs this near are the same, 0.1 %
 
 
 @dataclass(frozen=True, order=True)

@@ -33,14 +33,11 @@ from profiles import Fault, InputError
 from profiles.aside import file_aside
 
 POLL_S = 0.02
-PATIENCE_S = 5.0
-"""After a process has failed, what the others have to end."""
+PATIENCE_S = 5.0  # after a process has failed, what the others have to end
 REFUSED_STATUS = 2
-LEFT_MESSAGE = "the process at the other end has left"
-"""What a process says that failed because another one did."""
+LEFT_MESSAGE = "the process at the other end has left"  # what a process says that failed because another one did
 PCAP_US, PCAP_NS, PCAP_NG = bytes.fromhex("a1b2c3d4"), bytes.fromhex("a1b23c4d"), bytes.fromhex("0a0d0d0a")
-CAPTURE_MAGICS = (PCAP_US, PCAP_US[::-1], PCAP_NS, PCAP_NS[::-1], PCAP_NG)
-"""How captures begin."""
+CAPTURE_MAGICS = (PCAP_US, PCAP_US[::-1], PCAP_NS, PCAP_NS[::-1], PCAP_NG)  # how captures begin
 
 
 class ExecutionError(TestbedError):

@@ -20,8 +20,7 @@ from profiles import Fault, InputError
 from profiles.faults import suggestion
 
 SWITCH_PLACE = "switch"
-WORLD_PORT = "world"
-"""The port of the switch that is no link."""
+WORLD_PORT = "world"  # the port of the switch that is no link
 DEVICE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")  # of a folder, of files, and of words in a Makefile
 LONGEST_IDENTIFIER = 44  # characters of an identifier
 

@@ -29,11 +29,9 @@ from profiles.faults import suggestion
 from profiles.profile import TRAFFIC_COLUMNS
 
 SERVER_TESTBED, TOMUR_PREDICTOR = "server", "tomur"
-DEFAULT_RISK = 0.05
-"""The share of cases in which an NF may be slower than predicted."""
+DEFAULT_RISK = 0.05  # the share of cases in which an NF may be slower than predicted
 MEDIAN_RISK = 0.5
-MOST_CORES = 1_000_000
-"""Where the testbed of the models is not known."""
+MOST_CORES = 1_000_000  # where the testbed of the models is not known
 SHOWN_DEVICES = 3  # devices that a note names
 LEAST_KPPS = 1e-9  # of a rate, kpps
 WORKING_SET = COUNTERS.index("wss")

@@ -128,8 +128,7 @@ def _rate(layout: Layout, group: Subgroup, cores: int) -> Fraction | float:
 
 
 Notify = Callable[[str], None]
-Placement = list[Layout]
-"""A layout for each chain."""
+Placement = list[Layout]  # a layout for each chain
 
 
 def placements(

@@ -34,8 +34,7 @@ from profiles.arrays import Bools, Ints
 
 CERTIFICATE_VERSION = 1
 CERTIFICATE_KIND = "chains"
-PROOF_TOLERANCE = 2e-9
-"""Relative to the sum of rates: by how much a proof may miss a bound."""
+PROOF_TOLERANCE = 2e-9  # relative to the sum of rates: by how much a proof may miss a bound
 CLAIM_KEYS = ("status", "marginal_mbps", "bound_mbps", "chains")
 
 

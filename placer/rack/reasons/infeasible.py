@@ -21,8 +21,7 @@ from placer.rack.strategies.optimal import exact_plan
 
 MORE_CORES = 1024  # extra cores, or blocks of a stage, beyond which none help
 MOST_MBPS = Fraction(10**9)
-CLOSE_RELAXATION = Fraction(1, 10_000)
-"""Relative, how close a relaxed NIC is to the least one that is enough."""
+CLOSE_RELAXATION = Fraction(1, 10_000)  # relative, how close a relaxed NIC is to the least one that is enough
 FOR_CHANGES = 0.6  # the share of the time that is spent on changes; the rest is left for a conflict
 
 

@@ -22,8 +22,7 @@ OTHER_REGIONS = 8  # regions that one to repair is joined with, those with the m
 HOME_REGIONS = 16  # regions that are tried for a chain that has no place
 MOST_JOINED = 3
 PROVEN_GAP = 1e-9
-LOOSE_GAP = 0.01
-"""Relative; a bound this far from a plan is compared with that of all plans, which takes longer."""
+LOOSE_GAP = 0.01  # relative; a bound this far from a plan is compared with that of all plans, which takes longer
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from placer.rack.stages.stage_oracles import StageOracle, stage_oracle, with_blo
 from profiles.arrays import Floats, Ints
 
 PROVEN_GAP = 1e-9
-LEAST_IMPROVEMENT = 1e-6
-"""Relative; contents that improve the relaxation by less are not looked for."""
+LEAST_IMPROVEMENT = 1e-6  # relative; contents that improve the relaxation by less are not looked for
 FEWER_BLOCKS = 0.9  # the share of blocks that is tried next where tables do not fit the stages
 WHOLE_WEIGHT = 1e-6  # by how much a weight may miss a whole number
 WANTED_GAP = 1e-4  # relative gap at which the search for whole numbers ends

@@ -133,12 +133,10 @@ def _moved(one: Instruction) -> str:
 
 
 HEADROOM = 256
-FRAME_BYTES = 40
-"""At the begin of the headroom, which the kernel keeps to itself."""
+FRAME_BYTES = 40  # at the begin of the headroom, which the kernel keeps to itself
 LEAST_BYTES = 14
 STACK_BYTES = 512
-LOWEST = 32
-"""Bits of an address below the number of its region."""
+LOWEST = 32  # bits of an address below the number of its region
 CONTEXT, PACKET, STACK, DATA = 1, 2, 3, 4
 REFUSED = (1 << 64) - 22
 ABORTED, DROP, PASS, TX = 0, 1, 2, 3

@@ -164,8 +164,7 @@ class Tracked:
     state: str
     opener: End
     last_us: int = 0
-    closed: list[End] = field(default_factory=list)
-    """Ends that have sent FIN, in that order."""
+    closed: list[End] = field(default_factory=list)  # ends that have sent FIN, in that order
 
     def close(self, end: End) -> None:
         """Note a FIN."""

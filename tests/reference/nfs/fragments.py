@@ -15,8 +15,7 @@ from tests.reference.nfs.headers import (
 
 COPIED, END_OF_OPTIONS, NO_OPERATION = 0x80, 0, 1
 LARGEST = 65535
-CONGESTED, NOT_CAPABLE = 3, 0
-"""Marks of ECN."""
+CONGESTED, NOT_CAPABLE = 3, 0  # marks of ECN
 
 
 def copy_options(options: bytes) -> bytes:
@@ -62,8 +61,7 @@ class Whole:
     """A datagram that was reassembled."""
 
     frame: bytes
-    largest: int
-    """Length of its largest fragment, with the header."""
+    largest: int  # length of its largest fragment, with the header
     marks: set[int]  # ECN marks of its fragments
 
 
@@ -71,11 +69,9 @@ class Whole:
 class _Datagram:
     begun_us: int
     end: int = 0
-    more_behind: int = 0
-    """How far fragments reach that are not the last."""
+    more_behind: int = 0  # how far fragments reach that are not the last
     known: bytearray = field(default_factory=bytearray)
-    has: bytearray = field(default_factory=bytearray)
-    """1 for each byte that has arrived."""
+    has: bytearray = field(default_factory=bytearray)  # 1 for each byte that has arrived
     pieces: list[tuple[int, int]] = field(default_factory=list)
     first: bytes = b""
     largest: int = 0

@@ -33,12 +33,10 @@ class Headers:
     l3: int = 0  # set for a malformed frame, too, if its IPv4 header is valid and only what follows is not
     l4: int = 0
     payload: int = 0
-    end: int = 0
-    """Behind the datagram; padding of the frame may follow."""
+    end: int = 0  # behind the datagram; padding of the frame may follow
     protocol: int = 0
     fragment: bool = False
-    later: bool = False
-    """A fragment other than the first one, without ports."""
+    later: bool = False  # a fragment other than the first one, without ports
 
     @property
     def has_ipv4(self) -> bool:

@@ -47,8 +47,7 @@ class Session:
 
     phase: str
     last_us: int = 0
-    acked: set[int] = field(default_factory=set)
-    """Sides that have acknowledged."""
+    acked: set[int] = field(default_factory=set)  # sides that have acknowledged
     closed: set[int] = field(default_factory=set)
     reset: bool = False
 

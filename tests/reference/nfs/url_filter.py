@@ -208,8 +208,7 @@ class RequestKind(Enum):
     NONE = "none"
     HTTP = "http"
     TLS = "tls"
-    INCOMPLETE = "incomplete"
-    """A request or handshake that goes on behind the segment's end."""
+    INCOMPLETE = "incomplete"  # a request or handshake that goes on behind the segment's end
 
 
 @dataclass

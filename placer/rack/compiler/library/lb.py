@@ -8,8 +8,7 @@ from placer.rack.compiler.library.nf_kind import NF_KINDS, SEED_PARAMETER, NfKin
 from profiles.faults import Fault, InputError
 
 FIRST_BACKEND = int(IPv4Address("198.18.0.1"))
-MOST_TABLE = 65536
-"""Entries of the table at most: the split hash has 16 bits."""
+MOST_TABLE = 65536  # entries of the table at most: the split hash has 16 bits
 FREE_SLOT = -1
 
 

@@ -69,8 +69,7 @@ class NfKind(ABC, Generic[Data]):
 
     name: ClassVar[str]
     parameters: ClassVar[tuple[ParameterRange, ...]] = ()
-    platforms: ClassVar[frozenset[Platform]]
-    """Where it can run, by table 3 of Lemur (Yen et al.)."""
+    platforms: ClassVar[frozenset[Platform]]  # where it can run, by table 3 of Lemur (Yen et al.)
 
     def completed(self, given: Mapping[str, float], where: str) -> dict[str, float]:
         """The parameters of an instance, with defaults.

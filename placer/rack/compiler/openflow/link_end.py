@@ -27,8 +27,7 @@ LINK_MAGIC = 0x316B6E696C73666E
 TAIL_OFFSET, HEAD_OFFSET, FIRST_SLOT_OFFSET = 0, 64, PAGE_BYTES
 USES_OFFSET = 8
 NEVER_OPENED, IS_OPEN, HAS_LEFT = range(3)
-OUR_SIDE, THEIR_SIDE, MAKING_LOCK = range(3)
-"""Sides of the file, and the bytes that are locked: the switch is side A."""
+OUR_SIDE, THEIR_SIDE, MAKING_LOCK = range(3)  # sides of the file, and the bytes that are locked: the switch is side A
 LOCK_STRUCT = struct.Struct("=hh4xqqi4x")
 """struct flock of Linux on 64-bit machines: kind, whence, start, length, process."""
 

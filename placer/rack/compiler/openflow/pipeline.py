@@ -97,8 +97,7 @@ def with_vlan_label(frame: bytes, labels: VlanLabels) -> bytes | None:
 WORLD_PORT = 1  # the port to the world; those of the servers follow
 ANY_OUTPUT = "load:0->NXM_OF_IN_PORT[]"  # lets a packet leave by the port by which it came, too
 FORGED, UNCLASSIFIED, UNMATCHED, UNKNOWN_PATH = "forged", "unclassified", "unmatched", "unknown_path"
-OTHER_COOKIE = 1
-"""Of rules that count nothing."""
+OTHER_COOKIE = 1  # of rules that count nothing
 MOST_PRIORITY = 65535
 
 

@@ -47,8 +47,7 @@ FORGED, UNCLASSIFIED, UNKNOWN_PATH, WITHOUT_LABEL, UNMATCHED = DROP_REASONS = (
     "without_label",
     "unmatched",
 )
-WORLD_PORT = 0
-"""The port of the world; the others are those of servers."""
+WORLD_PORT = 0  # the port of the world; the others are those of servers
 
 SWITCH_METADATA: Mapping[str, int] = {
     "port": 32,

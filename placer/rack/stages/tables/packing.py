@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
 CLASS_FIELD = "meta.class"
-Tables = Mapping[str, Sequence[SwitchTable]]
-"""By kind of NF."""
+Tables = Mapping[str, Sequence[SwitchTable]]  # by kind of NF
 
 
 class DependencyKind(StrEnum):

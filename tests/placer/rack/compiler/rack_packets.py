@@ -27,8 +27,7 @@ from tests.reference.peel import fields_of, holds
 
 GAP_US = 10  # between packets
 FORGED = MACS + bytes.fromhex("894f0fc20203")
-EDGES = (1023, 1024, 40000, 40001)
-"""Of the range of ports that matches of random chains name."""
+EDGES = (1023, 1024, 40000, 40001)  # of the range of ports that matches of random chains name
 KNOWN = (0x0A000001, 0x0A800001, 0xC0000207, 0xC6120101, 0x08080808)
 TEXTS = tuple(random.Random(at).randbytes(600) for at in range(2))
 

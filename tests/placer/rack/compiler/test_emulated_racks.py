@@ -17,8 +17,7 @@ FEW, FEW_WITH_SMARTNICS, MANY = range(30), range(100, 110), range(10_040)
 PARTS = 4
 AT_A_TIME = 20
 EMULATION_WORKERS = int(os.environ.get("TEST_WORKERS") or os.cpu_count() or 1)
-EMULATED_SMARTNICS = 0.1
-"""Chance of a server to have one."""
+EMULATED_SMARTNICS = 0.1  # chance of a server to have one
 MOST_REFUSED = 0.01
 
 Findings = tuple[Coverage, dict[int, list[str]]]  # what was covered, and differences by seed

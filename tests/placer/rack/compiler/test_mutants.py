@@ -31,8 +31,7 @@ PORTS = made_chain(
     ["Match", "Tunnel", "Monitor", "LB"],
     [(0, 1, "1/3", "tcp dst portrange 1024-40000"), (0, 2, "1/3", "udp src port 53"), (0, 3, "1/3", "")],
 )
-MADE = {-1: TAGS, -2: PORTS}
-"""Chains on the switch, as far as that is possible, for what random ones rarely have."""
+MADE = {-1: TAGS, -2: PORTS}  # chains on the switch, as far as that is possible, for what random ones rarely have
 SWITCHES = (*MADE, 0, 1, 2, 4, 5, 7, 11, 13)
 SMARTNICS = (100, 101, 103)
 

@@ -99,8 +99,7 @@ OF_CHAINS = {"t_min": "t_min_mbps", "d_max": "d_max_us"}
 ENOUGH = {"t_min": 0, "d_max": None, "cores": 1024, "nic_mbps": 10**9, "blocks": 1024}
 """Values at which a limit never matters."""
 WHOLE = ("cores", "blocks")
-ENOUGH_S = 600.0
-"""On a busy machine too; what is not known in time is left out."""
+ENOUGH_S = 600.0  # on a busy machine too; what is not known in time is left out
 
 
 def limits(chains: Json, rack: Json) -> Iterator[tuple[str, str, Any]]:

@@ -34,12 +34,10 @@ def bits(width: int) -> ValueType:
 
 
 BOOL = ValueType("bool", 1)
-PORT = ValueType("PortId_t", 32)
-"""Mixes with no other type without a cast."""
+PORT = ValueType("PortId_t", 32)  # mixes with no other type without a cast
 REGISTER, INDEX = bits(64), bits(32)  # the numbers of a register, and their indexes
 NUMBER = ValueType("a number", 0)
-UNKNOWN = ValueType("unknown", 0)
-"""What is wrong with such a value was said before."""
+UNKNOWN = ValueType("unknown", 0)  # what is wrong with such a value was said before
 
 _PNA_WIDTHS = """
     ClassOfService ExpireTimeProfileId FlowId InterfaceId MirrorSessionId MirrorSlotId MulticastGroup MulticastInstance
@@ -57,8 +55,7 @@ PNA_NAMES = frozenset(_PNA_OTHERS.split()) | {
 """What core.p4 and pna.p4 declare (PNA in the variant for DPDK)."""
 
 _COMMON = "hdr meta istd ostd packet main MainParser PreControl MainControl MainDeparser headers_t metadata_t"
-COMMON_NAMES = frozenset(_COMMON.split())
-"""What every emitted program declares."""
+COMMON_NAMES = frozenset(_COMMON.split())  # what every emitted program declares
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from tests.reference.p4.checker.reader import Node, parse_program
 
 REGISTER_BITS = 64
-MAX_SHIFT = 4096
-"""A shift by more is one by this: all bits are gone."""
+MAX_SHIFT = 4096  # a shift by more is one by this: all bits are gone
 
 COMPARISONS: Mapping[str, Callable[[int, int], int]] = {
     "==": operator.eq,
