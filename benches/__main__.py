@@ -1,7 +1,5 @@
 """Runs benchmarks by name, or all of them: `python -m benches [NAME ...]`, or one with options of its own."""
 
-from __future__ import annotations
-
 import sys
 from typing import Annotated
 

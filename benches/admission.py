@@ -1,7 +1,5 @@
 """Admission to a GPU by Grus's repaired algorithm: on arrays, from objects, the readable version, and a C peer."""
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 import statistics
@@ -126,7 +124,7 @@ class CPeer:
         self._library = library
 
     @classmethod
-    def compiled(cls, folder: Path) -> CPeer | None:
+    def compiled(cls, folder: Path) -> "CPeer | None":
         """The peer, built in a folder; None without a C compiler."""
         compiler = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
         if compiler is None:

@@ -3,8 +3,6 @@
 A benchmark is one file in this folder whose `run` is registered under a name.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import sys

@@ -11,8 +11,6 @@ Fewer traces, testbeds and strategies: `python -m benches budget --traces 3 --te
 Results are appended to `--record FILE` (build/budget/results.jsonl) and not measured again: remove it after a change.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -4,8 +4,6 @@ Errors are of single runs, %, so that they compare with the noise of repeats; be
 repeats, as van Rossem et al. count.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

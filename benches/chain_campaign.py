@@ -1,7 +1,5 @@
 """Which functions, traffic and chains the benchmark of chains measures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product

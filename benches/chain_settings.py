@@ -1,7 +1,5 @@
 """What was measured of chains and of each function alone, as predictions need it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -76,7 +74,7 @@ class MeasuredSingles:
     """A row per function and traffic: runs, throughput (kpps) and its standard deviation (%), share passed on (%)."""
 
     @classmethod
-    def of(cls, measured: Iterable[MeasuredChain]) -> MeasuredSingles:
+    def of(cls, measured: Iterable[MeasuredChain]) -> "MeasuredSingles":
         """What was measured as chains of one."""
         rows: list[dict[str, object]] = []
         runs: dict[str, list[tuple[float, float, float]]] = {}

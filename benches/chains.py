@@ -12,8 +12,6 @@ target, and runs what was allocated; the folder gets `scaling.csv`, and `placer 
 the folder `loads` in that of the other parts.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ The peer is a straightforward first version: gradient boosting on the counters a
 row per call. It has no model of accelerators, so it does less work than ours.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from importlib.resources import as_file, files
 

@@ -6,8 +6,6 @@ are an engine without HTTP: all arrivals differ in flows, packet size and matche
 before each arrival.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

@@ -5,8 +5,6 @@ straight and continuous, so that jumps and curved pieces are beyond them. Curves
 `tests/predictor/fitting/random_curves.py`.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Peers of `placer fit`: piecewise linear models with a given number of breakpoints, and ours, which finds it."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Seconds of one fit over the number of points, beside pwlf and piecewise-regression."""
 
-from __future__ import annotations
-
 import sys
 import time
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Admission to a GPU by predicted p99 beside a search that asks the server itself; the admitted plans are measured."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """A client that loads an HTTP server on this machine from many connections, by itself or at a fixed rate."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

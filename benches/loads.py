@@ -9,8 +9,6 @@ its SLA; the other rows know the rates and choose the cores. Wastage is against 
 Fewer: `python -m benches loads --testbeds simulated --traces 1`. Profiles and models stay in build/loads.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -6,8 +6,6 @@ chooses is drawn as they are, with another seed. Each number of runs continues t
 proven optimum, as is that of the same rule with the noise-free testbed as the oracle: what no measuring can avoid.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack

@@ -5,8 +5,6 @@ subgroup of its server is measured, in turns that repeat. What a chain costs wit
 plan's overhead of a subgroup. Packets are in memory, of 1,500 bytes, and carry labels.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

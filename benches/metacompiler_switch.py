@@ -1,7 +1,5 @@
 """Cycles per packet of a generated program of the switch, beside one for the same chain that is written by hand."""
 
-from __future__ import annotations
-
 import io
 import random
 import struct

@@ -5,8 +5,6 @@ instance leaves, another arrives, and the rate of a third changes. The last row 
 many instances violate their SLA: the models take some NFs to be a little slower after a neighbour has left.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import time

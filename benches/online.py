@@ -5,8 +5,6 @@ loop predicts each NIC with enough cores by scikit-learn, once per NF; it stops 
 evaluates all NICs to find the best. First fit counts cores only.
 """
 
-from __future__ import annotations
-
 import gc
 import random
 import resource

@@ -11,8 +11,6 @@ with its models. After every arrival 1 % of the NICs in use are measured, with 1
   half times its throughput, and all of it; compared with placement with feedback and honest readings.
 """
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Iterator, Sequence
@@ -94,7 +92,7 @@ def rows_of(
     return rows
 
 
-def _rows(play: Play, case: str, most: int) -> Iterator[dict[str, object]]:
+def _rows(play: "Play", case: str, most: int) -> Iterator[dict[str, object]]:
     if case in ("drift", "drift, relative"):
         sla = SLA_PROMISED if case == "drift" else SLA_RELATIVE
         for nf in play.nfs[:most]:

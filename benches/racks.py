@@ -1,7 +1,5 @@
 """Placing Lemur's chains on more and more servers, and replanning; on one, beside Lemur's brute force."""
 
-from __future__ import annotations
-
 import resource
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ The server runs on one core, the client on the other (where the machine has two)
 the folder for temporary files. `floor` is what a Starlette route that answers at once takes in the same run.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

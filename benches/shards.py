@@ -6,8 +6,6 @@ refuses it, others are tried, at most `--tries` in all. All ways get the same ar
 then as many arrivals and departures at random. Each way has a process of its own.
 """
 
-from __future__ import annotations
-
 import gc
 import math
 import multiprocessing

@@ -4,8 +4,6 @@
 machine can bear. PostgreSQL and the client run on this machine, too.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Flattened trees compared with scikit-learn's `predict`, row by row and as a batch, on the same ensembles."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Runs experiments one after another: one that fails or cannot run here does not stop the others."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

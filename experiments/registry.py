@@ -6,8 +6,6 @@ The registry differs from `profiles.registry`: experiments lie in one folder per
 order.
 """
 
-from __future__ import annotations
-
 import pkgutil
 import re
 import zlib

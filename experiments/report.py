@@ -1,7 +1,5 @@
 """Writes results: text for the terminal; CSV, SVG and PNG into a folder; and an index page of them all."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Iterator, Sequence

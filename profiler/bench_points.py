@@ -1,7 +1,5 @@
 """The co-runs with benches that reveal queues, service time and execution pattern of an NF (Tomur, 4.1.1 and 4.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from profiler.contention import (

@@ -1,7 +1,5 @@
 """Contention by synthetic benches, at levels measured once per testbed, each bench alone (Tomur, appendix F.2)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -84,7 +82,7 @@ class Contention:
         rates = [level.rate_kpps for level in self.levels if level.accelerator == accelerator]
         return sum(rates) if rates else math.nan
 
-    def __add__(self, other: Contention) -> Contention:
+    def __add__(self, other: "Contention") -> "Contention":
         return Contention(self.levels + other.levels)
 
 

@@ -6,8 +6,6 @@ then run again, and only these runs count, so that noise does not choose the res
 other numbers of rules follow at that traffic, and a straight line is fitted to them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median

@@ -11,8 +11,6 @@ few: throughput does not rise with one more NF, so a co-location is run only if 
    reduces most the variance of the mean, weighed by how likely an SLA of every NF allows the co-location.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 
 import numpy as np

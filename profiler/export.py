@@ -1,7 +1,5 @@
 """From measurements to the profile directory (docs/formats/profile.md)."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ what is in the journal is not run again. The directory changes when all is measu
 later, with more NFs or a larger quota, keeps these runs.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace

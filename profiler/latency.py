@@ -1,7 +1,5 @@
 """Profiling of latency: `latency.csv` of each NF (docs/formats/profile.md)."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -62,7 +60,7 @@ CoLocationLoads = tuple[Load, ...]
 class LatencyAtRate:
     """An NF at an offered rate, with its throughput in a closed loop in the same co-location, and the repeats."""
 
-    setting: LatencySetting
+    setting: "LatencySetting"
     capacity_kpps: float
     rate_kpps: float
     repeats: tuple[PacketLatency, ...]
@@ -107,7 +105,7 @@ class LatencyRuns:
         self.overloaded = 0
         """Rates that an NF did not carry."""
 
-    def measure(self, settings: Sequence[LatencySetting], times: int) -> list[LatencyAtRate]:
+    def measure(self, settings: "Sequence[LatencySetting]", times: int) -> list[LatencyAtRate]:
         """The latencies of every setting that runs, by setting and rising rate, without rates that are not carried.
         Raises `TestbedError` when the testbed fails, and `InputError` when it measures no latency.
         """

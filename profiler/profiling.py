@@ -4,8 +4,6 @@ Co-locations of NFs that decide a placement are measured after that (`deciding`)
 a null NF (`cycles`); the paper has no such steps.
 """
 
-from __future__ import annotations
-
 import contextlib
 import zlib
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """How the runs of an NF are divided: benches, co-locations at random traffic, co-locations that decide a placement."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import count
 

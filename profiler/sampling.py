@@ -1,7 +1,5 @@
 """Where to measure: even coverage of ranges, and the scale on which a range is even."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

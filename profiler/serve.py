@@ -3,8 +3,6 @@
 `python -m profiler.serve SPEC` serves the testbed that SPEC names, so that `exec:` can reach it.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """Progress of a profiling, and its messages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 Done = Callable[[int, int], None]

@@ -1,7 +1,5 @@
 """How a profiling uses its testbed: journaled, corrected for drift, and confirmed by repeats."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time
@@ -115,7 +113,7 @@ class DriftReference:
         seed: int,
         notify: Callable[[str], None],
         *,
-        since: DriftReference | None = None,
+        since: "DriftReference | None" = None,
         part: str = "",
     ) -> None:
         self._testbed = testbed

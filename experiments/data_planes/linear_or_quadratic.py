@@ -1,7 +1,5 @@
 """The paper's example: a line is chosen, although a quadratic has a smaller error."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """The case study: cycles per packet over the entries of an exact-match table, by a sweep of ours."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

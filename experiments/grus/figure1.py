@@ -1,7 +1,5 @@
 """Figure 1: by how much the latency of a firewall grows beside others, without guarantees (section II-A)."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """Figure 10(a): errors of the predicted wait for a batch (section VII-B)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Figure 10(b): errors of the predicted time of transfers over the bus, both ways (section VII-B)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Figure 10(c): errors of the predicted latency of co-located NFs, from end to end (section VII-B)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from random import Random
 

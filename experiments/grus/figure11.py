@@ -1,7 +1,5 @@
 """Figure 11: the most SLOs that each method satisfies, against the tolerance (section VII-C)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from random import Random

@@ -1,7 +1,5 @@
 """Figure 12: the share of SLOs that are admitted, with SMs sliced into executors and without (section VII-C)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from random import Random
 

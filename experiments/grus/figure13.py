@@ -1,7 +1,5 @@
 """Figure 13: how long admission takes for 10 to 100 SLOs (section VII-C)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from random import Random
 from time import perf_counter

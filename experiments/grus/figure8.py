@@ -1,7 +1,5 @@
 """Figure 8: how long kernels take with more executors, and beside others on their SM (section V-A)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from random import Random

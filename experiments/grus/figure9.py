@@ -1,7 +1,5 @@
 """Figure 9: by how much the latency of a firewall grows beside others, with executors and the first order (VII-A)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Grus beside its rivals at equal violations: SLOs kept, and their goodput (section VII-C)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import product
 from random import Random

@@ -1,7 +1,5 @@
 """Contention in the loop: how many plans by cycles alone violate SLOs that plans with contention in the loop keep."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

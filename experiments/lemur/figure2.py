@@ -1,7 +1,5 @@
 """Figure 2: which strategies place which sets of chains, and how much these carry (sections 5.2 and 5.3)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes

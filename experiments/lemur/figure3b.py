@@ -1,7 +1,5 @@
 """Figure 3b: chain 5 with and without a SmartNIC that encrypts (section 5.3)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

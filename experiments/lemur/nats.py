@@ -1,7 +1,5 @@
 """Section 5.2: a Match in front of eleven NATs, one more than the stages of the switch hold."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

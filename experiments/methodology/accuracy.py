@@ -1,7 +1,5 @@
 """Error metrics of predictors, and tables that compare them with the published ones (Tomur, section 7.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Findings of a figure: single numbers of ours, each next to the number that the paper's text gives."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

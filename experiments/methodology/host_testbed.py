@@ -1,7 +1,5 @@
 """Measurements on this machine: opens the host testbed for an experiment and repeats every run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

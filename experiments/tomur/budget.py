@@ -3,8 +3,6 @@
 The paper places without a budget: its 0.5 % wastage and 1.9 % SLA violations are one point, nearest to a budget of 2 %.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Figure 1: throughput drops of nine NFs when co-located."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """Figure 2: errors of models of a single resource, and of simple compositions of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Figure 4: two users of the regex accelerator, from a light competitor to the equilibrium of equation 2."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """Figure 4 on this machine: two users of a software regex engine that serves its queues round robin."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """Figure 5: a pipeline NF and a run-to-completion NF under contention for two resources at once."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 

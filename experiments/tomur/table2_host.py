@@ -1,7 +1,5 @@
 """Table 2 on this machine: NFs are profiled, models trained, and predictions compared with new measurements."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from functools import partial

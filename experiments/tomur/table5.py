@@ -1,7 +1,5 @@
 """Table 5: accuracy with memory contention alone and changing traffic."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 

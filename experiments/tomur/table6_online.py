@@ -1,7 +1,5 @@
 """Table 6 with online rules: wastage and SLA violations with Tomur's predictions and with exact throughputs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Table 6: wastage and SLA violations of every strategy, compared with the proven optimum."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Table 7: the bottleneck resource while the match rate rises, as predicted and as accounted by the simulated card."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise, product

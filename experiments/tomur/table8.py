@@ -1,7 +1,5 @@
 """Table 8: cost and accuracy of full, random, adaptive and active profiling."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 

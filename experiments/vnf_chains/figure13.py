@@ -1,7 +1,5 @@
 """Figure 13: errors at all loads after retraining with samples at random loads, of predicted and measured chains."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd

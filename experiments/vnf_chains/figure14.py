@@ -1,7 +1,5 @@
 """Figure 14: errors in the upper half of the load after retraining with canary samples from the lower half."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Table 4: errors of the weakest link of single functions, compared with models that are trained on the chain."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

@@ -55,8 +55,7 @@ TimeLimit = Annotated[
 Explain = Annotated[
     bool,
     typer.Option(
-        "--explain",
-        help="For each rejected SLO, print the time of each stage, and changes that would admit it.",
+        "--explain", help="For each rejected SLO, print the time of each stage, and changes that would admit it."
     ),
 ]
 CertificateFile = Annotated[

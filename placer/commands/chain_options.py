@@ -84,8 +84,7 @@ Resizes = Annotated[
     ),
 ]
 Ignore = Annotated[
-    list[str] | None,
-    typer.Option(help="A column of the profiles to ignore; repeatable.", show_default=False),
+    list[str] | None, typer.Option(help="A column of the profiles to ignore; repeatable.", show_default=False)
 ]
 
 

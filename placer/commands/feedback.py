@@ -39,8 +39,7 @@ StateFile = Annotated[
     ),
 ]
 Freeze = Annotated[
-    bool | None,
-    typer.Option("--freeze/--unfreeze", help="Freeze the models, or end the freeze.", show_default=False),
+    bool | None, typer.Option("--freeze/--unfreeze", help="Freeze the models, or end the freeze.", show_default=False)
 ]
 RollBack = Annotated[
     int | None,

@@ -83,8 +83,7 @@ Select = Annotated[
     ),
 ]
 Format = Annotated[
-    str | None,
-    typer.Option(help="json or text.  [default: text on a terminal, else json]", show_default=False),
+    str | None, typer.Option(help="json or text.  [default: text on a terminal, else json]", show_default=False)
 ]
 
 

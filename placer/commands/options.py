@@ -118,8 +118,7 @@ RecordedCard = Annotated[
     ),
 ]
 Fleet = Annotated[
-    Path | None,
-    typer.Option(help="A TOML file with [[nic]] tables; by default, unlimited NICs.", show_default=False),
+    Path | None, typer.Option(help="A TOML file with [[nic]] tables; by default, unlimited NICs.", show_default=False)
 ]
 OnePredictor = Annotated[
     str, typer.Option("--predictor", help="The predictor of throughput; tomur and slomo come with placer.")

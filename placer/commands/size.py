@@ -1,7 +1,5 @@
 """`placer size ARRIVALS`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

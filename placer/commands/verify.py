@@ -34,8 +34,7 @@ File = Annotated[
     ),
 ]
 Arrivals = Annotated[
-    str | None,
-    typer.Option(help="The trace that the tenants must match: CSV, .csv.gz or -.", show_default=False),
+    str | None, typer.Option(help="The trace that the tenants must match: CSV, .csv.gz or -.", show_default=False)
 ]
 Testbeds = Annotated[
     list[str] | None,
@@ -62,12 +61,10 @@ RackFile = Annotated[
     typer.Option("--rack", help="The rack that a plan of chains must match: TOML or JSON.", show_default=False),
 ]
 SlosFile = Annotated[
-    Path | None,
-    typer.Option("--slos", help="The SLOs that an admission must match: JSON Lines.", show_default=False),
+    Path | None, typer.Option("--slos", help="The SLOs that an admission must match: JSON Lines.", show_default=False)
 ]
 DeviceFile = Annotated[
-    Path | None,
-    typer.Option("--device", help="The GPU that an admission must match: JSON.", show_default=False),
+    Path | None, typer.Option("--device", help="The GPU that an admission must match: JSON.", show_default=False)
 ]
 
 

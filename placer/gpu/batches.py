@@ -4,8 +4,6 @@ The paper takes b = T * L (Algorithm 1, line 2): then batching takes the whole l
 long as each batch is done before the next one comes. Where transfers recur, a larger batch takes less of the bus.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from placer.gpu.tables import (

@@ -9,8 +9,6 @@ References
 J. M. Moore, Management Science 15, 1968. https://doi.org/10.1287/mnsc.15.1.102
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappush, heappushpop

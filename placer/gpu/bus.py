@@ -3,8 +3,6 @@
 A transfer is not interrupted. Transfers come once each, or they recur under fixed priorities (`Arbitration`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import ceil, floor, inf
 

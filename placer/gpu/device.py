@@ -1,7 +1,5 @@
 """A GPU that serves network functions: its size, and the times of its stages (paper 003, section V-A)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum

@@ -1,7 +1,5 @@
 """Why SLOs are rejected: the latency they would have beside those that are admitted, and what would be enough."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, inf, log10
@@ -79,7 +77,7 @@ def reasons_of(device: GpuDevice, admission: Admission) -> tuple[RejectionReason
     return tuple(_reason(device, others, rejected, len(admission.admitted)) for rejected in admission.rejected)
 
 
-def _reason(device: GpuDevice, others: _OtherSlos, rejected: Rejected, admitted: int) -> RejectionReason:
+def _reason(device: GpuDevice, others: "_OtherSlos", rejected: Rejected, admitted: int) -> RejectionReason:
     slo = rejected.slo
     parts = others.least_latency(slo)
     full = admitted >= device.workers
@@ -93,7 +91,7 @@ def _reason(device: GpuDevice, others: _OtherSlos, rejected: Rejected, admitted:
     return RejectionReason(rejected, parts, tuple(changes))
 
 
-def _rates(others: _OtherSlos, slo: LatencySlo) -> Iterator[EnoughChange]:
+def _rates(others: "_OtherSlos", slo: LatencySlo) -> Iterator[EnoughChange]:
     """The nearest rate at which the SLO is kept, if one was found."""
 
     def kept(factor: float) -> bool:

@@ -7,8 +7,6 @@ never resets `accepted`. Here every SLO is admitted only if all that are admitte
 has this method decide on 100 SLOs within 300 us, so it is compiled; a readable version is in `tests/reference/gpu`.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from functools import cache

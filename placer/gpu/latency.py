@@ -1,7 +1,5 @@
 """The latency of admitted SLOs by stage, and what a plan breaks of its limits."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

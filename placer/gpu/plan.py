@@ -1,7 +1,5 @@
 """The result of admission: what is admitted and how it runs, what is rejected and why."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -30,7 +28,7 @@ class Admitted:
         On distinct SMs; their packets are those of the batch.
     """
 
-    slo: LatencySlo
+    slo: "LatencySlo"
     batch: int
     order: int
     minibatches: tuple[SmShare, ...]
@@ -40,7 +38,7 @@ class Admitted:
 class Rejected:
     """A rejected SLO, with one of `REJECTION_CAUSES`."""
 
-    slo: LatencySlo
+    slo: "LatencySlo"
     cause: str
 
 

@@ -4,8 +4,6 @@ If any order keeps all times of transfers that come once each, this one does (Ja
 often does. An arrival is tried in a copy of the queue.
 """
 
-from __future__ import annotations
-
 from math import inf
 
 import numpy as np

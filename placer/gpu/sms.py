@@ -1,7 +1,5 @@
 """SMs for an arrival: those of the least sharing penalty (paper 003, section V-B), and who gets slower beside it."""
 
-from __future__ import annotations
-
 from math import inf
 
 from placer.gpu.tables import (

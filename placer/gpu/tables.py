@@ -5,8 +5,6 @@ SLOs take five times as long. `whole` (numbers) and `times` (us) have a column p
 order of arrival) or place in the queue on the bus.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

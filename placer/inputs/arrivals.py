@@ -3,8 +3,6 @@
 A file is read line by line, so that its size is limited by `MOST_ARRIVALS` and not by what it unpacks to.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack

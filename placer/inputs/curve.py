@@ -1,7 +1,5 @@
 """Measured curves, and points to predict: CSV files of `placer fit`, read or refused whole (docs/formats/curves.md)."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

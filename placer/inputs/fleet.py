@@ -1,7 +1,5 @@
 """Fleet files: which NICs are available, in TOML (docs/formats/fleet.md)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial

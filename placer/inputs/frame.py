@@ -1,7 +1,5 @@
 """A pandas DataFrame as a trace: its text for the one reader of arrivals, and faults of that text by row."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

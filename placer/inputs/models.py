@@ -1,7 +1,5 @@
 """Where models come from: a folder that the user names, or the recorded profile of a simulated card, trained once."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

@@ -1,7 +1,5 @@
 """Plan files of `placer run --plan`: the NIC of every instance, read or refused whole (docs/formats/plan.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """Production files: how a simulated production measures and drifts, and who lies (docs/formats/production.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sweep files: what is varied, measured and fitted, in TOML (docs/formats/sweep.md)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,10 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from profiler.sweeps.spec import (
-    SweepSpec,
-    spec_faults,
-)
+from profiler.sweeps.spec import SweepSpec, spec_faults
 from profiles import InputError
 from profiles.faults import suggestion
 from profiles.files.toml import TomlLines, WrongKey, locate_faults, parse_toml, read_toml, validate_toml

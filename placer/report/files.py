@@ -1,7 +1,5 @@
 """Writes the files of a report: all of them, or none."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path

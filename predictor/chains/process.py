@@ -9,8 +9,6 @@ Beside `predictor.regression.gaussian_process`, this one knows the noise of ever
 repeated differently often, has a linear trend, which continues beyond what was measured, and returns its own error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -80,7 +78,7 @@ class SmoothProcess:
     @classmethod
     def fit(
         cls, points: Floats, outputs: Floats, variance: Floats, assumed: Assumptions, *, iterations: int = TUNING_STEPS
-    ) -> SmoothProcess:
+    ) -> "SmoothProcess":
         """The process with the most likely parameters; fewer iterations find less likely ones."""
         # at random, since every n-th point of a grid may be one value of an input
         some = np.sort(np.random.default_rng(0).permutation(len(points))[:TUNED_ON])
@@ -88,7 +86,7 @@ class SmoothProcess:
         parameters, likelihood = _tune(points[some], outputs[some], variance[some], typical, iterations)
         return cls(points, outputs, variance, parameters, likelihood)
 
-    def with_measurements(self, points: Floats, outputs: Floats, variance: Floats) -> SmoothProcess:
+    def with_measurements(self, points: Floats, outputs: Floats, variance: Floats) -> "SmoothProcess":
         """The process with the same parameters, given these measurements instead."""
         return replace(self, points=points, outputs=outputs, variance=variance)
 

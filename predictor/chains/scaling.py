@@ -4,8 +4,6 @@ From profiles, the smallest allocation follows in one shot. Without them, the gr
 1) starts small, measures the chain, and gives the limiting NFs a step more until the target is met.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -4,8 +4,6 @@ Labs produce outliers, such as a run during which something else ran, of a facto
 three repeats, the others show which one it is; else the neighbouring settings do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -78,7 +76,7 @@ class Settings:
         """How many measurements do not count, because they are outliers."""
         return self.measurements - round(float(self.count.sum()))
 
-    def at(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Settings:
+    def at(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "Settings":
         """Only these settings."""
         repeats = tuple(self.repeats[row] for row in np.arange(len(self))[rows]) if self.repeats else ()
         return replace(self, inputs=self.inputs[rows], value=self.value[rows], count=self.count[rows], repeats=repeats)
@@ -189,7 +187,7 @@ class InputScale:
     """What is added before the logarithm; NaN where the input itself is used. Shape (inputs,)."""
 
     @classmethod
-    def of(cls, inputs: Floats) -> InputScale:
+    def of(cls, inputs: Floats) -> "InputScale":
         """The scale of measured inputs, shape (settings, inputs)."""
         low, high = inputs.min(axis=0), inputs.max(axis=0)
         positive = np.where(inputs > 0, inputs, np.inf).min(axis=0)

@@ -4,8 +4,6 @@ A family is `sum(b_k * column_k(x))`, or one over it, with parameters `b_k`; its
 parameter, its rate, as in `exp(rate * x)`. So a fit is linear least squares, at each rate that is tried.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol

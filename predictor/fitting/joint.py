@@ -1,7 +1,5 @@
 """All segments fitted together: where a curve only bends, neighbours share their value at the breakpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -5,8 +5,6 @@ point after another (Givens rotations), for all first points at once; its first 
 first columns, so one table serves all degrees. So a table for n points costs n steps on arrays, not n^2 / 2 fits.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The structure of a curve: how many segments, of which families, and which breakpoints are jumps and which bends."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

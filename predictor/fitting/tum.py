@@ -19,8 +19,6 @@ segments, more of them only where the data look like a split. The slides leave m
   noise; a segment may start near what they mark, within half a window.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

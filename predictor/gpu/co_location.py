@@ -1,7 +1,5 @@
 """From the loads of a co-location to what their batches take of each resource."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from predictor.gpu.nf_model import GpuNfModel, rows

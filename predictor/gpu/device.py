@@ -5,8 +5,6 @@ slope * batch + fixed, kernel g * executors + h + the largest penalty of who sha
 error of the models have no term of their own there; `pre_post_us` covers what the other terms do not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

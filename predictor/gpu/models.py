@@ -1,7 +1,5 @@
 """Latency models of a GPU server: trained from a profile, saved, loaded, and queried."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -126,7 +124,7 @@ class GpuModels:
             raise InputError.of("models", f"no model of {name}", hint=suggestion(name, self.nfs))
         return device_of(self.testbed, self.models, self.worker, self.errors, entries)
 
-    def with_errors(self, errors: LatencyErrors) -> GpuModels:
+    def with_errors(self, errors: LatencyErrors) -> "GpuModels":
         """The same models with these errors."""
         return replace(self, errors=errors)
 

@@ -1,7 +1,5 @@
 """What is predicted of one NF in a co-location on a GPU server."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -131,12 +129,12 @@ class LatencyErrors:
         return {"shares": self.shares, "mean": self.mean, "p99": self.p99, "tails": self.tails}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Floats]) -> LatencyErrors:
+    def from_arrays(cls, arrays: Mapping[str, Floats]) -> "LatencyErrors":
         """The errors that `as_arrays` returned."""
         return cls(arrays["shares"], arrays["mean"], arrays["p99"], arrays.get("tails", np.zeros(0)))
 
     @classmethod
-    def none(cls) -> LatencyErrors:
+    def none(cls) -> "LatencyErrors":
         """Of nothing measured."""
         return cls(np.zeros(0), np.zeros(0), np.zeros(0))
 

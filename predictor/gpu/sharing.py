@@ -4,8 +4,6 @@ Grus (section V-A) measures a penalty per pair. A third sharer adds another, so 
 executors of all sharers: a linear law per sharer, and a smooth correction of the sum, fitted to pairs and to more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -44,7 +42,7 @@ class SharingModel:
     """Error of each measured kernel as predicted without it, %; positive where it takes longer."""
 
     @classmethod
-    def fit(cls, own: Floats, groups: Sequence[Sequence[Sharer]], ratio: Floats) -> SharingModel:
+    def fit(cls, own: Floats, groups: Sequence[Sequence[Sharer]], ratio: Floats) -> "SharingModel":
         """Fit to measured groups. `own`: the executors of the NF itself, shape (N,). `groups`: the sharers of each.
         `ratio`: time of the kernel over its time alone, shape (N,).
         """
@@ -94,7 +92,7 @@ class SharingModel:
         return own | {f"correction.{name}": value for name, value in self.correction.as_arrays().items()}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> SharingModel:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> "SharingModel":
         """The model that `as_arrays` returned."""
         mine = {name.partition(".")[2]: one for name, one in arrays.items() if name.startswith("correction.")}
         correction = GaussianProcess.from_arrays({name: np.asarray(one, np.float64) for name, one in mine.items()})

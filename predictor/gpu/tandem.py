@@ -7,8 +7,6 @@ on their way. What a batch takes at each is drawn around what was learnt of it; 
 the same each time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Which chains are measured: orders of NFs, the cores that they run on, and the shares of these cores."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
@@ -39,7 +37,7 @@ class ChainOnCores:
     shares: tuple[float, ...] = ()
 
 
-def place_chains(request: ChainRequest, description: TestbedDescription, seed: int) -> list[ChainOnCores]:
+def place_chains(request: "ChainRequest", description: TestbedDescription, seed: int) -> list[ChainOnCores]:
     """The chains of a request: first each NF alone, then those that the user names, then those that are drawn.
 
     An order is run to completion on one core and as every pipeline on as many cores as are allowed. The first N orders
@@ -139,7 +137,7 @@ def _parse_named(text: str, description: TestbedDescription, most: int) -> tuple
     return stages, cores
 
 
-def _pool(request: ChainRequest, description: TestbedDescription) -> list[str]:
+def _pool(request: "ChainRequest", description: TestbedDescription) -> list[str]:
     """The NFs of drawn orders: those that chains can name."""
     known = [nf.name for nf in description.fitting_nfs if writable(nf.name)]
     if unknown := [name for name in request.nfs if name not in known]:

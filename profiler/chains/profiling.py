@@ -1,7 +1,5 @@
 """Profiling of chains: the cycles of their NFs, each NF alone, then the chains; `chains.csv` and `cycles.json`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

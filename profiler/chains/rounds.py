@@ -3,8 +3,6 @@
 What changes on a machine within minutes so is in the repeats of all chains alike. Nothing is corrected for drift.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType

@@ -1,7 +1,5 @@
 """Runs of co-locations on a GPU server, several times each, and what is left of their repeats."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -159,7 +157,7 @@ class StageEstimate:
     """Logarithms of packets and traffic about which it is."""
 
     @classmethod
-    def of(cls, runs: Sequence[MeasuredGpuRun]) -> StageEstimate:
+    def of(cls, runs: Sequence[MeasuredGpuRun]) -> "StageEstimate":
         """From runs of the NF alone."""
         inputs = np.array([_inputs(run.loads[0]) for run in runs])
         centre = inputs.mean(axis=0)

@@ -1,7 +1,5 @@
 """Profiling of a GPU server: each NF alone, then sharers of an SM, then co-locations (Grus, sections V-A and VII-B)."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,7 +49,7 @@ class GpuQuota:
     co_located: int
 
     @classmethod
-    def of(cls, runs: int, nfs: int) -> GpuQuota:
+    def of(cls, runs: int, nfs: int) -> "GpuQuota":
         """Of that many runs per NF."""
         shared, co_located = round(SHARER_QUOTA * runs) * nfs, round(CO_LOCATION_QUOTA * runs) * nfs
         return cls(runs - (shared + co_located) // nfs, shared, co_located)

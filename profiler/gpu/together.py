@@ -1,7 +1,5 @@
 """Which runs of several NFs: sharers of one SM, and co-locations on the whole GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations_with_replacement

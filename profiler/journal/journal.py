@@ -4,8 +4,6 @@ Methods are deterministic given the seed and the answers, so a profiling that wa
 again: runs in the journal are answered from it, the others run on the testbed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

@@ -1,7 +1,5 @@
 """What a journal records: the purpose of each run, faults of the file, and the merging of two machines' journals."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterator

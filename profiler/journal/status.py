@@ -1,7 +1,5 @@
 """How far a profiling is, from its journal alone, also while it runs."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing

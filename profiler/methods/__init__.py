@@ -4,8 +4,6 @@ A method is one file here that registers a class under the file's name. Another 
 of the group `placer.methods`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import ClassVar
 

@@ -12,8 +12,6 @@ Decisions:
   certain of all lie close together, and would repeat one measurement several times.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.random import Generator
 

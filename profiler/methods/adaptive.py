@@ -36,8 +36,6 @@ stronger contention, for six NFs and three seeds with 400 runs:
 Repeats and pruning change nothing for these NFs: each of their attributes matters much or not at all.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

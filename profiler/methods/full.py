@@ -1,7 +1,5 @@
 """Full profiling: every traffic profile of a grid with every contention level (Tomur, section 5.2)."""
 
-from __future__ import annotations
-
 from itertools import product
 
 from numpy.random import Generator

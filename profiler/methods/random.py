@@ -1,7 +1,5 @@
 """Random profiling, the baseline of Tomur's section 7.6: traffic and contention are drawn uniformly."""
 
-from __future__ import annotations
-
 from numpy.random import Generator
 
 from profiler.methods import METHODS, Method

@@ -1,7 +1,5 @@
 """A program that is spoken to in lines, and ended together with every process that it started."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import queue

@@ -3,8 +3,6 @@
 `profiler.testbeds.exec` sends the requests, `profiler.serve` answers them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict

@@ -13,8 +13,6 @@ A doubted run is repeated; if the repeat disagrees, a second one decides. The re
 unless one replaces an outlier.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations

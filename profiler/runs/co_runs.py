@@ -7,8 +7,6 @@ suffice. Tomur does without them: appendix F uses benches only.
 Each co-location is run twice: the difference gives the noise of a measurement, and reveals an outlier.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from statistics import median
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The runs of one NF: requested from the testbed, remembered, and counted against the quota."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 

@@ -10,8 +10,6 @@ Two runs that agree are accepted, three where there was doubt, because two outli
 counts, so a run that was doubted wrongly stays.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from itertools import product

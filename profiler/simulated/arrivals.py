@@ -6,8 +6,6 @@ packets come at the rate. The fewer flows, the longer bursts are: 60 packets of 
 A rate above that of the port is cut to it.
 """
 
-from __future__ import annotations
-
 from math import gamma
 
 import numpy as np

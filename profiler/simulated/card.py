@@ -27,8 +27,6 @@ window              48 requests in flight           assumed; rounds the knee whe
 ==================  ==============================  =========================================================
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,7 +1,5 @@
 """What a load needs of the card per packet, or per operation of a bench: all that the solver knows of it."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

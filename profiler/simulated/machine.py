@@ -4,8 +4,6 @@ A run takes five steps: refuse what cannot run, sort the loads, compute what eac
 throughputs at which all demands are met (`solve`), read the counters and add noise.
 """
 
-from __future__ import annotations
-
 import hashlib
 from abc import abstractmethod
 from collections import Counter

@@ -1,7 +1,5 @@
 """A simulated server: runs network functions and chains of them on its cores."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
@@ -181,7 +179,7 @@ class SimulatedServer(SimulatedMachine):
         ]
         return replace(one, throughput_kpps=kpps, stages=tuple(stages), latency_us=latency)
 
-    def _followed(self, load: PreparedChain, solved: SolvedRuns, where: tuple[int, slice, int]) -> FollowedPackets:
+    def _followed(self, load: PreparedChain, solved: SolvedRuns, where: tuple[int, slice, int]) -> "FollowedPackets":
         at, parts, c = where
         batch, solution = solved.batch, solved.solution
         factor = 1.0 if solved.noise is None else float(solved.noise[0, at, c])

@@ -9,8 +9,6 @@ Arrays are indexed [load, ..., co-location]. Sums over loads are added one by on
 empty place change nothing, to the last bit.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A simulated SmartNIC: what packets need of cores, caches, memory and accelerators, and how long they wait for it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -39,7 +37,7 @@ class SimulatedTestbed(SimulatedMachine):
         super().__init__(seed, card, _describe(card, nfs))
         self._nfs = {nf.name: nf for nf in nfs}
 
-    def account(self, co_locations: Sequence[Sequence[Load]]) -> list[list[Account]]:
+    def account(self, co_locations: Sequence[Sequence[Load]]) -> "list[list[Account]]":
         """Where each load of each co-location spends its time, without noise; loads in the order of the request. Raises
         `RunRefused` as `run_many`.
         """

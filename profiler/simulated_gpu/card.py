@@ -7,8 +7,6 @@ are typical of such cards, the times of buses, dispatch and scheduling chosen su
 (see `profiler.simulated_gpu.card`). `SMALL_CARD` is a made-up other one. Neither is measured.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

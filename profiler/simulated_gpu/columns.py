@@ -1,7 +1,5 @@
 """What the compiled loop reads and writes: few arrays with named columns, because each costs time to compile."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from profiles.arrays import Floats, Ints

@@ -6,8 +6,6 @@ parts on an SM share its issue slots and its cache, all share the card's memory 
 the batch requests the bus back, first come, first served; then the worker takes it again and sends packet by packet.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """The simulated GPU as a testbed."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import Counter

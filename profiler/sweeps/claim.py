@@ -1,7 +1,5 @@
 """Whose runs the journal of a sweep holds."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

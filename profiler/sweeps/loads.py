@@ -1,7 +1,5 @@
 """Which loads run at a point of a sweep, and what a testbed does not accept of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -4,8 +4,6 @@ Every pass over the points has an order of its own, drawn by the seed, so that a
 like a curve: it shows in the repeats, and so in the noise. Later passes hold the points that were added, too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

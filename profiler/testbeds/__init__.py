@@ -5,8 +5,6 @@ what stands before the colon of SPEC. Another package adds a kind through an ent
 `placer.testbeds`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from profiler.testbed import Testbed

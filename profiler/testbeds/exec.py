@@ -1,7 +1,5 @@
 """`exec:COMMAND`: a testbed that is another program, asked over stdin and stdout (docs/formats/testbed-protocol.md)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from typing import Any

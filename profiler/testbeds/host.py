@@ -1,7 +1,5 @@
 """`host`: this machine as a testbed (docs/host-testbed.md), through the program that `make nfs` builds."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

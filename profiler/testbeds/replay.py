@@ -9,8 +9,6 @@ the throughputs of benches, are those recorded alone, which is all that profiles
 Everything else is refused, with the nearest recorded run.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

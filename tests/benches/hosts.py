@@ -1,7 +1,5 @@
 """A synthetic host that runs chains of packet-processing NFs: costs add on a core, and NFs disturb one another."""
 
-from __future__ import annotations
-
 from itertools import combinations, permutations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Benchmarks by name, with options of their own; production, racks and shards at small size."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The benchmark of chains: what it measures, and how it counts errors."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The benchmark of fitted models: what it counts, and what peers receive."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

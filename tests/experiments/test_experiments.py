@@ -1,7 +1,5 @@
 """Every experiment with few runs: it runs, reports completely, and gives the same files again."""
 
-from __future__ import annotations
-
 import resource
 import shutil
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The command line as a whole: help, version, and how it fails."""
 
-from __future__ import annotations
-
 import errno
 import sqlite3
 import subprocess

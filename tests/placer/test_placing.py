@@ -1,7 +1,5 @@
 """Plans at other budgets than the requested one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Accelerators are simulated request by request and cores by time per packet, so t
 with `predictor`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Real measurements: trained on one set of files, evaluated on another that nothing was fitted to."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

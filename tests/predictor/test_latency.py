@@ -1,7 +1,5 @@
 """Latency models: what they learn of a queue whose law is known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

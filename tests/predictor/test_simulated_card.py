@@ -1,7 +1,5 @@
 """Profiled, trained and evaluated on the simulated card, of which the predictor reads measured runs only."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

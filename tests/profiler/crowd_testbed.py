@@ -1,7 +1,5 @@
 """A testbed of NFs that slow one another down by a short formula, so that tests know which co-locations matter."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

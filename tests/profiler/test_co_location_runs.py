@@ -1,7 +1,5 @@
 """Runs of co-locations: which work, counted, and confirmed where they are doubtful."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

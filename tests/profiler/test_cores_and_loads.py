@@ -1,7 +1,5 @@
 """Profiling of further numbers of cores, and of NFs at rates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

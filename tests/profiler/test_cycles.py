@@ -1,7 +1,5 @@
 """Cycles per packet, found on servers whose cycles are known."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The profile directory: what a second profiling replaces, what stays, and how runs of best effort are marked."""
 
-from __future__ import annotations
-
 import errno
 import json
 import multiprocessing

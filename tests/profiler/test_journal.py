@@ -1,7 +1,5 @@
 """The journal: no measurement is lost, none is repeated."""
 
-from __future__ import annotations
-
 import math
 import sqlite3
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Profiling methods, on a toy testbed whose surface is known."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Profiling from describe to the profile directory: arguments, quota, runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

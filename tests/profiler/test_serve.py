@@ -1,7 +1,5 @@
 """The answering side of the testbed protocol."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

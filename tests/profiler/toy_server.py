@@ -1,7 +1,5 @@
 """A server whose cycles are known, so that tests know what profiling must find."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """A testbed whose throughput is a short formula, so that tests know what profiling must find."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field

@@ -1,7 +1,5 @@
 """The profile directory: reading, the meaning of missing parts, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

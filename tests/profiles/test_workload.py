@@ -1,7 +1,5 @@
 """Workloads and chains as keys, here and in other processes."""
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys

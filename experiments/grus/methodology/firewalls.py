@@ -1,7 +1,5 @@
 """The first firewall of figures 1 and 9 beside zero to nine others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What methods admit, judged by the verifier, which shares no code with them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from time import perf_counter
 from typing import NamedTuple

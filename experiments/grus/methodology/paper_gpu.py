@@ -8,8 +8,6 @@ Assumed: a bus of 12 GB/s that takes 8 us to set up a transfer; headers of 64 B,
 other times on the CPU, and that a kernel takes 10 % longer beside any other on its SM.
 """
 
-from __future__ import annotations
-
 from random import Random
 
 from placer.gpu.device import Arbitration, GpuDevice, GpuNf

@@ -5,8 +5,6 @@ the firewalls of figures 1 and 9 have packets of 850 B and 30 flows, as in `prof
 section VII-B (Traffic-A, -B, -C) are not printed; traffic with many, few and some flows stands for them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import as_file, files

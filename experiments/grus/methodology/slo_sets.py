@@ -1,7 +1,5 @@
 """Co-locations of figure 10(c): sets of latency SLOs as the scheduler admits them, and others on few SMs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random

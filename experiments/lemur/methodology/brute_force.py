@@ -1,7 +1,5 @@
 """Lemur's brute force (section 3.2), rebuilt for one server: placement patterns, core allocations, a linear program."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

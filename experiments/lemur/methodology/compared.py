@@ -1,7 +1,5 @@
 """Strategies on the instances of figure 2: sets of chains, each at several least rates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

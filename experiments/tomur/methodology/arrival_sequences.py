@@ -1,7 +1,5 @@
 """Random sequences of arrivals, evaluated on all cores of the machine (Tomur, section 7.5)."""
 
-from __future__ import annotations
-
 import atexit
 import io
 from collections.abc import Callable, Iterator

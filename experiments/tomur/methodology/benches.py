@@ -1,7 +1,5 @@
 """Runs of an NF co-located with contention benches, and the inputs of predictors for them (section 6)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Published measurements of FlowMonitor on a BlueField-2, if their folder is present."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property

@@ -1,7 +1,5 @@
 """Which NFs run together, and with which traffic (Tomur, section 7.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ The full grid is every traffic profile with every contention level. A fifth of i
 it, and every model is evaluated on it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -135,7 +133,7 @@ class GridErrors:
     stronger: Floats
 
     @classmethod
-    def of(cls, predicted: Floats, counters: Floats, throughput: Floats) -> GridErrors:
+    def of(cls, predicted: Floats, counters: Floats, throughput: Floats) -> "GridErrors":
         """The errors, split by the competitors' counters, shape (N, 7)."""
         realistic = counters[:, READS_COUNTER] + counters[:, WRITES_COUNTER] <= most_accesses()
         errors = errors_pct(predicted, throughput)

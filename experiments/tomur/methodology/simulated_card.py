@@ -1,7 +1,5 @@
 """The simulated cards, and the models trained on their recorded profiles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache

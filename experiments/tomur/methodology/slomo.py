@@ -3,8 +3,6 @@
 The SLOMO of `placer train` is trained on a profile made for Tomur, in which few runs are at default traffic.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The paper's synthetic NFs on the simulated card, and their models (Tomur, section 7.3)."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -5,8 +5,6 @@ of which waits for one packet before it sends the next: by Little's law, their m
 the throughput, which is measured at that many flows.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterator, Sequence

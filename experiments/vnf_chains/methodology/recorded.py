@@ -1,7 +1,5 @@
 """Where the experiments on chains get their measurements: a folder of measured ones, else the simulated server."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A canary gets a part of the traffic, which rises step by step: its samples are i
 of the load. It is to predict the upper half, which no run has seen then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The least shares of cores with which a chain meets a target: in one shot from profiles, and by greedy steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

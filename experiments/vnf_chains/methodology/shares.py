@@ -5,8 +5,6 @@ of functions on packets. With a fixed number of packets in flight, one is propor
 that the longest response time of the paper's equation 4 is the least throughput.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

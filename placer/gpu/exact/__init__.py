@@ -6,8 +6,6 @@
 A plan is held as a layout (`sm_layout`): minibatches on SMs, from which everything else follows.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -25,10 +23,7 @@ __all__ = ["admit_exactly", "rejections"]
 
 
 def admit_exactly(
-    device: GpuDevice,
-    slos: Sequence[LatencySlo],
-    time_limit_s: float = 1.0,
-    progress: Reporter | None = None,
+    device: GpuDevice, slos: Sequence[LatencySlo], time_limit_s: float = 1.0, progress: Reporter | None = None
 ) -> Admission:
     """Admit as many SLOs as possible.
 

@@ -4,8 +4,6 @@ What is admitted stays admitted without one of the others: so if no set of some 
 or a partly placed one is left out as soon as the bus cannot serve it with everybody not yet placed at its best.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 

@@ -8,8 +8,6 @@ batch with the least demand counts at each t.
 The bound comes from the multipliers of the solution: any multipliers, however exact, give a bound.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import ceil, floor
 from typing import NamedTuple

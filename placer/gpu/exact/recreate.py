@@ -4,8 +4,6 @@ Ruin and recreate (G. Schrimpf et al., Journal of Computational Physics 159, 200
 that admit as many SLOs, one that loads the bus less is better.
 """
 
-from __future__ import annotations
-
 from math import inf
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The search: plans from insertion, improvement, and a proof, until plan and bound meet or the time is over."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from math import floor

@@ -4,8 +4,6 @@ The compiled loops change a layout in place. `settle` derives everything else fr
 penalties, the batches that these allow, transfers, and whether the bus serves all of them in time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import NamedTuple
@@ -65,7 +63,7 @@ class SmLayout(NamedTuple):
     order: Ints
 
 
-def empty_layout(problem: Problem) -> SmLayout:
+def empty_layout(problem: "Problem") -> SmLayout:
     """A layout without SLOs."""
     count = len(problem.nf)
     by_slo, by_sm = count * problem.sms, problem.sms * problem.slots

@@ -1,7 +1,5 @@
 """Predicted: SLOs come one by one, admitted where the predicted p99 of the whole plan keeps every promise."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -101,10 +99,7 @@ def _cause_alone(device: GpuDevice, slo: LatencySlo) -> str:
 
 
 def _insert(
-    device: GpuDevice,
-    latencies: PlanLatencies,
-    slos: Sequence[LatencySlo],
-    alone: Mapping[str, Sequence[AloneLatency]],
+    device: GpuDevice, latencies: PlanLatencies, slos: Sequence[LatencySlo], alone: Mapping[str, Sequence[AloneLatency]]
 ) -> Found:
     """What is admitted and rejected when SLOs come in this order."""
     search = _Search(device, latencies, alone)

@@ -1,7 +1,5 @@
 """The admission test behind a kind of GPU: whether NFs with rates and promises can share one."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from math import inf

@@ -1,7 +1,5 @@
 """Kinds of GPU in a fleet: a DEVICE file, or models of a GPU server."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The latency of whole plans as models of a GPU server predict it, with a margin for their errors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf

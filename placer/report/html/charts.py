@@ -1,7 +1,5 @@
 """The charts of pages, each drawn from a table that has at least one row. Colours come from the theme."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import altair as alt

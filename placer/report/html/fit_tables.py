@@ -1,7 +1,5 @@
 """What the page of fitted models draws and lists: points that are thinned, segments as lines, breakpoints as bands."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

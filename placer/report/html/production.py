@@ -1,7 +1,5 @@
 """The page of a simulated production: what feedback is worth, then violations, NICs, drift and models over time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import altair as alt

@@ -1,7 +1,5 @@
 """The page of `placer run`: which plan to choose, the evidence for it, and what to look into."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

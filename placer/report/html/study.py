@@ -1,7 +1,5 @@
 """The page of a study: the best strategy, then medians and ranges, strategy by strategy."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from placer.evaluate.wastage import MARK_MEANINGS

@@ -1,7 +1,5 @@
 """Drawings as SVG, in light colours: a few shapes and text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

@@ -1,7 +1,5 @@
 """Colours of pages and plots: pages switch between two themes by CSS variables, files for papers are light."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

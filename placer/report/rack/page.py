@@ -1,7 +1,5 @@
 """The page of `placer chain place`: the rack and its use, and each chain as a path through devices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What a GPU admits, as text tables and JSON (CONTRACTS 10)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Explanations and waste as tables for people and as JSON for programs (docs/formats/explanations.md)."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Sequence

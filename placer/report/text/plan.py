@@ -1,7 +1,5 @@
 """Plan files: where every strategy placed every instance, as CSV (docs/formats/plan.md)."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -3,8 +3,6 @@
 The strategy `planned` knows all arrivals; all others but the optimum, which is no choice, decide one by one.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf

@@ -1,7 +1,5 @@
 """The comparison of `placer run` as a table for people, and as JSON and CSV for programs (docs/formats/run.md)."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The formula of an NF's throughput alone in words, and as JSON (docs/formats/diagnoses.md)."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Elastic Net on the polynomial expansion of degree 3 (van Rossem et al., section 3.3, "Elastic Net")."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from predictor.chains.regressor import REGRESSORS, Polynomial

@@ -1,7 +1,5 @@
 """Gaussian process with the paper's kernel, Constant * (DotProduct + RBF) + White (van Rossem et al., section 3.3)."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Self
 

@@ -5,8 +5,6 @@ interpolated along one input after the other by monotone cubics (Fritsch & Carls
 lacks is filled by the regressor `smooth`, which also takes over where there is no grid.
 """
 
-from __future__ import annotations
-
 from typing import Self
 
 import numpy as np

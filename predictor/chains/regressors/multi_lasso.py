@@ -1,7 +1,5 @@
 """A Lasso per group of settings, interpolated between groups (van Rossem et al., section 3.3, "Multi Lasso")."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Self
 

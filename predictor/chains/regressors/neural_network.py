@@ -1,7 +1,5 @@
 """Neural network with one hidden layer of ten nodes (van Rossem et al., section 3.3, "Artificial Neural Network")."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Self
 

@@ -3,8 +3,6 @@
 Numbers have as many digits as the values need to be right to 0.01 % of the largest, as in the formula of the model.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

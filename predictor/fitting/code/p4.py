@@ -4,8 +4,6 @@ A switch cannot multiply by fractions or take logarithms; it looks the value up.
 power of two. The comment states by how much the table differs from the model.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The exponential function, and one over it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The paper's example and its case study: data as stated, and folders of sweeps."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The experiments on Tomur: published results, bottlenecks and placements."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables 3 and 4 and the scaling example, of a folder of measured chains."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path

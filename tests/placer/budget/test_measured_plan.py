@@ -1,7 +1,5 @@
 """`placer run --measure`: a plan whose co-locations were measured, in a world that fits on a page."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a further run of a co-location is worth."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 

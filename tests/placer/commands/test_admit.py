@@ -1,7 +1,5 @@
 """`placer admit`: the answer, the table, explanations, the certificate, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

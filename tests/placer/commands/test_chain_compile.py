@@ -1,7 +1,5 @@
 """`placer chain compile` and `placer chain exec`: what they write, print and refuse."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

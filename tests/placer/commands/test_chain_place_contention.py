@@ -1,7 +1,5 @@
 """`placer chain place --models`: contention in the loop, what it prints, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

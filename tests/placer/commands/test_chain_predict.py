@@ -1,7 +1,5 @@
 """`placer chain predict`: what it prints, and what it refuses."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

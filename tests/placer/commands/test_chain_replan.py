@@ -3,8 +3,6 @@
 `placer chain explain`: verdicts on other layouts, what-if placements, and what is refused.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

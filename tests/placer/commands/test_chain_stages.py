@@ -1,7 +1,5 @@
 """`placer chain place --stages`: what decides whether NFs fit the switch, and tables in the rack file."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

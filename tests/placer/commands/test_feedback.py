@@ -1,7 +1,5 @@
 """`placer feedback` from end to end, with the recorded models."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`placer fit`: what it prints and writes, what is read again, and what it refuses."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Fleets of several NIC models, as somebody meets them who writes the first fleet file: every refusal leads on."""
 
-from __future__ import annotations
-
 import csv
 import re
 import shlex

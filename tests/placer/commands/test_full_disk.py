@@ -3,8 +3,6 @@
 Outputs that cannot be written are refused before the work for them is done.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

@@ -1,7 +1,5 @@
 """What the commands load: nothing that they do not use."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

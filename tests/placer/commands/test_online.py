@@ -3,8 +3,6 @@
 Commands run in this process, except where a state is to be continued by another one.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import re

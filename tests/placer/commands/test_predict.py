@@ -1,7 +1,5 @@
 """`placer predict` and `placer train`: what is refused, what is predicted with a warning, and names that miss."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

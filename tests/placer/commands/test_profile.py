@@ -3,8 +3,6 @@
 `placer profile --chain` and `--chains`. `placer profile --latency`. `placer train` on a profile with latency.csv.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

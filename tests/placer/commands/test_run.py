@@ -1,7 +1,5 @@
 """`placer run`: exit status, stdout and stderr."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

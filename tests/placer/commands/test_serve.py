@@ -1,7 +1,5 @@
 """`placer serve` as a process: it answers, stops as it should, goes on after a kill, and refuses what is unsafe."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

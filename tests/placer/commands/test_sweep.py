@@ -1,7 +1,5 @@
 """`placer sweep`."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

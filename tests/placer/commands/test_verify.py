@@ -3,8 +3,6 @@
 `placer verify` of an admission to a GPU.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path
@@ -282,10 +280,7 @@ def test_a_certificate_about_other_slos_is_not_accepted(
     ],
 )
 def test_a_broken_certificate_is_refused(
-    change: dict[str, Any],
-    message: str,
-    certificate: dict[str, Any],
-    tmp_path: Path,
+    change: dict[str, Any], message: str, certificate: dict[str, Any], tmp_path: Path
 ) -> None:
     """Exit status 2, the place is named."""
     assert message in refuse("verify", written(tmp_path, certificate | change))

@@ -1,7 +1,5 @@
 """Wastage: against the optimum or its bound, in NICs and in cost, and marked where a plan is no fair comparison."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Bottlenecks: shifts found by bisection, compared with the simulated card; the command and the page."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

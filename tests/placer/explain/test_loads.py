@@ -1,7 +1,5 @@
 """Explanations and waste of instances with offered rates, which get as many cores as it takes."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 It shares nothing with the engine but the events and the oracle, and computes everything the simple, slow way.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -3,8 +3,6 @@
 Asking what would be decided answers as a decision would, and changes nothing.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -12,19 +10,7 @@ from pathlib import Path
 import pytest
 
 from placer.fleet.engine import QUEUE, WHEN_FULL, Engine
-from placer.fleet.events import (
-    Arrive,
-    Change,
-    Depart,
-    Drain,
-    Fail,
-    FleetEvent,
-    Join,
-    Move,
-    Refused,
-    Return,
-    Where,
-)
+from placer.fleet.events import Arrive, Change, Depart, Drain, Fail, FleetEvent, Join, Move, Refused, Return, Where
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf, complete
 from placer.model.fleet import Fleet, Tenant

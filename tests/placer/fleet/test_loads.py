@@ -3,8 +3,6 @@
 A core carries 100 kpps alone; each kpps that others carry on the NIC costs 0.05 % of that.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The `measured` event: what is answered, what is learnt at once, and what is refused."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

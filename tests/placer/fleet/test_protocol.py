@@ -3,8 +3,6 @@
 The most frequent lines are those that `json.dumps` would write.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

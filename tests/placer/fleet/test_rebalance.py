@@ -3,8 +3,6 @@
 Repair: who is seen below the SLA moves, alone, and does not move back and forth.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from placer.fleet.engine import Engine

@@ -1,7 +1,5 @@
 """The state file: nothing acknowledged is lost, and a file that makes no sense is refused by name."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import sqlite3

@@ -15,8 +15,6 @@ cannot be better:
 All times are whole multiples of one fraction of a microsecond; nothing is rounded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache

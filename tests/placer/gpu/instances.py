@@ -1,7 +1,5 @@
 """Small devices and SLOs, worked by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import ceil
 from random import Random

@@ -1,7 +1,5 @@
 """Waits for the bus, worked by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from math import inf

@@ -1,7 +1,5 @@
 """Exact admission: cases worked by hand, and random ones beside an exhaustive search."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations, product

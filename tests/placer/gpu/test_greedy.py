@@ -1,7 +1,5 @@
 """Greedy admission, compiled: as the readable version, within the model, and one arrival after another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random

@@ -1,7 +1,5 @@
 """The latency of admitted SLOs: by hand, and as the verifier has it; and what a plan breaks."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

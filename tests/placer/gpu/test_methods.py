@@ -1,7 +1,5 @@
 """Methods of admission: small cases by hand, and that no answer violates the model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from random import Random
 

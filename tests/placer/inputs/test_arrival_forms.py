@@ -1,7 +1,5 @@
 """The forms in which people write arrivals: what each is read as, and which have no single meaning and are refused."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Arrival files: what is read, what is refused, and how faults are reported."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from pathlib import Path

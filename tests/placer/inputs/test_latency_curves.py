@@ -1,7 +1,5 @@
 """Curves of latency against utilisation in a MODELS folder."""
 
-from __future__ import annotations
-
 import json
 from math import inf
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Plan files: which NIC each instance of a trace gets, and what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Production files: every fault with its line and a hint; what is left out has a default."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

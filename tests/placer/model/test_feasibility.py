@@ -1,7 +1,5 @@
 """Whether NFs can share a NIC, and by what margin, on cases worked by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from placer.model.feasibility import below_sla, feasible, fits, margin, smallest_margin, tenant_margin

@@ -1,7 +1,5 @@
 """One feasibility behind each kind of device, on cases worked by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -3,8 +3,6 @@
 Every plan for a trace of a few arrivals, in which no tenant moves: a search that shares no code with the optimum.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

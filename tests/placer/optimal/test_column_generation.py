@@ -1,7 +1,5 @@
 """Column generation: workers against exhaustive search, the bound in every round, and diving."""
 
-from __future__ import annotations
-
 import csv
 import time
 from itertools import combinations

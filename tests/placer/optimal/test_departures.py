@@ -1,7 +1,5 @@
 """The optimum of traces with departures: moments, bounds, and plans without migration."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

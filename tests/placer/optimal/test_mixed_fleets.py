@@ -4,8 +4,6 @@ NIC kinds that differ in nothing but their number. The optimum beside instances 
 hand and against exhaustive search.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter

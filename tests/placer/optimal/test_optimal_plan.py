@@ -1,7 +1,5 @@
 """The pattern program on cases worked by hand. The shortfall of a fleet, on cases worked by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any

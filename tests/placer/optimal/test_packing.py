@@ -1,7 +1,5 @@
 """Vector packing: cases worked by hand, and published instances with known optima."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import time

@@ -3,8 +3,6 @@
 Prices for the last arrivals of a trace. Frequencies that are smoothed as far as they differ by chance only.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -3,8 +3,6 @@
 A rebuild in small steps: at its end indexes are as if built at once, and no decision meanwhile is wrong.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from random import Random

@@ -3,8 +3,6 @@
 GPUs where nearly every arrival has a rate of its own.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 The lowest NIC number of a class, against a sorted list.
 """
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Traffic that differs from instance to instance: what is compared by stand-ins, and when NICs are sampled instead."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Strategies, on cases worked by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from placer.model.arrival import Arrival

@@ -3,8 +3,6 @@
 Executors: a cluster of two workers gives the results of one process, to the byte.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

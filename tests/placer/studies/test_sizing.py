@@ -3,8 +3,6 @@
 Growth of a trace: drawn from itself, inside the profiled range.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import random

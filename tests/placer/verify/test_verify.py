@@ -1,7 +1,5 @@
 """Certificates: what an optimum writes is accepted, and every kind of tampering is found."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -4,8 +4,6 @@ Each seed is another lab: other laws of the NFs, another law of the chain, anoth
 measurements of real ones: repeats of every setting, of which some are off by a factor of seven.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -41,7 +39,7 @@ class Lab:
     )
 
     @classmethod
-    def of(cls, seed: int) -> Lab:
+    def of(cls, seed: int) -> "Lab":
         """The lab of a seed."""
         draw = np.random.default_rng([seed, 1])
         return cls(

@@ -3,8 +3,6 @@
 Seeds from 1000: those below 100 were looked at while the methods were chosen.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

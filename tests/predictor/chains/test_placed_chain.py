@@ -1,7 +1,5 @@
 """Chains on cores: what limits them, and how many cores reach a target."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """NFs measured alone: regressors, processes, and which of them follows the measurements."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Measurements by setting: repeats, noise, outliers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Queues served round robin: small cases by hand, and water-filling against a search."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

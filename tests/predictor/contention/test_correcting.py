@@ -1,7 +1,5 @@
 """Corrections of predictions: by calibration, by neighbours, and in compiled code."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Intervals and quantiles of prediction errors, and errors of runs that were left out."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Predictions of NFs at an offered rate, and on other numbers of cores than their default."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

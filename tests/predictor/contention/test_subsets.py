@@ -1,7 +1,5 @@
 """Predictions under memory contention are bounded by those for fewer competitors."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

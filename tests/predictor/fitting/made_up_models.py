@@ -1,7 +1,5 @@
 """Fitted models made by hand: every family, several segments, and names that no language takes as they are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 

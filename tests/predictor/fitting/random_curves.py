@@ -10,8 +10,6 @@ The noise is normal and relative, 0.5 to 3 %, its logarithm a little denser towa
 the curves each segment has its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Fitting: number, places and families of segments, jumps and bends, errors, noise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fitted models as JSON: what is written is read back, and what is wrong is refused with its place."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The choice of segments by Scholz et al.: margins, small parameters, splits that are all tried or only some."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

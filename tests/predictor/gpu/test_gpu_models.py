@@ -1,7 +1,5 @@
 """Queues, bursts and stages of a GPU server, on cases that can be followed by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Boosting that takes only the stages that help."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gaussian processes, their factors and compiled kernels, and significant digits."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is inferred of an NF from its runs: processors, noise, execution pattern."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Fitted curves in solo models: when they are fitted, when they serve, and what is saved of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Profiling of chains, from describe to chains.csv and cycles.json."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

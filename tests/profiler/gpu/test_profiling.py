@@ -1,7 +1,5 @@
 """Profiling of a GPU server: which runs, what becomes of them, and what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

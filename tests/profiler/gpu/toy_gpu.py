@@ -1,7 +1,5 @@
 """A GPU server whose stages are short formulas, so that tests know what profiling and training must find."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Sequence
@@ -55,7 +53,7 @@ class ToyTimes:
     returned: float
 
     @classmethod
-    def of(cls, load: GpuWorkload) -> ToyTimes:
+    def of(cls, load: GpuWorkload) -> "ToyTimes":
         """The times of an NF with its SMs for itself."""
         assert load.gpu is not None
         batch, size = load.gpu.batch, load.traffic.packet_size

@@ -1,7 +1,5 @@
 """The simulated testbeds against published measurements and recorded profiles."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack

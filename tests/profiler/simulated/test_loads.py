@@ -1,7 +1,5 @@
 """Offered loads and numbers of cores on the simulated card."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The simulated server: its functions meet the published cycles, and chains follow from what packets need."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf

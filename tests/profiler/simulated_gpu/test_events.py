@@ -1,7 +1,5 @@
 """What happens to batches on the simulated GPU: rules that hold at every moment."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

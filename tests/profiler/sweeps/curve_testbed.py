@@ -1,7 +1,5 @@
 """A testbed whose throughput is a given function of the flows, and sweeps of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any

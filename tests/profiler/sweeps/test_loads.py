@@ -1,7 +1,5 @@
 """Which loads run at a point, and what a testbed does not accept."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A sweep: points, passes, repeats, and what happens when something fails."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from datetime import datetime

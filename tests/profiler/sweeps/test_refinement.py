@@ -1,7 +1,5 @@
 """Further points go where a curve bends or jumps, on linear and logarithmic axes."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

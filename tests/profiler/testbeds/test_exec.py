@@ -1,7 +1,5 @@
 """`exec:` testbeds, against a program that shares no code with ours, and against programs that misbehave."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Registered testbeds, and those drawn at random in `tests/data`, which keep the protocol and make physical sense."""
 
-from __future__ import annotations
-
 import ast
 import json
 import math
@@ -18,16 +16,7 @@ from placer.testing import check_testbed
 from profiler.testbed import RunRefused, Testbed
 from profiler.testbeds import TESTBEDS, list_testbeds, open_testbed
 from profiler.testbeds.exec import ExecTestbed
-from profiles import (
-    BenchLoad,
-    GpuSettings,
-    GpuWorkload,
-    InputError,
-    Load,
-    TestbedDescription,
-    TrafficProfile,
-    Workload,
-)
+from profiles import BenchLoad, GpuSettings, GpuWorkload, InputError, Load, TestbedDescription, TrafficProfile, Workload
 
 REPO = Path(__file__).parents[3]
 PROGRAM = REPO / "tests" / "data" / "random_testbed.py"

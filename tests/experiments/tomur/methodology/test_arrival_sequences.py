@@ -1,7 +1,5 @@
 """Sequences of arrivals evaluated on several cores, and the cost of profiling."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

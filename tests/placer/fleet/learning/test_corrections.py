@@ -3,8 +3,6 @@
 The corrected oracle: what is asked for again and again is what is asked for once.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from math import exp, log

@@ -3,8 +3,6 @@
 Betting and challenges: a model that is no better is not promoted, whatever one tenant reports; a better one is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations_with_replacement
 from math import exp, log

@@ -3,8 +3,6 @@
 Versions of toy models, some of them off by a factor, and where they come from in tests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self

@@ -1,7 +1,5 @@
 """A service with canned answers, for tests of the page: names as markup, long names, many NICs, errors, a token."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

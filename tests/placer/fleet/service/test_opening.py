@@ -3,8 +3,6 @@
 A fleet that begins with a plan: its NICs, its SLAs, and what a restart makes of it.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping

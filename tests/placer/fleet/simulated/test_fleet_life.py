@@ -4,8 +4,6 @@ Measurements of a simulated production: noise, lost and wrong readings, too litt
 simulated production takes as many events as the file says. Counts of violations and alarms.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import chain
 from math import log

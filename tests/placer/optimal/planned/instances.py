@@ -1,7 +1,5 @@
 """Small instances of `planned`, with a predictor whose errors are normally distributed and whose table is random."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self

@@ -1,7 +1,5 @@
 """What `planned` calls proven, and its bounds, against all plans of small instances."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

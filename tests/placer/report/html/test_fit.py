@@ -1,7 +1,5 @@
 """The page of fitted models: what it says, what it draws, and in a browser."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The page of a run as a file, without a browser, section by section."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The page of a plan of chains: what it says, and what its drawings hold."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """A fitted model, the formula of a throughput alone, and a sweep in a terminal."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

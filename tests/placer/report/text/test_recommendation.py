@@ -1,7 +1,5 @@
 """Which plan of a run is recommended, and what the sentences say: a table from evaluations to sentences."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 The wait for the bus: cases by hand, and what a simulated bus does.
 """
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Whether tables fit the stages of a switch, as the check decides it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

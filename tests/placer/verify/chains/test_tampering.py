@@ -1,7 +1,5 @@
 """Whatever is changed in a certificate of a plan of chains: it is refused, or it is still true."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Callable

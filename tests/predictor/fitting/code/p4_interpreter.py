@@ -3,8 +3,6 @@
 It shares nothing with what writes the table, and understands nothing else.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Models as C, LaTeX, P4 and Python: each keeps the error that its comment states."""
 
-from __future__ import annotations
-
 import ast
 import ctypes
 import math

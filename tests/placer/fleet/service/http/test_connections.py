@@ -3,8 +3,6 @@
 Searches for garbage stay short, and nothing is lost by that: no request leaves a cycle behind.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json

@@ -3,8 +3,6 @@
 Questions over HTTP change nothing and say why.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor

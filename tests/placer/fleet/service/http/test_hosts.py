@@ -1,7 +1,5 @@
 """Without tokens, only clients that know the service by its own name are answered: no page of another site is."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the service answers is what its OpenAPI document says, and people can read that document."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """A state that cannot be written or reached for a while: reads go on, nothing that was answered is lost."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time

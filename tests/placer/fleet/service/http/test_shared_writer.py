@@ -1,7 +1,5 @@
 """Services that share a fleet: what one has answered, the other knows, also through an end of the database."""
 
-from __future__ import annotations
-
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor

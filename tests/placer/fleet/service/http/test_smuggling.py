@@ -3,8 +3,6 @@
 Connections are fed in this process, over a transport in memory, so that every cut is tried.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from types import SimpleNamespace

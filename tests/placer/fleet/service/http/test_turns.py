@@ -1,7 +1,5 @@
 """Turns: long requests are decided on, and long questions answered, a little at a time, between those of others."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 The HTTP service over toy NICs on a socket, and clients that say what they want on it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

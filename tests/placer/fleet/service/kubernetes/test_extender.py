@@ -1,7 +1,5 @@
 """The extender answers kube-scheduler in its types, decides on bind, and follows the cluster."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 

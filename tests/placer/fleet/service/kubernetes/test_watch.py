@@ -1,7 +1,5 @@
 """The fleet is what the cluster is: nodes that may take pods, and every pod that runs, counted where it runs."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

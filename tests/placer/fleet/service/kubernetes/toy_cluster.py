@@ -1,7 +1,5 @@
 """A cluster of toy nodes: an API server in memory, as far as the extender uses one."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

@@ -3,8 +3,6 @@
 Agents that follow have the fleet that others made; what is taken back leaves no trace.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import replace

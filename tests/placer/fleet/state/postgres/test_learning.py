@@ -1,7 +1,5 @@
 """What one agent learns, all know: after the same log they predict alike, those that start later included."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
