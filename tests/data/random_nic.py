@@ -55,8 +55,7 @@ class Engine:
     def service_us(self, values):
         """Time of one request of this packet size, with these matches per MB."""
         request, byte, match = self.costs
-        size = values["packet_size"]
-        time_us = request + size * (byte + match * values.get("mtbr", 0) * 1e-6)
+        time_us = request + values["packet_size"] * (byte + match * values.get("mtbr", 0) * 1e-6)
         if self.extra and self.extra[0] in values:
             name, low, high = self.extra
             time_us *= 1 + 0.5 * (values[name] - low) / (high - low)

@@ -60,8 +60,7 @@ def test_shells_complete_strategies_rules_testbeds_and_nfs() -> None:
     ("command", "common", "expert"), [("run", "--budget", "--solver"), ("serve", "--state", "--rule")]
 )
 def test_options_for_experts_stand_under_their_own_heading(command: str, common: str, expert: str) -> None:
-    shown = CliRunner().invoke(app, [command, "--help"]).output
-    before, _, behind = shown.partition("Options for experts:")
+    before, _, behind = CliRunner().invoke(app, [command, "--help"]).output.partition("Options for experts:")
     assert f"  {common} " in before and f"  {expert} " in behind
 
 

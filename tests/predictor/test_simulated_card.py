@@ -90,8 +90,7 @@ def recorded() -> Models:
 @pytest.fixture(scope="module")
 def fresh() -> dict[str, tuple[list[list[Workload]], np.ndarray]]:
     """Co-locations of all NFs at random traffic, flows drawn in two ways, and at default traffic; and the truth."""
-    hosted = [nf.name for nf in SimulatedTestbed().describe().nfs]
-    even = _co_locations(700, 3, hosted)
+    even = _co_locations(700, 3, [nf.name for nf in SimulatedTestbed().describe().nfs])
     default = SimulatedTestbed().describe().traffic
     small = [[replace(one, traffic=_of_any_magnitude(one.traffic)) for one in co_location] for co_location in even]
     alike = [[replace(one, traffic=default) for one in co_location] for co_location in even]

@@ -17,8 +17,7 @@ SOLO_KPPS = 1000.0
 def crowd_description(cores: int = 4, **changes: object) -> TestbedDescription:
     """One core per NF."""
     nfs = [{"name": name, "cores": 1} for name in LOADS]
-    nic = {"model": "toy-nic", "cores": cores}
-    return description(name="crowd", nfs=nfs, nic=nic, **changes)
+    return description(name="crowd", nfs=nfs, nic={"model": "toy-nic", "cores": cores}, **changes)
 
 
 def names(co_location: Sequence[Load]) -> tuple[str, ...]:

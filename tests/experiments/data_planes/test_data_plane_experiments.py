@@ -63,8 +63,7 @@ def test_the_case_study_runs_on_the_simulated_card_and_says_so() -> None:
     assert len(x) == 36
     assert y[x == x.max()].mean() > 1.2 * y[x < 1000].mean()
     assert "Not measured on hardware." in swept.testbed
-    result = find_experiment("match-action-entries").run(Setting(scale=0.1))
-    rows = result.table.set_index("quantity")
+    rows = find_experiment("match-action-entries").run(Setting(scale=0.1)).table.set_index("quantity")
     assert rows.loc["bic: segments", "published"] == "4"
     assert rows.loc["bic: error of the fit", "published"] == "0.730"
 

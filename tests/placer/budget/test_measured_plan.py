@@ -174,8 +174,7 @@ def test_what_is_too_close_to_an_sla_is_repeated_with_other_noise() -> None:
 def test_a_co_location_that_does_not_run_is_left_out(error: TestbedError | None) -> None:
     """It is named, and used no more; the other pairs are measured as before."""
     lines: list[str] = []
-    arrivals = [*TWO, arrival("3", 3.0, "c")]
-    found, card = planned(arrivals, {}, {}, 20, Faulty([(A, B)], error), say=lines.append)
+    found, card = planned([*TWO, arrival("3", 3.0, "c")], {}, {}, 20, Faulty([(A, B)], error), say=lines.append)
     assert all(not {"1", "2"} <= together for together in nics(found)) and len(nics(found)) == 2
     assert found.measured_pct == 100.0 and card.requests.total() - found.runs <= 2  # a failure is confirmed
     assert "a, b: do not run on the testbed; left out" in lines

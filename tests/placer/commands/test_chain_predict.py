@@ -77,8 +77,7 @@ def test_measured_runs_correct_the_prediction(placer: Placer, lab: Path) -> None
 
 def test_response_times_are_those_of_the_slowest(placer: Placer, tmp_path: Path) -> None:
     for nf, most in (("a", 10), ("b", 30)):
-        text = "cpu,ms\n" + "".join(f"{cpu},{most / cpu}\n" for cpu in SHARES)
-        (tmp_path / f"{nf}.csv").write_text(text)
+        (tmp_path / f"{nf}.csv").write_text("cpu,ms\n" + "".join(f"{cpu},{most / cpu}\n" for cpu in SHARES))
     (tmp_path / "Q.csv").write_text("a.cpu,b.cpu\n0.5,0.5\n0.1,1\n")
     ended = placer(
         "chain", "predict", "--profile", f"a={tmp_path}/a.csv", "--profile", f"b={tmp_path}/b.csv", "--order", "a,b",
@@ -154,8 +153,7 @@ def test_columns_that_are_no_inputs_are_named(placer: Placer, lab: Path) -> None
 
 def test_a_chain_profiled_as_a_whole_is_a_chain_of_one(placer: Placer, lab: Path) -> None:
     """Its columns keep their names."""
-    whole = "".join((lab / "K.csv").read_text())
-    (lab / "whole.csv").write_text(whole)
+    (lab / "whole.csv").write_text("".join((lab / "K.csv").read_text()))
     ended = placer(
         "chain", "predict", "--profile", f"all={lab}/whole.csv", "--order", "all", "--y", "kpps", "--at", lab / "K.csv",
         "--measured", lab / "K.csv", "--regressor", "smooth",
@@ -183,8 +181,7 @@ def test_cores_dropped_packets_and_source_are_composed(placer: Placer, tmp_path:
 @pytest.mark.long
 def test_regressors_are_compared(placer: Placer, lab: Path) -> None:
     """Every one for every profile; one of each profile is chosen."""
-    ended = placer(*options(lab, "--compare"))
-    printed = rows(ended.stdout)
+    printed = rows(placer(*options(lab, "--compare")).stdout)
     assert {row["profile"] for row in printed} == set(MOST)
     assert {"smooth", "monotone", "interpolation", "lasso-3", "neural-network"} <= {row["regressor"] for row in printed}
     assert sum(row["chosen"] == "yes" for row in printed) == 3

@@ -82,8 +82,7 @@ def test_a_state_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
         (["--state", tmp_path / "empty.db"], "empty.db: is not the state of a fleet"),
         (["--backup", tmp_path / "copy.db"], "--backup: there is no state to copy"),
     ):
-        printed = refuse("online", "--quiet", *arguments)
-        assert message in printed.splitlines()[0]
+        assert message in refuse("online", "--quiet", *arguments).splitlines()[0]
     assert (tmp_path / "empty.db").read_bytes() == b""
 
 

@@ -56,8 +56,7 @@ def test_prediction_and_simulated_card_agree(diagnosis: Diagnosis) -> None:
 
 def test_without_the_simulated_card_the_true_bottleneck_is_unknown() -> None:
     """Only predictions are reported."""
-    tomur = open_models(None, print).predictors["tomur"]
-    (reading,) = readings_of(tomur, [MONITOR], [])
+    (reading,) = readings_of(open_models(None, print).predictors["tomur"], [MONITOR], [])
     assert reading.true_bottleneck is None
     assert reading.predicted_kpps == reading.solo_kpps
 
@@ -197,5 +196,4 @@ def test_a_load_is_diagnosed_on_the_cores_that_carry_it() -> None:
 )
 def test_a_bad_request_is_refused(arguments: list[str], fault: str) -> None:
     """The fault names the option and the attribute."""
-    ended = CliRunner().invoke(app, ["diagnose", *arguments])
-    assert fault in str(ended.exception)
+    assert fault in str(CliRunner().invoke(app, ["diagnose", *arguments]).exception)

@@ -48,8 +48,7 @@ def test_rules_differ_in_the_nic_that_they_prefer(rule: Rule, nic: str) -> None:
     second = fleet.open(fleet.kinds[0])
     for identity in ("3", "4"):
         fleet.place(Tenant(identity, Workload("d", TOY_TRAFFIC), Sla(max_drop=0.5)), second)
-    again = Engine(fleet, [ToyOracle()], rule)
-    assert arrive(again, "5", "b") == nic
+    assert arrive(Engine(fleet, [ToyOracle()], rule), "5", "b") == nic
 
 
 def test_every_rule_has_a_name_and_others_are_refused() -> None:
@@ -82,8 +81,7 @@ def test_a_waiting_tenant_is_placed_when_it_fits() -> None:
     arrive(one, "1", "d")
     arrive(one, "2", "d")
     assert [arrive(one, identity, nf) for identity, nf in (("3", "d"), ("4", "b"), ("5", "b"))] == [None, "nic-1", None]
-    left = one.handle(Depart("4"))
-    assert [(move.id, move.target) for move in left.moves] == [("4", None), ("5", "nic-1")]
+    assert [(move.id, move.target) for move in one.handle(Depart("4")).moves] == [("4", None), ("5", "nic-1")]
     assert [(move.id, move.target) for move in one.handle(Depart("1")).moves] == [("1", None), ("3", "nic-1")]
 
 

@@ -282,8 +282,7 @@ def test_readings_are_as_they_were_after_a_restart(saved: Path) -> None:
     with State(saved, KINDS) as state:
         feedback, oracles = correct(KINDS, [PredictorOracle(ToyPredictor(), None)])
         engine = Engine(state.fleet, oracles, waiting=state.waiting, feedback=feedback, events=state.events)
-        readings = (MeasuredInstance("1", 100.0, 900.0), MeasuredInstance("2", 650.5))
-        event = Measure("nic-1", 10.0, readings)
+        event = Measure("nic-1", 10.0, (MeasuredInstance("1", 100.0, 900.0), MeasuredInstance("2", 650.5)))
         decision = engine.handle(event)
         assert isinstance(decision, Learned)
         assert [one.below_sla for one in decision.readings] == [True, False]

@@ -113,8 +113,7 @@ def test_violations_name_the_cause(plan: list[Admitted], causes: list[str]) -> N
 def test_workers_limit_the_number() -> None:
     """With one worker, the second SLO has none."""
     plan = [ALONE, Admitted(B, 1, 1, (SmShare(1, 1),))]
-    device = replace(DEVICE, workers=1)
-    assert [(one.id, one.cause) for one in violations(device, plan)] == [("b", "workers")]
+    assert [(one.id, one.cause) for one in violations(replace(DEVICE, workers=1), plan)] == [("b", "workers")]
 
 
 def test_times_are_those_of_the_contract() -> None:

@@ -128,8 +128,7 @@ def test_a_thousand_nics_of_a_kind_each_are_one_kind(lasts: float | None) -> Non
     used = {(placement.nic, placement.kind.index) for placement in found.plan.placed if placement.kind}
     assert len(used) == len({kind for _, kind in used}) == 2
     if lasts is None:
-        prices = certificate(trace, catalogue, found)["bound"]["nic_prices"]
-        assert len(prices) == len(kinds)
+        assert len(certificate(trace, catalogue, found)["bound"]["nic_prices"]) == len(kinds)
 
 
 def test_kinds_of_different_cost_or_oracle_stay_apart() -> None:
@@ -204,8 +203,7 @@ def test_what_leaves_makes_room() -> None:
 
 def test_a_limited_fleet_lacks_what_does_not_fit_beside_what_runs() -> None:
     """Of two NICs both are in use: two of three arrivals are left out, and one more NIC is enough for them."""
-    nics = catalogue((2, 1.0))
-    found = find_optimum([*FURTHER, *RUNNING], nics, [ToyOracle()], time_limit=10)
+    found = find_optimum([*FURTHER, *RUNNING], catalogue((2, 1.0)), [ToyOracle()], time_limit=10)
     assert (found.plan.rejected, found.nics, found.proven) == (2, 2, True)
     assert found.shortfall is not None
     assert (found.shortfall.proven, found.shortfall.to_add, found.shortfall.everything) == (True, {"toy-0": 1}, False)

@@ -267,8 +267,7 @@ def choices(selector: Selector) -> list[object]:
 def test_a_rebuilt_index_is_as_one_that_is_built_at_once(before: list[FleetEvent], after: list[FleetEvent]) -> None:
     """Whatever happens meanwhile; without a forecast an index depends on the fleet alone."""
     oracle = SwitchedOracle()
-    kinds = catalogue((None, 1.0)).kinds
-    engine = Engine(Fleet(kinds), [oracle], BEST_FIT, expected=EVERY)
+    engine = Engine(Fleet(catalogue((None, 1.0)).kinds), [oracle], BEST_FIT, expected=EVERY)
     for event in before:
         handled(engine, event)
     oracle.switch()
@@ -277,8 +276,7 @@ def test_a_rebuilt_index_is_as_one_that_is_built_at_once(before: list[FleetEvent
         handled(engine, event)
     while engine.selector.rebuilding:
         engine.selector.advance()
-    found = choices(engine.selector)
-    assert found == choices(Selector(engine.fleet, [oracle], BEST_FIT, expected=EVERY))
+    assert choices(engine.selector) == choices(Selector(engine.fleet, [oracle], BEST_FIT, expected=EVERY))
 
 
 @settings(max_examples=examples(60))

@@ -92,8 +92,7 @@ def test_one_arrival_with_other_traffic_waits_for_no_table() -> None:
     """A few NICs are predicted with it; before, a table of all co-locations was."""
     oracle = FlowsOracle()
     selector = selector_with_stand_ins(oracle)
-    usual = [tenant(number, "abcd"[number % 4], 0.2) for number in range(200)]
-    assert sum(asked(selector, oracle, usual)) == 0
+    assert sum(asked(selector, oracle, [tenant(number, "abcd"[number % 4], 0.2) for number in range(200)])) == 0
     assert max(asked(selector, oracle, [tenant("other", "b", 0.2, 2_345)])) <= MOST_ASKED
     assert isinstance(selector.indexes[0], ClassIndex)
 

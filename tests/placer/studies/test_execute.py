@@ -139,8 +139,7 @@ def dask() -> Iterator[str]:
 def ray() -> Iterator[str]:
     """The address of a local cluster of two workers."""
     utils = pytest.importorskip("ray.cluster_utils", reason="ray is not installed: it is not tested")
-    head = {"num_cpus": 2, "include_dashboard": False}
-    cluster = utils.Cluster(initialize_head=True, head_node_args=head)
+    cluster = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
     yield cluster.address
     cluster.shutdown()
 

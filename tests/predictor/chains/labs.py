@@ -111,8 +111,7 @@ class Lab:
         clients, think_ms = (workload[:, 0] if self.workloads else np.full(len(workload), 50.0)), 20.0
         if self.response_time:
             return np.asarray(2.0 + (clients / capacity**1.0) * 1.0 + 1.0 / capacity)
-        offered = clients / think_ms * 40
-        return np.asarray((offered**-4 + capacity**-4) ** -0.25)
+        return np.asarray(((clients / think_ms * 40) ** -4 + capacity**-4) ** -0.25)
 
     def _composed(self, each: Floats, cpu: Floats) -> Floats:
         draw = np.random.default_rng([self.seed, 5])

@@ -139,8 +139,7 @@ def test_a_profile_of_another_day_is_corrected() -> None:
 
 
 def test_the_weakest_is_the_nf_that_costs_most() -> None:
-    lab = LABS[0]
-    fitted = model(lab, 0)
+    fitted = model(LABS[0], 0)
     at = {"nx.cpu": np.array([0.1, 1.0]), "sc.cpu": np.array([1.0, 0.1]), "sq.cpu": np.array([1.0, 1.0])}
     weakest = fitted.predict(at).weakest
     alone = [
@@ -150,8 +149,7 @@ def test_the_weakest_is_the_nf_that_costs_most() -> None:
 
 
 def test_outside_of_the_profiles_is_marked() -> None:
-    lab = LABS[0]
-    fitted = model(lab, 0)
+    fitted = model(LABS[0], 0)
     at = {"nx.cpu": np.array([0.5, 0.5]), "sc.cpu": np.array([0.5, 3.0]), "sq.cpu": np.array([0.5, 0.5])}
     predicted = fitted.predict(at)
     assert predicted.extrapolated.tolist() == [False, True] and np.isfinite(predicted.predicted).all()

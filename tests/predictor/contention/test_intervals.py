@@ -220,8 +220,7 @@ USUAL, OTHER = (16_000.0, 1500.0, 600.0), (100.0, 64.0, 0.0)
 
 def test_many_repeats_outweigh_the_model() -> None:
     """A hundred runs that are 2 % above the model, with 0.2 % of noise, are answered as measured within 0.05 %."""
-    rng = np.random.default_rng(0)
-    errors = 0.02 + 0.002 * rng.standard_normal(100)
+    errors = 0.02 + 0.002 * np.random.default_rng(0).standard_normal(100)
     alone = MeasuredAlone.fit(np.array([USUAL] * 100), errors)
     assert alone is not None
     assert np.log(alone.factor(np.array([USUAL]))[0]) == pytest.approx(errors.mean(), abs=5e-4)

@@ -50,16 +50,14 @@ def test_a_light_competitor_takes_of_an_accelerator_what_it_asks(models: Models)
     time = float(use.service(np.array([DEFAULT.as_tuple()]))[0])
     crypto = Workload(CRYPTO.name, DEFAULT)
     for share in (0.1, 0.3):
-        light = replace(crypto, rate_kpps=share / time)
-        predicted = float(tomur.throughput([[crypto, light]])[0][0])
+        predicted = float(tomur.throughput([[crypto, replace(crypto, rate_kpps=share / time)]])[0][0])
         assert predicted == pytest.approx((1 - share) / time, rel=1e-6)
     assert float(tomur.throughput([[crypto, crypto]])[0][0]) == pytest.approx(0.5 / time, rel=1e-6)
 
 
 def test_a_prediction_tells_what_is_carried_from_what_could_be(models: Models) -> None:
     """At most the offered rate is carried, and no interval reaches above it."""
-    light = replace(TARGET, rate_kpps=100.0)
-    ((predicted, other),) = models.predictors["tomur"].predict([[light, OTHER]])
+    ((predicted, other),) = models.predictors["tomur"].predict([[replace(TARGET, rate_kpps=100.0), OTHER]])
     assert (predicted.throughput_kpps, predicted.low_kpps, predicted.high_kpps) == (100.0, 100.0, 100.0)
     assert predicted.capacity_kpps == pytest.approx(_capacity(models, [TARGET, OTHER]))
     assert other.capacity_kpps == other.throughput_kpps

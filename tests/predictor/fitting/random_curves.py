@@ -91,8 +91,7 @@ class RandomCurve:
 
     def matched(self, found: Sequence[float]) -> list[tuple[int, int]]:
         """Pairs (number of a true breakpoint, number of a found one) within 2 % of the span or 1.5 sample gaps."""
-        gap = 1.0 / (len(np.unique(self.x)) - 1)
-        near = max(0.02, 1.5 * gap)
+        near = max(0.02, 1.5 * (1.0 / (len(np.unique(self.x)) - 1)))
         true, places = self.axis(self.breakpoints), self.axis(found)
         pairs = sorted((abs(t - f), i, j) for i, t in enumerate(true) for j, f in enumerate(places))
         matches: list[tuple[int, int]] = []
@@ -113,9 +112,7 @@ def random_curve(seed: int) -> RandomCurve:
     least = max(LEAST_SHARE, LEAST_POINTS / points)
     count = int(rng.integers(1, min(5, int(1 / least)) + 1))
     noise = _noise(rng, count) if rng.random() < 0.25 else np.full(count, _noise(rng, 1)[0])
-    free = 1.0 - count * least
-    widths = least + free * rng.dirichlet(np.full(count, 2.0))
-    shares = np.r_[0.0, np.cumsum(widths)[:-1], 1.0]
+    shares = np.r_[0.0, np.cumsum(least + (1.0 - count * least) * rng.dirichlet(np.full(count, 2.0)))[:-1], 1.0]
     places = high**shares if x_log else 1.0 + (high - 1.0) * shares
     pieces = [_piece(rng, places[0], places[1], 10 ** rng.uniform(1, 4))]
     jumps: list[bool] = []

@@ -36,8 +36,7 @@ def levels(*values: float, each: int = 15) -> np.ndarray:
 def nearly_linear() -> tuple[np.ndarray, np.ndarray]:
     """Points of the paper's line with a little curvature and noise."""
     x = np.arange(1.0, 21.0)
-    wave = np.where(np.arange(20) % 2, 1.0, -1.0)
-    return x, 659.44034 + 14.77241 * x + 18.0 * wave - 0.15 * (x - 10.5) ** 2
+    return x, 659.44034 + 14.77241 * x + 18.0 * np.where(np.arange(20) % 2, 1.0, -1.0) - 0.15 * (x - 10.5) ** 2
 
 
 def test_the_papers_example() -> None:
@@ -73,8 +72,7 @@ def test_of_equally_simple_families_the_smaller_error_counts() -> None:
 def test_small_parameters_have_the_size_of_gamma() -> None:
     """y is up to 200, x ranges over 50: a slope is at least 0.01 * 200 / 50, a start at least 0.01 * 200."""
     numbers = np.array([[-1.5, 0.03], [5.0, -0.03], [0.0, 0.05], [1e-15, -0.5]])
-    ranges = np.broadcast_to([1.0, 50.0], numbers.shape)
-    enlarged = at_least(numbers, ranges, np.full(4, 200.0), 0.01)
+    enlarged = at_least(numbers, np.broadcast_to([1.0, 50.0], numbers.shape), np.full(4, 200.0), 0.01)
     assert enlarged == pytest.approx(np.array([[-2.0, 0.04], [5.0, -0.04], [0.0, 0.05], [1e-15, -0.5]]), rel=1e-12)
 
 

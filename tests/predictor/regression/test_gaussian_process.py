@@ -42,8 +42,7 @@ def test_keeps_the_edge_value_beyond() -> None:
 
 def test_anchored_fades_to_zero_beyond() -> None:
     """An anchored function is nothing far from what was measured, and not near there either."""
-    inputs = np.linspace(0, 1, 20)[:, None]
-    smooth = GaussianProcess.fit(inputs, np.ones((20, 1)), anchored=True)
+    smooth = GaussianProcess.fit(np.linspace(0, 1, 20)[:, None], np.ones((20, 1)), anchored=True)
     assert abs(smooth(np.array([[1000.0]]))[0, 0]) < 1e-3
     assert smooth(np.array([[0.5]]))[0, 0] > 0.9
     assert smooth.nearness(np.array([[0.5], [1000.0]]))[1] < 0.01
@@ -70,8 +69,7 @@ def test_left_out_is_what_a_fit_without_the_setting_would_miss() -> None:
     smooth = GaussianProcess.fit(inputs, outputs, settings, anchored=True)
     rows = settings == 4
     near = (inputs - smooth.low) * smooth.scale
-    squared = (near - near.T) ** 2
-    distance = np.sqrt(5 * squared)
+    distance = np.sqrt(5 * ((near - near.T) ** 2))
     covariance = (1 + distance + distance**2 / 3) * np.exp(-distance)
     noisy = covariance + smooth.noise[0] * np.eye(30) + smooth.noise[1] * (settings[:, None] == settings)
     expected = covariance[rows][:, ~rows] @ np.linalg.solve(noisy[~rows][:, ~rows], outputs[~rows])
@@ -106,8 +104,7 @@ def test_a_dot_product_ends_where_it_should() -> None:
 
 def test_padding_is_zero() -> None:
     """A shorter array is filled up at its ends."""
-    both = pad([np.ones((1, 2)), np.ones((2, 1))])
-    assert both.tolist() == [[[1, 1], [0, 0]], [[1, 0], [1, 0]]]
+    assert pad([np.ones((1, 2)), np.ones((2, 1))]).tolist() == [[[1, 1], [0, 0]], [[1, 0], [1, 0]]]
 
 
 def test_a_process_is_the_same_next_to_a_larger_one() -> None:

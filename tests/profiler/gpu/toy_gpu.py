@@ -123,8 +123,7 @@ def _arrivals(load: GpuWorkload, rng: np.random.Generator) -> Floats:
     batch = load.gpu.batch
     batches = max(min(BATCHES * 4, PACKETS_AT_MOST // batch), 20)
     count = batches * batch
-    first = rng.random(count) < 1 / BURST
-    gaps = np.where(first, rng.exponential(1000.0 / load.rate_kpps * BURST, count), 0.0)
+    gaps = np.where(rng.random(count) < 1 / BURST, rng.exponential(1000.0 / load.rate_kpps * BURST, count), 0.0)
     gaps *= 1000.0 / load.rate_kpps * count / gaps.sum()
     found: Floats = np.cumsum(gaps).reshape(batches, batch)
     return found

@@ -105,8 +105,7 @@ def test_seeds_differ_in_hardware_and_in_how_resources_are_shared(monkeypatch: p
     assert len({(nic.cores, nic.llc_mb, nic.bandwidth, *nic.nfs) for nic in nics}) == len(nics)
     assert {nic.sharing for nic in nics} == set(random_nic.SHARES)
     assert {nic.waiting for nic in nics} == set(random_nic.WAITS)
-    disciplines = {engine.discipline for nic in nics for engine in nic.engines.values()}
-    assert disciplines == set(random_nic.DISCIPLINES)
+    assert {engine.discipline for nic in nics for engine in nic.engines.values()} == set(random_nic.DISCIPLINES)
     assert {"mtbr" in nic.traffic for nic in nics} == {True, False}
     assert {nf.pipeline for nic in nics for nf in nic.nfs.values() if nf.engines} == {True, False}
 

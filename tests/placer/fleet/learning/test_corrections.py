@@ -271,8 +271,7 @@ def learn_share(learning: CorrectedOracle, co_location: CoLocation, tenant: str,
     for workload, estimate in zip(co_location, learning.estimates(co_location), strict=True):
         kpps = share * estimate.kpps
         reading = ProductionReading(MODEL, co_location, workload, tenant, kpps, 2 * kpps, 1, share < 1)
-        entry = learning.corrections.ledger.add(reading)
-        learning.corrections.learn(entry, MODEL, workload, estimate)
+        learning.corrections.learn(learning.corrections.ledger.add(reading), MODEL, workload, estimate)
 
 
 @given(st.lists(st.tuples(CO_LOCATIONS, st.sampled_from("123"), st.floats(0.7, 1.2)), max_size=12), CO_LOCATIONS)

@@ -115,8 +115,7 @@ def test_a_drift_that_ends_is_undone_by_hand() -> None:
 
 def test_a_measured_fleet_reads_every_instance_it_should() -> None:
     """All tenants of all NICs after each of eight arrivals: 1 + 2 + ... + 8 readings."""
-    outcome = play(WITH_FEEDBACK, arrivals_of(8), measure=MonitorTable(share=1.0))
-    assert outcome.readings == 36
+    assert play(WITH_FEEDBACK, arrivals_of(8), measure=MonitorTable(share=1.0)).readings == 36
     assert play(WITHOUT_FEEDBACK, arrivals_of(8)).readings == 0
 
 

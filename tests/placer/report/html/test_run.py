@@ -230,8 +230,7 @@ def test_occupancy_section_without_nics(nothing: Comparison) -> None:
     """No bar, no co-location."""
     table = occupancy(nothing)
     assert table.empty
-    plan = nothing.evaluations[0].plan
-    assert without_chart([occupancy_section(table, co_locations(plan), 8, "greedy")])
+    assert without_chart([occupancy_section(table, co_locations(nothing.evaluations[0].plan), 8, "greedy")])
 
 
 def test_agreement_section_without_predictions(nothing: Comparison) -> None:

@@ -140,8 +140,7 @@ def test_a_file_system_that_is_full_and_has_room_again(small_disk: Path, hasty: 
     """Another file takes the room, as a log does that nobody rotates."""
     with service(small_disk / "s.db", count=None) as one:
         answered = arrive_until_full(one)
-        full = one.event(**ARRIVAL, id="x")
-        assert full.status_code == 503
+        assert one.event(**ARRIVAL, id="x").status_code == 503
         subprocess.run(["mount", "-o", "remount,size=4m", str(small_disk)], check=True)
         eventually(one, "/readyz", 200)
         assert one.arrive("last")["version"] == len(answered) + 2
@@ -176,8 +175,7 @@ def test_a_database_that_is_stopped_or_hangs_holds_up_nobody(capsys: pytest.Capt
             assert one.event(event="where", id="a").json()["status"] == "placed"
         assert "placer_state_outages_total 2.0" in one.client.get("/metrics").text
     logged = [json.loads(line)["log"] for line in capsys.readouterr().err.splitlines()]
-    shown = [line for line in logged if line != "request"]
-    assert shown == ["the state is away", "the state is back"] * 2
+    assert [line for line in logged if line != "request"] == ["the state is away", "the state is back"] * 2
 
 
 def timed(one: Service, identity: str) -> tuple[int, float]:
