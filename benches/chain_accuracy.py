@@ -48,10 +48,8 @@ def cross_validated(settings: Sequence[MeasuredSetting], nfs: Sequence[str], see
 
 
 def costs_of_chains(settings: Sequence[MeasuredSetting], nfs: Sequence[str], learnt: Rows, asked: Rows) -> Floats:
-    """Per traffic a cost of each function, of the source, and of a ring: those that fit the chains best.
-
-    On a core costs add, the slowest core counts.
-    """
+    """Per traffic a cost of each function, of the source, and of a ring: those that fit the chains best. On a core
+    costs add, the slowest core counts."""
     visits = np.array([_visits(setting, nfs) for setting in settings])
     traffic = np.array([hash(setting.load.traffic) for setting in settings])
     logarithm = np.array([np.log(setting.kpps).mean() for setting in settings])
@@ -168,8 +166,7 @@ def repeat_error(kpps: Floats) -> float:
     """Mean absolute error (%) of one run as predicted by the mean of the others; NaN of a single run."""
     if len(kpps) < 2:
         return float("nan")
-    others = (kpps.sum() - kpps) / (len(kpps) - 1)
-    return 100 * float(np.mean(np.abs(others / kpps - 1)))
+    return 100 * float(np.mean(np.abs(((kpps.sum() - kpps) / (len(kpps) - 1)) / kpps - 1)))
 
 
 def drawn_runs(settings: Sequence[MeasuredSetting], rng: np.random.Generator) -> list[tuple[int, int]]:

@@ -47,8 +47,7 @@ def chosen_functions(
     rounds: ChainRounds, named: Sequence[str], count: int, say: Callable[[str], None]
 ) -> tuple[str, ...]:
     """The functions of all chains: those named, else the first that the testbed can run as stages of any chain. Raises
-    `InputError` when the testbed runs no chains, lacks one of those named, or has fewer than three that can be used.
-    """
+    `InputError` when the testbed runs no chains, lacks one of those named, or has fewer than three that can be used."""
     description = rounds.description
     if not description.chains:
         raise InputError.of("--testbed", f"{description.name} does not run chains")

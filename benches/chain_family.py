@@ -42,16 +42,14 @@ AS_MEASURED = CommonCosts()
 
 def fitted_costs(differences: Callable[[CommonCosts], Floats]) -> CommonCosts:
     """The most probable costs. `differences`: logarithm of measured over predicted of each run with given costs, shape
-    (runs,).
-    """
+    (runs,)."""
 
     def costs(at: Floats) -> CommonCosts:
         return CommonCosts(1 + SOURCE_SPREAD * float(at[0]), CHANGED_SPREAD * float(at[1]))
 
     def residuals(at: Floats) -> Floats:
         scaled = differences(costs(at)) / SCATTER
-        robust = np.sign(scaled) * np.sqrt(2 * (np.sqrt(1 + scaled**2) - 1))
-        return np.concatenate([robust, at])
+        return np.concatenate([(np.sign(scaled) * np.sqrt(2 * (np.sqrt(1 + scaled**2) - 1))), at])
 
     limits = (np.array([-4.0, 0.0]), np.array([4.0, 4.0]))
     return costs(np.asarray(least_squares(residuals, np.array([0.0, 0.1]), bounds=limits).x))
@@ -109,10 +107,8 @@ class ChainFamily:
     """By measured chains; None without, or where they show no need of one."""
 
     def fit(self, runs: Sequence[ChainRun]) -> ChainFamily:
-        """The family, corrected by measured chains; runs of one chain at one setting are repeats.
-
-        It is not corrected where left-out runs would not be predicted better.
-        """
+        """The family, corrected by measured chains; runs of one chain at one setting are repeats. It is not corrected
+        where left-out runs would not be predicted better."""
         plain = replace(self, source_share=0.0, common=AS_MEASURED, correction=None)
         measured = _MeasuredSettings.of(runs)
         if len(measured.settings) < FEWEST:

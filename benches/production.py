@@ -69,10 +69,8 @@ def run(
     jobs: int = 1,
     retrain: bool = False,
 ) -> pd.DataFrame:
-    """Per testbed and case: violations (%) and NICs with feedback, and what they are compared with.
-
-    `nfs` is the most NFs that drift, one after the other. With `retrain`, models are also retrained and tried.
-    """
+    """Per testbed and case: violations (%) and NICs with feedback, and what they are compared with. `nfs` is the most
+    NFs that drift, one after the other. With `retrain`, models are also retrained and tried."""
     chosen = [name for name in TESTBEDS if not testbeds or name in testbeds.split(",")]
     wanted = [case for case in CASES if not cases or case in cases.split(";")]
     studies = Parallel(n_jobs=jobs)(delayed(rows_of)(name, wanted, nfs, arrivals, seed, retrain) for name in chosen)

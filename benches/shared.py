@@ -150,10 +150,8 @@ async def _churn(running: list[Running], seconds: float, rate: float, prefix: st
 
 
 def _events(prefix: str, count: int) -> Iterator[bytes]:
-    """Arrivals and departures in random order, the latter of instances that came at least 300 arrivals before.
-
-    The order is random so that no agent gets all arrivals, where agents take turns.
-    """
+    """Arrivals and departures in random order, the latter of instances that came at least 300 arrivals before. The
+    order is random so that no agent gets all arrivals, where agents take turns."""
     draw = random.Random(11)
     first, last = (0, 10_000) if prefix == "warm" else (10_000, 30_000)
     settled, recent = [f"fill{number}" for number in range(first, last)], list[str]()

@@ -79,8 +79,7 @@ class FurtherCores:
 
     def measure(self, profiles: Sequence[NfProfile], of_cores: int, of_loads: int) -> list[NfProfile]:
         """The profiles with what is measured further of their NFs: of each, `of_cores` runs over all further numbers of
-        cores, and `of_loads` at rates. Raises `TestbedError` when the testbed fails.
-        """
+        cores, and `of_loads` at rates. Raises `TestbedError` when the testbed fails."""
         several = sum(len(self.counts[profile.name]) > 1 for profile in profiles)
         alone = NEIGHBOUR_TRAFFICS * sum(len(counts) - 1 for counts in self.counts.values())
         loads = len(profiles) * of_loads + alone if of_loads else 0
@@ -134,10 +133,8 @@ class FurtherCores:
         ]
 
     def _measure_capacities(self, testbed: ConfirmedTestbed) -> Capacities:
-        """What every NF of the testbed carries alone, on each number of cores, at default and at some other traffic.
-
-        So the co-locations of an NF do not depend on which others are profiled.
-        """
+        """What every NF of the testbed carries alone, on each number of cores, at default and at some other traffic. So
+        the co-locations of an NF do not depend on which others are profiled."""
         description = testbed.describe()
         alone = [
             _load_on(nf, cores, traffic)

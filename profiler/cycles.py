@@ -90,8 +90,7 @@ def measure_cycles(
         notify("cycles per packet are not known: the testbed neither describes its clock nor counts cycles")
         return None
     found = runs.measure([Workload(nf.name, traffic) for nf in nfs for traffic in traffics], SEARCH_RUNS)
-    cores = {nf.name: nf.cores for nf in description.nfs}
-    cycles = _Cycles(clock_mhz, cores, null | found)
+    cycles = _Cycles(clock_mhz, {nf.name: nf.cores for nf in description.nfs}, null | found)
     worst = {nf.name: cycles.worst(nf.name, traffics) for nf in nfs if any(run.nf == nf.name for run in found)}
     nulls = dict.fromkeys(Workload(NULL_NF, workload.traffic) for workload in worst.values())
     cycles.repeats |= runs.measure([*nulls, *worst.values()], WORST_REPEATS, first=SEARCH_RUNS)

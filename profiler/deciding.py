@@ -125,9 +125,7 @@ def _next_level(
     description: TestbedDescription,
 ) -> list[CoLocation]:
     """Each co-location with one NF more than those of `level`, all of whose parts are in it; most promising first.
-
-    Parts without a target are not run, and exclude nothing.
-    """
+    Parts without a target are not run, and exclude nothing."""
     kept = set(level)
     cores = {nf.name: nf.cores for nf in description.nfs}
 

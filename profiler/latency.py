@@ -107,8 +107,7 @@ class LatencyRuns:
 
     def measure(self, settings: "Sequence[LatencySetting]", times: int) -> list[LatencyAtRate]:
         """The latencies of every setting that runs, by setting and rising rate, without rates that are not carried.
-        Raises `TestbedError` when the testbed fails, and `InputError` when it measures no latency.
-        """
+        Raises `TestbedError` when the testbed fails, and `InputError` when it measures no latency."""
         by_loads = {setting.loads(self._description): setting for setting in settings}
         closed = self._closed.run(list(by_loads), self._seed + SEED_STRIDE * FIRST_SEED)
         capacities = {by_loads[loads]: run.measurements[0].throughput_kpps for loads, run in closed}

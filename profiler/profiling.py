@@ -177,8 +177,7 @@ def profile(
 
 def journal_of(out: Path) -> Path:
     """Where the journal of a profile directory is: next to it, so that the directory holds nothing but the profile.
-    Raises `InputError` when nothing can be next to `out`.
-    """
+    Raises `InputError` when nothing can be next to `out`."""
     if out.name in ("", ".."):  # `.` has no name
         out = out.resolve()
     if not out.name:
@@ -188,8 +187,7 @@ def journal_of(out: Path) -> Path:
 
 def merge(out: Path, other: Path) -> int:
     """Add the journal of another machine to that of `out`; returns how many runs were new. Raises `InputError` when the
-    journals are not of one testbed and seed, or hold different answers to the same request.
-    """
+    journals are not of one testbed and seed, or hold different answers to the same request."""
     with Journal(journal_of(out)) as journal:
         return journal.add_journal(other)
 
@@ -208,8 +206,7 @@ def profile_nf(
     suggest: Suggest | None = None,
 ) -> NfProfile:
     """Everything that is measured of one NF: alone, with each kind of bench and both, and at random with other NFs.
-    Raises `TestbedError` when the testbed fails.
-    """
+    Raises `TestbedError` when the testbed fails."""
     description = testbed.describe()
     of_nf = [seed, zlib.crc32(nf.name.encode())]
     rng = np.random.default_rng(of_nf)
@@ -254,8 +251,7 @@ def _solo_traffics(description: TestbedDescription, count: int, rng: np.random.G
 
 def targets_of(description: TestbedDescription, names: Sequence[str] | None, notify: Notify) -> list[NfDescription]:
     """The NFs to profile, in the order of the testbed. Raises `InputError` when a name is not known, or no NF fits the
-    NIC.
-    """
+    NIC."""
     known = {nf.name: nf for nf in description.nfs if nf.name != NULL_NF}
     if unknown := [name for name in names or () if name not in known]:
         raise InputError.of(

@@ -55,10 +55,8 @@ def whole(bounds: Range, value: float) -> float:
 
 
 def parameter_at(bounds: Range, position: float) -> float:
-    """The bench parameter value at a position in [0, 1], even on a logarithmic scale where the ends differ tenfold.
-
-    The memory contention that NFs cause spans decades, and most of it is small compared with what a bench can cause.
-    """
+    """The bench parameter value at a position in [0, 1], even on a logarithmic scale where the ends differ tenfold. The
+    memory contention that NFs cause spans decades, and most of it is small compared with what a bench can cause."""
     low, high = bounds
     decades = low > 0 and high >= 10 * low
     value = low * (high / low) ** position if decades else low + (high - low) * position

@@ -11,8 +11,7 @@ Notify = Callable[[str], None]
 
 class Steps:
     """Adds up runs for the progress callback. `progress`: called with the number of runs made, and how many there will
-    be. `planned`: how many there will be.
-    """
+    be. `planned`: how many there will be."""
 
     def __init__(self, progress: Done | None, planned: int) -> None:
         self._progress = progress

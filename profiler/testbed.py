@@ -96,10 +96,8 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: a measurement per load, in the order of the request, and the testbed's time for it (s).
-
-    `best_effort` is None unless the testbed could not measure it undisturbed.
-    """
+    """One run: a measurement per load, in the order of the request, and the testbed's time for it (s). `best_effort` is
+    None unless the testbed could not measure it undisturbed."""
 
     measurements: tuple[Measurement, ...]
     elapsed_s: float = 0.0
@@ -165,8 +163,7 @@ class Testbed(ABC):
 
 class TestbedWrapper(Testbed):
     """A testbed that passes requests on to another; `run_many` of the subclass changes the requests or the answers.
-    `inner`: runs the requests.
-    """
+    `inner`: runs the requests."""
 
     __test__ = False
 
@@ -213,9 +210,7 @@ class BestEffort:
 
 
 def difference_by_error(one: BestEffort | None, other: BestEffort | None) -> float:
-    """The relative difference of the first workload's throughputs up to which two runs differ by their errors alone.
-
-    0 where neither is best effort, or its error is not known: a testbed accepts other runs only with small errors.
-    """
+    """The relative difference of the first workload's throughputs up to which two runs differ by their errors alone. 0
+    where neither is best effort, or its error is not known: a testbed accepts other runs only with small errors."""
     errors = [effort.standard_error_pct[0] or 0.0 for effort in (one, other) if effort and effort.standard_error_pct]
     return WIDE_ERRORS * math.hypot(*errors) / 100 if errors else 0.0

@@ -26,8 +26,7 @@ from profiles import ChainLoad, GpuWorkload, Load, TestbedDescription, Workload
 
 class TestbedStack:
     """One testbed, wrapped anew for each part of a profiling. `testbed`: where everything runs. `journal`: where its
-    runs are kept. `seed`: of the reference runs. `notify`: called with messages about drift.
-    """
+    runs are kept. `seed`: of the reference runs. `notify`: called with messages about drift."""
 
     __test__ = False
 
@@ -143,8 +142,7 @@ class DriftReference:
 
     def passed(self, runs: Sequence[Run]) -> None:
         """Count `runs`, and read again if it is time. Raises `TestbedError` when the testbed fails, or has drifted too
-        far.
-        """
+        far."""
         self._runs += len(runs)
         self._elapsed_s += math.fsum(run.elapsed_s for run in runs)
         if self._co_location and (self._runs >= EVERY_RUNS or self._elapsed_s >= EVERY_S):
@@ -215,10 +213,8 @@ def _correct(loads: Sequence[Load], run: Run, factor: float) -> Run:
 
 
 def _steady(load: Load, one: Measurement, factor: float) -> Measurement:
-    """The measurement without drift; no chain or NF carries more than is offered to it.
-
-    One that carries all of it has no drift: whatever it could carry, it was not measured.
-    """
+    """The measurement without drift; no chain or NF carries more than is offered to it. One that carries all of it has
+    no drift: whatever it could carry, it was not measured."""
     kpps = one.throughput_kpps / factor
     if isinstance(load, ChainLoad | GpuWorkload | Workload) and load.rate_kpps:
         if one.throughput_kpps >= CARRIED_SHARE * load.rate_kpps:

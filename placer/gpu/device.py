@@ -7,10 +7,8 @@ from math import isfinite
 
 
 class Arbitration(Enum):
-    """How batches share the bus.
-
-    Once each, in their order, or recurring every period, by fixed priorities without preemption.
-    """
+    """How batches share the bus. Once each, in their order, or recurring every period, by fixed priorities without
+    preemption."""
 
     ONE_SHOT = "one-shot"
     SPORADIC = "sporadic"

@@ -195,9 +195,7 @@ def _admit_with_share(gpu, nfs, whole, times, nf, rate, latency, pinned, allowan
 @compile_kernel
 def _key_of(gpu, nfs, nf, rate, latency, batch, largest):  # type: ignore[no-untyped-def]
     """What SLOs are sorted by: headroom (line 3), or where transfers recur use of the bus; `SERIAL`, of the GPU.
-
-    Without an order, the SLO with the least headroom limits how many there are: those with much of it come first.
-    """
+    Without an order, the SLO with the least headroom limits how many there are: those with much of it come first."""
     batching, transfer, period = times_of(nfs, nf, rate, batch)
     if gpu.rule == SERIAL:
         return (nfs[PER_EXECUTOR_ROW, nf] * largest + nfs[KERNEL_ROW, nf]) / period

@@ -40,10 +40,8 @@ SURE_SHARE = 1.0 - 1e-6
 
 @compile_kernel
 def trial_in_time(gpu, nfs, whole, times, number, due, transfer, changed):  # type: ignore[no-untyped-def]
-    """Whether all are in time with an arrival, and some tenants due earlier; it is in the other row then.
-
-    The arrival comes behind all that are due as early. Before place `first`, everything is as it was.
-    """
+    """Whether all are in time with an arrival, and some tenants due earlier; it is in the other row then. The arrival
+    comes behind all that are due as early. Before place `first`, everything is as it was."""
     row, count, first = whole[COUNTS_ROW, QUEUE_ROW], whole[COUNTS_ROW, TENANT_COUNT], whole[COUNTS_ROW, TENANT_COUNT]
     trial = 1 - row
     while first > 0 and times[DUE_ROW + row, first - 1] > due:

@@ -154,9 +154,7 @@ def _find_duplicate_names(
 
 def _merge(nics: Sequence[NicTable]) -> list[NicTable]:
     """Tables that differ only in the number and the names of their NICs become one: each kind takes time, not each NIC.
-
-    A table that does not say how many of its NICs are owned has none, if another one does.
-    """
+    A table that does not say how many of its NICs are owned has none, if another one does."""
     alike: dict[NicTable, list[NicTable]] = {}
     for nic in nics:
         alone = nic.model_copy(update={"count": None, "name": None, "names": None, "owned": None})

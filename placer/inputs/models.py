@@ -106,10 +106,8 @@ def _profiling(testbed: str | None) -> str:
 
 
 def why_no_models(folder: Path, testbed: str | None) -> tuple[str, str] | None:
-    """What is wrong with a folder that holds no models, and a hint; None where it does.
-
-    `testbed` is the SPEC of the NIC's testbed, if it is known.
-    """
+    """What is wrong with a folder that holds no models, and a hint; None where it does. `testbed` is the SPEC of the
+    NIC's testbed, if it is known."""
     if (folder / MANIFEST_FILE).is_file():
         return None
     if (folder / "testbed.json").is_file():

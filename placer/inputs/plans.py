@@ -172,10 +172,8 @@ class _Rows:
         return found
 
     def _give_cores(self, line: int, arrival: Arrival, model: str, cell: str) -> Arrival:
-        """The arrival with the cores of the plan, which must be those that the trace gives it, if any.
-
-        Without an offered rate an instance has the default number of its NF.
-        """
+        """The arrival with the cores of the plan, which must be those that the trace gives it, if any. Without an
+        offered rate an instance has the default number of its NF."""
         count = int(cell) if cell.isdecimal() else 0
         if not 1 <= count <= MOST_CORES:
             self._fault(line, CORES_COLUMN, f"'{cell}' is not a number of cores")

@@ -109,9 +109,7 @@ class SmoothProcess:
 
     def left_out(self) -> tuple[Floats, Floats]:
         """Error of each output as predicted from the others, and its standard deviation; each of shape (points,).
-
-        Rasmussen & Williams, section 5.4.2. The standard deviation contains the noise of the output.
-        """
+        Rasmussen & Williams, section 5.4.2. The standard deviation contains the noise of the output."""
         if len(self.points) > SOLVED_AT_ONCE:
             values, errors = self._by_nearest(self.points, skip=1)
             return self.outputs - values, np.sqrt(errors**2 + self._noise(self.variance))

@@ -202,7 +202,6 @@ def _by_total(choices: Sequence[Sequence[float]]) -> Iterator[Floats]:
     rows, totals = rows[order], totals[order]
     start = 0
     while start < len(rows):
-        last = totals[min(start + AT_ONCE, len(rows)) - 1]
-        end = int(np.searchsorted(totals, last, side="right"))
+        end = int(np.searchsorted(totals, totals[min(start + AT_ONCE, len(rows)) - 1], side="right"))
         yield rows[start:end]
         start = end

@@ -138,10 +138,8 @@ def _without_outliers(repeats: Floats, spread: float) -> Floats:
 
 
 def _strange(points: Floats, settings: Settings, doubtful: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.bool_]]:
-    """How far each value is from what the others predict, and whether that is too far to be believed.
-
-    An outlier spoils what its neighbours predict, too: all suspects are judged by those who are none.
-    """
+    """How far each value is from what the others predict, and whether that is too far to be believed. An outlier spoils
+    what its neighbours predict, too: all suspects are judged by those who are none."""
     values = np.log(settings.value) - np.median(np.log(settings.value))
     fitted = SmoothProcess.fit(points, values, settings.variance, NEIGHBOURS_PRIOR)
     error = fitted.left_out()[0]
@@ -207,8 +205,7 @@ class InputScale:
             elif np.isnan(offset):
                 scaled[:, at] = (column - low) / (high - low)
             else:
-                smallest = max(low + offset, 1e-300) / 1e3
-                logarithm = np.log(np.maximum(column + offset, smallest))
+                logarithm = np.log(np.maximum(column + offset, max(low + offset, 1e-300) / 1e3))
                 scaled[:, at] = (logarithm - np.log(low + offset)) / (np.log(high + offset) - np.log(low + offset))
         return scaled
 

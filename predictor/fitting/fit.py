@@ -126,10 +126,8 @@ MOST_POINTS, PARALLEL_FITS = 300, 3
 
 
 def coarse(points: FitPoints) -> FitPoints:
-    """At most `MOST_POINTS` points: medians of about equally many neighbours. Fewer points stay as they are.
-
-    A median, unlike a mean, is nearly never between the two levels of a jump.
-    """
+    """At most `MOST_POINTS` points: medians of about equally many neighbours. Fewer points stay as they are. A median,
+    unlike a mean, is nearly never between the two levels of a jump."""
     if len(points) <= MOST_POINTS:
         return points
     groups = np.array_split(np.arange(len(points)), min(MOST_POINTS, len(points) // PARALLEL_FITS))

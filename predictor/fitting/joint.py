@@ -67,8 +67,7 @@ def fit_together(
     points: FitPoints, curves: Sequence[LocalCurve], joints: Sequence[Joint], deviation: Floats
 ) -> JointFit:
     """Least squares of all curves at once. `points`: to fit. `curves` and `joints`: where to begin; places of jumps
-    stay. `deviation`: standard deviation of each point, shape (points,).
-    """
+    stay. `deviation`: standard deviation of each point, shape (points,)."""
     problem = _Problem(points, tuple(curves), tuple(joints), deviation)
     begin = problem.packed()
     if not np.isfinite(begin).all():
@@ -224,8 +223,7 @@ FIRST_DAMPING, DAMPING_DECREASE, DAMPING_INCREASE, MOST_DAMPING = 1e-3, 0.2, 5.0
 
 def least_squares(residuals: Callable[[Floats], Floats], slopes: Callable[[Floats], Floats], begin: Floats) -> Floats:
     """The parameters of the least sum of squared residuals near `begin`, shape of `begin`. `residuals`: at parameters,
-    shape (points,); finite. `slopes`: their derivatives, shape (points, parameters). `begin`: where to begin.
-    """
+    shape (points,); finite. `slopes`: their derivatives, shape (points, parameters). `begin`: where to begin."""
     at, rest = begin, residuals(begin)
     squares, table, damping = float(rest @ rest), slopes(begin), FIRST_DAMPING
     unit = np.zeros(len(begin))

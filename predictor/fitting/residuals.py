@@ -22,10 +22,8 @@ TINY_RESIDUAL = 1e-13
 
 
 def residual_tables(points: FitPoints, families: Iterable[str]) -> Mapping[str, Floats]:
-    """By family, weighted sums of squares about the best member, shape (first point, last point).
-
-    Infinite where it is not defined; for a family with a rate, the best of the rates that are tried.
-    """
+    """By family, weighted sums of squares about the best member, shape (first point, last point). Infinite where it is
+    not defined; for a family with a rate, the best of the rates that are tried."""
     asked = [name for name in families if _is_defined(FAMILIES[name], points)]
     nested: dict[str, list[str]] = defaultdict(list)
     for name in asked:

@@ -43,10 +43,8 @@ class Structured:
 
 
 def find_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
-    """The structure that explains the points best, among the families of the tables of residual sums of squares.
-
-    Where every structure has a pole or a spike between points, which is rare, only polynomials and the like are tried.
-    """
+    """The structure that explains the points best, among the families of the tables of residual sums of squares. Where
+    every structure has a pole or a spike between points, which is rare, only polynomials and the like are tried."""
     for simpler in (tables, {name: tables[name] for name in tables if _is_plain(FAMILIES[name])}):
         splits = best_splits(points, simpler)
         best = _best_structure(points, splits)
@@ -209,10 +207,8 @@ def bend_places(points: FitPoints, first: int, end: int, margin: int) -> Floats:
 def bend_squares(
     points: FitPoints, deviation: Floats, left: LocalCurve, right: LocalCurve, first: int, end: int, places: Floats
 ) -> Floats:
-    """The sum of squares of the points from `first` to before `end`, for a bend at each place; shape (places,).
-
-    Both curves are fitted again at each place, linearised about what they are; infinite where they are not defined.
-    """
+    """The sum of squares of the points from `first` to before `end`, for a bend at each place; shape (places,). Both
+    curves are fitted again at each place, linearised about what they are; infinite where they are not defined."""
     x, y = points.x[first:end], points.y[first:end]
     at = points.off_axis(places)
     with np.errstate(all="ignore"):

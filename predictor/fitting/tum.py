@@ -118,8 +118,7 @@ def noise_margin(points: FitPoints, prior: NoisePrior) -> float:
 
 def choose_families(errors: Floats, sizes: Numbers, kappa: float) -> tuple[Floats, Numbers]:
     """Of errors within kappa of the least that of fewest parameters, and its number; along the first axis. `errors`: in
-    %, shape (families, ...). `sizes`: numbers of parameters, shape (families,). `kappa`: in %.
-    """
+    %, shape (families, ...). `sizes`: numbers of parameters, shape (families,). `kappa`: in %."""
     shaped = sizes.reshape(-1, *[1] * (errors.ndim - 1))
     near = errors <= errors.min(axis=0) + kappa
     fewest = near & (shaped == np.where(near, shaped, sizes.max()).min(axis=0))
@@ -241,18 +240,15 @@ RIDGE_SHARE = 1e-13
 
 
 def run_errors(points: FitPoints, families: Iterable[str], gamma: float) -> dict[str, Floats]:
-    """By family, the sMAPE in % of its fits, shape (first point, last point).
-
-    Infinite where it is not defined, and for runs that have no more points than parameters, or too few for a segment.
-    """
+    """By family, the sMAPE in % of its fits, shape (first point, last point). Infinite where it is not defined, and for
+    runs that have no more points than parameters, or too few for a segment."""
     count, shortest = len(points), shortest_segment(len(points))
     nested: dict[str, list[str]] = defaultdict(list)
     for name in families:
         nested[FAMILIES[name].nested_in or name].append(name)
     errors = {name: np.full((count, count), np.inf) for names in nested.values() for name in names}
     longest = float(points.x[-1] - points.x[0])
-    lengths = points.x[shortest - 1 :] - points.x[: count - shortest + 1]
-    span = float(lengths.min()), longest
+    span = float((points.x[shortest - 1 :] - points.x[: count - shortest + 1]).min()), longest
     for first in range(count - shortest + 1):
         rest = points.part(np.arange(count) >= first)
         for names in nested.values():

@@ -46,11 +46,8 @@ class BatchingModel:
 
     @classmethod
     def fit(cls, inputs: Floats, mean: Floats, p99: Floats) -> BatchingModel:
-        """Fit to measured means and p99s (us); a p99 that is NaN was not measured.
-
-        Without any, packets are taken to arrive at random (a Poisson stream). `inputs`: shape (N, len(INPUTS)); batches
-        of more than one packet.
-        """
+        """Fit to measured means and p99s (us); a p99 that is NaN was not measured. Without any, packets are taken to
+        arrive at random (a Poisson stream). `inputs`: shape (N, len(INPUTS)); batches of more than one packet."""
         batch, rate = inputs[:, 0], inputs[:, 1]
         late = mean / mean_wait_us(batch, rate)
         usable = np.isfinite(p99) & (batch >= FEWEST_PACKETS) & (STEADY_RATIOS[0] < late) & (late < STEADY_RATIOS[1])

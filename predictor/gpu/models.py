@@ -50,10 +50,8 @@ class GpuModels:
         return self.testbed.nic.packets_per_executor
 
     def check(self, load: GpuWorkload, *, extrapolate: bool = False) -> list[Fault]:
-        """What is wrong with a load, as (column, message): an unknown NF, settings that no model knows.
-
-        With `extrapolate`, values outside what was measured are accepted.
-        """
+        """What is wrong with a load, as (column, message): an unknown NF, settings that no model knows. With
+        `extrapolate`, values outside what was measured are accepted."""
         if load.nf not in self.models:
             return [("name", f"'{load.nf}' is not profiled ({suggestion(load.nf, self.nfs)})")]
         gpu = load.gpu
@@ -118,8 +116,7 @@ class GpuModels:
 
     def device_with(self, entries: Mapping[str, DeviceEntry]) -> Device:
         """As `device`, with an NF per entry, such as one per SLO: then each is right for its own rate and latency.
-        Raises `InputError` when an NF is not modelled.
-        """
+        Raises `InputError` when an NF is not modelled."""
         for name in sorted({entry.nf for entry in entries.values()} - set(self.models)):
             raise InputError.of("models", f"no model of {name}", hint=suggestion(name, self.nfs))
         return device_of(self.testbed, self.models, self.worker, self.errors, entries)
@@ -135,6 +132,5 @@ class GpuModels:
 
 def load_gpu_models(directory: Path) -> GpuModels:
     """The models in `directory`. Raises `InputError` when it holds no models of a GPU server, or models that do not fit
-    this version.
-    """
+    this version."""
     return GpuModels(*store.load_gpu(directory))

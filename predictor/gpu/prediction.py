@@ -40,8 +40,7 @@ class GpuPrediction:
 
 class Overload(Exception):
     """A co-location that the server does not carry: its latency grows without end. `causes`: each overloaded resource,
-    in words.
-    """
+    in words."""
 
     def __init__(self, causes: list[str]) -> None:
         self.causes = tuple(causes)
@@ -87,10 +86,8 @@ class LatencyErrors:
         return predicted * float(np.exp(min(low, 0.0))), predicted * float(np.exp(max(high, 0.0)))
 
     def exceeded(self, what: str, shares: Floats, risk: float) -> Floats:
-        """By how much measured latencies exceed their prediction with this probability, as a factor; shape (N,).
-
-        Of predictions with about as large a share. Rounded up to a measured error.
-        """
+        """By how much measured latencies exceed their prediction with this probability, as a factor; shape (N,). Of
+        predictions with about as large a share. Rounded up to a measured error."""
         errors, order = getattr(self, what), np.argsort(self.shares, kind="stable")
         # the nearest of sorted shares are a window, which begins where both of its ends are equally far
         most = min(max(ENOUGH_LATENCIES, len(order) // INTERVAL_BANDS), len(order))

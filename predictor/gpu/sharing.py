@@ -44,8 +44,7 @@ class SharingModel:
     @classmethod
     def fit(cls, own: Floats, groups: Sequence[Sequence[Sharer]], ratio: Floats) -> "SharingModel":
         """Fit to measured groups. `own`: the executors of the NF itself, shape (N,). `groups`: the sharers of each.
-        `ratio`: time of the kernel over its time alone, shape (N,).
-        """
+        `ratio`: time of the kernel over its time alone, shape (N,)."""
         from scipy.optimize import nnls
 
         nfs = tuple(sorted({member.nf for group in groups for member in group}))

@@ -44,13 +44,11 @@ class StageTime:
     @classmethod
     def fit(cls, law: Law, per_executor: int, inputs: Floats, mean: Floats, p99: Floats) -> StageTime:
         """Fit to measured means and p99s (us); a p99 that is NaN was not measured. `inputs`: shape (N, len(INPUTS)).
-        `mean` and `p99`: shape (N,).
-        """
+        `mean` and `p99`: shape (N,)."""
         mean = np.maximum(mean, LEAST_US)
         coefficients = _line(terms(law, inputs, per_executor), mean)
         at = coordinates(law, inputs, per_executor)
-        line = terms(law, inputs, per_executor) @ coefficients
-        rest = np.log(mean / line)[:, None]
+        rest = np.log(mean / (terms(law, inputs, per_executor) @ coefficients))[:, None]
         settings = _settings(inputs)
         correction = GaussianProcess.none(at.shape[1])
         left = rest

@@ -73,8 +73,7 @@ class SampledLatency:
 
 def sample(demands: Sequence[BatchDemand], *, window: int, batches: int = SLOWEST_NF_BATCHES) -> list[SampledLatency]:
     """The latency of each NF of a co-location; no resource may be overloaded. `window`: the most batches of an NF on
-    their way. `batches`: that are drawn of the slowest NF.
-    """
+    their way. `batches`: that are drawn of the slowest NF."""
     counts = _counts(demands, batches)
     rng = [np.random.default_rng([17, at]) for at in range(len(demands))]
     gaps = [

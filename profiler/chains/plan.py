@@ -224,8 +224,7 @@ def measure_points(
     seed: int = 0,
 ) -> list[MeasuredChain]:
     """Each chain in a closed loop at every traffic, then in an open loop at default traffic. Raises `TestbedError` when
-    the testbed fails.
-    """
+    the testbed fails."""
     traffics = chain_traffics(description, seed)
     closed = [
         ChainLoad(chain.stages, chain.cores, traffic, 0.0, chain.shares) for chain in chains for traffic in traffics

@@ -78,8 +78,7 @@ class ChainRounds:
 
     def measure(self, loads: Sequence[ChainLoad], rounds: int) -> dict[ChainLoad, MeasuredChain]:
         """Each chain that runs here, with its repeats; what was measured before is not run again. Raises `TestbedError`
-        when the testbed fails; what it measured before is in the journal.
-        """
+        when the testbed fails; what it measured before is in the journal."""
         order = np.random.default_rng([self._seed, len(loads)]).permutation(len(loads))
         drawn = [loads[at] for at in order]
         self._counted.steps = Steps(self._progress, len(loads) * rounds)
@@ -96,10 +95,8 @@ class ChainRounds:
         return measured
 
     def write(self) -> pd.DataFrame:
-        """Write `chains.csv`, `testbed.json` and `best-effort.csv`; the table of chains, a row per run.
-
-        Rows of other chains that were measured into the folder before stay.
-        """
+        """Write `chains.csv`, `testbed.json` and `best-effort.csv`; the table of chains, a row per run. Rows of other
+        chains that were measured into the folder before stay."""
         best_efforts = report_runs(self._journal, self._notify)
         write_chains(self._out, self.description, list(self._measured.values()), None, best_efforts)
         return read_chains(self._out / CHAINS_FILE)

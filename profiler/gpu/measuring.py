@@ -62,8 +62,7 @@ class MeasuredGpuRun:
 
     def _values(self, at: int, field: str, name: str) -> Iterator[float]:
         for measurement in self.repeats[at]:
-            times = getattr(measurement, field)
-            yield float(getattr(times, "returned" if name == "return" else name))
+            yield float(getattr(getattr(measurement, field), "returned" if name == "return" else name))
 
 
 class GpuRuns:
@@ -84,8 +83,7 @@ class GpuRuns:
 
     def measure(self, co_locations: Sequence[GpuCoLocation], repeats: int) -> list[MeasuredGpuRun]:
         """The co-locations that run, in order; repeats that disagree are decided by a further one. Raises
-        `TestbedError` when the testbed fails, or measures no latency.
-        """
+        `TestbedError` when the testbed fails, or measures no latency."""
         found: dict[GpuCoLocation, list[tuple[Measurement, ...]]] = {}
         for repeat in range(repeats):
             wanted = [co_location for co_location in dict.fromkeys(co_locations) if not repeat or co_location in found]

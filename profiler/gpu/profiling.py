@@ -171,8 +171,7 @@ def _spread(
 
 
 def _measure_carried(runs: GpuRuns, co_locations: Sequence[GpuCoLocation], notify: Notify) -> list[MeasuredGpuRun]:
-    measured = runs.measure(co_locations, 1)
-    carried = [run for run in measured if not run.overloaded]
+    carried = [run for run in runs.measure(co_locations, 1) if not run.overloaded]
     if left_out := len(co_locations) - len(carried):
         notify(f"{left_out} of {len(co_locations)} co-locations are refused or overload the server; left out")
     return carried

@@ -170,8 +170,7 @@ class Journal:
 
     def add_journal(self, other: Path) -> int:
         """Add the runs of another journal; returns how many were new. Raises `InputError` when `other` is no journal,
-        is of another testbed or seed, or holds other answers to the same requests.
-        """
+        is of another testbed or seed, or holds other answers to the same requests."""
         with self._transaction() as database:
             return merge(database, self.path, other)
 
@@ -315,8 +314,7 @@ class HeldLock:
 
 def hold(journal: Path) -> HeldLock:
     """Hold the lock of a journal, which other processes may go on reading. Raises `InputError` when another process
-    holds it.
-    """
+    holds it."""
     path = journal.with_name(f"{journal.name}.lock")
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

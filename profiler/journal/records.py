@@ -125,18 +125,14 @@ PRIMARY_CODE = 0xFF
 
 
 class JournalError(OSError):
-    """A journal that cannot be opened, read or written now: no permission, a full disk, a broken device.
-
-    The runs that it holds stay.
-    """
+    """A journal that cannot be opened, read or written now: no permission, a full disk, a broken device. The runs that
+    it holds stay."""
 
 
 @contextmanager
 def journal_faults(path: Path, option: str | None = None) -> Iterator[None]:
-    """Turn SQLite's errors about the journal `path` into InputError (it is no journal) or JournalError.
-
-    `option` is the command-line option that named the journal, if one did.
-    """
+    """Turn SQLite's errors about the journal `path` into InputError (it is no journal) or JournalError. `option` is the
+    command-line option that named the journal, if one did."""
     try:
         yield
     except sqlite3.Error as error:

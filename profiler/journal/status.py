@@ -88,8 +88,7 @@ class ProfilingStatus:
 
 def read_status(journal: Path) -> ProfilingStatus:
     """How far the profiling of a journal is. Raises `InputError` when there is no journal, or the file is none. Raises
-    `JournalError` when it cannot be read.
-    """
+    `JournalError` when it cannot be read."""
     if not journal.is_file():
         raise InputError.of("--status", f"{journal} does not exist", hint="nothing has been profiled into this --out")
     uri = f"{journal.resolve().as_uri()}?mode=ro"

@@ -32,8 +32,7 @@ class Method(ABC):
     @abstractmethod
     def profile(self, runs: NfRuns, rng: Generator) -> None:
         """Measure with `runs.measure` until done; QuotaSpent, raised there, ends the method as well. `runs`: makes the
-        runs, and knows the NF's traffic attributes and memory contention. `rng`: the only source of randomness.
-        """
+        runs, and knows the NF's traffic attributes and memory contention. `rng`: the only source of randomness."""
 
 
 METHODS: Registry[type[Method]] = Registry("profiling method", "profiler.methods", "placer.methods", "--method")

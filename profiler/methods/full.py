@@ -14,10 +14,8 @@ GRID_LEVELS = 48
 
 @METHODS.register("full")
 class Full(Method):
-    """A grid, even on the scale of each attribute, times contention levels. Expensive: the reference for the others.
-
-    A quota makes the grid coarser.
-    """
+    """A grid, even on the scale of each attribute, times contention levels. Expensive: the reference for the others. A
+    quota makes the grid coarser."""
 
     quota = None
 

@@ -11,10 +11,8 @@ RUN_BATCH = 32
 
 @METHODS.register("random")
 class Random(Method):
-    """Uniform over the declared ranges, no attribute pruned, until the quota is spent.
-
-    Solo throughput is known only from runs that were drawn without a competitor.
-    """
+    """Uniform over the declared ranges, no attribute pruned, until the quota is spent. Solo throughput is known only
+    from runs that were drawn without a competitor."""
 
     alone = 0.0
 

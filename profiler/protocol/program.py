@@ -93,10 +93,8 @@ class Program:
                     raise TimeoutError from None
 
     def end(self, *, polite: bool) -> int | None:
-        """End it with every process that it started; returns its exit status if it ended by itself.
-
-        A polite end closes its stdin and gives it two seconds; then all processes get SIGTERM, and later SIGKILL.
-        """
+        """End it with every process that it started; returns its exit status if it ended by itself. A polite end closes
+        its stdin and gives it two seconds; then all processes get SIGTERM, and later SIGKILL."""
         self._requests.put(None)
         status = self._wait(GRACE_S if polite else LAST_OUTPUT_S)
         if status is None:
@@ -126,10 +124,8 @@ class Program:
 
 @contextlib.contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """Signals whose handlers may raise wait for the end of the block.
-
-    A start of a thread waits on a lock of Python's own, which an exception at the wrong moment releases twice.
-    """
+    """Signals whose handlers may raise wait for the end of the block. A start of a thread waits on a lock of Python's
+    own, which an exception at the wrong moment releases twice."""
     if current_thread() is not main_thread():
         yield
         return

@@ -205,8 +205,7 @@ class RunMessage(_Message):
 
     def loads(self) -> list[Load]:
         """The NF workloads, benches and chains to run. Raises `ValueError` when a traffic profile lacks its flows or
-        packet size, or an NF on a GPU its rate.
-        """
+        packet size, or an NF on a GPU its rate."""
         faults = [fault for workload in self.workloads for fault in _lacking(workload)]
         if faults:
             raise ValueError("; ".join(faults))

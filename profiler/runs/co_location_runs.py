@@ -77,8 +77,7 @@ class CoLocationRuns:
 
     def measure(self, co_locations: Sequence[CoLocation]) -> None:
         """One more run of each co-location, in order, while there are runs left. Raises `TestbedError` when the testbed
-        fails.
-        """
+        fails."""
         working = [co_location for co_location in dict.fromkeys(co_locations) if co_location not in self.refused]
         batches: dict[int, list[CoLocation]] = defaultdict(list)
         for co_location in working[: self.left]:

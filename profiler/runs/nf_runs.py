@@ -83,10 +83,8 @@ class NfRuns:
 
     @property
     def attributes(self) -> dict[str, Range]:
-        """The traffic attributes over which memory contention is measured, with their ranges.
-
-        An accelerator NF keeps `mtbr` at its smallest, because its matches load the accelerator.
-        """
+        """The traffic attributes over which memory contention is measured, with their ranges. An accelerator NF keeps
+        `mtbr` at its smallest, because its matches load the accelerator."""
         ranges = traffic_ranges(self._description)
         return {name: bounds for name, bounds in ranges.items() if not (self.nf.accelerators and name == "mtbr")}
 
@@ -119,10 +117,8 @@ class NfRuns:
         return [measurement.throughput_kpps for measurement in self._runs[point]]
 
     def check(self, point: OperatingPoint, times: int) -> list[float]:
-        """Throughput (kpps) of several runs at a measured point; the further ones only decide a close comparison.
-
-        They neither count against the quota nor enter the profile.
-        """
+        """Throughput (kpps) of several runs at a measured point; the further ones only decide a close comparison. They
+        neither count against the quota nor enter the profile."""
         further = [
             self._testbed.repeats.run_many(self._requests([point]), seed=self._seed + REPEAT_SEEDS * repeat)[0]
             for repeat in range(1, times)

@@ -106,8 +106,7 @@ def _middle(runs: Sequence[Run]) -> Run:
 
 def doubtful(inputs: Floats, logarithm: Floats) -> list[int]:
     """The runs that differ from what the others lead to expect, the largest difference first. `inputs`: the point of
-    each run, shape (N, inputs). `logarithm`: of the throughput, shape (N,).
-    """
+    each run, shape (N, inputs). `logarithm`: of the throughput, shape (N,)."""
     low, high = inputs.min(axis=0), inputs.max(axis=0)
     varying = high > low
     unit = (inputs[:, varying] - low[varying]) / (high - low)[varying]
@@ -174,8 +173,7 @@ class WorkingRuns:
 
     def run(self, co_locations: Sequence[_CoLocation], seed: int) -> list[tuple[_CoLocation, Run]]:
         """A run of each co-location that works, in order. Raises `TestbedError` when several co-locations fail one
-        after another, or what ran before: then the testbed is at fault.
-        """
+        after another, or what ran before: then the testbed is at fault."""
         try:
             runs = list(zip(co_locations, self._testbed.run_many(co_locations, seed=seed), strict=True))
         except TestbedChanged:

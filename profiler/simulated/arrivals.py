@@ -32,8 +32,7 @@ def wire_us(packet_size: float, port_gbps: float) -> float:
 
 def arrivals(rate_kpps: float, burst: float, wire: float, shape: float, until_us: float, rng: Generator) -> Floats:
     """Times (us) of the packets that arrive before `until_us`, in order. `rate_kpps`: mean rate. `burst`: mean packets
-    per burst. `wire`: time between packets of a burst (us). `shape`: of the Weibull distribution of gaps.
-    """
+    per burst. `wire`: time between packets of a burst (us). `shape`: of the Weibull distribution of gaps."""
     gap_us = burst * (1e3 / rate_kpps - wire)
     if gap_us <= 0:
         return np.asarray(np.arange(0.0, until_us, wire) + rng.uniform(0, wire))

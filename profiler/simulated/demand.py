@@ -155,8 +155,7 @@ def pressure_step(pressure: Floats, lines: Floats, rates: Floats, capacity: floa
     step never passes the solution from below, and from above it ends below. `pressure`: shape (batch,). `lines` and
     `rates`: size in lines and accesses/us of each structure, shape (structures, batch).
     """
-    share = hits(pressure, lines, rates)
-    present = lines * share
+    present = lines * hits(pressure, lines, rates)
     held = functools.reduce(np.add, present)
     slope = functools.reduce(np.add, present**2 / rates)
     step: Floats = np.maximum(pressure + (held / capacity - 1) * held / np.maximum(slope, LEAST_DEMAND), 0.0)

@@ -59,8 +59,7 @@ class SolvedRuns:
 
 class SimulatedMachine(Testbed):
     """A testbed that is computed. `seed`: of the noise of runs without a seed of their own. Repeats of such a run
-    differ. `card`: the hardware. `description`: what it reports of itself.
-    """
+    differ. `card`: the hardware. `description`: what it reports of itself."""
 
     def __init__(self, seed: int, card: Card, description: TestbedDescription) -> None:
         self._seed = seed
@@ -81,8 +80,7 @@ class SimulatedMachine(Testbed):
         self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
     ) -> list[Run]:
         """One run per co-location. Its answer depends neither on the other co-locations nor on the order of its loads.
-        Raises `RunRefused` when a co-location cannot run: unknown names, values out of range, too many cores.
-        """
+        Raises `RunRefused` when a co-location cannot run: unknown names, values out of range, too many cores."""
         runs: list[Run] = []
         for first in range(0, len(co_locations), CO_LOCATION_CHUNK):
             runs += self._run_chunk(co_locations[first : first + CO_LOCATION_CHUNK], noise, seed)
@@ -153,10 +151,8 @@ def nf_text(load: Workload) -> str:
 
 
 def _run(answers: Floats, order: Sequence[int], loads: Sequence[PreparedLoad]) -> Run:
-    """The answers, which are in sorted order as the loads, in the order of the request.
-
-    Noise is of what a load can carry, so that one with an offered rate is measured to carry that rate or less.
-    """
+    """The answers, which are in sorted order as the loads, in the order of the request. Noise is of what a load can
+    carry, so that one with an offered rate is measured to carry that rate or less."""
     measured: list[Measurement | None] = [None] * len(order)
     for place, load, values in zip(order, loads, answers.T.tolist(), strict=False):
         rounded = list(map(round_reading, values))

@@ -47,11 +47,8 @@ SATURATED_SHARE = 0.99
 
 @dataclass(frozen=True, slots=True)
 class PreparedChain(PreparedLoad):
-    """A chain that can run; an NF alone is one of a single stage, without measurements of stages.
-
-    An NF on several cores runs as a copy on each. A copy has the packets of its share of the flows, and tables of its
-    own.
-    """
+    """A chain that can run; an NF alone is one of a single stage, without measurements of stages. An NF on several
+    cores runs as a copy on each. A copy has the packets of its share of the flows, and tables of its own."""
 
     demand: ChainDemand
     """Of copies, that of the first one, which has no fewer flows than any other."""
@@ -70,8 +67,7 @@ class PreparedChain(PreparedLoad):
 
 class SimulatedServer(SimulatedMachine):
     """Runs NFs, chains of them and memory benches on a simulated server. `seed`: of the noise of runs without a seed of
-    their own. Repeats of such a run differ.
-    """
+    their own. Repeats of such a run differ."""
 
     def __init__(
         self,
@@ -291,10 +287,8 @@ class FollowedPackets:
 
 
 def follow(cores: Sequence[CoreTime], arrived: Floats, batch: int, ring: int, rng: Generator) -> FollowedPackets:
-    """What becomes of packets that arrive at these times (us), in order.
-
-    Stalls differ from packet to packet: their time is drawn from an exponential distribution.
-    """
+    """What becomes of packets that arrive at these times (us), in order. Stalls differ from packet to packet: their
+    time is drawn from an exponential distribution."""
 
     waiting = entered = arrived
     for core in cores:

@@ -30,10 +30,8 @@ UNBOUNDED_RATE = 1e6
 
 @dataclass(frozen=True)
 class Batch:
-    """Demands as arrays.
-
-    Indexed [load, co-location]; structures [load, structure, co-location]; engines [engine, load, co-location].
-    """
+    """Demands as arrays. Indexed [load, co-location]; structures [load, structure, co-location]; engines [engine, load,
+    co-location]."""
 
     active: Floats
     cores: Floats
@@ -162,8 +160,7 @@ def _together(batch: Batch, rates: Floats, card: Card) -> Floats:
     """The rates of loads; the cores of a chain go at the rate of its narrowest one, which rings hold the others to."""
     if not batch.follows.any():
         return rates
-    chain = (np.cumsum(1 - batch.follows, axis=0) - 1).astype(np.intp)
-    at = chain, np.arange(rates.shape[1])
+    at = (np.cumsum(1 - batch.follows, axis=0) - 1).astype(np.intp), np.arange(rates.shape[1])
     least, crowd = np.full_like(rates, np.inf), np.zeros_like(rates)
     np.minimum.at(least, at, rates)
     np.add.at(crowd, at, np.exp(_exponent(card.window) * np.log(least[at] / rates)))

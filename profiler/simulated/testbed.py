@@ -30,8 +30,7 @@ CORE_COUNTS = (1, 2, 4)
 
 class SimulatedTestbed(SimulatedMachine):
     """Runs NFs and benches on a simulated card. `seed`: of the noise of runs without a seed of their own. Repeats of
-    such a run differ. `card`: the simulated card. `nfs`: the NFs that it can run.
-    """
+    such a run differ. `card`: the simulated card. `nfs`: the NFs that it can run."""
 
     def __init__(self, *, seed: int = 0, card: Card = BLUEFIELD_2, nfs: Sequence[NfSpec] = CARD_NFS) -> None:
         super().__init__(seed, card, _describe(card, nfs))
@@ -39,8 +38,7 @@ class SimulatedTestbed(SimulatedMachine):
 
     def account(self, co_locations: Sequence[Sequence[Load]]) -> "list[list[Account]]":
         """Where each load of each co-location spends its time, without noise; loads in the order of the request. Raises
-        `RunRefused` as `run_many`.
-        """
+        `RunRefused` as `run_many`."""
         accepted = [self._accepted(loads) for loads in co_locations]
         return accounts([[part for load in loads for part in load.parts] for loads in accepted], self._card)
 

@@ -30,10 +30,8 @@ SECTOR_BYTES = 32.0
 
 
 def compile_kernel(kernel: Compiled, *, called_from_python: bool = False) -> Compiled:
-    """The kernel as machine code, cached on disk; where nothing can be written, it is compiled in every process.
-
-    The cache is renewed when this file changes, not when columns.py does.
-    """
+    """The kernel as machine code, cached on disk; where nothing can be written, it is compiled in every process. The
+    cache is renewed when this file changes, not when columns.py does."""
     inner = not called_from_python
     options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": inner, "no_cfunc_wrapper": inner}
     try:

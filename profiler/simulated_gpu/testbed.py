@@ -78,10 +78,8 @@ class Timeline:
 
 
 def run_server(card: GpuCard, loads: Sequence[GpuLoad], until_us: float, seed: str) -> list[Timeline]:
-    """Run `loads` side by side on packets that come until `until_us`; a timeline per load.
-
-    Packets and jitter of each load are drawn from the seed and its text alone.
-    """
+    """Run `loads` side by side on packets that come until `until_us`; a timeline per load. Packets and jitter of each
+    load are drawn from the seed and its text alone."""
     origins = [np.random.default_rng(list(hashlib.sha256(f"{seed}\n{load.text}".encode()).digest())) for load in loads]
     came = [_arrivals(card, load, until_us, origin) for load, origin in zip(loads, origins, strict=True)]
     # The tables of the loop before anything happened.
@@ -264,8 +262,7 @@ class SimulatedGpu(Testbed):
         `RunRefused` when the card cannot run them: unknown names, values out of range, too many executors; or when
         their rates are so far apart that a run would have too many packets.
         """
-        paced = self._accepted(loads)
-        prepared, places = self._prepared(paced)
+        prepared, places = self._prepared(self._accepted(loads))
         until_us = _duration_us(prepared, exact=not noise)
         timelines = run_server(self._card, prepared, until_us, self._origin(prepared, noise, seed))
         found = {}
@@ -371,10 +368,8 @@ def select_settled(timeline: Timeline, until_us: float) -> SettledBatches:
 
 
 def measure_nf(timeline: Timeline, rate_kpps: float, until_us: float, *, exact: bool) -> Measurement | None:
-    """The measurement of one NF; None where no batch came back in time.
-
-    `exact` reports the offered rate as throughput where no packets are lost, instead of the packets that were counted.
-    """
+    """The measurement of one NF; None where no batch came back in time. `exact` reports the offered rate as throughput
+    where no packets are lost, instead of the packets that were counted."""
     batches = select_settled(timeline, until_us)
     if not len(batches.count):
         return None
@@ -417,8 +412,7 @@ def _throughput_kpps(timeline: Timeline, rate_kpps: float, until_us: float, exac
         return max(left, 1.0) * 1e3 / (end - begin)
     came = float(np.sum((timeline.arrived >= begin) & (timeline.arrived <= end)))
     came += timeline.lost * (end - begin) / until_us
-    missing = 1 - left / max(came, 1.0)
-    overloaded = missing > max(LEAST_LOSS, 4 * float(count.max()) / max(came, 1.0))
+    overloaded = 1 - left / max(came, 1.0) > max(LEAST_LOSS, 4 * float(count.max()) / max(came, 1.0))
     return rate_kpps * max(left, 1.0) / max(came, 1.0) if overloaded else rate_kpps
 
 

@@ -68,8 +68,7 @@ DATE_ORIGIN = "began"
 
 def machine_facts(testbed: str) -> dict[str, Any]:
     """Processor, kernel, cores, memory and the time of now; empty for a testbed that is another machine or simulated.
-    `testbed`: as `--testbed` names it.
-    """
+    `testbed`: as `--testbed` names it."""
     if testbed.partition(":")[0] != HOST_KIND:
         return {}
     return {

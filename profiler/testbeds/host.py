@@ -21,8 +21,7 @@ LEAST_TIMEOUT_S = 5
 
 def find_program() -> Path:
     """The program: the one that the environment names, else the one built here, else the one on the path. Raises
-    `InputError` when there is none.
-    """
+    `InputError` when there is none."""
     named = os.environ.get(PROGRAM_VARIABLE)
     for place in (Path(named),) if named else (BUILT_PROGRAM, Path(shutil.which(HOST_PROGRAM) or BUILT_PROGRAM)):
         if place.is_file() and os.access(place, os.X_OK):

@@ -64,8 +64,7 @@ class RecordedCoRun:
 
 class ReplayTestbed(Testbed):
     """Answers runs as they were recorded, with the noise of that time; `noise` and `seed` are ignored. `directory`: the
-    profile directory. Raises `InputError` when it is not a profile, or has no testbed.json to describe itself with.
-    """
+    profile directory. Raises `InputError` when it is not a profile, or has no testbed.json to describe itself with."""
 
     def __init__(self, directory: Path) -> None:
         profile = read_profile(directory)

@@ -159,10 +159,8 @@ def test_at_risk_no_more_fall_short(
 
 
 def test_a_further_competitor_hardly_ever_speeds_an_nf_up(recorded: Models) -> None:
-    """Where the NF shares no accelerator, only corrections by measured co-locations may, by less than 1 %.
-
-    A measurement is noisy, and is answered as measured: by more than 0.1 % once in twenty.
-    """
+    """Where the NF shares no accelerator, only corrections by measured co-locations may, by less than 1 %. A
+    measurement is noisy, and is answered as measured: by more than 0.1 % once in twenty."""
     tomur, rises = recorded.predictors["tomur"], []
     co_locations = [one for one in _co_locations(700, 6, recorded.nfs) if len(one) > 2]
     fewer = tomur.throughput([co_location[:-1] for co_location in co_locations])

@@ -74,8 +74,7 @@ def by_scheduler(nf: str, traffic: TrafficProfile, scheduler: str) -> GpuWorkloa
 
 def measure(loads: Sequence[GpuWorkload], *, seed: int | None = None) -> tuple[Measurement, ...]:
     """A run on the simulated server: a long one whose packets are always the same, or a short one drawn by `seed`."""
-    server = SimulatedGpu()
-    return server.run(loads, noise=seed is not None, seed=seed).measurements
+    return SimulatedGpu().run(loads, noise=seed is not None, seed=seed).measurements
 
 
 def latency_of(one: Measurement) -> PacketLatency:

@@ -100,8 +100,7 @@ def most_once(transfer, due, blocks):  # type: ignore[no-untyped-def]
             continue
         for m in range(k + 1, 0, -1):
             for b in range(blockers):
-                before = least[m - 1, max(b, rank[i]) if blocks else 0]
-                finished = before + transfer[i]
+                finished = least[m - 1, max(b, rank[i]) if blocks else 0] + transfer[i]
                 if finished + size[b] <= due[i] and finished < least[m, b]:
                     least[m, b] = finished
                     taken[k, m, b] = True

@@ -142,10 +142,8 @@ Expired = Callable[[], bool]
 
 @compile_kernel
 def limits(p, layout, members, executors, fewer, cases_batch, cases_most, cases_kernel, kernel, low, high):  # type: ignore[no-untyped-def]
-    """Fill the kernels of the members and the intervals of their batches; False where one has none.
-
-    Members without minibatches are at their best. Batches that `fewer` executors process are left to these.
-    """
+    """Fill the kernels of the members and the intervals of their batches; False where one has none. Members without
+    minibatches are at their best. Batches that `fewer` executors process are left to these."""
     for i in members:
         if layout.parts[i] == 0:
             kernel[i], low[i], high[i] = cases_kernel[i], cases_batch[i], cases_most[i]

@@ -29,9 +29,7 @@ PRIORITY_TRIES = 3
 @compile_kernel
 def improve(p, layout, best, ranked, favoured, rng, rounds, target):  # type: ignore[no-untyped-def]
     """Improve a layout for some rounds, or until it admits `target` SLOs: the most admitted, with `best` such a one.
-
-    SLOs early in `ranked` are tried more often; `favoured` batches (0 for none), too.
-    """
+    SLOs early in `ranked` are tried more often; `favoured` batches (0 for none), too."""
     candidates = np.empty(len(p.nf) + REMOVAL_ATTEMPTS, dtype=np.int64)
     keys = np.empty(len(candidates))
     admitted = settle(p, layout, PRIORITY_TRIES)
@@ -168,11 +166,8 @@ BATCH_SPLITS = 3
 
 @compile_kernel
 def insert(p, layout, i, favoured, rng, tries):  # type: ignore[no-untyped-def]
-    """Add an SLO where all keep their latency: 1, or 0 where no tried way does.
-
-    What a minibatch costs on an SM is its own penalty, those of the others there, and opening an empty SM, each with a
-    random weight.
-    """
+    """Add an SLO where all keep their latency: 1, or 0 where no tried way does. What a minibatch costs on an SM is its
+    own penalty, those of the others there, and opening an empty SM, each with a random weight."""
     own, harm, fresh = rng.random(), rng.random(), rng.random() * 0.1 * p.latency_us[i]
     first = rng.integers(1, min(4, p.slots) + 1) if rng.random() < 0.5 else 1
     tried = 0
@@ -185,8 +180,7 @@ def insert(p, layout, i, favoured, rng, tries):  # type: ignore[no-untyped-def]
         if p.sporadic and p.pinned[i] == 0 and rng.random() < 0.75:
             # Deadline and period share what latency is left: the larger the one, the smaller the other.
             shared = p.latency_us[i] - p.pre_post_us[i] - kernel
-            share = 0.5 + (rng.random() - 0.5) * rng.random()
-            wish = int(share * shared / p.gap_us[i])
+            wish = int((0.5 + (rng.random() - 0.5) * rng.random()) * shared / p.gap_us[i])
             if favoured[i] > 0 and rng.random() < 0.5:
                 wish = favoured[i]
             batch = max(batch, wish)

@@ -69,8 +69,7 @@ def empty_layout(problem: "Problem") -> SmLayout:
     by_slo, by_sm = count * problem.sms, problem.sms * problem.slots
     sizes = [count, by_slo, by_slo, count, problem.sms, problem.sms, by_sm, by_sm]
     chosen = np.zeros(sum(sizes), dtype=np.int64)
-    ends = np.cumsum(sizes)
-    views = [chosen[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+    views = [chosen[end - size : end] for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
     for at, columns in ((1, problem.sms), (2, problem.sms), (6, problem.slots), (7, problem.slots)):
         views[at] = views[at].reshape(-1, columns)
     batch, order = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)

@@ -101,10 +101,8 @@ def occupancy(table: pd.DataFrame, cores: int) -> Chart:
 
 
 def agreement(table: pd.DataFrame, strategies: Sequence[str], of: str) -> Chart:
-    """Predicted against true throughput, in % of what `of` says; on the diagonal they agree.
-
-    Colours are those of all `strategies`.
-    """
+    """Predicted against true throughput, in % of what `of` says; on the diagonal they agree. Colours are those of all
+    `strategies`."""
     low = float(min(table["predicted"].min(), table["true"].min())) - 1
     scale = alt.Scale(domain=[low, 101], zero=False, nice=False)
     points = (
@@ -144,9 +142,7 @@ def drops(table: pd.DataFrame) -> Chart:
 
 def bottlenecks(table: pd.DataFrame, attribute: str, resources: Sequence[str]) -> Chart:
     """Throughput along an attribute, a curve per `source`, points coloured by `bottleneck`; flows on a log axis.
-
-    Colours are those of all `resources`.
-    """
+    Colours are those of all `resources`."""
     scale = alt.Scale(type="log") if attribute == "flows" else alt.Undefined
     numbers = "~s" if attribute == "flows" else ",~f"
     x = alt.X(f"{attribute}:Q", scale=scale, axis=alt.Axis(grid=False, tickCount=6, format=numbers))

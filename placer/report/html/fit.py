@@ -57,8 +57,7 @@ ERRORS_NOTE = (
 
 def fit_page(fits: Sequence[FittedModel], curves: Sequence[MeasuredCurve], command: str) -> Page:
     """The page of fitted models. `fits`: at least one; several are of several settings, or of several metrics of a
-    sweep. `curves`: what each was fitted to, in the same order. `command`: that makes the page again.
-    """
+    sweep. `curves`: what each was fitted to, in the same order. `command`: that makes the page again."""
     most = min(max(POINTS_OF_PAGE // len(fits), LEAST_POINTS), MOST_POINTS)
     pairs = list(zip(fits, curves, strict=True))
     if len(fits) == 1:
@@ -235,8 +234,7 @@ def draw_fitted_curve(
     points: pd.DataFrame, lines: pd.DataFrame, breaks: pd.DataFrame, x_title: str, y_title: str
 ) -> Chart:
     """Points, a line per segment, and a rule with its band per breakpoint; a wide range has a logarithmic axis.
-    `points`, `lines`, `breaks`: as of `points_table`, `lines_table` and `breaks_table`.
-    """
+    `points`, `lines`, `breaks`: as of `points_table`, `lines_table` and `breaks_table`."""
     known = [MEASURED_MARK, MODEL_MARK, *([INTERVAL_MARK] if len(breaks) else [])]
     axis = alt.Axis(format="~s", titleLimit=charts.TALL_HEIGHT)
     y = alt.Y(f"{MEASURED_MARK}:Q", title=y_title, scale=_tall_enough(points[MEASURED_MARK], lines["y"]), axis=axis)

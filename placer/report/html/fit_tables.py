@@ -33,10 +33,8 @@ NAME_PLACEHOLDER = "\ue000"
 
 
 def points_table(fit: FittedModel, curve: MeasuredCurve, most: int) -> pd.DataFrame:
-    """Points by rising x: `x`, `measured`, `model`, and the `deviation` of the measured one, % of the model.
-
-    Of more points than `most`, the lowest and highest of every group of neighbours; those outside hide none.
-    """
+    """Points by rising x: `x`, `measured`, `model`, and the `deviation` of the measured one, % of the model. Of more
+    points than `most`, the lowest and highest of every group of neighbours; those outside hide none."""
     order = np.lexsort((curve.y, curve.x))
     kept = order[_extremes(curve.y[order], most)]
     x, y = curve.x[kept], curve.y[kept]
@@ -82,10 +80,8 @@ def breaks_table(fit: FittedModel) -> pd.DataFrame:
 
 
 def noise_band_pct(fit: FittedModel) -> float:
-    """Deviation (%) within which nine in ten points are, if it is normal noise and nothing else.
-
-    The noise is an sMAPE, whose denominator is about twice the value: the mean deviation is twice as large.
-    """
+    """Deviation (%) within which nine in ten points are, if it is normal noise and nothing else. The noise is an sMAPE,
+    whose denominator is about twice the value: the mean deviation is twice as large."""
     return float(2 * fit.noise_pct / MEAN_SIZE * NINE_IN_TEN)
 
 

@@ -12,8 +12,7 @@ LETTER_WIDTH = 6.6
 
 class Drawing:
     """Shapes in the order in which they were added, later ones above. `width`: pixels; the height is that of the lowest
-    shape.
-    """
+    shape."""
 
     def __init__(self, width: float) -> None:
         self.width = width

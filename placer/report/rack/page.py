@@ -25,8 +25,7 @@ CONTENTION_NOTE = (
 
 def page_of_rack_plan(plan: RackPlan, strategy: str, chains: str, *, predicted: bool = False) -> Page:
     """The page of a plan. `strategy`: that made it. `chains`: name of the file of chains. `predicted`: whether rates
-    are predicted with contention, not by cycles alone.
-    """
+    are predicted with contention, not by cycles alone."""
     if not plan.chains:
         summary = tuple(rack_report(plan, strategy, "table").splitlines())
         return Page(f"Chains on a rack: {chains}", summary, (), ())

@@ -17,9 +17,7 @@ RATE_COLUMN, CORES_COLUMN = "rate_kpps", "cores"
 
 def plans_csv(comparison: Comparison) -> str:
     """All plans. Throughputs are the lowest of the stay, empty where the arrival was rejected or they are unknown.
-
-    Latencies are the longest of the stay, cores those that the strategy gave.
-    """
+    Latencies are the longest of the stay, cores those that the strategy gave."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     workloads = [arrival.workload for arrival in comparison.arrivals]

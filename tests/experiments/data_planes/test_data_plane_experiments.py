@@ -40,9 +40,7 @@ def test_drawn_data_have_the_published_errors(seed: int) -> None:
 @pytest.mark.long
 def test_a_line_is_chosen_for_a_line_with_noise() -> None:
     """By bic in nearly all data sets; tum may take another function of two parameters, and neither takes a quadratic.
-
-    The published figures stand beside ours.
-    """
+    The published figures stand beside ours."""
     one = find_experiment("linear-or-quadratic")
     result = one.run(Setting(scale=0.2))
     rows = result.table.set_index("quantity")

@@ -51,11 +51,8 @@ def place(placer: Placer, folder: Path, *more: object) -> tuple[int, str, str]:
 
 
 def test_a_rack_that_names_its_testbed_gets_plans_as_its_models_predict(placer: Placer, folder: Path) -> None:
-    """Two cores carry 24 Gbps by cycles.
-
-    Beside one core with ACL (10.1 %) and two with NAT (5 %), an ACL grows by 15.1 %; beside two with ACL and one with
-    NAT (2.5 %), a NAT by 22.7 %: to 19,560 Mbps.
-    """
+    """Two cores carry 24 Gbps by cycles. Beside one core with ACL (10.1 %) and two with NAT (5 %), an ACL grows by 15.1
+    %; beside two with ACL and one with NAT (2.5 %), a NAT by 22.7 %: to 19,560 Mbps."""
     status, stdout, stderr = place(placer, folder, "--risk", 0.5)
     assert status == 0 and OPENED == [(None, "server-simulated")]
     assert stdout.splitlines()[-6:] == [

@@ -181,10 +181,8 @@ def test_a_testbed_of_another_card_is_refused(trace: Path, tmp_path: Path) -> No
 
 @pytest.mark.long
 def test_less_risk_violates_fewer_slas_on_more_nics(placer: Placer, trace: Path) -> None:
-    """A risk of 1 % violates no more SLAs than one of 30 %, and is not cheaper.
-
-    By one NIC it may be: placing one by one, fewer choices can happen to be better ones.
-    """
+    """A risk of 1 % violates no more SLAs than one of 30 %, and is not cheaper. By one NIC it may be: placing one by
+    one, fewer choices can happen to be better ones."""
     higher, lower = (
         json.loads(placer("run", trace, "--risk", risk, "--predictor", "tomur", "--format", "json").stdout)[
             "strategies"

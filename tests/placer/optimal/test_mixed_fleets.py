@@ -186,10 +186,8 @@ def test_nics_in_use_are_filled_as_far_as_their_slas_allow(leaves: float | None)
 
 
 def test_what_leaves_makes_room() -> None:
-    """y is whole again when b2 leaves at 4 s, but c would lose 14 % beside b and a, and 16 % beside b and d.
-
-    So a goes to x, and when b1 leaves, at 5 s, d fits beside c on y: no further NIC is needed. Two d at 4 s need one.
-    """
+    """y is whole again when b2 leaves at 4 s, but c would lose 14 % beside b and a, and 16 % beside b and d. So a goes
+    to x, and when b1 leaves, at 5 s, d fits beside c on y: no further NIC is needed. Two d at 4 s need one."""
     leaving = {"b1": 5.0, "b2": 4.0}
     running = [replace(one, time=0, departure=leaving.get(one.id)) for one in RUNNING]
     homes, nics, *_, proven = optimum_of([*running, arrival("a", 4, "a", 0.5), arrival("d", 5, "d", 0.5)], catalogue())

@@ -87,10 +87,8 @@ def test_a_nic_that_takes_an_arrival_keeps_all_slas_by_what_was_learnt(seed: int
 
 @pytest.mark.parametrize("seed", range(8))
 def test_an_arrival_is_rejected_only_where_no_nic_keeps_all_slas_by_what_was_learnt(seed: int) -> None:
-    """A NIC of which the tenants want more than is measured now keeps no other NIC of its class from an arrival.
-
-    What is measured above the prediction counts once indexes are built anew.
-    """
+    """A NIC of which the tenants want more than is measured now keeps no other NIC of its class from an arrival. What
+    is measured above the prediction counts once indexes are built anew."""
     engine, draw = engine_of(count=4), Random(seed)
     index, rejected = engine.selector.indexes[0], 0
     lower = LowerOracle(engine.oracles[0])

@@ -69,9 +69,7 @@ def _on(cores: int, logarithm: float) -> CoreScale:
 
 def test_four_cores_follow_from_one_by_amdahls_law() -> None:
     """One core carries 0.6 of two, so a fifth is done one after the other: four carry (0.2 + 0.4) / (0.2 + 0.2) of two.
-
-    Where one core carries half of two, four carry twice as much.
-    """
+    Where one core carries half of two, four carry twice as much."""
     assert scale_to(4, 2, {1: _on(1, math.log(0.6))}).logarithm == pytest.approx(math.log(1.5), abs=1e-3)
     assert scale_to(4, 2, {1: _on(1, math.log(0.5))}).logarithm == pytest.approx(math.log(2.0))
 

@@ -23,10 +23,8 @@ NAME = "toy"
 
 
 class ErringPredictor(Predictor):
-    """Predicts the share of its throughput that an NF keeps, by a table or at random from a seed.
-
-    A departure may slow down the others. Throughput alone is known exactly.
-    """
+    """Predicts the share of its throughput that an NF keeps, by a table or at random from a seed. A departure may slow
+    down the others. Throughput alone is known exactly."""
 
     def __init__(self, seed: int = 0, kept: Mapping[tuple[str, ...], Sequence[float]] | None = None) -> None:
         self.seed, self.kept = seed, kept

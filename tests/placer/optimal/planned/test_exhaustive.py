@@ -39,10 +39,8 @@ def planned(given: Instance) -> Plan:
 
 
 class AllPlans:
-    """All plans of a few arrivals that stay, without a reserve.
-
-    `values` has of each what it rejects and costs, if the violations that it expects keep the budget.
-    """
+    """All plans of a few arrivals that stay, without a reserve. `values` has of each what it rejects and costs, if the
+    violations that it expects keep the budget."""
 
     def __init__(self, arrivals: Sequence[Arrival], catalogue: Catalogue) -> None:
         self.arrivals, self.catalogue = arrivals, catalogue
