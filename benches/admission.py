@@ -156,10 +156,8 @@ class CPeer:
 GPU = Path(__file__).resolve().parents[1] / "examples" / "gpu.json"
 SIZES = (10, 20, 50, 100, 200, 500, 1000)
 REPEATS = 201
-READABLE_UP_TO = 200
-"""SLOs; the readable version takes seconds beyond."""
-TIGHT, WIDE = (100.0, 500.0), (150.0, 1500.0)
-"""Latencies (us) of sets in which many, and few, SLOs are rejected."""
+READABLE_UP_TO = 200  # SLOs; the readable version takes seconds beyond
+TIGHT, WIDE = (100.0, 500.0), (150.0, 1500.0)  # latencies (us) of sets in which many, and few, SLOs are rejected
 
 Repeats = Annotated[int, typer.Option(min=3, help="Calls of which the median counts.")]
 Largest = Annotated[int, typer.Option(min=10, help="The most SLOs.")]

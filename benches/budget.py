@@ -59,8 +59,7 @@ TRACES, ARRIVALS = 20, 500
 BUDGETS = (1.0, 2.0, 5.0)
 TIME_LIMIT = 60.0
 ORACLE, ONLINE, PLANNED, MEASURED = "oracle", "contention-aware", "planned", "planned measured"
-RUNS = 200
-"""Runs of the measured plan, whose budget is the smallest."""
+RUNS = 200  # runs of the measured plan, whose budget is the smallest
 STRATEGIES = (ORACLE, ONLINE, PLANNED, MEASURED)
 SHIPPED = "contended as shipped"
 
@@ -94,8 +93,7 @@ def run(
     return pd.concat([table, means.round(2)]).fillna("")
 
 
-Case = tuple[int, str, str]
-"""Seed of the trace, testbed, strategy."""
+Case = tuple[int, str, str]  # seed of the trace, testbed, strategy
 Result = tuple[Case, object, tuple[float, ...]]
 """Case, budget (%); wastage, violations, expected violations (%) and seconds of the plan."""
 

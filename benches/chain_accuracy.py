@@ -107,8 +107,7 @@ def _fitted(visits: Floats, logarithm: Floats) -> Floats:
 
 
 TEN = 10
-DRAWS = 20
-"""Random choices of ten chain runs."""
+DRAWS = 20  # random choices of ten chain runs
 ALONE_LIMIT, TEN_LIMIT, CONTROL_LIMIT = 8.0, 5.0, 0.2
 DIRECT_LIMIT, NOISE_LIMIT = 1.3, 1.0
 KINDS = ("pairs", "triples", "pipelines")
@@ -128,8 +127,7 @@ class ChainErrors:
     table: pd.DataFrame
     """A row per way of predicting: mean absolute error (%) by kind of chain and of all, its spread and of what it is,
     the median over chains, the error of the means of repeats, and the largest error that is asked for."""
-    predictions: pd.DataFrame
-    """A row per chain and traffic."""
+    predictions: pd.DataFrame  # a row per chain and traffic
 
 
 def chain_errors(

@@ -25,18 +25,13 @@ CHAIN_TRAFFIC = ((128.0, 16000.0), (512.0, 1000.0), (1400.0, 16000.0))
 class CampaignSize:
     """How much is measured."""
 
-    functions: int = 9
-    """How many distinct functions the chains are made of."""
+    functions: int = 9  # how many distinct functions the chains are made of
     pairs: int = 72
     triples: int = 24
-    pipelines: int = 24
-    """Ordered chains on one core, and pairs on two."""
-    traffics: int = 2
-    """Of each chain."""
-    rounds: int = 3
-    """Runs of each chain."""
-    single_rounds: int = 3
-    """Runs of each function alone: they are in every prediction."""
+    pipelines: int = 24  # ordered chains on one core, and pairs on two
+    traffics: int = 2  # of each chain
+    rounds: int = 3  # runs of each chain
+    single_rounds: int = 3  # runs of each function alone: they are in every prediction
 
 
 FULL = CampaignSize()

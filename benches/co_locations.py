@@ -18,8 +18,7 @@ from profiles.profile import KPPS_COLUMN, TRAFFIC_COLUMNS, Profile, read_profile
 
 RECORDED = "bluefield-2-simulated"
 SIZES = (1_000, 10_000, 100_000)
-WORKLOADS = 200
-"""Distinct workloads of a trace."""
+WORKLOADS = 200  # distinct workloads of a trace
 LOOPED = 100
 
 

@@ -31,8 +31,7 @@ from placer.progress import Progress
 
 NICS, SECONDS, RATE = 5_000, 60, 2_500
 CONNECTIONS = 100
-SHARE = 0.3
-"""Of arrivals that have traffic of their own."""
+SHARE = 0.3  # of arrivals that have traffic of their own
 
 RISK = 0.05
 

@@ -13,10 +13,8 @@ import numpy as np
 class Load:
     """What came back."""
 
-    latencies: dict[int, list[float]] = field(default_factory=dict)
-    """Seconds, by HTTP status."""
-    seconds: float = 0.0
-    """From the first request to the last answer."""
+    latencies: dict[int, list[float]] = field(default_factory=dict)  # seconds, by HTTP status
+    seconds: float = 0.0  # from the first request to the last answer
 
     @property
     def statuses(self) -> Counter[int]:

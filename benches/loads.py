@@ -38,8 +38,7 @@ from profiles.profile import read_profile
 from traces.arrivals import TABLE_2_NFS
 
 FOLDER = Path("build") / "loads"
-PACED = [name for name in TESTBEDS if name != "foreign"]
-"""Testbeds that offer NFs a rate."""
+PACED = [name for name in TESTBEDS if name != "foreign"]  # testbeds that offer NFs a rate
 QUOTA = 600
 PREDICTOR = "tomur"
 INSTANCES, CO_LOCATIONS = 500, 400

@@ -32,8 +32,7 @@ from profiler.profiling import journal_of
 FOLDER = Path("build") / "measuring"
 FURTHER = (0, 50, 100, 200)
 BUDGET = 1.0
-CHOOSING = 1000
-"""The seed of the trace that chooses the runs."""
+CHOOSING = 1000  # the seed of the trace that chooses the runs
 ORACLE = "oracle"
 PREDICTOR = "tomur"
 

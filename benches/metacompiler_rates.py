@@ -30,8 +30,7 @@ CHAINS = {
 }
 """As in table 2 of the paper; one of chain 2's three equal NATs. The limiter is so wide that all packets pass."""
 ON_SWITCH = ("ACL", "LB", "NAT", "IPv4Fwd")
-CLOCK_MHZ = 2000
-"""Of the rack: both rates are cycles of this host's time stamp counter at this clock."""
+CLOCK_MHZ = 2000  # of the rack: both rates are cycles of this host's time stamp counter at this clock
 GUESS = 1000
 REPEATS = 3
 

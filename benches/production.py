@@ -54,8 +54,7 @@ HONEST = MonitorTable(share=0.01, noise_pct=1.0, lost_pct=5.0)
 OUTLIERS = HONEST.model_copy(update={"outliers_pct": 10.0})
 UNSATURATED = HONEST.model_copy(update={"unsaturated_pct": 50.0})
 ALL = OUTLIERS.model_copy(update={"unsaturated_pct": 50.0})
-LIAR = 10
-"""The number of the arrival that lies: it is there from early on, so that it is read most."""
+LIAR = 10  # the number of the arrival that lies: it is there from early on, so that it is read most
 CASES = ("drift", "drift, relative", "no drift", "lies")
 
 

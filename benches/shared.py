@@ -32,8 +32,7 @@ as much as the first one: small batches cost more per decision, however many age
 
 SECONDS = 25.0
 
-CONNECTIONS = 16
-"""Per agent."""
+CONNECTIONS = 16  # per agent
 
 
 @dataclass

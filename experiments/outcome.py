@@ -16,12 +16,9 @@ class Outcome:
     """How the run of one experiment ended."""
 
     experiment: Experiment
-    result: Result | None = None
-    """Its result; None when it was skipped or failed."""
-    failed: bool = False
-    """Whether it failed; without a result and not failed, it was skipped."""
-    reason: str = ""
-    """Why there is no result."""
+    result: Result | None = None  # its result; None when it was skipped or failed
+    failed: bool = False  # whether it failed; without a result and not failed, it was skipped
+    reason: str = ""  # why there is no result
 
     @property
     def status(self) -> str:

@@ -33,12 +33,9 @@ class CannotRun(Exception):
 class Paper:
     """A paper whose tables and figures are reproduced: the constant `PAPER` of its folder."""
 
-    name: str
-    """Short name: `Tomur`."""
-    title: str
-    """Full title."""
-    authors: str
-    """As cited: `Wu et al.`"""
+    name: str  # short name: `Tomur`
+    title: str  # full title
+    authors: str  # as cited: `Wu et al.`
 
     def __str__(self) -> str:
         return f"{self.title} ({self.authors})"
@@ -48,10 +45,8 @@ class Paper:
 class Setting:
     """What an experiment receives."""
 
-    seed: int = 0
-    """Seed of every random choice; the same seed gives the same tables."""
-    scale: float = 1.0
-    """Share of the full number of runs."""
+    seed: int = 0  # seed of every random choice; the same seed gives the same tables
+    scale: float = 1.0  # share of the full number of runs
     measurements: Path = MEASUREMENTS_FOLDER
     """Profile folder of FlowMonitor measured on a BlueField-2, including `validation.csv`."""
     chains: Path | None = None
@@ -76,14 +71,10 @@ class Result:
 
     table: pd.DataFrame
     """Our numbers next to the published ones; the column `verdict` marks where ours are worse or differ."""
-    testbeds: tuple[str, ...]
-    """One sentence per testbed: which runs were made there, or why none."""
-    draw: Callable[[Figure], None]
-    """Draws the plot."""
-    notes: tuple[str, ...] = ()
-    """What a reader needs to know to interpret the table."""
-    data: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    """Further tables by name: the data of the plot."""
+    testbeds: tuple[str, ...]  # one sentence per testbed: which runs were made there, or why none
+    draw: Callable[[Figure], None]  # draws the plot
+    notes: tuple[str, ...] = ()  # what a reader needs to know to interpret the table
+    data: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # further tables by name: the data of the plot
 
 
 @dataclass(frozen=True)

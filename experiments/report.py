@@ -16,8 +16,7 @@ from experiments.registry import Experiment, Paper, Result, Setting
 from placer.report.html import Page, Picture, Section, Tile, write_page
 from profiles.table import write_table
 
-FEW_ROWS = 32
-"""Tables with at most this many rows are shown, longer ones are folded."""
+FEW_ROWS = 32  # tables with at most this many rows are shown, longer ones are folded
 
 UNIT_TEXTS = {"pct": ", %", "kpps": ", kpps"}
 WORD_SPELLINGS = {"mape": "MAPE", "nf": "NF", "sla": "SLA"}

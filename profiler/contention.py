@@ -18,8 +18,7 @@ RATE_SETTING = "rate_kpps"
 MEMORY_LEVELS = 64
 ACCELERATOR_LEVELS = 10
 NEIGHBOUR_TRAFFICS = 4
-LIGHT_RATES = (0.2, 0.5)
-"""Rates of light accelerator competitors, as a fraction of what the accelerator carries."""
+LIGHT_RATES = (0.2, 0.5)  # rates of light accelerator competitors, as a fraction of what the accelerator carries
 
 
 def accelerator_bench(accelerator: str) -> str:
@@ -31,20 +30,13 @@ def accelerator_bench(accelerator: str) -> str:
 class BenchLevel:
     """One setting of one bench, with what was measured of it alone."""
 
-    load: BenchLoad
-    """The bench with its parameters."""
-    cores: int
-    """Cores that it takes."""
-    counters: Counters
-    """Its own seven counters, alone."""
-    throughput_kpps: float
-    """Its own throughput, alone."""
-    accelerator: str | None = None
-    """The accelerator it loads, None for memory."""
-    service_ms: float = 0.0
-    """Time per request on that accelerator when saturated, 1 / throughput."""
-    rate_kpps: float = math.nan
-    """Its offered rate; NaN when it goes as fast as it can."""
+    load: BenchLoad  # the bench with its parameters
+    cores: int  # cores that it takes
+    counters: Counters  # its own seven counters, alone
+    throughput_kpps: float  # its own throughput, alone
+    accelerator: str | None = None  # the accelerator it loads, None for memory
+    service_ms: float = 0.0  # time per request on that accelerator when saturated, 1 / throughput
+    rate_kpps: float = math.nan  # its offered rate; NaN when it goes as fast as it can
 
 
 @dataclass(frozen=True)

@@ -40,10 +40,8 @@ from profiles.profile import KPPS_COLUMN, TRAFFIC_COLUMNS, NfProfile
 
 MATTERING_CHANGE = 0.05
 """An attribute is not varied on further numbers of cores if it changes throughput alone by less than this anywhere."""
-RATE_SHARES = (0.05, 1.1)
-"""Least and most of a random rate, as shares of what the NF carries alone."""
-SATURATED_SHARE = 0.2
-"""The share of NFs that are saturated among those with random rates."""
+RATE_SHARES = (0.05, 1.1)  # least and most of a random rate, as shares of what the NF carries alone
+SATURATED_SHARE = 0.2  # the share of NFs that are saturated among those with random rates
 
 
 @dataclass(frozen=True)

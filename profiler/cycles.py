@@ -24,12 +24,9 @@ from profiles.cycles import CyclesOfRules, MeasuredCycles, NfCycles
 from profiles.description import NULL_NF
 
 RULES_PARAMETER = "rules"
-SEARCH_RUNS = 3
-"""Runs at each traffic to find the worst one."""
-WORST_REPEATS = 12
-"""Further runs at the worst traffic."""
-RULE_POINTS = (0.0, 1 / 3, 2 / 3, 1.0)
-"""Where in the range of its rules an NF is measured, besides the default."""
+SEARCH_RUNS = 3  # runs at each traffic to find the worst one
+WORST_REPEATS = 12  # further runs at the worst traffic
+RULE_POINTS = (0.0, 1 / 3, 2 / 3, 1.0)  # where in the range of its rules an NF is measured, besides the default
 
 
 def offers_null(description: TestbedDescription) -> bool:

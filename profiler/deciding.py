@@ -20,20 +20,13 @@ from profiler.runs.outliers import ConfirmedTestbed
 from profiles import CoLocation, TestbedDescription, Workload
 
 KEPT_SHARE = 0.75
-DECIDING_BAND = (0.75, 0.97)
-"""The share that the slowest NF keeps where SLAs are decided."""
-SOLO_ERROR = 0.001
-"""Relative standard error of solo throughput."""
-SOLO_RUNS = (6, 120)
-"""Fewest and most solo runs of an NF."""
-OTHERS_SOLO_RUNS = 3
-"""Solo runs of an NF that is not profiled now, and only runs beside those that are."""
-SOLO_SHARE = 0.25
-"""Of all runs, at most for NFs alone."""
-DECIDING_ROUNDS = 8
-"""The share of the co-locations that is repeated before it is decided again which are worth most."""
-MOST_REPEATS = 40
-"""Runs of one co-location: by then, errors are smaller than those of solo throughput."""
+DECIDING_BAND = (0.75, 0.97)  # the share that the slowest NF keeps where SLAs are decided
+SOLO_ERROR = 0.001  # relative standard error of solo throughput
+SOLO_RUNS = (6, 120)  # fewest and most solo runs of an NF
+OTHERS_SOLO_RUNS = 3  # solo runs of an NF that is not profiled now, and only runs beside those that are
+SOLO_SHARE = 0.25  # of all runs, at most for NFs alone
+DECIDING_ROUNDS = 8  # the share of the co-locations that is repeated before it is decided again which are worth most
+MOST_REPEATS = 40  # runs of one co-location: by then, errors are smaller than those of solo throughput
 
 
 def measure_deciding(

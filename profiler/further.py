@@ -33,11 +33,9 @@ from profiles import CoLocation, InputError, TestbedDescription, Workload
 from profiles.profile import RUN_COLUMN, NfProfile, Profile, read_profile
 
 FURTHER_ROUNDS = 5
-FEWEST_RUNS = 2 * FURTHER_ROUNDS
-"""Fewest further runs: planning takes longer than they do."""
+FEWEST_RUNS = 2 * FURTHER_ROUNDS  # fewest further runs: planning takes longer than they do
 LARGEST_COUNT = 10_000_000
-SEEDS_EACH = 1000
-"""Runs of one co-location with noise of their own, for each time that further runs are made."""
+SEEDS_EACH = 1000  # runs of one co-location with noise of their own, for each time that further runs are made
 
 Choose = Callable[[Profile, int, Set[CoLocation]], Sequence[CoLocation]]
 """Gets the profile so far, the runs of the next round and the co-locations that do not run on the testbed; returns the

@@ -46,11 +46,9 @@ from profiles.table import write_table
 OFFERED_SHARES = (0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95)
 """Offered rates, as shares of the throughput of the NF in a closed loop in the same co-location."""
 RUNS_PER_RATE = 2
-CARRIED_SHARE = 0.98
-"""A smaller share of the offered packets that leaves means overload."""
+CARRIED_SHARE = 0.98  # a smaller share of the offered packets that leaves means overload
 SEED_STRIDE = 1_000_003
-FIRST_SEED = 70_000
-"""Chains have the seeds before."""
+FIRST_SEED = 70_000  # chains have the seeds before
 
 Row = dict[str, object]
 CoLocationLoads = tuple[Load, ...]
@@ -82,11 +80,6 @@ class LatencyAtRate:
         }
 
 
-def setting_runs(times: int) -> int:
-    """How many runs a setting takes."""
-    return 1 + len(OFFERED_SHARES) * times
-
-
 class LatencyRuns:
     """Runs settings on a testbed, first in a closed loop and then at rates. `testbed`: where they run. `known`: what is
     sure to run there: it is run after a failure, so that a broken testbed is noticed. `seed`: of the noise of a
@@ -100,10 +93,8 @@ class LatencyRuns:
         self._closed = WorkingRuns(testbed, known, done)
         self._open = WorkingRuns(testbed.first, known, done)
         self._seed = seed
-        self.refused: list[LatencySetting] = []
-        """Settings that do not run on the testbed."""
-        self.overloaded = 0
-        """Rates that an NF did not carry."""
+        self.refused: list[LatencySetting] = []  # settings that do not run on the testbed
+        self.overloaded = 0  # rates that an NF did not carry
 
     def measure(self, settings: "Sequence[LatencySetting]", times: int) -> list[LatencyAtRate]:
         """The latencies of every setting that runs, by setting and rising rate, without rates that are not carried.
@@ -205,7 +196,8 @@ def profile_latency(
     refuse_taken(out, journal_of(out))
     targets = _targets(description, nfs, notify)
     settings = {nf.name: draw_settings(description, nf, seed) for nf in targets}
-    runs = sum(map(len, settings.values())) * setting_runs(times)
+    # how many runs a setting takes
+    runs = sum(map(len, settings.values())) * (1 + len(OFFERED_SHARES) * times)
     with Journal(journal_of(out)) as journal:
         journal.claim(description, seed)
         known = len(journal)
@@ -254,8 +246,7 @@ def _targets(description: TestbedDescription, names: Sequence[str] | None, notif
 
 SETTINGS_ALONE, SETTINGS_BESIDE = 4, 4
 """Settings of each NF alone, and beside others: the first at default traffic, the others evenly over all traffic."""
-DEFAULT_BESIDE = 2
-"""Of those beside others, how many have default traffic."""
+DEFAULT_BESIDE = 2  # of those beside others, how many have default traffic
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from profiles import ATTRIBUTES, TestbedDescription, TrafficProfile
 
-WIDE_RANGE_FACTOR = 100.0
-"""A range whose ends differ by this factor is searched on a logarithmic scale."""
+WIDE_RANGE_FACTOR = 100.0  # a range whose ends differ by this factor is searched on a logarithmic scale
 
 Range = tuple[float, float]
 

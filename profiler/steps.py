@@ -2,11 +2,8 @@
 
 from collections.abc import Callable
 
-Done = Callable[[int, int], None]
-"""Called with the number of runs made, and how many there will be."""
-
-Notify = Callable[[str], None]
-"""Called with a message for the user."""
+Done = Callable[[int, int], None]  # called with the number of runs made, and how many there will be
+Notify = Callable[[str], None]  # called with a message for the user
 
 
 class Steps:

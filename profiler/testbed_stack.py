@@ -82,8 +82,7 @@ EVERY_S = 120.0
 REFERENCE_WINDOW = 5
 REFERENCE_NOISE = 0.03
 MOST_DRIFT = 0.2
-CARRIED_SHARE = 0.99
-"""Of an offered rate: what carries this share or more carries all, but for errors of measurement."""
+CARRIED_SHARE = 0.99  # of an offered rate: what carries this share or more carries all, but for errors of measurement
 REPORTED_AGAIN = 0.05
 REFERENCE_SEEDS = 101
 SEED_STRIDE = 1_000_000_007
@@ -234,8 +233,7 @@ def _reference(description: TestbedDescription) -> list[Load]:
 
 
 RETRY_ATTEMPTS = 3
-PAUSES_S = (0.5, 2.0)
-"""Before the second and the third attempt."""
+PAUSES_S = (0.5, 2.0)  # before the second and the third attempt
 
 
 class RetryingTestbed(Testbed):

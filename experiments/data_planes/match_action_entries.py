@@ -20,8 +20,7 @@ from profiler.simulated import SimulatedTestbed
 from profiles import Fault, InputError, TrafficProfile, Workload
 from profiles.table import read_table
 
-PUBLISHED_SEGMENTS, ERROR_PCT = 4, 0.730
-"""Published: segments, and the error of the fit."""
+PUBLISHED_SEGMENTS, ERROR_PCT = 4, 0.730  # published: segments, and the error of the fit
 FIT_CRITERIA = ("bic", "tum")
 CYCLES_METRIC, THROUGHPUT_METRIC, TIME_METRIC = "cycles_per_packet", "throughput_kpps", "ns_per_packet"
 SWEPT_NF, SWEPT_PACKET_SIZE = "FlowStats", 64.0

@@ -17,8 +17,7 @@ from placer.rack.strategies import CHAIN_STRATEGIES
 
 SWITCH_STAGES = 12
 FEW_NATS, MANY_NATS = 10, 11
-T_MIN_MBPS = 44_900
-"""As published: "about 44.9 Gbps", at delta 0.5."""
+T_MIN_MBPS = 44_900  # as published: "about 44.9 Gbps", at delta 0.5
 
 
 @experiment(PAPER, "lemur-nats", "Eleven NATs behind a Match, one more than the switch holds")

@@ -11,18 +11,15 @@ from profiler.testbed_stack import RetryingTestbed
 from profiler.testbeds import open_testbed
 from profiles import InputError, Load
 
-HOST_REPEATS = 5
-"""Measurements of every co-location: their standard error is the error bar."""
-STANDARD_ERROR_PCT = 2
-"""Largest standard error of one measurement; that of the mean of five is less than half."""
+HOST_REPEATS = 5  # measurements of every co-location: their standard error is the error bar
+STANDARD_ERROR_PCT = 2  # largest standard error of one measurement; that of the mean of five is less than half
 
 
 @dataclass(frozen=True)
 class RepeatedRuns:
     """A quantity of every load of one co-location, measured several times."""
 
-    values: np.ndarray
-    """Throughputs (kpps), or what is computed from them; shape (repeats, loads)."""
+    values: np.ndarray  # throughputs (kpps), or what is computed from them; shape (repeats, loads)
 
     @property
     def mean(self) -> np.ndarray:

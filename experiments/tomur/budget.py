@@ -44,8 +44,7 @@ class Score(NamedTuple):
     risk: float = np.nan
 
 
-Key = tuple[str, float | None]
-"""Testbed, and budget (%); None stands for exact throughputs."""
+Key = tuple[str, float | None]  # testbed, and budget (%); None stands for exact throughputs
 
 
 @experiment(PAPER, "budget", "Wastage and SLA violations over the budget of SLA violations")

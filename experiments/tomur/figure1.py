@@ -15,8 +15,7 @@ from experiments.tomur.methodology.simulated_card import CARD, truth
 from traces.arrivals import TABLE_2_NFS
 
 CO_LOCATIONS = 300
-PUBLISHED_DROPS = {"median": (1.9, 10.6), "p95": (4.2, 62.2)}
-"""The lowest and the highest over the NFs."""
+PUBLISHED_DROPS = {"median": (1.9, 10.6), "p95": (4.2, 62.2)}  # the lowest and the highest over the NFs
 
 
 @experiment(PAPER, "figure1", "Throughput drop when co-located with up to three NFs")

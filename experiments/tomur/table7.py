@@ -18,8 +18,7 @@ from profiles import BenchLoad, TrafficProfile, Workload
 
 MATCH_RATES = (0.0, 1100.0)
 RATE_STEPS = 56
-MEMORY_BENCHES = ((5.0, 20.0), (10.0, 40.0), (10.0, 100.0))
-"""mem-bench: MB, and million accesses/s."""
+MEMORY_BENCHES = ((5.0, 20.0), (10.0, 40.0), (10.0, 100.0))  # mem-bench: MB, and million accesses/s
 REGEX_BENCHES = ((0.0, 0.0), (300.0, 600.0), (0.0, 600.0))
 """regex-bench: request rate (kpps; 0 is unlimited), and matches/MB."""
 

@@ -63,8 +63,7 @@ class Group(TyperGroup):
 STRATEGY_NAMES = ("monopolization", "greedy", "contention-aware", "planned", "optimal")
 """Strategies of placer, written here since a shell that completes a word waits for no import."""
 
-RULE_NAMES = ("look-ahead", "best-fit", "first-fit", "worst-fit")
-"""Rules of contention-aware."""
+RULE_NAMES = ("look-ahead", "best-fit", "first-fit", "worst-fit")  # rules of contention-aware
 
 
 def complete_strategy(incomplete: str) -> list[str]:

@@ -20,12 +20,9 @@ HEADROOM_SHARES = (0.0, 0.5, 0.25, 0.625)
 """Shares of the headroom that batches take: of the latency that is left when the SLO has the GPU alone. None where each
 transfer comes once, the others where they recur: the last where the bus would not take all transfers with the first."""
 MEDIUM_SHARE = HEADROOM_SHARES[1]
-WHOLE_PACKETS = 1.0 - 1e-12
-"""A number of packets this little above a whole number is that whole number."""
-MANY_LAYOUTS = 1 << 20
-"""More than there are."""
-MOST_PACKETS = 4e18
-"""More than any GPU processes at once, and few enough to be counted."""
+WHOLE_PACKETS = 1.0 - 1e-12  # a number of packets this little above a whole number is that whole number
+MANY_LAYOUTS = 1 << 20  # more than there are
+MOST_PACKETS = 4e18  # more than any GPU processes at once, and few enough to be counted
 
 
 @compile_kernel

@@ -29,14 +29,11 @@ from placer.gpu.tables import (
 )
 from profiles.arrays import Floats
 
-SM_CHOICES = 3
-"""Of each layout, the SMs that are tried."""
-LONGER_LATENCIES = (1.0, 2.0, 4.0)
-"""Factors of the latency for which larger batches are tried."""
+SM_CHOICES = 3  # of each layout, the SMs that are tried
+LONGER_LATENCIES = (1.0, 2.0, 4.0)  # factors of the latency for which larger batches are tried
 RATE_STEP, RATE_STEPS, RATE_HALVINGS = 1.25, 8, 8
 """Rates that are tried: `RATE_STEPS` factors up and down, and the nearest one to more digits."""
-ENOUGH_DIGITS = 4
-"""Significant digits of what is enough."""
+ENOUGH_DIGITS = 4  # significant digits of what is enough
 
 
 @dataclass(frozen=True)

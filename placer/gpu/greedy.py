@@ -58,12 +58,10 @@ from profiles.arrays import Floats, Ints
 
 Placed = tuple[tuple[Admitted, ...], tuple[Rejected, ...]]
 
-CAUSE_NAMES = ("", "batching", "pcie", "executors", "kernel", "workers")
-"""By number; 0 is admitted."""
+CAUSE_NAMES = ("", "batching", "pcie", "executors", "kernel", "workers")  # by number; 0 is admitted
 ADMITTED, BATCHING, PCIE, NO_EXECUTORS, SLOW_KERNEL, NO_WORKER = range(6)
 
-TRIED_SMS = 4
-"""Of each layout; beside the tenants of an SM that is less preferred, kernels take longer."""
+TRIED_SMS = 4  # of each layout; beside the tenants of an SM that is less preferred, kernels take longer
 
 
 def time_admission(device: GpuDevice, slos: Sequence[LatencySlo], admit: Callable[[], Placed]) -> Admission:

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-REJECTION_CAUSES = ("batching", "pcie", "executors", "kernel", "workers")
-"""Why an SLO is rejected."""
+REJECTION_CAUSES = ("batching", "pcie", "executors", "kernel", "workers")  # why an SLO is rejected
 
 
 @dataclass(frozen=True)

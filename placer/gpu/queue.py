@@ -34,8 +34,7 @@ from placer.gpu.tables import (
     compile_kernel,
 )
 
-SURE_SHARE = 1.0 - 1e-6
-"""Below this share of a limit, rounding does not matter."""
+SURE_SHARE = 1.0 - 1e-6  # below this share of a limit, rounding does not matter
 
 
 @compile_kernel

@@ -19,8 +19,7 @@ from profiles.arrays import Floats, Ints
 
 Kernel = Callable[..., Any]
 
-KERNEL_FOLDERS = (Path(__file__).parent,)
-"""Where kernels are."""
+KERNEL_FOLDERS = (Path(__file__).parent,)  # where kernels are
 
 NEAR_LIMIT = 1e-9
 WITHIN_LIMIT = 1.0 + NEAR_LIMIT / 2

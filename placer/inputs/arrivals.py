@@ -31,12 +31,10 @@ NIC_COLUMN = "nic"
 ARRIVAL_COLUMNS = (*REQUIRED_COLUMNS, *ATTRIBUTES, *SLA_COLUMNS, *OFFER_COLUMNS, "departure", NIC_COLUMN)
 NUMBER_READERS = {"flows": parse_marked_number, "packet_size": parse_marked_number, "sla_drop": share_of}
 """Reads a number of a column in which a plain number is not the only form."""
-SMALLEST_QUANTITY, LARGEST_QUANTITY = 1e-6, 1e12
-"""Of rates and latencies."""
+SMALLEST_QUANTITY, LARGEST_QUANTITY = 1e-6, 1e12  # of rates and latencies
 
 MOST_ARRIVALS = 20_000_000
-MOST_FAULTS = 10_000
-"""Reading stops after this many faults; the first of them are shown, and how many more were found."""
+MOST_FAULTS = 10_000  # reading stops after this many faults; the first of them are shown, and how many more were found
 RangeCheck = Callable[[Workload], Sequence[tuple[str, str]]]
 """Which columns of a workload are outside what is profiled, and how."""
 
@@ -201,7 +199,15 @@ class _Rows:
             self._fault(None, f"has {len(row)} values, the header has {len(self._header)}", hint)
             return None
         cells = {column: cell.strip() for column, cell in zip(self._header, row, strict=True)}
-        identity = self._identity(cells)
+        identity = cells["id"]
+        if not identity:
+            self._fault("id", "is empty")
+        elif not identity.isprintable():
+            self._fault("id", f"{identity!r} has a line break or another control character")
+        elif identity in self._ids:
+            self._fault("id", f"'{identity}' is already on line {self._ids[identity]}", "ids must be unique")
+        else:
+            self._ids[identity] = self._line
         time = self._arrival_time(cells)
         departure = self._departure(cells, time)
         sla = self._sla(cells)
@@ -290,18 +296,6 @@ class _Rows:
             self._fault(CORES_COLUMN, f"{cells[CORES_COLUMN]} is not a number of cores", "1 or more, or empty")
             return 0
         return int(value)
-
-    def _identity(self, cells: Mapping[str, str]) -> str:
-        identity = cells["id"]
-        if not identity:
-            self._fault("id", "is empty")
-        elif not identity.isprintable():
-            self._fault("id", f"{identity!r} has a line break or another control character")
-        elif identity in self._ids:
-            self._fault("id", f"'{identity}' is already on line {self._ids[identity]}", "ids must be unique")
-        else:
-            self._ids[identity] = self._line
-        return identity
 
     def _nic(self, cells: Mapping[str, str]) -> str | None:
         nic = cells.get(NIC_COLUMN, "")

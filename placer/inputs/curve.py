@@ -13,8 +13,7 @@ from profiles.faults import printable, suggestion
 from profiles.files.csv_table import CsvTable, read_csv_table
 from profiles.text import number_of
 
-LEAST_X = 3
-"""Distinct x of a curve: a straight line has two parameters, and one point more shows whether it is one."""
+LEAST_X = 3  # distinct x of a curve: a straight line has two parameters, and one point more shows whether it is one
 MOST_X = 20_000
 MOST_SETTINGS = 1_000
 SHOWN_SETTINGS = 10

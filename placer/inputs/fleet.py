@@ -71,8 +71,7 @@ class NicTable(BaseModel):
         return self.count if self.name is None else 1
 
 
-FaultAt = Callable[[str, str, str | None], Fault]
-"""Makes a fault of a table: of a key, what is wrong, and a hint."""
+FaultAt = Callable[[str, str, str | None], Fault]  # makes a fault of a table: of a key, what is wrong, and a hint
 
 Check = Callable[[NicTable, FaultAt], Iterable[Fault]]
 """Further faults of a table, which only its models and its testbed show."""

@@ -13,8 +13,7 @@ from placer.inputs.arrivals import ARRIVAL_COLUMNS
 from profiles import Fault, InputError
 
 FRAME_NAME = "DataFrame"
-FORMER_INDEX = "Unnamed: 0"
-"""The column that `pandas.read_csv` makes of an index that was written to a file."""
+FORMER_INDEX = "Unnamed: 0"  # the column that `pandas.read_csv` makes of an index that was written to a file
 
 
 class FrameText(io.StringIO):

@@ -11,14 +11,9 @@ from profiles import Fault, InputError, Workload
 from profiles.description import MOST_CORES
 from profiles.files.csv_table import CsvTable, read_csv_table
 
-PLAN_COLUMNS = ("strategy", "predictor", "id", "nic", "nic_model")
-"""Those that are read; a plan file has more."""
-
-CORES_COLUMN = "cores"
-"""Read where it is there: an instance without a number of cores has that of the plan."""
-
-GIVEN_PLAN = "planned"
-"""The strategy whose plan is taken where a file has several."""
+PLAN_COLUMNS = ("strategy", "predictor", "id", "nic", "nic_model")  # those that are read; a plan file has more
+CORES_COLUMN = "cores"  # read where it is there: an instance without a number of cores has that of the plan
+GIVEN_PLAN = "planned"  # the strategy whose plan is taken where a file has several
 
 SAME_TRACE = "--arrivals is the trace that the plan was made for"
 

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
     from predictor import Models
 
-LARGEST_FILE = 100_000_000
-"""Bytes."""
-LARGEST_VALUE = 1e15
-"""Above every measurement; arithmetic with larger numbers overflows."""
+LARGEST_FILE = 100_000_000  # bytes
+LARGEST_VALUE = 1e15  # above every measurement; arithmetic with larger numbers overflows
 EXTRAPOLATE_TRAFFIC = "--extrapolate predicts traffic outside the profiled range, and marks it"
 EXTRAPOLATE_CORES = "--extrapolate predicts co-locations that the NIC has too few cores for"
 

@@ -101,8 +101,7 @@ def _faults(curve: FittedModel, file: str, nf: NfProfile) -> Iterator[Fault]:
 
 
 X, Y = "utilisation", "p99_us"
-FITTED_POINTS = 1_001
-"""Utilisations at which a curve is evaluated."""
+FITTED_POINTS = 1_001  # utilisations at which a curve is evaluated
 
 
 def read_latency_curves(models: Path, nfs: tuple[str, ...]) -> dict[str, LatencyCurve]:

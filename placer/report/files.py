@@ -6,8 +6,7 @@ from pathlib import Path
 
 from profiles.aside import file_aside
 
-Files = dict[Path, bytes]
-"""Contents by path."""
+Files = dict[Path, bytes]  # contents by path
 
 
 def write_files(files: Mapping[Path, bytes]) -> list[Path]:

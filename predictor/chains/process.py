@@ -18,17 +18,13 @@ import numpy as np
 from profiles.arrays import Floats
 
 ROOT5 = 5**0.5
-TUNED_ON = 150
-"""Measurements on which lengths and amplitudes are tuned; more hardly change them."""
+TUNED_ON = 150  # measurements on which lengths and amplitudes are tuned; more hardly change them
 SOLVED_AT_ONCE = 1000
-NEAREST_MEASUREMENTS = 64
-"""With more measurements than `SOLVED_AT_ONCE`, a prediction uses this many of the nearest."""
+NEAREST_MEASUREMENTS = 64  # with more measurements than `SOLVED_AT_ONCE`, a prediction uses this many of the nearest
 TUNING_STEPS = 60
-MOST_PRIOR_SPREADS = 8.0
-"""Parameters stay within this many of their prior's spreads."""
+MOST_PRIOR_SPREADS = 8.0  # parameters stay within this many of their prior's spreads
 LEAST_VARIANCE = 1e-8
-SAME_POINT_DISTANCE = 1e-18
-"""Squared distance, in lengths, below which two points are the same one."""
+SAME_POINT_DISTANCE = 1e-18  # squared distance, in lengths, below which two points are the same one
 
 
 @dataclass(frozen=True)
@@ -43,14 +39,10 @@ class Typical:
 class Assumptions:
     """What is assumed of a process."""
 
-    constant: Typical
-    """Standard deviation of the function's level."""
-    slope: Typical
-    """Standard deviation of the trend along each input's range."""
-    amplitude: Typical
-    """Standard deviation of the smooth deviation from the trend."""
-    length: Typical
-    """The length in which the deviation changes, as a share of an input's range."""
+    constant: Typical  # standard deviation of the function's level
+    slope: Typical  # standard deviation of the trend along each input's range
+    amplitude: Typical  # standard deviation of the smooth deviation from the trend
+    length: Typical  # the length in which the deviation changes, as a share of an input's range
     nugget: Typical
     """Standard deviation of what a point has of its own: it recurs when the point is measured again, but its neighbours
     do not show it."""
@@ -64,16 +56,11 @@ class Assumptions:
 class SmoothProcess:
     """A function of several inputs, known at some points with noise."""
 
-    points: Floats
-    """Where it was measured, each input as a share of its range. Shape (points, inputs)."""
-    outputs: Floats
-    """What was measured, shape (points,)."""
-    variance: Floats
-    """Variance of the noise of each, shape (points,)."""
-    parameters: Floats
-    """Standard deviations of level, trend, deviation and nugget, then the length of each input."""
-    likelihood: float = 0.0
-    """Logarithm of the density of the outputs, with the parameters' prior."""
+    points: Floats  # where it was measured, each input as a share of its range. Shape (points, inputs).
+    outputs: Floats  # what was measured, shape (points,)
+    variance: Floats  # variance of the noise of each, shape (points,)
+    parameters: Floats  # standard deviations of level, trend, deviation and nugget, then the length of each input
+    likelihood: float = 0.0  # logarithm of the density of the outputs, with the parameters' prior
 
     @classmethod
     def fit(

@@ -13,24 +13,18 @@ from numpy.typing import NDArray
 from predictor.chains.process import Assumptions, SmoothProcess, Typical
 from profiles.arrays import Floats
 
-DEVIATION_OF_MAD = 1.4826
-"""Standard deviation of a normal distribution over its median absolute deviation."""
-OUTLYING_DEVIATIONS = 4.0
-"""Standard deviations from the other repeats beyond which a repeat does not count."""
-ENOUGH_REPEATS = 3
-"""Repeats that show which one of them is an outlier."""
+DEVIATION_OF_MAD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
+OUTLYING_DEVIATIONS = 4.0  # standard deviations from the other repeats beyond which a repeat does not count
+ENOUGH_REPEATS = 3  # repeats that show which one of them is an outlier
 LEAST_SPREAD, ASSUMED_SPREAD = 1e-3, 0.05
 """Smallest relative standard deviation of a measurement, and the one without any repeats."""
-ASSUMED_REPEATS = 2
-"""Weight of the assumption, in repeats."""
+ASSUMED_REPEATS = 2  # weight of the assumption, in repeats
 STRANGE_DEVIATIONS, STRANGE_FACTOR = 5.0, 1.6
 """How far (standard deviations, and as a factor) a setting must be from what its neighbours predict to be left out."""
 FEWEST_NEIGHBOURS = 6
-MOST_SUSPECTS = 0.3
-"""Share of the settings that are judged by the others at a time."""
+MOST_SUSPECTS = 0.3  # share of the settings that are judged by the others at a time
 OUTLIER_ROUNDS = 4
-MOST_LEFT_OUT = 0.15
-"""Share of the settings: if more are strange, the neighbours are no guide."""
+MOST_LEFT_OUT = 0.15  # share of the settings: if more are strange, the neighbours are no guide
 
 NEIGHBOURS_PRIOR = Assumptions(
     constant=Typical(10.0, 0.0),
@@ -45,18 +39,12 @@ NEIGHBOURS_PRIOR = Assumptions(
 class Settings:
     """The distinct settings that were measured."""
 
-    names: tuple[str, ...]
-    """Of the inputs."""
-    inputs: Floats
-    """Shape (settings, inputs)."""
-    value: Floats
-    """What was measured at each, robust against outliers. Shape (settings,)."""
-    count: Floats
-    """How many measurements that is, without outliers. Shape (settings,)."""
-    spread: float
-    """Relative standard deviation of a single measurement, without outliers."""
-    repeats: tuple[Floats, ...] = ()
-    """Natural logarithm of every measurement, by setting, outliers included."""
+    names: tuple[str, ...]  # of the inputs
+    inputs: Floats  # shape (settings, inputs)
+    value: Floats  # what was measured at each, robust against outliers. Shape (settings,).
+    count: Floats  # how many measurements that is, without outliers. Shape (settings,).
+    spread: float  # relative standard deviation of a single measurement, without outliers
+    repeats: tuple[Floats, ...] = ()  # natural logarithm of every measurement, by setting, outliers included
 
     def __len__(self) -> int:
         return len(self.value)
@@ -112,7 +100,15 @@ def without_strange(settings: Settings) -> Settings:
         error, strange = _strange(points[kept], corrected, doubtful[kept])
         if not strange.any():
             break
-        corrected = _nearest_repeats(corrected, np.log(corrected.value) - error, strange)
+        # strange settings reduced to the repeat that is as predicted; those without one have count 0
+        predicted = np.log(corrected.value) - error
+        value, count = corrected.value.copy(), corrected.count.copy()
+        for number in np.flatnonzero(strange):
+            repeats = corrected.repeats[number]
+            nearest = repeats[np.argmin(np.abs(repeats - predicted[number]))]
+            agrees = count[number] > 1 and abs(nearest - predicted[number]) < np.log(STRANGE_FACTOR)
+            value[number], count[number] = np.exp(nearest), float(agrees)
+        corrected = replace(corrected, value=value, count=count)
         kept, corrected = kept[corrected.count > 0], corrected.at(corrected.count > 0)
     return corrected if len(kept) >= (1 - MOST_LEFT_OUT) * len(settings) else settings
 
@@ -156,22 +152,10 @@ def _strange(points: Floats, settings: Settings, doubtful: NDArray[np.bool_]) ->
     return error, suspect
 
 
-def _nearest_repeats(settings: Settings, predicted: Floats, strange: NDArray[np.bool_]) -> Settings:
-    """Strange settings reduced to the repeat that is as predicted; those without one have count 0."""
-    value, count = settings.value.copy(), settings.count.copy()
-    for number in np.flatnonzero(strange):
-        repeats = settings.repeats[number]
-        nearest = repeats[np.argmin(np.abs(repeats - predicted[number]))]
-        agrees = count[number] > 1 and abs(nearest - predicted[number]) < np.log(STRANGE_FACTOR)
-        value[number], count[number] = np.exp(nearest), float(agrees)
-    return replace(settings, value=value, count=count)
-
-
 # Inputs on a common scale.
 
 
-WIDE_RANGE_FACTOR = 4.0
-"""Largest over smallest value of an input from which its logarithm is used."""
+WIDE_RANGE_FACTOR = 4.0  # largest over smallest value of an input from which its logarithm is used
 
 
 @dataclass(frozen=True)
@@ -179,10 +163,8 @@ class InputScale:
     """Inputs as shares of their measured range, from 0 to 1; those of wide range by their logarithms."""
 
     low: Floats
-    high: Floats
-    """Of each input as measured. Shape (inputs,)."""
-    offset: Floats
-    """What is added before the logarithm; NaN where the input itself is used. Shape (inputs,)."""
+    high: Floats  # of each input as measured. Shape (inputs,).
+    offset: Floats  # what is added before the logarithm; NaN where the input itself is used. Shape (inputs,).
 
     @classmethod
     def of(cls, inputs: Floats) -> "InputScale":

@@ -27,16 +27,11 @@ class Functions(Protocol):
 class Family(ABC):
     """A family of functions of one variable. A new one is one entry of a file in `families/` that registers it."""
 
-    terms: ClassVar[int]
-    """Number of columns; the first is always 1."""
-    has_rate: ClassVar[bool] = False
-    """Whether the columns depend on a rate, which then is the last parameter."""
-    reciprocal: ClassVar[bool] = False
-    """Whether it is one over the sum."""
-    of_positive_x: ClassVar[bool] = False
-    """Whether x must be above zero."""
-    nested_in: ClassVar[str] = ""
-    """The name of a family with the same first columns and more of them, if there is one."""
+    terms: ClassVar[int]  # number of columns; the first is always 1
+    has_rate: ClassVar[bool] = False  # whether the columns depend on a rate, which then is the last parameter
+    reciprocal: ClassVar[bool] = False  # whether it is one over the sum
+    of_positive_x: ClassVar[bool] = False  # whether x must be above zero
+    nested_in: ClassVar[str] = ""  # the name of a family with the same first columns and more of them, if there is one
 
     @property
     def size(self) -> int:

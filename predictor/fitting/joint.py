@@ -10,32 +10,25 @@ from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import DERIVATIVE_STEP, LocalCurve
 from profiles.arrays import Floats
 
-VALUE_ROUNDING = 1e-12
-"""Of a value, as a share of the largest."""
-FAR_COST = 1e6
-"""A residual, in standard deviations, of what is not defined."""
+VALUE_ROUNDING = 1e-12  # of a value, as a share of the largest
+FAR_COST = 1e6  # a residual, in standard deviations, of what is not defined
 
 
 @dataclass(frozen=True)
 class Joint:
     """Where two segments meet."""
 
-    place: float
-    """On the axis."""
-    is_bend: bool
-    """Whether the value is the same on both sides; its place is then fitted, too."""
+    place: float  # on the axis
+    is_bend: bool  # whether the value is the same on both sides; its place is then fitted, too
 
 
 @dataclass(frozen=True)
 class JointFit:
     """Curves of all segments, and where they meet."""
 
-    curves: tuple[LocalCurve, ...]
-    """Of the segments."""
-    joints: tuple[Joint, ...]
-    """Between them."""
-    squares: float
-    """Sum of squared residuals, in standard deviations."""
+    curves: tuple[LocalCurve, ...]  # of the segments
+    joints: tuple[Joint, ...]  # between them
+    squares: float  # sum of squared residuals, in standard deviations
 
     @property
     def size(self) -> int:
@@ -213,10 +206,8 @@ def _turn(points: FitPoints, left: LocalCurve, right: LocalCurve, place: float) 
 # SciPy has it, too, but takes longer to import than a curve takes to fit.
 
 
-SOLVER_ROUNDS = 40
-"""Most steps that are tried."""
-CLOSE_STEP = 1e-7
-"""Relative change of the sum of squares at which it has settled."""
+SOLVER_ROUNDS = 40  # most steps that are tried
+CLOSE_STEP = 1e-7  # relative change of the sum of squares at which it has settled
 FIRST_DAMPING, DAMPING_DECREASE, DAMPING_INCREASE, MOST_DAMPING = 1e-3, 0.2, 5.0, 1e10
 """Of the first step, factors after a step that helps and one that does not, and where to give up."""
 

@@ -17,8 +17,7 @@ from profiles.arrays import Floats
 
 SHORTEST_SEGMENT, SHORTEST_OF_FEW, FEW_POINTS = 5, 4, 20
 """Fewest points of a segment, also where there are few points in all."""
-TINY_RESIDUAL = 1e-13
-"""What is left of a sum of squares below this share of it is rounding."""
+TINY_RESIDUAL = 1e-13  # what is left of a sum of squares below this share of it is rounding
 
 
 def residual_tables(points: FitPoints, families: Iterable[str]) -> Mapping[str, Floats]:
@@ -168,23 +167,18 @@ class _Growing:
 # The curve of one segment, by parameters that are sound near it, and its fit to the segment's points alone.
 
 
-DERIVATIVE_STEP = 1e-4
-"""Of a derivative, as a share of the span."""
+DERIVATIVE_STEP = 1e-4  # of a derivative, as a share of the span
 
 
 @dataclass(frozen=True)
 class LocalCurve:
     """A member of a family, by parameters that are sound near its segment."""
 
-    name: str
-    """Of its family."""
+    name: str  # of its family
     start: float
-    span: float
-    """What `local_columns` refer to."""
-    numbers: tuple[float, ...]
-    """Factors of the columns."""
-    rate: float
-    """Where the family has one."""
+    span: float  # what `local_columns` refer to
+    numbers: tuple[float, ...]  # factors of the columns
+    rate: float  # where the family has one
 
     @property
     def family(self) -> Family:

@@ -12,34 +12,25 @@ from predictor.fitting.residuals import LocalCurve, fit_alone
 from predictor.fitting.splits import CurveSplit, CurveSplits, NoisePrior, best_splits
 from profiles.arrays import Floats
 
-SPLITS_TRIED = 4
-"""Splits, the best of each number of segments, that are fitted with bends."""
-LAST_RESORT = ("constant", "linear")
-"""Families that never leave their points far."""
+SPLITS_TRIED = 4  # splits, the best of each number of segments, that are fitted with bends
+LAST_RESORT = ("constant", "linear")  # families that never leave their points far
 LOOKED_AT, RANGE_BEYOND = 50, 3.0
 """Places of a segment where its curve must be defined, and how far, in ranges of its points, it may be beyond them."""
 NARROWING_ROUNDS, TRIED_NEAR = 7, 9
 """How often the place of a bend is searched more finely, and places that are tried each time."""
-UNLIKE_NOISE_RATIO = 2.0
-"""Ratio of the noise of two segments from which the split is looked at again with equal noise."""
-BEND_MARGIN = 2
-"""Fewest points between a bend and the next breakpoint."""
+UNLIKE_NOISE_RATIO = 2.0  # ratio of the noise of two segments from which the split is looked at again with equal noise
+BEND_MARGIN = 2  # fewest points between a bend and the next breakpoint
 
 
 @dataclass(frozen=True)
 class Structured:
     """A split, fitted with bends and jumps."""
 
-    split: CurveSplit
-    """Runs of points, and their families."""
-    alone: tuple[LocalCurve, ...]
-    """The curve of each segment, fitted to its points alone."""
-    fit: JointFit
-    """The curves fitted together, and where they meet."""
-    deviation: Floats
-    """Standard deviation of each point, shape (points,)."""
-    cost: float
-    """As of a split; each bend saves a parameter."""
+    split: CurveSplit  # runs of points, and their families
+    alone: tuple[LocalCurve, ...]  # the curve of each segment, fitted to its points alone
+    fit: JointFit  # the curves fitted together, and where they meet
+    deviation: Floats  # standard deviation of each point, shape (points,)
+    cost: float  # as of a split; each bend saves a parameter
 
 
 def find_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
@@ -189,8 +180,7 @@ def sound_fit(
 # Where two neighbouring curves meet: how well every place of a bend, and of a jump, explains their points.
 
 
-PER_GAP = 3
-"""Places of a bend that are tried between two points."""
+PER_GAP = 3  # places of a bend that are tried between two points
 RIDGE_SHARE = 1e-11
 
 

@@ -36,23 +36,15 @@ from profiles.arrays import Floats
 
 Numbers = NDArray[np.intp]
 
-LEAST_TERM_SHARE = 1e-3
-"""Least share of a term in a segment."""
-MARGIN_KAPPA = 0.8
-"""The margin, as a share of the noise's sMAPE."""
-LEAST_KAPPA = 1e-3
-"""The margin of data without noise, %."""
-EXHAUSTIVE_SEGMENTS = 3
-"""Most segments whose splits are all tried."""
-MOST_EXTREMA = 16
-"""How many extrema of the second derivative may begin a segment (the paper's l)."""
+LEAST_TERM_SHARE = 1e-3  # least share of a term in a segment
+MARGIN_KAPPA = 0.8  # the margin, as a share of the noise's sMAPE
+LEAST_KAPPA = 1e-3  # the margin of data without noise, %
+EXHAUSTIVE_SEGMENTS = 3  # most segments whose splits are all tried
+MOST_EXTREMA = 16  # how many extrema of the second derivative may begin a segment (the paper's l)
 MOST_SEGMENTS = 9
-DERIVATIVE_WINDOW = 5
-"""Points of a local derivative."""
-LOOKED_AT = 50
-"""Places of a segment where its curve must be defined."""
-MEAN_OF_NORMAL = float(np.sqrt(2 / np.pi))
-"""Mean absolute value, in standard deviations."""
+DERIVATIVE_WINDOW = 5  # points of a local derivative
+LOOKED_AT = 50  # places of a segment where its curve must be defined
+MEAN_OF_NORMAL = float(np.sqrt(2 / np.pi))  # mean absolute value, in standard deviations
 
 
 def find_tum_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
@@ -234,8 +226,7 @@ def _unsound(points: FitPoints, chosen: Structured) -> list[tuple[str, int, int]
 # of its rates, the best by squares counts.
 
 
-ZERO_TERM_SHARE = 1e-12
-"""A smaller share of a term is rounding."""
+ZERO_TERM_SHARE = 1e-12  # a smaller share of a term is rounding
 RIDGE_SHARE = 1e-13
 
 

@@ -7,8 +7,7 @@ from predictor.gpu.sharing import KernelShare, Sharer
 from predictor.gpu.tandem import BatchDemand
 from profiles import GpuWorkload
 
-FULL_UTILISATION = 1.0
-"""The share of its time from which a resource is overloaded."""
+FULL_UTILISATION = 1.0  # the share of its time from which a resource is overloaded
 TAIL_STAGES = ("pre_post", "transfer", "kernel", "returned")
 
 

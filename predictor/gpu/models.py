@@ -24,14 +24,10 @@ class GpuModels:
     """Everything that was learnt of one GPU server."""
 
     testbed: TestbedDescription
-    models: Mapping[str, GpuNfModel]
-    """Of each NF, by name."""
-    worker: WorkerModel = field(default_factory=WorkerModel)
-    """How workers serve their NFs."""
-    errors: LatencyErrors = field(default_factory=LatencyErrors.none)
-    """Of whole co-locations that trained no model."""
-    seed: int = 0
-    """The seed of training."""
+    models: Mapping[str, GpuNfModel]  # of each NF, by name
+    worker: WorkerModel = field(default_factory=WorkerModel)  # how workers serve their NFs
+    errors: LatencyErrors = field(default_factory=LatencyErrors.none)  # of whole co-locations that trained no model
+    seed: int = 0  # the seed of training
 
     @property
     def nfs(self) -> tuple[str, ...]:

@@ -17,15 +17,11 @@ class GpuPrediction:
 
     mean_us: float
     p50_us: float
-    p99_us: float
-    """From end to end."""
+    p99_us: float  # from end to end
     mean_interval_us: Interval | None
-    p99_interval_us: Interval | None
-    """Ends of the prediction intervals; None where too few co-locations were measured."""
-    stages_us: Mapping[str, float]
-    """Means of the stages, by their names in the protocol."""
-    extrapolated: bool = False
-    """Whether a value lies outside what was measured."""
+    p99_interval_us: Interval | None  # ends of the prediction intervals; None where too few co-locations were measured
+    stages_us: Mapping[str, float]  # means of the stages, by their names in the protocol
+    extrapolated: bool = False  # whether a value lies outside what was measured
 
     @property
     def low_us(self) -> float | None:
@@ -53,24 +49,18 @@ class Overload(Exception):
 # co-locations (split conformal prediction, Lei et al. 2018).
 
 
-ENOUGH_LATENCIES = 20
-"""Measured latencies without which there are no intervals."""
-INTERVAL_BANDS = 3
-"""Intervals are of the same width among predictions whose share of waiting for others is similar."""
-
-LEAST_DISTANCE = 0.05
-"""Of a p99 from the mean, as a share of it; below, errors are no smaller."""
+ENOUGH_LATENCIES = 20  # measured latencies without which there are no intervals
+INTERVAL_BANDS = 3  # intervals are of the same width among predictions whose share of waiting for others is similar
+LEAST_DISTANCE = 0.05  # of a p99 from the mean, as a share of it; below, errors are no smaller
 
 
 @dataclass(frozen=True)
 class LatencyErrors:
     """Errors of left-out latencies."""
 
-    shares: Floats
-    """Of each latency, the share of it that was predicted for what other NFs cause, shape (N,)."""
+    shares: Floats  # of each latency, the share of it that was predicted for what other NFs cause, shape (N,)
     mean: Floats
-    p99: Floats
-    """Logarithm of the measured over the predicted, shape (N,)."""
+    p99: Floats  # logarithm of the measured over the predicted, shape (N,)
     tails: Floats = field(default_factory=lambda: np.zeros(0))
     """Of each latency, the predicted p99 over the predicted mean, shape (N,); empty in models that do not have it."""
 

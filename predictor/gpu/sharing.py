@@ -30,16 +30,11 @@ class Sharer:
 class SharingModel:
     """The slowdown of one NF's kernel."""
 
-    nfs: tuple[str, ...]
-    """The NFs that it was measured with."""
-    law: Floats
-    """Slowdown per executor of each of `nfs` (and of itself), shape (len(nfs),)."""
-    correction: GaussianProcess
-    """Logarithm of measured over the law's time."""
-    most_sharers: int
-    """Of the measured groups."""
-    left_out_pct: Floats
-    """Error of each measured kernel as predicted without it, %; positive where it takes longer."""
+    nfs: tuple[str, ...]  # the NFs that it was measured with
+    law: Floats  # slowdown per executor of each of `nfs` (and of itself), shape (len(nfs),)
+    correction: GaussianProcess  # logarithm of measured over the law's time
+    most_sharers: int  # of the measured groups
+    left_out_pct: Floats  # error of each measured kernel as predicted without it, %; positive where it takes longer
 
     @classmethod
     def fit(cls, own: Floats, groups: Sequence[Sequence[Sharer]], ratio: Floats) -> "SharingModel":
@@ -121,8 +116,7 @@ def _coordinates(own: Floats, loads: Floats) -> Floats:
 class KernelShare:
     """The kernel of one NF."""
 
-    alone_us: tuple[float, ...]
-    """Time of each of its minibatches with its SM for itself."""
+    alone_us: tuple[float, ...]  # time of each of its minibatches with its SM for itself
     slowdowns: tuple[dict[int, float], ...] = field(default=())
     """For each minibatch, by index of another NF: by which share it takes longer while that one's kernel runs."""
 

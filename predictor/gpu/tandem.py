@@ -18,19 +18,14 @@ from predictor.gpu.sharing import KernelShare, as_arrays
 from predictor.regression.compiled import compile_kernel
 from profiles.arrays import Floats
 
-SLOWEST_NF_BATCHES = 1500
-"""Batches of the slowest NF that are drawn."""
-MOST_BATCHES = 60_000
-"""Of all NFs together; then fewer of each."""
+SLOWEST_NF_BATCHES = 1500  # batches of the slowest NF that are drawn
+MOST_BATCHES = 60_000  # of all NFs together; then fewer of each
 FEWEST_BATCHES = 200
-WARM_UP = 0.05
-"""Share of the batches that fill the queues first and are not counted."""
+WARM_UP = 0.05  # share of the batches that fill the queues first and are not counted
 PACKETS_PER_BATCH, FEWEST_PACKETS, MOST_PACKETS = 12, 3, 24_000
 """Packets that are drawn of each batch: at most, at least, and about at most in all."""
-TAIL_Z = 2.3263478740408408
-"""The 99th percentile of the normal distribution."""
-PRE_SHARE = 0.5
-"""The share of pre- and post-processing that is before the GPU."""
+TAIL_Z = 2.3263478740408408  # the 99th percentile of the normal distribution
+PRE_SHARE = 0.5  # the share of pre- and post-processing that is before the GPU
 
 
 @dataclass(frozen=True)
@@ -39,20 +34,15 @@ class BatchDemand:
 
     batch: int
     rate_kpps: float
-    bursts: Bursts
-    """How its batches come: packets, offered rate, bursts of packets."""
-    order: float
-    """Its turn on the bus; smaller first."""
+    bursts: Bursts  # how its batches come: packets, offered rate, bursts of packets
+    order: float  # its turn on the bus; smaller first
     pre_post: float
     transfer: float
-    returned: float
-    """Mean time of each."""
-    kernel: KernelShare
-    """Its minibatches."""
+    returned: float  # mean time of each
+    kernel: KernelShare  # its minibatches
     tails: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
     """p99 over mean of pre/post, transfer, kernel and return."""
-    receive: float = 0.0
-    """What the worker does besides for each batch, such as taking packets from the NIC."""
+    receive: float = 0.0  # what the worker does besides for each batch, such as taking packets from the NIC
 
     @property
     def period_us(self) -> float:
@@ -149,10 +139,8 @@ def _times(demand: BatchDemand, count: int, rng: Generator) -> Floats:
 BATCH_TAKEN, ON_WORKER, ON_BUS, ON_CARD, KERNEL_BEGIN, KERNEL_END, BATCH_RETURNED, BATCH_DONE = range(8)
 """Rows of the result: when the worker takes a batch, is done before the GPU, when the batch gets the bus, is on the
 card, when its kernel begins and ends, when the batch is back, and when the worker is done with it."""
-WORKER_IDLE, WORKER_PRE, WORKER_REST, WORKER_POST = range(4)
-"""What a worker does."""
-ENDED_SHARE = 1e-6
-"""A kernel of which a smaller share is left has ended: times are rounded."""
+WORKER_IDLE, WORKER_PRE, WORKER_REST, WORKER_POST = range(4)  # what a worker does
+ENDED_SHARE = 1e-6  # a kernel of which a smaller share is left has ended: times are rounded
 
 
 @compile_kernel

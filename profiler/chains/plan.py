@@ -19,8 +19,7 @@ from profiles.chain import Cores, parse_chain, writable
 from profiles.chain_table import CHAIN_KPPS, LATENCY_COLUMNS, drop_column_of, key_of, leaving_column
 from profiles.faults import Fault, suggestion
 
-MOST_PLACEMENTS = 16
-"""Placements of one order; of more, the two extremes and some between are measured."""
+MOST_PLACEMENTS = 16  # placements of one order; of more, the two extremes and some between are measured
 MOST_SHARES = 8
 """Combinations of shares of one placement; of more, equal shares on all cores and some others are measured."""
 
@@ -154,35 +153,26 @@ def _pool(request: "ChainRequest", description: TestbedDescription) -> list[str]
 # What a user requests to be measured of chains.
 
 
-CHAIN_LENGTHS = {"pairs": 2, "triples": 3}
-"""Names of chain lengths from which orders are drawn."""
-ORDERS_PER_LENGTH = 20
-"""Orders of each length that are drawn unless the user gives another number."""
+CHAIN_LENGTHS = {"pairs": 2, "triples": 3}  # names of chain lengths from which orders are drawn
+ORDERS_PER_LENGTH = 20  # orders of each length that are drawn unless the user gives another number
 
 
 @dataclass(frozen=True, slots=True)
 class ChainRequest:
     """What to measure."""
 
-    chains: Sequence[str] = ()
-    """Chains as users write them (`profiles.chain`)."""
-    drawn: Sequence[str] = ()
-    """Lengths of which orders are drawn: `pairs`, `triples`."""
-    count: int = ORDERS_PER_LENGTH
-    """Orders that are drawn of each length."""
-    nfs: Sequence[str] = ()
-    """The NFs of drawn orders; all of the testbed when empty."""
-    most_cores: int | None = None
-    """The most cores of a chain; None for all of the NIC."""
-    shares: Sequence[float] = (1.0,)
-    """The share of its time that each core spends on the chain, every combination."""
+    chains: Sequence[str] = ()  # chains as users write them (`profiles.chain`)
+    drawn: Sequence[str] = ()  # lengths of which orders are drawn: `pairs`, `triples`
+    count: int = ORDERS_PER_LENGTH  # orders that are drawn of each length
+    nfs: Sequence[str] = ()  # the NFs of drawn orders; all of the testbed when empty
+    most_cores: int | None = None  # the most cores of a chain; None for all of the NIC
+    shares: Sequence[float] = (1.0,)  # the share of its time that each core spends on the chain, every combination
 
 
 # What is measured of each placed chain: traffic and offered loads, several times each.
 
 
-TRAFFICS_PER_CHAIN = 4
-"""Traffic profiles of each chain: the default, and others evenly over all attributes."""
+TRAFFICS_PER_CHAIN = 4  # traffic profiles of each chain: the default, and others evenly over all attributes
 OPEN_LOOP_LOADS = (0.5, 0.9)
 """Offered loads of an open loop at default traffic, as shares of what the chain reached in a closed loop."""
 CHAIN_REPEATS = 2

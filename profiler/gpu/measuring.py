@@ -12,14 +12,12 @@ from profiles.arrays import Floats
 
 GpuCoLocation = tuple[GpuWorkload, ...]
 
-AGREEING_DIFFERENCE = 0.1
-"""Mean latencies of two runs that differ by more are decided by a third."""
+AGREEING_DIFFERENCE = 0.1  # mean latencies of two runs that differ by more are decided by a third
 CARRIED_SHARE = 0.9
 """A smaller share of the offered packets that leaves means overload; bursts make short runs differ by less."""
 SEED_STRIDE = 3_000_017
 AT_ONCE = 64
-MOST_FAILURES = 3
-"""Co-locations that may fail one after another before the testbed itself is taken to have failed."""
+MOST_FAILURES = 3  # Co-locations that may fail one after another before the testbed itself is taken to have failed
 
 
 @dataclass(frozen=True)
@@ -75,8 +73,7 @@ class GpuRuns:
         self._testbed = testbed
         self._seed = seed
         self._done = done
-        self.made = 0
-        """Runs, repeats counted."""
+        self.made = 0  # runs, repeats counted
         self.left_out: list[GpuCoLocation] = []
         """Co-locations that the testbed refuses, or that fail at every attempt: a server may end under overload."""
         self._failures = 0
@@ -139,8 +136,7 @@ def _agree(one: Sequence[Measurement], other: Sequence[Measurement]) -> bool:
 # About how long each stage of an NF takes, so that runs are chosen that a server carries. No model learns from it.
 
 
-SERVING_STAGES = ("pre_post", "transfer", "kernel", "return")
-"""Stages in which one batch after the other is served."""
+SERVING_STAGES = ("pre_post", "transfer", "kernel", "return")  # stages in which one batch after the other is served
 LEAST_US = 1e-3
 PRIOR_SERVICE = 1e-2
 
@@ -149,10 +145,8 @@ PRIOR_SERVICE = 1e-2
 class StageEstimate:
     """The time of each of `SERVING_STAGES` for an NF: log-quadratic in the packets, log-linear in the traffic."""
 
-    coefficients: Floats
-    """Shape (terms, stages)."""
-    centre: Floats
-    """Logarithms of packets and traffic about which it is."""
+    coefficients: Floats  # shape (terms, stages)
+    centre: Floats  # logarithms of packets and traffic about which it is
 
     @classmethod
     def of(cls, runs: Sequence[MeasuredGpuRun]) -> "StageEstimate":

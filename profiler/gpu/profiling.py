@@ -26,18 +26,13 @@ from profiles.gpu_tables import GpuNfProfile, minibatches_text, others_text
 from profiles.profile import write_json
 from profiles.table import write_table
 
-DEFAULT_QUOTA = 160
-"""Runs per NF."""
+DEFAULT_QUOTA = 160  # runs per NF
 LEAST_QUOTA = 60
-FIRST_SETTINGS, FEWEST_FIRST_SETTINGS = 14, 8
-"""Settings of the first runs, each run twice; fewer with a small quota."""
-FIRST_SHARE = 0.25
-"""Of the quota, at most for these runs."""
+FIRST_SETTINGS, FEWEST_FIRST_SETTINGS = 14, 8  # settings of the first runs, each run twice; fewer with a small quota
+FIRST_SHARE = 0.25  # of the quota, at most for these runs
 RUNS_OF_A_POINT = 2
-SHARER_QUOTA, CO_LOCATION_QUOTA = 0.2, 0.25
-"""Shares of the quota for sharers of an SM and for co-locations."""
-ENOUGH_RUNS = 6
-"""Runs of an NF without which no others can be chosen."""
+SHARER_QUOTA, CO_LOCATION_QUOTA = 0.2, 0.25  # shares of the quota for sharers of an SM and for co-locations
+ENOUGH_RUNS = 6  # runs of an NF without which no others can be chosen
 
 
 @dataclass(frozen=True)

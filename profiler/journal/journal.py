@@ -36,8 +36,7 @@ from profiles import CoLocation, Counters, InputError, Load, TestbedDescription,
 
 SCHEMA_VERSION = 2
 DECIDING_ORIGINS = ("schema", "seed", "testbed")
-SWEEP_ORIGIN = "sweep"
-"""Recorded at the first claim of a sweep."""
+SWEEP_ORIGIN = "sweep"  # recorded at the first claim of a sweep
 COMMIT_BATCH = 64
 
 RecordedRun = tuple[CoLocation, tuple[float, ...]]

@@ -24,8 +24,7 @@ after 800.
 class Method(ABC):
     """Chooses the runs from which the memory model of one NF is learnt: traffic and memory contention of each."""
 
-    quota: ClassVar[int | None] = DEFAULT_QUOTA
-    """Runs per NF unless the user gives another number; None for no limit."""
+    quota: ClassVar[int | None] = DEFAULT_QUOTA  # runs per NF unless the user gives another number; None for no limit
     alone: ClassVar[float] = 0.2
     """The share of the quota that goes, before the method's own runs, to the NF alone over all traffic."""
 

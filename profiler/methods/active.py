@@ -23,8 +23,7 @@ from profiles import InputError
 
 EVEN_SHARE = 0.5
 ACTIVE_ROUNDS = 4
-CANDIDATE_GROUP = 8
-"""Candidates of which one is run."""
+CANDIDATE_GROUP = 8  # candidates of which one is run
 
 
 @METHODS.register("active")

@@ -20,17 +20,14 @@ from profiler.testbed import TestbedError
 from profiles import InputError
 from profiles.faults import printable
 
-LONGEST_LINE = 1 << 22
-"""Characters of one line of stdout; a longer one is cut there."""
+LONGEST_LINE = 1 << 22  # characters of one line of stdout; a longer one is cut there
 LONGEST_DIAGNOSTIC = 1 << 12
 LAST_LINES = 10
 UNREAD_LINES = 16
-FULL_S = 0.01
-"""Pause after which it is seen again whether unread lines were taken."""
+FULL_S = 0.01  # pause after which it is seen again whether unread lines were taken
 GRACE_S = 2.0
 LAST_OUTPUT_S = 0.2
-WAIT_S = 0.5
-"""Of one wait: a signal that comes between Python's check for signals and the wait is seen only after it."""
+WAIT_S = 0.5  # of one wait: a signal that comes between Python's check for signals and the wait is seen only after it
 KILL_ROUNDS = 20
 PROCESS_MARK = "PLACER_PROGRAM_"
 

@@ -29,8 +29,7 @@ from profiles.description import MOST_CORES, MOST_PACKETS, MOST_SMS
 from profiles.validation import word_fault
 
 PROTOCOL_VERSION = 1
-BAD_REQUEST = "bad-request"
-"""The error code of a request that would be refused again."""
+BAD_REQUEST = "bad-request"  # the error code of a request that would be refused again
 LARGEST_NUMBER = 1e18
 """Of a counter or throughput; what is larger is no measurement, and sums of it might not be finite."""
 SHOWN_FAULTS = 20

@@ -26,8 +26,7 @@ from profiles import CoLocation, Counters, Workload
 from profiles.arrays import Floats
 
 RUN_SEEDS = 1_000_003
-FIRST_SEED = 16
-"""The first runs of an NF and of its random co-locations have the seeds before."""
+FIRST_SEED = 16  # the first runs of an NF and of its random co-locations have the seeds before
 
 
 class CoLocationRuns:
@@ -68,8 +67,7 @@ class CoLocationRuns:
         self._crowded = crowded
         self._first = first
         self.left = most
-        self.refused: set[CoLocation] = set()
-        """Co-locations that do not run on the testbed."""
+        self.refused: set[CoLocation] = set()  # Co-locations that do not run on the testbed
         self._known: dict[CoLocation, list[Run]] = defaultdict(list)
         self._runs: dict[CoLocation, list[Run]] = {}
         self._requests: dict[CoLocation, int] = defaultdict(int)

@@ -20,8 +20,7 @@ from profiler.testbed import Measurement, Run, difference_by_error
 from profiles import CoLocation, Load, NfDescription, TestbedDescription, TrafficProfile, Workload
 
 RUNS_PER_CO_LOCATION = 2
-AGREEING_DIFFERENCE = 0.1
-"""Relative difference of two runs of a co-location from which a third is made."""
+AGREEING_DIFFERENCE = 0.1  # relative difference of two runs of a co-location from which a third is made
 
 
 def draw_co_locations(
@@ -83,8 +82,7 @@ def disagreement(one: Run, other: Run) -> float:
 
 
 RUN_SEEDS = 1_000_003
-FIRST_SEED = 50_000
-"""Co-locations of NFs have the seeds before."""
+FIRST_SEED = 50_000  # Co-locations of NFs have the seeds before
 
 _Load = TypeVar("_Load", bound=Load)
 
@@ -99,8 +97,7 @@ class SoloRepeats:
         self._testbed = testbed
         self._working = WorkingRuns(testbed.first, known, done)
         self._seed = seed
-        self.refused: list[Load] = []
-        """Loads that do not run on the testbed."""
+        self.refused: list[Load] = []  # loads that do not run on the testbed
 
     def measure(self, loads: Sequence[_Load], repeats: int, first: int = 0) -> dict[_Load, list[Measurement]]:
         """The measurements of each load that runs, in order of the repeats.

@@ -20,8 +20,7 @@ COUNTER_UNITS = np.array([0.1, 1e7, 1e6, 1e6, 1e7, 1e7, 0.3])
 """Competitors' counters below which contention has hardly any effect."""
 OUTLIER_ROUNDS = 3
 AGREEING_RUNS = 3
-REPEATED_SHARE = 4
-"""One run in four may be repeated because it is doubtful."""
+REPEATED_SHARE = 4  # one run in four may be repeated because it is doubtful
 
 
 class QuotaSpent(Exception):

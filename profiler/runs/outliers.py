@@ -55,8 +55,7 @@ class ConfirmedTestbed(TestbedWrapper):
         super().__init__(first)
         self.first = first
         self.repeats = repeats
-        self.outliers = 0
-        """Runs that were not confirmed."""
+        self.outliers = 0  # runs that were not confirmed
 
     def run_many(
         self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
@@ -145,8 +144,7 @@ def _left_out(unit: Floats, centred: Floats, length: float, noise: float) -> Flo
 
 
 PROBE_SEEDS = 9_000_011
-MOST_FAILURES = 2
-"""Co-locations that may fail one after another before the testbed itself is taken to have failed."""
+MOST_FAILURES = 2  # Co-locations that may fail one after another before the testbed itself is taken to have failed
 
 _CoLocation = TypeVar("_CoLocation", bound=tuple[Load, ...])
 

@@ -14,10 +14,8 @@ from numpy.random import Generator
 from profiles.arrays import Floats
 
 LONGEST_BURST = 64.0
-HALVING_FLOWS = 30.0
-"""Flows at which bursts are about half as long as of one."""
-FRAME_BYTES = 20
-"""On the wire, between packets: preamble and gap."""
+HALVING_FLOWS = 30.0  # flows at which bursts are about half as long as of one
+FRAME_BYTES = 20  # on the wire, between packets: preamble and gap
 
 
 def mean_burst(flows: float) -> float:

@@ -12,50 +12,37 @@ from profiles import Workload
 from profiles.arrays import Floats
 
 LOADS_PER_INSTRUCTION = 0.29
-STORES_PER_INSTRUCTION = 0.108
-"""Of a polling core, from the slowest mem-bench runs measured on a BlueField-2."""
-
-PROGRAM_BYTES = 0.14e6
-"""Working set in addition to the data structures, from the same runs."""
+STORES_PER_INSTRUCTION = 0.108  # of a polling core, from the slowest mem-bench runs measured on a BlueField-2
+PROGRAM_BYTES = 0.14e6  # working set in addition to the data structures, from the same runs
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
     """One structure as the shared cache sees it, per packet."""
 
-    lines: float
-    """Its size; 0 when every access hits the private cache."""
+    lines: float  # its size; 0 when every access hits the private cache
     l2: float
-    l3: float
-    """Accesses that miss the L1 cache, and the L2 cache."""
-    writes: float
-    """Share that writes."""
-    overlap: float
-    """Accesses outstanding at the same time."""
+    l3: float  # accesses that miss the L1 cache, and the L2 cache
+    writes: float  # share that writes
+    overlap: float  # accesses outstanding at the same time
 
 
 @dataclass(frozen=True, slots=True)
 class LoadDemand:
     """What one load needs of a card, or one core of a chain of NFs."""
 
-    cores: float
-    """Cores that work for it; of a core of which a chain has only a share, that share."""
+    cores: float  # cores that work for it; of a core of which a chain has only a share, that share
     instructions: float
-    compute_ns: float
-    """Core time per packet while every access hits the L1 cache, ns."""
+    compute_ns: float  # core time per packet while every access hits the L1 cache, ns
     accesses: tuple[Access, ...]
     offered: float
     """Packets/us that arrive: line rate for NFs, the requested rate for a bench. It is a stage, before the cores."""
-    dma_bytes: float
-    """Bytes per packet that the port moves through memory."""
+    dma_bytes: float  # bytes per packet that the port moves through memory
     queues: tuple[int, ...]
-    service_us: tuple[float, ...]
-    """Per accelerator of the card: request queues (0: not used) and time of a request."""
-    serial: bool
-    """Run-to-completion: a packet waits for each resource in turn."""
+    service_us: tuple[float, ...]  # per accelerator of the card: request queues (0: not used) and time of a request
+    serial: bool  # Run-to-completion: a packet waits for each resource in turn
     wss_mb: float
-    paced: float = inf
-    """Packets/us of a chosen rate, all of which are carried where the stages can go faster."""
+    paced: float = inf  # Packets/us of a chosen rate, all of which are carried where the stages can go faster
     follows: bool = False
     """It is a further core of the chain whose earlier cores are before it: all of them pass the same packets."""
 
@@ -171,8 +158,7 @@ def hits(pressure: Floats, lines: Floats, rates: Floats) -> Floats:
 # The contention benches: one core each, one resource each (Tomur, section 6).
 
 
-CLOSED_LOOP_MPPS = 100.0
-"""Packets/us on offer when a bench runs as fast as it goes."""
+CLOSED_LOOP_MPPS = 100.0  # Packets/us on offer when a bench runs as fast as it goes
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,14 +30,10 @@ MOST_PREPARED = 100_000
 class PreparedLoad:
     """A load that can run."""
 
-    text: str
-    """Sorts it and seeds its noise."""
-    parts: tuple[LoadDemand, ...]
-    """What it needs of the card; of a chain, what each of its cores needs."""
-    cores: int
-    """Cores that it takes."""
-    rate_kpps: float = field(default=inf, kw_only=True)
-    """The most that it is measured to carry: what is offered to it."""
+    text: str  # sorts it and seeds its noise
+    parts: tuple[LoadDemand, ...]  # what it needs of the card; of a chain, what each of its cores needs
+    cores: int  # cores that it takes
+    rate_kpps: float = field(default=inf, kw_only=True)  # the most that it is measured to carry: what is offered to it
     copies: bool = field(default=False, kw_only=True)
     """Whether its parts are copies of one another, each with packets of its own."""
 
@@ -46,15 +42,11 @@ class PreparedLoad:
 class SolvedRuns:
     """Co-locations with their steady state."""
 
-    loads: Sequence[Sequence[PreparedLoad]]
-    """Of each co-location, sorted."""
-    orders: Sequence[Sequence[int]]
-    """Of each co-location, the place of each of these loads in the request."""
+    loads: Sequence[Sequence[PreparedLoad]]  # of each co-location, sorted
+    orders: Sequence[Sequence[int]]  # of each co-location, the place of each of these loads in the request
     batch: Batch
-    solution: SteadyState
-    """The parts of the loads."""
-    noise: Floats | None
-    """Factors for throughput and counters, shape (8, loads, co-locations); None without noise."""
+    solution: SteadyState  # the parts of the loads
+    noise: Floats | None  # factors for throughput and counters, shape (8, loads, co-locations); None without noise
 
 
 class SimulatedMachine(Testbed):
@@ -197,8 +189,7 @@ def factors(keys: Sequence[bytes], loads: int) -> Floats:
 
 
 POLLING_IPC = 1.02
-THROUGHPUT_PLACE, IPC = 0, 1
-"""Places in an answer: the throughput comes first, then the seven counters."""
+THROUGHPUT_PLACE, IPC = 0, 1  # places in an answer: the throughput comes first, then the seven counters
 
 
 def readings(batch: Batch, solution: SteadyState, card: Card) -> Floats:

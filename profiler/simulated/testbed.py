@@ -24,8 +24,7 @@ from profiles.arrays import Floats
 
 TRAFFIC_BOUNDS = {"flows": (1.0, 500000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
 DEFAULT_TRAFFIC = {"flows": 16000.0, "packet_size": 1500.0, "mtbr": 600.0}
-CORE_COUNTS = (1, 2, 4)
-"""Cores that every NF can be given."""
+CORE_COUNTS = (1, 2, 4)  # cores that every NF can be given
 
 
 class SimulatedTestbed(SimulatedMachine):
@@ -101,10 +100,8 @@ class Account:
     """The time of one load in its co-location."""
 
     throughput_kpps: float
-    solo_kpps: float
-    """In this co-location, and alone."""
-    core_ns: Mapping[str, float]
-    """Core time per packet: `compute`, and stalled on `l2`, `l3` and `dram`."""
+    solo_kpps: float  # in this co-location, and alone
+    core_ns: Mapping[str, float]  # core time per packet: `compute`, and stalled on `l2`, `l3` and `dram`
     accelerator_us: Mapping[str, float]
     """Per accelerator used: time (us) between its turns, waiting included, while its queues are never empty."""
     lost_kpps: Mapping[str, float]

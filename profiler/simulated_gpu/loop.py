@@ -23,10 +23,8 @@ LARGEST_JITTER = 0.05
 """Largest deviation of the worker, a transfer's setup and the latency of reads from their means, as a share."""
 SOLVER_ROUNDS = 40
 CLOSE_RATE = 1e-5
-MOST_USED = 0.97
-"""Of the card's memory; waiting grows without bound towards all of it."""
-SECTOR_BYTES = 32.0
-"""Bytes that a read takes from the card's memory."""
+MOST_USED = 0.97  # of the card's memory; waiting grows without bound towards all of it
+SECTOR_BYTES = 32.0  # bytes that a read takes from the card's memory
 
 
 def compile_kernel(kernel: Compiled, *, called_from_python: bool = False) -> Compiled:

@@ -63,18 +63,13 @@ class GpuLoad:
 class Timeline:
     """What happened to the batches of one NF."""
 
-    arrived: Floats
-    """When each packet came that was not lost (us)."""
+    arrived: Floats  # when each packet came that was not lost (us)
     lost: int
-    waiting: int
-    """Packets that found the ring full, and that no batch took until the end."""
-    times: Floats
-    """Of every batch that came back, columns `TAKEN` to `POST_PACKET` of `profiler.simulated_gpu.columns`."""
+    waiting: int  # packets that found the ring full, and that no batch took until the end
+    times: Floats  # of every batch that came back, columns `TAKEN` to `POST_PACKET` of `profiler.simulated_gpu.columns`
     first: Ints
-    count: Ints
-    """Its first packet, and how many it has."""
-    part_ends: Floats
-    """When each of its parts was done; 0 where a short batch has none."""
+    count: Ints  # its first packet, and how many it has
+    part_ends: Floats  # when each of its parts was done; 0 where a short batch has none
 
 
 def run_server(card: GpuCard, loads: Sequence[GpuLoad], until_us: float, seed: str) -> list[Timeline]:
@@ -212,8 +207,7 @@ def _costs(card: GpuCard, load: GpuLoad) -> list[float]:
 TRAFFIC_BOUNDS = {"flows": (1.0, 500_000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
 DEFAULT_TRAFFIC = {"flows": 16_000.0, "packet_size": 850.0, "mtbr": 100.0}
 
-RUN_BATCHES, EXACT_BATCHES = 200, 1500
-"""Batches of the slowest NF in a run, and in one without noise."""
+RUN_BATCHES, EXACT_BATCHES = 200, 1500  # batches of the slowest NF in a run, and in one without noise
 RUN_PACKETS, EXACT_PACKETS = 1_500_000, 8_000_000
 """Packets of all NFs together in a run, at most, and in one without noise, ..."""
 LEAST_BATCHES, MOST_PACKETS = 20, 20_000_000
@@ -339,8 +333,7 @@ def _duration_us(loads: Sequence[GpuLoad], *, exact: bool) -> float:
 SETTLING_SHARE, ENDING_SHARE = 0.1, 0.03
 """Shares of the time, first and last, whose batches are left out: queues fill, and packets stop coming."""
 READING_DIGITS = 6
-LEAST_LOSS = 2e-3
-"""Fewer packets missing than that are under way, not lost."""
+LEAST_LOSS = 2e-3  # fewer packets missing than that are under way, not lost
 NO_COUNTERS = Counters()
 
 
@@ -349,11 +342,9 @@ class SettledBatches:
     """The batches that were taken while the server was settled, and the place of each of their packets."""
 
     times: Floats
-    count: Ints
-    """As in `Timeline`."""
+    count: Ints  # as in `Timeline`
     arrived: Floats
-    place: Ints
-    """Of each packet: when it came (us), and its place in its batch, from 0."""
+    place: Ints  # of each packet: when it came (us), and its place in its batch, from 0
 
 
 def select_settled(timeline: Timeline, until_us: float) -> SettledBatches:

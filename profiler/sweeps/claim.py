@@ -61,8 +61,7 @@ def _format_value(value: Any) -> str:
 # The machine that a sweep ran on, as far as this process can see it: only where it is the testbed itself.
 
 
-HOST_KIND = "host"
-"""The kind of testbed that is this machine."""
+HOST_KIND = "host"  # the kind of testbed that is this machine
 DATE_ORIGIN = "began"
 
 

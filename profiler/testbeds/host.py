@@ -13,8 +13,7 @@ from profiles import InputError
 
 HOST_PROGRAM = "nf-testbed"
 BUILT_PROGRAM = Path(__file__).resolve().parents[2] / "build" / "nfs" / "testbed" / HOST_PROGRAM
-PROGRAM_VARIABLE = "NF_TESTBED"
-"""The environment variable that names a program built elsewhere."""
+PROGRAM_VARIABLE = "NF_TESTBED"  # the environment variable that names a program built elsewhere
 BUILD_COMMAND = "make deps nfs"
 LEAST_TIMEOUT_S = 5
 

@@ -14,13 +14,11 @@ from placer.gpu.device import Arbitration, GpuDevice, GpuNf
 from placer.gpu.plan import LatencySlo
 
 WORKER_COUNT = 24
-BASELINE_BATCH = 256
-"""Of the baseline (section VII-B)."""
+BASELINE_BATCH = 256  # of the baseline (section VII-B)
 BYTES_PER_US = 12_000
 SETUP_US = 8.0
 HEADER_BYTES, PAYLOAD_BYTES = 64, 700
-FLOW_GBPS = 2.0
-"""Of each flow (section II-A)."""
+FLOW_GBPS = 2.0  # of each flow (section II-A)
 SHARING_LOSS = 0.1
 FREE_BATCH, FIXED_BATCH, BEST_BATCH = BASELINE_NAMES = ("batch 256", "fixed batch 256", "best batch")
 """Latency of an NF alone: with a batch of 256, where methods choose another, or all use 256; the shortest there is."""

@@ -16,13 +16,11 @@ from profiler.testbed import GpuStages, Measurement, PacketLatency
 from profiles import GpuSettings, GpuWorkload, TrafficProfile, Workload
 from profiles.gpu_tables import GpuProfile, read_gpu_profile
 
-RECORDED_PROFILE = "gpu-simulated"
-"""The recorded profile of the server, in `traces/`."""
+RECORDED_PROFILE = "gpu-simulated"  # the recorded profile of the server, in `traces/`
 FIREWALL_NF = "ACL"
 SERVER_NFS = ("ACL", "IPRouter", "NIDS", "IPSec")
 FIREWALL_TRAFFIC = TrafficProfile(30, 850)
-FLOW_GBPS = 2.0
-"""Of each flow (section II-A)."""
+FLOW_GBPS = 2.0  # of each flow (section II-A)
 DEFAULT_BATCH = 256
 NAMED_TRAFFICS = {
     "Traffic-A": TrafficProfile(100_000, 900, 100),

@@ -35,10 +35,8 @@ MOST_DRAWS = 50
 class SloCoLocation:
     """NFs that run side by side."""
 
-    loads: tuple[GpuWorkload, ...]
-    """As they run."""
-    slos_us: tuple[float, ...] = ()
-    """What each must keep at p99; empty without SLOs."""
+    loads: tuple[GpuWorkload, ...]  # as they run
+    slos_us: tuple[float, ...] = ()  # what each must keep at p99; empty without SLOs
 
 
 def baselines_us() -> dict[str, float]:

@@ -33,10 +33,8 @@ Evaluated = TypeVar("Evaluated")
 class SimulatedFleet:
     """Unlimited NICs of one simulated card."""
 
-    catalogue: Catalogue
-    """The card, its models and its testbed, with the default budget of SLA violations."""
-    truth: tuple[Oracle, ...]
-    """The card's noise-free throughputs."""
+    catalogue: Catalogue  # the card, its models and its testbed, with the default budget of SLA violations
+    truth: tuple[Oracle, ...]  # the card's noise-free throughputs
 
     def arrivals(self, seed: int, count: int = ARRIVAL_COUNT) -> list[Arrival]:
         """The sequence of that seed."""

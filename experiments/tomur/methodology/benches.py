@@ -55,8 +55,7 @@ class RunsWithBenches:
     table: pd.DataFrame
     """A row per run, as `Predictor.predict_contention` takes it: the NF's traffic, and the counters and accelerator
     demand of its benches, summed."""
-    truth: Floats
-    """Noise-free throughput of the NF (kpps), a value per row."""
+    truth: Floats  # Noise-free throughput of the NF (kpps), a value per row
 
     def predicted(self, predictor: Predictor) -> Floats:
         """The predicted throughput (kpps) of every run."""

@@ -27,10 +27,8 @@ CROSS_VALIDATION_FOLDS = 5
 class FlowMonitorRuns:
     """The measured runs of FlowMonitor."""
 
-    profile: Profile
-    """Training runs: co-located with mem-bench, and with regex contention alone."""
-    runs: pd.DataFrame
-    """Validation runs, never trained on: co-located with mem-bench and regex-bench together."""
+    profile: Profile  # training runs: co-located with mem-bench, and with regex contention alone
+    runs: pd.DataFrame  # validation runs, never trained on: co-located with mem-bench and regex-bench together
 
     @property
     def memory(self) -> pd.DataFrame:

@@ -7,8 +7,7 @@ import numpy as np
 from experiments.tomur.methodology.simulated_card import DEFAULT_TRAFFIC
 from profiles import TrafficProfile, Workload
 
-MOST_OTHERS = 3
-"""Every NF takes two of the eight cores of a BlueField-2."""
+MOST_OTHERS = 3  # every NF takes two of the eight cores of a BlueField-2
 
 NINE_TRAFFICS = tuple(
     TrafficProfile(flows, packet_size, mtbr)

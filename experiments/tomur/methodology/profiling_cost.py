@@ -36,15 +36,12 @@ from profiles import COUNTERS, Load, TrafficProfile, Workload
 from profiles.arrays import Floats
 
 COMPARED_METHODS = ("random", "adaptive", "active")
-GRID_QUOTAS = 300
-"""The full grid has this many times the runs of the default quota."""
+GRID_QUOTAS = 300  # the full grid has this many times the runs of the default quota
 GRID_LEVELS = 60
 GRID_SEED = 1000
-HELD_OUT = 5
-"""One run of the grid in five is held out (Tomur, section 7.6)."""
+HELD_OUT = 5  # one run of the grid in five is held out (Tomur, section 7.6)
 RUN_CHUNK = 4096
-REALISTIC_QUANTILE = 0.995
-"""Contention is realistic up to this quantile over random co-locations."""
+REALISTIC_QUANTILE = 0.995  # contention is realistic up to this quantile over random co-locations
 CO_LOCATIONS = 4000
 OTHER_NFS = 3
 READS_COUNTER, WRITES_COUNTER = COUNTERS.index("l2crd"), COUNTERS.index("l2cwr")
@@ -56,8 +53,7 @@ class Grid:
 
     traffic: Floats
     counters: Floats
-    throughput: Floats
-    """A row per run: shapes (N, 3), (N, 7) and (N,)."""
+    throughput: Floats  # a row per run: shapes (N, 3), (N, 7) and (N,)
 
     @property
     def held_out(self) -> NDArray[np.bool_]:

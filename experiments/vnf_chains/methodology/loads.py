@@ -33,28 +33,20 @@ PAIR_PLACEMENTS = (((0, 1), (0.5, 1.0)), ((0, 1), (1.0, 1.0)), ((0, 0), (1.0,)))
 """Of pairs: the core of each function, and the share of each core's time. On one core functions slow one another down,
 which their measurements alone do not show."""
 SHARES_ALONE = (0.5, 1.0)
-LOADS_FOLDER = "loads"
-"""Of a folder of measured chains: those at rising load."""
-ENTRIES_PARAMETER = "entries"
-"""The parameter of functions with a table of flows: here, their tables hold all flows."""
+LOADS_FOLDER = "loads"  # of a folder of measured chains: those at rising load
+ENTRIES_PARAMETER = "entries"  # the parameter of functions with a table of flows: here, their tables hold all flows
 
 
 @dataclass(frozen=True)
 class LoadedChain:
     """A function alone or a chain at shares of cores, measured at rising load."""
 
-    nfs: tuple[str, ...]
-    """In the order of the packets."""
-    cores: tuple[int, ...]
-    """The core of each function."""
-    shares: tuple[float, ...]
-    """Of each core's time."""
-    load: Floats
-    """Flows at once, ascending, shape (loads,)."""
-    kpps: Floats
-    """Packets that enter, shape (loads, runs); at least two runs."""
-    passes: float
-    """The share of the packets that the first function passes on."""
+    nfs: tuple[str, ...]  # in the order of the packets
+    cores: tuple[int, ...]  # the core of each function
+    shares: tuple[float, ...]  # of each core's time
+    load: Floats  # flows at once, ascending, shape (loads,)
+    kpps: Floats  # packets that enter, shape (loads, runs); at least two runs
+    passes: float  # the share of the packets that the first function passes on
 
     @property
     def name(self) -> str:
@@ -88,8 +80,7 @@ class LoadRuns:
     """Functions and chains over the load."""
 
     measured: Sequence[LoadedChain]
-    testbed: str
-    """Which runs these are, as a sentence."""
+    testbed: str  # which runs these are, as a sentence
 
     @property
     def chains(self) -> list[LoadedChain]:

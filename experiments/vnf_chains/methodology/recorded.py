@@ -16,20 +16,16 @@ from profiler.simulated import SimulatedServer
 from profiles.chain_table import CHAINS_FILE, read_chains
 
 SCALING_FILE = "scaling.csv"
-SHARE_REPEATS = 5
-"""As in the paper."""
+SHARE_REPEATS = 5  # as in the paper
 
 
 @dataclass(frozen=True)
 class ShareRuns:
     """Functions and chains at shares of cores."""
 
-    topologies: dict[str, Topology]
-    """By name, functions first."""
-    scaling: pd.DataFrame | None
-    """Allocations that were run; None where the folder holds none."""
-    testbed: str
-    """Which runs these are, as a sentence."""
+    topologies: dict[str, Topology]  # by name, functions first
+    scaling: pd.DataFrame | None  # allocations that were run; None where the folder holds none
+    testbed: str  # which runs these are, as a sentence
 
     @property
     def functions(self) -> dict[str, Topology]:

@@ -20,8 +20,7 @@ from profiles.arrays import Floats
 Places = NDArray[np.intp]
 Orders = Callable[[LoadedChain], Sequence[Places]]
 """Indices of loads in the order in which they are sampled; one or several such orders for a chain."""
-Tested = Callable[[LoadedChain, Places], Places]
-"""At which loads a model that was trained at others is tested."""
+Tested = Callable[[LoadedChain, Places], Places]  # at which loads a model that was trained at others is tested
 
 OF_THE_PAPER = (
     "interpolation", "gaussian-process", "neural-network", "lasso-1", "lasso-2", "lasso-3", "elastic-net-3"
@@ -30,8 +29,7 @@ OF_THE_PAPER = (
 OUR_REGRESSORS = ("smooth", "monotone")
 ALL_REGRESSORS = OF_THE_PAPER + OUR_REGRESSORS
 RMSE, MAPE = "rmse_ms", "mape_pct"
-ALL_SAMPLES = 1_000_000
-"""Samples: as many as there are loads."""
+ALL_SAMPLES = 1_000_000  # samples: as many as there are loads
 LOAD_NOTE = (
     "The load is a number of flows that each wait for one packet; the response time is that number over the measured "
     "throughput (Little's law). The paper's is the 95 % response time of files, and its chains are others. Its figure "
@@ -44,10 +42,8 @@ class Retrained:
     """A chain, and with what its model is trained and judged."""
 
     chain: LoadedChain
-    samples: Floats
-    """Response times (ms) of training, shape (loads,)."""
-    truth: Floats
-    """Response times (ms) of tests, shape (loads,)."""
+    samples: Floats  # response times (ms) of training, shape (loads,)
+    truth: Floats  # response times (ms) of tests, shape (loads,)
 
     def errors(self, name: str, trained: Places, tested: Places) -> tuple[float, float]:
         """RMSE (ms) and MAPE (%) at the loads `tested` of a regressor that was trained at the loads `trained`."""

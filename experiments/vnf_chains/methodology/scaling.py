@@ -21,10 +21,8 @@ from predictor.chains.scaling import Allocation, ScalingTarget, greedy_allocatio
 from profiler.chains.rounds import ChainRounds
 from profiles import TrafficProfile
 
-ALLOCATED_SHARES = tuple(round(0.05 * step, 2) for step in range(5, 21))
-"""Shares of a core that are allocated."""
-TARGET_SHARES = (0.4, 0.75)
-"""Shares of what the slowest function reaches alone with all of a core."""
+ALLOCATED_SHARES = tuple(round(0.05 * step, 2) for step in range(5, 21))  # shares of a core that are allocated
+TARGET_SHARES = (0.4, 0.75)  # shares of what the slowest function reaches alone with all of a core
 AT_SIZE = 512.0
 TEN_RUNS = 10
 PROFILES_METHOD, CORRECTED_METHOD, GREEDY_METHOD = "profiles", "profiles, 10 chain runs", "greedy"

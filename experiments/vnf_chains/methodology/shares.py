@@ -21,15 +21,13 @@ from profiles.arrays import Floats
 from profiles.chain import parse_chain
 from profiles.chain_table import CHAIN_KPPS, CORES_COLUMN, ORDER_COLUMN, RATE_COLUMN, SHARES_COLUMN, drop_column_of
 
-NF_PAIRS = (("NAT", "LB"), ("ACL", "Match"))
-"""Each is measured in both orders, as the paper's two pairs are."""
+NF_PAIRS = (("NAT", "LB"), ("ACL", "Match"))  # each is measured in both orders, as the paper's two pairs are
 SHARES_ALONE = (0.25, 0.5, 0.75, 1.0)
 SHARES_TOGETHER = ((0.25, 1.0), (1.0, 0.25), (0.5, 0.5), (0.5, 1.0), (1.0, 0.5), (1.0, 1.0))
 PACKET_SIZES = (128.0, 256.0, 512.0, 1024.0, 1400.0)
 FLOW_COUNT = 1000.0
 CPU_INPUT, SIZE_INPUT = "cpu", "packet_size"
-FEWEST_SETTINGS = 5
-"""Settings of a topology for five-fold cross-validation."""
+FEWEST_SETTINGS = 5  # settings of a topology for five-fold cross-validation
 
 
 def share_loads(description: TestbedDescription, pairs: Sequence[tuple[str, str]] = NF_PAIRS) -> list[ChainLoad]:
@@ -60,16 +58,12 @@ def share_load(nfs: Sequence[str], traffic: TrafficProfile, shares: Sequence[flo
 class Topology:
     """A function alone or a chain, with its runs."""
 
-    nfs: tuple[str, ...]
-    """In the order of the packets."""
+    nfs: tuple[str, ...]  # in the order of the packets
     inputs: tuple[str, ...]
     """Names of the inputs: `NAT.cpu` for each function of a chain, `cpu` for one alone, then `packet_size`."""
-    at: Floats
-    """Their values, shape (runs, inputs)."""
-    kpps: Floats
-    """Packets that enter, shape (runs,)."""
-    dropped_pct: float
-    """Of the packets that reach the first function, mean over runs."""
+    at: Floats  # their values, shape (runs, inputs)
+    kpps: Floats  # packets that enter, shape (runs,)
+    dropped_pct: float  # of the packets that reach the first function, mean over runs
 
     @property
     def name(self) -> str:

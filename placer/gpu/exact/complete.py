@@ -136,8 +136,7 @@ def _parts(left: int, sm: int, free: list[int], same: list[int], before: list[in
 # that can matter.
 
 
-Expired = Callable[[], bool]
-"""Whether the time is over; raises nothing."""
+Expired = Callable[[], bool]  # whether the time is over; raises nothing
 
 
 @compile_kernel

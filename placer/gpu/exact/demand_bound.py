@@ -22,17 +22,10 @@ from placer.gpu.exact.sm_layout import Problem
 from placer.gpu.tables import NEAR_LIMIT, compile_kernel
 from profiles.arrays import Bools, Floats, Ints
 
-MOST_INTERVALS = 500
-"""Of all SLOs together."""
-
-DEMAND_TIMES = 120
-"""Times for which the demand is bounded."""
-
-JUST_BEYOND = 1.0 + 10.0 * NEAR_LIMIT
-"""Times are just beyond the instants at which transfers are due."""
-
-MOST_JOBS = 60
-"""Transfers of one SLO until one of the times; the demand of further ones is left out."""
+MOST_INTERVALS = 500  # of all SLOs together
+DEMAND_TIMES = 120  # times for which the demand is bounded
+JUST_BEYOND = 1.0 + 10.0 * NEAR_LIMIT  # times are just beyond the instants at which transfers are due
+MOST_JOBS = 60  # transfers of one SLO until one of the times; the demand of further ones is left out
 
 
 class _Intervals(NamedTuple):
@@ -251,8 +244,7 @@ def _chain(scale: Floats) -> sparse.csr_matrix:
 
 PER_US = 1_000
 
-BUS_SHARES = 10_000_000
-"""Parts into which the bus is divided where utilisation is counted."""
+BUS_SHARES = 10_000_000  # parts into which the bus is divided where utilisation is counted
 
 
 def whole_demand_bound(p: Problem, best: BestCases, at_least: int, time_limit_s: float) -> int | None:

@@ -11,19 +11,13 @@ import numpy as np
 from placer.gpu.exact.sm_layout import least_batch, put, settle, sharing, take
 from placer.gpu.tables import compile_kernel
 
-REMOVAL_ATTEMPTS = 6
-"""SLOs that are not admitted, tried after each removal."""
+REMOVAL_ATTEMPTS = 6  # SLOs that are not admitted, tried after each removal
 
 MOST_REMOVED = 4
 
-RANK_SKEW = 2.0
-"""Of the choice among ranked SLOs: 1 is none."""
-
-WORSE_LOAD = 0.02
-"""By how much more load a new layout is accepted at most, relative."""
-
-PRIORITY_TRIES = 3
-"""SLOs tried at each priority: few, as nearly always the one with the latest deadline fits or none."""
+RANK_SKEW = 2.0  # of the choice among ranked SLOs: 1 is none
+WORSE_LOAD = 0.02  # by how much more load a new layout is accepted at most, relative
+PRIORITY_TRIES = 3  # SLOs tried at each priority: few, as nearly always the one with the latest deadline fits or none
 
 
 @compile_kernel
@@ -160,8 +154,7 @@ def _sort(p, candidates, count, keys, rng):  # type: ignore[no-untyped-def]
 # Insert an SLO into a layout: its batch, how it is split, and the SMs of its minibatches.
 
 
-BATCH_SPLITS = 3
-"""Ways to split a batch that are tried."""
+BATCH_SPLITS = 3  # ways to split a batch that are tried
 
 
 @compile_kernel

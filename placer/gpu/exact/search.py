@@ -13,23 +13,12 @@ from placer.gpu.exact.recreate import construct, improve
 from placer.gpu.exact.sm_layout import Problem, SmLayout, empty_layout
 from profiles.arrays import Ints
 
-Reporter = Callable[[int, int], None]
-"""Called with the number of admitted SLOs and the bound."""
-
-CLOCK_ROUNDS = 20
-"""Rounds of improvement between two looks at the clock."""
-
-FIRST_ROUNDS = 200
-"""Rounds without a better plan before the proof."""
-
-SECOND_ROUNDS = 1_000
-"""Rounds without a better plan before a bound that takes longer."""
-
-SEARCH_PATIENCE = 12_000
-"""Rounds without a better plan after which improvement ends."""
-
-FEW_SLOS = 12
-"""SLOs of which all plans are searched."""
+Reporter = Callable[[int, int], None]  # called with the number of admitted SLOs and the bound
+CLOCK_ROUNDS = 20  # rounds of improvement between two looks at the clock
+FIRST_ROUNDS = 200  # rounds without a better plan before the proof
+SECOND_ROUNDS = 1_000  # rounds without a better plan before a bound that takes longer
+SEARCH_PATIENCE = 12_000  # rounds without a better plan after which improvement ends
+FEW_SLOS = 12  # SLOs of which all plans are searched
 
 
 class AdmissionSearch:

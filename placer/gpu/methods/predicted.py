@@ -65,7 +65,8 @@ def admit_whole_plans(device: GpuDevice, slos: Sequence[LatencySlo], latencies: 
     """
     alone = {slo.id: batches_alone(device, slo, latencies) for slo in slos}
     possible = sorted((slo for slo in slos if alone[slo.id]), key=lambda slo: _headroom_us(slo, alone[slo.id]))
-    never = tuple(Rejected(slo, _cause_alone(device, slo)) for slo in slos if not alone[slo.id])
+    # packets wait too long for a batch, or the server is too slow for any
+    never = tuple(Rejected(slo, "kernel" if _batches(device, slo) else "batching") for slo in slos if not alone[slo.id])
     best = _insert(device, latencies, possible, alone)
     if best[1]:
         best = max(best, _insert(device, latencies, possible[::-1], alone), key=lambda found: len(found[0]))
@@ -91,11 +92,6 @@ def _batches(device: GpuDevice, slo: LatencySlo) -> list[int]:
 
 def _headroom_us(slo: LatencySlo, alone: Sequence[AloneLatency]) -> float:
     return slo.latency_us - alone[0].latency_us if alone else inf
-
-
-def _cause_alone(device: GpuDevice, slo: LatencySlo) -> str:
-    """Packets wait too long for a batch, or the server is too slow for any."""
-    return "kernel" if _batches(device, slo) else "batching"
 
 
 def _insert(

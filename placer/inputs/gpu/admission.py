@@ -15,11 +15,8 @@ from predictor.gpu.models import GpuModels
 from profiles import ATTRIBUTES, Workload
 from profiles.gpu import GpuSettings
 
-LONGEST_PROMISE_US = 1e6
-"""The latency of NFs that are promised none: what batches take is bounded by it."""
-
-TEST_SECONDS = 1.0
-"""Of one test. Nearly all end long before, so that equal tests have equal answers."""
+LONGEST_PROMISE_US = 1e6  # the latency of NFs that are promised none: what batches take is bounded by it
+TEST_SECONDS = 1.0  # of one test. Nearly all end long before, so that equal tests have equal answers.
 
 
 class ExactTest(ABC):

@@ -12,8 +12,7 @@ from predictor.gpu.models import GpuModels
 from predictor.gpu.prediction import Overload
 from profiles import GpuSettings, GpuWorkload, TrafficProfile, Workload
 
-KEPT_PREDICTIONS = 0.99
-"""The share of promises that are to be kept at a predicted latency."""
+KEPT_PREDICTIONS = 0.99  # the share of promises that are to be kept at a predicted latency
 
 
 class PredictedPlans:

@@ -16,8 +16,7 @@ from profiles.validation import word_fault
 if TYPE_CHECKING:
     from predictor.gpu.models import GpuModels
 
-LARGEST_FILE = 100_000_000
-"""Bytes."""
+LARGEST_FILE = 100_000_000  # bytes
 LARGEST_VALUE = 1e15
 MOST_WHOLE = 1_000_000
 EXTRAPOLATE_OPTION = "--extrapolate predicts beyond what was measured, and marks it"

@@ -20,8 +20,7 @@ from profiles.text import read_text
 from profiles.validation import word_fault
 
 MOST_SLOS = 1_000_000
-MOST_FAULTS = 10_000
-"""Reading stops after this many faults; the first of them are shown, and how many more were found."""
+MOST_FAULTS = 10_000  # reading stops after this many faults; the first of them are shown, and how many more were found
 LARGEST_FILE = 10_000_000
 LARGEST_NUMBER = 1e12
 SMALLEST_NUMBER = 1e-6
@@ -40,8 +39,7 @@ def _printable(name: str) -> str:
 Name = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_printable)]
 Above0 = Annotated[float, Field(ge=SMALLEST_NUMBER, le=LARGEST_NUMBER, allow_inf_nan=False)]
 Microseconds = Annotated[float, Field(ge=0, le=LARGEST_NUMBER, allow_inf_nan=False)]
-Line = Annotated[list[Microseconds], Field(min_length=2, max_length=2)]
-"""Slope and intercept."""
+Line = Annotated[list[Microseconds], Field(min_length=2, max_length=2)]  # slope and intercept
 
 
 class _Part(BaseModel):

@@ -7,8 +7,7 @@ import pandas as pd
 
 from placer.report.html.page import Chart
 
-ROW_HEIGHT, TWO_LINE_ROW_HEIGHT = 26, 34
-"""Height of a bar with its gap, pixels; of one whose name has two lines."""
+ROW_HEIGHT, TWO_LINE_ROW_HEIGHT = 26, 34  # height of a bar with its gap, pixels; of one whose name has two lines
 LINE_BREAK = ", "
 """Where a name is broken into lines: a strategy and its predictor are too long for one on a narrow page."""
 SPLIT_LABEL = f"split(datum.label, '{LINE_BREAK}')"
@@ -16,8 +15,7 @@ TALL_HEIGHT = 280
 LETTER_WIDTH, SYMBOL_WIDTH, AXIS_WIDTH = 6, 22, 50
 """Largest width in pixels of a letter, of a symbol in a legend, and of an axis of numbers."""
 
-LABEL_SPACE = 1.45
-"""Length of an axis relative to its longest bar, so that a label fits after the bar."""
+LABEL_SPACE = 1.45  # length of an axis relative to its longest bar, so that a label fits after the bar
 
 NICS_TITLE = "NICs in use"
 

@@ -47,8 +47,7 @@ from predictor.fitting.points import MeasuredCurve
 
 MOST_POINTS, LEAST_POINTS, POINTS_OF_PAGE = 1_000, 100, 6_000
 """How many points of a curve are drawn: all curves together have about as many as the page may have."""
-MOST_FITS = 24
-"""That have a section of their own."""
+MOST_FITS = 24  # that have a section of their own
 ERRORS_NOTE = (
     "Errors are symmetric mean absolute percentage errors (sMAPE): 100/n · Σ |f − g| / (|f| + |g|). A deviation of 2 % "
     "is an error of about 1 %."
@@ -222,12 +221,9 @@ def _deviation_figure(name: str, fit: FittedModel, curve: MeasuredCurve, most: i
 # The charts of a fitted model: its points with segments and breakpoints, and what the model does not explain.
 
 
-LOW_HEIGHT = 190
-"""Height of the deviations, pixels."""
-WIDE_TITLE = 300
-"""Width of a title below an axis, pixels; longer ones are cut."""
-DRAWN_BEYOND = 0.5
-"""By which share of the points' span a formula is drawn beyond them: near a pole it would hide them."""
+LOW_HEIGHT = 190  # height of the deviations, pixels
+WIDE_TITLE = 300  # width of a title below an axis, pixels; longer ones are cut
+DRAWN_BEYOND = 0.5  # by which share of the points' span a formula is drawn beyond them: near a pole it would hide them
 
 
 def draw_fitted_curve(

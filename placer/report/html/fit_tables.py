@@ -19,17 +19,12 @@ MEASURED_MARK, MODEL_MARK, INTERVAL_MARK, NOISE_MARK = MARK_KINDS = (
     "noise",
 )
 """What marks of charts are, which decides their colour."""
-LINE_STEPS = 400
-"""Of all lines of a model, in x."""
-LEAST_STEPS = 25
-"""Of a line."""
-NINE_IN_TEN = 1.645
-"""Standard deviations around a normal mean that hold nine in ten."""
-MEAN_SIZE = np.sqrt(2 / np.pi)
-"""Of a normal deviation, in standard deviations."""
+LINE_STEPS = 400  # of all lines of a model, in x
+LEAST_STEPS = 25  # of a line
+NINE_IN_TEN = 1.645  # standard deviations around a normal mean that hold nine in ten
+MEAN_SIZE = np.sqrt(2 / np.pi)  # of a normal deviation, in standard deviations
 SUPERSCRIPT_DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-NAME_PLACEHOLDER = "\ue000"
-"""Stands for the name of x while a formula is rewritten."""
+NAME_PLACEHOLDER = "\ue000"  # stands for the name of x while a formula is rewritten
 
 
 def points_table(fit: FittedModel, curve: MeasuredCurve, most: int) -> pd.DataFrame:

@@ -155,8 +155,7 @@ def _alarms(production: Production) -> pd.DataFrame | None:
 # Charts of a simulated production over the events of its trace.
 
 
-TURN_COLUMN = "turn"
-"""The column of events at which an NF changes."""
+TURN_COLUMN = "turn"  # the column of events at which an NF changes
 
 
 def over_events(curves: pd.DataFrame, figure: str, title: str, by: str, turns: pd.DataFrame) -> Chart:

@@ -6,8 +6,7 @@ from html import escape
 from placer.report.html import theme
 
 FONT_FAMILY = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
-LETTER_WIDTH = 6.6
-"""Width of a letter at 12 px, about."""
+LETTER_WIDTH = 6.6  # width of a letter at 12 px, about
 
 
 class Drawing:

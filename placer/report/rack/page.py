@@ -14,8 +14,7 @@ from placer.report.html.page import Figure, Page, Picture, Section, Tile
 from placer.report.html.svg import Drawing, text_width
 from placer.report.rack.plan import bottlenecks, rack_report, rack_use
 
-MOST_CHAINS = 24
-"""That are drawn."""
+MOST_CHAINS = 24  # that are drawn
 CYCLES_NOTE = "Rates follow from the cycles of the rack; contention is not part of them. Nothing was measured."
 CONTENTION_NOTE = (
     "Rates are predicted for subgroups that slow one another down; what limits a chain is said by cycles alone, and so "
@@ -160,13 +159,10 @@ def _paths(plan: RackPlan) -> Iterator[Section]:
 
 
 LEFT_MARGIN, LANE_PAD = 90.0, 12.0
-BOX_HEIGHT, LANE_STEP = 24.0, 34.0
-"""Heights of an NF, and of an NF with the space to the next one in its lane."""
+BOX_HEIGHT, LANE_STEP = 24.0, 34.0  # heights of an NF, and of an NF with the space to the next one in its lane
 BADGE_WIDTH = 20.0
-WIDTH_BETWEEN = 46.0
-"""Width between NFs, for lines and shares."""
-TURN_WIDTH = 36.0
-"""Width in which a line that passes other NFs leaves its lane."""
+WIDTH_BETWEEN = 46.0  # width between NFs, for lines and shares
+TURN_WIDTH = 36.0  # width in which a line that passes other NFs leaves its lane
 LEAST_WIDTH = 1000.0
 
 
@@ -181,8 +177,7 @@ class _ChainDrawing:
     colour: str
     places: dict[int, tuple[float, float]] = field(default_factory=dict)
     """Per NF the left end and the middle of its box."""
-    edges: dict[int, tuple[float, float]] = field(default_factory=dict)
-    """Per NF where its lane begins and ends."""
+    edges: dict[int, tuple[float, float]] = field(default_factory=dict)  # per NF where its lane begins and ends
 
     def svg(self) -> bytes:
         chain = self.one.chain
@@ -281,10 +276,8 @@ PAGE_WIDTH = 1000.0
 PER_ROW = 4
 BAND_GAP = 16.0
 CELL_SIZE, ROW_HEIGHT = 17.0, 20.0
-LABEL_WIDTH = 130.0
-"""Width of what is said of a link."""
-MOST_SERVERS = 16
-"""That are drawn: those with most cores in use."""
+LABEL_WIDTH = 130.0  # width of what is said of a link
+MOST_SERVERS = 16  # that are drawn: those with most cores in use
 
 
 def colour_of(chain: int) -> str:

@@ -287,8 +287,7 @@ def _without_replan(found: Replanned) -> str:
 # What a plan uses of the rack, and what limits the rate of each chain.
 
 
-NEAR_LIMIT = 1e-6
-"""Relative: how near its limit something is used up."""
+NEAR_LIMIT = 1e-6  # relative: how near its limit something is used up
 
 
 @dataclass(frozen=True)

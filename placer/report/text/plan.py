@@ -9,8 +9,7 @@ PLAN_COLUMNS = (
     "strategy", "predictor", "id", "nic", "nic_model", "time", "predicted_kpps", "solo_kpps", "true_kpps", "sla_met",
     "reason",
 )  # fmt: skip
-LATENCY_COLUMNS = ("predicted_latency_us", "true_latency_us")
-"""Further columns, where an arrival is promised a latency."""
+LATENCY_COLUMNS = ("predicted_latency_us", "true_latency_us")  # further columns, where an arrival is promised a latency
 RATE_COLUMN, CORES_COLUMN = "rate_kpps", "cores"
 """Further columns, where an arrival has an offered rate, and where one has that or a number of cores."""
 

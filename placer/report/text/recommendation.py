@@ -20,8 +20,7 @@ from placer.placing import BudgetVariation
 from placer.report.text.table import count_nics, count_noun
 from placer.run import Comparison
 
-PLANNED_PREFIX = "planned"
-"""The first word of strategies that know all arrivals in advance."""
+PLANNED_PREFIX = "planned"  # the first word of strategies that know all arrivals in advance
 
 THIS_TRACE = "On this very trace"
 """Where SLA violations were measured, by which the plan was chosen: on other traces they differ."""

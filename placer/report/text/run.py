@@ -23,8 +23,7 @@ from placer.report.text.recommendation import (
 from placer.report.text.table import count_nics, count_noun, text_table
 from placer.run import Comparison
 
-MOST_LISTED = 5
-"""Co-locations that a sentence lists at most."""
+MOST_LISTED = 5  # Co-locations that a sentence lists at most
 
 
 def as_table(comparison: Comparison) -> str:

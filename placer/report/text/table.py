@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from placer.model.catalogue import Catalogue
 
-WIDEST_TABLE = 400
-"""Width limit of a table, characters."""
+WIDEST_TABLE = 400  # width limit of a table, characters
 
 
 def text_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, words: int | None = None) -> str:

@@ -4,8 +4,7 @@ from typing import Any
 
 from predictor.chains.regressor import REGRESSORS, Polynomial
 
-STRENGTH_FOLDS = 3
-"""Of the cross-validation that chooses the strength."""
+STRENGTH_FOLDS = 3  # of the cross-validation that chooses the strength
 
 
 @REGRESSORS.register("elastic-net-3")

@@ -11,8 +11,7 @@ from predictor.chains.regressors.lasso_2 import Lasso2
 from predictor.chains.settings import Settings
 from profiles.arrays import Floats
 
-FEWEST_SETTINGS = 4
-"""Settings of a group for a Lasso of its own."""
+FEWEST_SETTINGS = 4  # settings of a group for a Lasso of its own
 
 
 @REGRESSORS.register("multi-lasso")

@@ -11,8 +11,7 @@ from profiles.arrays import Floats
 
 HIDDEN_NODES = 10
 TRAINING_ITERATIONS = 500
-LEAST_SHARE = 0.1
-"""A prediction is at least this share of the smallest measured value."""
+LEAST_SHARE = 0.1  # a prediction is at least this share of the smallest measured value
 
 
 @REGRESSORS.register("neural-network")

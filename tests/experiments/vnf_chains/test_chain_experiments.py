@@ -19,8 +19,7 @@ from profiles import InputError
 from profiles.table import write_table
 
 NAMES = ("chains-scaling", "chains-table3", "chains-table4")
-AT_LOADS = ("chains-figure13", "chains-figure14")
-"""These have tests of their own."""
+AT_LOADS = ("chains-figure13", "chains-figure14")  # these have tests of their own
 
 
 @pytest.fixture(scope="module")

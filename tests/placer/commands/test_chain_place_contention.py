@@ -22,8 +22,7 @@ nic_mbps = 100_000
 ACL = {server = {cycles = 1700}}
 Filter = {server = {cycles = 1700, testbed_nf = "NAT"}}
 """
-OPENED: list[Any] = []
-"""Folder and recorded profile of the models that were opened."""
+OPENED: list[Any] = []  # folder and recorded profile of the models that were opened
 CHAINS = """slo a: 10 Gbps to 20 Gbps
 slo b: 11.9 Gbps to 20 Gbps
 chain a: ACL

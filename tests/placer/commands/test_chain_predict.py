@@ -8,8 +8,7 @@ import pytest
 
 from tests.placer.commands.conftest import Placer, refuse, rows
 
-MOST = {"nx": 100.0, "sc": 40.0, "sq": 60.0}
-"""Throughput of each NF with all of a CPU, with packets of 64 bytes."""
+MOST = {"nx": 100.0, "sc": 40.0, "sq": 60.0}  # throughput of each NF with all of a CPU, with packets of 64 bytes
 SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
 SIZES = (64, 512)
 

@@ -119,8 +119,7 @@ def test_if_one_file_cannot_be_written_none_is(tmp_path: Path) -> None:
 
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "sweeps"
-NO_FILES = Path("/proc")
-"""A folder that takes no file, not even of root."""
+NO_FILES = Path("/proc")  # a folder that takes no file, not even of root
 
 needs_proc = pytest.mark.skipif(not (NO_FILES / "self").exists(), reason="no /proc here")
 

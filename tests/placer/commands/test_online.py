@@ -23,8 +23,7 @@ from traces.arrivals import Recipe, generate
 
 REPO = Path(__file__).parents[3]
 
-GIVEN = ("--risk", 0.22)
-"""Saves the time to choose a risk where a test is about something else."""
+GIVEN = ("--risk", 0.22)  # saves the time to choose a risk where a test is about something else
 
 
 def process(*arguments: object, stdin: str = "") -> list[dict[str, object]]:

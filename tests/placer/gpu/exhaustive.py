@@ -23,8 +23,7 @@ from math import lcm
 from typing import Any, NamedTuple
 
 Json = dict[str, Any]
-Counts = tuple[int, ...]
-"""A number for each SLO of a set."""
+Counts = tuple[int, ...]  # a number for each SLO of a set
 
 
 class Try(NamedTuple):

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from placer.gpu.bus import one_shot_wait, sporadic_wait
 
-Arrivals = Sequence[Sequence[Fraction]]
-"""Times at which each stream's batches arrive, in ascending order."""
+Arrivals = Sequence[Sequence[Fraction]]  # times at which each stream's batches arrive, in ascending order
 
 
 def longest_waits(

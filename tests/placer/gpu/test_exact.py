@@ -30,8 +30,7 @@ from tests.placer.gpu.instances import (
     with_another_sm,
 )
 
-LONG_S = 30.0
-"""More than any of these cases needs."""
+LONG_S = 30.0  # more than any of these cases needs
 
 
 def test_the_later_deadline_goes_second() -> None:

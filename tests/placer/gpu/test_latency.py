@@ -77,8 +77,7 @@ def test_penalties_are_of_the_other_slos_only() -> None:
 
 DEVICE = small_device(kernel_us=(0.0, 30.0), beta_us=4.0)
 A, B = slos_of(55, 55)
-ALONE = Admitted(A, 1, 0, (SmShare(0, 1),))
-"""Batching 0, pre/post 5, transfer 10, kernel 30: 45 us, every 100 us."""
+ALONE = Admitted(A, 1, 0, (SmShare(0, 1),))  # batching 0, pre/post 5, transfer 10, kernel 30: 45 us, every 100 us
 
 
 @pytest.mark.parametrize(

@@ -159,8 +159,7 @@ def _prices(classes: list[OpenClass], arrivals: float) -> np.ndarray:
     return program.prices()
 
 
-HALF_FULL = OpenClass(1, np.array([2]), 4)
-"""Four NICs with one free slot each."""
+HALF_FULL = OpenClass(1, np.array([2]), 4)  # four NICs with one free slot each
 
 
 @pytest.mark.parametrize(

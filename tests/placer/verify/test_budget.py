@@ -47,8 +47,7 @@ def faults_in(claims: dict[str, Any], folder: Path, errors: Sequence[Predictor] 
     return list(budget_faults(found, found.budget, errors))
 
 
-FOUR = (0.2, 0.2, 0.05, 0.05)
-"""Two may lose 20 %, and two less than any pair is expected to."""
+FOUR = (0.2, 0.2, 0.05, 0.05)  # two may lose 20 %, and two less than any pair is expected to
 
 
 def test_a_plan_by_hand(tmp_path: Path) -> None:

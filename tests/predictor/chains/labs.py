@@ -23,16 +23,11 @@ CHAIN_LAWS = ("weakest link", "factor", "soft", "costs add", "factor per NF", "c
 class Lab:
     """One lab."""
 
-    seed: int
-    """Of everything."""
-    workloads: int = 1
-    """How many workload columns there are, at most two."""
-    response_time: bool = False
-    """Measures response time (ms) instead of throughput (kpps)."""
-    chain_law: str = "weakest link"
-    """One of `CHAIN_LAWS`."""
-    repeats: int = 10
-    """Of each setting of a profile."""
+    seed: int  # of everything
+    workloads: int = 1  # how many workload columns there are, at most two
+    response_time: bool = False  # measures response time (ms) instead of throughput (kpps)
+    chain_law: str = "weakest link"  # one of `CHAIN_LAWS`
+    repeats: int = 10  # of each setting of a profile
     noise: float = 0.05
     nfs: Mapping[str, Callable[[Floats, Floats], Floats]] = field(
         default_factory=dict, init=False, compare=False, repr=False

@@ -5,8 +5,7 @@ from itertools import pairwise
 
 from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel
 
-Part = tuple[str, tuple[float, ...]]
-"""Family and parameters of a segment."""
+Part = tuple[str, tuple[float, ...]]  # family and parameters of a segment
 
 
 def made_up(

@@ -16,8 +16,7 @@ from tests.predictor.fitting.random_curves import FAMILIES as TRUE_FAMILIES
 from tests.predictor.fitting.random_curves import random_curve
 
 POLYNOMIALS = ("constant", "linear", "quadratic")
-LINEAR_PCT, QUADRATIC_PCT = 1.418, 1.196
-"""Errors of the paper's example."""
+LINEAR_PCT, QUADRATIC_PCT = 1.418, 1.196  # errors of the paper's example
 
 
 def points_of(x: np.ndarray, y: np.ndarray) -> FitPoints:

@@ -146,16 +146,11 @@ def test_compiling_is_announced_once_to_who_asked_last() -> None:
     assert len(last) == 1 and last[0].startswith("compiling")
 
 
-def _covariance(size: int, seed: int) -> np.ndarray:
-    points = np.random.default_rng(seed).standard_normal((size, 3))
-    covariance: np.ndarray = matern_exactly(square_distances(points, points)) + 0.01 * np.eye(size)
-    return covariance
-
-
 @given(st.integers(1, 40), st.integers(0, 1_000))
 def test_a_factor_is_the_inverse_of_choleskys(size: int, seed: int) -> None:
     """Row by row as LAPACK computes it, and it solves."""
-    covariance = _covariance(size, seed)
+    points = np.random.default_rng(seed).standard_normal((size, 3))
+    covariance: np.ndarray = matern_exactly(square_distances(points, points)) + 0.01 * np.eye(size)
     inverse_factor = factorise(covariance)
     assert inverse_factor == pytest.approx(
         np.linalg.inv(np.linalg.cholesky(covariance))[np.tril_indices(size)], rel=1e-9, abs=1e-9

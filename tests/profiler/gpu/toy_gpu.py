@@ -13,8 +13,7 @@ from profiles import COUNTERS, Counters, GpuWorkload, Load, TestbedDescription
 from profiles.arrays import Floats
 
 EXECUTORS, PER_EXECUTOR = 8, 32
-BURST = 4.0
-"""Mean packets of a burst."""
+BURST = 4.0  # mean packets of a burst
 BATCHES = 150
 PACKETS_AT_MOST = 60_000
 PENALTY = {("hash", "scan"): 0.05, ("scan", "hash"): 0.02, ("hash", "hash"): 0.03, ("scan", "scan"): 0.04}
@@ -68,10 +67,8 @@ class ToyGpu(Testbed):
     """A server that answers from formulas, and queues on its bus."""
 
     described: TestbedDescription = field(default_factory=toy_description)
-    tails: bool = True
-    """Whether it measures the p99 of each stage."""
-    noise: float = 0.003
-    """Relative error of each stage's mean."""
+    tails: bool = True  # whether it measures the p99 of each stage
+    noise: float = 0.003  # relative error of each stage's mean
     runs: int = field(default=0, init=False)
 
     def describe(self) -> TestbedDescription:

@@ -14,8 +14,7 @@ from tests.profiler.gpu_loads import at_two_gbps, crowd, on_sms
 
 GPU = SimulatedGpu()
 OTHER = SimulatedGpu(card=SMALL_CARD, nfs=SMALL_CARD_NFS)
-FAST = 3000.0
-"""A rate at which ten NFs use most of the bus."""
+FAST = 3000.0  # a rate at which ten NFs use most of the bus
 
 RUNS = [
     pytest.param(GPU, crowd(10), id="executors"),

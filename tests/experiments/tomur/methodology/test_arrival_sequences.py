@@ -11,8 +11,7 @@ from experiments.tomur.table6_online import _oracles
 from placer.strategies.contention_aware import ContentionAware
 
 FOUR = Setting(scale=0.04)
-RISK = 0.1
-"""Given: to choose one takes most of the time of a sequence."""
+RISK = 0.1  # given: to choose one takes most of the time of a sequence
 
 Score = tuple[float, float]
 

@@ -17,8 +17,7 @@ from placer.testing.strategies import CORES_BY_NF, SOLO_KPPS, TOY_TRAFFIC
 from predictor import Models, Prediction, Predictor
 from profiles import Workload
 
-SPREAD = 0.05
-"""How far the logarithm of a throughput beside others errs: its standard deviation."""
+SPREAD = 0.05  # how far the logarithm of a throughput beside others errs: its standard deviation
 NAME = "toy"
 
 

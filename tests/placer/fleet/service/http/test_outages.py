@@ -44,10 +44,6 @@ def fill(one: Service, pages: int) -> None:
     file.execute(f"PRAGMA max_page_count = {used + pages}")
 
 
-def empty(one: Service) -> None:
-    one.writer.state._file.execute("PRAGMA max_page_count = 1000000000")  # type: ignore[attr-defined]
-
-
 def arrive_until_full(one: Service) -> list[str]:
     """Instances that were answered as placed, before one was not answered with 200."""
     answered: list[str] = []
@@ -77,7 +73,7 @@ def test_a_full_disk_stops_decisions_only_and_they_go_on_by_themselves(tmp_path:
         assert (read.status_code, read.headers["Age"].isdigit()) == (200, True)
         assert len(one.log()) == len(answered)
         assert "placer_state_outages_total 1.0" in one.client.get("/metrics").text
-        empty(one)
+        one.writer.state._file.execute("PRAGMA max_page_count = 1000000000")
         eventually(one, "/readyz", 200)
         assert "Age" not in one.client.get("/v1/summary").headers
         again = one.event({"Idempotency-Key": unknown[:100]}, **ARRIVAL, id=unknown)
