@@ -74,12 +74,7 @@ class ReplayTestbed(Testbed):
         self._default_cores = {(nf.name, nf.cores) for nf in profile.testbed.nfs}
         self._accelerators = sorted({name for nf in profile.nfs.values() for name in nf.uses})
         self._demands = _bench_demands(profile, self._accelerators)
-        self._recorded = {
-            Workload(nf.name, TrafficProfile.from_mapping(row), cores=cores): _measurement(row)
-            for nf in profile.nfs.values()
-            for cores, measured in _by_cores(nf)
-            for row in _rows(measured.solo)
-        } | {load: _measurement(row) for load, row in _bench_rows(profile)}
+        self._recorded = _index_nfs(profile) | {load: _measurement(row) for load, row in _bench_rows(profile)}
         self._co_runs = _index_co_runs(profile, self._accelerators)
         self._co_locations = _index_co_locations(profile)
 
@@ -185,6 +180,15 @@ def format_load(load: Load) -> str:
         values |= {"cores": load.cores} if load.cores else {}
         values |= {} if load.is_saturated else {RATE_COLUMN: load.rate_kpps}
     return f"{load.label} ({', '.join(f'{name} {value:g}' for name, value in values.items())})"
+
+
+def _index_nfs(profile: Profile) -> dict[Load, Measurement]:
+    return {
+        Workload(nf.name, TrafficProfile.from_mapping(row), cores=cores): _measurement(row)
+        for nf in profile.nfs.values()
+        for cores, measured in _by_cores(nf)
+        for row in _rows(measured.solo)
+    }
 
 
 def _by_cores(nf: NfProfile) -> list[tuple[int, NfProfile]]:
