@@ -137,18 +137,12 @@ def test_what_is_infeasible_by_cycles_is_explained_as_ever(placer: Placer, folde
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        (
-            ', testbed_nf = "NAT"',
-            "",
-            "edge.chains:4: column 10: NF Filter is not in the models\nhint: testbed_nf = ...",
-        ),
-        (
-            "simulated:server",
-            "exec:lab",
-            "testbed.spec: there are no recorded models of 'exec:lab'\nhint: name a folder",
-        ),
+        (', testbed_nf = "NAT"', "",
+            "edge.chains:4: column 10: NF Filter is not in the models\nhint: testbed_nf = ..."),
+        ("simulated:server", "exec:lab",
+            "testbed.spec: there are no recorded models of 'exec:lab'\nhint: name a folder"),
     ],
-)
+)  # fmt: skip
 def test_what_has_no_models_is_refused(placer: Placer, folder: Path, old: str, new: str, fault: str) -> None:
     (folder / "rack.toml").write_text(RACK.replace(old, new), encoding="utf-8")
     status, stdout, stderr = place(placer, folder)

@@ -109,27 +109,17 @@ def core_need(cores: int, share: float, *, fits: bool = True) -> CoreNeed:
 @pytest.mark.parametrize(
     ("shares", "cores", "sentences"),
     [
-        (
-            (0.416, 0.81, 1.5),
-            4,
+        ((0.416, 0.81, 1.5), 4,
             "It carries its load of 1,000 kpps on 4 cores: its capacity there is 1,500 kpps, 50 % more. "
-            "At 81 % of its load it could do with 2 cores. At 41 % of its load it could do with 1 core.",
-        ),
-        (
-            (1.2, 2.0, 4.0),
-            2,
+            "At 81 % of its load it could do with 2 cores. At 41 % of its load it could do with 1 core."),
+        ((1.2, 2.0, 4.0), 2,
             "It carries its load of 1,000 kpps on 2 cores: its capacity there is 2,000 kpps, 100 % more. "
-            "It could do with 1 core: its capacity there is 1,200 kpps, 20 % more.",
-        ),
-        (
-            (0.416, 0.997, 1.5),
-            2,
-            "It does not carry its load of 1,000 kpps on 2 cores: at most 99 % of it. "
+            "It could do with 1 core: its capacity there is 1,200 kpps, 20 % more."),
+        ((0.416, 0.997, 1.5), 2, "It does not carry its load of 1,000 kpps on 2 cores: at most 99 % of it. "
             "On 4 cores, which the NIC does not have beside the others, its capacity would be 1,500 kpps, 50 % more. "
-            "At 41 % of its load it could do with 1 core.",
-        ),
+            "At 41 % of its load it could do with 1 core."),
     ],
-)
+)  # fmt: skip
 def test_sentences_say_at_which_load_fewer_cores_would_do(
     diagnosis: Diagnosis, shares: tuple[float, ...], cores: int, sentences: str
 ) -> None:

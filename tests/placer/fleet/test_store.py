@@ -159,17 +159,13 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
         ("UPDATE nics SET kind = 99", "nics 'nic-1': kind 99 is not one of 1"),
         ("UPDATE nics SET kind = 'x'", "kind 'x' is not one of"),
         ("UPDATE nics SET number = 0", "number 0 is not"),
-        (
-            "UPDATE nics SET number = 9223372036854775807",
-            "nics 'nic-1': number 9223372036854775807 is not .* 1 to 1,000",
-        ),
+        ("UPDATE nics SET number = 9223372036854775807",
+            "nics 'nic-1': number 9223372036854775807 is not .* 1 to 1,000"),
         ("UPDATE nics SET number = 2", "nics 'nic-1': number 2 is not that of its id"),
         ("INSERT INTO nics VALUES ('nic-6', 0, 2, 'up')", "nics 'nic-6': number 2 is not that of its id"),
         ("UPDATE tenants SET place = -1 WHERE id = '1'", "tenants '1': place -1 is not"),
-        (
-            "UPDATE tenants SET place = 9223372036854775807 WHERE id = '3'",
-            "tenants '3': place 9223372036854775807 is not",
-        ),
+        ("UPDATE tenants SET place = 9223372036854775807 WHERE id = '3'",
+            "tenants '3': place 9223372036854775807 is not"),
         ("UPDATE tenants SET flows = 1e12 WHERE id = '2'", "tenants '2': flows is outside the profiled range"),
         ("CREATE VIEW v AS SELECT * FROM tenants", "has a view 'v'"),
         ("CREATE TRIGGER t AFTER INSERT ON log BEGIN DELETE FROM tenants; END", "has a trigger 't'"),
@@ -181,7 +177,7 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
         ("ALTER TABLE tenants DROP COLUMN mtbr", "lacks the tables of a state: tenants"),
         ("UPDATE facts SET value = '7' WHERE name = 'format'", "is of format 7, not 2"),
     ],
-)
+)  # fmt: skip
 def test_what_makes_no_sense_in_a_state_is_refused_by_name(change: str, message: str, saved: Path) -> None:
     """Each is found on opening, and nothing is changed."""
     with closing(sqlite3.connect(saved, isolation_level=None)) as file:

@@ -221,14 +221,11 @@ def test_a_timeout_that_no_clock_can_measure_is_refused(timeout: float) -> None:
         ("none", "nothing can be run without a testbed\nhint: one of exec:COMMAND, host, replay:PROFILE, simulated, "),
         ("", "--testbed: names no testbed\nhint: one of exec:COMMAND"),
         ("replay:", "--testbed: replay: names no profile\nhint: replay:PROFILE"),
-        (
-            "simulated:fast",
-            "--testbed: there is no simulated card 'fast'\n"
+        ("simulated:fast", "--testbed: there is no simulated card 'fast'\n"
             "hint: simulated, simulated:contended, simulated:bluefield-3, simulated:server, simulated:gpu or "
-            "simulated:gpu-b",
-        ),
+            "simulated:gpu-b"),
     ],
-)
+)  # fmt: skip
 def test_a_spec_that_opens_nothing_is_refused(spec: str, message: str) -> None:
     """The error has the nearest name, or all."""
     with pytest.raises(InputError) as raised:
