@@ -109,15 +109,9 @@ class ChainFamily:
         return best if improves(gain, CHANCE) else plain
 
     def predict(self, chain: PlacedChain, at: Mapping[str, float]) -> float:
-        """Throughput that enters the chain; what leaves it is less by what the NFs drop.
-
-        One NF with all of a core's time is what its profile shows; it is not corrected.
-
-        Raises
-        ------
-        KeyError
-            When a column of a profile has no value.
-        """
+        """Throughput that enters the chain; what leaves it is less by what the NFs drop. One NF with all of a core's
+        time is what its profile shows; it is not corrected. Raises `KeyError` when a column of a profile has no
+        value."""
         logarithm, features = self._uncorrected(chain, at)
         # Whether a chain is just what one profile was measured of.
         if self.correction is None or (len(chain.stages) == 1 and all(share == 1.0 for share in chain.core_times)):

@@ -55,14 +55,9 @@ def run(repeats: int = REPEATS, all_on_server: bool = True) -> pd.DataFrame:
     """Per chain: the rate of the plan, the measured one, their difference in percent, and the spreads of both.
 
     Chains are placed with a switch that runs what it can, then also with all NFs on the server (`--all-on-server`).
-    Cycles are lower quartiles over rounds: neighbours on the machine only add. A spread is half the range over
-    repeats, in percent of the median. The table is empty if nf-server-bench is not built.
-
-    Raises
-    ------
-    InputError
-        When a chain cannot be placed or measured.
-    """
+    Cycles are lower quartiles over rounds: neighbours on the machine only add. A spread is half the range over repeats,
+    in percent of the median. The table is empty if nf-server-bench is not built. Raises `InputError` when a chain
+    cannot be placed or measured."""
     if not PROGRAM.exists():
         print("metacompiler-rates: nf-server-bench is not built; `make deps nfs` builds it", file=sys.stderr)
         return pd.DataFrame()

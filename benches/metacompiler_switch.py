@@ -38,15 +38,9 @@ ROUNDS = 2001
 
 @register("metacompiler-switch")
 def run(rounds: int = ROUNDS) -> pd.DataFrame:
-    """Per packets in the pipeline at a time: cycles of both, and their ratio, with quartiles; empty if not built.
-
-    The programs are sent the same packets first, and must do the same with each.
-
-    Raises
-    ------
-    InputError
-        When they do not, or cannot be measured.
-    """
+    """Per packets in the pipeline at a time: cycles of both, and their ratio, with quartiles; empty if not built. The
+    programs are sent the same packets first, and must do the same with each. Raises `InputError` when they do not, or
+    cannot be measured."""
     if not PROGRAM.exists():
         print("metacompiler-switch: nf-switch-bench is not built; `make deps nfs` builds it", file=sys.stderr)
         return pd.DataFrame()

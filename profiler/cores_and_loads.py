@@ -46,25 +46,10 @@ SATURATED_SHARE = 0.2  # the share of NFs that are saturated among those with ra
 
 @dataclass(frozen=True)
 class FurtherCores:
-    """Measures NFs on further numbers of cores and at rates.
-
-    Parameters
-    ----------
-    stack
-        The testbed.
-    journal
-        Records what is measured completely.
-    benches, neighbours
-        The contention, as for the default number of cores.
-    counts
-        Per NF that fits, the numbers of cores to measure, the default first.
-    seed
-        Of every choice, and of the noise of a simulated testbed.
-    done
-        Called with the number of runs, after each batch.
-    notify
-        Called with messages.
-    """
+    """Measures NFs on further numbers of cores and at rates. `stack`: the testbed. `journal`: records what is measured
+    completely. `benches`, `neighbours`: the contention, as for the default number of cores. `counts`: per NF that fits,
+    the numbers of cores to measure, the default first. `seed`: of every choice, and of the noise of a simulated
+    testbed. `done`: called with the number of runs, after each batch. `notify`: called with messages."""
 
     stack: TestbedStack
     journal: Journal
@@ -209,12 +194,7 @@ def choose_counts(
     description: TestbedDescription, targets: Sequence[NfDescription], cores: Sequence[int], notify: Notify
 ) -> dict[str, list[int]]:
     """Of every NF that fits, the numbers of cores to measure: the default, then those of `cores` that it can be given.
-
-    Raises
-    ------
-    InputError
-        When no NF to profile can be given one of them.
-    """
+    Raises `InputError` when no NF to profile can be given one of them."""
     counts = {
         nf.name: [nf.cores, *sorted({*cores} & {*nf.counts} & {*range(description.nic.cores + 1)} - {nf.cores})]
         for nf in description.fitting_nfs

@@ -69,15 +69,8 @@ def measure_cycles(
     done: Callable[[int], None] = lambda runs: None,
     notify: Callable[[str], None] = lambda message: None,
 ) -> MeasuredCycles | None:
-    """The cycles per packet of each NF; None where the testbed gives no clock.
-
-    What is measured of an NF does not depend on which others are measured with it.
-
-    Raises
-    ------
-    TestbedError
-        When the testbed fails.
-    """
+    """The cycles per packet of each NF; None where the testbed gives no clock. What is measured of an NF does not
+    depend on which others are measured with it. Raises `TestbedError` when the testbed fails."""
     description = testbed.describe()
     runs = SoloRepeats(testbed, Workload(nfs[0].name, description.traffic), seed, done)
     traffics = _traffics(description)

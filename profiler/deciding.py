@@ -38,28 +38,10 @@ def measure_deciding(
     done: Callable[[int], None] = lambda runs: None,
     notify: Callable[[str], None] = lambda message: None,
 ) -> CoLocationRuns:
-    """Run the co-locations at default traffic, with at least one of `targets`, that decide a placement.
-
-    Parameters
-    ----------
-    testbed
-        Where they run.
-    targets
-        The NFs that are profiled.
-    most
-        The most runs; repeats of doubtful runs are not counted.
-    seed
-        Of the noise of a simulated testbed.
-    done
-        Called with the number of runs, after each batch.
-    notify
-        Called with a message about what was left out.
-
-    Raises
-    ------
-    TestbedError
-        When the testbed fails.
-    """
+    """Run the co-locations at default traffic, with at least one of `targets`, that decide a placement. `testbed`:
+    where they run. `targets`: the NFs that are profiled. `most`: the most runs; repeats of doubtful runs are not
+    counted. `seed`: of the noise of a simulated testbed. `done`: called with the number of runs, after each batch.
+    `notify`: called with a message about what was left out. Raises `TestbedError` when the testbed fails."""
     description = testbed.describe()
     workloads = sorted(Workload(nf.name, description.traffic) for nf in description.fitting_nfs)
     known = next(workload for workload in workloads if workload.nf in targets)

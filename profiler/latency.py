@@ -152,39 +152,14 @@ def profile_latency(
 ) -> Path:
     """Measure the latency of NFs at offered rates, alone and beside others, into the profile directory `out`.
 
-    Every run is kept in the journal of `out` before the next begins, so the same call resumes what was interrupted.
-    All other files of `out` stay.
-
-    Parameters
-    ----------
-    testbed
-        Where the NFs run; it offers packets at rates, to NFs or at least to chains.
-    out
-        The profile directory.
-    nfs
-        Their names; when None, all of the testbed that fit its NIC.
-    times
-        Runs at each rate.
-    seed
-        Of every choice, and of the noise of a simulated testbed.
-    progress
-        Called after every batch of runs.
-    notify
-        Called with messages: drift, what is left out, nothing left to do.
-
-    Returns
-    -------
-    out
-
-    Raises
-    ------
-    InputError
-        When the testbed offers no rates or measures no latency, an NF is not known, or `out` holds something else.
-    TestbedError
-        When the testbed fails; what it measured before is in the journal.
-    OSError
-        When the journal or the directory cannot be written; what was measured before stays.
-    """
+    Every run is kept in the journal of `out` before the next begins, so the same call resumes what was interrupted. All
+    other files of `out` stay. `testbed`: where the NFs run; it offers packets at rates, to NFs or at least to chains.
+    `out`: the profile directory. `nfs`: their names; when None, all of the testbed that fit its NIC. `times`: runs at
+    each rate. `seed`: of every choice, and of the noise of a simulated testbed. `progress`: called after every batch of
+    runs. `notify`: called with messages: drift, what is left out, nothing left to do. Returns `out`. Raises
+    `InputError` when the testbed offers no rates or measures no latency, an NF is not known, or `out` holds something
+    else. Raises `TestbedError` when the testbed fails; what it measured before is in the journal. Raises `OSError` when
+    the journal or the directory cannot be written; what was measured before stays."""
     if seed < 0:
         raise InputError.of("--seed", f"{seed} is negative")
     if not 1 <= times <= MOST_TIMES:

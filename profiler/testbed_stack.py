@@ -89,21 +89,10 @@ SEED_STRIDE = 1_000_000_007
 
 
 class DriftReference:
-    """The reference run of a profiling, and the drift that it shows.
-
-    Parameters
-    ----------
-    testbed
-        Where it runs.
-    seed
-        Readings have seeds of their own after it.
-    notify
-        Called with a message when drift is first corrected, and when it has grown much.
-    since
-        The readings that drift is measured against; its own when None.
-    part
-        What is measured meanwhile; it separates readings from those of other parts.
-    """
+    """The reference run of a profiling, and the drift that it shows. `testbed`: where it runs. `seed`: readings have
+    seeds of their own after it. `notify`: called with a message when drift is first corrected, and when it has grown
+    much. `since`: the readings that drift is measured against; its own when None. `part`: what is measured meanwhile;
+    it separates readings from those of other parts."""
 
     def __init__(
         self,

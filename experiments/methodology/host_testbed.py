@@ -51,16 +51,9 @@ def open_host_testbed(setting: Setting, *options: str) -> Testbed:
 def measure(
     testbed: Testbed, co_locations: Sequence[Sequence[Load]], setting: Setting, repeats: int = HOST_REPEATS
 ) -> list[RepeatedRuns]:
-    """Measure every co-location `repeats` times; the throughputs (kpps) of each.
-
-    Each round measures all of them in turn, so that a slow drift of the machine appears as spread. To compare a load
-    alone and co-located, compare them within each round.
-
-    Raises
-    ------
-    CannotRun
-        When the machine is too noisy for a measurement, or too small.
-    """
+    """Measure every co-location `repeats` times; the throughputs (kpps) of each. Each round measures all of them in
+    turn, so that a slow drift of the machine appears as spread. To compare a load alone and co-located, compare them
+    within each round. Raises `CannotRun` when the machine is too noisy for a measurement, or too small."""
     repeats = setting.count(repeats, least=2)
     rounds = []
     for done in range(repeats):

@@ -191,13 +191,7 @@ def read_chains_and_rack(chains: Path, rack: Path) -> tuple[ChainsText, Rack]:
 
 
 def check_nfs(read: ChainsText, rack: Rack) -> None:
-    """Refuse NFs that the rack does not name.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
+    """Refuse NFs that the rack does not name. Raises `InputError` with every fault."""
     faults = []
     for chain in read.chains:
         for nf in chain.nfs:

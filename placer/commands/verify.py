@@ -278,13 +278,8 @@ def _kind(certificate: Certificate, number: int) -> str:
 
 
 def open_admission(file: Path, slos: Path | None, device: Path | None) -> AdmissionCase | None:
-    """The admission in a certificate, or in an answer with the files it is about; None for another certificate.
-
-    Raises
-    ------
-    InputError
-        When a file is refused, or an answer comes without SLOs and device.
-    """
+    """The admission in a certificate, or in an answer with the files it is about; None for another certificate. Raises
+    `InputError` when a file is refused, or an answer comes without SLOs and device."""
     from placer.verify.admission import admission_case, is_answer, read_admission, read_json, read_slos
 
     if (certificate := read_admission(file)) is not None:
@@ -298,13 +293,8 @@ def open_admission(file: Path, slos: Path | None, device: Path | None) -> Admiss
 
 
 def verify_admission(case: AdmissionCase, slos: Path | None, device: Path | None) -> None:
-    """Check an admission, print what is proven; the exit status is 1 if a check fails.
-
-    Parameters
-    ----------
-    slos, device
-        Files that the admission must be about; None: those in it are not compared.
-    """
+    """Check an admission, print what is proven; the exit status is 1 if a check fails. `slos`, `device`: files that the
+    admission must be about; None: those in it are not compared."""
     from placer.verify.admission import admission_faults
 
     for fault in (faults := [*_others(case, slos, device), *admission_faults(case)]):
@@ -343,13 +333,8 @@ def _admission_result(case: AdmissionCase) -> str:
 
 
 def verify_chains(certificate: ChainCertificate, chains: Path | None, rack: Path | None) -> None:
-    """Check plan and bound, print what is proven; the exit status is 1 if a check fails.
-
-    Parameters
-    ----------
-    chains, rack
-        Files that the certificate must be about; None: those in it are not compared.
-    """
+    """Check plan and bound, print what is proven; the exit status is 1 if a check fails. `chains`, `rack`: files that
+    the certificate must be about; None: those in it are not compared."""
     from placer.verify.chains import chain_faults
 
     faults = [*_other_chains(certificate, chains), *_other_rack(certificate, rack)]

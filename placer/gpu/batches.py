@@ -27,19 +27,10 @@ MOST_PACKETS = 4e18  # more than any GPU processes at once, and few enough to be
 
 @compile_kernel
 def layouts(gpu, nfs, nf, rate, latency, pinned, allowance, share, most):  # type: ignore[no-untyped-def]
-    """Batches of an SLO and executors of their largest minibatches, on few SMs first: at most so many rows.
-
-    A kernel on one SM takes longest and shares with fewest; on more SMs it is faster.
-
-    Parameters
-    ----------
-    pinned
-        The batch where it is fixed; else 0.
-    allowance
-        Sharing penalty for which the period leaves time, us. Each layout without it follows that with it.
-    share
-        One of `HEADROOM_SHARES`.
-    """
+    """Batches of an SLO and executors of their largest minibatches, on few SMs first: at most so many rows. A kernel on
+    one SM takes longest and shares with fewest; on more SMs it is faster. `pinned`: the batch where it is fixed; else
+    0. `allowance`: sharing penalty for which the period leaves time, us. Each layout without it follows that with it.
+    `share`: one of `HEADROOM_SHARES`."""
     found = np.empty((min(most, 2 * gpu.executors), 2), np.int64)
     count, executors = 0, gpu.executors
     ways = 2 if allowance > 0.0 and pinned == 0 else 1

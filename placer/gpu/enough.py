@@ -38,13 +38,8 @@ ENOUGH_DIGITS = 4  # significant digits of what is enough
 
 @dataclass(frozen=True)
 class EnoughChange:
-    """A change that is enough to admit an SLO beside the others.
-
-    Parameters
-    ----------
-    kind
-        `latency_us` or `rate_kpps` of the SLO, or `workers` of the GPU.
-    """
+    """A change that is enough to admit an SLO beside the others. `kind`: `latency_us` or `rate_kpps` of the SLO, or
+    `workers` of the GPU."""
 
     kind: str
     to: float
@@ -52,15 +47,8 @@ class EnoughChange:
 
 @dataclass(frozen=True)
 class RejectionReason:
-    """Why an SLO is rejected.
-
-    Parameters
-    ----------
-    parts
-        Its least latency beside those that are admitted; None where it has no place.
-    enough
-        Changes of which each is enough alone.
-    """
+    """Why an SLO is rejected. `parts`: its least latency beside those that are admitted; None where it has no place.
+    `enough`: changes of which each is enough alone."""
 
     rejected: Rejected
     parts: LatencyParts | None

@@ -84,18 +84,10 @@ def _load() -> None:
 def admit_greedily(
     device: GpuDevice, slos: Sequence[LatencySlo], *, exclusive: bool = False, rule: int = BY_DUE
 ) -> Placed:
-    """What is admitted, in the order of transfers, and what is rejected.
-
-    Where a transfer comes once, shortest headroom first, with the smallest batches. Where transfers recur, smallest use
-    of the bus first, with larger batches: shortest headroom first would fill the bus with few SLOs.
-
-    Parameters
-    ----------
-    exclusive
-        Whether an SM serves one SLO only.
-    rule
-        What must be in time (`tables`).
-    """
+    """What is admitted, in the order of transfers, and what is rejected. Where a transfer comes once, shortest headroom
+    first, with the smallest batches. Where transfers recur, smallest use of the bus first, with larger batches:
+    shortest headroom first would fill the bus with few SLOs. `exclusive`: whether an SM serves one SLO only. `rule`:
+    what must be in time (`tables`)."""
     if not slos:
         return (), ()
     gpu = gpu_numbers(device, exclusive=exclusive, rule=rule)
@@ -163,15 +155,9 @@ def _bus_takes_all(gpu, nfs, nf, rate, latency, pinned):  # type: ignore[no-unty
 
 @compile_kernel
 def _admit_with_share(gpu, nfs, whole, times, nf, rate, latency, pinned, allowances, share):  # type: ignore[no-untyped-def]
-    """Admit SLOs one by one, the smallest key first, with batches that take a share of the headroom.
-
-    Parameters
-    ----------
-    nf, rate, latency, pinned
-        By SLO: number of its NF, kpps, us, and its batch or 0.
-    allowances
-        By NF, sharing penalties for which periods leave time, us.
-    """
+    """Admit SLOs one by one, the smallest key first, with batches that take a share of the headroom. `nf`, `rate`,
+    `latency`, `pinned`: by SLO: number of its NF, kpps, us, and its batch or 0. `allowances`: by NF, sharing penalties
+    for which periods leave time, us."""
     count = len(nf)
     keys, causes = np.empty(count), np.empty(count, np.int64)
     batches, largest = np.zeros(count, np.int64), np.zeros(count, np.int64)
@@ -205,17 +191,9 @@ def _key_of(gpu, nfs, nf, rate, latency, batch, largest):  # type: ignore[no-unt
 
 @compile_kernel
 def place(gpu, nfs, whole, times, slo, nf, rate, latency, pinned, allowance, share, batch, largest):  # type: ignore[no-untyped-def]
-    """Admit an SLO with the first layout that keeps all SLOs: 0, else the cause why none does.
-
-    Parameters
-    ----------
-    slo
-        Its number, which the tables keep.
-    allowance, share
-        As of `layouts`.
-    batch, largest
-        The first layout; 0 where there is none.
-    """
+    """Admit an SLO with the first layout that keeps all SLOs: 0, else the cause why none does. `slo`: its number, which
+    the tables keep. `allowance`, `share`: as of `layouts`. `batch`, `largest`: the first layout; 0 where there is
+    none."""
     if whole[COUNTS_ROW, TENANT_COUNT] >= gpu.workers:
         return NO_WORKER
     if batch == 0:

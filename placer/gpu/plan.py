@@ -17,15 +17,8 @@ class SmShare:
 
 @dataclass(frozen=True)
 class Admitted:
-    """An admitted SLO.
-
-    Parameters
-    ----------
-    order
-        Of its transfers: smaller first.
-    minibatches
-        On distinct SMs; their packets are those of the batch.
-    """
+    """An admitted SLO. `order`: of its transfers: smaller first. `minibatches`: on distinct SMs; their packets are
+    those of the batch."""
 
     slo: "LatencySlo"
     batch: int
@@ -43,17 +36,8 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Admission:
-    """Which SLOs a GPU admits.
-
-    Parameters
-    ----------
-    bound
-        No plan admits more SLOs.
-    proven
-        Whether as many as the bound are admitted.
-    seconds
-        Of deciding.
-    """
+    """Which SLOs a GPU admits. `bound`: no plan admits more SLOs. `proven`: whether as many as the bound are admitted.
+    `seconds`: of deciding."""
 
     admitted: tuple[Admitted, ...]
     rejected: tuple[Rejected, ...]
@@ -67,13 +51,8 @@ class Admission:
 
 @dataclass(frozen=True)
 class LatencySlo:
-    """A promise: every packet of an NF at the offered rate leaves within the latency.
-
-    Parameters
-    ----------
-    batch
-        The packets of a batch where they are fixed; None where admission chooses them.
-    """
+    """A promise: every packet of an NF at the offered rate leaves within the latency. `batch`: the packets of a batch
+    where they are fixed; None where admission chooses them."""
 
     id: str
     nf: str

@@ -19,15 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MethodSetting:
-    """What limits a method.
-
-    Parameters
-    ----------
-    time_limit_s
-        Of methods that search; then they return the best they found.
-    latencies
-        Of whole plans, for methods that ask models; None where there are none.
-    """
+    """What limits a method. `time_limit_s`: of methods that search; then they return the best they found. `latencies`:
+    of whole plans, for methods that ask models; None where there are none."""
 
     seed: int = 0
     time_limit_s: float = 1.0

@@ -68,19 +68,8 @@ largest delay of a tenant, infinite where one would exceed its period.
 
 
 class GpuNumbers(NamedTuple):
-    """The size of a GPU, and how SLOs share it.
-
-    Parameters
-    ----------
-    nfs
-        How many it has.
-    sporadic
-        Whether transfers recur.
-    exclusive
-        Whether an SM serves one SLO only.
-    rule
-        What must be in time: `BY_DUE`, `UNORDERED` or `SERIAL`.
-    """
+    """The size of a GPU, and how SLOs share it. `nfs`: how many it has. `sporadic`: whether transfers recur.
+    `exclusive`: whether an SM serves one SLO only. `rule`: what must be in time: `BY_DUE`, `UNORDERED` or `SERIAL`."""
 
     sms: int
     executors: int

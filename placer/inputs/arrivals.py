@@ -45,17 +45,9 @@ SKIP_HINT = "--skip-empty-stays skips instances that depart at the time of their
 
 @dataclass(frozen=True)
 class TraceOptions:
-    """What of a trace is skipped rather than refused.
-
-    Parameters
-    ----------
-    ignore_columns
-        Whether unknown columns are ignored.
-    skip_empty_stays
-        Whether rows are skipped whose departure is their arrival.
-    say
-        Called with a line that names the ignored columns, and with one that counts the skipped rows.
-    """
+    """What of a trace is skipped rather than refused. `ignore_columns`: whether unknown columns are ignored.
+    `skip_empty_stays`: whether rows are skipped whose departure is their arrival. `say`: called with a line that names
+    the ignored columns, and with one that counts the skipped rows."""
 
     ignore_columns: bool = False
     skip_empty_stays: bool = False
@@ -75,24 +67,11 @@ def read_arrivals(
 ) -> list[Arrival]:
     """The arrivals of a file, in its order.
 
-    Parameters
-    ----------
-    source
-        A path of a `.csv` or `.csv.gz` file, `-` for standard input, or an open text file.
-    default_traffic
-        What a missing or empty traffic column means.
-    check
-        Refuses NFs that are not profiled and traffic outside the profiled range.
-    options
-        What is skipped rather than refused.
-    kinds
-        The kinds of NIC, by which the NICs of instances that already run are checked; None where none may already run.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file.
-    """
+    `source`: a path of a `.csv` or `.csv.gz` file, `-` for standard input, or an open text file. `default_traffic`:
+    what a missing or empty traffic column means. `check`: refuses NFs that are not profiled and traffic outside the
+    profiled range. `options`: what is skipped rather than refused. `kinds`: the kinds of NIC, by which the NICs of
+    instances that already run are checked; None where none may already run. Raises `InputError` with every fault of the
+    file."""
     with ExitStack() as stack:
         name, lines = open_lines(source, stack, LineLimit(MOST_ARRIVALS, "arrivals", "split the trace"))
         reader = csv.reader(lines, strict=True)
@@ -115,13 +94,8 @@ def read_arrivals(
 
 
 def refuse_unknown_nics(arrivals: Sequence[Arrival], kinds: Sequence[NicKind]) -> None:
-    """Refuse arrivals that were read for another fleet, in which their NICs are or have room.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
+    """Refuse arrivals that were read for another fleet, in which their NICs are or have room. Raises `InputError` with
+    every fault."""
     found = running_faults(arrivals, kinds, lambda arrival: f"'{arrival.id}'")
     if faults := [Fault("arrivals", None, arrival.id, message, hint) for arrival, message, hint in found]:
         raise InputError(faults)

@@ -79,15 +79,8 @@ Check = Callable[[NicTable, FaultAt], Iterable[Fault]]
 
 def read_fleet(path: Path, check: Check = lambda table, at: ()) -> list[NicTable]:
     """The `[[nic]]` tables of a fleet file; those that differ only in how many NICs there are and their names are one.
-
     `models` folders and `device` files are resolved against the file's own folder. Every table that keeps the rules of
-    the format is also checked by `check`.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file.
-    """
+    the format is also checked by `check`. Raises `InputError` with every fault of the file."""
     name = str(path)
     text, document = read_toml(path)
     faults = [

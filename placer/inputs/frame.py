@@ -17,21 +17,9 @@ FORMER_INDEX = "Unnamed: 0"  # the column that `pandas.read_csv` makes of an ind
 
 
 class FrameText(io.StringIO):
-    """A frame as the text of a CSV file.
-
-    Its index is left out, unless it is a column of arrivals, such as `id`. Timestamps are written as ISO 8601,
-    durations in seconds, and missing values as empty cells.
-
-    Parameters
-    ----------
-    frame
-        The frame.
-
-    Raises
-    ------
-    InputError
-        When its columns have names of several levels.
-    """
+    """A frame as the text of a CSV file. Its index is left out, unless it is a column of arrivals, such as `id`.
+    Timestamps are written as ISO 8601, durations in seconds, and missing values as empty cells. `frame`: the frame.
+    Raises `InputError` when its columns have names of several levels."""
 
     name = FRAME_NAME
 

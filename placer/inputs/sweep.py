@@ -34,19 +34,8 @@ class SweepTables(SweepSpec):
 
 @dataclass(frozen=True)
 class SweepFile:
-    """A sweep file.
-
-    Parameters
-    ----------
-    name, text
-        Its path and its text.
-    spec
-        What is measured.
-    x, y
-        Names of what is fitted: a varied key, and metrics.
-    select
-        How segments are chosen.
-    """
+    """A sweep file. `name`, `text`: its path and its text. `spec`: what is measured. `x`, `y`: names of what is fitted:
+    a varied key, and metrics. `select`: how segments are chosen."""
 
     name: str
     text: str
@@ -62,20 +51,8 @@ class SweepFile:
 
 
 def read_sweep(path: Path, testbed: str | None = None) -> SweepFile:
-    """The sweep in a file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    testbed
-        In place of that of the file; the text then names it.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file.
-    """
+    """The sweep in a file. `path`: the file. `testbed`: in place of that of the file; the text then names it. Raises
+    `InputError` with every fault of the file."""
     name = str(path)
     text, document = read_toml(path)
     tables = validate_toml(SweepTables, name, text, document)

@@ -61,21 +61,9 @@ def tum_structure(
     kappa: float | None = None,
     gamma: float = LEAST_TERM_SHARE,
 ) -> Structured:
-    """The segments; all breakpoints are jumps, halfway between two points.
-
-    Parameters
-    ----------
-    points
-        At least three.
-    tables
-        By family that is defined for the points, as of `residual_tables`.
-    prior
-        Of the noise.
-    kappa
-        The margin, %; by default a share of the sMAPE of the noise.
-    gamma
-        Least share of a term in a segment.
-    """
+    """The segments; all breakpoints are jumps, halfway between two points. `points`: at least three. `tables`: by
+    family that is defined for the points, as of `residual_tables`. `prior`: of the noise. `kappa`: the margin, %; by
+    default a share of the sMAPE of the noise. `gamma`: least share of a term in a segment."""
     margin = noise_margin(points, prior) if kappa is None else kappa
     errors = run_errors(points, tables, gamma)
     for name, squares in tables.items():

@@ -174,30 +174,13 @@ def next_on_bus(now, first, orders, head, asked, times):  # type: ignore[no-unty
 def serve(first, orders, window, ready, taken, rest, part_of, alone, slowdowns, at):  # type: ignore[no-untyped-def]  # noqa: C901  # pragma: no cover - compiled
     """Serve every batch, from event to event.
 
-    Parameters
-    ----------
-    first
-        Shape (NFs + 1,).
-    orders
-        Of the bus to the GPU, shape (NFs,).
-    window
-        The most batches of an NF that a worker has sent and not yet seen back.
-    ready
-        When each batch is complete, shape (batches,).
-    taken
-        What each batch takes of the worker before, of the bus, of its kernel (as a factor), of the bus back, and of the
-        worker after, shape (5, batches).
-    rest
-        What else the worker does per batch before it takes the next, us, shape (NFs,).
-    part_of
-        The minibatches of NF i are `part_of[i]` to `part_of[i + 1]`, shape (NFs + 1,).
-    alone
-        Time of each minibatch with its SM for itself, shape (parts,).
-    slowdowns
-        By which share each minibatch takes longer while the kernel of each NF runs, shape (parts, NFs).
-    at
-        The result, shape (8, batches).
-    """
+    `first`: shape (NFs + 1,). `orders`: of the bus to the GPU, shape (NFs,). `window`: the most batches of an NF that a
+    worker has sent and not yet seen back. `ready`: when each batch is complete, shape (batches,). `taken`: what each
+    batch takes of the worker before, of the bus, of its kernel (as a factor), of the bus back, and of the worker after,
+    shape (5, batches). `rest`: what else the worker does per batch before it takes the next, us, shape (NFs,).
+    `part_of`: the minibatches of NF i are `part_of[i]` to `part_of[i + 1]`, shape (NFs + 1,). `alone`: time of each
+    minibatch with its SM for itself, shape (parts,). `slowdowns`: by which share each minibatch takes longer while the
+    kernel of each NF runs, shape (parts, NFs). `at`: the result, shape (8, batches)."""
     count = len(orders)
     started = first[:-1].copy()  # of each NF: the next batch for the worker, the buses, the card and the worker again
     sent, asked, arrived, run, done = started.copy(), started.copy(), started.copy(), started.copy(), started.copy()

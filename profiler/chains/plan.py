@@ -37,16 +37,10 @@ class ChainOnCores:
 
 
 def place_chains(request: "ChainRequest", description: TestbedDescription, seed: int) -> list[ChainOnCores]:
-    """The chains of a request: first each NF alone, then those that the user names, then those that are drawn.
-
-    An order is run to completion on one core and as every pipeline on as many cores as are allowed. The first N orders
-    of a seed are among the first M > N, and every NF is in about as many of them as every other.
-
-    Raises
-    ------
-    InputError
-        When a chain cannot be read, an NF is not known, or a chain does not fit the cores.
-    """
+    """The chains of a request: first each NF alone, then those that the user names, then those that are drawn. An order
+    is run to completion on one core and as every pipeline on as many cores as are allowed. The first N orders of a seed
+    are among the first M > N, and every NF is in about as many of them as every other. Raises `InputError` when a chain
+    cannot be read, an NF is not known, or a chain does not fit the cores."""
     faults = [
         Fault("--chains", None, None, f"'{name}' is not understood", f"it is one of {', '.join(CHAIN_LENGTHS)}")
         for name in request.drawn

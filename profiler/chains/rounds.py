@@ -28,26 +28,10 @@ from profiles.chain_table import CHAINS_FILE, read_chains
 class ChainRounds:
     """Measures chains on one testbed into one folder; every run is kept in its journal before the next begins.
 
-    Use it as a context manager.
-
-    Parameters
-    ----------
-    testbed
-        Where the chains run.
-    out
-        The profile directory.
-    seed
-        Of the order of the runs, and of the noise of a simulated testbed.
-    progress
-        Called after every run with the number of runs, and how many there will be.
-    notify
-        Called with messages: outliers, what does not run.
-
-    Raises
-    ------
-    InputError
-        When `out` holds something else, or runs of another testbed or seed.
-    """
+    Use it as a context manager. `testbed`: where the chains run. `out`: the profile directory. `seed`: of the order of
+    the runs, and of the noise of a simulated testbed. `progress`: called after every run with the number of runs, and
+    how many there will be. `notify`: called with messages: outliers, what does not run. Raises `InputError` when `out`
+    holds something else, or runs of another testbed or seed."""
 
     def __init__(
         self,

@@ -71,15 +71,8 @@ class Program:
         self._requests.put(line)
 
     def receive(self, timeout: float) -> str | None:
-        """The next line of its stdout; None when there is no more.
-
-        A line longer than `LONGEST_LINE` comes cut, with one character more than that.
-
-        Raises
-        ------
-        TimeoutError
-            When no line comes within `timeout` seconds.
-        """
+        """The next line of its stdout; None when there is no more. A line longer than `LONGEST_LINE` comes cut, with
+        one character more than that. Raises `TimeoutError` when no line comes within `timeout` seconds."""
         until = time.monotonic() + timeout
         while True:
             left = max(until - time.monotonic(), 0.0)

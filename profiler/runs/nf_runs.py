@@ -28,25 +28,10 @@ class QuotaSpent(Exception):
 
 
 class NfRuns:
-    """The runs of one NF.
-
-    Parameters
-    ----------
-    testbed
-        Where the NF runs. Its repeats are not counted against the quota.
-    nf
-        The NF, as described, or with another number of cores.
-    memory
-        The memory contention that can run with it.
-    quota
-        The most runs it may have alone and with benches; None for no limit.
-    seed
-        Passed on to the testbed with every run.
-    done
-        Called with the number of runs, after each batch.
-    notify
-        Called with a message about what was left out.
-    """
+    """The runs of one NF. `testbed`: where the NF runs. Its repeats are not counted against the quota. `nf`: the NF, as
+    described, or with another number of cores. `memory`: the memory contention that can run with it. `quota`: the most
+    runs it may have alone and with benches; None for no limit. `seed`: passed on to the testbed with every run. `done`:
+    called with the number of runs, after each batch. `notify`: called with a message about what was left out."""
 
     def __init__(
         self,
@@ -126,14 +111,8 @@ class NfRuns:
 
     def measure_co_locations(self, co_locations: Sequence[CoLocation]) -> None:
         """Run each co-location twice, outside the quota for benches; where the runs disagree, a third one decides.
-
-        Co-locations that do not work on the testbed are left out with a message.
-
-        Raises
-        ------
-        TestbedError
-            When several co-locations fail one after another: then the testbed is at fault.
-        """
+        Co-locations that do not work on the testbed are left out with a message. Raises `TestbedError` when several
+        co-locations fail one after another: then the testbed is at fault."""
         first = self._working.run(co_locations, self._seed)
         second = dict(self._working.run([co_location for co_location, _ in first], self._seed + REPEAT_SEEDS))
         both = [(co_location, run) for co_location, run in first if co_location in second]

@@ -18,15 +18,9 @@ MACHINE_ORIGIN = "machine"
 def claim(
     journal: Journal, description: TestbedDescription, spec: SweepSpec, machine: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Record whose runs these are; the facts of the machine as they were at the first call.
-
-    What changes no run may differ from before: the testbed's options, and metrics after the first.
-
-    Raises
-    ------
-    InputError
-        When the journal holds another sweep; with every key that differs.
-    """
+    """Record whose runs these are; the facts of the machine as they were at the first call. What changes no run may
+    differ from before: the testbed's options, and metrics after the first. Raises `InputError` when the journal holds
+    another sweep; with every key that differs."""
     written = spec.model_dump(mode="json", by_alias=True, exclude={"testbed"})
     written["measure"]["metrics"] = written["measure"]["metrics"][:1]
     known = journal.origin()

@@ -72,21 +72,9 @@ def before_retraining(runs: LoadRuns) -> list[Retrained]:
 def error_table(
     retrained: Iterable[Retrained], names: Sequence[str], orders: Orders, counts: Sequence[int], tested: Tested
 ) -> pd.DataFrame:
-    """Errors after so many samples: a row per chain, regressor, number of samples and order.
-
-    Parameters
-    ----------
-    retrained
-        The chains.
-    names
-        Of the regressors.
-    orders
-        In which loads are sampled.
-    counts
-        Numbers of samples; an order that is shorter is used up.
-    tested
-        Where a model is tested.
-    """
+    """Errors after so many samples: a row per chain, regressor, number of samples and order. `retrained`: the chains.
+    `names`: of the regressors. `orders`: in which loads are sampled. `counts`: numbers of samples; an order that is
+    shorter is used up. `tested`: where a model is tested."""
     rows = []
     for regressor in retrained:
         for order in orders(regressor.chain):

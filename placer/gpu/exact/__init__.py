@@ -25,20 +25,10 @@ __all__ = ["admit_exactly", "rejections"]
 def admit_exactly(
     device: GpuDevice, slos: Sequence[LatencySlo], time_limit_s: float = 1.0, progress: Reporter | None = None
 ) -> Admission:
-    """Admit as many SLOs as possible.
-
-    Parameters
-    ----------
-    time_limit_s
-        After this, the best plan so far is returned with its bound. Loading compiled code does not count.
-    progress
-        Is called while a better plan is searched.
-
-    Returns
-    -------
-    What is admitted, what is rejected with its cause, and an upper bound; proven where the bound is reached. Without
-    the time limit in the way, equal calls return equal plans.
-    """
+    """Admit as many SLOs as possible. `time_limit_s`: after this, the best plan so far is returned with its bound.
+    Loading compiled code does not count. `progress`: is called while a better plan is searched. Returns what is
+    admitted, what is rejected with its cause, and an upper bound; proven where the bound is reached. Without
+    the time limit in the way, equal calls return equal plans."""
     _load()
     started = time.monotonic()
     problem = problem_of(device, slos)

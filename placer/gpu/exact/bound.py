@@ -126,20 +126,9 @@ LOOSE_LIMIT = 1.0 + 1.1 * NEAR_LIMIT
 
 class BestCases(NamedTuple):
     """By SLO, no plan has a shorter kernel or transfer, a smaller batch, or a later due time; nor a larger batch.
-
-    Parameters
-    ----------
-    size
-        Executors of its largest minibatch; 0 where the GPU cannot serve it even alone.
-    batch, most
-        The smallest and largest batch.
-    kernel
-        Without sharing, us.
-    transfer, due
-        With the smallest batch, us; `due` is the time by which the transfer must be finished.
-    cause
-        Why the GPU cannot serve it; empty where it can.
-    """
+    `size`: executors of its largest minibatch; 0 where the GPU cannot serve it even alone. `batch`, `most`: the
+    smallest and largest batch. `kernel`: without sharing, us. `transfer`, `due`: with the smallest batch, us; `due` is
+    the time by which the transfer must be finished. `cause`: why the GPU cannot serve it; empty where it can."""
 
     size: Ints
     batch: Ints

@@ -17,13 +17,7 @@ from profiles.arrays import Floats, Ints
 
 
 class CompleteSearch:
-    """The search for a set of some size that can be admitted.
-
-    Parameters
-    ----------
-    deadline
-        On the monotonic clock, seconds.
-    """
+    """The search for a set of some size that can be admitted. `deadline`: on the monotonic clock, seconds."""
 
     def __init__(self, problem: Problem, cases: BestCases, deadline: float) -> None:
         self._p = problem

@@ -39,19 +39,10 @@ class _Intervals(NamedTuple):
 
 
 class BusDemand(NamedTuple):
-    """What the intervals demand.
-
-    Parameters
-    ----------
-    of, low
-        By interval: its SLO and the smallest batch.
-    share, transfer
-        By interval, the least share of the bus; the smallest transfer, us.
-    times, demand
-        Times, us; by time and interval, the bus time due until then, us.
-    until, since
-        By interval, the number of times until which it blocks for sure; the first from which on it is due for sure.
-    """
+    """What the intervals demand. `of`, `low`: by interval: its SLO and the smallest batch. `share`, `transfer`: by
+    interval, the least share of the bus; the smallest transfer, us. `times`, `demand`: times, us; by time and interval,
+    the bus time due until then, us. `until`, `since`: by interval, the number of times until which it blocks for sure;
+    the first from which on it is due for sure."""
 
     of: Ints
     low: Ints
@@ -64,15 +55,9 @@ class BusDemand(NamedTuple):
 
 
 class DemandBound(NamedTuple):
-    """No plan admits more SLOs than `bound`.
-
-    Parameters
-    ----------
-    gain
-        By SLO, what is left of its value 1 after it pays for the bus by the multipliers: those in good plans have most.
-    batch
-        By SLO, the batch with which that is most; 0 where the GPU cannot serve it.
-    """
+    """No plan admits more SLOs than `bound`. `gain`: by SLO, what is left of its value 1 after it pays for the bus by
+    the multipliers: those in good plans have most. `batch`: by SLO, the batch with which that is most; 0 where the GPU
+    cannot serve it."""
 
     bound: float
     gain: Floats

@@ -22,20 +22,8 @@ FEW_SLOS = 12  # SLOs of which all plans are searched
 
 
 class AdmissionSearch:
-    """The best plan so far, and the bound.
-
-    Parameters
-    ----------
-    deadline
-        On the monotonic clock, seconds.
-
-    Attributes
-    ----------
-    best, admitted
-        The best plan, and the number of SLOs that it admits.
-    bound
-        No plan admits more.
-    """
+    """The best plan so far, and the bound. `deadline`: on the monotonic clock, seconds. `best`, `admitted`: the best
+    plan, and the number of SLOs that it admits. `bound`: no plan admits more."""
 
     def __init__(self, problem: Problem, cases: BestCases, deadline: float, progress: Reporter | None = None) -> None:
         self._p = problem

@@ -14,13 +14,8 @@ from profiles import InputError
 
 @register("predicted")
 def admit_by_prediction(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSetting) -> Admission:
-    """What is admitted by models of the server; the bound is that of workers alone.
-
-    Raises
-    ------
-    InputError
-        Without models.
-    """
+    """What is admitted by models of the server; the bound is that of workers alone. Raises `InputError` without
+    models."""
     if setting.latencies is None:
         hint = "`placer train` writes them from the profile of a GPU"
         raise InputError.of("--models", "is missing: --method predicted admits by models", hint=hint)
@@ -56,13 +51,8 @@ class AloneLatency:
 
 
 def admit_whole_plans(device: GpuDevice, slos: Sequence[LatencySlo], latencies: PlanLatencies) -> Found:
-    """What is admitted, in a plan that keeps all promises, and what is rejected.
-
-    Parameters
-    ----------
-    device
-        Its size; its times are not used.
-    """
+    """What is admitted, in a plan that keeps all promises, and what is rejected. `device`: its size; its times are not
+    used."""
     alone = {slo.id: batches_alone(device, slo, latencies) for slo in slos}
     possible = sorted((slo for slo in slos if alone[slo.id]), key=lambda slo: _headroom_us(slo, alone[slo.id]))
     # packets wait too long for a batch, or the server is too slow for any

@@ -63,13 +63,7 @@ class ExactTest(ABC):
 
 
 class DeviceTest(ExactTest):
-    """Admission to a GPU that a file describes.
-
-    Parameters
-    ----------
-    device
-        The GPU.
-    """
+    """Admission to a GPU that a file describes. `device`: the GPU."""
 
     def __init__(self, device: GpuDevice) -> None:
         self.device = device
@@ -121,16 +115,9 @@ SELF_SCENARIO, OTHER_SCENARIO = "self", "other"
 
 
 class ModelsTest(ExactTest):
-    """Exact admission by models of a GPU server, conservative at p99 for the rate and promise of each workload.
-
-    A device that is right for few rates is less conservative. So each workload is described alone, as an NF of its own;
-    beside each other workload, only its sharing penalty is added.
-
-    Parameters
-    ----------
-    models
-        Of the GPU server.
-    """
+    """Exact admission by models of a GPU server, conservative at p99 for the rate and promise of each workload. A
+    device that is right for few rates is less conservative. So each workload is described alone, as an NF of its own;
+    beside each other workload, only its sharing penalty is added. `models`: of the GPU server."""
 
     def __init__(self, models: GpuModels) -> None:
         self.models = models

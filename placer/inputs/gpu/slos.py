@@ -72,21 +72,9 @@ class _Device(_Part):
 
 
 def read_slos(source: str | TextIO, nfs: Collection[str] | None = None) -> list[LatencySlo]:
-    """The SLOs of a file, in its order.
-
-    Parameters
-    ----------
-    source
-        A path of a file of JSON Lines, plain or gzipped, `-` for standard input, or an open text file. Blank lines are
-        skipped.
-    nfs
-        Those of the device; None: they are not compared.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file.
-    """
+    """The SLOs of a file, in its order. `source`: a path of a file of JSON Lines, plain or gzipped, `-` for standard
+    input, or an open text file. Blank lines are skipped. `nfs`: those of the device; None: they are not compared.
+    Raises `InputError` with every fault of the file."""
     with ExitStack() as stack:
         name, lines = open_lines(source, stack, LineLimit(MOST_SLOS, "SLOs"))
         reading = _Reading(name, nfs)
@@ -146,13 +134,7 @@ def _find(error: ValidationError, keys: Iterable[str]) -> Iterator[tuple[Place, 
 
 
 def read_device(path: Path) -> GpuDevice:
-    """The GPU that a file describes.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file.
-    """
+    """The GPU that a file describes. Raises `InputError` with every fault of the file."""
     text = read_text(path, LARGEST_FILE)
     if not text.strip():
         raise InputError.of(str(path), "is empty", hint=f"an object with {', '.join(_Device.model_fields)}")
@@ -160,20 +142,8 @@ def read_device(path: Path) -> GpuDevice:
 
 
 def device_of(content: Any, file: str, lines: dict[Place, int] | None = None) -> GpuDevice:
-    """The GPU that parsed JSON describes.
-
-    Parameters
-    ----------
-    file
-        Named by faults.
-    lines
-        The line of each value, where the content is of a file.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
+    """The GPU that parsed JSON describes. `file`: named by faults. `lines`: the line of each value, where the content
+    is of a file. Raises `InputError` with every fault."""
     at = lines or {}
     try:
         parsed = _Device.model_validate(content)
@@ -226,12 +196,7 @@ def admission_certificate(
     device: GpuDevice, slos: Sequence[LatencySlo], answer: Mapping[str, object]
 ) -> dict[str, object]:
     """What a checker needs that shares no code with the methods: the GPU, the SLOs, and the answer with its bound.
-
-    Parameters
-    ----------
-    answer
-        As `placer admit --format json` prints it.
-    """
+    `answer`: as `placer admit --format json` prints it."""
     return {
         "certificate": CERTIFICATE_VERSION,
         "kind": CERTIFICATE_KIND,

@@ -135,17 +135,9 @@ PUBLISHED_GENERATED, PUBLISHED_STEERING, PUBLISHED_ALL = 820, 600, 1700
 
 @dataclass(frozen=True)
 class CodeShare:
-    """Lines of code of a rack.
-
-    Parameters
-    ----------
-    generated
-        Of the programs; those of the switch as P4.
-    steering
-        Of them, on the switch: what would be there if its NFs did nothing.
-    written
-        By authors of NFs, each kind once per platform on which the rack runs it.
-    """
+    """Lines of code of a rack. `generated`: of the programs; those of the switch as P4. `steering`: of them, on the
+    switch: what would be there if its NFs did nothing. `written`: by authors of NFs, each kind once per platform on
+    which the rack runs it."""
 
     generated: int
     steering: int

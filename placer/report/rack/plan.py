@@ -292,15 +292,8 @@ NEAR_LIMIT = 1e-6  # relative: how near its limit something is used up
 
 @dataclass(frozen=True)
 class RackUse:
-    """What a plan uses.
-
-    Parameters
-    ----------
-    cores
-        Per device.
-    nic_in, nic_out
-        Per server, what its NIC carries from the switch and to it, Mbps.
-    """
+    """What a plan uses. `cores`: per device. `nic_in`, `nic_out`: per server, what its NIC carries from the switch and
+    to it, Mbps."""
 
     cores: tuple[int, ...]
     nic_in: tuple[float, ...]

@@ -12,15 +12,8 @@ from placer.model.oracle import Oracle
 
 
 class Auditor:
-    """Follows a fleet that began empty.
-
-    Parameters
-    ----------
-    kinds, oracles
-        The kinds of NIC, and the oracle of each.
-    exhaustive
-        Whether a tenant may be turned away only if no NIC fits.
-    """
+    """Follows a fleet that began empty. `kinds`, `oracles`: the kinds of NIC, and the oracle of each. `exhaustive`:
+    whether a tenant may be turned away only if no NIC fits."""
 
     def __init__(self, kinds: Sequence[NicKind], oracles: Sequence[Oracle], *, exhaustive: bool = True) -> None:
         self.kinds = kinds

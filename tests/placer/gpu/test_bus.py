@@ -17,17 +17,9 @@ Arrivals = Sequence[Sequence[Fraction]]  # times at which each stream's batches 
 def longest_waits(
     transfers: Sequence[Fraction], arrivals: Arrivals, busy_until: Fraction | None = None
 ) -> list[Fraction]:
-    """The longest time that a batch of each stream waits for the bus.
-
-    Parameters
-    ----------
-    transfers
-        The time of a transfer of each stream, smallest order first.
-    arrivals
-        As many lists. A batch that arrives at the instant at which the bus becomes free takes part in the choice.
-    busy_until
-        End of a transfer that already began.
-    """
+    """The longest time that a batch of each stream waits for the bus. `transfers`: the time of a transfer of each
+    stream, smallest order first. `arrivals`: as many lists. A batch that arrives at the instant at which the bus
+    becomes free takes part in the choice. `busy_until`: end of a transfer that already began."""
     queues = [list(reversed(times)) for times in arrivals]
     longest = [Fraction(0)] * len(transfers)
     now = busy_until or Fraction(0)

@@ -17,15 +17,8 @@ MOST_TENANTS = 12
 
 def exhaustive_plan(tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> Optimum:
     """The plan without SLA violations that places the most tenants and, of those, costs least, by dynamic programming.
-
-    Sets of tenants are bit masks. For every kind, the fewest NICs that carry exactly a set; then, kind after kind,
-    the least cost of placing exactly a set.
-
-    Raises
-    ------
-    ValueError
-        With more than 12 tenants.
-    """
+    Sets of tenants are bit masks. For every kind, the fewest NICs that carry exactly a set; then, kind after kind, the
+    least cost of placing exactly a set. Raises `ValueError` with more than 12 tenants."""
     if len(tenants) > MOST_TENANTS:
         raise ValueError(f"Exhaustive search takes at most {MOST_TENANTS} tenants, got {len(tenants)}.")
     began = time.monotonic()
@@ -122,12 +115,7 @@ class Group(NamedTuple):
 
 def exhaustive_trace(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> Best:
     """Try every partition of every subset of the arrivals into NICs of every kind; what already runs is in all of them.
-
-    Raises
-    ------
-    ValueError
-        With more than 8 arrivals.
-    """
+    Raises `ValueError` with more than 8 arrivals."""
     if len(arrivals) > MOST_ARRIVALS:
         raise ValueError(f"Exhaustive search takes at most {MOST_ARRIVALS} arrivals, got {len(arrivals)}.")
     groups = list(_groups(arrivals, kinds, oracles))
