@@ -165,12 +165,10 @@ Largest = Annotated[int, typer.Option(min=10, help="The most SLOs.")]
 
 @register("admission")
 def run(repeats: Repeats = REPEATS, largest: Largest = 1000) -> pd.DataFrame:
-    """Per bus, range of latencies and number of SLOs: how many are admitted, and times (us).
-
-    `arrays_us` is the whole set from arrays to arrays, with its quartiles; `arrival_us` one SLO onto all others;
-    `objects_us` from SLOs to the answer; `readable_us` the reference in Python; `c_us` the peer: the same greedy in C
-    for one transfer each, compiled at the highest optimization, where there is a compiler.
-    """
+    """Per bus, range of latencies and number of SLOs: how many are admitted, and times (us). `arrays_us` is the whole
+    set from arrays to arrays, with its quartiles; `arrival_us` one SLO onto all others; `objects_us` from SLOs to the
+    answer; `readable_us` the reference in Python; `c_us` the peer: the same greedy in C for one transfer each, compiled
+    at the highest optimization, where there is a compiler."""
     device = replace(read_device(GPU), workers=100_000)
     with tempfile.TemporaryDirectory() as folder:
         peer = CPeer.compiled(Path(folder))

@@ -28,11 +28,9 @@ LEAST_COST = 1e-9
 
 
 def cross_validated(settings: Sequence[MeasuredSetting], nfs: Sequence[str], seed: int) -> tuple[str, Floats]:
-    """The better of the models below, and what it predicts (kpps) of each setting, shape (settings,).
-
-    A chain is left out at all of its traffics together. That the better one is chosen by the very errors that are
-    reported favours it.
-    """
+    """The better of the models below, and what it predicts (kpps) of each setting, shape (settings,). A chain is left
+    out at all of its traffics together. That the better one is chosen by the very errors that are reported favours
+    it."""
     keys = list(dict.fromkeys(setting.key for setting in settings))
     fold_of = dict(zip(keys, np.random.default_rng(seed).permutation(len(keys)) % FOLDS, strict=True))
     fold = np.array([fold_of[setting.key] for setting in settings])

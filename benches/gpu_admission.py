@@ -102,10 +102,8 @@ def run(
     skip_simulated: Skip = False,
 ) -> pd.DataFrame:
     """Per server and method: SLOs admitted, as a share of the oracle's (all sets; quartiles over sets), and late ones.
-
     All but `device` search alike; `oracle` asks the server, `predicted` the models with their margin, `mean` the models
-    for the mean without a margin. `device` is `placer admit --models` with `--method exact`.
-    """
+    for the mean without a margin. `device` is `placer admit --models` with `--method exact`."""
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as folder:
         if not skip_simulated:

@@ -41,8 +41,7 @@ def outcomes_of(
     chosen: Sequence[Experiment], setting: Setting, save: Callable[[Experiment, Result], None]
 ) -> Iterator[Outcome]:
     """Run experiments in order. `chosen`: the experiments. `setting`: what each receives. `save`: called with each
-    result before the next experiment begins; when it raises, the experiment has failed.
-    """
+    result before the next experiment begins; when it raises, the experiment has failed."""
     return (_outcome_of(experiment, setting, save) for experiment in chosen)
 
 

@@ -1,10 +1,7 @@
-"""The registry of experiments: what an experiment receives, what it returns, and how it is found by name.
-
-An experiment is one file in the folder of its paper: `tableN.py`, `figureN.py`, or any name for what the paper does not
-have. Putting the file there registers it.
-The registry differs from `profiles.registry`: experiments lie in one folder per paper and are listed in the paper's
-order.
-"""
+"""The registry of experiments: what an experiment receives, what it returns, and how it is found by name. An experiment
+is one file in the folder of its paper: `tableN.py`, `figureN.py`, or any name for what the paper does not have. Putting
+the file there registers it. The registry differs from `profiles.registry`: experiments lie in one folder per paper and
+are listed in the paper's order."""
 
 import pkgutil
 import re
@@ -96,8 +93,7 @@ def experiment(
     paper: Paper, name: str, title: str
 ) -> Callable[[Callable[[Setting], Result]], Callable[[Setting], Result]]:
     """Register the decorated function as the experiment `name`. Raises `ValueError` when another experiment has that
-    name.
-    """
+    name."""
 
     def register(run: Callable[[Setting], Result]) -> Callable[[Setting], Result]:
         if name in _registered:
@@ -129,8 +125,7 @@ def find_experiment(name: str) -> Experiment:
 def find_experiments(name: str, known: Sequence[Experiment]) -> list[Experiment]:
     """The experiments that a name stands for. `name`: `all`, the name of one experiment, or a table or figure with
     several: `table6` stands for `table6-online` and `table6-optimal`. `known`: the experiments to choose from. Raises
-    `InputError` when it stands for none; the hint names the nearest, or all.
-    """
+    `InputError` when it stands for none; the hint names the nearest, or all."""
     if name == "all":
         return list(known)
     exact = [experiment for experiment in known if experiment.name == name]

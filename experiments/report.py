@@ -155,10 +155,8 @@ def write_result(experiment: Experiment, result: Result, out: Path) -> list[Path
 
 
 def write_index(outcomes: Sequence[Outcome], setting: Setting, out: Path) -> list[Path]:
-    """Write one page of all results, both formats or none; return the paths written.
-
-    The Markdown page links to the plots in the same folder, the HTML page contains them.
-    """
+    """Write one page of all results, both formats or none; return the paths written. The Markdown page links to the
+    plots in the same folder, the HTML page contains them."""
     names = [f"{INDEX_PAGE}.md", f"{INDEX_PAGE}.html"]
     with _all_or_none(out) as folder:
         (folder / names[0]).write_text("\n".join(_markdown_page(outcomes, setting)) + "\n", encoding="utf-8")

@@ -106,8 +106,7 @@ class BenchLevels:
 
 def measure_benches(testbed: Testbed, seed: int, done: Callable[[int], None]) -> BenchLevels:
     """Run every bench alone, over its parameters. `testbed`: where they run. `seed`: chooses the settings. `done`:
-    called with the number of runs, after each batch.
-    """
+    called with the number of runs, after each batch."""
     description = testbed.describe()
     rng = np.random.default_rng([seed, 0])
     bench = fitting_bench(description, MEMORY_BENCH)
@@ -220,8 +219,7 @@ class Neighbour:
 
 def measure_neighbours(testbed: Testbed, seed: int, done: Callable[[int], None]) -> list[Neighbour]:
     """Every NF that fits the NIC, alone, at default traffic and at a few others. `testbed`: where they run. `seed`:
-    chooses the other traffic. `done`: called with the number of runs.
-    """
+    chooses the other traffic. `done`: called with the number of runs."""
     description = testbed.describe()
     traffics = neighbour_traffics(description, seed)
     requested = [(nf, traffic) for nf in description.fitting_nfs for traffic in traffics]
@@ -248,8 +246,7 @@ class MemoryContention:
     hardly cover the mild contention that NFs cause, so half of them are chosen for their similarity to co-located NFs:
     the mixture with the nearest summed counters. `levels`: the memory bench's settings, measured alone. `cores`: cores
     that the NF leaves free. `rng`: draws the mixtures. `neighbours`: the NFs that may share the NIC; without any, no
-    mixture is chosen by similarity.
-    """
+    mixture is chosen by similarity."""
 
     BLOCK = 24
     CANDIDATES = 2000

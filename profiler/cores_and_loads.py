@@ -1,9 +1,7 @@
-"""What is measured of an NF beyond its default number of cores and beyond saturation, after all else.
-
-On each further number of cores: alone, and beside memory and accelerator benches. Then co-locations at random rates,
-numbers of cores and traffic, by which errors of predictions are known where NFs are offered less than they can carry.
-Tomur has neither: its NFs have two cores each and are saturated (section 7.1).
-"""
+"""What is measured of an NF beyond its default number of cores and beyond saturation, after all else. On each further
+number of cores: alone, and beside memory and accelerator benches. Then co-locations at random rates, numbers of cores
+and traffic, by which errors of predictions are known where NFs are offered less than they can carry. Tomur has neither:
+its NFs have two cores each and are saturated (section 7.1)."""
 
 from __future__ import annotations
 
@@ -229,11 +227,9 @@ def _spread_traffic(
 
 
 def find_mattering(description: TestbedDescription, solo: pd.DataFrame) -> dict[str, Range]:
-    """The attributes, with their ranges, that change the throughput of an NF alone anywhere.
-
-    One matters unless throughput differs by less than `MATTERING_CHANGE` in all solo runs that differ in it alone.
-    Packet size always does, because the port may limit what more cores carry.
-    """
+    """The attributes, with their ranges, that change the throughput of an NF alone anywhere. One matters unless
+    throughput differs by less than `MATTERING_CHANGE` in all solo runs that differ in it alone. Packet size always
+    does, because the port may limit what more cores carry."""
     ranges = traffic_ranges(description)
     found = {}
     for name, bounds in ranges.items():

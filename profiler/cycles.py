@@ -2,9 +2,8 @@
 
 The source's cycles are those of the null NF, which passes packets from the source to the sink. Cycles are measured at
 default traffic, at the ends of each traffic attribute, and at all corners; the traffic at which an NF takes most is
-then run again, and only these runs count, so that noise does not choose the result. For NFs with rules, runs with
-other numbers of rules follow at that traffic, and a straight line is fitted to them.
-"""
+then run again, and only these runs count, so that noise does not choose the result. For NFs with rules, runs with other
+numbers of rules follow at that traffic, and a straight line is fitted to them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

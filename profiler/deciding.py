@@ -131,11 +131,9 @@ def _expect_slowest(runs: CoLocationRuns, co_location: CoLocation) -> float:
 
 
 def _repeat(runs: CoLocationRuns) -> None:
-    """Spend what is left on the co-locations in which SLAs are decided, each time where a run is worth most.
-
-    A run more reduces the variance of a mean of n by 1 / (n (n + 1)). The same runs follow from Neyman's allocation:
-    as many as the square root of the weight.
-    """
+    """Spend what is left on the co-locations in which SLAs are decided, each time where a run is worth most. A run more
+    reduces the variance of a mean of n by 1 / (n (n + 1)). The same runs follow from Neyman's allocation: as many as
+    the square root of the weight."""
     low, high = DECIDING_BAND
     measured = {group: runs.slowest(group) for group in dict.fromkeys(one for one, _ in runs.all()) if len(group) > 1}
     weights = {one: _chance(runs, one) for one, share in measured.items() if share is not None and low <= share <= high}

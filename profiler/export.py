@@ -210,8 +210,7 @@ def report_runs(
 ) -> pd.DataFrame:
     """The best-effort runs in a journal; users are notified of what they should know of all runs. `journal`: of a
     profiling that has ended. `notify`: called with each message. `outliers`: runs that repeats replaced. `known`: runs
-    that the journal had before, where users should be notified that nothing was measured.
-    """
+    that the journal had before, where users should be notified that nothing was measured."""
     if outliers:
         notify(f"{outliers} runs were outliers: their repeats did not confirm them and replace them")
     if len(journal) == known:

@@ -1,9 +1,7 @@
 """Further runs of co-locations on an existing profile, chosen in rounds by somebody who plans with the profile so far.
-
 The runs are in the journal of the profile, and a killed call is resumed by the same call: the choices are repeated, and
 what is in the journal is not run again. The directory changes when all is measured. A profiling that is continued
-later, with more NFs or a larger quota, keeps these runs.
-"""
+later, with more NFs or a larger quota, keeps these runs."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Set

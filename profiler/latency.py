@@ -83,8 +83,7 @@ class LatencyAtRate:
 class LatencyRuns:
     """Runs settings on a testbed, first in a closed loop and then at rates. `testbed`: where they run. `known`: what is
     sure to run there: it is run after a failure, so that a broken testbed is noticed. `seed`: of the noise of a
-    simulated testbed; each repeat has its own. `done`: called with the number of runs, after each batch.
-    """
+    simulated testbed; each repeat has its own. `done`: called with the number of runs, after each batch."""
 
     def __init__(
         self, testbed: ConfirmedTestbed, known: Workload, seed: int, done: Callable[[int], None] = lambda runs: None
@@ -242,11 +241,9 @@ def offers_rates(description: TestbedDescription) -> bool:
 
 
 def at_rate(description: TestbedDescription, workload: Workload, rate_kpps: float) -> Load:
-    """The NF at this rate (kpps), or for 0 as fast as it goes, such that the testbed measures latency at a rate.
-
-    Where only chains have rates, it is a chain of one stage on one core, in a closed loop, too: that is not the same
-    program.
-    """
+    """The NF at this rate (kpps), or for 0 as fast as it goes, such that the testbed measures latency at a rate. Where
+    only chains have rates, it is a chain of one stage on one core, in a closed loop, too: that is not the same
+    program."""
     if not description.paced:
         return ChainLoad.of([workload.nf], [[0]], workload.traffic, rate_kpps=rate_kpps)
     return replace(workload, rate_kpps=rate_kpps or inf)

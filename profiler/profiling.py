@@ -1,8 +1,6 @@
 """Offline profiling of NFs, as in Tomur's appendix F.2: the benches alone, then each NF alone and under contention.
-
 Co-locations of NFs that decide a placement are measured after that (`deciding`), and cycles per packet on testbeds with
-a null NF (`cycles`); the paper has no such steps.
-"""
+a null NF (`cycles`); the paper has no such steps."""
 
 import contextlib
 import zlib

@@ -46,8 +46,7 @@ class CoreShares:
 
 def divide_cores(quota: int | None, *, paced: bool) -> CoreShares:
     """The shares of the quota beyond the default number of cores; without a quota, those of `CORES_QUOTA`. `paced`:
-    whether the testbed offers rates.
-    """
+    whether the testbed offers rates."""
     whole = quota or CORES_QUOTA
     loads = int(whole * RANDOM_SHARE) if paced else 0
     return CoreShares(whole - _of_default(whole) - loads, loads)
@@ -61,8 +60,7 @@ def _of_default(whole: int) -> int:
 def divide(nf: str, quota: int | None, fixed: int, *, further: bool = False) -> QuotaShares:
     """The shares of `quota` on the default number of cores, when `fixed` runs are the same for every method. `further`:
     whether a part of the quota is of further numbers of cores. Raises `InputError` when the quota leaves a method too
-    few runs.
-    """
+    few runs."""
     needed = fixed + SOLO_REPEATS + FEWEST_METHOD_RUNS
     if quota is None:
         return QuotaShares(None, _random(DEFAULT_QUOTA), _deciding(DEFAULT_QUOTA))

@@ -14,11 +14,9 @@ Range = tuple[float, float]
 
 
 class EvenPoints:
-    """An endless sequence of points that fills the unit cube evenly, however many are taken.
-
-    The additive recurrence of Roberts, a generalisation of the golden ratio sequence, shifted at random. `dimensions`:
-    of the cube; may be zero. `rng`: draws the shift.
-    """
+    """An endless sequence of points that fills the unit cube evenly, however many are taken. The additive recurrence of
+    Roberts, a generalisation of the golden ratio sequence, shifted at random. `dimensions`: of the cube; may be zero.
+    `rng`: draws the shift."""
 
     def __init__(self, dimensions: int, rng: Generator) -> None:
         root = 2.0

@@ -126,8 +126,7 @@ class Testbed(ABC):
         """Run `loads` side by side and measure each. `loads`: NF workloads, chains of NFs and benches that share the
         NIC. `noise`: false requests the noise-free truth from a simulated testbed; a real one ignores it. `seed`: a
         simulated testbed draws its noise from the seed and the loads alone. Raises `RunRefused` when the testbed
-        refuses the request. Raises `TestbedError` when the testbed fails.
-        """
+        refuses the request. Raises `TestbedError` when the testbed fails."""
 
     def run_many(
         self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None

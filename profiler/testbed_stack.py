@@ -162,11 +162,9 @@ _Request = tuple[tuple[Load, ...], int | None]
 
 
 class SteadyTestbed(TestbedWrapper):
-    """A testbed without its drift: throughputs are corrected to what they would have been at the beginning.
-
-    A repeated request has the same answer as before, corrected by the drift when it was run. Noise-free runs are passed
-    through: a testbed that knows the truth does not drift. `testbed`: what may drift. `reference`: measures the drift.
-    """
+    """A testbed without its drift: throughputs are corrected to what they would have been at the beginning. A repeated
+    request has the same answer as before, corrected by the drift when it was run. Noise-free runs are passed through: a
+    testbed that knows the truth does not drift. `testbed`: what may drift. `reference`: measures the drift."""
 
     def __init__(self, testbed: Testbed, reference: DriftReference) -> None:
         super().__init__(testbed)
@@ -232,8 +230,7 @@ class RetryingTestbed(Testbed):
     the last failure is the error. A run that the testbed refuses is not repeated, because it would be refused again. A
     testbed that does not start, or first describes itself wrongly, is not restarted: the user has just started it and
     can correct the command. `reopen`: starts the testbed. Called once at the beginning, then after each failure.
-    `notify`: called with a message about every failure that is retried. `pause`: waits that many seconds.
-    """
+    `notify`: called with a message about every failure that is retried. `pause`: waits that many seconds."""
 
     def __init__(
         self,

@@ -88,8 +88,7 @@ def simulate_sweep(setting: Setting) -> SweptCurve:
 
 def read_recorded_sweep(folder: Path) -> SweptCurve:
     """The first metric of cost that a sweep has, over the key that it varies. Raises `InputError` when its files are
-    not those of a sweep of one key.
-    """
+    not those of a sweep of one key."""
     path = folder / "measurements.csv"
     table, faults = read_table(path, RUN_COLUMNS)
     if faults:

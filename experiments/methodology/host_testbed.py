@@ -36,8 +36,7 @@ class RepeatedRuns:
 
 def open_host_testbed(setting: Setting, *options: str) -> Testbed:
     """The host testbed, started with `options`, and restarted when a run fails. Raises `CannotRun` when it is not built
-    or does not start.
-    """
+    or does not start."""
     arguments = " ".join([f"--standard-error {STANDARD_ERROR_PCT}", *options])
     try:
         return RetryingTestbed(lambda: open_testbed(f"host:{arguments}"), setting.say)

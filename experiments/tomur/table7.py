@@ -87,10 +87,8 @@ def _sweep_bottlenecks(nf: str, benches: Sequence[BenchLoad], rates: np.ndarray,
 
 
 def _shifts(swept: Sequence[Bottlenecks], name: str, rates: np.ndarray) -> list[tuple[float, float]]:
-    """Per level of contention, the match rate of the first change of the bottleneck: predicted, and true.
-
-    NaN where it never changes.
-    """
+    """Per level of contention, the match rate of the first change of the bottleneck: predicted, and true. NaN where it
+    never changes."""
     return [(_shift(each[name], rates), _shift(each[TRUE_BOTTLENECK], rates)) for each in swept]
 
 

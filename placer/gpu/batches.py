@@ -1,8 +1,6 @@
 """Batches of an SLO: the smallest that kernel, CPU and bus keep up with, and larger ones; and how many SMs they take.
-
 The paper takes b = T * L (Algorithm 1, line 2): then batching takes the whole latency. A smaller batch is enough, as
-long as each batch is done before the next one comes. Where transfers recur, a larger batch takes less of the bus.
-"""
+long as each batch is done before the next one comes. Where transfers recur, a larger batch takes less of the bus."""
 
 import numpy as np
 

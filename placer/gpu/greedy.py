@@ -97,11 +97,9 @@ def admit_greedily(
 
 
 def admit_arrays(gpu: GpuNumbers, nfs: Floats, slos: SloArrays) -> tuple[Ints, Ints]:
-    """The table `whole` of what is admitted, and causes by SLO; 0 is admitted.
-
-    Of the shares of the headroom that batches may take, that with which most SLOs are admitted. It is large if the bus
-    cannot take the transfers of all SLOs otherwise.
-    """
+    """The table `whole` of what is admitted, and causes by SLO; 0 is admitted. Of the shares of the headroom that
+    batches may take, that with which most SLOs are admitted. It is large if the bus cannot take the transfers of all
+    SLOs otherwise."""
     shares: Sequence[float] = HEADROOM_SHARES
     if gpu.rule != SERIAL:
         shares = (

@@ -1,8 +1,6 @@
-"""The queue on the bus, the transfer due first before all others: whether all are in time with an arrival.
-
-If any order keeps all times of transfers that come once each, this one does (Jackson's rule); of recurring ones it
-often does. An arrival is tried in a copy of the queue.
-"""
+"""The queue on the bus, the transfer due first before all others: whether all are in time with an arrival. If any order
+keeps all times of transfers that come once each, this one does (Jackson's rule); of recurring ones it often does. An
+arrival is tried in a copy of the queue."""
 
 from math import inf
 
@@ -102,12 +100,9 @@ def _move_up(whole, times, row, at, job):  # type: ignore[no-untyped-def]
 
 @compile_kernel
 def _recurring_in_time(times, row, first, count, arrived):  # type: ignore[no-untyped-def]
-    """Whether no recurring transfer ever begins after its limit.
-
-    Before place `first`, only the arrival comes later: it changes nothing where a longer transfer does, too. Bounds
-    answer nearly always. A transfer waits at least for one of each earlier one. By the linear bound, no batch waits
-    longer than burst / (1 - utilisation of the earlier ones).
-    """
+    """Whether no recurring transfer ever begins after its limit. Before place `first`, only the arrival comes later: it
+    changes nothing where a longer transfer does, too. Bounds answer nearly always. A transfer waits at least for one of
+    each earlier one. By the linear bound, no batch waits longer than burst / (1 - utilisation of the earlier ones)."""
     transfer, period, blocking = times[TRANSFER_ROW + row], times[PERIOD_ROW + row], 0.0
     for at in range(count - 1, -1, -1):  # the last is the first to be late
         if at >= first or blocking <= arrived:

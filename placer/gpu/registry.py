@@ -1,8 +1,5 @@
-"""Methods of admission to a GPU: from a device and SLOs to what is admitted.
-
-Each file in `methods/` registers one function under its own name. Another package adds its own by an entry point of the
-group `placer.gpu_methods`.
-"""
+"""Methods of admission to a GPU: from a device and SLOs to what is admitted. Each file in `methods/` registers one
+function under its own name. Another package adds its own by an entry point of the group `placer.gpu_methods`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Arrivals: the trace of NF instances to place, read from CSV or refused whole (docs/formats/arrivals.md).
-
-A file is read line by line, so that its size is limited by `MOST_ARRIVALS` and not by what it unpacks to.
-"""
+"""Arrivals: the trace of NF instances to place, read from CSV or refused whole (docs/formats/arrivals.md). A file is
+read line by line, so that its size is limited by `MOST_ARRIVALS` and not by what it unpacks to."""
 
 import csv
 from collections.abc import Callable, Mapping, Sequence

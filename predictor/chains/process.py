@@ -6,8 +6,7 @@ priors, predicts the same to 1e-5 of the logarithm; 20 to 150 points of 1 to 6 i
 median of 18 fits), and a chain needs dozens of fits.
 
 Beside `predictor.regression.gaussian_process`, this one knows the noise of every measurement, since settings are
-repeated differently often, has a linear trend, which continues beyond what was measured, and returns its own error.
-"""
+repeated differently often, has a linear trend, which continues beyond what was measured, and returns its own error."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -78,11 +77,9 @@ class SmoothProcess:
         return replace(self, points=points, outputs=outputs, variance=variance)
 
     def __call__(self, inputs: Floats) -> tuple[Floats, Floats]:
-        """The function at `inputs`, shape (N, inputs), and the standard deviation of its error; each of shape (N,).
-
-        At a point that was measured, the function has what the point has of its own; elsewhere this is part of the
-        error.
-        """
+        """The function at `inputs`, shape (N, inputs), and the standard deviation of its error; each of shape (N,). At
+        a point that was measured, the function has what the point has of its own; elsewhere this is part of the
+        error."""
         if not len(inputs) or not len(self.points):
             return np.zeros(len(inputs)), np.sqrt(self._own_variance(inputs))
         if len(self.points) > SOLVED_AT_ONCE:

@@ -1,8 +1,6 @@
 """Measurements by setting: repeats of one configuration and workload become one robust value, and estimate the noise.
-
 Labs produce outliers, such as a run during which something else ran, of a factor of seven. Where there are at least
-three repeats, the others show which one it is; else the neighbouring settings do.
-"""
+three repeats, the others show which one it is; else the neighbouring settings do."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -72,8 +70,7 @@ class Settings:
 
 def settings_of(names: tuple[str, ...], inputs: Floats, measured: Floats) -> Settings:
     """The settings of single measurements. `names`: of the inputs. `inputs`: shape (measurements, inputs). `measured`:
-    above 0, shape (measurements,).
-    """
+    above 0, shape (measurements,)."""
     if inputs.shape[1] == 0:  # numpy finds no rows where there are no columns
         distinct, of_row = inputs[:1], np.zeros(len(inputs), dtype=np.intp)
     else:

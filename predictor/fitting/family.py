@@ -1,8 +1,6 @@
-"""The interface of a family of functions, and the registry of all of them.
-
-A family is `sum(b_k * column_k(x))`, or one over it, with parameters `b_k`; its columns may depend on one more
-parameter, its rate, as in `exp(rate * x)`. So a fit is linear least squares, at each rate that is tried.
-"""
+"""The interface of a family of functions, and the registry of all of them. A family is `sum(b_k * column_k(x))`, or one
+over it, with parameters `b_k`; its columns may depend on one more parameter, its rate, as in `exp(rate * x)`. So a fit
+is linear least squares, at each rate that is tried."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

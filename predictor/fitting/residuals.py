@@ -1,9 +1,7 @@
-"""The residual sum of squares of every family over every run of neighbouring points.
-
-Families of two columns need five running sums. Longer ones, the polynomials, use a QR decomposition that grows by one
-point after another (Givens rotations), for all first points at once; its first columns are the decomposition of the
-first columns, so one table serves all degrees. So a table for n points costs n steps on arrays, not n^2 / 2 fits.
-"""
+"""The residual sum of squares of every family over every run of neighbouring points. Families of two columns need five
+running sums. Longer ones, the polynomials, use a QR decomposition that grows by one point after another (Givens
+rotations), for all first points at once; its first columns are the decomposition of the first columns, so one table
+serves all degrees. So a table for n points costs n steps on arrays, not n^2 / 2 fits."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -131,11 +131,9 @@ def split_candidates(points: FitPoints) -> list[int]:
 
 
 def _splits(cost: Floats, allowed: Sequence[int], most: int) -> list[tuple[int, ...]]:
-    """For 1, 2, ... segments, the starts of least cost among those that are allowed; all are tried.
-
-    The least cost up to each last point of a segment serves all segments after it, so that trying all takes no longer
-    than a pass over the runs per number of segments.
-    """
+    """For 1, 2, ... segments, the starts of least cost among those that are allowed; all are tried. The least cost up
+    to each last point of a segment serves all segments after it, so that trying all takes no longer than a pass over
+    the runs per number of segments."""
     count = len(cost)
     forbidden = np.setdiff1d(np.arange(count), allowed)
     least = cost[0]
@@ -242,8 +240,7 @@ def run_errors(points: FitPoints, families: Iterable[str], gamma: float) -> dict
 def at_least(numbers: Floats, ranges: Floats, size: Floats | float, gamma: float) -> Floats:
     """Parameters whose terms have at least a share gamma of the size, with their sign; zero remains. `numbers`: factors
     of columns, shape (..., columns). `ranges`: of the columns, the same shape. `size`: of what is fitted, shape (...).
-    `gamma`: the share.
-    """
+    `gamma`: the share."""
     with np.errstate(all="ignore"):
         unit = np.asarray(size)[..., None] / ranges
         small = (np.abs(numbers) < gamma * unit) & (np.abs(numbers) > ZERO_TERM_SHARE * unit) & np.isfinite(unit)

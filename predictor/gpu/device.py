@@ -1,9 +1,7 @@
-"""A GPU server as `placer admit` describes it: straight lines over everything that was learnt, for the p99.
-
-The layout and its latency are those of CONTRACTS, section 10: batching of 1000 (batch - 1) / rate, pre/post, transfer
-slope * batch + fixed, kernel g * executors + h + the largest penalty of who shares the SM. Bursts, the way back and the
-error of the models have no term of their own there; `pre_post_us` covers what the other terms do not.
-"""
+"""A GPU server as `placer admit` describes it: straight lines over everything that was learnt, for the p99. The layout
+and its latency are those of CONTRACTS, section 10: batching of 1000 (batch - 1) / rate, pre/post, transfer slope *
+batch + fixed, kernel g * executors + h + the largest penalty of who shares the SM. Bursts, the way back and the error
+of the models have no term of their own there; `pre_post_us` covers what the other terms do not."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

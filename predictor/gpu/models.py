@@ -65,8 +65,7 @@ class GpuModels:
         """The latency of each load of a co-location. `loads`: NFs that share the server. `coverage`: the probability
         with which an interval holds the measured latency. `extrapolate`: also predict beyond what was measured; such
         predictions are marked. Raises `InputError` when an NF or a setting is not modelled. Raises `Overload` when a
-        resource is needed for more than all of the time.
-        """
+        resource is needed for more than all of the time."""
         faults = [fault for load in loads for fault in self.check(load, extrapolate=extrapolate)]
         if faults:
             raise InputError.of("models", "; ".join(f"{column}: {message}" for column, message in faults))
@@ -97,12 +96,10 @@ class GpuModels:
         rates_kpps: Mapping[str, tuple[float, float]] | None = None,
         longest_us: float = LONGEST_US,
     ) -> Device:
-        """The server as `placer admit --device` describes it; its latency is a conservative p99.
-
-        The fewer rates and latencies it must be right for, the less conservative it is. `traffic`: of each NF; the
-        default traffic where it is not given. `rates_kpps`: the lowest and the highest rate of each NF; where not
-        given, the upper half of those measured. `longest_us`: the largest latency that is promised.
-        """
+        """The server as `placer admit --device` describes it; its latency is a conservative p99. The fewer rates and
+        latencies it must be right for, the less conservative it is. `traffic`: of each NF; the default traffic where it
+        is not given. `rates_kpps`: the lowest and the highest rate of each NF; where not given, the upper half of those
+        measured. `longest_us`: the largest latency that is promised."""
         entries = {}
         for name, model in self.models.items():
             low, high = (float(bounds[1]) for bounds in (model.batching.low, model.batching.high))

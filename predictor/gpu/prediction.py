@@ -88,11 +88,9 @@ class LatencyErrors:
         return np.array([factors[start] for start in starts])
 
     def kept_p99(self, p99: float, mean: float, kept: float) -> float | None:
-        """The latency under which this share of the measured p99s are; None if too little was measured.
-
-        The error of a p99 grows with how far above the mean it is: p99s of heavy tails rest on few packets. So errors
-        count in units of that distance (normalized conformal prediction, Papadopoulos et al. 2002).
-        """
+        """The latency under which this share of the measured p99s are; None if too little was measured. The error of a
+        p99 grows with how far above the mean it is: p99s of heavy tails rest on few packets. So errors count in units
+        of that distance (normalized conformal prediction, Papadopoulos et al. 2002)."""
         if len(self.tails) < ENOUGH_LATENCIES:
             return None
         scores = self.p99 / _distance(self.tails)

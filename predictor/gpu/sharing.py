@@ -1,8 +1,6 @@
-"""How much longer a kernel takes while others run on its SM.
-
-Grus (section V-A) measures a penalty per pair. A third sharer adds another, so here the slowdown is over the
-executors of all sharers: a linear law per sharer, and a smooth correction of the sum, fitted to pairs and to more.
-"""
+"""How much longer a kernel takes while others run on its SM. Grus (section V-A) measures a penalty per pair. A third
+sharer adds another, so here the slowdown is over the executors of all sharers: a linear law per sharer, and a smooth
+correction of the sum, fitted to pairs and to more."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,7 @@ Each resource is a queue: a worker serves the batches of its NF before and after
 whole batches by their order and never interrupts one (non-preemptive fixed priorities), kernels of an NF run one after
 the other, the bus back serves batches as they come. A worker takes a batch only while fewer than a window of them are
 on their way. What a batch takes at each is drawn around what was learnt of it; how long it waits follows. The draws are
-the same each time.
-"""
+the same each time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
-"""Chosen chains, measured in rounds: every chain once per round, in an order that is drawn.
-
-What changes on a machine within minutes so is in the repeats of all chains alike. Nothing is corrected for drift.
-"""
+"""Chosen chains, measured in rounds: every chain once per round, in an order that is drawn. What changes on a machine
+within minutes so is in the repeats of all chains alike. Nothing is corrected for drift."""
 
 from collections.abc import Sequence
 from pathlib import Path

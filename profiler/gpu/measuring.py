@@ -66,8 +66,7 @@ class MeasuredGpuRun:
 class GpuRuns:
     """Runs co-locations on a testbed, each several times. `testbed`: where they run; it keeps what it measured. `seed`:
     of the noise of a simulated testbed; each repeat has its own. `done`: called with the number of runs, after each
-    batch.
-    """
+    batch."""
 
     def __init__(self, testbed: Testbed, seed: int, done: Callable[[int], None] = lambda runs: None) -> None:
         self._testbed = testbed

@@ -1,8 +1,5 @@
-"""Profiling methods by name: what `--method NAME` chooses.
-
-A method is one file here that registers a class under the file's name. Another package adds one through an entry point
-of the group `placer.methods`.
-"""
+"""Profiling methods by name: what `--method NAME` chooses. A method is one file here that registers a class under the
+file's name. Another package adds one through an entry point of the group `placer.methods`."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -13,12 +10,9 @@ from profiler.runs.nf_runs import NfRuns
 from profiles.registry import Registry
 
 DEFAULT_QUOTA = 400
-"""Runs per NF, chosen by measurement.
-
-Mean error (%) on the simulated card with random neighbours, at random and at default traffic: 1.6 and 0.7 after 120
-runs, 0.87 and 0.52 after 200, 0.79 and 0.46 after 300, 0.68 and 0.44 after 400, 0.61 and 0.39 after 600, 0.59 and 0.37
-after 800.
-"""
+"""Runs per NF, chosen by measurement. Mean error (%) on the simulated card with random neighbours, at random and at
+default traffic: 1.6 and 0.7 after 120 runs, 0.87 and 0.52 after 200, 0.79 and 0.46 after 300, 0.68 and 0.44 after 400,
+0.61 and 0.39 after 600, 0.59 and 0.37 after 800."""
 
 
 class Method(ABC):

@@ -1,7 +1,5 @@
 """The testbed protocol, version 1 (docs/formats/testbed-protocol.md): requests, answers, and what is invalid in them.
-
-`profiler.testbeds.exec` sends the requests, `profiler.serve` answers them.
-"""
+`profiler.testbeds.exec` sends the requests, `profiler.serve` answers them."""
 
 import json
 from collections.abc import Iterable, Sequence

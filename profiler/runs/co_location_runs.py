@@ -95,11 +95,9 @@ class CoLocationRuns:
         return min(kpps / self._means[(workload,)][workload] for workload, kpps in measured.items())
 
     def expected(self, co_location: CoLocation) -> dict[Workload, float]:
-        """Throughput (kpps) that its parts lead to expect, of each NF of which enough parts are measured.
-
-        Two further NFs j and l are expected to slow an NF down by the product of what each does:
-        T(S) = T(S - j) T(S - l) / T(S - j - l), the mean over all pairs.
-        """
+        """Throughput (kpps) that its parts lead to expect, of each NF of which enough parts are measured. Two further
+        NFs j and l are expected to slow an NF down by the product of what each does: T(S) = T(S - j) T(S - l) / T(S - j
+        - l), the mean over all pairs."""
         expected = {}
         for at, workload in enumerate(co_location):
             others = [index for index in range(len(co_location)) if index != at]

@@ -81,8 +81,7 @@ class NfRuns:
         """Throughput (kpps) of the NF at each point, in order. A point that was measured is not run again. `points`:
         traffic and contention of each run. `confirm`: every run is confirmed by another, because many decisions depend
         on it. Raises `QuotaSpent` when not all fit into the quota; those that do were run. Raises `TestbedError` when
-        the testbed fails.
-        """
+        the testbed fails."""
         points = list(points)
         new = list(dict.fromkeys(point for point in points if point not in self._runs))
         fitting = new if self._quota is None else new[: max(self._quota - self._count, 0)]

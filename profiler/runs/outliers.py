@@ -7,8 +7,7 @@ what the others lead to expect: a Gaussian process through all other runs misses
 measurement.
 
 Two runs that agree are accepted, three where there was doubt, because two outliers may agree. The earliest of them
-counts, so a run that was doubted wrongly stays.
-"""
+counts, so a run that was doubted wrongly stays."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -48,8 +47,7 @@ class ConfirmedTestbed(TestbedWrapper):
     Where two runs of a co-location differ by more than 10 % in throughput (or, of a load alone, in a counter), it is
     repeated until two agree, at most five runs in all; then the one of middle throughput counts. Best-effort runs may
     also differ by what their errors explain. `first`: makes the first run of each co-location. `repeats`: makes the
-    repeats: the same testbed, or one that records them separately.
-    """
+    repeats: the same testbed, or one that records them separately."""
 
     def __init__(self, first: Testbed, repeats: Testbed) -> None:
         super().__init__(first)
@@ -155,13 +153,10 @@ def known_workload(description: TestbedDescription) -> Workload:
 
 
 class WorkingRuns:
-    """Runs those of several co-locations that work on a testbed.
-
-    Not every pair of NFs can share a testbed: co-locations that are refused, or fail at every attempt, are found by
-    halving and left out. After a failure, `known` is run, so that a testbed that ended is not taken for one on which
-    the last co-locations do not work. `testbed`: where they run. `known`: what ran there before. `done`: called with
-    the number of runs, after each batch.
-    """
+    """Runs those of several co-locations that work on a testbed. Not every pair of NFs can share a testbed:
+    co-locations that are refused, or fail at every attempt, are found by halving and left out. After a failure, `known`
+    is run, so that a testbed that ended is not taken for one on which the last co-locations do not work. `testbed`:
+    where they run. `known`: what ran there before. `done`: called with the number of runs, after each batch."""
 
     def __init__(self, testbed: Testbed, known: Workload, done: Callable[[int], None]) -> None:
         self._testbed = testbed

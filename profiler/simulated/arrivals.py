@@ -1,10 +1,7 @@
-"""Arrival of packets: bursts of random length at a mean rate.
-
-A burst has a geometrically distributed number of packets, which follow each other at the speed of the port; the gaps
-between bursts are Weibull distributed (shape 1 is exponential, less has a heavier tail), and their mean is such that
-packets come at the rate. The fewer flows, the longer bursts are: 60 packets of one flow, 3.6 of 16,000, 1.5 of 500,000.
-A rate above that of the port is cut to it.
-"""
+"""Arrival of packets: bursts of random length at a mean rate. A burst has a geometrically distributed number of
+packets, which follow each other at the speed of the port; the gaps between bursts are Weibull distributed (shape 1 is
+exponential, less has a heavier tail), and their mean is such that packets come at the rate. The fewer flows, the longer
+bursts are: 60 packets of one flow, 3.6 of 16,000, 1.5 of 500,000. A rate above that of the port is cut to it."""
 
 from math import gamma
 

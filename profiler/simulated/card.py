@@ -162,12 +162,11 @@ class Structure:
 
 @dataclass(frozen=True, slots=True)
 class NfSpec:
-    """A network function. `instructions`, `instructions_per_byte`, `instructions_per_fragment`: per packet, per
-    payload byte that a core touches, and per outgoing fragment. `ipc`: instructions per cycle while every access hits
-    the L1 cache. `fragment_bytes`: payload of a fragment; None: not fragmented. Sizes vary around their mean, so the
-    mean number of fragments is not whole. `queues`: request queues per accelerator, in the order in which a packet
-    visits them.
-    """
+    """A network function. `instructions`, `instructions_per_byte`, `instructions_per_fragment`: per packet, per payload
+    byte that a core touches, and per outgoing fragment. `ipc`: instructions per cycle while every access hits the L1
+    cache. `fragment_bytes`: payload of a fragment; None: not fragmented. Sizes vary around their mean, so the mean
+    number of fragments is not whole. `queues`: request queues per accelerator, in the order in which a packet visits
+    them."""
 
     name: str
     instructions: float

@@ -68,11 +68,9 @@ def filter_accesses(touched: Sequence[Touched], cores: int, card: Card) -> tuple
 
 
 def nf_demand(spec: NfSpec, load: Workload, card: Card) -> LoadDemand:
-    """What the NF needs per packet, on the cores and at the rate of its load.
-
-    Each core takes its share of the packets, and brings its private cache. The request queues of an accelerator are of
-    the NF, however many cores fill them: more cores do not get it more turns.
-    """
+    """What the NF needs per packet, on the cores and at the rate of its load. Each core takes its share of the packets,
+    and brings its private cache. The request queues of an accelerator are of the NF, however many cores fill them: more
+    cores do not get it more turns."""
     traffic, cores = load.traffic, load.cores or spec.cores
     payload = max(traffic.packet_size - HEADER_BYTES, 1.0)
     fragments = max(payload / spec.fragment_bytes, 1.0) if spec.fragment_bytes else 0.0
@@ -136,12 +134,10 @@ def private_hits(lines: Sequence[float], accesses: Sequence[float], capacity: fl
 
 
 def pressure_step(pressure: Floats, lines: Floats, rates: Floats, capacity: float) -> Floats:
-    """One Newton step towards the replacement pressure 1/T (1/us) at which the lines held fill the cache.
-
-    The reciprocal of the number of lines held is concave in the pressure, and a straight line for one structure, so the
+    """One Newton step towards the replacement pressure 1/T (1/us) at which the lines held fill the cache. The
+    reciprocal of the number of lines held is concave in the pressure, and a straight line for one structure, so the
     step never passes the solution from below, and from above it ends below. `pressure`: shape (batch,). `lines` and
-    `rates`: size in lines and accesses/us of each structure, shape (structures, batch).
-    """
+    `rates`: size in lines and accesses/us of each structure, shape (structures, batch)."""
     present = lines * hits(pressure, lines, rates)
     held = functools.reduce(np.add, present)
     slope = functools.reduce(np.add, present**2 / rates)
@@ -172,11 +168,9 @@ class BenchSpec:
 
 
 def mem_bench(parameters: Mapping[str, float], card: Card) -> LoadDemand:
-    """Adds one to a word of one line after another in a scattered order: a read and, every other time, a write.
-
-    The order is known in advance, so many accesses are outstanding at once: 16 reproduce the 175 million reads/s that
-    the bench reached on a BlueField-2 with an array larger than the cache.
-    """
+    """Adds one to a word of one line after another in a scattered order: a read and, every other time, a write. The
+    order is known in advance, so many accesses are outstanding at once: 16 reproduce the 175 million reads/s that the
+    bench reached on a BlueField-2 with an array larger than the cache."""
     size = parameters["wss_mb"] * 1e6
     instructions = 6.0
     return LoadDemand(

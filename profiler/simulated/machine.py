@@ -1,8 +1,6 @@
-"""What every simulated testbed does with a request, on whichever card or server.
-
-A run takes five steps: refuse what cannot run, sort the loads, compute what each needs of the machine, solve for the
-throughputs at which all demands are met (`solve`), read the counters and add noise.
-"""
+"""What every simulated testbed does with a request, on whichever card or server. A run takes five steps: refuse what
+cannot run, sort the loads, compute what each needs of the machine, solve for the throughputs at which all demands are
+met (`solve`), read the counters and add noise."""
 
 import hashlib
 from abc import abstractmethod

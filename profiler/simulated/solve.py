@@ -6,8 +6,7 @@ are taken until a co-location no longer changes; then its answer is kept, so tha
 batch.
 
 Arrays are indexed [load, ..., co-location]. Sums over loads are added one by one in that order, so that the zeros of an
-empty place change nothing, to the last bit.
-"""
+empty place change nothing, to the last bit."""
 
 import functools
 import math
@@ -254,8 +253,7 @@ SLACK_NS = 20.0
 def waiting_step(card: Card, waiting: Floats, gbps: Floats, slope: Floats) -> Floats:
     """One Newton step towards the waiting (ns) at which the channel carries the loads' traffic. `waiting`: the present
     estimate; the step goes no further than half or twice that. `gbps` and `slope`: the loads' memory traffic at this
-    waiting, GB/s, and its derivative, which is not positive.
-    """
+    waiting, GB/s, and its derivative, which is not positive."""
     gap = waiting + card.dram_queue_ns
     carried = card.dram_gbps * waiting / gap
     steepness = card.dram_gbps * card.dram_queue_ns / gap**2
@@ -276,8 +274,7 @@ def turns_step(turns: Floats, offered: Floats, queues: Floats, service: Floats) 
     concave and piecewise linear: from anywhere the first step lands on the near side, then each kink takes one.
     `turns`: the present estimate, shape (loads, batch); kept for loads that do not use the engine. `offered`:
     requests/us that each queue would receive, shape (loads, batch). `queues` and `service`: number of queues and time
-    of a request (us), shape (loads, batch); zero queues where the engine is not used.
-    """
+    of a request (us), shape (loads, batch); zero queues where the engine is not used."""
     work = queues * service
     taken = np.zeros_like(turns)
     slope = work.copy()

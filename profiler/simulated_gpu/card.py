@@ -4,8 +4,7 @@ Two cards. `TITAN` has what is printed of the server of Grus (section VII): 30 S
 lanes per SM), Xeon cores, four ports of 10 Gb/s. An executor has 128 threads, one per packet; of the 16 that fit on an
 SM (2,048 threads), one is the dispatcher. Its clock and memory bandwidth are NVIDIA's for the TITAN Xp; its latencies
 are typical of such cards, the times of buses, dispatch and scheduling chosen such that the figures of Grus come out
-(see `profiler.simulated_gpu.card`). `SMALL_CARD` is a made-up other one. Neither is measured.
-"""
+(see `profiler.simulated_gpu.card`). `SMALL_CARD` is a made-up other one. Neither is measured."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

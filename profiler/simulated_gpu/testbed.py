@@ -216,12 +216,10 @@ TRUTH_SETTING = "truth"
 
 
 class SimulatedGpu(Testbed):
-    """Runs NFs on a simulated GPU: `profiler.simulated_gpu.loop` follows every batch.
-
-    Measurements vary from run to run because packets come at random. A run without noise is long, and its packets are
-    the same every time. `seed`: of the packets of runs without a seed of their own. Repeats of such a run differ.
-    `card`: the server and its GPU. `nfs`: the NFs that it can run.
-    """
+    """Runs NFs on a simulated GPU: `profiler.simulated_gpu.loop` follows every batch. Measurements vary from run to run
+    because packets come at random. A run without noise is long, and its packets are the same every time. `seed`: of the
+    packets of runs without a seed of their own. Repeats of such a run differ. `card`: the server and its GPU. `nfs`:
+    the NFs that it can run."""
 
     def __init__(self, *, seed: int = 0, card: GpuCard = TITAN, nfs: Sequence[GpuNfSpec] = GPU_NFS) -> None:
         self._seed = seed
@@ -254,8 +252,7 @@ class SimulatedGpu(Testbed):
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
         """Run `loads` side by side; see `Testbed.run`. The answer does not depend on the order of the request. Raises
         `RunRefused` when the card cannot run them: unknown names, values out of range, too many executors; or when
-        their rates are so far apart that a run would have too many packets.
-        """
+        their rates are so far apart that a run would have too many packets."""
         prepared, places = self._prepared(self._accepted(loads))
         until_us = _duration_us(prepared, exact=not noise)
         timelines = run_server(self._card, prepared, until_us, self._origin(prepared, noise, seed))

@@ -34,11 +34,9 @@ def find_program() -> Path:
 
 @TESTBEDS.register("host")
 def open_host(argument: str, timeout: float) -> Testbed:
-    """The testbed of `host` or `host:OPTIONS`; the options are the program's own, as in `host:--cores 2-5`.
-
-    The program's stderr, with its checks of the machine, is passed on. The program gets the timeout as an option, so
-    that it ends a run in time and reports how far it came.
-    """
+    """The testbed of `host` or `host:OPTIONS`; the options are the program's own, as in `host:--cores 2-5`. The
+    program's stderr, with its checks of the machine, is passed on. The program gets the timeout as an option, so that
+    it ends a run in time and reports how far it came."""
     limit = f"--timeout {max(LEAST_TIMEOUT_S, int(timeout))}"
     return ExecTestbed(f"{shlex.quote(str(find_program()))} {limit} {argument}", timeout, on_stderr=_print_to_stderr)
 

@@ -6,8 +6,7 @@ co-run is found by its traffic and by those sums: the seven counters, and per ac
 rate, added up from each bench alone in benches.csv. Of co-runs only the NFs' throughputs are recorded; counters, and
 the throughputs of benches, are those recorded alone, which is all that profiles use.
 
-Everything else is refused, with the nearest recorded run.
-"""
+Everything else is refused, with the nearest recorded run."""
 
 import math
 from collections import defaultdict

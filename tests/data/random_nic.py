@@ -1,7 +1,6 @@
 """A NIC drawn at random: its hardware, its NFs, and the rates at which workloads share it (see random_testbed.py).
-
-Rates are packets (or operations) per microsecond, which is 1,000 kpps; times are microseconds unless named otherwise.
-"""
+Rates are packets (or operations) per microsecond, which is 1,000 kpps; times are microseconds unless named
+otherwise."""
 
 import math
 import random

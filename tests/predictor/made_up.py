@@ -1,8 +1,5 @@
-"""Network functions made up for these tests, and the profile that a testbed would measure of them.
-
-Accelerators are simulated request by request and cores by time per packet, so that nothing here shares a formula
-with `predictor`.
-"""
+"""Network functions made up for these tests, and the profile that a testbed would measure of them. Accelerators are
+simulated request by request and cores by time per packet, so that nothing here shares a formula with `predictor`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -118,11 +118,9 @@ def _of_any_magnitude(traffic: TrafficProfile) -> TrafficProfile:
 def test_intervals_hold_on_fresh_co_locations(
     recorded: Models, fresh: dict[str, tuple[list[list[Workload]], np.ndarray]], coverage: float
 ) -> None:
-    """The share of true throughputs within intervals is the coverage, within 3 points, on some 4,000 instances.
-
-    At default traffic alone, where errors are smaller than the noise of measurements, intervals are wider than they
-    need to be: up to 10 points more.
-    """
+    """The share of true throughputs within intervals is the coverage, within 3 points, on some 4,000 instances. At
+    default traffic alone, where errors are smaller than the noise of measurements, intervals are wider than they need
+    to be: up to 10 points more."""
     for name, most in (("random", 0.03), ("default", 0.1)):
         co_locations, truth = fresh[name]
         predicted = [

@@ -5,8 +5,7 @@ four NFs and the three classes of what they transfer; flows of 2 Gbps; batches o
 makes 128 packets in each; 31 us of pre- and post-processing of a NIDS.
 
 Assumed: a bus of 12 GB/s that takes 8 us to set up a transfer; headers of 64 B, payloads of 700 B; kernel times, all
-other times on the CPU, and that a kernel takes 10 % longer beside any other on its SM.
-"""
+other times on the CPU, and that a kernel takes 10 % longer beside any other on its SM."""
 
 from random import Random
 
@@ -61,8 +60,7 @@ def alone_us(gpu: GpuDevice, nf: str, rate: float, batch: int) -> float:
 
 def baseline_us(gpu: GpuDevice, nf: str, rate: float, baseline: str) -> float:
     """The latency to which a tolerance is added. `baseline`: `best batch`: the shortest there is on one SM. Any other:
-    of a batch of 256, as in the paper.
-    """
+    of a batch of 256, as in the paper."""
     return alone_us(gpu, nf, rate, smallest_batch(gpu, nf, rate) if baseline == BEST_BATCH else BASELINE_BATCH)
 
 
@@ -87,10 +85,8 @@ def random_slos(
     gbps: tuple[float, float] = (FLOW_GBPS, FLOW_GBPS),
     pinned: bool = False,
 ) -> list[LatencySlo]:
-    """SLOs of random NFs, each with a latency of `baseline * (1 + tolerance)` (section VII, "SLO generation").
-
-    With `pinned`, or from the fixed baseline, the batch of the baseline is the only one.
-    """
+    """SLOs of random NFs, each with a latency of `baseline * (1 + tolerance)` (section VII, "SLO generation"). With
+    `pinned`, or from the fixed baseline, the batch of the baseline is the only one."""
     slos = []
     for place in range(number):
         nf, rate = rng.choice(sorted(PAPER_NFS)), round(rate_kpps(rng.uniform(*gbps)), 3)

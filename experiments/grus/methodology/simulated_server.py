@@ -1,9 +1,7 @@
-"""The simulated server with a GPU: the NFs and traffic of Grus's measurements, and latency models of it.
-
-Printed: flows of 2 Gb/s in figures 1 and 9, batches of 256 packets, four NFs, and which of them moves what. Assumed:
-the firewalls of figures 1 and 9 have packets of 850 B and 30 flows, as in `profiler.simulated_gpu.card`. The traces of
-section VII-B (Traffic-A, -B, -C) are not printed; traffic with many, few and some flows stands for them.
-"""
+"""The simulated server with a GPU: the NFs and traffic of Grus's measurements, and latency models of it. Printed: flows
+of 2 Gb/s in figures 1 and 9, batches of 256 packets, four NFs, and which of them moves what. Assumed: the firewalls of
+figures 1 and 9 have packets of 850 B and 30 flows, as in `profiler.simulated_gpu.card`. The traces of section VII-B
+(Traffic-A, -B, -C) are not printed; traffic with many, few and some flows stands for them."""
 
 from collections.abc import Callable, Sequence
 from functools import cache

@@ -69,8 +69,7 @@ def sequence(seed: int, count: int = ARRIVAL_COUNT) -> TextIO:
 def each_sequence(setting: Setting, evaluate: Callable[[int], Evaluated], jobs: int = -1) -> Iterator[Evaluated]:
     """What `evaluate` returns for the seed of every sequence, in the order of the seeds. `setting`: scales the number
     of sequences, and receives the progress. `evaluate`: runs in a separate process; its result must depend on the seed
-    only. `jobs`: number of processes; -1 means one per core, 1 stays in this process.
-    """
+    only. `jobs`: number of processes; -1 means one per core, 1 stays in this process."""
     sequences = setting.count(SEQUENCE_COUNT)
     for testbed in CARD_SPECS:
         train(setting, testbed)  # train missing models here once, not in every process

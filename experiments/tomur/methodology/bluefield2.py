@@ -46,10 +46,8 @@ class FlowMonitorRuns:
         return train(self.profile)
 
     def folds(self, held: NDArray[np.bool_], rng: np.random.Generator) -> Iterator[tuple[Models, pd.DataFrame]]:
-        """Cross-validation in five folds over the rows of `memory` marked in `held`.
-
-        Yields the models trained without one fold, and the rows of that fold.
-        """
+        """Cross-validation in five folds over the rows of `memory` marked in `held`. Yields the models trained without
+        one fold, and the rows of that fold."""
         rows = rng.permutation(np.flatnonzero(held))
         for out in np.array_split(rows, CROSS_VALIDATION_FOLDS):
             kept = self.memory[~self.memory.index.isin(out)].reset_index(drop=True)
@@ -58,8 +56,7 @@ class FlowMonitorRuns:
 
 def measurements(setting: Setting) -> FlowMonitorRuns | None:
     """The measurements; None, after a message, when they are missing. Raises `InputError` when a file of them is
-    invalid.
-    """
+    invalid."""
     if not (setting.measurements / "validation.csv").is_file():
         setting.say(MISSING_NOTE)
         return None

@@ -1,8 +1,6 @@
 """Cost and accuracy of profiling methods: models trained on few runs against one of a full grid (Tomur, section 7.6).
-
 The full grid is every traffic profile with every contention level. A fifth of it is held out: no model is trained on
-it, and every model is evaluated on it.
-"""
+it, and every model is evaluated on it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,9 +1,7 @@
-"""Functions and chains over rising load, at shares of cores, and the halves of the load (the paper's section 7).
-
-The paper's load is a number of concurrent requests, its measure their response time. Here it is a number of flows, each
-of which waits for one packet before it sends the next: by Little's law, their mean response time is their number over
-the throughput, which is measured at that many flows.
-"""
+"""Functions and chains over rising load, at shares of cores, and the halves of the load (the paper's section 7). The
+paper's load is a number of concurrent requests, its measure their response time. Here it is a number of flows, each of
+which waits for one packet before it sends the next: by Little's law, their mean response time is their number over the
+throughput, which is measured at that many flows."""
 
 import json
 import tempfile
@@ -100,8 +98,7 @@ class LoadRuns:
 
 def rising_loads(description: TestbedDescription, step: float = FLOW_STEP) -> list[ChainLoad]:
     """Every function alone, then every chain, at every share and load; tables of flows hold all of them. `description`:
-    of the testbed. `step`: flows by which the load rises.
-    """
+    of the testbed. `step`: flows by which the load rises."""
     tables = {nf.name for nf in description.nfs if ENTRIES_PARAMETER in nf.parameters}
     traffics = [
         TrafficProfile(flows, AT_SIZE, description.traffic.mtbr)
@@ -124,8 +121,7 @@ def rising_loads(description: TestbedDescription, step: float = FLOW_STEP) -> li
 
 def load_chains(table: pd.DataFrame) -> list[LoadedChain]:
     """The functions and chains of a table of chains that were measured at rising load. `table`: of
-    `profiles.chain_table`; each load has as many runs as the next.
-    """
+    `profiles.chain_table`; each load has as many runs as the next."""
     found = []
     for (order, cores, shares), rows in table.groupby(
         [chain_table.ORDER_COLUMN, chain_table.CORES_COLUMN, chain_table.SHARES_COLUMN], sort=False
@@ -145,8 +141,7 @@ def load_chains(table: pd.DataFrame) -> list[LoadedChain]:
 
 def load_runs(setting: Setting) -> LoadRuns:
     """The runs in the folder `loads` of the one that the setting names, else runs on the simulated server. Raises
-    `CannotRun` when that folder is missing. Raises `InputError` when its files are wrong.
-    """
+    `CannotRun` when that folder is missing. Raises `InputError` when its files are wrong."""
     if setting.chains is not None:
         folder = setting.chains / LOADS_FOLDER
         if not folder.is_dir():

@@ -45,8 +45,7 @@ class ShareRuns:
 
 def share_runs(setting: Setting) -> ShareRuns:
     """The runs in the folder that the setting names, else runs on the simulated server. Raises `CannotRun` when the
-    folder has no chains at shares of cores. Raises `InputError` when its files are wrong.
-    """
+    folder has no chains at shares of cores. Raises `InputError` when its files are wrong."""
     if setting.chains is None:
         return _simulate(setting.count(SHARE_REPEATS, least=2), setting.seed)
     table = read_chains(setting.chains / CHAINS_FILE)

@@ -1,8 +1,6 @@
 """Retraining a model of a deployed chain with samples at random loads, or with canary samples (the paper's section 7).
-
 A canary gets a part of the traffic, which rises step by step: its samples are in ascending order and end in the middle
-of the load. It is to predict the upper half, which no run has seen then.
-"""
+of the load. It is to predict the upper half, which no run has seen then."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -123,11 +121,8 @@ def all_others(chain: LoadedChain, trained: Places) -> Places:
 
 
 def _inputs(name: str, chain: LoadedChain) -> Floats:
-    """The load as a regressor receives it, shape (loads, 1).
-
-    The paper's receive the load itself, from -1 to 1; ours its logarithm, by which a response time in proportion to the
-    load is a line.
-    """
+    """The load as a regressor receives it, shape (loads, 1). The paper's receive the load itself, from -1 to 1; ours
+    its logarithm, by which a response time in proportion to the load is a line."""
     half = chain.load.max() / 2
     load = chain.load if name in OUR_REGRESSORS else (chain.load - half) / half
     return np.asarray(load)[:, None]

@@ -31,8 +31,7 @@ PROFILES_METHOD, CORRECTED_METHOD, GREEDY_METHOD = "profiles", "profiles, 10 cha
 def scaling_table(found: Mapping[str, Topology], rounds: ChainRounds, repeats: int) -> pd.DataFrame:
     """A row per chain, target and method: the allocation, how many runs found it, and what the chain reaches with it.
     `found`: functions and chains. `rounds`: where chains run. `repeats`: runs of each allocation that was found. Raises
-    `TestbedError` when the testbed fails.
-    """
+    `TestbedError` when the testbed fails."""
     functions = {name: one for name, one in found.items() if len(one.nfs) == 1}
     profiles = {name: profile_of(one) for name, one in functions.items()}
     rows: list[dict[str, object]] = []

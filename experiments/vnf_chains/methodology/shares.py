@@ -1,9 +1,7 @@
-"""Functions alone and pairs of them on two cores, at shares of the cores' time (the paper's section 5.1).
-
-The paper measures response times of proxies and firewalls in containers and virtual machines; here it is the throughput
-of functions on packets. With a fixed number of packets in flight, one is proportional to the inverse of the other, so
-that the longest response time of the paper's equation 4 is the least throughput.
-"""
+"""Functions alone and pairs of them on two cores, at shares of the cores' time (the paper's section 5.1). The paper
+measures response times of proxies and firewalls in containers and virtual machines; here it is the throughput of
+functions on packets. With a fixed number of packets in flight, one is proportional to the inverse of the other, so that
+the longest response time of the paper's equation 4 is the least throughput."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -32,8 +30,7 @@ FEWEST_SETTINGS = 5  # settings of a topology for five-fold cross-validation
 
 def share_loads(description: TestbedDescription, pairs: Sequence[tuple[str, str]] = NF_PAIRS) -> list[ChainLoad]:
     """Every function alone, then every chain, at every share and packet size. Raises `InputError` when the testbed
-    lacks a function, or a second core.
-    """
+    lacks a function, or a second core."""
     known = {nf.name for nf in description.nfs if nf.cores == 1 and not nf.accelerators}
     if missing := [nf for pair in pairs for nf in pair if nf not in known]:
         raise InputError.of("--testbed", f"{description.name} runs no {', '.join(missing)} on one core")
@@ -83,8 +80,7 @@ class Topology:
 
 def topologies(table: pd.DataFrame) -> dict[str, Topology]:
     """The functions and chains of a table of chains that were measured at shares of cores, functions first. `table`: of
-    `profiles.chain_table`.
-    """
+    `profiles.chain_table`."""
     found: dict[str, Topology] = {}
     closed = table[table[RATE_COLUMN] == 0]
     for (order, cores), rows in closed.groupby([ORDER_COLUMN, CORES_COLUMN], sort=False):

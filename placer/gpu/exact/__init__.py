@@ -54,12 +54,9 @@ def _load() -> None:
 def rejections(
     device: GpuDevice, slos: Sequence[LatencySlo], admitted: Sequence[Admitted], cases: BestCases
 ) -> tuple[Rejected, ...]:
-    """The SLOs that are not admitted, each with its cause.
-
-    Where the GPU cannot serve an SLO even alone, the cause is the stage that takes too long there. Otherwise it is the
-    first in the way beside the admitted ones: no worker, no free executors, kernels that get too slow on shared SMs, or
-    else the bus.
-    """
+    """The SLOs that are not admitted, each with its cause. Where the GPU cannot serve an SLO even alone, the cause is
+    the stage that takes too long there. Otherwise it is the first in the way beside the admitted ones: no worker, no
+    free executors, kernels that get too slow on shared SMs, or else the bus."""
     served = {tenant.slo.id for tenant in admitted}
     return tuple(
         Rejected(slo, cases.cause[at] or _beside(device, slo, int(cases.batch[at]), int(cases.size[at]), admitted))

@@ -77,11 +77,9 @@ def _alone(p: Problem, i: int, size: int, penalty: float) -> bool:
 
 @compile_kernel
 def most_once(transfer, due, blocks):  # type: ignore[no-untyped-def]
-    """The largest set that the bus serves: a flag per SLO.
-
-    After the SLOs with deadlines up to one, `least[m, b]` is the smallest sum of transfers of m of them of which all
-    are in time if b is the largest later one (0 for none). An SLO of length zero or less is left out.
-    """
+    """The largest set that the bus serves: a flag per SLO. After the SLOs with deadlines up to one, `least[m, b]` is
+    the smallest sum of transfers of m of them of which all are in time if b is the largest later one (0 for none). An
+    SLO of length zero or less is left out."""
     count = len(due)
     by_due = np.argsort(due)
     by_size = np.argsort(transfer)

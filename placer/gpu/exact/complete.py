@@ -1,8 +1,6 @@
-"""Complete search, for few SLOs: all sets of one more SLO, and all ways to put their minibatches on SMs.
-
-What is admitted stays admitted without one of the others: so if no set of some size is, none that is larger is. A set
-or a partly placed one is left out as soon as the bus cannot serve it with everybody not yet placed at its best.
-"""
+"""Complete search, for few SLOs: all sets of one more SLO, and all ways to put their minibatches on SMs. What is
+admitted stays admitted without one of the others: so if no set of some size is, none that is larger is. A set or a
+partly placed one is left out as soon as the bus cannot serve it with everybody not yet placed at its best."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -5,8 +5,7 @@ transfers that arrive at once and are due by a time t must fit into t; if one of
 largest transfer that is due later, which may have just begun (Jeffay, Stanat, Martel, RTSS 1991). Of an interval, the
 batch with the least demand counts at each t.
 
-The bound comes from the multipliers of the solution: any multipliers, however exact, give a bound.
-"""
+The bound comes from the multipliers of the solution: any multipliers, however exact, give a bound."""
 
 from collections.abc import Callable
 from math import ceil, floor

@@ -1,8 +1,6 @@
-"""Good layouts quickly: SLOs are inserted one by one, then a few are removed and others inserted, again and again.
-
-Ruin and recreate (G. Schrimpf et al., Journal of Computational Physics 159, 2000). It proves nothing. Among layouts
-that admit as many SLOs, one that loads the bus less is better.
-"""
+"""Good layouts quickly: SLOs are inserted one by one, then a few are removed and others inserted, again and again. Ruin
+and recreate (G. Schrimpf et al., Journal of Computational Physics 159, 2000). It proves nothing. Among layouts that
+admit as many SLOs, one that loads the bus less is better."""
 
 from math import inf
 

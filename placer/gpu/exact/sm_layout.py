@@ -1,8 +1,6 @@
-"""A layout: which SLOs run, with which minibatches on which SMs, and whether everybody keeps its latency.
-
-The compiled loops change a layout in place. `settle` derives everything else from minibatches: kernels with their
-penalties, the batches that these allow, transfers, and whether the bus serves all of them in time.
-"""
+"""A layout: which SLOs run, with which minibatches on which SMs, and whether everybody keeps its latency. The compiled
+loops change a layout in place. `settle` derives everything else from minibatches: kernels with their penalties, the
+batches that these allow, transfers, and whether the bus serves all of them in time."""
 
 from collections.abc import Iterable, Sequence
 from math import ceil

@@ -1,7 +1,5 @@
-"""What `placer admit` reads: latency SLOs as JSON Lines, and a GPU as JSON (docs/formats/admission.md).
-
-Each file is refused whole, with every fault in it.
-"""
+"""What `placer admit` reads: latency SLOs as JSON Lines, and a GPU as JSON (docs/formats/admission.md). Each file is
+refused whole, with every fault in it."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack

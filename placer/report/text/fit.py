@@ -32,8 +32,7 @@ WIDE_RANGE_FACTOR = 50.0  # a curve whose largest x is more than so many times i
 def format_fit(fit: FittedModel, curve: MeasuredCurve | None, width: int, *, encoding: str = "utf-8") -> str:
     """The model for people, ending in a newline. `curve`: what was fitted; without it no curve is drawn. `width`: of
     the terminal, in characters; longer lines are broken. `encoding`: of the terminal. Where it is not UTF-8, the curve
-    is of plain ASCII, and what it does not have is replaced.
-    """
+    is of plain ASCII, and what it does not have is replaced."""
     unicode = encoding.lower().replace("-", "").replace("_", "") == "utf8"
     lines = [f"{model_name(fit)}: {fit.points:,} points"]
     if curve is not None:
@@ -194,8 +193,7 @@ ASCII_ROWS = 3
 def draw_curve(x: Floats, y: Floats, columns: int, rows: int, *, braille: bool) -> list[str]:
     """The points in a box of characters, one string per row, the largest y at the top. `x` and `y`: finite numbers, at
     least one. `columns` and `rows`: size of the box in characters. `braille`: whether Braille dots may be used;
-    otherwise plain ASCII.
-    """
+    otherwise plain ASCII."""
     across, down = (2, 4) if braille else (1, ASCII_ROWS)
     at = _places(x, columns * across)
     depth = rows * down - 1 - _places(y, rows * down)

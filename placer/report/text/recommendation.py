@@ -1,7 +1,5 @@
-"""Which plan of a run to choose, what it risks and what it costs, in sentences for every report.
-
-The strategy `planned` knows all arrivals; all others but the optimum, which is no choice, decide one by one.
-"""
+"""Which plan of a run to choose, what it risks and what it costs, in sentences for every report. The strategy `planned`
+knows all arrivals; all others but the optimum, which is no choice, decide one by one."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -66,10 +64,8 @@ def plan_name(evaluation: Evaluation) -> str:
 
 def choose_plan(comparison: Comparison) -> Evaluation:
     """The plan to choose: of those that keep the budget of SLA violations the one that rejects least, then costs least.
-
     A plan keeps the budget by the ground truth, or else by what is expected; one of which neither is known does not.
-    Where none keeps it, the closest is chosen. The optimum is chosen only where there is nothing else.
-    """
+    Where none keeps it, the closest is chosen. The optimum is chosen only where there is nothing else."""
     return _best_of(comparison, _options(comparison) or comparison.plans)
 
 

@@ -1,9 +1,7 @@
-"""Monotone interpolation: rises and falls only where the measurements do, beyond their noise.
-
-On a grid of settings, values are first made monotone along each input that has a direction (isotonic regression), then
-interpolated along one input after the other by monotone cubics (Fritsch & Carlson, 1980) of the logarithms. What a grid
-lacks is filled by the regressor `smooth`, which also takes over where there is no grid.
-"""
+"""Monotone interpolation: rises and falls only where the measurements do, beyond their noise. On a grid of settings,
+values are first made monotone along each input that has a direction (isotonic regression), then interpolated along one
+input after the other by monotone cubics (Fritsch & Carlson, 1980) of the logarithms. What a grid lacks is filled by the
+regressor `smooth`, which also takes over where there is no grid."""
 
 from typing import Self
 

@@ -205,10 +205,8 @@ def test_repeats_that_differ_show_the_noise_of_a_run() -> None:
 
 def test_measurement_and_prediction_are_weighed_by_their_precision() -> None:
     """A run with noise of 1 % counts 25 times as much as a prediction that errs by 5 %; what was not run is predicted.
-
     By hand: 0.5 % of the 5 % are of A alone, so variance 1 / (1 / (0.05^2 - 0.005^2) + 1 / 0.01^2), to which that of A
-    alone is added, which was not run.
-    """
+    alone is added, which was not run."""
     runs = CardRuns(Table({(A, B): 0.8}), 0)
     runs.measure([(A, B)])
     weighed = MeasuredPredictor(cast(Predictor, Predicted({})), runs)

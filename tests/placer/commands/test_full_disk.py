@@ -1,7 +1,5 @@
-"""Commands on a full disk: one line on stderr, exit status 1, nothing half-written.
-
-Outputs that cannot be written are refused before the work for them is done.
-"""
+"""Commands on a full disk: one line on stderr, exit status 1, nothing half-written. Outputs that cannot be written are
+refused before the work for them is done."""
 
 import errno
 import os

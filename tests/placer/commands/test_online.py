@@ -1,7 +1,5 @@
-"""`placer online`, `explain` and `rebalance` from end to end, with the recorded models.
-
-Commands run in this process, except where a state is to be continued by another one.
-"""
+"""`placer online`, `explain` and `rebalance` from end to end, with the recorded models. Commands run in this process,
+except where a state is to be continued by another one."""
 
 import csv
 import json

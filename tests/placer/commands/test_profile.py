@@ -1,7 +1,5 @@
-"""`placer profile`, as a process: what signals end, and where the profile goes.
-
-`placer profile --chain` and `--chains`. `placer profile --latency`. `placer train` on a profile with latency.csv.
-"""
+"""`placer profile`, as a process: what signals end, and where the profile goes. `placer profile --chain` and
+`--chains`. `placer profile --latency`. `placer train` on a profile with latency.csv."""
 
 import json
 import os

@@ -1,7 +1,5 @@
-"""`placer chain place --certificate` and `placer verify` of what it writes.
-
-`placer verify` of an admission to a GPU.
-"""
+"""`placer chain place --certificate` and `placer verify` of what it writes. `placer verify` of an admission to a
+GPU."""
 
 import copy
 import json

@@ -1,7 +1,5 @@
-"""The auditor: recomputes a fleet from its log of events and decisions alone, and lists what is wrong with each.
-
-It shares nothing with the engine but the events and the oracle, and computes everything the simple, slow way.
-"""
+"""The auditor: recomputes a fleet from its log of events and decisions alone, and lists what is wrong with each. It
+shares nothing with the engine but the events and the oracle, and computes everything the simple, slow way."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence

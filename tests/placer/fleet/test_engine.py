@@ -1,7 +1,5 @@
-"""The engine and its indexes, in cases computed by hand.
-
-Asking what would be decided answers as a decision would, and changes nothing.
-"""
+"""The engine and its indexes, in cases computed by hand. Asking what would be decided answers as a decision would, and
+changes nothing."""
 
 import random
 from dataclasses import replace

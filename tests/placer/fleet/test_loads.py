@@ -1,7 +1,5 @@
-"""Instances with a rate: as many cores as it takes, and others when the rate changes.
-
-A core carries 100 kpps alone; each kpps that others carry on the NIC costs 0.05 % of that.
-"""
+"""Instances with a rate: as many cores as it takes, and others when the rate changes. A core carries 100 kpps alone;
+each kpps that others carry on the NIC costs 0.05 % of that."""
 
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
-"""Exhaustive search over the partitions of a few tenants: checks the pattern program and shares no code with it.
-
-Every plan for a trace of a few arrivals, in which no tenant moves: a search that shares no code with the optimum.
-"""
+"""Exhaustive search over the partitions of a few tenants: checks the pattern program and shares no code with it. Every
+plan for a trace of a few arrivals, in which no tenant moves: a search that shares no code with the optimum."""
 
 import time
 from collections.abc import Iterator, Sequence

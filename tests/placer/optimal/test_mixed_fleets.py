@@ -1,8 +1,5 @@
-"""The optimum of a fleet of NICs and GPUs, against exhaustive search.
-
-NIC kinds that differ in nothing but their number. The optimum beside instances that already run, on cases worked by
-hand and against exhaustive search.
-"""
+"""The optimum of a fleet of NICs and GPUs, against exhaustive search. NIC kinds that differ in nothing but their
+number. The optimum beside instances that already run, on cases worked by hand and against exhaustive search."""
 
 import random
 import time
@@ -174,11 +171,9 @@ def optimum_of(arrivals: list[Arrival], nics: ToyCatalogue) -> tuple[dict[str, s
 
 @pytest.mark.parametrize("leaves", [None, 20.0])
 def test_nics_in_use_are_filled_as_far_as_their_slas_allow(leaves: float | None) -> None:
-    """c on x loses 6 % next to one d, 12 % next to two, and accepts 9 %.
-
-    On y, c loses 20 % next to two b: it is broken before, and bars all. Three d take more cores than a NIC has. So one
-    is on x, two share a new NIC, and three NICs are the least; if what arrives leaves again, too.
-    """
+    """c on x loses 6 % next to one d, 12 % next to two, and accepts 9 %. On y, c loses 20 % next to two b: it is broken
+    before, and bars all. Three d take more cores than a NIC has. So one is on x, two share a new NIC, and three NICs
+    are the least; if what arrives leaves again, too."""
     trace = [*(replace(one, departure=leaves) for one in FURTHER), *RUNNING]
     homes, nics, cost, bound, proven = optimum_of(trace, catalogue())
     assert (nics, cost, bound, proven) == (3, 3.0, 3.0, True)

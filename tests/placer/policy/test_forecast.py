@@ -1,7 +1,5 @@
-"""The forecast, in cases that are priced by hand.
-
-Prices for the last arrivals of a trace. Frequencies that are smoothed as far as they differ by chance only.
-"""
+"""The forecast, in cases that are priced by hand. Prices for the last arrivals of a trace. Frequencies that are
+smoothed as far as they differ by chance only."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
-"""What was learnt since predictions were made in advance is heeded by every decision.
-
-A rebuild in small steps: at its end indexes are as if built at once, and no decision meanwhile is wrong.
-"""
+"""What was learnt since predictions were made in advance is heeded by every decision. A rebuild in small steps: at its
+end indexes are as if built at once, and no decision meanwhile is wrong."""
 
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
-"""The sampled index and its estimate of interference, on toy NICs.
-
-GPUs where nearly every arrival has a rate of its own.
-"""
+"""The sampled index and its estimate of interference, on toy NICs. GPUs where nearly every arrival has a rate of its
+own."""
 
 import math
 import random

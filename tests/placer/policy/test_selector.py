@@ -1,7 +1,5 @@
-"""The selector: which NICs are compared, and when co-locations are predicted anew.
-
-The lowest NIC number of a class, against a sorted list.
-"""
+"""The selector: which NICs are compared, and when co-locations are predicted anew. The lowest NIC number of a class,
+against a sorted list."""
 
 import random
 

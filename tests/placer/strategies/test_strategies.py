@@ -60,11 +60,9 @@ def test_departures_free_capacity() -> None:
 
 
 def test_what_already_runs_stays_and_takes_part() -> None:
-    """On x, c accepts nothing beside it; d and d on y leave room for b, and the second d leaves at 5 s.
-
-    Monopolization shares neither; greedy takes the NIC with most left, which is x; contention-aware finds that only y
-    has room, and at 6 s, when two more d arrive, room for one.
-    """
+    """On x, c accepts nothing beside it; d and d on y leave room for b, and the second d leaves at 5 s. Monopolization
+    shares neither; greedy takes the NIC with most left, which is x; contention-aware finds that only y has room, and at
+    6 s, when two more d arrive, room for one."""
     trace = [
         arrival("1", 1, "b", 0.5),
         arrival("2", 2, "c", 0.0, nic="x"),

@@ -1,7 +1,5 @@
-"""Execution of a study: results are kept, continued, and the same to the byte; statistics over draws.
-
-Executors: a cluster of two workers gives the results of one process, to the byte.
-"""
+"""Execution of a study: results are kept, continued, and the same to the byte; statistics over draws. Executors: a
+cluster of two workers gives the results of one process, to the byte."""
 
 import subprocess
 import sys

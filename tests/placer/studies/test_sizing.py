@@ -1,7 +1,5 @@
-"""Sizing: the options, recommendations checked by hand, and the command.
-
-Growth of a trace: drawn from itself, inside the profiled range.
-"""
+"""Sizing: the options, recommendations checked by hand, and the command. Growth of a trace: drawn from itself, inside
+the profiled range."""
 
 import io
 import json

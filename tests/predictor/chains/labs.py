@@ -1,8 +1,6 @@
-"""Synthetic labs: NFs with a CPU share and a workload, measured alone and in a chain, with noise and outliers.
-
-Each seed is another lab: other laws of the NFs, another law of the chain, another noise. What a lab returns looks like
-measurements of real ones: repeats of every setting, of which some are off by a factor of seven.
-"""
+"""Synthetic labs: NFs with a CPU share and a workload, measured alone and in a chain, with noise and outliers. Each
+seed is another lab: other laws of the NFs, another law of the chain, another noise. What a lab returns looks like
+measurements of real ones: repeats of every setting, of which some are off by a factor of seven."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

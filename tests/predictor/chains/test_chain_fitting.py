@@ -1,7 +1,5 @@
-"""Chains predicted from profiles and corrected by measured runs, in labs that nothing was tuned on.
-
-Seeds from 1000: those below 100 were looked at while the methods were chosen.
-"""
+"""Chains predicted from profiles and corrected by measured runs, in labs that nothing was tuned on. Seeds from 1000:
+those below 100 were looked at while the methods were chosen."""
 
 from functools import cache
 

@@ -87,11 +87,9 @@ def test_coverage_on_fresh_errors(coverage: float) -> None:
 @pytest.mark.parametrize("coverage", [0.8, 0.9, 0.95])
 @pytest.mark.parametrize("noise", [0.0, 0.007])
 def test_noise_is_taken_off(coverage: float, noise: float) -> None:
-    """Learnt from 80 runs of each of 10 NFs, intervals hold their share of the true errors within 3 points.
-
-    With noise as large as the errors, the share is that or up to 5 points more; at default traffic, where errors are
-    half as large as far away and smaller than the noise, up to 7 points more.
-    """
+    """Learnt from 80 runs of each of 10 NFs, intervals hold their share of the true errors within 3 points. With noise
+    as large as the errors, the share is that or up to 5 points more; at default traffic, where errors are half as large
+    as far away and smaller than the noise, up to 7 points more."""
     rng = np.random.default_rng(1)
     held: dict[str, list[float]] = {"all": [], "default": []}
     for _ in range(6):

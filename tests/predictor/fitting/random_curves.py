@@ -1,14 +1,13 @@
 """Random piecewise curves whose truth is known.
 
-Distributions: 1 to 5 segments, equally likely as far as each can have at least 20 points and a tenth of the span; 40
-to 200 points, evenly spaced on the axis and shifted by up to a third of a gap; half of the axes are linear, from 1 to
-100, 1,000 or 100,000, and half logarithmic, from 1 to 10^3, 10^4, 10^5 or 10^6. Families are equally likely: constant,
+Distributions: 1 to 5 segments, equally likely as far as each can have at least 20 points and a tenth of the span; 40 to
+200 points, evenly spaced on the axis and shifted by up to a third of a gap; half of the axes are linear, from 1 to 100,
+1,000 or 100,000, and half logarithmic, from 1 to 10^3, 10^4, 10^5 or 10^6. Families are equally likely: constant,
 linear, quadratic, log, inverse, exp; across a segment the value changes by 10 to 60 %, up or down (constant: not at
 all). Half of the breakpoints are jumps, by 10 to 35 % of the value and at least five times the noise; the others are
-bends: there either curve, continued to the middle of the other, is off by at least 20 % and ten times the noise.
-The noise is normal and relative, 0.5 to 3 %, its logarithm a little denser towards 0.5 (median 1.1 %); in a quarter of
-the curves each segment has its own.
-"""
+bends: there either curve, continued to the middle of the other, is off by at least 20 % and ten times the noise. The
+noise is normal and relative, 0.5 to 3 %, its logarithm a little denser towards 0.5 (median 1.1 %); in a quarter of the
+curves each segment has its own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
-"""Corrections: predictions move to what was measured, fading away from it, and one tenant moves little.
-
-The corrected oracle: what is asked for again and again is what is asked for once.
-"""
+"""Corrections: predictions move to what was measured, fading away from it, and one tenant moves little. The corrected
+oracle: what is asked for again and again is what is asked for once."""
 
 from collections import Counter
 from collections.abc import Sequence

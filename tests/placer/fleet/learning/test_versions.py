@@ -1,7 +1,5 @@
-"""Versions of models: a retrained one is tried, decides once it is better, and goes when it turns out worse.
-
-Betting and challenges: a model that is no better is not promoted, whatever one tenant reports; a better one is.
-"""
+"""Versions of models: a retrained one is tried, decides once it is better, and goes when it turns out worse. Betting
+and challenges: a model that is no better is not promoted, whatever one tenant reports; a better one is."""
 
 from collections.abc import Iterator
 from itertools import combinations_with_replacement

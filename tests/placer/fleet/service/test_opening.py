@@ -1,7 +1,5 @@
-"""A restart: the engine of a state is, to the last bit, what it was.
-
-A fleet that begins with a plan: its NICs, its SLAs, and what a restart makes of it.
-"""
+"""A restart: the engine of a state is, to the last bit, what it was. A fleet that begins with a plan: its NICs, its
+SLAs, and what a restart makes of it."""
 
 import json
 import sqlite3

@@ -1,7 +1,5 @@
-"""The page of the service in a browser: by keyboard, with hostile names, errors and a token.
-
-The files of the page: all are served, load nothing from elsewhere, and have colours with contrast.
-"""
+"""The page of the service in a browser: by keyboard, with hostile names, errors and a token. The files of the page: all
+are served, load nothing from elsewhere, and have colours with contrast."""
 
 from __future__ import annotations
 

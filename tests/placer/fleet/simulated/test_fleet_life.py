@@ -1,8 +1,6 @@
-"""The life of a fleet: the same events, the same bytes; what drifts, who knows it and what it costs.
-
-Measurements of a simulated production: noise, lost and wrong readings, too little offered, lies. Retraining in a
-simulated production takes as many events as the file says. Counts of violations and alarms.
-"""
+"""The life of a fleet: the same events, the same bytes; what drifts, who knows it and what it costs. Measurements of a
+simulated production: noise, lost and wrong readings, too little offered, lies. Retraining in a simulated production
+takes as many events as the file says. Counts of violations and alarms."""
 
 from collections.abc import Sequence
 from itertools import chain

@@ -1,7 +1,5 @@
-"""A hand-made admission is right, and each way to break it is named.
-
-The wait for the bus: cases by hand, and what a simulated bus does.
-"""
+"""A hand-made admission is right, and each way to break it is named. The wait for the bus: cases by hand, and what a
+simulated bus does."""
 
 import copy
 import re

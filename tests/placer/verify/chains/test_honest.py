@@ -1,7 +1,5 @@
 """The certificates of Lemur's instances, of random ones and of fleets are accepted, and prove what the plan claims.
-
-Whether tables fit the stages of a switch, as the check decides it.
-"""
+Whether tables fit the stages of a switch, as the check decides it."""
 
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
-"""Events over HTTP: one answer for each, kept by key, and nothing that is decided on old knowledge.
-
-Questions over HTTP change nothing and say why.
-"""
+"""Events over HTTP: one answer for each, kept by key, and nothing that is decided on old knowledge. Questions over HTTP
+change nothing and say why."""
 
 import json
 import sqlite3

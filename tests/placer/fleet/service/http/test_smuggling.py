@@ -1,7 +1,5 @@
 """No request is smuggled in: wherever its bytes are cut, a request has one meaning, or it ends its connection.
-
-Connections are fed in this process, over a transport in memory, so that every cut is tried.
-"""
+Connections are fed in this process, over a transport in memory, so that every cut is tried."""
 
 import asyncio
 import re
