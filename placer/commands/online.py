@@ -158,17 +158,9 @@ def command(
 
 @dataclass(frozen=True)
 class Beginning:
-    """What an empty fleet begins with: nothing, or the instances of a trace, placed online or by a plan.
-
-    Parameters
-    ----------
-    arrivals, plan
-        The trace, and the plan file for it.
-    strategy, predictor
-        Whose plan.
-    ignore_columns, skip_empty_stays
-        What is skipped in the trace.
-    """
+    """What an empty fleet begins with: nothing, or the instances of a trace, placed online or by a plan. `arrivals`,
+    `plan`: the trace, and the plan file for it. `strategy`, `predictor`: whose plan. `ignore_columns`,
+    `skip_empty_stays`: what is skipped in the trace."""
 
     arrivals: Path | None
     plan: Path | None

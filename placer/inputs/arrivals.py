@@ -1,9 +1,5 @@
-"""Arrivals: the trace of NF instances to place, read from CSV or refused whole (docs/formats/arrivals.md).
-
-A file is read line by line, so that its size is limited by `MOST_ARRIVALS` and not by what it unpacks to.
-"""
-
-from __future__ import annotations
+"""Arrivals: the trace of NF instances to place, read from CSV or refused whole (docs/formats/arrivals.md). A file is
+read line by line, so that its size is limited by `MOST_ARRIVALS` and not by what it unpacks to."""
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
@@ -33,12 +29,10 @@ NIC_COLUMN = "nic"
 ARRIVAL_COLUMNS = (*REQUIRED_COLUMNS, *ATTRIBUTES, *SLA_COLUMNS, *OFFER_COLUMNS, "departure", NIC_COLUMN)
 NUMBER_READERS = {"flows": parse_marked_number, "packet_size": parse_marked_number, "sla_drop": share_of}
 """Reads a number of a column in which a plain number is not the only form."""
-SMALLEST_QUANTITY, LARGEST_QUANTITY = 1e-6, 1e12
-"""Of rates and latencies."""
+SMALLEST_QUANTITY, LARGEST_QUANTITY = 1e-6, 1e12  # of rates and latencies
 
 MOST_ARRIVALS = 20_000_000
-MOST_FAULTS = 10_000
-"""Reading stops after this many faults; the first of them are shown, and how many more were found."""
+MOST_FAULTS = 10_000  # reading stops after this many faults; the first of them are shown, and how many more were found
 RangeCheck = Callable[[Workload], Sequence[tuple[str, str]]]
 """Which columns of a workload are outside what is profiled, and how."""
 
@@ -49,17 +43,9 @@ SKIP_HINT = "--skip-empty-stays skips instances that depart at the time of their
 
 @dataclass(frozen=True)
 class TraceOptions:
-    """What of a trace is skipped rather than refused.
-
-    Parameters
-    ----------
-    ignore_columns
-        Whether unknown columns are ignored.
-    skip_empty_stays
-        Whether rows are skipped whose departure is their arrival.
-    say
-        Called with a line that names the ignored columns, and with one that counts the skipped rows.
-    """
+    """What of a trace is skipped rather than refused. `ignore_columns`: whether unknown columns are ignored.
+    `skip_empty_stays`: whether rows are skipped whose departure is their arrival. `say`: called with a line that names
+    the ignored columns, and with one that counts the skipped rows."""
 
     ignore_columns: bool = False
     skip_empty_stays: bool = False
@@ -79,24 +65,11 @@ def read_arrivals(
 ) -> list[Arrival]:
     """The arrivals of a file, in its order.
 
-    Parameters
-    ----------
-    source
-        A path of a `.csv` or `.csv.gz` file, `-` for standard input, or an open text file.
-    default_traffic
-        What a missing or empty traffic column means.
-    check
-        Refuses NFs that are not profiled and traffic outside the profiled range.
-    options
-        What is skipped rather than refused.
-    kinds
-        The kinds of NIC, by which the NICs of instances that already run are checked; None where none may already run.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file.
-    """
+    `source`: a path of a `.csv` or `.csv.gz` file, `-` for standard input, or an open text file. `default_traffic`:
+    what a missing or empty traffic column means. `check`: refuses NFs that are not profiled and traffic outside the
+    profiled range. `options`: what is skipped rather than refused. `kinds`: the kinds of NIC, by which the NICs of
+    instances that already run are checked; None where none may already run. Raises `InputError` with every fault of the
+    file."""
     with ExitStack() as stack:
         name, lines = open_lines(source, stack, LineLimit(MOST_ARRIVALS, "arrivals", "split the trace"))
         reader = csv.reader(lines, strict=True)
@@ -119,13 +92,8 @@ def read_arrivals(
 
 
 def refuse_unknown_nics(arrivals: Sequence[Arrival], kinds: Sequence[NicKind]) -> None:
-    """Refuse arrivals that were read for another fleet, in which their NICs are or have room.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
+    """Refuse arrivals that were read for another fleet, in which their NICs are or have room. Raises `InputError` with
+    every fault."""
     found = running_faults(arrivals, kinds, lambda arrival: f"'{arrival.id}'")
     if faults := [Fault("arrivals", None, arrival.id, message, hint) for arrival, message, hint in found]:
         raise InputError(faults)
@@ -203,7 +171,15 @@ class _Rows:
             self._fault(None, f"has {len(row)} values, the header has {len(self._header)}", hint)
             return None
         cells = {column: cell.strip() for column, cell in zip(self._header, row, strict=True)}
-        identity = self._identity(cells)
+        identity = cells["id"]
+        if not identity:
+            self._fault("id", "is empty")
+        elif not identity.isprintable():
+            self._fault("id", f"{identity!r} has a line break or another control character")
+        elif identity in self._ids:
+            self._fault("id", f"'{identity}' is already on line {self._ids[identity]}", "ids must be unique")
+        else:
+            self._ids[identity] = self._line
         time = self._arrival_time(cells)
         departure = self._departure(cells, time)
         sla = self._sla(cells)
@@ -292,18 +268,6 @@ class _Rows:
             self._fault(CORES_COLUMN, f"{cells[CORES_COLUMN]} is not a number of cores", "1 or more, or empty")
             return 0
         return int(value)
-
-    def _identity(self, cells: Mapping[str, str]) -> str:
-        identity = cells["id"]
-        if not identity:
-            self._fault("id", "is empty")
-        elif not identity.isprintable():
-            self._fault("id", f"{identity!r} has a line break or another control character")
-        elif identity in self._ids:
-            self._fault("id", f"'{identity}' is already on line {self._ids[identity]}", "ids must be unique")
-        else:
-            self._ids[identity] = self._line
-        return identity
 
     def _nic(self, cells: Mapping[str, str]) -> str | None:
         nic = cells.get(NIC_COLUMN, "")

@@ -196,10 +196,8 @@ class _Opening:
         raise self._refusal("testbed", f"{spec} is a {nic.model}, {expected}", hint)
 
     def _source(self, table: NicTable | None) -> Path | str:
-        """The MODELS folder of a table, or the recorded profile of its NIC model.
-
-        `--models` are of one NIC model. A table of another one names its own, or the testbed of a recorded profile.
-        """
+        """The MODELS folder of a table, or the recorded profile of its NIC model. `--models` are of one NIC model. A
+        table of another one names its own, or the testbed of a recorded profile."""
         given = self.cards.models
         if table is None:
             return given or RECORDED_OF.get(self.cards.testbed or "", RECORDED_PROFILE)

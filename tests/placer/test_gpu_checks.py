@@ -1,7 +1,5 @@
 """The check of plans on GPUs, on plans that are right and on plans that are not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

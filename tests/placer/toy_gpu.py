@@ -1,7 +1,5 @@
 """A toy GPU that can be checked by hand, and a fleet that has it beside toy NICs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from placer.model.arrival import Arrival

@@ -1,7 +1,5 @@
 """Latency models: what they learn of a queue whose law is known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,8 +81,7 @@ def test_a_curve_never_falls_and_care_lengthens_it(flows: float, rate: float, ri
     """At a rate, less throughput means a longer latency; a smaller risk, too."""
     used, latencies = NOISY.p99_curve(TrafficProfile(flows, 500), rate, risk)
     assert (np.diff(used) > 0).all() and (np.diff(latencies) >= 0).all() and used[-1] == pytest.approx(0.9)
-    careful = NOISY.p99_curve(TrafficProfile(flows, 500), rate, 0.005)[1]
-    assert (careful >= latencies * (1 - 1e-9)).all()
+    assert (NOISY.p99_curve(TrafficProfile(flows, 500), rate, 0.005)[1] >= latencies * (1 - 1e-9)).all()
 
 
 def test_a_curve_is_what_is_predicted() -> None:
@@ -144,8 +141,7 @@ def test_files_hold_the_models(tmp_path: Path) -> None:
 def test_training_writes_latency_into_the_models_folder(tmp_path: Path) -> None:
     """Checked by digest as all else; damaged, the folder is refused; training without latency removes it."""
     profile = read_profile(RECORDED)
-    small = replace(profile, nfs={"Tunnel": profile.nfs["Tunnel"]})
-    models = train(small, ["tomur"])
+    models = train(replace(profile, nfs={"Tunnel": profile.nfs["Tunnel"]}), ["tomur"])
     models.save(tmp_path / "m")
     assert list(load_models(tmp_path / "m").latencies) == ["Tunnel"]
     write_json({"latency": 2}, tmp_path / "m" / "latency" / "Tunnel.json")

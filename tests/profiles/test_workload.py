@@ -1,7 +1,5 @@
 """Workloads and chains as keys, here and in other processes."""
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys
@@ -145,8 +143,7 @@ def test_what_is_no_chain_is_refused_with_every_fault(text: str, faults: str) ->
 
 def test_a_paced_workload_writes_what_is_set() -> None:
     """Rate and settings; what is absent stays away."""
-    plain = replace(NAT, rate_kpps=5.5)
-    assert plain.as_request() == {**NAT.as_request(), "rate_kpps": 5.5}
+    assert replace(NAT, rate_kpps=5.5).as_request() == {**NAT.as_request(), "rate_kpps": 5.5}
     gpu = GpuSettings.of([(0, 3), (4, 2)], order=1, flush_us=90.0)
     assert gpu == GpuSettings(5, 1, (Minibatch(0, 3), Minibatch(4, 2)), 90.0)
     assert GpuWorkload(replace(NAT, rate_kpps=5.5), gpu).as_request()["gpu"] == {

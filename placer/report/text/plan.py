@@ -1,7 +1,5 @@
 """Plan files: where every strategy placed every instance, as CSV (docs/formats/plan.md)."""
 
-from __future__ import annotations
-
 import csv
 import io
 
@@ -11,17 +9,14 @@ PLAN_COLUMNS = (
     "strategy", "predictor", "id", "nic", "nic_model", "time", "predicted_kpps", "solo_kpps", "true_kpps", "sla_met",
     "reason",
 )  # fmt: skip
-LATENCY_COLUMNS = ("predicted_latency_us", "true_latency_us")
-"""Further columns, where an arrival is promised a latency."""
+LATENCY_COLUMNS = ("predicted_latency_us", "true_latency_us")  # further columns, where an arrival is promised a latency
 RATE_COLUMN, CORES_COLUMN = "rate_kpps", "cores"
 """Further columns, where an arrival has an offered rate, and where one has that or a number of cores."""
 
 
 def plans_csv(comparison: Comparison) -> str:
     """All plans. Throughputs are the lowest of the stay, empty where the arrival was rejected or they are unknown.
-
-    Latencies are the longest of the stay, cores those that the strategy gave.
-    """
+    Latencies are the longest of the stay, cores those that the strategy gave."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     workloads = [arrival.workload for arrival in comparison.arrivals]

@@ -1,7 +1,5 @@
 """`placer run`: exit status, stdout and stderr."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -131,8 +129,7 @@ def test_without_a_testbed_violations_are_unknown(placer: Placer, short: Path) -
 def test_a_bad_trace_places_nothing(trace: Path, tmp_path: Path) -> None:
     """Every fault on stderr, nothing on stdout, exit 2, no plan file."""
     trace.write_text(trace.read_text() + "x,1e9,NTA,0.1\nnf-01,1e9,NAT,7\n", encoding="utf-8")
-    printed = refuse("run", trace, "--plan", tmp_path / "plan.csv")
-    lines = printed.splitlines()
+    lines = refuse("run", trace, "--plan", tmp_path / "plan.csv").splitlines()
     assert lines[0].startswith(f"{trace}:32: nf: 'NTA' is not profiled (did you mean NAT?)")
     assert lines[1] == f"{trace}:33: id: 'nf-01' is already on line 2"
     assert lines[2] == f"{trace}:33: sla_drop: 7 is not in [0, 1)"
@@ -184,10 +181,8 @@ def test_a_testbed_of_another_card_is_refused(trace: Path, tmp_path: Path) -> No
 
 @pytest.mark.long
 def test_less_risk_violates_fewer_slas_on_more_nics(placer: Placer, trace: Path) -> None:
-    """A risk of 1 % violates no more SLAs than one of 30 %, and is not cheaper.
-
-    By one NIC it may be: placing one by one, fewer choices can happen to be better ones.
-    """
+    """A risk of 1 % violates no more SLAs than one of 30 %, and is not cheaper. By one NIC it may be: placing one by
+    one, fewer choices can happen to be better ones."""
     higher, lower = (
         json.loads(placer("run", trace, "--risk", risk, "--predictor", "tomur", "--format", "json").stdout)[
             "strategies"

@@ -1,9 +1,5 @@
-"""The engine and its indexes, in cases computed by hand.
-
-Asking what would be decided answers as a decision would, and changes nothing.
-"""
-
-from __future__ import annotations
+"""The engine and its indexes, in cases computed by hand. Asking what would be decided answers as a decision would, and
+changes nothing."""
 
 import random
 from dataclasses import replace
@@ -12,19 +8,7 @@ from pathlib import Path
 import pytest
 
 from placer.fleet.engine import QUEUE, WHEN_FULL, Engine
-from placer.fleet.events import (
-    Arrive,
-    Change,
-    Depart,
-    Drain,
-    Fail,
-    FleetEvent,
-    Join,
-    Move,
-    Refused,
-    Return,
-    Where,
-)
+from placer.fleet.events import Arrive, Change, Depart, Drain, Fail, FleetEvent, Join, Move, Refused, Return, Where
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf, complete
 from placer.model.fleet import Fleet, Tenant
@@ -62,8 +46,7 @@ def test_rules_differ_in_the_nic_that_they_prefer(rule: Rule, nic: str) -> None:
     second = fleet.open(fleet.kinds[0])
     for identity in ("3", "4"):
         fleet.place(Tenant(identity, Workload("d", TOY_TRAFFIC), Sla(max_drop=0.5)), second)
-    again = Engine(fleet, [ToyOracle()], rule)
-    assert arrive(again, "5", "b") == nic
+    assert arrive(Engine(fleet, [ToyOracle()], rule), "5", "b") == nic
 
 
 def test_every_rule_has_a_name_and_others_are_refused() -> None:
@@ -96,8 +79,7 @@ def test_a_waiting_tenant_is_placed_when_it_fits() -> None:
     arrive(one, "1", "d")
     arrive(one, "2", "d")
     assert [arrive(one, identity, nf) for identity, nf in (("3", "d"), ("4", "b"), ("5", "b"))] == [None, "nic-1", None]
-    left = one.handle(Depart("4"))
-    assert [(move.id, move.target) for move in left.moves] == [("4", None), ("5", "nic-1")]
+    assert [(move.id, move.target) for move in one.handle(Depart("4")).moves] == [("4", None), ("5", "nic-1")]
     assert [(move.id, move.target) for move in one.handle(Depart("1")).moves] == [("1", None), ("3", "nic-1")]
 
 

@@ -1,7 +1,5 @@
 """Arrival files: what is read, what is refused, and how faults are reported."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from pathlib import Path
@@ -207,18 +205,11 @@ HEADER = "id,time,nf,flows,sla_drop,sla_min_kpps,departure\n"
         (HEADER, ["has a header but no arrivals"]),
         ("", ["is empty: not even a header"]),
         # several at once, in order of lines
-        (
-            HEADER + "a,x,NTA,,2,,\nb,0,NAT,,0.1,,\nb,1,NAT,,0.1,,0.5\n",
-            [
-                "2: time: 'x' is not a number",
-                "2: sla_drop: 2 is not in [0, 1)",
-                "2: nf: 'NTA' is not profiled",
-                "4: id: 'b' is already on line 3",
-                "4: departure: 0.5 is not after the arrival at 1",
-            ],
-        ),
+        (HEADER + "a,x,NTA,,2,,\nb,0,NAT,,0.1,,\nb,1,NAT,,0.1,,0.5\n", ["2: time: 'x' is not a number",
+            "2: sla_drop: 2 is not in [0, 1)", "2: nf: 'NTA' is not profiled", "4: id: 'b' is already on line 3",
+            "4: departure: 0.5 is not after the arrival at 1"]),
     ],
-)
+)  # fmt: skip
 def test_bad_files_are_refused_with_every_fault(tmp_path: Path, text: str, faults: list[str]) -> None:
     """Each fault is reported as FILE:LINE: column: what is wrong; all of a file at once."""
     path = written(tmp_path, text)

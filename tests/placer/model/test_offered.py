@@ -1,7 +1,5 @@
 """Workloads at an offered rate, with a promised latency."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from math import inf

@@ -1,7 +1,5 @@
 """The ground truth of promised latencies, on a testbed that answers by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf

@@ -1,9 +1,5 @@
-"""Exhaustive search over the partitions of a few tenants: checks the pattern program and shares no code with it.
-
-Every plan for a trace of a few arrivals, in which no tenant moves: a search that shares no code with the optimum.
-"""
-
-from __future__ import annotations
+"""Exhaustive search over the partitions of a few tenants: checks the pattern program and shares no code with it. Every
+plan for a trace of a few arrivals, in which no tenant moves: a search that shares no code with the optimum."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -19,15 +15,8 @@ MOST_TENANTS = 12
 
 def exhaustive_plan(tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> Optimum:
     """The plan without SLA violations that places the most tenants and, of those, costs least, by dynamic programming.
-
-    Sets of tenants are bit masks. For every kind, the fewest NICs that carry exactly a set; then, kind after kind,
-    the least cost of placing exactly a set.
-
-    Raises
-    ------
-    ValueError
-        With more than 12 tenants.
-    """
+    Sets of tenants are bit masks. For every kind, the fewest NICs that carry exactly a set; then, kind after kind, the
+    least cost of placing exactly a set. Raises `ValueError` with more than 12 tenants."""
     if len(tenants) > MOST_TENANTS:
         raise ValueError(f"Exhaustive search takes at most {MOST_TENANTS} tenants, got {len(tenants)}.")
     began = time.monotonic()
@@ -124,12 +113,7 @@ class Group(NamedTuple):
 
 def exhaustive_trace(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> Best:
     """Try every partition of every subset of the arrivals into NICs of every kind; what already runs is in all of them.
-
-    Raises
-    ------
-    ValueError
-        With more than 8 arrivals.
-    """
+    Raises `ValueError` with more than 8 arrivals."""
     if len(arrivals) > MOST_ARRIVALS:
         raise ValueError(f"Exhaustive search takes at most {MOST_ARRIVALS} arrivals, got {len(arrivals)}.")
     groups = list(_groups(arrivals, kinds, oracles))

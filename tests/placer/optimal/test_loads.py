@@ -1,7 +1,5 @@
 """Plans for instances at offered rates, with the cores that each gets."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
@@ -84,8 +82,7 @@ def test_the_bound_is_that_of_the_port() -> None:
 
 
 def test_what_no_number_of_cores_carries_is_left_out() -> None:
-    plan = _plan(_tenants(("a", 401.0), ("a", 403.0), ("a", 10.0)))
-    assert [tenant.id for tenant in plan.left_out] == ["1"]
+    assert [tenant.id for tenant in _plan(_tenants(("a", 401.0), ("a", 403.0), ("a", 10.0))).left_out] == ["1"]
 
 
 def test_a_neighbour_that_disturbs_costs_a_core() -> None:

@@ -1,7 +1,5 @@
 """Whatever is changed in a certificate of a plan of chains: it is refused, or it is still true."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Callable
@@ -185,8 +183,7 @@ def untrue(claims: Json) -> list[str]:
     best, bound = best_rates(chains, on), plan["bound_mbps"]
     wrong = []
     if plan["status"] in ("optimal", "feasible"):  # whether the bound holds follows
-        answer = {"status": "feasible", "proven": False, "bound_mbps": 10**9}
-        wrong = checker.faults(chains, on, plan | answer)
+        wrong = checker.faults(chains, on, plan | {"status": "feasible", "proven": False, "bound_mbps": 10**9})
     if best is not None:
         allowed = 2e-8 * max(1.0, float(sum(best.rates, Fraction(0))))
         if plan["status"] == "infeasible" or (bound is not None and bound < best.marginal - Fraction(allowed)):
