@@ -16,12 +16,11 @@ from placer.model.catalogue import PREDICTED_TRUTH, Catalogue
 from placer.model.fleet import Fleet
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
-from placer.model.plan import OPTIMAL, Plan, replay_plan
+from placer.model.plan import OPTIMAL, PLANNED, Plan, replay_plan
 from placer.optimal import refuse_unknown
 from placer.optimal.bounded_plan import BoundedPlan
 from placer.optimal.certificate import certificate_json, refuse_uncertifiable
 from placer.optimal.planned.certificate import certificate_json as planned_certificate_json
-from placer.optimal.planned.strategy import STRATEGY_NAME as PLANNED
 from placer.optimal.trace_optimum import find_optimum
 from placer.placing import BudgetVariation, Placing, with_expected
 from placer.progress import Progress

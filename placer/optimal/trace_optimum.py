@@ -10,7 +10,7 @@ Where plan and bound do not meet, all plans are searched, if they are few enough
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -22,12 +22,20 @@ from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
 from placer.model.plan import OPTIMAL, Placement, Plan
-from placer.model.running import running_nics, settle_running
+from placer.model.running import running_nics
 from placer.optimal import Optimum, optimal_plan
-from placer.optimal.bounded_plan import BoundedPlan, buys, exact_peak_cost, ids_of_rejected
+from placer.optimal.bounded_plan import (
+    BoundedPlan,
+    buys,
+    exact_peak_cost,
+    ids_of_rejected,
+    placements_of,
+    placements_on,
+)
 from placer.optimal.departures import bound_over_time, fullest_moment, plan_over_time
-from placer.optimal.loads import ChanceJudge, OracleJudge, kind_of_loads, load_planner
 from placer.optimal.moment_search import search_moments
+from placer.optimal.planned.judges import ChanceJudge, OracleJudge
+from placer.optimal.planned.rate_search import kind_of_loads, load_planner
 from placer.optimal.shortfall import Shortfall, shortfall_of, shortfall_of_left_out
 from placer.policy.rules import FIRST_FIT, LOOK_AHEAD
 from placer.progress import Advance
@@ -123,28 +131,6 @@ def _static(
 
 def _plan(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], optimum: Optimum) -> Plan:
     return Plan(OPTIMAL, None, placements_of(arrivals, kinds, optimum.nics), optimum.seconds)
-
-
-def placements_of(
-    arrivals: Sequence[Arrival], kinds: Sequence[NicKind], nics: Iterable[tuple[NicKind, Sequence[Tenant]]]
-) -> tuple[Placement, ...]:
-    """Where these NICs put each arrival, by the names that the fleet gives them."""
-    fleet = Fleet(kinds)
-    settle_running(arrivals, fleet)
-    nic_of: dict[str, tuple[str, NicKind]] = {}
-    for kind, tenants in nics:
-        nic = next(filter(None, (fleet.nic_of(tenant.id) for tenant in tenants)), None) or fleet.open(kind)
-        nic_of |= {tenant.id: (nic.id, kind) for tenant in tenants}
-    return tuple(Placement(arrival, *nic_of.get(arrival.id, (None, None))) for arrival in arrivals)
-
-
-def placements_on(
-    arrivals: Sequence[Arrival], kinds: Sequence[NicKind], nics: Sequence[tuple[NicKind, Sequence[Tenant]]]
-) -> tuple[Placement, ...]:
-    """Where these NICs put each arrival, with the cores that it gets there."""
-    workload = {tenant.id: tenant.workload for _, tenants in nics for tenant in tenants}
-    given = [replace(one, workload=workload.get(one.id, one.workload)) for one in arrivals]
-    return placements_of(given, kinds, nics)
 
 
 def _at_loads(

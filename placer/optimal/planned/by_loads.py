@@ -1,6 +1,6 @@
 """The plan where instances have rates: cores are chosen, too, and the expected violations decide how full NICs get.
 
-`placer/optimal/loads.py` searches. Where instances leave or already run, or there are several kinds of NIC, the plan is
+`rate_search.py` searches. Where instances leave or already run, or there are several kinds of NIC, the plan is
 that of the online rule, mended where it exceeds the budget.
 """
 
@@ -14,19 +14,18 @@ from placer.evaluate.checks import peak_nics
 from placer.evaluate.expected_violations import ExpectedViolations, expected_violations
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.plan import Plan, Within
-from placer.optimal.bounded_plan import exact_peak_cost
-from placer.optimal.loads import ChanceJudge, LoadPlanner, kind_of_loads, load_planner
+from placer.model.plan import PLANNED, Plan, Within
+from placer.optimal.bounded_plan import exact_peak_cost, placements_on
+from placer.optimal.planned.judges import ChanceJudge
 from placer.optimal.planned.mend import mend
+from placer.optimal.planned.rate_search import LoadPlanner, kind_of_loads, load_planner
 from placer.optimal.planned.reserve import SELECTED_RESERVE, reserve_pct
-from placer.optimal.trace_optimum import placements_on
 from placer.progress import Advance
 from placer.strategies.contention_aware import ContentionAware
 
 FIRST_SHARE = 0.9 / (1.0 + SELECTED_RESERVE)
 """The share of the budget that may be expected at first; the rest is the reserve."""
 MAX_REPLANS = 3
-STRATEGY_NAME = "planned"
 
 
 def plan_by_loads(
@@ -58,7 +57,7 @@ def plan_by_loads(
         if kind is not None
         else "no bound where instances leave",
     )
-    return replace(plan, strategy=STRATEGY_NAME, within=within, seconds=time.perf_counter() - began)
+    return replace(plan, strategy=PLANNED, within=within, seconds=time.perf_counter() - began)
 
 
 def _search(
@@ -74,7 +73,7 @@ def _search(
     for _ in range(MAX_REPLANS):
         found = planner.plan(share * budget_pct / 100.0, deadline)
         placements = placements_on(arrivals, catalogue.kinds, [(planner.kind, nic) for nic in found.nics])
-        plan = Plan(STRATEGY_NAME, predictor, placements, 0.0, risk=catalogue.risk)
+        plan = Plan(PLANNED, predictor, placements, 0.0, risk=catalogue.risk)
         expected = expected_violations(plan, catalogue, predictor)
         together = expected.mean_pct + reserve_pct(expected)
         if together <= budget_pct + 1e-9 or time.monotonic() >= deadline:

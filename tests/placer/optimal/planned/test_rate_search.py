@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.model.sla import Sla
-from placer.optimal.loads import LoadPlan, LoadPlanner, OracleJudge
+from placer.optimal.planned.judges import OracleJudge
+from placer.optimal.planned.rate_search import LoadPlan, LoadPlanner
 from placer.testing.strategies import TOY_TRAFFIC
 from profiles import CoLocation, Workload
 

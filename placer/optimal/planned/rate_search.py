@@ -18,15 +18,14 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind, Tenant
-from placer.model.oracle import Oracle, co_location_of
-from predictor import Predictor
+from placer.optimal.planned.chances import LIKELIEST_VIOLATION
+from placer.optimal.planned.judges import Judge
 from profiles import COUNTERS, Workload
 
 Alone = Callable[[Sequence[Workload]], Sequence[float]]
@@ -34,12 +33,6 @@ Alone = Callable[[Sequence[Workload]], Sequence[float]]
 Shares = Callable[[Workload], dict[str, float]]
 """The share of each of a NIC's resources that a workload takes alone."""
 
-UNUSABLE = 10.0
-"""What a place counts at which an instance is further from its SLA than any search passes."""
-SHORTFALL_COST = 10.0
-"""What an instance that is short counts besides one violation, per unit of the logarithm by which it is."""
-LIKELIEST_VIOLATION = 0.5
-"""No instance is placed where it more likely violates its SLA than not."""
 MOST_ROUNDS = 400
 """Rounds of changes after which a number of NICs is given up, whatever they gained."""
 FIRST_PATIENCE, PATIENCE = 8, 25
@@ -56,60 +49,6 @@ TRIMMED_CHANCE = 1e-3
 """Violations more that cores are taken back for."""
 COSTLY_SHARE = 0.1
 """Of the NICs with the most violations, the share that is looked at in a round, at least one."""
-
-
-class Judge(Protocol):
-    """What a co-location costs each of its tenants: the violations to expect, and more where it may not be used."""
-
-    def costs(self, co_locations: Sequence[Sequence[Tenant]]) -> list[list[float]]:
-        """Per co-location and tenant."""
-
-
-@dataclass(frozen=True)
-class OracleJudge:
-    """Throughputs are certain: an instance is short or not."""
-
-    oracle: Oracle
-
-    def costs(self, co_locations: Sequence[Sequence[Tenant]]) -> list[list[float]]:
-        ordered = [sorted(tenants, key=lambda tenant: tenant.workload) for tenants in co_locations]
-        answers = self.oracle.throughput([co_location_of(tenant.workload for tenant in tenants) for tenants in ordered])
-        found = []
-        for given, tenants, kpps in zip(co_locations, ordered, answers, strict=True):
-            cost = {
-                tenant.id: _short(got, tenant.required_kpps(self.oracle.solo(tenant.workload)))
-                for tenant, got in zip(tenants, kpps, strict=True)
-            }
-            found.append([cost[tenant.id] for tenant in given])
-        return found
-
-
-def _short(kpps: float, required_kpps: float) -> float:
-    if kpps >= required_kpps:
-        return 0.0
-    return min(1.0 + SHORTFALL_COST * math.log(required_kpps / max(kpps, 1e-9)), UNUSABLE)
-
-
-@dataclass(frozen=True)
-class ChanceJudge:
-    """An instance is short with the probability that a predictor's error model says."""
-
-    predictor: Predictor
-
-    def costs(self, co_locations: Sequence[Sequence[Tenant]]) -> list[list[float]]:
-        together = [tuple(tenant.workload for tenant in tenants) for tenants in co_locations]
-        alone = {workload for co_location in together for workload in co_location}
-        solo = dict(zip(alone, self.predictor.solo(list(alone)).tolist(), strict=True))
-        required = [[tenant.required_kpps(solo[tenant.workload]) for tenant in tenants] for tenants in co_locations]
-        chances = self.predictor.shortfall(together, required)
-        kpps = self.predictor.throughput(together)
-        return [
-            [
-                chance if chance <= LIKELIEST_VIOLATION else max(_short(got, need), 1.0) + 1.0
-                for chance, got, need in zip(chances_of.tolist(), kpps_of.tolist(), needs, strict=True)
-            ]
-            for chances_of, kpps_of, needs in zip(chances, kpps, required, strict=True)
-        ]
 
 
 @dataclass(frozen=True)
@@ -381,7 +320,8 @@ class LoadPlanner:
         # where there are too few NICs, the small ones come first, of which more fit
         sign = -1.0 if number >= self.bound else 1.0
         ordered = sorted(
-            self.choices, key=lambda one: (sign * one.taken, sign * max(self._shares(one).values(), default=0.0))
+            self.choices,
+            key=lambda choice: (sign * choice.taken, sign * max(self._shares(choice).values(), default=0.0)),
         )
         for choice in ordered:
             demand, gbps = np.zeros(len(names)), self.kind.gbps_of(choice.tenant.workload)
@@ -510,7 +450,7 @@ class LoadPlanner:
         Where there is no further NIC, or an instance is doubtful alone, it is left out.
         """
         while nics and sum(nic.cost for nic in nics) > allowed + 1e-9:
-            nic = max(nics, key=lambda one: one.cost)
+            nic = max(nics, key=lambda nic: nic.cost)
             leaving = nic.choices[int(np.argmax(nic.costs))]
             alone = len(nic.choices) < 2
             nic.choices = [choice for choice in nic.choices if choice is not leaving]
