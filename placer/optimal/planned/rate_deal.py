@@ -74,8 +74,9 @@ class _Left:
         kinds = [rates.known[nic.kind].kind for nic in nics]
         self._kind = np.array([nic.kind for nic in nics], dtype=np.int64)
         self._used = np.zeros((len(nics), rates.moments, len(names)))
-        self._cores = np.tile(np.array([[kind.cores] for kind in kinds], dtype=np.float64), rates.moments)
-        self._gbps = np.tile(np.array([[kind.line_rate_gbps] for kind in kinds], dtype=np.float64), rates.moments)
+        sizes = [(kind.cores, kind.line_rate_gbps) for kind in kinds]
+        left = np.repeat(np.array(sizes, dtype=np.float64).reshape(-1, 2, 1), rates.moments, axis=2)
+        self._cores, self._gbps = left[:, 0], left[:, 1]
         for at, nic in enumerate(nics):
             for choice in nic.choices:
                 self.take(at, choice)

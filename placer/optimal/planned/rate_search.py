@@ -85,6 +85,8 @@ class RatePlanner:
             for at in [nic.kind.index]
         ]
         self.rates.judge(self._running)
+        # none joins where what already runs violates an SLA anyway
+        self._closed = [nic for nic in self._running if max(nic.costs, default=0.0) > LIKELIEST_VIOLATION]
         new = [arrival for arrival in arrivals if arrival.nic is None]
         found = self.rates.choices_of(new, [stay_of[arrival.id] for arrival in new])
         self.choices = [choice for choice in found if choice]
@@ -165,29 +167,22 @@ class RatePlanner:
         placed = {choice for nic in nics for choice in nic.choices}
         self._fill(nics, [choice for choice in self.choices if choice not in placed], allowed)
         self._trim(nics)
-        closed = [nic for nic in self._running if not self._takes_more(nic)]
         return [
             (self.kinds[nic.kind], [choice.on(nic.kind) for choice in nic.choices])
-            for nic in [*closed, *nics]
+            for nic in [*self._closed, *nics]
             if nic.choices
         ]
 
-    @staticmethod
-    def _takes_more(nic: RateNic) -> bool:
-        """Whether instances may join what already runs on a NIC: not where one violates its SLA anyway."""
-        return max(nic.costs, default=0.0) <= LIKELIEST_VIOLATION
-
     def _open_running(self) -> list[RateNic]:
         return [
-            RateNic(nic.kind, list(nic.choices), list(nic.costs), running=True)
+            replace(nic, choices=list(nic.choices), costs=list(nic.costs))
             for nic in self._running
-            if self._takes_more(nic)
+            if nic not in self._closed
         ]
 
     def _opened(self, nics: Sequence[RateNic], choice: Choice) -> RateNic | None:
         """One more NIC for an instance, of the cheapest kind that has one left; None where there is none."""
-        closed = [nic for nic in self._running if not self._takes_more(nic)]
-        used = Counter(nic.kind for nic in [*closed, *nics])
+        used = Counter(nic.kind for nic in [*self._closed, *nics])
         for kind in sorted(self.kinds, key=lambda kind: (kind.cost, kind.index)):
             if choice.tenants[kind.index] and (kind.count is None or used[kind.index] < kind.count):
                 return RateNic(kind.index, [choice])
@@ -284,9 +279,10 @@ class RatePlanner:
     def _try(self, fleet: FewestNics, allowed: float, deadline: float, patience: int) -> _Tried:
         """A plan on a fleet, and whether it keeps what is allowed."""
         nics = self._open_running()
-        here = Counter(nic.kind for nic in self._running)
-        for number, count in enumerate(fleet.counts):
-            nics += [RateNic(number) for _ in range(count - here[number])]
+        here, closed = (Counter(nic.kind for nic in of) for of in (nics, self._closed))
+        for kind, count in zip(self.kinds, fleet.counts, strict=True):
+            count = count if kind.count is None else min(count, kind.count - closed[kind.index])
+            nics += [RateNic(kind.index) for _ in range(count - here[kind.index])]
         most = len(nics)
         for choice in deal(self.choices, nics, fleet, self.rates):
             # what no NIC has room for in one piece

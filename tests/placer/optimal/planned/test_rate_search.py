@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placer.evaluate.checks import check_plan, peak_cost, peak_nics, slas_kept
 from placer.model.arrival import Arrival
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
+from placer.model.plan import Plan
 from placer.model.sla import Sla
+from placer.optimal.bounded_plan import placements_on
 from placer.optimal.planned.judges import OracleJudge
 from placer.optimal.planned.rate_nics import KnownKind
 from placer.optimal.planned.rate_search import RatePlanner
 from placer.testing.strategies import TOY_TRAFFIC
 from profiles import CoLocation, Workload
+from tests.placer.optimal.exhaustive import exhaustive_trace
 
 COUNTS = (1, 2, 4)
 PER_CORE = {"a": 100.0, "b": 60.0}
@@ -103,6 +108,48 @@ def test_a_neighbour_that_disturbs_costs_a_core() -> None:
 
 
 LOADS = st.tuples(st.sampled_from(sorted(PER_CORE)), st.floats(5.0, 220.0))
+SMALL = replace(KIND, model="small", cores=4, names=("s1",))
+LARGE = replace(KIND, index=1, model="large", cost=1.7, names=("l1",))
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> tuple[list[Arrival], list[NicKind]]:
+    """Up to five instances, of which some leave and some already run, and one or two kinds of NIC, some limited."""
+    kinds = draw(
+        st.sampled_from([[KIND], [SMALL, LARGE], [SMALL, replace(LARGE, count=1)], [replace(SMALL, count=1), LARGE]])
+    )
+    homes = [None, None, None, *([] if len(kinds) == 1 else ["s1", "l1"])]
+    arrivals, free = [], {"s1": 4, "l1": 8}
+    for at in range(draw(st.integers(1, 5))):
+        nf, kpps = draw(LOADS)
+        stay, home = draw(st.sampled_from([None, 1.5, 3.0])), draw(st.sampled_from(homes))
+        if home and free[home] < 2:
+            home = None
+        free[home or ""] = free.get(home or "", 0) - 2
+        workload = Workload(nf, TOY_TRAFFIC, kpps)
+        departure = None if stay is None else at + stay
+        arrivals.append(Arrival(str(at), float(at), workload, Sla(max_drop=0.0), departure, home))
+    return arrivals, kinds
+
+
+@settings(max_examples=60, deadline=None)
+@given(traces())
+def test_no_plan_is_better_than_the_best_of_all_and_none_is_far(of: tuple[list[Arrival], list[NicKind]]) -> None:
+    """All are placed that can be, for the cost of at most one NIC more, never for less, and the bound is below."""
+    (arrivals, kinds), oracle = of, Disturbed()
+    planner = _planner(arrivals, *kinds)
+    found = planner.plan(0.0, time.monotonic() + 20)
+    plan = Plan("planned", None, placements_on(arrivals, kinds, found), 0.0)
+    check_plan(plan, arrivals, kinds)
+    assert not any(slas_kept(plan, [oracle] * len(kinds)))
+    best = exhaustive_trace(arrivals, kinds, [oracle] * len(kinds))
+    assert plan.rejected == best.rejected
+    cost, bound = peak_cost(plan, kinds), planner.bound_of(plan)
+    assert best.cost - 1e-9 <= cost <= best.cost + max(kind.cost for kind in kinds) + 1e-9
+    assert peak_nics(plan) >= best.nics
+    if not plan.rejected:
+        assert bound.cost <= best.cost + 1e-9
+        assert bound.nics <= best.nics
 
 
 @settings(max_examples=25, deadline=None)
