@@ -43,8 +43,8 @@ PROPOSALS = 16
 """Moves that are tried at once for each NIC that is to get better."""
 TRIMMED_CHANCE = 1e-3
 """Violations more that cores are taken back for."""
-COSTLY_SHARE = 0.1
-"""Of the NICs with the most violations, the share that is looked at in a round, at least one."""
+COSTLY_SHARE, COSTLY_NICS = 0.1, 4
+"""Of the NICs with the most violations, the share that is looked at in a round, and how many at least."""
 
 NicPlan = Sequence[tuple[NicKind, Sequence[Tenant]]]
 """NICs, with their instances."""
@@ -204,6 +204,7 @@ class RatePlanner:
         """The plan with as many NICs emptied, one after the other, as the search finds."""
         failed = 0
         self._spend(self.effort // 4)
+        self._trim(nics)
         while failed < EMPTIED_AT_MOST and len(nics) > self.fewest.nics and not self._late(deadline):
             before = [replace(nic, choices=list(nic.choices), costs=list(nic.costs)) for nic in nics]
             cores = [(choice, list(choice.at)) for choice in self.choices]
@@ -315,7 +316,7 @@ class RatePlanner:
     def _change(self, nics: list[RateNic]) -> None:
         """One round: several changes of each costly NIC are judged together, and the best of each are made."""
         costly = sorted((at for at, nic in enumerate(nics) if nic.cost > 0), key=lambda at: -nics[at].cost)
-        costly = costly[: max(1, math.ceil(COSTLY_SHARE * len(nics)))]
+        costly = costly[: max(COSTLY_NICS, math.ceil(COSTLY_SHARE * len(nics)))]
         drawn = [(at, self._propose(nics, at)) for at in costly for _ in range(PROPOSALS)]
         proposals = [(at, *proposal) for at, proposal in drawn if proposal is not None]
         asked: list[tuple[int, Sequence[Choice], Choice | None]] = []
