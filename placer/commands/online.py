@@ -30,8 +30,11 @@ from placer.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from placer.fleet.engine import Engine
     from placer.fleet.state.saved import SavedState
+    from placer.model.arrival import Arrival
     from placer.model.catalogue import Catalogue
     from placer.model.plan import Plan
     from placer.progress import Progress
@@ -202,6 +205,7 @@ class Beginning:
         options = trace_options(self.ignore_columns, self.skip_empty_stays, progress.say)
         kinds = None if self.plan is None else catalogue.kinds  # only a plan says where all others go
         arrivals = read_arrivals(trace, catalogue.default_traffic, catalogue.check, options, kinds=kinds)
+        self._refuse_unknown_latencies(arrivals)
         if engine.events:
             self._report_continued(saved, progress)
         elif self.plan is None:
@@ -217,6 +221,19 @@ class Beginning:
                 self._report_continued(saved, progress)
             else:
                 self._report(plan, len(engine.fleet.nics), violated, progress)
+
+    def _refuse_unknown_latencies(self, arrivals: Sequence[Arrival]) -> None:
+        """InputError where an instance has a kind of latency SLA that a running fleet does not keep."""
+        from placer.fleet.protocol import LOAD_KEYS
+        from placer.model.sla import latency_sla_of
+        from profiles import InputError
+
+        promised = {
+            latency_sla_of(arrival.workload).column for arrival in arrivals if arrival.workload.promises_latency
+        }
+        for column in sorted(promised.difference(LOAD_KEYS)):
+            message = "a running fleet does not know this latency SLA"
+            raise InputError.of(str(self.arrivals), message, column=column, hint="leave out this column")
 
     def _report_continued(self, saved: SavedState | None, progress: Progress) -> None:
         without = self.arrivals if self.plan is None else f"{self.arrivals} and {self.plan}"
