@@ -88,12 +88,13 @@ def test_a_curve_never_falls_and_care_lengthens_it(flows: float, rate: float, ri
 
 
 def test_a_curve_is_what_is_predicted() -> None:
-    """At each of its utilisations."""
+    """At each of its utilisations, for each statistic."""
     traffic = TrafficProfile(100, 500)
-    used, latencies = MODELS["a"].curve("p99", traffic, 50.0)
-    for at in range(10, len(used), 30):
-        found = MODELS["a"].predict(traffic, 50.0, 50.0 / used[at])
-        assert found and found.p99_us == pytest.approx(latencies[at], rel=0.02)
+    for statistic in ("mean", "p99"):
+        used, latencies = MODELS["a"].curve(statistic, traffic, 50.0)
+        for at in range(10, len(used), 30):
+            found = MODELS["a"].predict(traffic, 50.0, 50.0 / used[at])
+            assert found and getattr(found, f"{statistic}_us") == pytest.approx(latencies[at], rel=0.02)
 
 
 def test_intervals_hold_what_they_promise() -> None:
