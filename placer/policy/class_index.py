@@ -432,8 +432,6 @@ class ClassIndex:
         self._slots.move(member.nic.number, slot)
 
     def _free_cores(self, member: ClassMember) -> int:
-        if member.pattern != NO_PATTERN:
-            return self._free[member.pattern]
         return self.table.kind.cores - self.table.cores_taken(member.columns)
 
     def _count_not_held(self, member: ClassMember, tenants: int) -> None:
