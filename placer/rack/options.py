@@ -31,20 +31,18 @@ CAP_TOLERANCE = 1e-9  # relative, of every comparison with a limit (CONTRACTS 9)
 class Layouts:
     """Layouts of one chain; rows are layouts.
 
-    `sites`: per NF the index of a device, or SWITCH; shape (layouts, NFs). `group_of`: per NF the first NF of its
-    subgroup, for NFs on the switch, too; shape (layouts, NFs). `cycles`, `replica_cycles`: of the subgroup whose first
-    NF it is, per packet that enters the chain; NaN elsewhere, and for replicas where there may be none; shape (layouts,
-    NFs). `nic_shares`: shares of the chain's packets that a server's NIC carries, in and out; shape (layouts, servers,
-    2). `latency_us`: shape (layouts,).
+    `cycles`, `replica_cycles`: of the subgroup whose first NF it is, per packet that enters the chain; NaN elsewhere,
+    and for replicas where there may be none; shape (layouts, NFs). `nic_shares`: shares of the chain's packets that a
+    server's NIC carries, in and out; shape (layouts, servers, 2).
     """
 
     chain: Chain
-    sites: Ints
-    group_of: Ints
+    sites: Ints  # per NF the index of a device, or SWITCH; shape (layouts, NFs)
+    group_of: Ints  # per NF the first NF of its subgroup, for NFs on the switch, too; shape (layouts, NFs)
     cycles: Floats
     replica_cycles: Floats
     nic_shares: Floats
-    latency_us: Floats
+    latency_us: Floats  # shape (layouts,)
 
     def __len__(self) -> int:
         return len(self.sites)

@@ -91,15 +91,12 @@ class NfCounts:
 
 @dataclass
 class RackRun:
-    """What became of packets.
-
-    `received`, `sent`: from and to the world. `nfs`: by `chain/nf`. `dropped`: by reason, outside of NFs.
-    """
+    """What became of packets. `received`, `sent`: from and to the world."""
 
     received: int = 0
     sent: int = 0
-    nfs: dict[str, NfCounts] = field(default_factory=dict)
-    dropped: Counter[str] = field(default_factory=Counter)
+    nfs: dict[str, NfCounts] = field(default_factory=dict)  # by `chain/nf`
+    dropped: Counter[str] = field(default_factory=Counter)  # by reason, outside of NFs
     seconds: float = 0.0
 
     @property

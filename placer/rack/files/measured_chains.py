@@ -36,15 +36,14 @@ class ProfileColumns:
 class ChainFiles:
     """What the files of a command hold.
 
-    `measured_at`, `measured`: runs of the chain: values by column, and the measure; empty without such a file. `asked`:
-    the configurations to predict, as they are written; None without such a file. `asked_at`: their values by column.
+    `measured_at`, `measured`: runs of the chain: values by column, and the measure; empty without such a file.
     """
 
     profiles: Mapping[str, ProfileColumns]
     measured_at: Mapping[str, Floats]
     measured: Floats
-    asked: CsvTable | None
-    asked_at: Mapping[str, Floats]
+    asked: CsvTable | None  # the configurations to predict, as they are written; None without such a file
+    asked_at: Mapping[str, Floats]  # their values by column
     notes: tuple[str, ...]
 
 
