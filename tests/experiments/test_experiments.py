@@ -106,8 +106,7 @@ def test_tables_come_before_figures_in_the_order_of_their_numbers() -> None:
 def test_a_table_has_published_numbers_verdicts_and_both_testbeds(name: str, results: Results) -> None:
     """Published numbers, the column `verdict`, and the runs on the simulated card and on the hardware."""
     _, result = results(name)
-    assert len(result.table)
-    assert "verdict" in result.table
+    assert len(result.table) and "verdict" in result.table
     published = [column for column in result.table if column.startswith("published")]
     assert result.table[published].notna().any(axis=None)
     assert [one.partition(":")[0] for one in result.testbeds] == [SIMULATED_CARD, HARDWARE_CARD]
@@ -171,16 +170,14 @@ def test_the_index_has_a_section_per_experiment(
     assert "2 % of the full number of runs, seed 0." in page
     for name, (one, result) in made.items():
         assert f"## {name}\n" in page
-        assert one.title in page
-        assert f"({name}.svg)" in page
+        assert one.title in page and f"({name}.svg)" in page
         assert all(f"({name}-{data}.csv)" in page for data in result.data)
 
 
 def test_the_text_has_dashes_for_unpublished_numbers(results: Results) -> None:
     """An unknown number is a dash; the reason for missing runs is below the table."""
     text = as_text(*results("table3"))
-    assert text.startswith("Tomur, table3: ")
-    assert f"Testbed: {MISSING_NOTE}\n" in text
+    assert text.startswith("Tomur, table3: ") and f"Testbed: {MISSING_NOTE}\n" in text
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -289,5 +286,4 @@ def test_a_section_has_headings_with_units_and_notes(outcomes: list[Outcome], tm
     assert ran.table is not None
     assert list(ran.table) == ["NF", "published MAPE, %", "solo, kpps", "verdict"]
     assert ran.notes == ("Testbed: Card: all runs.", "Invented.")
-    assert skipped.title == "Two, tableTwo"
-    assert "Skipped: no card is available" in repr(skipped)
+    assert skipped.title == "Two, tableTwo" and "Skipped: no card is available" in repr(skipped)

@@ -57,8 +57,7 @@ def test_a_first_run_that_is_absurd_is_replaced_by_its_repeat(co_location: CoLoc
     runs, confirmed = runs_on(CrowdTestbed(factor=off(tuple(one.nf for one in co_location), by)))
     for level in [*PARTS, *([[co_location]] if len(co_location) > 2 else [])]:
         runs.measure(level)
-    assert 1000 - runs.left == len({*PARTS[0], *PARTS[1], co_location})
-    assert confirmed.outliers == 1
+    assert 1000 - runs.left == len({*PARTS[0], *PARTS[1], co_location}) and confirmed.outliers == 1
     assert runs.count(co_location) == 1
     truth = [1.14 if one.nf == "light" else 1.04 for one in co_location] if len(co_location) > 2 else [1.12, 1.02]
     assert runs.throughputs(co_location)[0] == pytest.approx(1000 / np.array(truth), rel=0.01)
@@ -81,8 +80,7 @@ def test_a_repeat_that_disagrees_is_decided_by_another(wrong: int) -> None:
     for _ in range(5):
         runs.measure([(LIGHT,)])
     assert runs.count((LIGHT,)) == 5 and runs.left == 995
-    assert abs(runs.throughputs((LIGHT,)) / 1000 - 1).max() < 0.05
-    assert confirmed.outliers == 1
+    assert abs(runs.throughputs((LIGHT,)) / 1000 - 1).max() < 0.05 and confirmed.outliers == 1
 
 
 def test_no_more_runs_than_allowed_are_made() -> None:
@@ -133,8 +131,7 @@ def test_what_always_fails_is_left_out(victim: CoLocation) -> None:
 def test_what_is_refused_is_left_out() -> None:
     """A testbed that answers works, so nothing else is run."""
     testbed = CrowdTestbed(refuses=lambda nfs: "heavy" in nfs)
-    assert working(testbed) == ALL[2:]
-    assert (LIGHT,) not in testbed.requests
+    assert working(testbed) == ALL[2:] and (LIGHT,) not in testbed.requests
 
 
 @pytest.mark.parametrize("runs", range(len(ALL)))

@@ -84,12 +84,10 @@ def test_published_cycles_are_found_on_the_simulated_server(tmp_path: Path) -> N
     """Within 2 %, and of Limiter's 20 cycles within 2 cycles; ACL with its default rules and with 1,024."""
     specs = [spec for spec in SimulatedServer()._specs.values() if spec.name in ("Null", "ACL", "Limiter", "NAT")]
     found = cycles_of(SimulatedServer(nfs=specs), tmp_path)
-    assert found is not None
-    assert found.nfs["NAT"].cycles == pytest.approx(519, rel=0.02)
+    assert found is not None and found.nfs["NAT"].cycles == pytest.approx(519, rel=0.02)
     assert found.nfs["NAT"].traffic == TrafficProfile(100_000, 1500, found.nfs["NAT"].traffic.mtbr)
     assert found.nfs["Limiter"].cycles == pytest.approx(20, abs=2)
     acl = found.nfs["ACL"]
-    assert acl.of_rules is not None
-    assert acl.cycles == pytest.approx(985, rel=0.02)
+    assert acl.of_rules is not None and acl.cycles == pytest.approx(985, rel=0.02)
     assert acl.cycles + acl.of_rules.cycles_per_rule * (1024 - acl.of_rules.rules) == pytest.approx(4091, rel=0.02)
     assert acl.low < acl.cycles < acl.high and acl.repeats == 12

@@ -170,8 +170,7 @@ def run_of(*kpps: float, effort: BestEffort | None = None) -> Run:
 def test_an_answer_says_what_it_is() -> None:
     """Mark, share of disturbed windows and errors are sent and parsed; other answers do not carry them."""
     sent = run_answer(3, run_of(100, 200, effort=HURRIED))
-    assert json.loads(sent)["best_effort"] is True
-    assert json.loads(sent)["disturbed_pct"] == 97.5
+    assert json.loads(sent)["best_effort"] is True and json.loads(sent)["disturbed_pct"] == 97.5
     assert [one["standard_error_pct"] for one in json.loads(sent)["workloads"]] == [5.0, None]
     assert parse_run(json.loads(sent), [FIREWALL] * 2) == run_of(100, 200, effort=HURRIED)
     accepted = json.loads(run_answer(3, run_of(100)))
@@ -283,6 +282,5 @@ def test_another_program_may_answer_best_effort() -> None:
     """`exec:` testbeds mark their runs by the protocol."""
     with ExecTestbed(f"{FOREIGN} --best-effort 2") as testbed:
         runs = [testbed.run([FIREWALL], seed=1) for _ in range(2)]
-    assert runs[0].best_effort is None
-    assert runs[1].best_effort == BestEffort((4.0,), 97.5)
+    assert runs[0].best_effort is None and runs[1].best_effort == BestEffort((4.0,), 97.5)
     assert runs[0].measurements == runs[1].measurements

@@ -104,12 +104,10 @@ def test_memory_contention_has_both_extremes_and_exceeds_that_of_nfs(simulated: 
     """No bench, and six at their maximum; summed counters exceed those of three NFs, and fall below those of one."""
     memory = simulated.nfs["FlowStats"].memory
     alone = (memory[list(COUNTERS)] == 0).all(axis=1)
-    assert 0 < alone.sum() < len(memory) / 2
-    assert max(memory.wss) > 6 * 20
+    assert 0 < alone.sum() < len(memory) / 2 and max(memory.wss) > 6 * 20
     for name in ("l2crd", "l2cwr", "wss"):
         solo = np.median(simulated.nfs["FlowStats"].solo[name])
-        assert memory[name].max() > 3 * solo
-        assert memory[name][~alone].min() < solo
+        assert memory[name].max() > 3 * solo and memory[name][~alone].min() < solo
 
 
 def test_a_testbed_unlike_ours_is_profiled_completely(foreign: Profile) -> None:
@@ -185,9 +183,7 @@ def test_progress_counts_to_the_end(tmp_path: Path) -> None:
     steps: list[tuple[int, int]] = []
     profile(ToyTestbed(), tmp_path / "p", quota=60, progress=lambda done, total: steps.append((done, total)))
     done = [one for one, _ in steps]
-    assert done == sorted(done)
-    assert all(one <= total for one, total in steps)
-    assert done[-1] >= 60
+    assert done == sorted(done) and all(one <= total for one, total in steps) and done[-1] >= 60
 
 
 def _runs(profile_read: Profile) -> int:
@@ -247,8 +243,7 @@ def test_wrong_arguments_are_refused(tmp_path: Path, arguments: dict[str, object
     """Before anything is written."""
     with pytest.raises(InputError) as raised:
         profile(ToyTestbed(), tmp_path / "p", **arguments)  # type: ignore[arg-type]
-    assert message in str(raised.value)
-    assert not (tmp_path / "p").exists()
+    assert message in str(raised.value) and not (tmp_path / "p").exists()
 
 
 @pytest.mark.parametrize("quota", [200, 400, 600, 5000])

@@ -61,8 +61,7 @@ def results(folder: Path) -> dict[str, Result]:
 def test_response_time_is_the_load_over_the_throughput() -> None:
     """4,000 flows that wait for one packet each, 100 packets per ms: 40 ms. The first run trains, the others judge."""
     one = chain(100.0)
-    assert one.once[3] == pytest.approx(40)
-    assert one.truth[3] == pytest.approx(40)
+    assert one.once[3] == pytest.approx(40) and one.truth[3] == pytest.approx(40)
     assert one.lower.tolist() == [True] * 10 + [False] * 10
 
 

@@ -98,8 +98,7 @@ def test_faults_of_all_files_are_named_at_once(plan: Path, tmp_path: Path) -> No
     printed = refuse("chain", "replan", plan, tmp_path / "a.chains")
     assert "answer.chains.0.placement: the NFs are not those of the chain: Encrypt" in printed
     assert "answer.chains.0.placement.ACL: there is no device 's9'" in printed
-    assert "answer.chains.1.name: there is no chain 'chain9'" in printed
-    assert "a.chains:1" in printed
+    assert "answer.chains.1.name: there is no chain 'chain9'" in printed and "a.chains:1" in printed
 
 
 @pytest.mark.parametrize(
@@ -177,5 +176,4 @@ def test_without_a_plan_the_answer_is_that_of_place(placer: Placer, tmp_path: Pa
 )
 def test_what_is_no_option_is_refused(placer: Placer, more: tuple[object, ...], fault: str) -> None:
     status, stdout, stderr = explain(placer, *more)
-    assert (status, stdout) == (2, "")
-    assert fault in stderr
+    assert (status, stdout) == (2, "") and fault in stderr

@@ -60,8 +60,7 @@ def test_an_exported_profile_trains(placer: Placer, state: Path, tmp_path: Path)
     """It is the recorded one with a run for each measured workload in its co-location."""
     out = tmp_path / "profile"
     ended = placer("feedback", "--state", state, "--export", out)
-    assert ended.status == 0
-    assert "measured co-locations" in ended.stderr
+    assert ended.status == 0 and "measured co-locations" in ended.stderr
     made = read_profile(out)
     assert 4 <= sum(len(nf.co_runs) for nf in made.nfs.values()) <= 12
     assert (made.nfs["NIDS"].co_runs["throughput_kpps"] > 0).all()

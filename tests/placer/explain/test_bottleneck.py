@@ -57,8 +57,7 @@ def test_prediction_and_simulated_card_agree(diagnosis: Diagnosis) -> None:
 def test_without_the_simulated_card_the_true_bottleneck_is_unknown() -> None:
     """Only predictions are reported."""
     (reading,) = readings_of(open_models(None, print).predictors["tomur"], [MONITOR], [])
-    assert reading.true_bottleneck is None
-    assert reading.predicted_kpps == reading.solo_kpps
+    assert reading.true_bottleneck is None and reading.predicted_kpps == reading.solo_kpps
 
 
 def test_values_are_whole_and_include_both_ends() -> None:
@@ -92,12 +91,10 @@ def test_a_diagnosis_has_a_page(diagnosis: Diagnosis) -> None:
 def test_a_diagnosis_without_readings_has_a_page(diagnosis: Diagnosis) -> None:
     """A testbed may declare no range for an attribute: its section has no chart, in text it has no table."""
     page = page_of_diagnosis(replace(diagnosis, along={}, shifts=()))
-    assert page.sections == ()
-    assert page.summary[-1] == "The bottleneck does not change."
+    assert page.sections == () and page.summary[-1] == "The bottleneck does not change."
     empty = replace(diagnosis, along={"mtbr": ()}, shifts=(), neighbours=())
     (section,) = page_of_diagnosis(empty).sections
-    assert section.figures == ()
-    assert render(page_of_diagnosis(empty))
+    assert section.figures == () and render(page_of_diagnosis(empty))
     assert "alone on its NIC: the bottleneck is" in as_table(empty)
 
 

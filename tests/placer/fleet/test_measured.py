@@ -136,8 +136,7 @@ def test_what_cannot_have_been_measured_is_refused(line: str, message: str) -> N
     reader = Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of)
     with pytest.raises(Refused, match=message):
         engine.handle(reader.read('{"event": "measured", ' + line[1:]))
-    assert engine.feedback is not None
-    assert engine.feedback.corrections.ledger.readings == 0
+    assert engine.feedback is not None and engine.feedback.corrections.ledger.readings == 0
 
 
 def test_nothing_is_learnt_of_nics_without_a_predictor() -> None:

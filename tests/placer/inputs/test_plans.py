@@ -69,8 +69,7 @@ def test_the_plan_that_is_wanted_is_read(
 ) -> None:
     """By strategy and, where it has several plans, by predictor; instances are in the order of the trace."""
     plan = read(tmp_path, rows, strategy, predictor=predictor)
-    assert nics(plan) == expected
-    assert [placement.arrival for placement in plan.placements] == TRACE
+    assert nics(plan) == expected and [placement.arrival for placement in plan.placements] == TRACE
 
 
 @pytest.mark.parametrize(

@@ -118,8 +118,7 @@ def test_nics_are_sampled_while_most_traffic_differs_and_no_event_asks_for_all()
     most.append(max(asked(selector, oracle, differing)))
     assert isinstance(selector.indexes[0], SampledIndex)
     most.append(max(asked(selector, oracle, again)))
-    assert isinstance(selector.indexes[0], ClassIndex)
-    assert max(most) <= MOST_ASKED < LAST_RESORT
+    assert isinstance(selector.indexes[0], ClassIndex) and max(most) <= MOST_ASKED < LAST_RESORT
 
 
 def test_nics_that_are_sampled_have_scores_by_which_the_chosen_one_is_the_best() -> None:

@@ -77,8 +77,7 @@ def test_sentences_say_that_instances_carry_their_load(loaded: Comparison) -> No
     table, page = as_table(loaded), " ".join(page_of_run(loaded, "trace.csv").summary)
     meaning = "An instance carries its load if it loses no more of the offered rate than its SLA allows."
     for text in (table, page):
-        assert "On this very trace, every instance carries its load." in text
-        assert meaning in text
+        assert "On this very trace, every instance carries its load." in text and meaning in text
 
 
 def test_cores_at_the_peak_are_those_that_were_given(loaded: Comparison) -> None:

@@ -75,8 +75,7 @@ def test_what_already_runs_stays_and_takes_part() -> None:
     for plan in nics.values():
         assert (plan["2"], plan["3"], plan["4"]) == ("x", "y", "y")
     assert {plan["1"] for plan in nics.values()} == {"nic-3", "x", "y"}
-    assert nics["monopolization"]["1"] == "nic-3"
-    assert nics["greedy"]["1"] == "x"
+    assert nics["monopolization"]["1"] == "nic-3" and nics["greedy"]["1"] == "x"
     assert nics["contention-aware"] == {"1": "y", "2": "x", "3": "y", "4": "y", "5": "y", "6": "nic-3"}
 
 

@@ -60,8 +60,7 @@ def test_a_chain_that_is_its_weakest_link_is_predicted_from_profiles_alone() -> 
 def test_measured_runs_improve_what_is_predicted(lab: Lab) -> None:
     """Twenty of them, whatever law the chain follows; a chain that is its weakest link gets no worse."""
     alone, corrected = (mape(lab, model(lab, runs)) for runs in (0, 20))
-    assert corrected < 10
-    assert corrected < max(0.65 * alone, alone + 0.2 if alone < 3 else 0)
+    assert corrected < 10 and corrected < max(0.65 * alone, alone + 0.2 if alone < 3 else 0)
 
 
 def test_twenty_measured_runs_leave_a_small_error_on_the_mean() -> None:
@@ -174,8 +173,7 @@ def test_a_constant_factor_is_learnt_from_few_runs() -> None:
     draw = np.random.default_rng(0)
     features = draw.uniform(0, 1, (5, 3))
     value, error = corrected(0.7 * np.exp(draw.normal(0, 0.03, 5)), features)(draw.uniform(0, 1, (20, 3)))
-    assert np.exp(value) == pytest.approx(np.full(20, 0.7), rel=0.06)
-    assert (error < 0.2).all()
+    assert np.exp(value) == pytest.approx(np.full(20, 0.7), rel=0.06) and (error < 0.2).all()
 
 
 def test_without_evidence_it_stays_near_one() -> None:

@@ -55,8 +55,7 @@ def test_a_curve_with_the_true_breakpoint_serves_and_halves_the_error() -> None:
     fitted = with_fit_of_runs(solo, nf, Execution("pipeline"), KNEE)
     found = fitted.fit_of_runs
     assert found is not None and found.serves
-    assert found.error_pct < found.error_without_pct
-    assert fitted.throughput.curve is KNEE
+    assert found.error_pct < found.error_without_pct and fitted.throughput.curve is KNEE
     assert solo_error(fitted.throughput) < 0.5 * solo_error(solo.throughput)
 
 
@@ -80,8 +79,7 @@ def test_without_a_line_of_runs_no_curve_is_fitted() -> None:
     """Runs at random traffic vary all attributes at once."""
     nf = runs(30)
     solo = fit_solo(nf, Execution("pipeline"))
-    assert solo is not None
-    assert with_fit_of_runs(solo, nf, Execution("pipeline"), OWN_RUNS) is solo
+    assert solo is not None and with_fit_of_runs(solo, nf, Execution("pipeline"), OWN_RUNS) is solo
 
 
 def test_the_longest_line_has_twelve_values_of_one_attribute() -> None:

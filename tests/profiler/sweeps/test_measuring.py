@@ -99,8 +99,7 @@ def test_a_second_call_measures_nothing(tmp_path: Path) -> None:
     spec = flows_sweep(points=5)
     first = swept(CurveTestbed(bending), tmp_path / "s", spec)
     again = measure_sweep(CurveTestbed(bending, fails_after=0), tmp_path / "s", spec, notify=spoken.append)
-    assert again.points == first.points
-    assert spoken == ["nothing to measure: 5 runs are recorded"]
+    assert again.points == first.points and spoken == ["nothing to measure: 5 runs are recorded"]
 
 
 def test_a_point_that_is_refused_is_left_out(tmp_path: Path) -> None:

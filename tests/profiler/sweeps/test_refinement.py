@@ -36,8 +36,7 @@ def test_a_jump_is_not_halved_for_ever() -> None:
         for x in further_points(AXIS, runs, 1, 40):
             runs[x] = [100.0 if x < 62 else 50.0]
     x = sorted(runs)
-    assert min(b - a for a, b in pairwise(x)) >= 100 / 40 / 16
-    assert len(runs) == 41
+    assert min(b - a for a, b in pairwise(x)) >= 100 / 40 / 16 and len(runs) == 41
 
 
 def test_noise_draws_no_points() -> None:

@@ -109,8 +109,7 @@ def test_what_was_measured_above_a_prediction_makes_placement_bolder_only_there(
     learn_of_four(corrections, B, kpps=120.0)
     there, near = (corrections.shift((MODEL, A, (B, *more))) for more in ((), (C,)))
     assert 110.0 < there.at_risk(PREDICTED) < there.median(PREDICTED)
-    assert near.median(PREDICTED) > 102.0
-    assert near.at_risk(PREDICTED) == pytest.approx(95.0)
+    assert near.median(PREDICTED) > 102.0 and near.at_risk(PREDICTED) == pytest.approx(95.0)
     corrections.set_drift(MODEL, A.nf, False, 1.2)
     assert corrections.shift((MODEL, A, (B, C))).at_risk(PREDICTED) == pytest.approx(114.0)
 
@@ -132,8 +131,7 @@ def test_lower_bounds_above_a_prediction_make_placement_no_bolder(corrections: L
     """Nobody lost packets, so nothing says how far such a reading may be off."""
     learn_of_four(corrections, B, kpps=105.0, offered=105.0)
     shift = corrections.shift((MODEL, A, (B,)))
-    assert shift.median(PREDICTED) > 104.0
-    assert shift.at_risk(PREDICTED) == pytest.approx(95.0)
+    assert shift.median(PREDICTED) > 104.0 and shift.at_risk(PREDICTED) == pytest.approx(95.0)
 
 
 def test_where_few_readings_would_show_that_a_rise_was_wrong_placement_gets_no_bolder(

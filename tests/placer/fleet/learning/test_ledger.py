@@ -60,8 +60,7 @@ def test_a_lower_bound_never_lowers_a_prediction() -> None:
 
 def test_two_tenants_agree_on_the_lesser_change_and_three_on_the_median() -> None:
     """So that one that reports false readings moves nothing."""
-    assert agree_on([]) == 0.0
-    assert agree_on([-0.7, -0.1]) == -0.1
+    assert agree_on([]) == 0.0 and agree_on([-0.7, -0.1]) == -0.1
     assert agree_on([-0.7, -0.1, 0.0]) == -0.1
 
 
@@ -73,8 +72,7 @@ def test_lower_bounds_count_against_what_is_less() -> None:
     assert agree_on([-0.9, -0.8, -0.01], [-0.4, -0.1, -0.02]) == -0.01
     assert agree_on([-0.9, -0.8, -0.7], [-0.4, -0.1, -0.02, -0.01]) == 0.0
     assert agree_on([-0.9, -0.8, 1.0], [-2.0, -2.0, -2.0]) == -0.8
-    assert agree_on([-0.5], [-0.3]) == -0.3
-    assert agree_on([-0.5], [-0.7]) == -0.5
+    assert agree_on([-0.5], [-0.3]) == -0.3 and agree_on([-0.5], [-0.7]) == -0.5
     assert agree_on([0.2], [-0.3]) == 0.2
 
 

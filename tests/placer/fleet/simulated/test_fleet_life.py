@@ -82,8 +82,7 @@ def test_a_drift_violates_promises_of_before_although_nothing_moves() -> None:
     """Every `c` that was placed before has less than 90 % of what was promised; `a`, `b` and `d` do as before."""
     outcome = play(BY_HAND, arrivals_of(60), SLOW)
     before = sum(number % 4 == 2 for number in range(39))
-    assert outcome.violated == before
-    assert outcome.points[-1].violating == before
+    assert outcome.violated == before and outcome.points[-1].violating == before
 
 
 def test_who_does_not_know_of_a_drift_predicts_too_much_for_those_who_come_later() -> None:
@@ -91,8 +90,7 @@ def test_who_does_not_know_of_a_drift_predicts_too_much_for_those_who_come_later
     arrivals = arrivals_of(400)
     without, by_hand = play(WITHOUT_FEEDBACK, arrivals, SLOW), play(BY_HAND, arrivals, SLOW)
     late = sum(number + 1 >= SLOW.start + LATE_AFTER for number in range(400))
-    assert without.late_placed == by_hand.late_placed == late
-    assert by_hand.late_violated == 0
+    assert without.late_placed == by_hand.late_placed == late and by_hand.late_violated == 0
     assert (without.late_violated or 0) > 10
 
 
@@ -293,8 +291,7 @@ def is_capacity(one: MeasuredInstance) -> bool:
 def test_readings_scatter_around_the_truth_as_much_as_they_should() -> None:
     """2 % around 200 kpps; more than that is offered."""
     logs = [log(one.throughput_kpps / 200.0) for one in readings(MonitorTable(noise_pct=2.0)) if is_capacity(one)]
-    assert len(logs) == 1000
-    assert fmean(logs) == pytest.approx(0.0, abs=0.003)
+    assert len(logs) == 1000 and fmean(logs) == pytest.approx(0.0, abs=0.003)
     assert pstdev(logs) == pytest.approx(0.02, rel=0.1)
 
 

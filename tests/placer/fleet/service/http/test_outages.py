@@ -156,8 +156,7 @@ def test_a_database_that_is_stopped_or_hangs_holds_up_nobody(capsys: pytest.Capt
             stop()
             sent += [pool.submit(timed, one, f"late-{number}") for number in range(4)]
             statuses, seconds = zip(*(future.result() for future in sent), strict=True)
-            assert set(statuses) <= {200, 503}
-            assert max(seconds) < 2 * writer.PATIENCE_SECONDS + 5
+            assert set(statuses) <= {200, 503} and max(seconds) < 2 * writer.PATIENCE_SECONDS + 5
             eventually(one, "/readyz", 503)
             begun = time.monotonic()
             read = one.client.get("/v1/tenants/a")

@@ -163,8 +163,7 @@ def test_a_pod_that_runs_is_counted_whatever_the_models_say_of_it(
         assert one.bind(first, "n1") == ""
         one.api.change("pods", "ADDED", running(pod("p2", "c", "0.01"), "n1"))
         eventually(lambda: one.places() == {"p1": "n1", "p2": "n1"})
-        assert one.takes("n1") == []
-        assert one.uncounted() == 0
+        assert one.takes("n1") == [] and one.uncounted() == 0
         (row,) = [row for row in one.service.log() if "kind" in row["event"]]
         assert row["event"]["nic"] == "n1"
     assert "a pod runs where it would not be placed" in capfd.readouterr().err
@@ -201,8 +200,7 @@ def test_a_node_with_a_pod_that_cannot_be_counted_takes_no_other_until_the_pod_i
         listed_again(one)
         one.api.change("pods", "DELETED", refused, seen=seen)
         eventually(lambda: one.takes("n1") == ["n1"])
-        assert one.uncounted() == 0
-        assert one.bind(waiting, "n1") == ""
+        assert one.uncounted() == 0 and one.bind(waiting, "n1") == ""
     assert capfd.readouterr().err.count("a pod that runs cannot be counted") == 1
 
 
