@@ -38,8 +38,7 @@ def test_all_pairs_and_as_many_triples_and_pipelines_are_measured() -> None:
     """72 ordered pairs and 24 triples on one core, 24 pairs on two, each at two traffics; none is there twice."""
     loads = chains_of(tuple("ABCDEFGHI"), small_server().describe(), FULL, 0)
     assert len(set(loads)) == len(loads) == 2 * (72 + 24 + 24)
-    sizes = Counter((len(load.stages), len(load.cores)) for load in loads)
-    assert sizes == {(2, 1): 144, (3, 1): 48, (2, 2): 48}
+    assert Counter((len(load.stages), len(load.cores)) for load in loads) == {(2, 1): 144, (3, 1): 48, (2, 2): 48}
     assert all(len({stage.nf for stage in load.stages}) == len(load.stages) for load in loads)
 
 

@@ -107,8 +107,7 @@ def test_a_table_has_published_numbers_verdicts_and_both_testbeds(name: str, res
     """Published numbers, the column `verdict`, and the runs on the simulated card and on the hardware."""
     _, result = results(name)
     assert len(result.table) and "verdict" in result.table
-    published = [column for column in result.table if column.startswith("published")]
-    assert result.table[published].notna().any(axis=None)
+    assert result.table[[column for column in result.table if column.startswith("published")]].notna().any(axis=None)
     assert [one.partition(":")[0] for one in result.testbeds] == [SIMULATED_CARD, HARDWARE_CARD]
 
 
@@ -145,8 +144,7 @@ def test_the_same_seed_gives_the_same_bytes(name: str, written: Written, tmp_pat
     """Run again, an experiment writes the same tables and plots."""
     one = find_experiment(name)
     before = [path.read_bytes() for path in written(name)]
-    after = [path.read_bytes() for path in write_result(one, one.run(TINY), tmp_path)]
-    assert before == after
+    assert before == [path.read_bytes() for path in write_result(one, one.run(TINY), tmp_path)]
 
 
 def test_another_seed_draws_other_runs(results: Results) -> None:

@@ -67,8 +67,7 @@ def test_queue_model_errs_next_to_the_heavy_bench(trained: Models, runs: pd.Data
     the lighter benches show none of it, so neither is round robin: this bench's published service time is short."""
     bench = runs["competitor_service_ms"]
     (use,) = trained.models["FlowMonitor"].execution.uses
-    own = use.service(runs[["flows", "packet_size", "mtbr"]].to_numpy())
-    excess = 1 / runs["throughput_kpps"] - own - bench
+    excess = 1 / runs["throughput_kpps"] - use.service(runs[["flows", "packet_size", "mtbr"]].to_numpy()) - bench
     heavy, middle = excess[bench > 0.002] / 0.0024, excess[(bench > 0.001) & (bench < 0.002)] / 0.0015
     assert heavy.min() > 0.02
     assert abs(heavy[runs["mtbr"] > 600].mean() - heavy[runs["mtbr"] < 200].mean()) < 0.03

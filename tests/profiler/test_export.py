@@ -74,8 +74,7 @@ def test_tables_of_an_earlier_description_are_removed(tmp_path: Path) -> None:
     """A table that this profile no longer has, also under its former name, would be read as a measurement of it."""
     accelerated = NfDescription(name="NF", cores=1, accelerators=("crypto",))
     rows = pd.DataFrame([[1.0, 64.0, 0.0, *range(7), 5.0]], columns=[*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, KPPS_COLUMN])
-    earlier = NfProfile("NF", accelerated, rows, rows, {"crypto": rows}, pattern=rows)
-    earlier.write(tmp_path / "NF")
+    NfProfile("NF", accelerated, rows, rows, {"crypto": rows}, pattern=rows).write(tmp_path / "NF")
     (tmp_path / "NF" / "companies.csv").write_text("former name")
     NfProfile("NF", NfDescription(name="NF", cores=1), rows, rows).write(tmp_path / "NF")
     assert sorted(path.name for path in (tmp_path / "NF").iterdir()) == ["memory.csv", "nf.json", "solo.csv"]

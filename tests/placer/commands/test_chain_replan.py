@@ -138,8 +138,7 @@ s0 switch  ACL on switch, LB on s0  costs 2,218.0 Mbps: chain2 -2,236.1, chain3 
 
 
 def test_layouts_that_are_not_shown_are_counted(placer: Placer) -> None:
-    stdout = explain(placer, "--chain", "chain1", "--layouts", 2)[1]
-    assert stdout.endswith("Not shown, on s0 switch: 13 possible\n")
+    assert explain(placer, "--chain", "chain1", "--layouts", 2)[1].endswith("Not shown, on s0 switch: 13 possible\n")
 
 
 def test_a_placement_is_answered(placer: Placer) -> None:

@@ -82,8 +82,7 @@ def test_equal_files_give_equal_models(placer: Placer, line: Path, written: obje
 
 def test_measurements_are_read_from_standard_input(placer: Placer, line: Path) -> None:
     plain = json.loads(placer("fit", line).stdout)
-    again = json.loads(placer("fit", "-", stdin=line.read_bytes()).stdout)
-    assert {**again, "seconds": 0} == {**plain, "seconds": 0}
+    assert {**json.loads(placer("fit", "-", stdin=line.read_bytes()).stdout), "seconds": 0} == {**plain, "seconds": 0}
 
 
 def test_a_model_is_read_from_standard_input(placer: Placer, model: Path, points: Path) -> None:

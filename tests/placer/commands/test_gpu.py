@@ -115,8 +115,7 @@ def test_an_overloaded_server_is_an_answer_and_no_latency(placer: Placer, saved:
 def test_what_cannot_be_predicted_is_refused(
     saved: Path, tmp_path: Path, workload: dict[str, object], fault: str
 ) -> None:
-    scenario = _scenarios(tmp_path / "s.jsonl", [workload])
-    assert fault in refuse("predict", "--models", saved, "--scenarios", scenario)
+    assert fault in refuse("predict", "--models", saved, "--scenarios", _scenarios(tmp_path / "s.jsonl", [workload]))
 
 
 @pytest.mark.long

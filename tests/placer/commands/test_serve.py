@@ -248,7 +248,6 @@ def test_an_empty_fleet_begins_with_a_plan_and_is_continued_after_a_kill(tmp_pat
     with serving(tmp_path / "s.db", *options) as (_, client):
         assert client.get("/v1/nics/nic-7").json()["version"] == 2
     with serving(tmp_path / "s.db", *options) as (_, client):
-        tenants = client.get("/v1/nics/nic-7").json()["tenants"]
-        assert [tenant["id"] for tenant in tenants] == ["web-nat", "edge-ids"]
+        assert [tenant["id"] for tenant in client.get("/v1/nics/nic-7").json()["tenants"]] == ["web-nat", "edge-ids"]
         alone = {"event": "arrive", "id": "alone", "nf": "NIDS", "sla_drop": 0}
         assert client.post("/v1/events", json=alone).json()["nic"] == "nic-8"

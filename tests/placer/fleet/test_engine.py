@@ -88,8 +88,7 @@ def test_a_failed_nic_loses_its_tenants_and_takes_no_arrivals() -> None:
     one = engine(2)
     for identity in "12":
         arrive(one, identity, "d", 0.04)
-    failed = one.handle(Fail("nic-1"))
-    assert [(move.id, move.target) for move in failed.moves] == [("1", "nic-2"), ("2", "nic-2")]
+    assert [(move.id, move.target) for move in one.handle(Fail("nic-1")).moves] == [("1", "nic-2"), ("2", "nic-2")]
     assert arrive(one, "3", "d", 0.04) is None
     one.handle(Return("nic-1"))
     assert arrive(one, "3", "d", 0.04) == "nic-1"

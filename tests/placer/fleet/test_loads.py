@@ -166,8 +166,7 @@ def test_the_event_of_another_instance_changes_no_cores() -> None:
     one.arrive("1", 300)
     one.arrive("2", 95)
     one.send_line('{"event": "fail", "nic": "nic-1"}')
-    cores = {tenant.id: tenant.workload.cores for tenant in one.engine.fleet.all_tenants()}
-    assert cores == {"1": 4, "2": 2}
+    assert {tenant.id: tenant.workload.cores for tenant in one.engine.fleet.all_tenants()} == {"1": 4, "2": 2}
 
 
 def test_an_instance_that_waited_gets_its_cores_when_it_is_placed() -> None:

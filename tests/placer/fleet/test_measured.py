@@ -111,8 +111,7 @@ def test_what_is_not_saturated_lowers_nothing() -> None:
         engine.handle(Measure(nic.id, 1.0, tuple(MeasuredInstance(one, 100.0, 100.0) for one in nic.tenants_by_id)))
     for number in range(9, 17):
         arrive(engine, str(number), "b", 0.1)
-    after = [nic.co_location for nic in engine.fleet.nics.values()]
-    assert sorted(map(len, after)) == sorted(map(len, before * 2))
+    assert sorted(map(len, [nic.co_location for nic in engine.fleet.nics.values()])) == sorted(map(len, before * 2))
 
 
 @pytest.mark.parametrize(

@@ -214,8 +214,7 @@ def test_what_it_admits_keeps_the_model(generator: Generator, arbitration: str, 
     """Nobody's latency is above the SLO, by the verifier."""
     for seed in range(5):
         device, requests = generator(Random(seed), arbitration, slos)
-        answer = best_answer(device, requests)
-        assert list(admission_faults(admission_case(device, requests, answer))) == [], seed
+        assert list(admission_faults(admission_case(device, requests, best_answer(device, requests)))) == [], seed
 
 
 @pytest.mark.long

@@ -178,8 +178,7 @@ ORACLE = TableOracle({})
 def shortfall_with(tenants: list[Tenant], kinds: list[NicKind]) -> Shortfall | None:
     """The lack of the optimum of these tenants."""
     oracles = [ORACLE] * len(kinds)
-    optimum = optimal_plan(tenants, kinds, oracles)
-    return shortfall_of(optimum, tenants, kinds, oracles, seconds=5, solver="cp-sat")
+    return shortfall_of(optimal_plan(tenants, kinds, oracles), tenants, kinds, oracles, seconds=5, solver="cp-sat")
 
 
 ACLS = [tenant(str(i), "acl", drop=0.1) for i in range(5)]

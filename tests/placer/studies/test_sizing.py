@@ -347,8 +347,7 @@ def test_the_growth_of_a_load_is_sized(tmp_path: Path) -> None:
     assert answer["answer"]["growth_of"] == "load"
     assert answer["answer"]["nics"] > answer["answer"]["today_nics"]
     assert {point["axis"] for point in answer["curves"]} == {"today", "load"}
-    line = placer("size", trace, *common, "--out", tmp_path / "out").splitlines()[0]
-    assert "for 2 times the load" in line
+    assert "for 2 times the load" in placer("size", trace, *common, "--out", tmp_path / "out").splitlines()[0]
     plain = tmp_path / "plain.csv"
     plain.write_text("id,time,nf,sla_drop\na,0,NAT,0.1\n", encoding="utf-8")
     ended = CliRunner().invoke(app, ["size", str(plain), "--growth-of", "load", "--out", str(tmp_path / "o")])

@@ -158,8 +158,7 @@ def test_known_cores_add_costs() -> None:
         nf: ProfiledNf.fit(nf, ("size",), np.array([[64.0], [64.0]]), np.array([kpps, kpps]))
         for nf, kpps in {"null": 1000.0, "acl": 500.0, "nat": 250.0}.items()
     }
-    chain = PlacedChain.of(["acl", "nat"], cores=[[0, 1]])
-    fitted = fit_chain(flat, chain, cores_are_known=True, source="null")
+    fitted = fit_chain(flat, PlacedChain.of(["acl", "nat"], cores=[[0, 1]]), cores_are_known=True, source="null")
     predicted = fitted.predict({"size": np.array([64.0])}).predicted[0]
     assert predicted == pytest.approx(1 / (1 / 500 + 1 / 250 - 1 / 1000), rel=0.01)
 
@@ -196,8 +195,7 @@ def test_an_outlier_of_a_factor_of_seven_is_left_out(outlier: float, which: int,
 
 def test_a_run_that_was_repeated_is_never_left_out() -> None:
     """Its repeats would have shown an outlier: the chain is like that there."""
-    factor = np.array([1, 1, 1, 1, 1, 1, 0.2, 1])
-    assert corrected(factor, np.arange(8.0)[:, None] / 7, doubtful=False).kept.all()
+    assert corrected(np.array([1, 1, 1, 1, 1, 1, 0.2, 1]), np.arange(8.0)[:, None] / 7, doubtful=False).kept.all()
 
 
 def test_a_factor_that_depends_on_the_setting_is_followed() -> None:

@@ -213,5 +213,4 @@ def test_response_times_need_no_more_than_the_target() -> None:
     """5/cpu ms: at most 20 ms with 0.3."""
     profile = ProfiledNf.fit("nx", ("cpu",), SHARES[:, None], 5 / SHARES, regressor="interpolation")
     model = fit_chain({"nx": profile}, PlacedChain.of(["nx"]), higher_is_better=False)
-    found = smallest_allocation(model, ScalingTarget(20, {}), {"nx": SHARES.tolist()})
-    assert found.allocation == {"nx": 0.3}
+    assert smallest_allocation(model, ScalingTarget(20, {}), {"nx": SHARES.tolist()}).allocation == {"nx": 0.3}

@@ -58,8 +58,7 @@ def test_steep_but_smooth_measurements_are_all_kept() -> None:
 
 
 def test_without_repeats_the_noise_is_assumed() -> None:
-    settings = settings_of(("cpu",), np.arange(4.0)[:, None], np.array([1.0, 2, 3, 4]))
-    assert settings.spread == ASSUMED_SPREAD
+    assert settings_of(("cpu",), np.arange(4.0)[:, None], np.array([1.0, 2, 3, 4])).spread == ASSUMED_SPREAD
 
 
 def test_a_profile_without_inputs_is_one_setting() -> None:

@@ -56,8 +56,7 @@ def test_a_line_is_chosen_where_the_quadratic_is_hardly_better() -> None:
 def test_without_a_margin_the_smaller_error_is_chosen() -> None:
     """The nine points of this curve are too few for two segments of a quadratic."""
     x, y = nearly_linear()
-    points = points_of(x[:9], y[:9])
-    errors = {name: table[0, -1] for name, table in run_errors(points, POLYNOMIALS, 0.0).items()}
+    errors = {name: table[0, -1] for name, table in run_errors(points_of(x[:9], y[:9]), POLYNOMIALS, 0.0).items()}
     assert min(errors, key=lambda name: errors[name]) == "quadratic"
     names, sizes = list(errors), np.array([1, 2, 3])
     assert names[int(choose_families(np.array(list(errors.values())), sizes, 0.0)[1])] == "quadratic"

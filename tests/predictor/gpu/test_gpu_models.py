@@ -68,8 +68,7 @@ def test_a_kernel_is_slowed_only_while_its_sharer_runs() -> None:
 
 
 def test_the_longest_minibatch_ends_the_kernel() -> None:
-    at = _serve([[0.0]], [KernelShare((20.0, 35.0, 5.0))], orders=[0])
-    assert at[tandem.BATCH_RETURNED].tolist() == [45.0]
+    assert _serve([[0.0]], [KernelShare((20.0, 35.0, 5.0))], orders=[0])[tandem.BATCH_RETURNED].tolist() == [45.0]
 
 
 def _demand(**changes: object) -> BatchDemand:
@@ -106,8 +105,7 @@ def test_more_bursts_mean_a_longer_tail_and_no_longer_wait() -> None:
 def _stream(size: float, distance_us: float, rate_kpps: float, packets: int) -> np.ndarray:  # type: ignore[type-arg]
     """Gaps of a stream, packet by packet."""
     rng = np.random.default_rng(0)
-    gap = 1000 / rate_kpps
-    pause = rng.exponential(size * (gap - distance_us), packets) * (rng.random(packets) < 1 / size)
+    pause = rng.exponential(size * ((1000 / rate_kpps) - distance_us), packets) * (rng.random(packets) < 1 / size)
     return distance_us + pause
 
 

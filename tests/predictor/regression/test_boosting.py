@@ -178,5 +178,4 @@ def test_a_step_is_learnt_by_a_tenth_per_stage() -> None:
 
 def test_without_stages_nothing_is_predicted_but_the_mean() -> None:
     """No tree."""
-    stages = fit_stages(np.zeros((4, 2)), np.array([1.0, 2.0, 3.0, 6.0]), 0, seed=0)
-    assert stages == Stages(3.0, [], 2)
+    assert fit_stages(np.zeros((4, 2)), np.array([1.0, 2.0, 3.0, 6.0]), 0, seed=0) == Stages(3.0, [], 2)

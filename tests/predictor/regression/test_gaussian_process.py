@@ -213,6 +213,5 @@ def test_what_is_no_number_stays() -> None:
 
 def test_a_column_each_has_its_own_magnitude() -> None:
     """`of` is divided by as numpy does."""
-    found = significant([[1.0 + 2.0**-30, 1024.0 + 2.0**-30]], of=np.array([1.0, 1024.0]))
-    assert found.tolist() == [[1.0, 1024.0]]
+    assert significant([[1.0 + 2.0**-30, 1024.0 + 2.0**-30]], of=np.array([1.0, 1024.0])).tolist() == [[1.0, 1024.0]]
     assert significant([1.0 + 2.0**-30], 40).tolist() == pytest.approx([1.0 + 2.0**-30], abs=0)

@@ -105,8 +105,7 @@ def test_flowstats_loses_throughput_with_flows_until_it_misses_the_cache() -> No
 
 def test_competitor_matters_by_size_below_the_cache_and_by_rate_above() -> None:
     """Figure 9: FlowStats loses more to a larger array, and above 6 MB more to a faster one."""
-    sizes = first([[nf("FlowStats"), mem_bench(wss, 100)] for wss in (0.5, 2, 4, 8, 12)])
-    assert (np.diff(sizes) < 0).all()
+    assert (np.diff(first([[nf("FlowStats"), mem_bench(wss, 100)] for wss in (0.5, 2, 4, 8, 12)])) < 0).all()
     slow, fast = first([[nf("FlowStats"), mem_bench(10, rate)] for rate in (5, 100)])
     assert fast < 0.95 * slow
 
@@ -196,8 +195,7 @@ def test_recorded_runs_are_those_of_the_server(tmp_path: Path) -> None:
 
 def test_recorded_chains_are_those_of_the_server(tmp_path: Path) -> None:
     """A chain that is measured again with the seed of the recorded profile has the recorded rows."""
-    server = SimulatedServer()
-    here = read_chains(profile_chains(server, tmp_path / "p", ChainRequest(["Limiter"])) / "chains.csv")
+    here = read_chains(profile_chains(SimulatedServer(), tmp_path / "p", ChainRequest(["Limiter"])) / "chains.csv")
     there = read_chains(RECORDED / "chains.csv")
     there = there[there[ORDER_COLUMN] == "Limiter"].reset_index(drop=True)
     pd.testing.assert_frame_equal(here, there[here.columns], check_exact=True)

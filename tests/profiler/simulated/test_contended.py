@@ -112,8 +112,7 @@ def test_models_of_one_card_are_not_evaluated_on_the_other(catalogue: Catalogue,
     """Models in a folder are evaluated on their own card; the other card is refused."""
     catalogue.models[0].save(tmp_path / "models")
     with ExitStack() as stack:
-        own = open_catalogue(Cards(models=tmp_path / "models"), stack, lambda message: None)
-        assert own.specs == (CONTENDED,)
+        assert open_catalogue(Cards(models=tmp_path / "models"), stack, lambda message: None).specs == (CONTENDED,)
         with pytest.raises(InputError, match="is a bluefield-2, the models were trained on a bluefield-2-contended"):
             open_catalogue(Cards(models=tmp_path / "models", testbed="simulated"), stack, lambda message: None)
 

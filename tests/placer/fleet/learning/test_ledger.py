@@ -111,5 +111,4 @@ def test_readings_from_before_a_drift_are_forgotten() -> None:
         ledger.add(reading(B, event=event))
         ledger.add(reading(A, of=B, event=event))
     ledger.forget(MODEL, "a", 5)
-    counts = {workload.nf: len(entry.readings) for _, workload, entry in ledger.entries()}
-    assert counts == {"a": 1, "b": 2}
+    assert {workload.nf: len(entry.readings) for _, workload, entry in ledger.entries()} == {"a": 1, "b": 2}

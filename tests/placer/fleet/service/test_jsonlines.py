@@ -96,8 +96,7 @@ def kill_and_check(folder: Path, kills: int, seed: int) -> None:
         acknowledged += running.stdout.readlines()
         running.wait()
     kept = iter([json.loads(answer) for _, answer in audited(state)])
-    changes = [answer for answer in map(json.loads, acknowledged) if answer["ok"]]
-    assert all(answer in kept for answer in changes)
+    assert all(answer in kept for answer in [answer for answer in map(json.loads, acknowledged) if answer["ok"]])
 
 
 def audited(path: Path) -> list[tuple[str, str]]:
@@ -163,8 +162,7 @@ def test_a_repeated_arrival_is_answered_with_its_placement(tmp_path: Path) -> No
 
 def test_a_line_that_is_too_long_is_refused_and_the_service_goes_on(tmp_path: Path) -> None:
     """The next line is answered."""
-    endless = '{"event": "' + "x" * (3 * LONGEST_LINE)
-    long, short = answers_to(tmp_path / "state.db", endless, json.dumps(ARRIVE))
+    long, short = answers_to(tmp_path / "state.db", '{"event": "' + "x" * (3 * LONGEST_LINE), json.dumps(ARRIVE))
     assert long == {"ok": False, "error": f"the line is longer than {LONGEST_LINE:,} bytes"}
     assert short["ok"]
 

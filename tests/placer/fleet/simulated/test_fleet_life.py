@@ -104,8 +104,7 @@ def test_points_hold_what_is_believed() -> None:
 
 def test_a_drift_that_ends_is_undone_by_hand() -> None:
     """From its end on, predictions are those of before."""
-    outcome = play(BY_HAND, arrivals_of(60), TrueDrift("c", 20, 40, 0.8))
-    believed = [point.believed["c"] for point in outcome.points]
+    believed = [point.believed["c"] for point in play(BY_HAND, arrivals_of(60), TrueDrift("c", 20, 40, 0.8)).points]
     assert believed == pytest.approx([1.0] * 19 + [0.8] * 20 + [1.0] * 21)
 
 
@@ -304,8 +303,7 @@ def test_the_share_of_nics_is_measured_every_so_many_events_at_least_one() -> No
 
 def test_lost_wrong_and_unsaturated_readings_are_as_frequent_as_they_should_be() -> None:
     """3 in 10 are lost, 1 in 5 of the others is wrong by 1.5 at least, 1 in 2 of the rest is a lower bound."""
-    settings = MonitorTable(noise_pct=0.0, lost_pct=30, outliers_pct=20, unsaturated_pct=50)
-    found = readings(settings)
+    found = readings(MonitorTable(noise_pct=0.0, lost_pct=30, outliers_pct=20, unsaturated_pct=50))
     wrong = [one for one in found if is_capacity(one) and abs(log(one.throughput_kpps / 200.0)) > log(1.49)]
     low = [one for one in found if not is_capacity(one)]
     assert len(found) == pytest.approx(700, abs=50)

@@ -143,8 +143,7 @@ def test_points_are_thinned_where_they_are_many(rows: int) -> None:
     curve.y[rows // 2] = 1000.0
     drawn = points_table(model, curve, MOST_POINTS)
     assert len(drawn) <= MOST_POINTS and drawn["measured"].max() == 1000.0
-    text = fit_page([model], [curve], "").sections[0].text
-    assert ("1,000 of them are drawn" in text) == (rows > MOST_POINTS)
+    assert ("1,000 of them are drawn" in fit_page([model], [curve], "").sections[0].text) == (rows > MOST_POINTS)
     assert len(render(fit_page([model], [curve], ""))) < 1_500_000
 
 

@@ -95,8 +95,7 @@ def test_links_are_as_long_as_what_they_carry() -> None:
 
 def test_of_many_servers_those_with_most_cores_in_use_are_drawn() -> None:
     """Chain 2 takes one of twenty servers."""
-    servers = [rack_json()["servers"][0] | {"name": f"s{number}"} for number in range(20)]
-    on = rack(servers=servers)
+    on = rack(servers=[rack_json()["servers"][0] | {"name": f"s{number}"} for number in range(20)])
     plan = best_plan(chains((2,), 0.5), rack())
     moved = tuple(replace(one, layout=replace(one.layout, rack=on)) for one in plan.chains)
     plan = replace(plan, rack=on, chains=moved)

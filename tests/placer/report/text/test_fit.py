@@ -53,8 +53,7 @@ def test_the_curve_is_six_rows_with_its_ends_and_a_caret_below_the_breakpoint() 
 def test_another_encoding_has_plain_ascii_and_loses_only_foreign_letters(encoding: str) -> None:
     text = format_fit(cache_model(), curve_of(cache_model()), 60, encoding=encoding)
     assert text.isascii() and any(letter in text for letter in "|:'")
-    foreign = line_model("потоки")
-    assert format_fit(foreign, None, 80, encoding=encoding).startswith("cycles over ??????: 3 points\n")
+    assert format_fit(line_model("потоки"), None, 80, encoding=encoding).startswith("cycles over ??????: 3 points\n")
 
 
 @pytest.mark.parametrize("rows", [3, 100_000])

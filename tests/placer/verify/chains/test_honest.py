@@ -73,8 +73,7 @@ def test_certificates_where_a_limit_is_missed_by_little(beyond: float) -> None:
 def test_a_cut_proves_what_the_stages_allow() -> None:
     """Two stages of one block hold two of four tables; prices of blocks alone do not prove that one after one fits."""
     chains = {"chains": [chain(f"c{at}", "XX", t_max_mbps=30_000 + at) for at in range(3)]}
-    on = rack({"X": ON_SERVER | ON_SWITCH}, switch={"stages": 3, "blocks_per_stage": 1})
-    claims = certified(chains, on)
+    claims = certified(chains, rack({"X": ON_SERVER | ON_SWITCH}, switch={"stages": 3, "blocks_per_stage": 1}))
     assert (claims["plan"]["status"], faults_in(claims)) == ("optimal", [])
 
 

@@ -169,8 +169,7 @@ def test_a_pod_that_was_placed_but_never_bound_may_go_elsewhere_with_other_annot
     with cluster(tmp_path / "s.db", "n1", "n2") as one:
         one.add(pod("p1"), pod("p2"))
         for number in (1, 2):
-            identity = f"pod/default/p{number}/uid-p{number}"
-            assert one.service.arrive(identity, "d", nic="n1")["status"] == "placed"
+            assert one.service.arrive(f"pod/default/p{number}/uid-p{number}", "d", nic="n1")["status"] == "placed"
         corrected = pod("p1", "a", drop="0.5")
         one.api.change("pods", "MODIFIED", corrected)
         assert one.filter(corrected, "n1", "n2")["NodeNames"] == ["n1", "n2"]

@@ -109,8 +109,7 @@ def test_one_key_gets_one_answer_from_two_agents(pair: tuple[Agent, Agent]) -> N
         agent.state.answers.keep("k", KeptAnswer(b"d", 200, text, 1))
         agent.state.agreement.seal(agent.engine)
     assert _finish(one) == 0 and _finish(other) is None
-    found = other.state.agreement.fetch(["k", "l"]).answers
-    assert found == {"k": KeptAnswer(b"d", 200, '{"n": 1, "version": 1}')}
+    assert other.state.agreement.fetch(["k", "l"]).answers == {"k": KeptAnswer(b"d", 200, '{"n": 1, "version": 1}')}
 
 
 def test_kinds_have_no_more_nics_than_there_are(postgres: Cluster) -> None:
