@@ -164,8 +164,7 @@ def test_the_index_has_a_section_per_experiment(
     index, _ = write_index([Outcome(*both) for both in made.values()], TINY, tmp_path)
     page = index.read_text(encoding="utf-8")
     assert page.startswith("# Tomur: reproduced tables and figures\n")
-    assert f"- {PAPER.title} (Wu et al.)\n" in page
-    assert "2 % of the full number of runs, seed 0." in page
+    assert f"- {PAPER.title} (Wu et al.)\n" in page and "2 % of the full number of runs, seed 0." in page
     for name, (one, result) in made.items():
         assert f"## {name}\n" in page
         assert one.title in page and f"({name}.svg)" in page
@@ -281,7 +280,6 @@ def test_the_summary_counts_rows_worse_or_different(outcomes: list[Outcome], tmp
 def test_a_section_has_headings_with_units_and_notes(outcomes: list[Outcome], tmp_path: Path) -> None:
     """Column names become headings; testbeds come before the notes; a skipped experiment gives its reason."""
     _, ran, skipped = page_of_outcomes(outcomes, Setting(), tmp_path).sections
-    assert ran.table is not None
-    assert list(ran.table) == ["NF", "published MAPE, %", "solo, kpps", "verdict"]
+    assert ran.table is not None and list(ran.table) == ["NF", "published MAPE, %", "solo, kpps", "verdict"]
     assert ran.notes == ("Testbed: Card: all runs.", "Invented.")
     assert skipped.title == "Two, tableTwo" and "Skipped: no card is available" in repr(skipped)

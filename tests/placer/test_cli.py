@@ -36,14 +36,12 @@ def test_the_help_lists_all_commands_under_their_headings_without_importing_them
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "Planning:\n  run " in shown and "Checking:\n  verify " in shown
     assert "  reproduce  Reproduce tables" in shown  # it comes from another package
-    assert not any(f"'placer.commands.{name}'" in shown for name in COMMANDS)
-    assert "'numpy'" not in shown
+    assert not any(f"'placer.commands.{name}'" in shown for name in COMMANDS) and "'numpy'" not in shown
 
 
 def test_an_unknown_command_is_refused_with_the_nearest() -> None:
     shown = CliRunner().invoke(app, ["comparee"])
-    assert shown.exit_code == 2
-    assert "there is no command 'comparee': did you mean compare?" in shown.output
+    assert shown.exit_code == 2 and "there is no command 'comparee': did you mean compare?" in shown.output
 
 
 def test_shells_complete_strategies_rules_testbeds_and_nfs() -> None:

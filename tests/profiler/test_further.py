@@ -136,8 +136,7 @@ def test_what_is_refused_is_left_out(made: Path, tmp_path: Path) -> None:
     testbed = CrowdTestbed(refuses=lambda nfs: nfs == ("light", "middle"))
     chooser = Chooser([(LIGHT, MIDDLE), (LIGHT, SLOW)], [(LIGHT, SLOW)])
     profile_further(testbed, out, chooser, key="k", most=10, notify=messages.append)
-    assert chooser.refused == {(LIGHT, MIDDLE)}
-    assert messages == ["1 co-locations do not run here; left out"]
+    assert chooser.refused == {(LIGHT, MIDDLE)} and messages == ["1 co-locations do not run here; left out"]
 
 
 def test_a_run_that_contradicts_the_earlier_ones_is_replaced(made: Path, tmp_path: Path) -> None:

@@ -118,8 +118,7 @@ def test_the_time_left_follows_from_the_times_of_runs(tmp_path: Path) -> None:
     with pytest.raises(TestbedError):
         profile(testbed, tmp_path / "p", quota=60)
     status = read_status(journal_of(tmp_path / "p"))
-    assert status.run_s == pytest.approx(0.5)
-    assert status.left_s == pytest.approx(0.5 * (status.left or 0))
+    assert status.run_s == pytest.approx(0.5) and status.left_s == pytest.approx(0.5 * (status.left or 0))
 
 
 def test_a_status_without_a_journal_is_refused(tmp_path: Path) -> None:

@@ -47,8 +47,7 @@ def test_a_profile_holds_the_requested_nfs(simulated: Profile) -> None:
 def test_an_nf_has_as_many_runs_as_its_quota(simulated: Profile, foreign: Profile) -> None:
     """Benches, random co-locations and those at default traffic together; three runs are the same solo run."""
     solo_runs_of_others = 3 * (len(SimulatedTestbed().describe().nfs) - len(simulated.nfs))
-    assert 2 * 160 - 10 < _runs(simulated) + solo_runs_of_others <= 2 * 160
-    assert _runs(foreign) <= 5 * 80
+    assert 2 * 160 - 10 < _runs(simulated) + solo_runs_of_others <= 2 * 160 and _runs(foreign) <= 5 * 80
 
 
 def test_co_locations_of_nfs_are_run_twice(simulated: Profile) -> None:
@@ -251,8 +250,7 @@ def test_a_fifth_to_a_half_of_a_usual_quota_is_for_deciding_co_locations(quota: 
     shares = divide("NAT", quota, 20)
     assert shares.own is not None and shares.own + shares.deciding == quota
     least, most = DECIDING_SHARES
-    assert least * quota <= shares.deciding <= most * quota
-    assert shares.random == quota // 10 // 2 * 2
+    assert least * quota <= shares.deciding <= most * quota and shares.random == quota // 10 // 2 * 2
 
 
 def test_small_quotas_leave_what_every_method_needs() -> None:

@@ -67,8 +67,7 @@ def test_a_directory_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(KeyboardInterrupt), directory_aside(target) as aside:
         (aside / "third").write_text("3")
         raise KeyboardInterrupt
-    assert [path.name for path in target.iterdir()] == ["second"]
-    assert list(tmp_path.iterdir()) == [target]
+    assert [path.name for path in target.iterdir()] == ["second"] and list(tmp_path.iterdir()) == [target]
 
 
 def test_files_replace_those_of_their_names_and_all_others_stay(tmp_path: Path) -> None:

@@ -121,8 +121,7 @@ def test_what_is_left_out_has_a_meaning(tmp_path: Path) -> None:
     table, faults = read_latencies(tmp_path / "latency.csv")
     (row,) = table.to_dict("records")
     assert not faults and (row["competitors"], row["mtbr"], row["repeats"]) == ("", 0, 1)
-    assert row["mean_us"] != row["mean_us"]
-    assert competitors_text(["NAT", "Dedup", "NAT"]) == "Dedup;NAT;NAT"
+    assert row["mean_us"] != row["mean_us"] and competitors_text(["NAT", "Dedup", "NAT"]) == "Dedup;NAT;NAT"
 
 
 @pytest.mark.parametrize(

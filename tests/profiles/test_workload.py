@@ -106,8 +106,7 @@ stages = st.lists(
 def test_stages_have_their_parameters() -> None:
     """Spaces around a stage do not matter."""
     parsed, cores = parse_chain("ACL:rules=1024:denied_pct=0.5, NAT")
-    assert parsed == (NfStage.of("ACL", {"rules": 1024, "denied_pct": 0.5}), NfStage("NAT"))
-    assert cores is None
+    assert parsed == (NfStage.of("ACL", {"rules": 1024, "denied_pct": 0.5}), NfStage("NAT")) and cores is None
 
 
 def test_a_bar_begins_the_next_core() -> None:

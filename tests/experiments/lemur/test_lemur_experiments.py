@@ -110,8 +110,7 @@ def test_speed_says_what_is_measured(results: dict[str, tuple[Experiment, Result
     table = results["lemur-speed"][1].table
     assert list(table["method"]) == ["brute force", "optimal", "lemur"]
     assert list(table["how"]) == ["estimated", "measured", "measured"]
-    assert list(table["published_s"]) == [14901.0, "not printed", 3.5]
-    assert (table["seconds"] > 0).all()
+    assert list(table["published_s"]) == [14901.0, "not printed", 3.5] and (table["seconds"] > 0).all()
 
 
 def test_rates_are_a_row_per_instance(results: dict[str, tuple[Experiment, Result]], tmp_path: Path) -> None:

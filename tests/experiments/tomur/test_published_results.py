@@ -118,8 +118,7 @@ def test_a_row_of_the_budget_has_means_and_the_share_of_sequences_that_kept_it()
     """Violations of 1 and 3 % at a budget of 2 %: a mean of 2 %, kept by half, worse than the published 1.9 %."""
     values = np.array([[4.0, 1.0, 1.5, 0.1], [6.0, 3.0, 1.7, 0.1]])
     row = budget._row(FIRST, 2.0, values, np.array([[3.0, 0.0, np.nan, np.nan]]))
-    assert row["sla_violations_pct"] == pytest.approx(2.0)
-    assert row["std_error"] == pytest.approx(1.0)
+    assert row["sla_violations_pct"] == pytest.approx(2.0) and row["std_error"] == pytest.approx(1.0)
     assert row["expected_violations_pct"] == pytest.approx(1.6)
     assert (row["noise_free_wastage_pct"], row["kept_pct"]) == (3.0, 50.0)
     assert row["verdict"] == "worse: wastage, violations"

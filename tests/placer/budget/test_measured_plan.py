@@ -226,8 +226,7 @@ def test_instances_need_every_co_location_of_their_stay() -> None:
     plan = Plan("by hand", None, tuple(Placement(one, "nic-1", kind) for one in stays), 0.0)
     needs = needs_of(plan, [kind], [0])
     first, second = frozenset({(0, (A,)), (0, (A, B))}), frozenset({(0, (A, B)), (0, (B,))})
-    assert needs.groups == {first: 1, second: 1}
-    assert needs.measured_pct({(0, (A,)), (0, (A, B))}) == 50.0
+    assert needs.groups == {first: 1, second: 1} and needs.measured_pct({(0, (A,)), (0, (A, B))}) == 50.0
 
 
 def test_runs_go_first_to_what_completes_most_instances() -> None:

@@ -149,8 +149,7 @@ def test_what_is_fitted_anew_is_what_training_would_find(trained: Path) -> None:
             np.concatenate(one.predictors["tomur"].throughput([pair, (*pair, pair[0])], risk=risk))
             for one in (again, anew, before)
         )
-        assert found == pytest.approx(expected, rel=1e-9)
-        assert found != pytest.approx(former, rel=0.01)
+        assert found == pytest.approx(expected, rel=1e-9) and found != pytest.approx(former, rel=0.01)
 
 
 @pytest.mark.long

@@ -58,8 +58,7 @@ def test_latency_of_co_locations_is_predicted(models: GpuModels) -> None:
     for at, one in enumerate(models.predict(loads)):
         latencies = [run[at].latency_us for run in runs]
         mean, p99 = (sum(getattr(found, name) for found in latencies) / 4 for name in ("mean", "p99"))
-        assert one.mean_us == pytest.approx(mean, rel=0.04)
-        assert one.p99_us == pytest.approx(p99, rel=0.1)
+        assert one.mean_us == pytest.approx(mean, rel=0.04) and one.p99_us == pytest.approx(p99, rel=0.1)
         assert one.stages_us["transfer"] == pytest.approx(ToyTimes.of(loads[at]).transfer, rel=0.025)
         assert one.low_us is not None and one.high_us is not None and one.low_us <= one.p99_us <= one.high_us
 

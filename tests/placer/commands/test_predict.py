@@ -83,8 +83,7 @@ def test_a_prediction_has_drops_and_an_interval(placer: Placer, tmp_path: Path) 
         assert low <= got <= high
     assert set(printed["drop_kpps"][0]) == {"memory", "regex"}
     assert printed["drop_kpps"][0]["regex"] > printed["drop_kpps"][0]["memory"] > 0
-    assert printed["drop_kpps"][2].get("regex", 0) == 0
-    assert printed["calibrated"] == [True, True, True]
+    assert printed["drop_kpps"][2].get("regex", 0) == 0 and printed["calibrated"] == [True, True, True]
 
 
 def test_traffic_out_of_range_is_predicted_on_request(placer: Placer, tmp_path: Path) -> None:

@@ -88,8 +88,7 @@ def test_a_profile_goes_into_the_current_folder(
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     arguments = ("profile", "--testbed", "simulated", "--nf", "FlowStats", "--quota", 100, "--quiet")
-    assert placer(*arguments, "--out", ".").status == 0
-    assert (tmp_path / "here" / "FlowStats").is_dir()
+    assert placer(*arguments, "--out", ".").status == 0 and (tmp_path / "here" / "FlowStats").is_dir()
     assert (tmp_path / "here.journal.sqlite").is_file()
     monkeypatch.chdir(tmp_path / "here" / "FlowStats")
     assert "left: nothing" in placer("profile", "--out", "..", "--status").stdout

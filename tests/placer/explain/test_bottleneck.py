@@ -75,8 +75,7 @@ def test_table_json_and_csv_agree() -> None:
     assert f"the bottleneck is {document['bottleneck']}." in table
     rows = list(csv.DictReader(io.StringIO(placer(*common, "--format", "csv"))))
     assert [row["along"] for row in rows] == ["", "mtbr", "mtbr", "mtbr"]
-    assert rows[0]["bottleneck"] == document["bottleneck"]
-    assert document["beside"][0]["traffic"]["mtbr"] == 900
+    assert rows[0]["bottleneck"] == document["bottleneck"] and document["beside"][0]["traffic"]["mtbr"] == 900
 
 
 def test_a_diagnosis_has_a_page(diagnosis: Diagnosis) -> None:
@@ -141,8 +140,7 @@ def test_capacities_on_numbers_of_cores_are_the_predictor_s() -> None:
     nat = Workload("NAT", DEFAULT, 2000.0)
     needs = core_needs(models.predictors["tomur"], kind, nat, [NIDS])
     (of_two, _) = models.predictors["tomur"].predict([(replace(nat, cores=2), NIDS)])[0]
-    assert [need.cores for need in needs] == [1, 2, 4]
-    assert needs[1].capacity_kpps == of_two.capacity_kpps
+    assert [need.cores for need in needs] == [1, 2, 4] and needs[1].capacity_kpps == of_two.capacity_kpps
     assert needs[0].share < needs[1].share < 1 < needs[2].share
 
 

@@ -112,8 +112,7 @@ def test_a_change_keeps_resizes_moves_or_puts_at_risk() -> None:
     one.arrive("1", 150)
     assert one.change("1", 190) == ("kept", 2) and one.change("1", 300) == ("resized", 4)
     assert one.arrive("2", 180, nf="b", cores=2, sla_drop=0.2) == ("nic-1", 2)
-    assert one.arrive("3", 60, nf="b", cores=1) == ("nic-1", 1)
-    assert one.change("3", 95) == ("moved", 1)
+    assert one.arrive("3", 60, nf="b", cores=1) == ("nic-1", 1) and one.change("3", 95) == ("moved", 1)
     one.send("depart", "3")
     assert one.change("1", 375) == ("moved", 4)
 

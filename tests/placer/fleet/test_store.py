@@ -278,8 +278,7 @@ def test_readings_are_as_they_were_after_a_restart(saved: Path) -> None:
         engine = Engine(state.fleet, oracles, waiting=state.waiting, feedback=feedback, events=state.events)
         event = Measure("nic-1", 10.0, (MeasuredInstance("1", 100.0, 900.0), MeasuredInstance("2", 650.5)))
         decision = engine.handle(event)
-        assert isinstance(decision, Learned)
-        assert [one.below_sla for one in decision.readings] == [True, False]
+        assert isinstance(decision, Learned) and [one.below_sla for one in decision.readings] == [True, False]
         state.record(event, decision, engine.fleet)
     with State(saved, KINDS) as state:
         assert state.readings == decision.readings and state.events == 4

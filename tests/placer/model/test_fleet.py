@@ -30,8 +30,7 @@ def test_a_saved_nic_takes_the_place_of_the_named_one() -> None:
     fleet = Fleet([replace(KIND, count=2)])
     tenant = arrival("1", 0, "a").tenant
     fleet.adopt(Nic("west", fleet.kinds[0], 7), [tenant])
-    assert fleet.count_of(fleet.kinds[0]) == 2
-    assert [nic.id for nic in fleet.all_nics()] == ["west", "east"]
+    assert fleet.count_of(fleet.kinds[0]) == 2 and [nic.id for nic in fleet.all_nics()] == ["west", "east"]
     assert fleet.find("west") is fleet.nic_of("1")
 
 

@@ -227,8 +227,7 @@ def test_a_tenant_that_only_lacks_a_neighbour_is_not_unsatisfiable() -> None:
     oracle = TableOracle({"acl": [60], "acl acl": [60, 60], "acl nids": [100, 100]})
     tenants = [tenant("a", "acl", kpps=90), tenant("b", "acl", kpps=90), tenant("n", "nids", drop=0.1)]
     lack = shortfall_of(optimal_plan(tenants, [kind], [oracle]), tenants, [kind], [oracle], seconds=5, solver="cp-sat")
-    assert lack is not None
-    assert (len(lack.left_out), lack.proven, lack.unsatisfiable) == (1, True, ())
+    assert lack is not None and (len(lack.left_out), lack.proven, lack.unsatisfiable) == (1, True, ())
 
 
 def test_the_sentence_says_when_nothing_is_placed() -> None:

@@ -113,8 +113,7 @@ def test_without_feasible_arrivals_there_is_no_forecast() -> None:
 def test_without_forecast_instances_are_worth_their_cores() -> None:
     """A big NF takes three of four cores."""
     prices = core_shares(TABLE)
-    assert prices.worth[pattern_of(1, 1)].tolist() == [0.75, 0.25]
-    assert value_of(prices, 0, 1) == 0.75
+    assert prices.worth[pattern_of(1, 1)].tolist() == [0.75, 0.25] and value_of(prices, 0, 1) == 0.75
 
 
 @given(

@@ -66,8 +66,7 @@ def test_the_nearest_workload_of_the_same_nf_stands_in() -> None:
     assert CORES_BY_NF["b"] == CORES_BY_NF["c"] != CORES_BY_NF["d"]
     stand_ins = StandIns(KIND, [Workload("b", TrafficProfile(flows, 1500, 0)) for flows in (1_000, 8_000)])
     columns = [stand_ins.column(Workload("b", TrafficProfile(flows, 1500, 0))) for flows in (1_200, 6_000, 90_000)]
-    assert columns == [0, 1, 1]
-    assert stand_ins.column(Workload("c", TrafficProfile(7_000, 1500, 0))) == 1
+    assert columns == [0, 1, 1] and stand_ins.column(Workload("c", TrafficProfile(7_000, 1500, 0))) == 1
     assert stand_ins.column(Workload("d", TrafficProfile(1_000, 1500, 0))) is None
 
 

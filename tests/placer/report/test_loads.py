@@ -48,8 +48,7 @@ def test_a_plan_file_has_the_rate_and_the_cores_that_were_given(loaded: Comparis
     assert {name: row["rate_kpps"] for name, row in rows.items()} == {
         "nat": "500.0", "ids": "200.0", "monitor": "400.0", "acl": "900.0", "router": "2900.0"
     }  # fmt: skip
-    assert {name: int(row["cores"]) for name, row in rows.items()} == given
-    assert rows["acl"]["cores"] == "4"
+    assert {name: int(row["cores"]) for name, row in rows.items()} == given and rows["acl"]["cores"] == "4"
     assert int(rows["router"]["cores"]) > int(rows["nat"]["cores"]) == 1
 
 

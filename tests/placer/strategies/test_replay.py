@@ -80,5 +80,4 @@ def test_with_few_measured_co_locations_nothing_is_replayed(
 ) -> None:
     """One is not enough where fifty are needed; and a catalogue without models has none."""
     monkeypatch.setattr(budget, "FEWEST_MEASURED", 50)
-    assert left_out_co_locations(known, "toy") == []
-    assert left_out_co_locations(catalogue(), "toy") == []
+    assert left_out_co_locations(known, "toy") == [] and left_out_co_locations(catalogue(), "toy") == []

@@ -412,8 +412,7 @@ def test_a_certificate_starts_no_program(
     """A file may name a command as its testbed, which is not run unless the user gives it, too."""
     meant = copy.deepcopy(simulated)
     meant["fleet"][0]["testbed"] = f"exec:touch {tmp_path / 'run'}"
-    assert verify(meant) == 2
-    assert "if you trust it: --testbed 'exec:touch" in capsys.readouterr().err
+    assert verify(meant) == 2 and "if you trust it: --testbed 'exec:touch" in capsys.readouterr().err
     assert not (tmp_path / "run").exists() and verify(meant, "--testbed", "simulated") == 0
     assert verify(meant, *["--testbed", "simulated"] * 3) == 2
 

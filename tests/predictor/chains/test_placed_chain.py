@@ -185,8 +185,7 @@ def test_on_one_core_the_best_division_is_found() -> None:
     """Costs add: no division of a smaller total meets the target, as trying all shows."""
     model, target = chain(cores=[[0, 1]]), ScalingTarget(15, {})
     found = smallest_allocation(model, target, AMOUNTS)
-    assert found.allocation is not None
-    assert found.total == pytest.approx(_least_total(model, target))
+    assert found.allocation is not None and found.total == pytest.approx(_least_total(model, target))
 
 
 def _least_total(model: ChainModel, target: ScalingTarget) -> float:

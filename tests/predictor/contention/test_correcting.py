@@ -174,8 +174,7 @@ def test_co_runs_correct_the_prediction_near_them(plain: Models, after_co_runs: 
     assert after.throughput_kpps == pytest.approx(0.92 * before.throughput_kpps, rel=0.015)
     far = [Workload(CRYPTO.name, replace(DEFAULT, flows=1.0, packet_size=64.0, mtbr=0.0))] * 2
     before, after = (one.predictors["tomur"].predict([far])[0][0] for one in (plain, after_co_runs))
-    assert not after.calibrated
-    assert after.throughput_kpps == pytest.approx(before.throughput_kpps, rel=0.02)
+    assert not after.calibrated and after.throughput_kpps == pytest.approx(before.throughput_kpps, rel=0.02)
 
 
 def test_co_runs_with_noise_alone_change_nothing(made: Profile, plain: Models) -> None:
@@ -223,8 +222,7 @@ def test_a_measured_co_location_is_answered_as_measured() -> None:
 def test_one_noisy_run_by_hand() -> None:
     """One run, variance 1 of errors and 1 of noise: half of what it shows counts, half of the variance stays."""
     error, deviation = _correction([1.0], noise=1.0)(np.array([_row(2, 0)]))
-    assert error == pytest.approx([0.5], rel=1e-6)
-    assert deviation**2 == pytest.approx([0.5], rel=1e-6)
+    assert error == pytest.approx([0.5], rel=1e-6) and deviation**2 == pytest.approx([0.5], rel=1e-6)
 
 
 def test_far_from_what_was_measured_the_usual_spread_stays() -> None:
@@ -291,8 +289,7 @@ def test_inputs_count_the_others() -> None:
     member = np.array([[0, 1, 2]])
     rows = NeighbourInputs(nf, np.ones(3), deviation, 2).of(member, (np.array([0, 0, 0]), np.array([0, 1, 2])))
     assert rows[:, :2].tolist() == [[1.0, 1.0], [1.0, 1.0], [2.0, 0.0]]
-    assert rows[0, 2:8].tolist() == [0.5, 0.0, 0.0, 0.0, 0.0, 1.0]
-    assert rows[1, 8:].tolist() == [0.5, 0.0, 0.0]
+    assert rows[0, 2:8].tolist() == [0.5, 0.0, 0.0, 0.0, 0.0, 1.0] and rows[1, 8:].tolist() == [0.5, 0.0, 0.0]
 
 
 def test_a_fit_finds_errors_that_belong_to_neighbours() -> None:

@@ -237,8 +237,7 @@ def test_traffic_that_was_not_measured_is_left_to_the_model() -> None:
     alone = MeasuredAlone.fit(np.array([USUAL] * 5), np.full(5, 0.02) + np.arange(5) * 1e-4)
     assert alone is not None
     elsewhere = np.array([[16_001.0, 1500.0, 600.0]])
-    assert alone.factor(elsewhere).tolist() == [1.0]
-    assert alone.at(TrafficProfile(*elsewhere[0])) == (1.0, 0.0)
+    assert alone.factor(elsewhere).tolist() == [1.0] and alone.at(TrafficProfile(*elsewhere[0])) == (1.0, 0.0)
 
 
 def test_without_repeats_noise_is_not_known() -> None:

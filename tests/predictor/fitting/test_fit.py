@@ -158,8 +158,7 @@ def test_one_outlier_is_no_segment(seed: int) -> None:
     y = (10 + x) * (1 + 0.01 * _noise(seed))
     y[30] *= 3
     model = fitted(x, y)
-    assert families(model) == ["linear"]
-    assert model.segments[0].parameters == pytest.approx((10, 1), rel=0.03)
+    assert families(model) == ["linear"] and model.segments[0].parameters == pytest.approx((10, 1), rel=0.03)
 
 
 def test_zeros_stay_zero() -> None:
@@ -219,8 +218,7 @@ def test_the_same_curve_gives_the_same_model_in_any_order_of_rows() -> None:
     curve = random_curve(3)
     order = np.random.default_rng(0).permutation(len(curve.x))
     models = [fit(MeasuredCurve("x", "y", curve.x[rows], curve.y[rows])) for rows in (np.arange(len(order)), order)]
-    assert models[0].segments == models[1].segments
-    assert models[0].breakpoints == models[1].breakpoints
+    assert models[0].segments == models[1].segments and models[0].breakpoints == models[1].breakpoints
 
 
 def _scores(seeds: range) -> tuple[float, float, float, Floats, float]:

@@ -98,8 +98,7 @@ def test_the_same_co_location_has_the_same_latency() -> None:
 
 def test_more_bursts_mean_a_longer_tail_and_no_longer_wait() -> None:
     (even,), (bursty,) = sample([_demand()], window=MANY), sample([_demand(bursts=Bursts(20.0))], window=MANY)
-    assert bursty.p99 > 1.2 * even.p99
-    assert bursty.stages[0] == pytest.approx(even.stages[0], rel=0.1)
+    assert bursty.p99 > 1.2 * even.p99 and bursty.stages[0] == pytest.approx(even.stages[0], rel=0.1)
 
 
 def _stream(size: float, distance_us: float, rate_kpps: float, packets: int) -> np.ndarray:  # type: ignore[type-arg]
@@ -197,8 +196,7 @@ def test_a_transfer_is_found_over_batch_and_packet_size() -> None:
     stage = StageTime.fit(Law.TRANSFER, 32, inputs, true * RNG.normal(1, 0.002, 60), 1.05 * true)
     other = _inputs(30)
     assert stage.mean(other) == pytest.approx(4 + other[:, 0] * other[:, 2] / 12_000, rel=0.02)
-    assert stage.tail_ratio(other) == pytest.approx(np.full(30, 1.05), rel=0.02)
-    assert stage.error_pct < 1
+    assert stage.tail_ratio(other) == pytest.approx(np.full(30, 1.05), rel=0.02) and stage.error_pct < 1
 
 
 def test_a_kernel_that_is_no_straight_line_is_followed() -> None:
@@ -211,8 +209,7 @@ def test_a_kernel_that_is_no_straight_line_is_followed() -> None:
 
     stage = StageTime.fit(Law.KERNEL, 32, inputs, true(inputs), np.full(80, np.nan))
     other = _inputs(40, 450)
-    assert np.abs(stage.mean(other) / true(other) - 1).mean() < 0.03
-    assert (stage.tail_ratio(other) == 1).all()
+    assert np.abs(stage.mean(other) / true(other) - 1).mean() < 0.03 and (stage.tail_ratio(other) == 1).all()
 
 
 def test_what_is_outside_is_named() -> None:

@@ -213,8 +213,7 @@ def test_contention_can_be_taken_apart(models: Models) -> None:
     tomur = models.predictors["tomur"]
     parts = tomur.contention_details(CRYPTO.name, table, coverage=0.8)
     assert [part.throughput_kpps for part in parts] == tomur.predict_contention(CRYPTO.name, table).tolist()
-    assert [part.extrapolated for part in parts] == [False, False, True]
-    assert parts[0].bottleneck == "crypto"
+    assert [part.extrapolated for part in parts] == [False, False, True] and parts[0].bottleneck == "crypto"
     for part in parts:
         assert set(part.drops) == {"memory", "crypto"} and part.low_kpps is not None
         assert part.high_kpps is not None and part.low_kpps < part.throughput_kpps < part.high_kpps

@@ -58,8 +58,7 @@ def test_placements_have_each_stage_once_in_order(stages: int, most: int, seed: 
     assert found[0] == (tuple(range(stages)),) and len(found[-1]) == min(stages, most)
     assert len(found) <= MOST_PLACEMENTS and len(set(found)) == len(found)
     for cores in found:
-        assert [stage for core in cores for stage in core] == list(range(stages))
-        assert len(cores) <= most
+        assert [stage for core in cores for stage in core] == list(range(stages)) and len(cores) <= most
 
 
 def test_three_stages_have_four_placements() -> None:

@@ -68,8 +68,7 @@ def test_drops_lie_in_the_bands_of_figure_1(figure_1: pd.DataFrame) -> None:
 def test_header_only_nfs_lose_least_and_regex_users_most(figure_1: pd.DataFrame) -> None:
     """The engine that two NFs share costs more than memory contention, if less than the paper's worst (62 %)."""
     assert set(figure_1["p95"].nsmallest(2).index) == {"ACL", "IPTunnel"}
-    assert set(figure_1["p95"].nlargest(2).index) == {"FlowMonitor", "NIDS"}
-    assert figure_1["p95"].max() > 25
+    assert set(figure_1["p95"].nlargest(2).index) == {"FlowMonitor", "NIDS"} and figure_1["p95"].max() > 25
 
 
 def test_two_regex_users_violate_a_usual_sla() -> None:

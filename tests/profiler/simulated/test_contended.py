@@ -104,8 +104,7 @@ def test_each_card_uses_its_own_models(catalogue: Catalogue) -> None:
     assert catalogue.models[0].testbed == CARD.describe() and catalogue.specs == (CONTENDED,)
     with ExitStack() as stack:
         plain = open_catalogue(Cards(), stack, lambda message: None)
-        assert plain.models[0].testbed == SimulatedTestbed().describe()
-        assert plain.specs == ("simulated",)
+        assert plain.models[0].testbed == SimulatedTestbed().describe() and plain.specs == ("simulated",)
 
 
 def test_models_of_one_card_are_not_evaluated_on_the_other(catalogue: Catalogue, tmp_path: Path) -> None:

@@ -63,8 +63,7 @@ def throughputs(run: Run) -> list[float]:
 def test_the_nfs_of_table_1_and_three_benches_are_described() -> None:
     """The description names the eleven NFs with two cores each, and the benches with one."""
     description = TRUTH.describe()
-    assert [nf.name for nf in description.nfs] == TABLE_1
-    assert {nf.cores for nf in description.nfs} == {2}
+    assert [nf.name for nf in description.nfs] == TABLE_1 and {nf.cores for nf in description.nfs} == {2}
     assert [(bench.name, bench.cores) for bench in description.benches] == [
         ("mem-bench", 1),
         ("regex-bench", 1),

@@ -107,16 +107,14 @@ def test_a_point_that_is_refused_is_left_out(tmp_path: Path) -> None:
     spoken: list[str] = []
     spec = flows_sweep(points=5)
     measured = measure_sweep(CurveTestbed(flat, refused=[100_000]), tmp_path / "s", spec, notify=spoken.append)
-    assert len(measured.points) == 4
-    assert spoken == ["flows = 100000: left out: no 100000 flows here"]
+    assert len(measured.points) == 4 and spoken == ["flows = 100000: left out: no 100000 flows here"]
 
 
 def test_a_point_that_fails_is_left_out_when_the_testbed_goes_on(tmp_path: Path) -> None:
     """The NF at default traffic shows that it does."""
     testbed = CurveTestbed(flat, failing=[100_000])
     measured = swept(testbed, tmp_path / "s", flows_sweep(points=5))
-    assert measured.left_out == {(100_000.0,): "toy fails at 100000 flows"}
-    assert testbed.flows.count(1000) == 1
+    assert measured.left_out == {(100_000.0,): "toy fails at 100000 flows"} and testbed.flows.count(1000) == 1
 
 
 def test_a_measurement_that_cannot_be_one_is_left_out(tmp_path: Path) -> None:

@@ -67,8 +67,7 @@ def test_two_tenants_agree_on_the_lesser_change_and_three_on_the_median() -> Non
 def test_lower_bounds_count_against_what_is_less() -> None:
     """By hand after Kaplan and Meier: of -0.9, -0.8 and 1.0 with bounds at -0.4, -0.1 and -0.02, two thirds lie above
     -0.8, and the median is between the last bound and 1. Bounds at -2 say nothing."""
-    assert agree_on([-0.9, -0.8, 1.0]) == -0.8
-    assert agree_on([-0.9, -0.8, 1.0], [-0.4, -0.1, -0.02]) == 0.0
+    assert agree_on([-0.9, -0.8, 1.0]) == -0.8 and agree_on([-0.9, -0.8, 1.0], [-0.4, -0.1, -0.02]) == 0.0
     assert agree_on([-0.9, -0.8, -0.01], [-0.4, -0.1, -0.02]) == -0.01
     assert agree_on([-0.9, -0.8, -0.7], [-0.4, -0.1, -0.02, -0.01]) == 0.0
     assert agree_on([-0.9, -0.8, 1.0], [-2.0, -2.0, -2.0]) == -0.8

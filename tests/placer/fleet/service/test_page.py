@@ -33,8 +33,7 @@ def test_everything_fits_and_is_readable(tab: Page, fake: Fake, console: list[st
     wait_for(tab, "#events li", SCRIPT)
     tab.click("#ask button[type=submit]")
     wait_for(tab, "#ask-answer li", SCRIPT)
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    assert tab.evaluate(LOW_CONTRAST) == []
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width and tab.evaluate(LOW_CONTRAST) == []
     tab.locator("#nics tbody button").first.click()
     wait_for(tab, "#nic-answer td", "below SLA")
     assert tab.locator("#nic").evaluate("dialog => dialog.scrollWidth <= dialog.clientWidth")

@@ -138,8 +138,7 @@ def test_a_found_drift_is_an_alarm_that_is_right() -> None:
     outcome = play(WITH_FEEDBACK, arrivals_of(160), SLOW, measure=quiet)
     found = outcome.count_until_found(SLOW)
     assert found is not None and found < 60
-    assert outcome.false_alarms == 0
-    assert outcome.points[-1].believed["c"] == pytest.approx(0.8, rel=0.05)
+    assert outcome.false_alarms == 0 and outcome.points[-1].believed["c"] == pytest.approx(0.8, rel=0.05)
     assert outcome.count_until_found(TrueDrift("b", 40, None, 0.8)) is None
 
 
@@ -306,8 +305,7 @@ def test_lost_wrong_and_unsaturated_readings_are_as_frequent_as_they_should_be()
     found = readings(MonitorTable(noise_pct=0.0, lost_pct=30, outliers_pct=20, unsaturated_pct=50))
     wrong = [one for one in found if is_capacity(one) and abs(log(one.throughput_kpps / 200.0)) > log(1.49)]
     low = [one for one in found if not is_capacity(one)]
-    assert len(found) == pytest.approx(700, abs=50)
-    assert len(wrong) == pytest.approx(0.2 * len(found), abs=45)
+    assert len(found) == pytest.approx(700, abs=50) and len(wrong) == pytest.approx(0.2 * len(found), abs=45)
     assert len(low) == pytest.approx(0.4 * len(found), abs=55)
     assert all(one.throughput_kpps <= 200.0 for one in low)
     assert {one.throughput_kpps > 200.0 for one in wrong} == {True, False}

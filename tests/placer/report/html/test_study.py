@@ -91,8 +91,7 @@ def test_charts_of_traces_with_similar_names_have_different_names() -> None:
     rows = results(("a b", "greedy", 1.0, 0.0), ("a-b", "greedy", 2.0, 0.0))
     page = page_of_study("s", summarize(rows, GROUP_COLUMNS), rows)
     names = [figure.name for section in page.sections for figure in section.figures]
-    assert len(names) == len(set(names)) == 4
-    assert all(f'id="chart-{name}"' in render(page) for name in names)
+    assert len(names) == len(set(names)) == 4 and all(f'id="chart-{name}"' in render(page) for name in names)
 
 
 def test_wastage_with_too_many_violations_is_marked() -> None:

@@ -293,8 +293,7 @@ def test_a_fixed_number_of_nics_has_an_answer() -> None:
     assert lines[0].startswith(
         "Recommended: contention-aware, tomur. It places 70 of 100 arrivals on 11 NICs, the most"
     )
-    assert lines[1].startswith("It rejects 30 arrivals: n0, n1, ")
-    assert lines[1].endswith(", n19 and 10 more.")
+    assert lines[1].startswith("It rejects 30 arrivals: n0, n1, ") and lines[1].endswith(", n19 and 10 more.")
     assert lines[2] == "With 1 more large and 3 more small, the same strategy places all arrivals."
     recommended = json.loads(as_json(compared))["recommended"]
     assert recommended["left_out"] == [f"n{i}" for i in range(30)]

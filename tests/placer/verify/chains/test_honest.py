@@ -104,8 +104,7 @@ def test_a_plan_without_a_proof_of_its_bound_claims_the_bound_that_is_proven() -
     plan = best_plan(chains, on)
     claims = certificate_of(plan, chains, seconds=0)
     written = claims["plan"]
-    assert isinstance(written, dict)
-    assert (written["status"], faults_in({**claims})) == ("feasible", [])
+    assert isinstance(written, dict) and (written["status"], faults_in({**claims})) == ("feasible", [])
     assert written["bound_mbps"] >= plan.bound_mbps
     assert (
         weaker_claim(plan, claims)

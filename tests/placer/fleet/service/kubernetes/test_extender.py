@@ -149,8 +149,7 @@ def test_where_the_api_server_refuses_the_place_is_free_again(tmp_path: Path) ->
         one.api.refuses = "no"
         assert "refused the binding: no" in one.bind(first, "n1") and one.places() == {}
         one.api.refuses = ""
-        assert one.bind(first, "n2") == ""
-        assert one.bind(pod("gone"), "n1") == "there is no such pod any more"
+        assert one.bind(first, "n2") == "" and one.bind(pod("gone"), "n1") == "there is no such pod any more"
 
 
 def test_a_pod_whose_bind_was_not_answered_keeps_its_place(tmp_path: Path) -> None:

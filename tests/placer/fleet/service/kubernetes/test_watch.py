@@ -48,8 +48,7 @@ def test_a_node_that_is_no_such_nic_any_more_takes_no_pods_until_it_is_one_again
         one.api.change("nodes", kind, changed, seen=seen)
         eventually(lambda: one.takes("n1", "n2") == ["n2"])
         assert one.filter(second, "n1")["FailedAndUnresolvableNodes"] == {"n1": reason}
-        assert one.bind(second, "n1") == f"n1: {reason}"
-        assert one.places() == ({"p1": "n1"} if used else {})
+        assert one.bind(second, "n1") == f"n1: {reason}" and one.places() == ({"p1": "n1"} if used else {})
         one.api.change("nodes", "MODIFIED", node("n1"), seen=seen)
         eventually(lambda: one.takes("n1") == ["n1"])
         assert one.bind(second, "n1") == ""
@@ -298,8 +297,7 @@ def test_a_pod_that_is_made_again_is_another(tmp_path: Path) -> None:
         one.api.change("pods", "DELETED", first, seen=False)
         one.add(again)
         eventually(lambda: one.places() == {})
-        assert one.bind(first, "n2") == "there is no such pod any more"
-        assert one.bind(again, "n2") == ""
+        assert one.bind(first, "n2") == "there is no such pod any more" and one.bind(again, "n2") == ""
         one.api.change("pods", "DELETED", first, version=1)
         listed_again(one)
         assert one.places() == {"p1": "n2"}
