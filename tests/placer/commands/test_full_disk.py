@@ -45,8 +45,7 @@ def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *
     with pytest.raises(SystemExit) as ended:
         main()
     output = capsys.readouterr()
-    assert ended.value.code == 1
-    assert output.out == ""
+    assert ended.value.code == 1 and output.out == ""
     (line,) = output.err.splitlines()
     return line
 
@@ -62,8 +61,7 @@ def test_compare_on_a_full_disk(
     study = tmp_path / "study.toml"
     study.write_text(f'strategies = ["greedy"]\n[[trace]]\nfile = "{arrivals}"\n', encoding="utf-8")
     line = fails(monkeypatch, capsys, "compare", study, "--out", tmp_path / "out", "--jobs", 1, "--quiet")
-    assert "no space left" in line.lower()
-    assert files(tmp_path / "out") == []
+    assert "no space left" in line.lower() and files(tmp_path / "out") == []
 
 
 @pytest.mark.long

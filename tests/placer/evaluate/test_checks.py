@@ -126,8 +126,7 @@ def test_what_already_runs_is_there_from_the_beginning() -> None:
     with pytest.raises(InvalidPlan, match="n: 9 of 8 cores taken before the first arrival"):
         check_plan(plan_of(*(Placement(a, "n", NEW) for a in running)), running, NICS.kinds)
     late = arrival("late", 7, "a", departure=9, nic="m")
-    first = arrival("1", 0, "a", departure=2)
-    assert peak_nics(plan_of(Placement(first, "n", NEW), Placement(late, "m", NEW))) == 2
+    assert peak_nics(plan_of(Placement(arrival("1", 0, "a", departure=2), "n", NEW), Placement(late, "m", NEW))) == 2
 
 
 def test_slas_that_were_broken_before_bar_only_arrivals() -> None:

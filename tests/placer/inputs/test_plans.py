@@ -69,8 +69,7 @@ def test_the_plan_that_is_wanted_is_read(
 ) -> None:
     """By strategy and, where it has several plans, by predictor; instances are in the order of the trace."""
     plan = read(tmp_path, rows, strategy, predictor=predictor)
-    assert nics(plan) == expected
-    assert [placement.arrival for placement in plan.placements] == TRACE
+    assert nics(plan) == expected and [placement.arrival for placement in plan.placements] == TRACE
 
 
 @pytest.mark.parametrize(
@@ -119,8 +118,7 @@ def test_a_plan_that_does_not_fit_trace_and_fleet_is_refused_with_every_fault(
     tmp_path: Path, old: str, new: str, faults: list[str]
 ) -> None:
     """The plan of three instances on two NICs is taken; each change makes it wrong."""
-    assert nics(read(tmp_path, GREEDY, fleet=named_fleet())) == ["nic-2", "nic-3", "nic-3"]
-    assert old in GREEDY
+    assert nics(read(tmp_path, GREEDY, fleet=named_fleet())) == ["nic-2", "nic-3", "nic-3"] and old in GREEDY
     assert refusal(tmp_path, GREEDY.replace(old, new), fleet=named_fleet()) == faults
 
 

@@ -116,5 +116,4 @@ def test_what_errs_further_has_a_wider_interval(models: Models) -> None:
         predicted = tomur.predict([[replace(TARGET, cores=2), OTHER]])[0][0]
         assert predicted.low_kpps is not None and predicted.high_kpps is not None
         widths.append((predicted.capacity_kpps, math.log(predicted.high_kpps / predicted.low_kpps)))
-    assert widths[0][0] == widths[1][0]
-    assert widths[1][1] == pytest.approx(2.0 * widths[0][1])
+    assert widths[0][0] == widths[1][0] and widths[1][1] == pytest.approx(2.0 * widths[0][1])

@@ -60,8 +60,7 @@ def test_a_single_event_is_answered_before_a_long_batch_that_came_first(
 
     with writer_of(tmp_path / "s.db") as writer:
         decided, answers = asyncio.run(act(writer))
-    assert decided < 10
-    assert answers == [f"{number}" for number in range(50)]
+    assert decided < 10 and answers == [f"{number}" for number in range(50)]
 
 
 def test_questions_take_turns_with_events_and_too_many_are_refused(tmp_path: Path) -> None:
@@ -109,12 +108,10 @@ def test_a_rebalancing_takes_turns_and_its_log_leads_to_the_same_fleet(
                 one.event(event="depart", id=f"more {number}")
         before = len(one.engine.fleet.nics)
         given = one.event(event="rebalance", budget=500).json()
-        assert given["status"] == "rebalanced"
-        assert given["budget"] == 500
+        assert given["status"] == "rebalanced" and given["budget"] == 500
         logged = [row for row in one.log() if row["event"]["event"] == "rebalance"]
         assert [move for row in logged for move in row["answer"]["moves"]] == given["moves"]
-        assert len(logged) > 1
-        assert all(len(row["event"]["nics"]) <= 2 for row in logged)
+        assert len(logged) > 1 and all(len(row["event"]["nics"]) <= 2 for row in logged)
         assert len(one.engine.fleet.nics) < before
         assert one.event(event="rebalance", budget=500).json()["status"] == "as-it-was"
         lines = [row["event"] for row in one.log()]
@@ -146,8 +143,7 @@ def test_places_that_are_found_in_steps_are_checked_again_where_the_fleet_change
         else:
             between += 1
             engine.handle(Arrive(tenant(f"between {between}", "d", 0.0)))
-    assert between > 1
-    assert len(at_once) == len(found) == 30
+    assert between > 1 and len(at_once) == len(found) == 30
     for number, place in enumerate(found):
         named = place.nic if engine.fleet.find(place.nic) else None
         assert engine.handle(Arrive(tenant(f"x{number}", "b"), named)).status == "placed"
@@ -181,8 +177,7 @@ def test_who_needs_fewer_cores_is_placed_behind_a_long_queue_that_needs_more() -
     """`c` leaves two cores: each `d` needs three, and none of them is tried; `b` needs two."""
     engine = full_nic(100)
     assert engine.handle(Arrive(tenant("last", "b"))).status == "queued"
-    assert [move.id for move in engine.handle(Depart("c")).moves] == ["c", "last"]
-    assert engine.tried == 1
+    assert [move.id for move in engine.handle(Depart("c")).moves] == ["c", "last"] and engine.tried == 1
 
 
 def test_a_long_queue_is_tried_a_few_at_a_time_and_in_the_end_whole() -> None:
