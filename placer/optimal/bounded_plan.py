@@ -10,7 +10,7 @@ from placer.evaluate.checks import peak_nics
 from placer.evaluate.evaluation import to_buy
 from placer.model.fleet import NicKind
 from placer.model.plan import OPTIMAL, Plan
-from placer.optimal.duals import Duals
+from placer.optimal.optimum import Duals
 from placer.optimal.program import exact_cost
 from placer.optimal.shortfall import Shortfall
 from profiles.shown import Shown

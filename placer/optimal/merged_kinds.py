@@ -12,8 +12,7 @@ from math import ceil
 from placer.model.arrival import RunningNic
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle, co_location_of, lowest_by_workload
-from placer.optimal.duals import Duals
-from placer.optimal.optimum import Optimum
+from placer.optimal.optimum import Duals, Optimum
 from placer.optimal.program import BOUND_ROUNDING, exact_cost
 from profiles import CoLocation, Workload
 
