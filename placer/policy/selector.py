@@ -11,8 +11,17 @@ from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
 from placer.policy.forecast import MAX_REMEMBERED_ARRIVALS
-from placer.policy.nic_index import NicIndex, Rebuild, best_of, index_of, last_resort_of, rank_over, reasons_of
-from placer.policy.pattern_table import MOST_PATTERNS, LoosestSlas, PatternTable, TableWorkloads, TooManyPatterns
+from placer.policy.nic_index import (
+    NicIndex,
+    Rebuild,
+    TableWorkloads,
+    best_of,
+    index_of,
+    last_resort_of,
+    rank_over,
+    reasons_of,
+)
+from placer.policy.pattern_table import MOST_PATTERNS, LoosestSlas, PatternTable, TooManyPatterns
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import CLOSING_ARRIVALS, LOOK_AHEAD, Rule, is_due
 from profiles import Workload

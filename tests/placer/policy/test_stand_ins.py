@@ -12,7 +12,7 @@ from placer.model.feasibility import below_sla
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
 from placer.policy.class_index import ClassIndex
-from placer.policy.pattern_table import RECURS_FROM
+from placer.policy.nic_index import RECURS_FROM
 from placer.policy.rules import LOOK_AHEAD
 from placer.policy.sampled_index import LAST_RESORT, SampledIndex
 from placer.policy.selector import Selector
