@@ -11,9 +11,8 @@ from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
 from placer.policy.class_index import ClassIndex
-from placer.policy.enumeration import Enumeration
 from placer.policy.gpu_index import GpuIndex
-from placer.policy.pattern_table import PatternTable
+from placer.policy.pattern_table import Enumeration, PatternTable
 from placer.policy.rejection import Reason, Tally
 from placer.policy.rules import Rule
 from placer.policy.sampled_index import SampledIndex
