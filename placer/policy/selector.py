@@ -11,12 +11,19 @@ from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
 from placer.policy.forecast import MAX_REMEMBERED_ARRIVALS
-from placer.policy.nic_index import NicIndex, best_of, last_resort_of, rank_over, reasons_of
+from placer.policy.nic_index import (
+    NicIndex,
+    Rebuild,
+    TableWorkloads,
+    best_of,
+    index_of,
+    last_resort_of,
+    rank_over,
+    reasons_of,
+)
 from placer.policy.pattern_table import MOST_PATTERNS, LoosestSlas, PatternTable, TooManyPatterns
-from placer.policy.rebuild import Rebuild, index_of
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import CLOSING_ARRIVALS, LOOK_AHEAD, Rule, is_due
-from placer.policy.table_workloads import TableWorkloads
 from profiles import Workload
 
 FORECAST_FROM = 5

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
+
+import platformdirs
 
 from placer.evaluate.checks import peak_cost
 from placer.model.arrival import Arrival, have_loads
@@ -25,9 +31,10 @@ from placer.strategies.budget import (
     left_out_co_locations,
     risk_within_budget,
 )
-from placer.strategies.chosen_risks import keep_risk, recall_risk, risk_key
 from placer.strategies.strategy import OnlineStrategy, register
+from predictor.regression.compiled import digest_of_sources
 from profiles import Workload
+from profiles.aside import file_aside
 
 USUAL_ROOM, OTHER_ROOM = 1.1, (1.0, 1.2)
 """What an NF must be able to carry alone on the cores that it gets, relative to what is offered to it: at first, and in
@@ -211,3 +218,64 @@ class ContentionAware(OnlineStrategy):
 
     def reason(self, tenant: Tenant) -> str:
         return "" if self._tried else str(self._selector.tally(tenant))
+
+
+# Risks that were chosen, kept in the user's cache.
+#
+# A risk within a budget is found by placing the trace, or one like it, several times. `placer explain` and `diagnose`
+# ask for the plan that `placer run` made: with the risk known, it is placed once.
+
+
+KEPT_RISKS = 500
+"""Risks that are kept; the oldest go."""
+PLACER_FOLDER = Path(__file__).parents[1]
+CODE_FOLDERS = (
+    *(PLACER_FOLDER / room for room in ("strategies", "policy", "model", "evaluate")),
+    PLACER_FOLDER.parent / "predictor",
+)
+"""Folders of the code that chooses a risk."""
+
+
+def risk_key(catalogue: Catalogue, predictor: str, rule: Rule, arrivals: Sequence[Arrival]) -> str | None:
+    """A name for all that the choice depends on; None where nothing is chosen, or models are of no folder."""
+    digests = [models.digest for models in catalogue.models]
+    chosen = catalogue.budget_pct is not None and catalogue.supports_risk(predictor)
+    if not chosen or catalogue.gpus or catalogue.curves or not digests or not all(digests):
+        return None
+    asked = (
+        catalogue.kinds,
+        digests,
+        catalogue.budget_pct,
+        predictor,
+        rule.name,
+        digest_of_sources(CODE_FOLDERS),
+        list(arrivals),
+    )
+    return hashlib.sha256(repr(asked).encode()).hexdigest()[:24]
+
+
+def recall_risk(key: str | None) -> float | None:
+    """The risk that was kept under this key."""
+    return _read_risks().get(key) if key else None
+
+
+def keep_risk(key: str | None, risk: float | None) -> None:
+    """Keep a risk; where the cache cannot be written, nothing is kept."""
+    if key is None or risk is None:
+        return
+    kept = _read_risks()
+    kept.pop(key, None)
+    kept[key] = risk
+    with suppress(OSError), file_aside(_file()) as aside:
+        aside.write_text(json.dumps(dict(list(kept.items())[-KEPT_RISKS:])), encoding="utf-8")
+
+
+def _read_risks() -> dict[str, float]:
+    try:
+        return {str(key): float(risk) for key, risk in json.loads(_file().read_text(encoding="utf-8")).items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}  # there is no file yet, or not one of ours: it is written anew
+
+
+def _file() -> Path:
+    return platformdirs.user_cache_path("nf-placer") / "risks.json"
