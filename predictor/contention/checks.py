@@ -236,12 +236,13 @@ def check_members(table, models, corrections, exponents, rows, required, kpps): 
                 table, corrections, rows, place, arrays, rates[place], solo[place], corrected, 0
             )
             median = corrected.throughput[0, place]
-            least = most = median
+            least = most = kpps[place] = median
             if len(exponents):
                 least, most = _bounds(
-                    table, corrections, exponents, rows, place, arrays[3], usual, own, median, required
+                    table, corrections, exponents, rows, place, arrays[3], usual, own, median, required, kpps
                 )
-        kpps[place] = math.sqrt(least * most)
+        else:
+            kpps[place] = kpps[place - 1]
         if most < required[place] * (1.0 - CLOSE_SHARE):
             fill(kpps[place + 1 :], np.nan)
             return VIOLATED
@@ -251,24 +252,26 @@ def check_members(table, models, corrections, exponents, rows, required, kpps): 
 
 
 @compile_kernel
-def _bounds(table, corrections, exponents, rows, place, near, usual, own, median, required):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """The bounds of the throughput at risk of the member at `place`, between which it does not require anything."""
+def _bounds(table, corrections, exponents, rows, place, near, usual, own, median, required, kpps):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """The bounds of the throughput at risk of the member at `place`, between which it does not require anything.
+
+    About what it is is written into `kpps`.
+    """
     row, nf, models = rows[place], table.nf[rows[place]], corrections.neighbours
     if not corrections.by_neighbours[nf]:
-        exactly = _at_risk(exponents[nf], usual, median)
+        exactly = kpps[place] = _at_risk(exponents[nf], usual, median)
         return exactly, exactly
     size, smooth = models.at.size[nf], models.at.smooth[nf]
     # of an error that was measured itself nothing may remain; of all others at least their own variance
-    remains = own
+    nearest, remains = 0.0, own
     for point in range(size):
-        if near[point] > smooth:
-            remains = 0.0
+        nearest = max(nearest, near[point])
+    if nearest > smooth:
+        remains = 0.0
     others = count_competitors(table, rows, place)
     factor = 1.0 + UNSEEN_FACTOR * max(others - corrections.most[nf], 0.0)
     alone = table.alone_spread[row] / usual
-    first = min(size, FIRST_POINTS)
-    explained = _explain(models.inverse_factor[nf], near, 0, first)
-    end = first
+    explained, end, following = 0.0, 0, min(size, FIRST_POINTS)
     while True:
         largest = max(smooth + own - explained, SAME_DISTANCE)
         smallest = largest if end == size else min(max(remains, SAME_DISTANCE), largest)
@@ -281,9 +284,13 @@ def _bounds(table, corrections, exponents, rows, place, near, usual, own, median
                 above, below = needed * (1.0 + CLOSE_SHARE), needed * (1.0 - CLOSE_SHARE)
                 decided = decided and (least >= above or most < below)
         if decided or end == size:
-            return least, most
-        explained += _explain(models.inverse_factor[nf], near, first, size)
-        end = size
+            break
+        explained += _explain(models.inverse_factor[nf], near, end, following)
+        end, following = following, size
+    # one error that was measured already explains so much, and all together explain not much more
+    likely = max(smooth + own - max(explained, nearest * nearest / (smooth + own)), smallest)
+    kpps[place] = _at_risk(exponents[nf], usual * math.hypot(math.sqrt(likely) * factor, alone), median)
+    return least, most
 
 
 @compile_kernel
