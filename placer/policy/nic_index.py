@@ -322,9 +322,15 @@ class TableWorkloads:
 
     def instead_of_sampling(self) -> set[Workload] | None:
         """The workloads of tables where hardly any recent arrival would need a stand-in."""
-        chosen, recent = self.chosen(), [tenant.workload for tenant in self._recent]
+        recent = [tenant.workload for tenant in self._recent]
+        few = MOST_STAND_INS * len(recent) / 2
+        distinct = set(recent)
+        # where nearly all differ, sorting them takes longer than any decision
+        if len(distinct) - max(self._most, len({workload.nf for workload in distinct})) >= few:
+            return None
+        chosen = self.chosen()
         without = sum(workload not in chosen for workload in recent)
-        return self._begin_with(chosen) if without < MOST_STAND_INS * len(recent) / 2 else None
+        return self._begin_with(chosen) if without < few else None
 
     def chosen(self) -> set[Workload]:
         """One workload of each NF, and those of recent arrivals that recur most; all where these are few."""
