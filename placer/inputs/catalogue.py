@@ -20,7 +20,7 @@ from placer.inputs.models import (
     specs_of_recorded,
     why_no_models,
 )
-from placer.model.catalogue import DEFAULT_BUDGET_PCT, DEFAULT_PREDICTOR, Catalogue
+from placer.model.catalogue import ADMISSION_PREDICTOR, DEFAULT_BUDGET_PCT, DEFAULT_PREDICTOR, Catalogue
 from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.latency_oracle import LatencyCurve, TrainedLatency, known_latencies
@@ -341,7 +341,7 @@ def open_online(cards: Cards, stack: ExitStack, say: Say, predictor: str = DEFAU
     named = cards.testbed if cards.models is None else None
     catalogue = open_catalogue(replace(cards, testbed=named or NONE), stack, say)
     known = catalogue.predictors()
-    if predictor not in known:
+    if predictor not in known and (known != [ADMISSION_PREDICTOR] or predictor != DEFAULT_PREDICTOR):
         raise InputError.of(
             "--predictor", f"not in the models: {predictor}", hint=f"these models have {', '.join(known)}"
         )

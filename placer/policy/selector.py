@@ -183,7 +183,7 @@ class Selector:
                 free[number] = max(free.get(number, 0), index.most_free())
         found = [(kind, free.get(kind.index, 0)) for kind in self.fleet.kinds]
         return lambda workload: any(
-            (workload.cores or kind.cores_of.get(workload.nf, kind.cores + 1)) <= cores for kind, cores in found
+            workload.nf in kind.cores_of and kind.cores_for(workload) <= cores for kind, cores in found
         )
 
     def observe(self, tenant: Tenant) -> None:

@@ -19,6 +19,7 @@ from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import DEFAULT_RISK, Oracle
 from placer.model.plan import Plan
+from placer.policy.cores import USUAL_ROOM, order_choices
 from placer.policy.rules import LOOK_AHEAD, RULES_BY_NAME, Rule, length_of
 from placer.policy.selector import Selector
 from placer.progress import Advance
@@ -36,9 +37,8 @@ from predictor.regression.compiled import digest_of_sources
 from profiles import Workload
 from profiles.aside import file_aside
 
-USUAL_ROOM, OTHER_ROOM = 1.1, (1.0, 1.2)
-"""What an NF must be able to carry alone on the cores that it gets, relative to what is offered to it: at first, and in
-the other plans that are tried. On a NIC with much contention, cores spared here are lost by its neighbours."""
+OTHER_ROOM = (1.0, 1.2)
+"""In place of `USUAL_ROOM`, in the other plans that are tried."""
 MORE_CAREFUL = 2
 """Smaller risks at which a trace is placed, too, where a budget chooses the risk: one may need fewer NICs by chance."""
 CHOSEN_FROM = 5_000
@@ -198,17 +198,8 @@ class ContentionAware(OnlineStrategy):
         self._selector = Selector(fleet, self.oracles, self.rule, arrivals=self._length, expected=self._known)
 
     def choices(self, workload: Workload) -> Sequence[Workload]:
-        """All numbers of cores, the fewest first with which it could carry a little more than is offered to it."""
-        if workload.is_saturated or workload.cores:
-            return [workload]
-        choices = self.catalogue.choices(workload)
-        tight = [choice for choice in choices if self._alone(choice) < self.room * workload.rate_kpps]
-        return [choice for choice in choices if choice not in tight] + tight[::-1]
-
-    def _alone(self, workload: Workload) -> float:
-        """The most that some kind of NIC carries of the workload alone, kpps."""
-        hosting = [kind for kind in self.catalogue.kinds if kind.hosts(workload)]
-        return max((self.oracles[kind.index].solo(workload) for kind in hosting), default=0.0)
+        """As of `order_choices`."""
+        return order_choices(self.catalogue.kinds, self.oracles, workload, self.room)
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
         if tenant.id != self._observed:  # not each number of cores that is tried
