@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.correcting import (
-    UNSEEN_FACTOR,
     Corrected,
     Corrections,
     correct_throughput,
     count_competitors,
+    widen,
 )
 from predictor.contention.equilibrium import BY_PATTERN, composition_of, settle_one, share_accelerators
 from predictor.contention.execution import compose
@@ -264,7 +264,7 @@ def _bounds(table, corrections, exponents, rows, place, near, usual, own, median
         if near[point] > smooth:
             remains = 0.0
     others = count_competitors(table, rows, place)
-    factor = 1.0 + UNSEEN_FACTOR * max(others - corrections.most[nf], 0.0)
+    competitors, seen = len(rows) - 1, corrections.most[nf]
     alone = table.alone_spread[row] / usual
     first = min(size, FIRST_POINTS)
     explained = _explain(models.inverse_factor[nf], near, 0, first)
@@ -272,8 +272,12 @@ def _bounds(table, corrections, exponents, rows, place, near, usual, own, median
     while True:
         largest = max(smooth + own - explained, SAME_DISTANCE)
         smallest = largest if end == size else min(max(remains, SAME_DISTANCE), largest)
-        least = _at_risk(exponents[nf], usual * math.hypot(math.sqrt(largest) * factor, alone), median)
-        most = _at_risk(exponents[nf], usual * math.hypot(math.sqrt(smallest) * factor, alone), median)
+        least = _at_risk(
+            exponents[nf], usual * math.hypot(widen(math.sqrt(largest), others, competitors, seen), alone), median
+        )
+        most = _at_risk(
+            exponents[nf], usual * math.hypot(widen(math.sqrt(smallest), others, competitors, seen), alone), median
+        )
         decided = True
         for equal in range(place, len(rows)):
             if rows[equal] == row:
