@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.correcting import (
-    UNSEEN_FACTOR,
     Corrected,
     correct_throughput,
     corrections_at,
     count_competitors,
+    widen,
 )
 from predictor.contention.equilibrium import BY_PATTERN, composition_of, settle_one, share_accelerators
 from predictor.contention.execution import compose
@@ -272,14 +272,16 @@ def _bounds(table, corrections, exponents, rows, place, near, usual, own, median
     if nearest > smooth:
         remains = 0.0
     others = count_competitors(table, rows, place)
-    factor = 1.0 + UNSEEN_FACTOR * max(others - corrections.most[nf], 0.0)
+    competitors, seen = len(rows) - 1, corrections.most[nf]
     alone = table.alone_spread[row] / usual
     explained, end, following = 0.0, 0, min(size, FIRST_POINTS)
     while True:
         largest = max(smooth + own - explained, SAME_DISTANCE)
         smallest = largest if end == size else min(max(remains, SAME_DISTANCE), largest)
-        least = _at_risk(exponents[nf], usual * math.hypot(math.sqrt(largest) * factor, alone), median)
-        most = _at_risk(exponents[nf], usual * math.hypot(math.sqrt(smallest) * factor, alone), median)
+        widest = widen(math.sqrt(largest), others, competitors, seen)
+        narrowest = widen(math.sqrt(smallest), others, competitors, seen)
+        least = _at_risk(exponents[nf], usual * math.hypot(widest, alone), median)
+        most = _at_risk(exponents[nf], usual * math.hypot(narrowest, alone), median)
         decided = True
         for equal in range(place, len(rows)):
             if rows[equal] == row:
@@ -292,7 +294,8 @@ def _bounds(table, corrections, exponents, rows, place, near, usual, own, median
         end, following = following, size
     # one error that was measured already explains so much, and all together explain not much more
     likely = max(smooth + own - max(explained, nearest * nearest / (smooth + own)), smallest)
-    kpps[place] = _at_risk(exponents[nf], usual * math.hypot(math.sqrt(likely) * factor, alone), median)
+    left = widen(math.sqrt(likely), others, competitors, seen)
+    kpps[place] = _at_risk(exponents[nf], usual * math.hypot(left, alone), median)
     return least, most
 
 
