@@ -12,6 +12,7 @@ from placer.explain.solo_formula import SoloFormula
 from placer.model.fleet import NicKind
 from predictor import Predictor
 from profiler.simulated import SimulatedTestbed
+from profiler.simulated.testbed import Account
 from profiler.testbed import Testbed
 from profiles import ATTRIBUTES, TrafficProfile, Workload
 
@@ -35,10 +36,10 @@ class Reading:
     bottleneck
         The predicted bottleneck: `cpu`, `memory` or an accelerator.
     true_kpps, true_bottleneck
-        Throughput and bottleneck on the simulated card; None on other testbeds, which do not know bottlenecks, and
-        where a rate is offered.
-    capacity_kpps
-        What the NF could carry in the co-location; None where more is offered to it than that.
+        Throughput and bottleneck on the simulated card; None on other testbeds, which do not know bottlenecks.
+    capacity_kpps, true_capacity_kpps
+        What the NF could carry in the co-location, beside what is offered to the others, as predicted and on the
+        simulated card; None where more is offered to it than that.
     """
 
     traffic: TrafficProfile
@@ -49,6 +50,7 @@ class Reading:
     true_kpps: float | None = None
     true_bottleneck: str | None = None
     capacity_kpps: float | None = None
+    true_capacity_kpps: float | None = None
 
 
 @dataclass(frozen=True)
@@ -152,12 +154,11 @@ def diagnose(
     ranges
         Low and high end per traffic attribute.
     testbed
-        The simulated card also knows true bottlenecks, except where rates are offered; others are not queried.
+        The simulated card also knows true bottlenecks; others are not queried.
     steps
         Readings per attribute.
     """
-    saturated = all(each.is_saturated for each in (workload, *neighbours))
-    card = testbed if isinstance(testbed, SimulatedTestbed) and saturated else None
+    card = testbed if isinstance(testbed, SimulatedTestbed) else None
 
     def read(workloads: Sequence[Workload]) -> list[Reading]:
         return readings_of(predictor, workloads, neighbours, card)
@@ -180,7 +181,9 @@ def readings_of(
     """A reading of each workload when it shares a NIC with the neighbours."""
     co_locations = [(workload, *neighbours) for workload in workloads]
     predictions = [answers[0] for answers in predictor.predict(co_locations)]
-    truths = [answers[0] for answers in card.account(co_locations)] if card else [None] * len(co_locations)
+    truths = _true_accounts(card, co_locations)
+    offered = not all(workload.is_saturated for workload in workloads)
+    capacities = _true_accounts(card if offered else None, [(each.saturated, *neighbours) for each in workloads])
     return [
         Reading(
             workload.traffic,
@@ -191,9 +194,17 @@ def readings_of(
             truth.throughput_kpps if truth else None,
             truth.bottleneck if truth else None,
             None if workload.is_saturated else prediction.capacity_kpps,
+            capacity.throughput_kpps if capacity else None,
         )
-        for workload, prediction, truth in zip(workloads, predictions, truths, strict=True)
+        for workload, prediction, truth, capacity in zip(workloads, predictions, truths, capacities, strict=True)
     ]
+
+
+def _true_accounts(
+    card: SimulatedTestbed | None, co_locations: Sequence[Sequence[Workload]]
+) -> Sequence[Account | None]:
+    """Where the first NF of each co-location spends its time on the card; None without one."""
+    return [answers[0] for answers in card.account(co_locations)] if card else [None] * len(co_locations)
 
 
 def steps_between(attribute: str, low: float, high: float, steps: int) -> list[float]:
