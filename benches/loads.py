@@ -91,15 +91,16 @@ def _accuracy(name: str, catalogue: Catalogue) -> dict[str, object]:
             drawn.append(Workload(str(nf), traffic, cores=int(rng.choice(counts))))
         if kind.cores_taken(drawn) <= kind.cores:
             alone = [
-                run.measurements[0].throughput_kpps for run in testbed.run_many([[one] for one in drawn], noise=False)
+                run.measurements[0].throughput_kpps
+                for run in testbed.run_many([[workload] for workload in drawn], noise=False)
             ]
             loads = [
-                replace(one, rate_kpps=float(kpps * rng.uniform(*SHARES)))
-                for one, kpps in zip(drawn, alone, strict=True)
+                replace(workload, rate_kpps=float(kpps * rng.uniform(*SHARES)))
+                for workload, kpps in zip(drawn, alone, strict=True)
             ]
             asked.append((tuple(loads), int(rng.integers(len(loads)))))
     probes = [
-        tuple(replace(one, rate_kpps=inf) if place == at else one for place, one in enumerate(loads))
+        tuple(replace(load, rate_kpps=inf) if place == at else load for place, load in enumerate(loads))
         for loads, at in asked
     ]
     capacity, carried = [], []
@@ -108,7 +109,7 @@ def _accuracy(name: str, catalogue: Catalogue) -> dict[str, object]:
     for number, (together, at) in enumerate(asked):
         capacity.append(predicted[number][at] / measured[number].measurements[at].throughput_kpps - 1.0)
         both = zip(together, predicted[len(asked) + number], measured[len(asked) + number].measurements, strict=True)
-        carried += [min(kpps, one.rate_kpps) / found.throughput_kpps - 1.0 for one, kpps, found in both]
+        carried += [min(kpps, load.rate_kpps) / found.throughput_kpps - 1.0 for load, kpps, found in both]
     return {
         "testbed": name,
         "capacity_error_pct": round(100.0 * float(np.abs(capacity).mean()), 2),
@@ -141,8 +142,8 @@ def _placed(name: str, catalogue: Catalogue, seed: int) -> Iterator[dict[str, ob
     arrivals, truth = _arrivals(catalogue, seed), catalogue.truth() or ()
     best = find_optimum(arrivals, catalogue, truth, time_limit=TIME_LIMIT)
     today = [
-        replace(one, workload=one.workload.saturated, sla=Sla(min_kpps=one.workload.rate_kpps * 0.995))
-        for one in arrivals
+        replace(arrival, workload=arrival.workload.saturated, sla=Sla(min_kpps=arrival.workload.rate_kpps * 0.995))
+        for arrival in arrivals
     ]
     saturated = find_optimum(today, catalogue, truth, time_limit=TIME_LIMIT)
     known = {"testbed": name, "trace": seed, "bound": best.nics_lower_bound}

@@ -8,22 +8,24 @@ from dataclasses import dataclass
 from math import inf
 from typing import TextIO
 
-from placer.model.arrival import Arrival
+from placer.model.arrival import Arrival, running_faults
 from placer.model.fleet import WIRE_BYTES, NicKind
-from placer.model.running import running_faults
-from placer.model.sla import Sla
+from placer.model.sla import LATENCY_SLAS, Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 from profiles.description import MOST_CORES
 from profiles.faults import printable
 from profiles.files.cells import DECIMAL_POINT, TimeCells, comma_hint, parse_marked_number, share_of
 from profiles.files.lines import LineLimit, open_lines, separator_of
 from profiles.text import number_of
+from profiles.workload import P99
 
 REQUIRED_COLUMNS = ("id", "time", "nf")
 SLA_COLUMNS = ("sla_drop", "sla_min_kpps")
-RATE_COLUMN, GBPS_COLUMN, CORES_COLUMN, LATENCY_COLUMN = "rate_kpps", "rate_gbps", "cores", "sla_latency_us"
+RATE_COLUMN, GBPS_COLUMN, CORES_COLUMN = "rate_kpps", "rate_gbps", "cores"
+LATENCY_COLUMNS = {kind.column: kind.statistic for kind in LATENCY_SLAS}
+"""The statistic of latency that each limits."""
 RATE_COLUMNS = (RATE_COLUMN, GBPS_COLUMN)
-OFFER_COLUMNS = (*RATE_COLUMNS, CORES_COLUMN, LATENCY_COLUMN)
+OFFER_COLUMNS = (*RATE_COLUMNS, CORES_COLUMN, *LATENCY_COLUMNS)
 """What is offered and given to an instance, and what its packets are promised."""
 NIC_COLUMN = "nic"
 ARRIVAL_COLUMNS = (*REQUIRED_COLUMNS, *ATTRIBUTES, *SLA_COLUMNS, *OFFER_COLUMNS, "departure", NIC_COLUMN)
@@ -125,7 +127,7 @@ def _read_header(name: str, written: Sequence[str], options: TraceOptions) -> li
         hint = ignorable  # one hint for all of them
     faults += [Fault(name, 1, c, "column named twice") for c in ARRIVAL_COLUMNS if header.count(c) > 1]
     faults += [Fault(name, 1, column, "column is missing", hint) for column in REQUIRED_COLUMNS if column not in header]
-    if not any(column in header for column in (*SLA_COLUMNS, *RATE_COLUMNS, LATENCY_COLUMN)):
+    if not any(column in header for column in (*SLA_COLUMNS, *RATE_COLUMNS, *LATENCY_COLUMNS)):
         faults.append(Fault(name, 1, "sla_drop", "column is missing, and so is sla_min_kpps", hint))
     if faults:
         raise InputError(faults)
@@ -259,6 +261,15 @@ class _Rows:
             return value
         return value / (8e-6 * (packet_size + WIRE_BYTES))
 
+    def _promise(self, cells: Mapping[str, str]) -> tuple[float, str]:
+        """The latency that is promised, us, and of which statistic; infinite where none is, or with a fault."""
+        given = [column for column in LATENCY_COLUMNS if cells.get(column)]
+        if len(given) > 1:
+            self._fault(given[1], "two latency SLAs", f"fill {' or '.join(given)}, not both")
+            return inf, P99
+        value = self._positive(cells, given[0]) if given else None
+        return (inf, P99) if value is None else (value, LATENCY_COLUMNS[given[0]])
+
     def _cores(self, cells: Mapping[str, str]) -> int:
         """The number of cores that the instance is given; 0 where none is given, or with a fault."""
         value = self._number(cells, CORES_COLUMN)
@@ -351,8 +362,10 @@ class _Rows:
         given = {attribute: self._number(cells, attribute) for attribute in ATTRIBUTES}
         values = {name: self._default[name] if value is None else value for name, value in given.items()}
         rate = self._rate(cells, values["packet_size"])
-        latency, cores = self._positive(cells, LATENCY_COLUMN), self._cores(cells)
-        if cells.get(LATENCY_COLUMN) and not any(cells.get(column) for column in RATE_COLUMNS):
+        (latency, statistic), cores = self._promise(cells), self._cores(cells)
+        if any(cells.get(column) for column in LATENCY_COLUMNS) and not any(
+            cells.get(column) for column in RATE_COLUMNS
+        ):
             self._fault(RATE_COLUMN, "is missing: latency depends on the rate that is offered", "fill rate_kpps, too")
         least = number_of(cells.get("sla_min_kpps", ""))
         if rate is not None and least is not None and least > rate:
@@ -364,7 +377,8 @@ class _Rows:
             TrafficProfile.from_mapping(values),
             inf if rate is None else rate,
             cores=cores,
-            latency_us=inf if latency is None else latency,
+            latency_us=latency,
+            latency_statistic=statistic,
         )
         for column, message in self._check(workload):
             self._fault(column, message)

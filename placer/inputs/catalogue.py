@@ -20,10 +20,10 @@ from placer.inputs.models import (
     specs_of_recorded,
     why_no_models,
 )
-from placer.model.catalogue import DEFAULT_BUDGET_PCT, DEFAULT_PREDICTOR, Catalogue
+from placer.model.catalogue import ADMISSION_PREDICTOR, DEFAULT_BUDGET_PCT, DEFAULT_PREDICTOR, Catalogue
 from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle
-from placer.model.latency_oracle import LatencyCurve, TrainedLatency
+from placer.model.latency_oracle import LatencyCurve, TrainedLatency, known_latencies
 from predictor import Models
 from profiler.testbed import Testbed, TestbedError
 from profiler.testbeds import open_testbed
@@ -219,7 +219,7 @@ class _Opening:
         kind = _kind(index, table, models)
         if curves := _latency_curves(models, source if isinstance(source, Path) else None):
             self.curves[index] = curves
-            kind = replace(kind, latency_of=frozenset(curves))
+            kind = replace(kind, latency_of=known_latencies(curves))
         self._add(kind, models, testbed, spec)
 
     def add_gpu(self, index: int, table: NicTable | None, source: GpuSource) -> None:
@@ -341,7 +341,7 @@ def open_online(cards: Cards, stack: ExitStack, say: Say, predictor: str = DEFAU
     named = cards.testbed if cards.models is None else None
     catalogue = open_catalogue(replace(cards, testbed=named or NONE), stack, say)
     known = catalogue.predictors()
-    if predictor not in known:
+    if predictor not in known and (known != [ADMISSION_PREDICTOR] or predictor != DEFAULT_PREDICTOR):
         raise InputError.of(
             "--predictor", f"not in the models: {predictor}", hint=f"these models have {', '.join(known)}"
         )

@@ -13,6 +13,8 @@ from profiles.shown import Shown
 
 OPTIMAL = "optimal"
 """The strategy of plans that know all arrivals and the ground truth."""
+PLANNED = "planned"
+"""The strategy of plans that know all arrivals, and throughputs by a predictor."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from placer.evaluate.checks import peak_nics
 from placer.evaluate.evaluation import to_buy
-from placer.model.fleet import NicKind
-from placer.model.plan import OPTIMAL, Plan
-from placer.optimal.duals import Duals
+from placer.model.arrival import Arrival, settle_running
+from placer.model.fleet import Fleet, NicKind, Tenant
+from placer.model.plan import OPTIMAL, Placement, Plan
+from placer.optimal.optimum import Duals
 from placer.optimal.program import exact_cost
 from placer.optimal.shortfall import Shortfall
 from profiles.shown import Shown
@@ -93,3 +94,25 @@ def exact_peak_cost(plan: Plan, kinds: Sequence[NicKind]) -> Fraction:
 def buys(plan: Plan, kinds: Sequence[NicKind]) -> int:
     """NICs of the plan that must be bought, by which plans of equal cost differ; 0 where no NIC is owned."""
     return sum(to_buy(plan, kinds).values()) if any(kind.owned for kind in kinds) else 0
+
+
+def placements_of(
+    arrivals: Sequence[Arrival], kinds: Sequence[NicKind], nics: Iterable[tuple[NicKind, Sequence[Tenant]]]
+) -> tuple[Placement, ...]:
+    """Where these NICs put each arrival, by the names that the fleet gives them."""
+    fleet = Fleet(kinds)
+    settle_running(arrivals, fleet)
+    nic_of: dict[str, tuple[str, NicKind]] = {}
+    for kind, tenants in nics:
+        nic = next(filter(None, (fleet.nic_of(tenant.id) for tenant in tenants)), None) or fleet.open(kind)
+        nic_of |= {tenant.id: (nic.id, kind) for tenant in tenants}
+    return tuple(Placement(arrival, *nic_of.get(arrival.id, (None, None))) for arrival in arrivals)
+
+
+def placements_on(
+    arrivals: Sequence[Arrival], kinds: Sequence[NicKind], nics: Sequence[tuple[NicKind, Sequence[Tenant]]]
+) -> tuple[Placement, ...]:
+    """Where these NICs put each arrival, with the cores that it gets there."""
+    workload = {tenant.id: tenant.workload for _, tenants in nics for tenant in tenants}
+    given = [replace(arrival, workload=workload.get(arrival.id, arrival.workload)) for arrival in arrivals]
+    return placements_of(given, kinds, nics)

@@ -10,24 +10,31 @@ Where plan and bound do not meet, all plans are searched, if they are few enough
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
 from placer.evaluate.checks import peak_nics, slas_kept
-from placer.model.arrival import Arrival, have_loads
+from placer.model.arrival import Arrival, have_loads, running_nics
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
 from placer.model.plan import OPTIMAL, Placement, Plan
-from placer.model.running import running_nics, settle_running
 from placer.optimal import Optimum, optimal_plan
-from placer.optimal.bounded_plan import BoundedPlan, buys, exact_peak_cost, ids_of_rejected
+from placer.optimal.bounded_plan import (
+    BoundedPlan,
+    buys,
+    exact_peak_cost,
+    ids_of_rejected,
+    placements_of,
+    placements_on,
+)
 from placer.optimal.departures import bound_over_time, fullest_moment, plan_over_time
-from placer.optimal.loads import ChanceJudge, OracleJudge, kind_of_loads, load_planner
 from placer.optimal.moment_search import search_moments
+from placer.optimal.planned.by_loads import can_plan_rates, expected_judges, rate_planner, rates_scope
+from placer.optimal.planned.judges import OracleJudge
 from placer.optimal.shortfall import Shortfall, shortfall_of, shortfall_of_left_out
 from placer.policy.rules import FIRST_FIT, LOOK_AHEAD
 from placer.progress import Advance
@@ -35,6 +42,10 @@ from placer.strategies.contention_aware import ContentionAware
 
 FIRST_EXPECTED = 0.004
 """The share of instances that may be expected to violate their SLA in the plan with which a search at loads begins."""
+OPTIMUM_EFFORT = 1_600
+"""How often each instance may be judged by what is true."""
+FAR = 1.05
+"""Where a plan at rates costs more than this many times its bound, the online rules are asked, too."""
 
 
 def find_optimum(
@@ -125,28 +136,6 @@ def _plan(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], optimum: Optimu
     return Plan(OPTIMAL, None, placements_of(arrivals, kinds, optimum.nics), optimum.seconds)
 
 
-def placements_of(
-    arrivals: Sequence[Arrival], kinds: Sequence[NicKind], nics: Iterable[tuple[NicKind, Sequence[Tenant]]]
-) -> tuple[Placement, ...]:
-    """Where these NICs put each arrival, by the names that the fleet gives them."""
-    fleet = Fleet(kinds)
-    settle_running(arrivals, fleet)
-    nic_of: dict[str, tuple[str, NicKind]] = {}
-    for kind, tenants in nics:
-        nic = next(filter(None, (fleet.nic_of(tenant.id) for tenant in tenants)), None) or fleet.open(kind)
-        nic_of |= {tenant.id: (nic.id, kind) for tenant in tenants}
-    return tuple(Placement(arrival, *nic_of.get(arrival.id, (None, None))) for arrival in arrivals)
-
-
-def placements_on(
-    arrivals: Sequence[Arrival], kinds: Sequence[NicKind], nics: Sequence[tuple[NicKind, Sequence[Tenant]]]
-) -> tuple[Placement, ...]:
-    """Where these NICs put each arrival, with the cores that it gets there."""
-    workload = {tenant.id: tenant.workload for _, tenants in nics for tenant in tenants}
-    given = [replace(one, workload=workload.get(one.id, one.workload)) for one in arrivals]
-    return placements_of(given, kinds, nics)
-
-
 def _at_loads(
     arrivals: Sequence[Arrival],
     catalogue: Catalogue,
@@ -156,37 +145,39 @@ def _at_loads(
 ) -> BoundedPlan:
     """A plan for instances with rates: cores are chosen, too. The bound is that of cores and line rate.
 
-    A search begins with what a predictor expects, and goes on with what is true. Where instances leave or kinds of NIC
-    differ, it is the plan of the online rules, and nothing bounds it.
+    A search begins with what a predictor expects, and goes on with what is true. Where it does not reach its bound, the
+    plans of the online rules are looked at, too.
     """
     began = time.monotonic()
-    kind, kinds = kind_of_loads(arrivals, catalogue), catalogue.kinds
+    kinds = catalogue.kinds
     able = [name for name in catalogue.predictors() if catalogue.supports_loads(name)]
-    bound = 0
-    if kind is None or not able:
-        plan = online_plan(arrivals, catalogue, oracles, progress)
-    else:
-        tenants = [arrival.tenant for arrival in arrivals]
-        expected = ChanceJudge(catalogue.models[0].predictors[able[0]])
-        begin = load_planner(tenants, catalogue, able[0], expected).plan(FIRST_EXPECTED, began + time_limit / 3)
-        found = load_planner(tenants, catalogue, able[0], OracleJudge(oracles[0])).shrink(
-            begin.nics, 0.0, began + time_limit
-        )
-        plan = Plan(OPTIMAL, None, placements_on(arrivals, kinds, [(kind, nic) for nic in found.nics]), 0.0)
-        bound = 0 if plan.rejected else found.bound
+    plans, bound = [], None
+    if able and can_plan_rates(catalogue):
+        by_predictor = rate_planner(arrivals, catalogue, able[0], expected_judges(catalogue, able[0]))
+        begin = by_predictor.plan(FIRST_EXPECTED, began + time_limit / 3)
+        judges = [OracleJudge(oracle) for oracle in oracles]
+        planner = rate_planner(arrivals, catalogue, able[0], judges, effort=OPTIMUM_EFFORT)
+        found = planner.shrink(begin, 0.0, began + time_limit)
+        plans = [Plan(OPTIMAL, None, placements_on(arrivals, kinds, found), 0.0)]
+        plans = [plan for plan in plans if not any(slas_kept(plan, oracles))]
+        bound = planner.bound_of(plans[0]) if plans else None
+    if not plans or plans[0].rejected or bound is None or exact_peak_cost(plans[0], kinds) > FAR * bound.cost:
+        plans.append(online_plan(arrivals, catalogue, oracles, progress))
+    plan = min(plans, key=lambda plan: (plan.rejected, exact_peak_cost(plan, kinds), buys(plan, kinds)))
     plan = replace(plan, seconds=time.monotonic() - began)
     nics, cost = peak_nics(plan), float(exact_peak_cost(plan, kinds))
-    unit = kinds[0].cost if bound else 0.0
+    bound = planner.bound_of(plan) if bound else None
+    lowest = min(bound.cost, cost) if bound else 0.0
     return BoundedPlan(
         plan=plan,
         nics=nics,
         cost=cost,
-        lower_bound=min(bound * unit, cost),
-        nics_lower_bound=min(bound, nics),
-        proven=bool(bound) and cost <= bound * unit + 1e-9,
+        lower_bound=lowest,
+        nics_lower_bound=min(bound.nics, nics) if bound else 0,
+        proven=bound is not None and not plan.rejected and cost <= lowest + 1e-9,
         seconds=time.monotonic() - began,
         oracle_seconds=0.0,
-        scope="lower bound from cores and line rate" if bound else "no lower bound where some leave or are rejected",
+        scope=rates_scope(arrivals) if bound else "no lower bound where latency is promised",
         same_arrivals=True,
         shortfall=Shortfall(ids_of_rejected(plan), proven=False, everything=not plan.placed) if plan.rejected else None,
     )

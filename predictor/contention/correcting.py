@@ -21,6 +21,7 @@ from predictor.contention.conditions_of_members import (
 from predictor.contention.neighbours import (
     SIDE_BY_SIDE,
     NeighbourModels,
+    NeighbourPoints,
     expect_error,
     neighbour_models,
     write_deviations,
@@ -28,6 +29,16 @@ from predictor.contention.neighbours import (
 from predictor.contention.nf_model import NfModel
 from predictor.regression.compiled import compile_kernel, dot
 from predictor.regression.gaussian_process import GaussianProcess, side_by_side
+from predictor.regression.packed import (
+    PROCESS_ARRAYS,
+    flags,
+    numbers_1d,
+    numbers_2d,
+    numbers_3d,
+    processes_at,
+    whole_1d,
+    whole_2d,
+)
 from predictor.regression.processes import Processes, write_similarity
 from profiles.arrays import Floats
 
@@ -95,6 +106,21 @@ def corrections_of(models: Sequence[NfModel], accelerators: Sequence[str], *, no
         growth=np.array([model.error_model.growth for model in models]),
         most=np.array([neighbour.most_competitors if neighbour else np.inf for neighbour in neighbours]),
     )
+
+
+@compile_kernel
+def corrections_at(packed, at):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """`Corrections` whose first array is number `at`."""
+    errors = at + 2 + PROCESS_ARRAYS
+    points = NeighbourPoints(
+        numbers_1d(packed, errors), numbers_1d(packed, errors + 1), numbers_2d(packed, errors + 2),
+        numbers_3d(packed, errors + 3), numbers_2d(packed, errors + 4), whole_1d(packed, errors + 5),
+    )  # fmt: skip
+    models = NeighbourModels(points, numbers_2d(packed, errors + 6), numbers_2d(packed, errors + 7))
+    return Corrections(
+        flags(packed, at), flags(packed, at + 1), processes_at(packed, at + 2), models, whole_2d(packed, errors + 8),
+        numbers_1d(packed, errors + 9), numbers_2d(packed, errors + 10), numbers_1d(packed, errors + 11),
+    )  # fmt: skip
 
 
 @compile_kernel

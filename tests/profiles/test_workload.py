@@ -46,9 +46,9 @@ def test_a_workload_of_another_process_is_the_same_key() -> None:
         assert {NAT: 1}[pickle.loads(made.stdout)] == 1
 
 
-def test_a_workload_has_five_fields_and_is_frozen() -> None:
+def test_a_workload_has_six_fields_and_is_frozen() -> None:
     """The hash is none of them."""
-    offered = {"rate_kpps": inf, "cores": 0, "latency_us": inf}
+    offered = {"rate_kpps": inf, "cores": 0, "latency_us": inf, "latency_statistic": "p99"}
     assert asdict(NAT) == {"nf": "NAT", "traffic": {"flows": 1000, "packet_size": 64, "mtbr": 0}, **offered}
     with pytest.raises(FrozenInstanceError):
         NAT.nf = "ACL"  # type: ignore[misc]

@@ -4,8 +4,6 @@ Frames are equal byte for byte, but for what the contracts of the NFs on their w
 endpoints of NATs correspond one to one. Behind a Limiter frames may be fewer, within its rate.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,8 +26,7 @@ from tests.reference.interpret import (
 from tests.reference.nfs.headers import word_at
 from tests.reference.peel import TYPE, BlankEndpoint, Endpoint, Peeled, PeelStep, peel, peel_steps
 
-SHOWN = 3
-"""Frames that are shown of each kind of difference."""
+SHOWN = 3  # frames that are shown of each kind of difference
 NO_LIMIT_MBPS = 1e6
 RATE_SHARE, RATE_FRAMES = 0.05, 8
 """By how much what a Limiter sends may differ from its model: a share, and frames at the edges of bursts, where several
@@ -38,18 +35,10 @@ short ones may pass in place of a long one that came before them on another way.
 
 @dataclass(frozen=True)
 class RackOutcome:
-    """What programs did.
+    """What programs did."""
 
-    Parameters
-    ----------
-    frames
-        That left the rack, in their order.
-    counts
-        By NF, `chain/nf`; None: they are not compared.
-    """
-
-    frames: Sequence[bytes]
-    counts: Mapping[str, NfCounts] | None = None
+    frames: Sequence[bytes]  # that left the rack, in their order
+    counts: Mapping[str, NfCounts] | None = None  # by NF, `chain/nf`; None: they are not compared
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -87,7 +76,21 @@ class ReferenceRun:
 
     def differences(self, outcome: RackOutcome) -> list[str]:
         """What is wrong with an outcome, a sentence each; nothing if it is as it must be."""
-        frames = self._matched(outcome.frames)
+        recipes = sorted({key.recipe for key in self._wanted}, key=len)
+        matched, used = _Frames([], [], []), Counter[_Key]()
+        for frame in outcome.frames:
+            for recipe in recipes:
+                left = peel(frame, [self._steps[name] for name in recipe])
+                key = _Key(recipe, left.frame if left else b"")
+                if left and used[key] < len(self._wanted.get(key, ())):
+                    matched.found.append((key, left))
+                    used[key] += 1
+                    break
+            else:
+                matched.foreign.append(frame)
+        for key, outputs in self._wanted.items():
+            matched.missing.extend(output for output, _ in outputs[used[key] :])
+        frames = matched
         wrong = [*_leaked(outcome.frames), *self._wrong_frames(frames)]
         if not wrong:
             wrong += [*self._wrong_endpoints(frames.found), *self._wrong_order(frames.found)]
@@ -114,26 +117,6 @@ class ReferenceRun:
                 recipe.append(name)
                 left = further
         return tuple(recipe), left
-
-    def _peeled(self, frame: bytes, recipe: Iterable[str]) -> Peeled | None:
-        return peel(frame, [self._steps[name] for name in recipe])
-
-    def _matched(self, frames: Sequence[bytes]) -> _Frames:
-        recipes = sorted({key.recipe for key in self._wanted}, key=len)
-        matched, used = _Frames([], [], []), Counter[_Key]()
-        for frame in frames:
-            for recipe in recipes:
-                left = self._peeled(frame, recipe)
-                key = _Key(recipe, left.frame if left else b"")
-                if left and used[key] < len(self._wanted.get(key, ())):
-                    matched.found.append((key, left))
-                    used[key] += 1
-                    break
-            else:
-                matched.foreign.append(frame)
-        for key, outputs in self._wanted.items():
-            matched.missing.extend(output for output, _ in outputs[used[key] :])
-        return matched
 
     def _wrong_frames(self, frames: _Frames) -> Iterator[str]:
         """Frames that should not have left, or did not. Each uncertain one may have become any frame."""

@@ -12,6 +12,7 @@ from predictor import Models
 from predictor.gpu.models import load_gpu_models
 from predictor.gpu.store import holds_gpu_models
 from profiles import InputError, TestbedDescription, TrafficProfile
+from profiles.workload import P99
 
 DEFAULT_TRAFFIC = TrafficProfile(16_000, 1_500, 600)
 """Of arrivals without traffic columns, where all of the fleet are GPUs that are described by files."""
@@ -44,8 +45,9 @@ class GpuSource:
         names, owned = (table.all_names, table.owned) if table is not None else ((), None)
         ones = dict.fromkeys(sorted(self.nfs), 1)
         name = model or self.model or self.path.stem
+        known = {P99: frozenset(ones)}
         return NicKind(
-            index, name, cores or self.workers, ones, count, cost, frozenset(ones), paced=True, names=names, owned=owned
+            index, name, cores or self.workers, ones, count, cost, known, paced=True, names=names, owned=owned
         )
 
     def no_models(self) -> Models:

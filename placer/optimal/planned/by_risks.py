@@ -18,11 +18,10 @@ from fractions import Fraction
 
 from placer.evaluate.checks import peak_nics
 from placer.evaluate.expected_violations import expected_violations
-from placer.model.arrival import Arrival
+from placer.model.arrival import Arrival, running_nics
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Tenant
-from placer.model.plan import Plan, Within
-from placer.model.running import running_nics
+from placer.model.plan import PLANNED, Plan, Within
 from placer.optimal.bounded_plan import exact_peak_cost
 from placer.optimal.departures import fullest_moment, peaks, plan_over_time, present_at
 from placer.optimal.planned.mend import mend
@@ -32,7 +31,6 @@ from placer.optimal.program import exact_cost
 from placer.progress import Advance
 from placer.strategies.contention_aware import ContentionAware
 
-STRATEGY_NAME = "planned"
 TRIED_RISKS = (0.3, 0.15, 0.07, 0.03, 0.012, 0.005)
 FULLEST_MOMENTS = 3
 RISK_TIME_SHARE = 0.4
@@ -64,7 +62,7 @@ def plan_by_risks(
         plan, expected = mend(plan, catalogue, predictor, budget)
         kept_back = reserve_pct(expected)
     within = _find_bound(plan, kept_back, arrivals, catalogue, planner, deadline)
-    return replace(plan, strategy=STRATEGY_NAME, within=within, seconds=time.perf_counter() - began)
+    return replace(plan, strategy=PLANNED, within=within, seconds=time.perf_counter() - began)
 
 
 def _plans(
@@ -83,7 +81,7 @@ def _plans(
         )
         placements = plan_over_time(arrivals, kinds, oracles, base, deadline=deadline)
         if placements is not None:
-            yield Plan(STRATEGY_NAME, predictor, tuple(placements), 0.0, risk=catalogue.risk), True
+            yield Plan(PLANNED, predictor, tuple(placements), 0.0, risk=catalogue.risk), True
 
 
 def _find_bound(

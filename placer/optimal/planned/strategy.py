@@ -19,9 +19,9 @@ from placer.model.arrival import Arrival, have_loads
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
-from placer.model.plan import Plan, Within
+from placer.model.plan import PLANNED, Plan, Within
 from placer.optimal import MOST_CO_LOCATIONS, MOST_ON_GPU
-from placer.optimal.bounded_plan import exact_peak_cost
+from placer.optimal.bounded_plan import exact_peak_cost, placements_of
 from placer.optimal.patterns import co_locations_on
 from placer.optimal.planned.by_loads import plan_by_loads
 from placer.optimal.planned.by_risks import plan_by_risks
@@ -29,12 +29,10 @@ from placer.optimal.planned.chances import Classes, SoloThroughputs, Usable, cha
 from placer.optimal.planned.mend import mend
 from placer.optimal.planned.reserve import reserve_pct
 from placer.optimal.planned.static import MAX_SEARCHED_TENANTS, StaticPlan, StaticPlanner
-from placer.optimal.trace_optimum import placements_of
 from placer.progress import Advance
 from placer.strategies.contention_aware import ContentionAware
 from placer.strategies.strategy import Strategy, register
 
-STRATEGY_NAME = "planned"
 SEARCH_SECONDS = 60.0
 MAX_REPLANS = 3
 """Plans that are made with a smaller budget where violations on the way to the last arrival exceed it."""
@@ -50,7 +48,7 @@ class Planned(Strategy):
     `usable`: which co-locations may be used; all for None.
     """
 
-    name = STRATEGY_NAME
+    name = PLANNED
     needs_predictor = True
 
     def __init__(

@@ -1,7 +1,5 @@
 """Runs a compiled rack on a capture: one process for each device, joined by links in shared memory."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -35,14 +33,11 @@ from profiles import Fault, InputError
 from profiles.aside import file_aside
 
 POLL_S = 0.02
-PATIENCE_S = 5.0
-"""After a process has failed, what the others have to end."""
+PATIENCE_S = 5.0  # after a process has failed, what the others have to end
 REFUSED_STATUS = 2
-LEFT_MESSAGE = "the process at the other end has left"
-"""What a process says that failed because another one did."""
+LEFT_MESSAGE = "the process at the other end has left"  # what a process says that failed because another one did
 PCAP_US, PCAP_NS, PCAP_NG = bytes.fromhex("a1b2c3d4"), bytes.fromhex("a1b23c4d"), bytes.fromhex("0a0d0d0a")
-CAPTURE_MAGICS = (PCAP_US, PCAP_US[::-1], PCAP_NS, PCAP_NS[::-1], PCAP_NG)
-"""How captures begin."""
+CAPTURE_MAGICS = (PCAP_US, PCAP_US[::-1], PCAP_NS, PCAP_NS[::-1], PCAP_NG)  # how captures begin
 
 
 class ExecutionError(TestbedError):
@@ -96,22 +91,12 @@ class NfCounts:
 
 @dataclass
 class RackRun:
-    """What became of packets.
-
-    Parameters
-    ----------
-    received, sent
-        From and to the world.
-    nfs
-        By `chain/nf`.
-    dropped
-        By reason, outside of NFs.
-    """
+    """What became of packets. `received`, `sent`: from and to the world."""
 
     received: int = 0
     sent: int = 0
-    nfs: dict[str, NfCounts] = field(default_factory=dict)
-    dropped: Counter[str] = field(default_factory=Counter)
+    nfs: dict[str, NfCounts] = field(default_factory=dict)  # by `chain/nf`
+    dropped: Counter[str] = field(default_factory=Counter)  # by reason, outside of NFs
     seconds: float = 0.0
 
     @property
@@ -125,13 +110,7 @@ class RackRun:
 
 
 def read_rack_file(directory: Path) -> RackFile:
-    """What a directory says of its processes.
-
-    Raises
-    ------
-    InputError
-        When it is none that `placer chain compile` wrote.
-    """
+    """What a directory says of its processes. Raises InputError when it is none that `placer chain compile` wrote."""
     file = directory / ROUTING_FILE
     try:
         return RackFile.model_validate_json(file.read_text(encoding="utf-8"))
@@ -147,15 +126,17 @@ def read_rack_file(directory: Path) -> RackFile:
 def execute_rack(directory: Path, source: Path, target: Path, *, on_wait: Callable[[], None] = lambda: None) -> RackRun:
     """Send the packets of a capture through the rack, and write those that leave it.
 
-    Raises
-    ------
-    InputError
-        When the directory or the capture cannot be used.
-    ExecutionError
-        When a process fails.
+    Raises InputError when the directory or the capture cannot be used. Raises ExecutionError when a process fails.
     """
     rack = read_rack_file(directory)
-    _check_capture(source)
+    # refuse what is no capture before anything is started
+    try:
+        with source.open("rb") as content:
+            magic = content.read(4)
+    except OSError as error:
+        raise InputError.of(str(source), error.strerror or str(error)) from None
+    if magic not in CAPTURE_MAGICS:
+        raise InputError.of(str(source), "is no capture", hint="pcap or pcapng, as tcpdump writes it")
     programs = find_programs(bool(rack.nics))
     begun = time.monotonic()
     with _copy(directory) as running, file_aside(target) as aside:
@@ -170,24 +151,10 @@ def execute_rack(directory: Path, source: Path, target: Path, *, on_wait: Callab
     return result
 
 
-def _check_capture(file: Path) -> None:
-    """Refuse what is no capture before anything is started."""
-    try:
-        with file.open("rb") as content:
-            magic = content.read(4)
-    except OSError as error:
-        raise InputError.of(str(file), error.strerror or str(error)) from None
-    if magic not in CAPTURE_MAGICS:
-        raise InputError.of(str(file), "is no capture", hint="pcap or pcapng, as tcpdump writes it")
-
-
 def find_programs(with_nics: bool) -> Path:
     """The folder of the programs: the one that the environment names, else the one built here.
 
-    Raises
-    ------
-    InputError
-        When one of them is missing.
+    Raises InputError when one of them is missing.
     """
     folder = Path(os.environ.get(PROGRAMS_VARIABLE) or BUILT_FOLDER)
     for process in ("nf-switch", "nf-server", *([NIC_PROGRAM] if with_nics else [])):
@@ -218,11 +185,7 @@ def _build_nic(folder: Path) -> None:
 
 
 def _run(
-    processes: Sequence[Process],
-    folder: Path,
-    programs: Path,
-    captures: Mapping[str, str],
-    on_wait: Callable[[], None],
+    processes: Sequence[Process], folder: Path, programs: Path, captures: Mapping[str, str], on_wait: Callable[[], None]
 ) -> None:
     """Start all processes, and wait until all have ended."""
     started: list[tuple[Process, subprocess.Popen[bytes]]] = []

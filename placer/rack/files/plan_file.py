@@ -1,7 +1,5 @@
 """Plans of chains as `placer chain place --plan` writes them, read again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,29 +59,18 @@ class SubgroupCores:
 class PlanFile:
     """A plan: chains and rack as they were, and where each NF is.
 
-    Parameters
-    ----------
-    places
-        Of the chains that are placed; none where the plan is infeasible.
-    subgroups
-        By the name of the chain; none for those whose file names none.
+    `subgroups`: by the name of the chain; none for those whose file names none.
     """
 
     chains: Sequence[Chain]
     rack: Rack
-    places: OldPlaces
+    places: OldPlaces  # of the chains that are placed; none where the plan is infeasible
     subgroups: Mapping[str, Sequence[SubgroupCores]] = field(default_factory=dict)
     rates_mbps: Mapping[str, float] = field(default_factory=dict)
 
 
 def read_plan(path: Path) -> PlanFile:
-    """A plan from its file.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
+    """A plan from its file. Raises InputError with every fault."""
     file, hint = str(path), "a plan is what `placer chain place --plan FILE` writes"
     document = validate(_Document, parse_json(read_text(path, LARGEST_FILE), file), file, hint)
     chains, rack = chains_of(document.chains, file), rack_of(document.rack, file)

@@ -23,12 +23,8 @@ from profiles.arrays import Bools, Floats, Ints
 def fleet_bound(chains: Sequence[Chain], rack: Rack) -> float:
     """What the marginal throughput of no plan exceeds, Mbps; minus infinity when no plan is possible.
 
-    It is that of a linear program over the options of each class, whose dual prices prove it.
-
-    Raises
-    ------
-    ArithmeticError
-        When the solver gives up.
+    It is that of a linear program over the options of each class, whose dual prices prove it. Raises ArithmeticError
+    when the solver gives up.
     """
     one_each, sizes = merge_servers(rack)
     limits = _limits(one_each, sizes)
@@ -75,21 +71,11 @@ def _solve(options: Sequence[Uses], least: Sequence[float], sizes: Floats, limit
 
 @dataclass(frozen=True)
 class Uses:
-    """Options of a chain, as far as a bound needs them; rows are options.
+    """Options of a chain, as far as a bound needs them; rows are options."""
 
-    Parameters
-    ----------
-    rate
-        The largest one, Mbps; shape (options,).
-    cores
-        Per device; shape (options, devices).
-    nic_shares
-        Of the chain's packets, per server and direction; shape (options, 2 * servers).
-    """
-
-    rate: Floats
-    cores: Ints
-    nic_shares: Floats
+    rate: Floats  # the largest one, Mbps; shape (options,)
+    cores: Ints  # per device; shape (options, devices)
+    nic_shares: Floats  # of the chain's packets, per server and direction; shape (options, 2 * servers)
     blocks: Ints
 
     def __len__(self) -> int:
@@ -99,12 +85,8 @@ class Uses:
 def split_options(chain: Chain, rack: Rack, most_cores: Ints) -> Uses:
     """The undominated options of a chain.
 
-    Parameters
-    ----------
-    rack
-        With one server of each kind.
-    most_cores
-        Per device the cores of all servers of its kind; shape (devices,).
+    `rack`: with one server of each kind. `most_cores`: per device the cores of all servers of its kind; shape
+    (devices,).
     """
     layouts = all_layouts(chain, rack)
     blocks = np.array([rack.costs[nf.nf].switch_blocks or 0 for nf in chain.nfs]) * (layouts.sites == SWITCH_SITE)
@@ -140,7 +122,12 @@ def _cut(layouts: Layouts, rack: Rack, most_cores: Ints) -> _Part:
     options = allocations(layouts, rack, once, each, lambda _, cores: np.all(cores <= most_cores, axis=1))
     rows = np.flatnonzero(np.isfinite(cheapest[options.layout]))
     layout = options.layout[rows]
-    shares = options.nic_shares[rows] + _crossings(layouts, rack, layout, cheapest[layout])
+    # what a cut adds at least to the NICs; nothing where it may be of either of several kinds of servers
+    share = cheapest[layout]
+    added = np.zeros((len(layout), 2 * len(rack.servers)))
+    if len(rack.servers) == 1:
+        added += share[:, None]
+    shares = options.nic_shares[rows] + added
     return options.rate[rows], options.cores[rows], shares, layout
 
 
@@ -156,14 +143,6 @@ def _least_inside(layouts: Layouts) -> Floats:
         share = np.where(together, float(chain.reach[edge.tail] * edge.share), np.inf)
         least[rows, group] = np.minimum(least[rows, group], share)
     return least
-
-
-def _crossings(layouts: Layouts, rack: Rack, layout: Ints, share: Floats) -> Floats:
-    """What a cut adds at least to the NICs; nothing where it may be of either of several kinds of servers."""
-    added = np.zeros((len(layout), 2 * len(rack.servers)))
-    if len(rack.servers) == 1:
-        added += share[:, None]
-    return added
 
 
 # Equal servers and equal chains.

@@ -13,8 +13,8 @@ import pytest
 from experiments import Experiment, Paper, Result
 from placer.cli import main
 from placer.commands.options import refuse_unwritable, refuse_unwritable_folder
-from placer.report.files import write_files
 from profiles import InputError
+from profiles.aside import write_files
 from tests.placer.commands.conftest import refuse
 
 

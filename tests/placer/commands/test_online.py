@@ -70,6 +70,36 @@ def test_a_fleet_continues_from_its_state_and_is_rebalanced(placer: Placer, trac
     assert twice["status"] == "as-it-was" and where["nic"] == moved["to"]
 
 
+@pytest.mark.parametrize("online", [True, False])
+def test_a_fleet_of_nics_and_gpus_has_the_placements_of_run(placer: Placer, tmp_path: Path, online: bool) -> None:
+    """Of arrivals one after another, and of the plan that a fleet begins with."""
+    trace, plan = REPO / "examples" / "mixed.csv", tmp_path / "plan.csv"
+    common = ("--fleet", REPO / "examples" / "mixed-fleet.toml", "--quiet")
+    placer("run", trace, *common, "--strategy", "contention-aware", "--risk", 0.5, "--plan", plan)
+    planned = {row["id"]: row["nic"] for row in csv.DictReader(plan.open(encoding="utf-8"))}
+    assert set(planned.values()) == {"nic-1", "nic-2"}
+    keys = ("sla_drop", "rate_kpps", "sla_latency_us")
+    events = [
+        {"event": "arrive", "id": row["id"], "nf": row["nf"], **{key: float(row[key]) for key in keys if row[key]}}
+        if online
+        else {"event": "where", "id": row["id"]}
+        for row in csv.DictReader(trace.open(encoding="utf-8"))
+    ]
+    begun = () if online else ("--arrivals", trace, "--plan", plan)
+    answers = lines_of(placer("online", *common, "--risk", 0.5, *begun, stdin="\n".join(map(json.dumps, events))))
+    assert {answer["id"]: answer["nic"] for answer in answers} == planned
+
+
+def test_a_fleet_of_gpus_only_needs_no_predictor(placer: Placer, tmp_path: Path) -> None:
+    """Its admission test decides: 20 us are kept by nothing."""
+    fleet = tmp_path / "fleet.toml"
+    fleet.write_text(f'[[nic]]\nmodel = "titan-xp"\ncount = 1\ndevice = "{REPO / "examples" / "gpu.json"}"\n')
+    arrive = {"event": "arrive", "nf": "IPSec", "rate_kpps": 250}
+    events = [{**arrive, "id": f"{latency}", "sla_latency_us": latency} for latency in (700, 20)]
+    answers = lines_of(placer("online", "--fleet", fleet, stdin="\n".join(map(json.dumps, events))))
+    assert [answer["status"] for answer in answers] == ["placed", "rejected"]
+
+
 def test_a_state_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     """Exit status 2 and one line that names the file, for an empty file and for a backup of no state."""
     (tmp_path / "empty.db").touch()

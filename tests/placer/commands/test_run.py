@@ -423,6 +423,15 @@ def test_a_latency_that_no_nic_can_promise_is_refused(tmp_path: Path) -> None:
     )
 
 
+def test_a_mean_latency_that_only_gpus_could_keep_is_refused(tmp_path: Path) -> None:
+    """Their admission test knows p99s."""
+    trace = tmp_path / "trace.csv"
+    trace.write_text("id,time,nf,rate_kpps,sla_mean_latency_us\na,0,ACL,600,400\n", encoding="utf-8")
+    assert ":2: sla_mean_latency_us: the mean latency of 'ACL' cannot be promised" in refuse(
+        "run", trace, "--fleet", fleet_of(tmp_path, f'device = "{DEVICE}"')
+    )
+
+
 @pytest.mark.parametrize(
     ("option", "fault"), [("--certificate", "only throughput can be certified"), ("--measure", "measures throughput")]
 )

@@ -292,3 +292,22 @@ def test_a_misfit_says_why_and_is_asked_for_again_when_the_nic_changed() -> None
     assert str(found["nic-1"]) == "too few free cores"
     assert str(found["nic-9"]) == "the NIC is not in the fleet"
     assert set(complete(what_if.scores(tenant("x", "a", 0.9), ["nic-1", "nic-9"]))) == {"nic-1"}
+
+
+def test_an_arrival_with_a_looser_sla_than_any_before_is_not_turned_away_while_tables_are_built() -> None:
+    """Two `b` lose 2.5 % each: the tables of an SLA without any loss do not hold that co-location."""
+    fleet = engine(3, LOOK_AHEAD)
+    drops = [("a", 0.0), ("b", 0.0), ("b", 0.03), ("b", 0.03)]
+    found = [arrive(fleet, f"{number}", nf, drop) for number, (nf, drop) in enumerate(drops)]
+    assert found == ["nic-1", "nic-2", "nic-3", "nic-3"]
+
+
+def test_an_nf_that_only_came_through_the_queue_has_a_stand_in() -> None:
+    """After a restart no arrival but the next one has been counted, and `d` takes more cores than that one."""
+    before = engine(1, LOOK_AHEAD)
+    assert arrive(before, "1", "d") == "nic-1"
+    before.handle(Fail("nic-1"))
+    restarted = Engine(before.fleet, [ToyOracle()], LOOK_AHEAD, waiting=before.waiting.values())
+    assert arrive(restarted, "2", "b") is None
+    restarted.handle(Return("nic-1"))
+    assert arrive(restarted, "3", "a") == "nic-1"

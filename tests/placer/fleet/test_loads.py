@@ -52,10 +52,16 @@ class Loaded:
         return answer["status"], answer.get("cores")
 
 
-@pytest.mark.parametrize(("rate", "cores"), [(90, 1), (100.4, 1), (101, 2), (200, 2), (202, 4), (400, 4)])
-def test_an_arrival_gets_the_fewest_cores_that_carry_its_rate(rate: float, cores: int) -> None:
-    """Half a percent below the rate is taken for the rate; there is no need for an SLA."""
+@pytest.mark.parametrize(("rate", "cores"), [(90, 1), (92, 2), (181, 2), (183, 4), (400, 4)])
+def test_an_arrival_gets_the_fewest_cores_that_carry_a_tenth_more_than_its_rate(rate: float, cores: int) -> None:
+    """Or all, where nothing is to spare; there is no need for an SLA."""
     assert Loaded().arrive("1", rate) == ("nic-1", cores)
+
+
+@pytest.mark.parametrize(("rate", "status"), [(100.4, "placed"), (100.6, "rejected")])
+def test_half_a_percent_below_the_rate_is_taken_for_the_rate(rate: float, status: str) -> None:
+    """One core carries 100 kpps."""
+    assert Loaded().send("arrive", "1", nf="a", rate_kpps=rate, cores=1)["status"] == status
 
 
 def test_cores_that_are_given_are_kept_and_without_a_rate_they_are_the_default() -> None:

@@ -87,6 +87,16 @@ def test_a_rate_and_a_promised_latency_are_part_of_the_workload(tmp_path: Path) 
     assert read_all[3].workload == Workload("NAT", DEFAULT)
 
 
+def test_a_mean_latency_is_promised_instead_of_the_p99(tmp_path: Path) -> None:
+    """Not both in a row."""
+    text = "id,time,nf,rate_kpps,sla_latency_us,sla_mean_latency_us\na,0,NAT,400,,30\nb,0,NAT,400,30,\n"
+    (mean, p99) = read(written(tmp_path, text))
+    assert mean.workload == Workload("NAT", DEFAULT, 400.0, latency_us=30.0, latency_statistic="mean")
+    assert p99.workload == Workload("NAT", DEFAULT, 400.0, latency_us=30.0)
+    with pytest.raises(InputError, match=r"b\.csv:4: sla_mean_latency_us: two latency SLAs"):
+        read(written(tmp_path, text + "c,0,NAT,400,30,30\n", "b.csv"))
+
+
 LATENCY_HEADER = "sla_drop,rate_kpps,sla_latency_us"
 RATE_HEADER = "rate_kpps,rate_gbps,cores,sla_min_kpps"
 

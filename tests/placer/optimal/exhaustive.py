@@ -3,6 +3,8 @@ plan for a trace of a few arrivals, in which no tenant moves: a search that shar
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 from placer.model.arrival import Arrival
@@ -163,11 +165,34 @@ def _groups(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Sequ
         for kind, oracle in zip(kinds, oracles, strict=True):
             if homes and len(kinds) > 1 and homes.isdisjoint(kind.names):
                 continue
-            if all(_may_share(tenants, kind, oracle) for tenants in present if tenants):
+            if any(
+                all(
+                    _may_share([given[arrival.id] for arrival in tenants], kind, oracle)
+                    for tenants in present
+                    if tenants
+                )
+                for given in _with_cores(members, kind)
+            ):
                 yield Group(kind.index, mask, tuple(bool(tenants) for tenants in present))
 
 
+def _with_cores(members: Sequence[Arrival], kind: NicKind) -> Iterator[dict[str, Arrival]]:
+    """The arrivals by id, with all numbers of cores that those at a rate can be given; the others as they are."""
+    counts = [
+        (member.workload.cores,)
+        if member.nic is not None or member.workload.cores or member.workload.is_saturated
+        else kind.core_counts.get(member.workload.nf, (0,))
+        for member in members
+    ]
+    for cores in product(*counts):
+        yield {
+            member.id: replace(member, workload=replace(member.workload, cores=count))
+            for member, count in zip(members, cores, strict=True)
+        }
+
+
 def _may_share(tenants: Sequence[Arrival], kind: NicKind, oracle: Oracle) -> bool:
-    if sum(kind.cores_of.get(one.workload.nf, kind.cores + 1) for one in tenants) > kind.cores:
+    taken = (one.workload.cores or kind.cores_of.get(one.workload.nf, kind.cores + 1) for one in tenants)
+    if sum(taken) > kind.cores:
         return False
     return all(one.nic is not None for one in tenants) or _keep_slas(tenants, oracle)

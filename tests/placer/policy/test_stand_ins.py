@@ -10,11 +10,11 @@ from placer.model.feasibility import below_sla
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
 from placer.policy.class_index import ClassIndex
+from placer.policy.nic_index import RECURS_FROM
 from placer.policy.rules import LOOK_AHEAD
 from placer.policy.sampled_index import LAST_RESORT, SampledIndex
 from placer.policy.selector import Selector
 from placer.policy.stand_ins import StandIns
-from placer.policy.table_workloads import RECURS_FROM
 from placer.testing.strategies import CORES_BY_NF, ToyOracle, catalogue
 from profiles import CoLocation, TrafficProfile, Workload
 from tests.placer.policy.test_selector import placed

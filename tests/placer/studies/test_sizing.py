@@ -306,6 +306,7 @@ def test_grown_arrivals_survive_a_csv_file(growth: Growth, tmp_path: Path) -> No
 def test_rates_and_promised_latencies_survive_a_csv_file(tmp_path: Path) -> None:
     """They grow with nothing; traces without them have no such columns."""
     promised = [Workload("NAT", TRAFFIC, 400.0, latency_us=latency) for latency in (90.0, float("inf"))]
+    promised.append(Workload("NAT", TRAFFIC, 400.0, latency_us=30.0, latency_statistic="mean"))
     trace = [
         Arrival(str(n), float(n), one, Sla(min_kpps=400.0)) for n, one in enumerate([*promised, TRACE[0].workload])
     ]

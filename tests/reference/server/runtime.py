@@ -4,8 +4,6 @@ It reads the text, not what the text was made from. An NF is its model, with the
 text and the files that it names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,15 +12,12 @@ from tests.reference.nfs import nf_models
 from tests.reference.nfs.headers import read_headers, split_value, word_at
 from tests.reference.nfs.model import FunctionModel
 
-OUTER_BYTES = 22
-"""Outer Ethernet and network service header."""
+OUTER_BYTES = 22  # outer Ethernet and network service header
 TYPE_NSH = 0x894F
 NSH_HEAD = bytes.fromhex("0fc20203")
 
-Sorter = Callable[[Sequence[str], bytes], int | None]
-"""The number of the first filter that matches a frame."""
-Target = tuple[Fraction, str]
-"""A share and where it goes: a function, or `nsh PATH INDEX`."""
+Sorter = Callable[[Sequence[str], bytes], int | None]  # the number of the first filter that matches a frame
+Target = tuple[Fraction, str]  # a share and where it goes: a function, or `nsh PATH INDEX`
 
 
 @dataclass
@@ -88,7 +83,14 @@ class ChainRuntime:
             path, index = map(int, chosen.split()[1:])
             label = NSH_HEAD + (path << 8 | index).to_bytes(4, "big")
             return [frame[:12] + TYPE_NSH.to_bytes(2, "big") + label + frame]
-        return self._enter(chosen, frame, time_us)
+        self.counts.entered[chosen] += 1
+        if chosen in self.filters:
+            return self._sort(chosen, frame, time_us)
+        left: list[bytes] = []
+        for made in self.functions[chosen].process(frame, time_us):
+            self.counts.sent[chosen] += 1
+            left += self._go(chosen, chosen, made, time_us)
+        return left
 
     def _chosen(self, edges: Sequence[Target], tail: str, frame: bytes) -> str:
         """Where the flow of a frame goes."""
@@ -101,16 +103,6 @@ class ChainRuntime:
             if value < int(65536 * sum_ / total):
                 return target
         return edges[-1][1]
-
-    def _enter(self, name: str, frame: bytes, time_us: int) -> list[bytes]:
-        self.counts.entered[name] += 1
-        if name in self.filters:
-            return self._sort(name, frame, time_us)
-        left: list[bytes] = []
-        for made in self.functions[name].process(frame, time_us):
-            self.counts.sent[name] += 1
-            left += self._go(name, name, made, time_us)
-        return left
 
     def _sort(self, name: str, frame: bytes, time_us: int) -> list[bytes]:
         filters, drops = self.filters[name]

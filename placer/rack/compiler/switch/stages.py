@@ -5,8 +5,6 @@ condition shares the stage of what decides it. Scratch metadata of one NF is not
 estimate; no compiler of a vendor has seen the program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -45,31 +43,19 @@ STAGE_MEMORIES = Memories(TCAM_MEMORY, SRAM_MEMORY)
 
 @dataclass
 class _Unit:
-    """A table, or statements between tables.
-
-    Parameters
-    ----------
-    cases
-        The conditions around it: the number of each, and which of its bodies.
-    decided_by
-        The fields of these conditions.
-    """
+    """A table, or statements between tables."""
 
     name: str
     table: SwitchTable
-    cases: tuple[tuple[int, bool], ...]
-    decided_by: frozenset[str]
+    cases: tuple[tuple[int, bool], ...]  # the conditions around it: the number of each, and which of its bodies
+    decided_by: frozenset[str]  # the fields of these conditions
     reads: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
 
 
 def stages_of(program: SwitchProgram, memories: Memories = STAGE_MEMORIES) -> int | None:
     """The fewest stages that hold a program; None where a key is wider than a stage."""
-    return fewest_stages(table_program_of(program), memories)
-
-
-def table_program_of(program: SwitchProgram) -> TableProgram:
-    """The tables of a program, and which of them wait for which."""
+    # the tables of a program, and which of them wait for which
     units = _Walk(program).units()
     tables = tuple(PlacedTable(unit.name, unit.table) for unit in units)
     dependencies = []
@@ -77,7 +63,7 @@ def table_program_of(program: SwitchProgram) -> TableProgram:
         for before, earlier in enumerate(units[:after]):
             if not _exclusive(earlier, unit) and (kind := _kind(earlier, unit)):
                 dependencies.append(TableDependency(before, after, kind))
-    return TableProgram(tables, tuple(dependencies))
+    return fewest_stages(TableProgram(tables, tuple(dependencies)), memories)
 
 
 class _Walk:

@@ -1,7 +1,5 @@
 """Tables: keys, actions, default action, entries, and what a table learns; and the values of a parser's cases."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from profiles.faults import suggestion
@@ -36,7 +34,14 @@ def find_type(scope: ProgramScope, of: Node) -> ValueType:
         case "NumberLiteral":
             return NUMBER
         case "PathUse":
-            return _read_path(scope, of)
+            match of.path.split("."):
+                case ["istd", "input_port"]:
+                    return PORT
+                case ["meta", name]:
+                    scope.fields_read.setdefault(name, of.at)
+                case ["hdr", header, _]:
+                    scope.headers_read.setdefault(header, of.at)
+            return find_path(scope, of)
         case "CastUse":
             return _find_cast(scope, of)
         case "BinaryUse":
@@ -49,17 +54,6 @@ def find_type(scope: ProgramScope, of: Node) -> ValueType:
         case _:
             fields = scope.find(scope.header_types, of.type, of.at, "type")
             return UNKNOWN if fields is None else _find_field(scope, f"header {of.type}", fields, of.field, of.at)
-
-
-def _read_path(scope: ProgramScope, of: Node) -> ValueType:
-    match of.path.split("."):
-        case ["istd", "input_port"]:
-            return PORT
-        case ["meta", name]:
-            scope.fields_read.setdefault(name, of.at)
-        case ["hdr", header, _]:
-            scope.headers_read.setdefault(header, of.at)
-    return find_path(scope, of)
 
 
 def find_path(scope: ProgramScope, of: Node) -> ValueType:
@@ -179,8 +173,7 @@ def check_arguments(scope: ProgramScope, at: SourcePosition, action: Node, argum
 MATCH_KINDS = ("exact", "ternary", "lpm")
 MAX_TABLE_SIZE = (1 << 31) - 1
 
-KeyColumn = tuple[ValueType, str]
-"""Type and match kind of a key; the kind of a key of `select` is empty."""
+KeyColumn = tuple[ValueType, str]  # type and match kind of a key; the kind of a key of `select` is empty
 
 
 def check_table(scope: ProgramScope, table: Node) -> None:
@@ -190,7 +183,13 @@ def check_table(scope: ProgramScope, table: Node) -> None:
         scope.fault(table.at, f"table {table.name} has more than one key of kind lpm")
     _check_actions(scope, table)
     for call in (table.default, *(entry.action for entry in table.entries)):
-        _check_call(scope, table, call)
+        # the action of an entry, or the default, is listed, and gets a number for each parameter
+        names = [listed.name for listed in table.actions]
+        if call.name not in names:
+            hint = suggestion(call.name, names) if names else None
+            scope.fault(call.at, f"table {table.name} does not list action {call.name}", hint)
+        elif call.name in scope.actions:
+            check_arguments(scope, call.at, scope.actions[call.name], call.arguments)
     check_value_lists(scope, table.entries, columns, "entry")
     if not 1 <= table.size.value <= MAX_TABLE_SIZE:
         scope.fault(table.size.at, f"size is 1 to {MAX_TABLE_SIZE}, found {table.size.value}")
@@ -227,16 +226,6 @@ def _check_actions(scope: ProgramScope, table: Node) -> None:
             scope.fault(listed.at, message)
 
 
-def _check_call(scope: ProgramScope, table: Node, call: Node) -> None:
-    """The action of an entry, or the default, is listed, and gets a number for each parameter."""
-    names = [listed.name for listed in table.actions]
-    if call.name not in names:
-        hint = suggestion(call.name, names) if names else None
-        scope.fault(call.at, f"table {table.name} does not list action {call.name}", hint)
-    elif call.name in scope.actions:
-        check_arguments(scope, call.at, scope.actions[call.name], call.arguments)
-
-
 def _check_learning(scope: ProgramScope, table: Node, columns: Sequence[KeyColumn]) -> None:
     """A table learns by exact keys, and its default action, no other, adds the entries, for an action of the table."""
     names = [listed.name for listed in table.actions]
@@ -263,12 +252,7 @@ def _check_learning(scope: ProgramScope, table: Node, columns: Sequence[KeyColum
             scope.fault(statement.at, message)
 
 
-def check_value_lists(
-    scope: ProgramScope,
-    lists: Sequence[Node],
-    columns: Sequence[KeyColumn],
-    what: str,
-) -> None:
+def check_value_lists(scope: ProgramScope, lists: Sequence[Node], columns: Sequence[KeyColumn], what: str) -> None:
     """The values of entries or cases: one set for each key, that fits it, and no two lists with the same sets."""
     seen: dict[tuple[tuple[int, int | None], ...], SourcePosition] = {}
     for line in lists:

@@ -15,7 +15,7 @@ from placer.fleet.protocol import Reader
 from placer.fleet.service.http.app import Posted
 from placer.fleet.service.http.routes import QuestionRoutes
 from placer.fleet.service.http.server import make_writer, short_searches
-from placer.fleet.service.http.tokens import OPEN_TO_ALL, new_token, read_tokens
+from placer.fleet.service.http.tokens import EVERYBODY, OPEN_TO_ALL, new_token, read_tokens
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet
@@ -261,7 +261,7 @@ def test_events_and_questions_leave_no_cycle_of_objects_behind(tmp_path: Path) -
                 gc.collect()
                 for line in events():
                     await writer.submit([line])
-                    await questions.ask(Posted(QUESTION, [], administers=True))
+                    await questions.ask(Posted(QUESTION, [], EVERYBODY))
             left = cycles()
             writer.stop()
             await running

@@ -49,10 +49,15 @@ def test_a_token_file_holds_no_token_and_its_faults_are_named(tmp_path: Path) ->
     token, table = new_token("web", ["ask", "decide"])
     assert token not in table
     path = tmp_path / "tokens.toml"
-    path.write_text('[[token]]\nname = "a"\nsha256 = "12"\nscopes = ["root"]\n')
+    path.write_text('[[token]]\nname = "a"\nsha256 = "12"\nscopes = ["root"]\nweight = 0\n')
     with pytest.raises(InputError) as error:
         read_tokens(path)
-    assert [fault.line for fault in error.value.faults] == [3, 4]
+    assert [(fault.line, fault.column) for fault in error.value.faults] == [(3, "sha256"), (4, "scopes"), (5, "weight")]
+    for text, weight in (("", 1.0), ("weight = 3\n", 3.0), ("weight = 0.5\n", 0.5)):
+        path.write_text(table + text)
+        found = read_tokens(path).find(f"Bearer {token}")
+        assert found is not None
+        assert found.weight == weight
     path.write_text(table + table.replace('"web"', '"other"'))
     with pytest.raises(InputError, match="is the token of web, too"):
         read_tokens(path)
