@@ -1,7 +1,5 @@
 """Instances with rates and cores, in any order of events: what is used is added up, and a restart changes nothing."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import replace
 from math import inf
@@ -105,8 +103,7 @@ class OnlineLoads(RuleBasedStateMachine):
         self.handle(Arrive(tenant))
         home = self.engine.fleet.nic_of(tenant.id)
         if places:
-            assert home is not None
-            assert places[0].nic == home.id
+            assert home is not None and places[0].nic == home.id
 
     @precondition(lambda self: self.tenants())
     @rule(data=st.data(), rate=RATES | st.none(), cores=st.sampled_from([0, 0, 0, 1, 2]), sla=SLAS | st.none())
@@ -156,8 +153,7 @@ class OnlineLoads(RuleBasedStateMachine):
         self.state.close()
         self.state = State(Path(self.folder.name) / "state.db", self.kinds)
         for fleet, waiting in ((again.fleet, again.waiting), (self.state.fleet, {t.id: t for t in self.state.waiting})):
-            assert _homes(fleet) == _homes(self.engine.fleet)
-            assert waiting == self.engine.waiting
+            assert _homes(fleet) == _homes(self.engine.fleet) and waiting == self.engine.waiting
         self.engine = again
 
     @invariant()

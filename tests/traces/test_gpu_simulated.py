@@ -1,7 +1,5 @@
 """The recorded profile of the simulated server with a GPU."""
 
-from __future__ import annotations
-
 from importlib.resources import as_file, files
 
 import pytest
