@@ -63,8 +63,7 @@ class OnlineLoads(RuleBasedStateMachine):
         return Engine(Fleet(self.kinds), list(map(_oracle, self.kinds)), **self.options)
 
     def tenants(self) -> dict[str, Tenant]:
-        placed = {tenant.id: tenant for tenant in self.engine.fleet.all_tenants()}
-        return {**placed, **self.engine.waiting}
+        return {**{tenant.id: tenant for tenant in self.engine.fleet.all_tenants()}, **self.engine.waiting}
 
     def handle(self, event: FleetEvent) -> None:
         """Decide; only the instance of the event, and those that waited for their first cores, may get other cores."""
@@ -203,8 +202,7 @@ def _below(nic: Nic) -> list[str]:
     co_location = tuple(tenant.workload for tenant in nic.tenants)
     oracle = _oracle(nic.kind)
     (together,) = oracle.throughput([co_location])
-    alone = [oracle.solo(workload) for workload in co_location]
-    found = zip(nic.tenants, together, alone, strict=True)
+    found = zip(nic.tenants, together, [oracle.solo(workload) for workload in co_location], strict=True)
     return [tenant.id for tenant, kpps, solo in found if not tenant.is_met(kpps, solo)]
 
 

@@ -130,8 +130,7 @@ def test_one_more_tenant_never_lowers_the_optimum(instance: Instance, arriving: 
     """Where neighbours only slow down and all tenants are placed, one tenant more costs at least as much. With other
     oracles this need not be so: the arrival can make others faster."""
     tenants, kinds, oracles = instance
-    more = [*tenants, Tenant("arrival", arriving[0].workload, arriving[0].sla)]
-    after = optimal_plan(more, kinds, oracles)
+    after = optimal_plan([*tenants, Tenant("arrival", arriving[0].workload, arriving[0].sla)], kinds, oracles)
     if not after.unplaced:
         assert optimal_plan(tenants, kinds, oracles).cost <= after.cost + 1e-9
 
