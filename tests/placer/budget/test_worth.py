@@ -62,8 +62,7 @@ def test_what_one_run_can_make_usable_is_run_before_what_stays_in_doubt() -> Non
     """At a small risk, a co-location on the very edge is not used after a run either; one somewhat inside may be."""
     guess = Guess({(A, B): 0.9, (A, C): 0.912}, width=0.012)
     weights = {use(A, B): 1.0, use(A, C): 1.0}
-    assert chosen(guess, weights, 1, risk=0.02) == [(A, C)]
-    assert chosen(guess, weights, 1, risk=0.5) == [(A, B)]
+    assert chosen(guess, weights, 1, risk=0.02) == [(A, C)] and chosen(guess, weights, 1, risk=0.5) == [(A, B)]
 
 
 def test_an_nf_alone_is_run_where_its_throughput_moves_many_requirements() -> None:

@@ -195,8 +195,7 @@ def test_models_admit_by_the_predicted_p99(placer: Placer, toy_gpu: Path, hashes
     """An answer is of the same form as by a device; the table has the p99 of what is admitted."""
     ended = placer("admit", hashes, "--models", toy_gpu / "models", "--method", PREDICTED, "--format", "json")
     found = json.loads(ended.stdout)
-    assert [one["id"] for one in found["admitted"]] == ["a"]
-    assert [one["id"] for one in found["rejected"]] == ["b"]
+    assert [one["id"] for one in found["admitted"]] == ["a"] and [one["id"] for one in found["rejected"]] == ["b"]
     assert found["admitted"][0].keys() == {"id", "batch", "order", "minibatches"}
     table = placer("admit", hashes, "--models", toy_gpu / "models", "--method", PREDICTED).stdout
     assert "p99" in table.splitlines()[0]

@@ -105,8 +105,7 @@ def found(trace: list[Arrival], kinds: list[NicKind], oracles: list[Oracle]) -> 
     """The optimum of the trace, after a check of every constraint and SLA."""
     optimum = find_optimum(trace, Catalogue(tuple(kinds), (), ()), oracles, time_limit=5)
     check_plan(optimum.plan, trace, kinds)
-    assert list(slas_kept(optimum.plan, oracles)) == []
-    assert evaluate(optimum.plan, kinds, oracles).violated == 0
+    assert list(slas_kept(optimum.plan, oracles)) == [] and evaluate(optimum.plan, kinds, oracles).violated == 0
     assert optimum.lower_bound <= optimum.cost + 1e-9 and optimum.nics_lower_bound <= optimum.nics
     return optimum
 
