@@ -16,16 +16,17 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
+from placer.model.day import gbps_over_day, has_days
 from placer.model.fleet import NicKind, Tenant
 from placer.optimal.planned.chances import LIKELIEST_VIOLATION
-from placer.optimal.planned.judges import Judge
+from placer.optimal.planned.judges import DayJudge, Judge
 from profiles import COUNTERS, Workload
 
 Alone = Callable[[Sequence[Workload]], Sequence[float]]
@@ -116,10 +117,11 @@ class LoadPlanner:
     ) -> None:
         self.kind, self.judge, self.shares, self.alone = kind, judge, shares, alone
         self.left_out: list[Tenant] = []
+        self.parts = max([1, *(len(tenant.day) for tenant in tenants)])
         self.choices = self._choices(tenants)
         self.bound = self._cores_bound()
         self._draw = np.random.default_rng(seed)
-        self._demand: dict[Workload, dict[str, float]] = {}
+        self._demand: dict[tuple[Workload, tuple[float, ...]], dict[str, float]] = {}
 
     def _choices(self, tenants: Sequence[Tenant]) -> list[_Choice]:
         asked = [
@@ -147,8 +149,13 @@ class LoadPlanner:
         """The fewest NICs by the fewest cores of each instance."""
         fewest = [choice.cores[0] for choice in self.choices]
         large = sum(2 * cores > self.kind.cores for cores in fewest)
-        port = sum(self.kind.gbps_of(choice.tenants[0].workload) for choice in self.choices) / self.kind.line_rate_gbps
+        port = max(self._gbps_of(self.choices)) / self.kind.line_rate_gbps
         return max(math.ceil(sum(fewest) / self.kind.cores), large, math.ceil(port - 1e-9))
+
+    def _gbps_of(self, choices: Iterable[_Choice]) -> list[float]:
+        """What these take of a port in each part of the day, Gb/s."""
+        of_each = [gbps_over_day(self.kind, choice.tenants[0], self.parts) for choice in choices]
+        return [sum(of_part) for of_part in zip(*of_each, strict=True)] or [0.0] * self.parts
 
     def plan(self, allowed: float, deadline: float) -> LoadPlan:
         """The plan of fewest NICs that is found; `deadline` as of `time.monotonic`.
@@ -315,7 +322,7 @@ class LoadPlanner:
         names = sorted({name for choice in self.choices for name in self._shares(choice)})
         at = {name: place for place, name in enumerate(names)}
         used, free = np.zeros((number, len(names))), np.full(number, self.kind.cores)
-        port = np.full(number, self.kind.line_rate_gbps)
+        port = np.full((number, self.parts), self.kind.line_rate_gbps)
         left = []
         # where there are too few NICs, the small ones come first, of which more fit
         sign = -1.0 if number >= self.bound else 1.0
@@ -324,10 +331,10 @@ class LoadPlanner:
             key=lambda choice: (sign * choice.taken, sign * max(self._shares(choice).values(), default=0.0)),
         )
         for choice in ordered:
-            demand, gbps = np.zeros(len(names)), self.kind.gbps_of(choice.tenant.workload)
+            demand, gbps = np.zeros(len(names)), np.array(self._gbps_of([choice]))
             for name, share in self._shares(choice).items():
                 demand[at[name]] = share
-            able = (free >= choice.taken) & (port >= gbps)
+            able = (free >= choice.taken) & (port >= gbps).all(axis=1)
             if not able.any():
                 left.append(choice)
                 continue
@@ -348,15 +355,25 @@ class LoadPlanner:
         return nics
 
     def _shares(self, choice: _Choice) -> dict[str, float]:
-        workload = choice.tenant.workload
-        if workload not in self._demand:
-            self._demand[workload] = self.shares(workload)
-        return self._demand[workload]
+        """The shares of each resource; with a load over the day, of each but the cores in each part."""
+        workload, day = choice.tenant.workload, choice.tenant.day
+        if (workload, day) not in self._demand:
+            shares = self.shares(workload)
+            if self.parts > 1:
+                day = day or (1.0,) * self.parts
+                cores = {name: share for name, share in shares.items() if name == CORES}
+                shares = cores | {
+                    f"{name} {part}": share * of_rate
+                    for name, share in shares.items()
+                    if name != CORES
+                    for part, of_rate in enumerate(day)
+                }
+            self._demand[workload, choice.tenant.day] = shares
+        return self._demand[workload, choice.tenant.day]
 
     def _fits(self, choices: Sequence[_Choice]) -> bool:
-        return (
-            sum(choice.taken for choice in choices) <= self.kind.cores
-            and sum(self.kind.gbps_of(choice.tenant.workload) for choice in choices) <= self.kind.line_rate_gbps
+        return sum(choice.taken for choice in choices) <= self.kind.cores and (
+            self.kind.line_rate_gbps == math.inf or max(self._gbps_of(choices)) <= self.kind.line_rate_gbps
         )
 
     def _judge(self, nics: Sequence[_Nic]) -> None:
@@ -465,6 +482,8 @@ class LoadPlanner:
 # What a search knows of arrivals and of the NICs.
 
 
+CORES = "cores"
+"""The share that is the same all day (`Catalogue.shares`)."""
 ACCESS_COUNTERS = tuple(COUNTERS.index(name) for name in ("l2crd", "l2cwr"))
 MANY_ACCESSES = 1e8
 """Cache accesses per second that count as one NIC's share where instances are dealt out evenly."""
@@ -491,4 +510,4 @@ def load_planner(tenants: Sequence[Tenant], catalogue: Catalogue, predictor: str
         found: list[float] = models.predictors[predictor].solo(workloads).tolist()
         return found
 
-    return LoadPlanner(tenants, kind, judge, shares, alone)
+    return LoadPlanner(tenants, kind, DayJudge(judge) if has_days(tenants) else judge, shares, alone)
