@@ -17,11 +17,12 @@ from placer.model.day import has_days
 from placer.model.fleet import Fleet
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
-from placer.model.plan import OPTIMAL, PLANNED, Plan, replay_plan
+from placer.model.plan import OPTIMAL, Plan, replay_plan
 from placer.optimal import refuse_unknown
 from placer.optimal.bounded_plan import BoundedPlan
 from placer.optimal.certificate import certificate_json, refuse_uncertifiable
 from placer.optimal.planned.certificate import certificate_json as planned_certificate_json
+from placer.optimal.planned.strategy import Planned
 from placer.optimal.trace_optimum import find_optimum
 from placer.placing import BudgetVariation, Placing, with_expected
 from placer.progress import Progress
@@ -30,7 +31,7 @@ from profiles import CoLocation, Fault, InputError
 from profiles.faults import suggestion
 from profiles.shown import Shown
 
-CERTIFIED_STRATEGIES = (OPTIMAL, PLANNED)
+CERTIFIED_STRATEGIES = (OPTIMAL, Planned.name)
 """Plans that can be certified, the default one first."""
 
 
@@ -137,8 +138,8 @@ class Comparison(Evaluations):
 
     def certificate(self, of: str = OPTIMAL) -> str:
         """The optimum, or the plan of `planned` by the first predictor, with its proof, as `placer verify` reads it."""
-        if of == PLANNED:
-            plan = next(evaluation.plan for evaluation in self.evaluations if evaluation.plan.strategy == PLANNED)
+        if of == Planned.name:
+            plan = next(evaluation.plan for evaluation in self.evaluations if evaluation.plan.strategy == Planned.name)
             return planned_certificate_json(self.arrivals, self.catalogue, plan)
         predictor = self.judge if self.truth == PREDICTED_TRUTH else None
         return certificate_json(self.arrivals, self.catalogue, self.optimum, predictor)
@@ -174,7 +175,7 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
         catalogue, arrivals, predictors = _read(request, stack, progress)
         if request.certificate is not None:
             refuse_uncertifiable(arrivals, catalogue)
-        if request.certificate == PLANNED:
+        if request.certificate == Planned.name:
             _refuse_unplanned(chosen, predictors, catalogue)
         by_measuring = None if request.measure is None else _measuring_predictor(catalogue, predictors)
         truth = catalogue.truth()
@@ -183,7 +184,7 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
         evaluations = list(_online(chosen, predictors, catalogue, placing))
         variations = tuple(_variations(evaluations if request.vary_budget else (), chosen, catalogue, placing))
         if request.measure is not None and by_measuring is not None:
-            online = PLANNED not in [strategy.definition.name for strategy in chosen if strategy is not None]
+            online = Planned.name not in [strategy.definition.name for strategy in chosen if strategy is not None]
             evaluations.append(
                 placing.place_by_measuring(catalogue, by_measuring, request.measure, request.seed, online=online)
             )
@@ -201,11 +202,11 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
 
 def _refuse_unplanned(chosen: Sequence[NamedStrategy | None], predictors: Sequence[str], catalogue: Catalogue) -> None:
     """InputError where no plan of `planned` would be made."""
-    planned = [strategy.definition for strategy in chosen if strategy is not None and strategy.name == PLANNED]
+    planned = [strategy.definition for strategy in chosen if strategy is not None and strategy.name == Planned.name]
     if not planned:
-        raise InputError.of("--of", f"{PLANNED} is not among the strategies", hint=f"--strategy {PLANNED}")
+        raise InputError.of("--of", f"{Planned.name} is not among the strategies", hint=f"--strategy {Planned.name}")
     if not any(planned[0].serves(catalogue, predictor) for predictor in predictors):
-        raise InputError.of("--of", f"{PLANNED} needs a predictor that estimates its errors")
+        raise InputError.of("--of", f"{Planned.name} needs a predictor that estimates its errors")
 
 
 def run_online(request: RunRequest, progress: Progress) -> Evaluations:
