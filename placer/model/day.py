@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+import numpy as np
+
 from placer.model.arrival import Arrival
 from placer.model.fleet import NicKind, Tenant
 from placer.model.sla import Sla
@@ -41,8 +43,11 @@ def tenant_at(tenant: Tenant, share: float) -> Tenant:
     return replace(tenant, workload=replace(tenant.workload, rate_kpps=rate), sla=sla, day=())
 
 
-def parts_of(tenants: Sequence[Tenant]) -> list[tuple[Tenant, ...]]:
-    """Those of the tenants that carry something in each part of the day, as they are then; equal parts are one."""
+def parts_of(tenants: Sequence[Tenant], *, busiest: bool = False) -> list[tuple[Tenant, ...]]:
+    """Those of the tenants that carry something in each part of the day, as they are then; equal parts are one.
+
+    `busiest`: only parts such that in no other one at least as much is offered to every tenant.
+    """
     if not has_days(tenants):
         return [tuple(tenants)]
     parts = [
@@ -51,16 +56,21 @@ def parts_of(tenants: Sequence[Tenant]) -> list[tuple[Tenant, ...]]:
             for tenant, share in zip(tenants, shares, strict=True)
             if share > 0
         )
-        for shares in _different_parts(tuple(tenant.day for tenant in tenants))
+        for shares in _different_parts(tuple(tenant.day for tenant in tenants), busiest)
     ]
     return [part for part in parts if part]
 
 
 @lru_cache(REMEMBERED)
-def _different_parts(days: Days) -> Days:
+def _different_parts(days: Days, busiest: bool) -> Days:
     """The shares of all instances in each part, each set of shares once; without a day it is the whole rate."""
     count = max(map(len, days))
-    return tuple(dict.fromkeys(zip(*(day or (1.0,) * count for day in days), strict=True)))
+    parts = tuple(dict.fromkeys(zip(*(day or (1.0,) * count for day in days), strict=True)))
+    if not busiest:
+        return parts
+    shares = np.array(parts)
+    as_busy = (shares[:, None] <= shares[None]).all(axis=2).sum(axis=1) - 1
+    return tuple(part for part, others in zip(parts, as_busy.tolist(), strict=True) if not others)
 
 
 def gbps_over_day(kind: NicKind, tenant: Tenant, parts: int) -> list[float]:
