@@ -320,7 +320,7 @@ RESULT_COLUMNS = (
 BY_KEY = {column.key: column for column in RESULT_COLUMNS}
 
 TABLE_KEYS = (
-    "strategy", "predictor", "nics", "cost", "wastage_pct", "cost_wastage_pct", "sla_violations_pct",
+    "strategy", "predictor", "nics", "peak_nics", "cost", "wastage_pct", "cost_wastage_pct", "sla_violations_pct",
     "expected_violations_pct", "rejected", "decisions_per_s",
 )  # fmt: skip
 """First of the columns of the text table, in this order; others with a heading follow."""
