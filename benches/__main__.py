@@ -1,7 +1,5 @@
 """Runs benchmarks by name, or all of them: `python -m benches [NAME ...]`, or one with options of its own."""
 
-from __future__ import annotations
-
 import sys
 from typing import Annotated
 
@@ -19,10 +17,8 @@ def main(
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the benchmarks.")] = False,
 ) -> None:
-    """Run benchmarks, and print the table of each; some take half an hour.
-
-    What follows the NAME of a single benchmark are its own options: `python -m benches chains --help`.
-    """
+    """Run benchmarks, and print the table of each; some take half an hour. What follows the NAME of a single benchmark
+    are its own options: `python -m benches chains --help`."""
     known = bench_names()
     # Names, and the options that follow them.
     arguments = names or []

@@ -1,7 +1,5 @@
 """Admission to a GPU by Grus's repaired algorithm: on arrays, from objects, the readable version, and a C peer."""
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 import statistics
@@ -126,7 +124,7 @@ class CPeer:
         self._library = library
 
     @classmethod
-    def compiled(cls, folder: Path) -> CPeer | None:
+    def compiled(cls, folder: Path) -> "CPeer | None":
         """The peer, built in a folder; None without a C compiler."""
         compiler = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
         if compiler is None:
@@ -158,10 +156,8 @@ class CPeer:
 GPU = Path(__file__).resolve().parents[1] / "examples" / "gpu.json"
 SIZES = (10, 20, 50, 100, 200, 500, 1000)
 REPEATS = 201
-READABLE_UP_TO = 200
-"""SLOs; the readable version takes seconds beyond."""
-TIGHT, WIDE = (100.0, 500.0), (150.0, 1500.0)
-"""Latencies (us) of sets in which many, and few, SLOs are rejected."""
+READABLE_UP_TO = 200  # SLOs; the readable version takes seconds beyond
+TIGHT, WIDE = (100.0, 500.0), (150.0, 1500.0)  # latencies (us) of sets in which many, and few, SLOs are rejected
 
 Repeats = Annotated[int, typer.Option(min=3, help="Calls of which the median counts.")]
 Largest = Annotated[int, typer.Option(min=10, help="The most SLOs.")]
@@ -169,12 +165,10 @@ Largest = Annotated[int, typer.Option(min=10, help="The most SLOs.")]
 
 @register("admission")
 def run(repeats: Repeats = REPEATS, largest: Largest = 1000) -> pd.DataFrame:
-    """Per bus, range of latencies and number of SLOs: how many are admitted, and times (us).
-
-    `arrays_us` is the whole set from arrays to arrays, with its quartiles; `arrival_us` one SLO onto all others;
-    `objects_us` from SLOs to the answer; `readable_us` the reference in Python; `c_us` the peer: the same greedy in C
-    for one transfer each, compiled at the highest optimization, where there is a compiler.
-    """
+    """Per bus, range of latencies and number of SLOs: how many are admitted, and times (us). `arrays_us` is the whole
+    set from arrays to arrays, with its quartiles; `arrival_us` one SLO onto all others; `objects_us` from SLOs to the
+    answer; `readable_us` the reference in Python; `c_us` the peer: the same greedy in C for one transfer each, compiled
+    at the highest optimization, where there is a compiler."""
     device = replace(read_device(GPU), workers=100_000)
     with tempfile.TemporaryDirectory() as folder:
         peer = CPeer.compiled(Path(folder))

@@ -1,7 +1,5 @@
 """Admission to a GPU with a proof: how far what is admitted is from the bound, within a time limit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from random import Random
 from statistics import median

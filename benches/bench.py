@@ -3,8 +3,6 @@
 A benchmark is one file in this folder whose `run` is registered under a name.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import sys
@@ -47,8 +45,7 @@ def bench_names() -> tuple[str, ...]:
 
 def table_of(name: str, options: Sequence[str] = ()) -> pd.DataFrame | None:
     """Run the benchmark with options of its own; its table has one row per case. None after `--help`. Raises
-    `SystemExit` with code 2 when it has no such option, or an option a wrong value; stderr says which.
-    """
+    `SystemExit` with code 2 when it has no such option, or an option a wrong value; stderr says which."""
     run = _registered[name]
     if not options:
         return run()

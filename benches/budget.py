@@ -11,8 +11,6 @@ Fewer traces, testbeds and strategies: `python -m benches budget --traces 3 --te
 Results are appended to `--record FILE` (build/budget/results.jsonl) and not measured again: remove it after a change.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import sys
@@ -61,8 +59,7 @@ TRACES, ARRIVALS = 20, 500
 BUDGETS = (1.0, 2.0, 5.0)
 TIME_LIMIT = 60.0
 ORACLE, ONLINE, PLANNED, MEASURED = "oracle", "contention-aware", "planned", "planned measured"
-RUNS = 200
-"""Runs of the measured plan, whose budget is the smallest."""
+RUNS = 200  # runs of the measured plan, whose budget is the smallest
 STRATEGIES = (ORACLE, ONLINE, PLANNED, MEASURED)
 SHIPPED = "contended as shipped"
 
@@ -96,8 +93,7 @@ def run(
     return pd.concat([table, means.round(2)]).fillna("")
 
 
-Case = tuple[int, str, str]
-"""Seed of the trace, testbed, strategy."""
+Case = tuple[int, str, str]  # seed of the trace, testbed, strategy
 Result = tuple[Case, object, tuple[float, ...]]
 """Case, budget (%); wastage, violations, expected violations (%) and seconds of the plan."""
 

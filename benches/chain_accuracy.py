@@ -4,8 +4,6 @@ Errors are of single runs, %, so that they compare with the noise of repeats; be
 repeats, as van Rossem et al. count.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -30,11 +28,9 @@ LEAST_COST = 1e-9
 
 
 def cross_validated(settings: Sequence[MeasuredSetting], nfs: Sequence[str], seed: int) -> tuple[str, Floats]:
-    """The better of the models below, and what it predicts (kpps) of each setting, shape (settings,).
-
-    A chain is left out at all of its traffics together. That the better one is chosen by the very errors that are
-    reported favours it.
-    """
+    """The better of the models below, and what it predicts (kpps) of each setting, shape (settings,). A chain is left
+    out at all of its traffics together. That the better one is chosen by the very errors that are reported favours
+    it."""
     keys = list(dict.fromkeys(setting.key for setting in settings))
     fold_of = dict(zip(keys, np.random.default_rng(seed).permutation(len(keys)) % FOLDS, strict=True))
     fold = np.array([fold_of[setting.key] for setting in settings])
@@ -50,10 +46,8 @@ def cross_validated(settings: Sequence[MeasuredSetting], nfs: Sequence[str], see
 
 
 def costs_of_chains(settings: Sequence[MeasuredSetting], nfs: Sequence[str], learnt: Rows, asked: Rows) -> Floats:
-    """Per traffic a cost of each function, of the source, and of a ring: those that fit the chains best.
-
-    On a core costs add, the slowest core counts.
-    """
+    """Per traffic a cost of each function, of the source, and of a ring: those that fit the chains best. On a core
+    costs add, the slowest core counts."""
     visits = np.array([_visits(setting, nfs) for setting in settings])
     traffic = np.array([hash(setting.load.traffic) for setting in settings])
     logarithm = np.array([np.log(setting.kpps).mean() for setting in settings])
@@ -111,8 +105,7 @@ def _fitted(visits: Floats, logarithm: Floats) -> Floats:
 
 
 TEN = 10
-DRAWS = 20
-"""Random choices of ten chain runs."""
+DRAWS = 20  # random choices of ten chain runs
 ALONE_LIMIT, TEN_LIMIT, CONTROL_LIMIT = 8.0, 5.0, 0.2
 DIRECT_LIMIT, NOISE_LIMIT = 1.3, 1.0
 KINDS = ("pairs", "triples", "pipelines")
@@ -132,8 +125,7 @@ class ChainErrors:
     table: pd.DataFrame
     """A row per way of predicting: mean absolute error (%) by kind of chain and of all, its spread and of what it is,
     the median over chains, the error of the means of repeats, and the largest error that is asked for."""
-    predictions: pd.DataFrame
-    """A row per chain and traffic."""
+    predictions: pd.DataFrame  # a row per chain and traffic
 
 
 def chain_errors(
@@ -170,8 +162,7 @@ def repeat_error(kpps: Floats) -> float:
     """Mean absolute error (%) of one run as predicted by the mean of the others; NaN of a single run."""
     if len(kpps) < 2:
         return float("nan")
-    others = (kpps.sum() - kpps) / (len(kpps) - 1)
-    return 100 * float(np.mean(np.abs(others / kpps - 1)))
+    return 100 * float(np.mean(np.abs(((kpps.sum() - kpps) / (len(kpps) - 1)) / kpps - 1)))
 
 
 def drawn_runs(settings: Sequence[MeasuredSetting], rng: np.random.Generator) -> list[tuple[int, int]]:

@@ -1,7 +1,5 @@
 """Which functions, traffic and chains the benchmark of chains measures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
@@ -27,18 +25,13 @@ CHAIN_TRAFFIC = ((128.0, 16000.0), (512.0, 1000.0), (1400.0, 16000.0))
 class CampaignSize:
     """How much is measured."""
 
-    functions: int = 9
-    """How many distinct functions the chains are made of."""
+    functions: int = 9  # how many distinct functions the chains are made of
     pairs: int = 72
     triples: int = 24
-    pipelines: int = 24
-    """Ordered chains on one core, and pairs on two."""
-    traffics: int = 2
-    """Of each chain."""
-    rounds: int = 3
-    """Runs of each chain."""
-    single_rounds: int = 3
-    """Runs of each function alone: they are in every prediction."""
+    pipelines: int = 24  # ordered chains on one core, and pairs on two
+    traffics: int = 2  # of each chain
+    rounds: int = 3  # runs of each chain
+    single_rounds: int = 3  # runs of each function alone: they are in every prediction
 
 
 FULL = CampaignSize()
@@ -49,8 +42,7 @@ def chosen_functions(
     rounds: ChainRounds, named: Sequence[str], count: int, say: Callable[[str], None]
 ) -> tuple[str, ...]:
     """The functions of all chains: those named, else the first that the testbed can run as stages of any chain. Raises
-    `InputError` when the testbed runs no chains, lacks one of those named, or has fewer than three that can be used.
-    """
+    `InputError` when the testbed runs no chains, lacks one of those named, or has fewer than three that can be used."""
     description = rounds.description
     if not description.chains:
         raise InputError.of("--testbed", f"{description.name} does not run chains")

@@ -1,7 +1,5 @@
 """Cycles per packet of chains in C on one core, measured, beside the sum of what their functions cost alone."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from benches.bench import register

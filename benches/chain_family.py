@@ -20,38 +20,31 @@ from predictor.chains.profiled_nf import ProfiledNf
 from predictor.chains.settings import ENOUGH_REPEATS, Settings, settings_of
 from profiles.arrays import Floats
 
-SOURCE_SPREAD, CHANGED_SPREAD = 0.15, 0.3
-"""Standard deviations of both that are assumed before any run."""
-SCATTER = 0.06
-"""Of the logarithm of measured over predicted; larger differences count less than their squares."""
+SOURCE_SPREAD, CHANGED_SPREAD = 0.15, 0.3  # standard deviations of both that are assumed before any run
+SCATTER = 0.06  # of the logarithm of measured over predicted; larger differences count less than their squares
 
 
 @dataclass(frozen=True)
 class CommonCosts:
     """Costs in units of the cost of the NF that does nothing."""
 
-    source: float = 1.0
-    """What all NFs have in common; a chain on one core has it once."""
-    changed: float = 0.0
-    """What an NF costs more behind one that changes packets."""
+    source: float = 1.0  # what all NFs have in common; a chain on one core has it once
+    changed: float = 0.0  # what an NF costs more behind one that changes packets
 
 
-AS_MEASURED = CommonCosts()
-"""Without runs of chains."""
+AS_MEASURED = CommonCosts()  # without runs of chains
 
 
 def fitted_costs(differences: Callable[[CommonCosts], Floats]) -> CommonCosts:
     """The most probable costs. `differences`: logarithm of measured over predicted of each run with given costs, shape
-    (runs,).
-    """
+    (runs,)."""
 
     def costs(at: Floats) -> CommonCosts:
         return CommonCosts(1 + SOURCE_SPREAD * float(at[0]), CHANGED_SPREAD * float(at[1]))
 
     def residuals(at: Floats) -> Floats:
         scaled = differences(costs(at)) / SCATTER
-        robust = np.sign(scaled) * np.sqrt(2 * (np.sqrt(1 + scaled**2) - 1))
-        return np.concatenate([robust, at])
+        return np.concatenate([(np.sign(scaled) * np.sqrt(2 * (np.sqrt(1 + scaled**2) - 1))), at])
 
     limits = (np.array([-4.0, 0.0]), np.array([4.0, 4.0]))
     return costs(np.asarray(least_squares(residuals, np.array([0.0, 0.1]), bounds=limits).x))
@@ -65,38 +58,29 @@ ASSUMED = Assumptions(
     nugget=Typical(0.02, 0.7),
 )
 """What is assumed of the factor: it differs by a few percent between NFs and numbers of stages."""
-FEWEST = 3
-"""Runs for a correction."""
+FEWEST = 3  # runs for a correction
 SOURCE_SHARES = (0.0, 0.25, 0.5, 0.75, 0.9)
 """Of the cost of the cheapest NF, that are tried for a source that was not measured."""
-OTHER_CORE_LIMITS = 1.03
-"""A cost up to so many times that of two NFs that do nothing may be that of the other core."""
-CHANCE = 0.15
-"""How probable it may be that a correction looks better than none by chance."""
+OTHER_CORE_LIMITS = 1.03  # a cost up to so many times that of two NFs that do nothing may be that of the other core
+CHANCE = 0.15  # how probable it may be that a correction looks better than none by chance
 
 
 @dataclass(frozen=True)
 class ChainRun:
     """One measured chain."""
 
-    chain: PlacedChain
-    """The stages on their cores."""
-    at: Mapping[str, float]
-    """Values by column: `nx.cpu` of the NF `nx`, without prefix the workload."""
-    measured: float
-    """Throughput that enters the chain, in the unit of the profiles."""
+    chain: PlacedChain  # the stages on their cores
+    at: Mapping[str, float]  # values by column: `nx.cpu` of the NF `nx`, without prefix the workload
+    measured: float  # throughput that enters the chain, in the unit of the profiles
 
 
 @dataclass(frozen=True)
 class ChainFamily:
     """Predicts chains of the same NFs on one host."""
 
-    profiles: Mapping[str, ProfiledNf]
-    """By NF: throughput alone, with all of a core's time."""
-    source: str | None = None
-    """The NF that does nothing; None when it was not measured."""
-    source_share: float = 0.0
-    """Then the cost of the source as a share of that of the cheapest NF."""
+    profiles: Mapping[str, ProfiledNf]  # by NF: throughput alone, with all of a core's time
+    source: str | None = None  # the NF that does nothing; None when it was not measured
+    source_share: float = 0.0  # then the cost of the source as a share of that of the cheapest NF
     common: CommonCosts = AS_MEASURED
     """What that NF's cost is of what all have in common; learned from runs, where it was measured."""
     ring: str | None = None
@@ -105,14 +89,11 @@ class ChainFamily:
     senders: Mapping[str, str] = field(default_factory=dict)
     """By NF, the profile of the NF behind such a ring, and in front of one, beside the NF that does nothing on the
     other core; empty where they were not measured."""
-    correction: Correction | None = None
-    """By measured chains; None without, or where they show no need of one."""
+    correction: Correction | None = None  # by measured chains; None without, or where they show no need of one
 
     def fit(self, runs: Sequence[ChainRun]) -> ChainFamily:
-        """The family, corrected by measured chains; runs of one chain at one setting are repeats.
-
-        It is not corrected where left-out runs would not be predicted better.
-        """
+        """The family, corrected by measured chains; runs of one chain at one setting are repeats. It is not corrected
+        where left-out runs would not be predicted better."""
         plain = replace(self, source_share=0.0, common=AS_MEASURED, correction=None)
         measured = _MeasuredSettings.of(runs)
         if len(measured.settings) < FEWEST:
@@ -128,15 +109,9 @@ class ChainFamily:
         return best if improves(gain, CHANCE) else plain
 
     def predict(self, chain: PlacedChain, at: Mapping[str, float]) -> float:
-        """Throughput that enters the chain; what leaves it is less by what the NFs drop.
-
-        One NF with all of a core's time is what its profile shows; it is not corrected.
-
-        Raises
-        ------
-        KeyError
-            When a column of a profile has no value.
-        """
+        """Throughput that enters the chain; what leaves it is less by what the NFs drop. One NF with all of a core's
+        time is what its profile shows; it is not corrected. Raises `KeyError` when a column of a profile has no
+        value."""
         logarithm, features = self._uncorrected(chain, at)
         # Whether a chain is just what one profile was measured of.
         if self.correction is None or (len(chain.stages) == 1 and all(share == 1.0 for share in chain.core_times)):
@@ -213,10 +188,8 @@ def _behind_changes(chain: PlacedChain) -> Floats:
 class _MeasuredSettings:
     """Runs of which those of one chain at one setting are one."""
 
-    runs: tuple[ChainRun, ...]
-    """The first run of each chain and setting."""
-    settings: Settings
-    """What was measured of each; the only input is its number in `runs`."""
+    runs: tuple[ChainRun, ...]  # the first run of each chain and setting
+    settings: Settings  # what was measured of each; the only input is its number in `runs`
 
     @classmethod
     def of(cls, runs: Sequence[ChainRun]) -> _MeasuredSettings:

@@ -1,7 +1,5 @@
 """What was measured of chains and of each function alone, as predictions need it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,31 +16,25 @@ from profiles.arrays import Floats
 from profiles.description import NULL_NF
 
 INPUTS = ("packet_size", "flows")
-REGRESSOR = "smooth"
-"""Of profiles of a few settings: too few to compare regressors."""
+REGRESSOR = "smooth"  # of profiles of a few settings: too few to compare regressors
 GROWTH = {"Tunnel": 4.0, "Detunnel": -4.0, "Encrypt": 70.0, "FastEncrypt": 56.0}
 """Bytes that a function adds to packets, as its file in `nfs/functions` documents: a VLAN tag, ESP in tunnel mode with
 the mean padding."""
 SIMULATED_GROWTH = {"Tunnel": 4.0, "Detunnel": -4.0, "Encrypt": 24.0, "FastEncrypt": 12.0}
 """The same of `simulated:server`, as `profiler/simulated/server.py` documents."""
-RING = f"{NULL_NF} -> {NULL_NF}"
-"""The profile of the function that does nothing, twice on two cores."""
+RING = f"{NULL_NF} -> {NULL_NF}"  # the profile of the function that does nothing, twice on two cores
 SENDS, RECEIVES = f" -> {NULL_NF}", f"{NULL_NF} -> "
 """What the profile of a function in front of a ring, and behind one, has behind its name and before it."""
-AS_ALONE = 5.0
-"""Percentage points by which the drop of a stage may differ from that of the function alone."""
+AS_ALONE = 5.0  # percentage points by which the drop of a stage may differ from that of the function alone
 
 
 @dataclass(frozen=True)
 class MeasuredSetting:
     """A chain of several functions at one traffic."""
 
-    chain: PlacedChain
-    """With what its functions, each measured alone, do to the traffic behind them."""
-    load: ChainLoad
-    """What ran."""
-    kpps: Floats
-    """Packets that enter the chain, of each run. Shape (runs,)."""
+    chain: PlacedChain  # with what its functions, each measured alone, do to the traffic behind them
+    load: ChainLoad  # what ran
+    kpps: Floats  # packets that enter the chain, of each run. Shape (runs,).
     drops_as_alone: bool
     """Whether its functions drop as many packets as alone. They need not: behind another function, packets differ."""
 
@@ -76,7 +68,7 @@ class MeasuredSingles:
     """A row per function and traffic: runs, throughput (kpps) and its standard deviation (%), share passed on (%)."""
 
     @classmethod
-    def of(cls, measured: Iterable[MeasuredChain]) -> MeasuredSingles:
+    def of(cls, measured: Iterable[MeasuredChain]) -> "MeasuredSingles":
         """What was measured as chains of one."""
         rows: list[dict[str, object]] = []
         runs: dict[str, list[tuple[float, float, float]]] = {}

@@ -12,8 +12,6 @@ target, and runs what was allocated; the folder gets `scaling.csv`, and `placer 
 the folder `loads` in that of the other parts.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Sequence
@@ -41,8 +39,7 @@ FOLDER = Path("build") / "chains"
 SIMULATED = "simulated:server"
 SHOWN_EVERY = 50
 CHAINS, SHARES, LOADS = "chains", "shares", "loads"
-COARSE = 5_000.0
-"""Flows by which the load rises where runs take seconds."""
+COARSE = 5_000.0  # flows by which the load rises where runs take seconds
 
 Testbed = Annotated[str, typer.Option(help="Where chains run: `host`, or any other testbed that runs chains.")]
 Out = Annotated[Path | None, typer.Option(help="Folder of what is measured; build/chains/TESTBED by default.")]

@@ -4,8 +4,6 @@ The peer is a straightforward first version: gradient boosting on the counters a
 row per call. It has no model of accelerators, so it does less work than ours.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from importlib.resources import as_file, files
 
@@ -20,8 +18,7 @@ from profiles.profile import KPPS_COLUMN, TRAFFIC_COLUMNS, Profile, read_profile
 
 RECORDED = "bluefield-2-simulated"
 SIZES = (1_000, 10_000, 100_000)
-WORKLOADS = 200
-"""Distinct workloads of a trace."""
+WORKLOADS = 200  # distinct workloads of a trace
 LOOPED = 100
 
 

@@ -1,7 +1,5 @@
 """Cycles per packet of each network function in C, compared with its peers: loops over DPDK's or other tables."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

@@ -6,8 +6,6 @@ are an engine without HTTP: all arrivals differ in flows, packet size and matche
 before each arrival.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json
@@ -33,8 +31,7 @@ from placer.progress import Progress
 
 NICS, SECONDS, RATE = 5_000, 60, 2_500
 CONNECTIONS = 100
-SHARE = 0.3
-"""Of arrivals that have traffic of their own."""
+SHARE = 0.3  # of arrivals that have traffic of their own
 
 RISK = 0.05
 

@@ -4,8 +4,6 @@ Predictions err by a bias of the NF and by an error of each co-location, which s
 tenants come and go.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import exp
 from random import Random

@@ -3,8 +3,6 @@
 Beside the test of this project, a usual one: every 20 measurements, the model that was off less in them is taken.
 """
 
-from __future__ import annotations
-
 from math import exp
 from random import Random
 from statistics import median

@@ -9,8 +9,6 @@ the processor has forgotten what decisions need; so `ratio_beside` compares with
 whose decisions another fleet, in the same process, learns from as many measurements.
 """
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Sequence
@@ -126,7 +124,7 @@ class FeedbackLoad:
         while len(self.engine.fleet.nics) < nics:
             self.engine.handle(self._arrival())
 
-    def decided(self, decisions: int, every: int, measured: FeedbackLoad | None) -> Timed:
+    def decided(self, decisions: int, every: int, measured: "FeedbackLoad | None") -> Timed:
         """Times of decisions; after every few of them, a NIC of a fleet is measured."""
         draw, timed = Random(1), Timed()
         for number in range(decisions):

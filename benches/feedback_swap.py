@@ -4,8 +4,6 @@ The fleet and its events are those of `feedback-speed`. The new version was trai
 estimates of the measured co-locations was computed in advance, as the service does it in the background.
 """
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ straight and continuous, so that jumps and curved pieces are beyond them. Curves
 `tests/predictor/fitting/random_curves.py`.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from dataclasses import dataclass
@@ -38,16 +36,11 @@ class CurveScore:
     """How one tool did on one curve."""
 
     jumps: tuple[bool, ...]
-    bends: tuple[bool, ...]
-    """Of each true breakpoint of that kind, whether it was found."""
-    found: int
-    """How many breakpoints the tool has."""
-    error_pct: float
-    """sMAPE against the curve without noise at fresh points; infinite where it failed."""
-    seconds: float
-    """Of the fit."""
-    failed: bool
-    """Whether it has no result."""
+    bends: tuple[bool, ...]  # of each true breakpoint of that kind, whether it was found
+    found: int  # how many breakpoints the tool has
+    error_pct: float  # sMAPE against the curve without noise at fresh points; infinite where it failed
+    seconds: float  # of the fit
+    failed: bool  # whether it has no result
 
     @property
     def hits(self) -> int:

@@ -1,7 +1,5 @@
 """Peers of `placer fit`: piecewise linear models with a given number of breakpoints, and ours, which finds it."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,14 +18,10 @@ class CurveTask:
     """What a tool receives."""
 
     x: Floats
-    y: Floats
-    """Points by rising x."""
-    x_log: bool
-    """Whether the axis is logarithmic; peers, whose pieces are straight lines, receive ln(x) then."""
-    breakpoints: int
-    """Their true number, for tools that cannot find it."""
-    seed: int = 0
-    """Of what a tool draws."""
+    y: Floats  # points by rising x
+    x_log: bool  # whether the axis is logarithmic; peers, whose pieces are straight lines, receive ln(x) then
+    breakpoints: int  # their true number, for tools that cannot find it
+    seed: int = 0  # of what a tool draws
 
     def axis(self, x: Floats) -> Floats:
         """x as peers receive it."""

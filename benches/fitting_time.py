@@ -1,7 +1,5 @@
 """Seconds of one fit over the number of points, beside pwlf and piecewise-regression."""
 
-from __future__ import annotations
-
 import sys
 import time
 from typing import Annotated
@@ -15,8 +13,7 @@ from benches.bench import register
 from benches.fitting_peers import TOOLS, CurveTask, found_by
 
 SIZES = (50, 100, 200, 400, 1000)
-BREAKS = (0.25, 0.5, 0.75)
-"""True places of the breakpoints, as shares of the axis."""
+BREAKS = (0.25, 0.5, 0.75)  # true places of the breakpoints, as shares of the axis
 NOISE = 0.01
 Repeats = Annotated[int, typer.Option(min=1, help="Fits per tool and size, each of other noise.")]
 

@@ -1,7 +1,5 @@
 """Admission to a GPU by predicted p99 beside a search that asks the server itself; the admitted plans are measured."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time
@@ -33,8 +31,7 @@ from profiles.gpu_tables import read_gpu_profile
 ROOT = Path(__file__).resolve().parents[1]
 SIMULATED, PROFILE = "simulated:gpu", ROOT / "traces" / "gpu-simulated"
 UNSEEN = ROOT / "tests" / "data" / "random_gpu.py"
-MOST_SLOS, SMS = 8, (2, 8)
-"""SLOs of a set, at most, and the SMs that they may use: few, so that NFs share some."""
+MOST_SLOS, SMS = 8, (2, 8)  # SLOs of a set, at most, and the SMs that they may use: few, so that NFs share some
 RATES_KPPS, TIGHTNESS = (50.0, 800.0), (1.05, 4.0)
 """Promised latencies are so many times the shortest p99 of the NF alone, which the server says."""
 CARRIED = 0.95
@@ -91,8 +88,7 @@ class Judged:
     method: str
     slos: int
     admitted: int
-    late: int
-    """Admitted SLOs whose measured p99 is above the promise."""
+    late: int  # admitted SLOs whose measured p99 is above the promise
     seconds: float
 
 
@@ -106,10 +102,8 @@ def run(
     skip_simulated: Skip = False,
 ) -> pd.DataFrame:
     """Per server and method: SLOs admitted, as a share of the oracle's (all sets; quartiles over sets), and late ones.
-
     All but `device` search alike; `oracle` asks the server, `predicted` the models with their margin, `mean` the models
-    for the mean without a margin. `device` is `placer admit --models` with `--method exact`.
-    """
+    for the mean without a margin. `device` is `placer admit --models` with `--method exact`."""
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as folder:
         if not skip_simulated:

@@ -1,7 +1,5 @@
 """A client that loads an HTTP server on this machine from many connections, by itself or at a fixed rate."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter
@@ -15,10 +13,8 @@ import numpy as np
 class Load:
     """What came back."""
 
-    latencies: dict[int, list[float]] = field(default_factory=dict)
-    """Seconds, by HTTP status."""
-    seconds: float = 0.0
-    """From the first request to the last answer."""
+    latencies: dict[int, list[float]] = field(default_factory=dict)  # seconds, by HTTP status
+    seconds: float = 0.0  # from the first request to the last answer
 
     @property
     def statuses(self) -> Counter[int]:
@@ -98,11 +94,9 @@ class Connection(asyncio.Protocol):
 async def load(
     port: int, requests: Iterator[bytes], connections: int, rate: float = 0.0, *, since_sent: bool = False
 ) -> Load:
-    """Send all requests over so many connections; at `rate` per second in all, or as fast as answers come.
-
-    At a rate, latency counts from when a request was due, so that a slow server cannot hide behind its client; with
-    `since_sent`, from when it was sent, which is what a client sees that sends no more than is answered.
-    """
+    """Send all requests over so many connections; at `rate` per second in all, or as fast as answers come. At a rate,
+    latency counts from when a request was due, so that a slow server cannot hide behind its client; with `since_sent`,
+    from when it was sent, which is what a client sees that sends no more than is answered."""
     loop, found = asyncio.get_running_loop(), Load()
     waiting = []
     begun = time.perf_counter()

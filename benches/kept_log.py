@@ -3,8 +3,6 @@
 It can be ended and started again with the same --folder.
 """
 
-from __future__ import annotations
-
 import random
 import sqlite3
 import tempfile

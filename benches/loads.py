@@ -9,8 +9,6 @@ its SLA; the other rows know the rates and choose the cores. Wastage is against 
 Fewer: `python -m benches loads --testbeds simulated --traces 1`. Profiles and models stay in build/loads.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -40,8 +38,7 @@ from profiles.profile import read_profile
 from traces.arrivals import TABLE_2_NFS
 
 FOLDER = Path("build") / "loads"
-PACED = [name for name in TESTBEDS if name != "foreign"]
-"""Testbeds that offer NFs a rate."""
+PACED = [name for name in TESTBEDS if name != "foreign"]  # testbeds that offer NFs a rate
 QUOTA = 600
 PREDICTOR = "tomur"
 INSTANCES, CO_LOCATIONS = 500, 400

@@ -6,8 +6,6 @@ chooses is drawn as they are, with another seed. Each number of runs continues t
 proven optimum, as is that of the same rule with the noise-free testbed as the oracle: what no measuring can avoid.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -34,8 +32,7 @@ from profiler.profiling import journal_of
 FOLDER = Path("build") / "measuring"
 FURTHER = (0, 50, 100, 200)
 BUDGET = 1.0
-CHOOSING = 1000
-"""The seed of the trace that chooses the runs."""
+CHOOSING = 1000  # the seed of the trace that chooses the runs
 ORACLE = "oracle"
 PREDICTOR = "tomur"
 

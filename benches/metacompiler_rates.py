@@ -5,8 +5,6 @@ subgroup of its server is measured, in turns that repeat. What a chain costs wit
 plan's overhead of a subgroup. Packets are in memory, of 1,500 bytes, and carry labels.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -32,8 +30,7 @@ CHAINS = {
 }
 """As in table 2 of the paper; one of chain 2's three equal NATs. The limiter is so wide that all packets pass."""
 ON_SWITCH = ("ACL", "LB", "NAT", "IPv4Fwd")
-CLOCK_MHZ = 2000
-"""Of the rack: both rates are cycles of this host's time stamp counter at this clock."""
+CLOCK_MHZ = 2000  # of the rack: both rates are cycles of this host's time stamp counter at this clock
 GUESS = 1000
 REPEATS = 3
 
@@ -58,14 +55,9 @@ def run(repeats: int = REPEATS, all_on_server: bool = True) -> pd.DataFrame:
     """Per chain: the rate of the plan, the measured one, their difference in percent, and the spreads of both.
 
     Chains are placed with a switch that runs what it can, then also with all NFs on the server (`--all-on-server`).
-    Cycles are lower quartiles over rounds: neighbours on the machine only add. A spread is half the range over
-    repeats, in percent of the median. The table is empty if nf-server-bench is not built.
-
-    Raises
-    ------
-    InputError
-        When a chain cannot be placed or measured.
-    """
+    Cycles are lower quartiles over rounds: neighbours on the machine only add. A spread is half the range over repeats,
+    in percent of the median. The table is empty if nf-server-bench is not built. Raises `InputError` when a chain
+    cannot be placed or measured."""
     if not PROGRAM.exists():
         print("metacompiler-rates: nf-server-bench is not built; `make deps nfs` builds it", file=sys.stderr)
         return pd.DataFrame()
@@ -162,8 +154,7 @@ def _cycles(chain: str, entry: str, folder: Path) -> float:
 
 def _row(case: _Case, promised: float) -> dict[str, object]:
     slowest = max(case.subgroups.values(), key=lambda values: float(np.median(values)))
-    cycles = float(np.median(slowest))
-    measured = CLOCK_MHZ * 1500 * 8 / cycles
+    measured = CLOCK_MHZ * 1500 * 8 / float(np.median(slowest))
     nfs = list(case.nfs.values())
     return {
         "chain": case.chain,

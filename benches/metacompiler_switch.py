@@ -1,7 +1,5 @@
 """Cycles per packet of a generated program of the switch, beside one for the same chain that is written by hand."""
 
-from __future__ import annotations
-
 import io
 import random
 import struct
@@ -40,15 +38,9 @@ ROUNDS = 2001
 
 @register("metacompiler-switch")
 def run(rounds: int = ROUNDS) -> pd.DataFrame:
-    """Per packets in the pipeline at a time: cycles of both, and their ratio, with quartiles; empty if not built.
-
-    The programs are sent the same packets first, and must do the same with each.
-
-    Raises
-    ------
-    InputError
-        When they do not, or cannot be measured.
-    """
+    """Per packets in the pipeline at a time: cycles of both, and their ratio, with quartiles; empty if not built. The
+    programs are sent the same packets first, and must do the same with each. Raises `InputError` when they do not, or
+    cannot be measured."""
     if not PROGRAM.exists():
         print("metacompiler-switch: nf-switch-bench is not built; `make deps nfs` builds it", file=sys.stderr)
         return pd.DataFrame()

@@ -5,8 +5,6 @@ instance leaves, another arrives, and the rate of a third changes. The last row 
 many instances violate their SLA: the models take some NFs to be a little slower after a neighbour has left.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import time
@@ -32,11 +30,8 @@ from profiles import Workload
 
 NICS, CHANGES, LOADS = 2_000, 2_000, 1_000
 RISK = 0.05
-CORES = (0, 0, 0, 0, 1, 2, 4)
-"""Cores that are given, as often as they stand here; 0 for none."""
-
-LEAST_SHARE, MOST_SHARE = 0.05, 0.9
-"""Rates, as shares of what the NF carries alone on these cores, or on 4."""
+CORES = (0, 0, 0, 0, 1, 2, 4)  # cores that are given, as often as they stand here; 0 for none
+LEAST_SHARE, MOST_SHARE = 0.05, 0.9  # rates, as shares of what the NF carries alone on these cores, or on 4
 
 CHANGED_BY = (0.7, 0.9, 1.1, 1.3)
 

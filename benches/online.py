@@ -5,8 +5,6 @@ loop predicts each NIC with enough cores by scikit-learn, once per NF; it stops 
 evaluates all NICs to find the best. First fit counts cores only.
 """
 
-from __future__ import annotations
-
 import gc
 import random
 import resource
@@ -95,8 +93,7 @@ class _Times:
 class _FleetLoad:
     """Arrivals and departures on a fleet. `fleet`: the fleet; empty at first. `oracle`: predicts throughput.
     `draw_workload`: draws the workload of an arrival. `expected`: tenants like those that will come, as the service
-    knows them.
-    """
+    knows them."""
 
     def __init__(
         self,

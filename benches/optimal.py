@@ -4,8 +4,6 @@ The peers know the throughputs in every co-location beforehand. The assignment m
 fit takes, stop after ten seconds, and then count with the best plan that they have; gaps are to the bound of ours.
 """
 
-from __future__ import annotations
-
 import csv
 import resource
 import tempfile

@@ -6,8 +6,6 @@ seconds for each, a service that is offered 3 C decides at most (1 - 3Cr) / (1 -
 written.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import os

@@ -11,8 +11,6 @@ with its models. After every arrival 1 % of the NICs in use are measured, with 1
   half times its throughput, and all of it; compared with placement with feedback and honest readings.
 """
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Iterator, Sequence
@@ -56,8 +54,7 @@ HONEST = MonitorTable(share=0.01, noise_pct=1.0, lost_pct=5.0)
 OUTLIERS = HONEST.model_copy(update={"outliers_pct": 10.0})
 UNSATURATED = HONEST.model_copy(update={"unsaturated_pct": 50.0})
 ALL = OUTLIERS.model_copy(update={"unsaturated_pct": 50.0})
-LIAR = 10
-"""The number of the arrival that lies: it is there from early on, so that it is read most."""
+LIAR = 10  # the number of the arrival that lies: it is there from early on, so that it is read most
 CASES = ("drift", "drift, relative", "no drift", "lies")
 
 
@@ -71,10 +68,8 @@ def run(
     jobs: int = 1,
     retrain: bool = False,
 ) -> pd.DataFrame:
-    """Per testbed and case: violations (%) and NICs with feedback, and what they are compared with.
-
-    `nfs` is the most NFs that drift, one after the other. With `retrain`, models are also retrained and tried.
-    """
+    """Per testbed and case: violations (%) and NICs with feedback, and what they are compared with. `nfs` is the most
+    NFs that drift, one after the other. With `retrain`, models are also retrained and tried."""
     chosen = [name for name in TESTBEDS if not testbeds or name in testbeds.split(",")]
     wanted = [case for case in CASES if not cases or case in cases.split(";")]
     studies = Parallel(n_jobs=jobs)(delayed(rows_of)(name, wanted, nfs, arrivals, seed, retrain) for name in chosen)
@@ -94,7 +89,7 @@ def rows_of(
     return rows
 
 
-def _rows(play: Play, case: str, most: int) -> Iterator[dict[str, object]]:
+def _rows(play: "Play", case: str, most: int) -> Iterator[dict[str, object]]:
     if case in ("drift", "drift, relative"):
         sla = SLA_PROMISED if case == "drift" else SLA_RELATIVE
         for nf in play.nfs[:most]:

@@ -1,7 +1,5 @@
 """Placing Lemur's chains on more and more servers, and replanning; on one, beside Lemur's brute force."""
 
-from __future__ import annotations
-
 import resource
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -36,10 +34,8 @@ Limit = Annotated[float, typer.Option(min=1.0, help="Seconds for each plan.")]
 
 @register("racks")
 def run(largest: Largest = 200, brute: Brute = 30.0, time_limit: Limit = 60.0) -> pd.DataFrame:
-    """Per case: chains, servers, gap (%), seconds, memory of the process (MB); of replans the moves.
-
-    Of the brute force the seconds, extrapolated where only some of the patterns were tried, and the ratio to ours.
-    """
+    """Per case: chains, servers, gap (%), seconds, memory of the process (MB); of replans the moves. Of the brute force
+    the seconds, extrapolated where only some of the patterns were tried, and the ratio to ours."""
     chains = read_chains_file(EXAMPLES / "edge.chains").chains
     rack = read_rack_file(EXAMPLES / "rack.toml")
     rows = [row for names in SETS for row in _on_one(_some(chains, names), rack, names, brute)]

@@ -4,8 +4,6 @@ The server runs on one core, the client on the other (where the machine has two)
 the folder for temporary files. `floor` is what a Starlette route that answers at once takes in the same run.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json
@@ -57,8 +55,7 @@ def run(nics: int = NICS, seconds: float = SECONDS) -> pd.DataFrame:
         with floor() as port:
             rows.append(_row("floor: a route that answers at once", as_fast_as_they_go(port, arrivals("f"), seconds)))
         with server(Path(folder)) as port:
-            filled = fill(port, nics)
-            rows.append(filled)
+            rows.append(fill(port, nics))
             rows.append(_row("single events, as fast as they go", as_fast_as_they_go(port, churn("a"), seconds)))
             rows.append(_row("single events, 2,500/s", _open(port, churn("b"), seconds, 2500)))
             rows.append(_row("ask, as fast as they go", as_fast_as_they_go(port, questions(), seconds)))

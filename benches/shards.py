@@ -6,8 +6,6 @@ refuses it, others are tried, at most `--tries` in all. All ways get the same ar
 then as many arrivals and departures at random. Each way has a process of its own.
 """
 
-from __future__ import annotations
-
 import gc
 import math
 import multiprocessing
@@ -37,11 +35,8 @@ from traces.arrivals import TABLE_2_NFS
 ONE, BETTER_OF_TWO, RANDOM, IN_TURN = "one engine", "better of two pools", "one random pool", "pools in turn"
 WAYS = (ONE, BETTER_OF_TWO, RANDOM, IN_TURN)
 DROPS = (0.05, 0.1, 0.15, 0.2)
-PER_NIC = 3.8
-"""Arrivals per NIC, with which one engine fills nearly the whole fleet."""
-
-TRIES = 4
-"""Pools that an arrival tries before it is rejected."""
+PER_NIC = 3.8  # arrivals per NIC, with which one engine fills nearly the whole fleet
+TRIES = 4  # pools that an arrival tries before it is rejected
 
 
 @register("shards")

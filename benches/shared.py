@@ -4,8 +4,6 @@
 machine can bear. PostgreSQL and the client run on this machine, too.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json
@@ -34,8 +32,7 @@ as much as the first one: small batches cost more per decision, however many age
 
 SECONDS = 25.0
 
-CONNECTIONS = 16
-"""Per agent."""
+CONNECTIONS = 16  # per agent
 
 
 @dataclass
@@ -152,10 +149,8 @@ async def _churn(running: list[Running], seconds: float, rate: float, prefix: st
 
 
 def _events(prefix: str, count: int) -> Iterator[bytes]:
-    """Arrivals and departures in random order, the latter of instances that came at least 300 arrivals before.
-
-    The order is random so that no agent gets all arrivals, where agents take turns.
-    """
+    """Arrivals and departures in random order, the latter of instances that came at least 300 arrivals before. The
+    order is random so that no agent gets all arrivals, where agents take turns."""
     draw = random.Random(11)
     first, last = (0, 10_000) if prefix == "warm" else (10_000, 30_000)
     settled, recent = [f"fill{number}" for number in range(first, last)], list[str]()

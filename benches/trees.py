@@ -1,7 +1,5 @@
 """Flattened trees compared with scikit-learn's `predict`, row by row and as a batch, on the same ensembles."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -39,8 +37,7 @@ def run() -> pd.DataFrame:
         rows = rng.normal(size=(size, FEATURES))
         some = rows[:ONE_BY_ONE]
         ours, batch = cost(partial(trees.predict, rows)), cost(partial(by_scikit_learn, rows), 3)
-        single = cost(partial(one_by_one, some), 1)
-        row_by_row = single.seconds * size / len(some)
+        row_by_row = cost(partial(one_by_one, some), 1).seconds * size / len(some)
         table.append(
             {
                 "rows": size,

@@ -1,7 +1,5 @@
 """Runs experiments one after another: one that fails or cannot run here does not stop the others."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,12 +16,9 @@ class Outcome:
     """How the run of one experiment ended."""
 
     experiment: Experiment
-    result: Result | None = None
-    """Its result; None when it was skipped or failed."""
-    failed: bool = False
-    """Whether it failed; without a result and not failed, it was skipped."""
-    reason: str = ""
-    """Why there is no result."""
+    result: Result | None = None  # its result; None when it was skipped or failed
+    failed: bool = False  # whether it failed; without a result and not failed, it was skipped
+    reason: str = ""  # why there is no result
 
     @property
     def status(self) -> str:
@@ -46,8 +41,7 @@ def outcomes_of(
     chosen: Sequence[Experiment], setting: Setting, save: Callable[[Experiment, Result], None]
 ) -> Iterator[Outcome]:
     """Run experiments in order. `chosen`: the experiments. `setting`: what each receives. `save`: called with each
-    result before the next experiment begins; when it raises, the experiment has failed.
-    """
+    result before the next experiment begins; when it raises, the experiment has failed."""
     return (_outcome_of(experiment, setting, save) for experiment in chosen)
 
 

@@ -1,12 +1,7 @@
-"""The registry of experiments: what an experiment receives, what it returns, and how it is found by name.
-
-An experiment is one file in the folder of its paper: `tableN.py`, `figureN.py`, or any name for what the paper does not
-have. Putting the file there registers it.
-The registry differs from `profiles.registry`: experiments lie in one folder per paper and are listed in the paper's
-order.
-"""
-
-from __future__ import annotations
+"""The registry of experiments: what an experiment receives, what it returns, and how it is found by name. An experiment
+is one file in the folder of its paper: `tableN.py`, `figureN.py`, or any name for what the paper does not have. Putting
+the file there registers it. The registry differs from `profiles.registry`: experiments lie in one folder per paper and
+are listed in the paper's order."""
 
 import pkgutil
 import re
@@ -35,12 +30,9 @@ class CannotRun(Exception):
 class Paper:
     """A paper whose tables and figures are reproduced: the constant `PAPER` of its folder."""
 
-    name: str
-    """Short name: `Tomur`."""
-    title: str
-    """Full title."""
-    authors: str
-    """As cited: `Wu et al.`"""
+    name: str  # short name: `Tomur`
+    title: str  # full title
+    authors: str  # as cited: `Wu et al.`
 
     def __str__(self) -> str:
         return f"{self.title} ({self.authors})"
@@ -50,10 +42,8 @@ class Paper:
 class Setting:
     """What an experiment receives."""
 
-    seed: int = 0
-    """Seed of every random choice; the same seed gives the same tables."""
-    scale: float = 1.0
-    """Share of the full number of runs."""
+    seed: int = 0  # seed of every random choice; the same seed gives the same tables
+    scale: float = 1.0  # share of the full number of runs
     measurements: Path = MEASUREMENTS_FOLDER
     """Profile folder of FlowMonitor measured on a BlueField-2, including `validation.csv`."""
     chains: Path | None = None
@@ -78,14 +68,10 @@ class Result:
 
     table: pd.DataFrame
     """Our numbers next to the published ones; the column `verdict` marks where ours are worse or differ."""
-    testbeds: tuple[str, ...]
-    """One sentence per testbed: which runs were made there, or why none."""
-    draw: Callable[[Figure], None]
-    """Draws the plot."""
-    notes: tuple[str, ...] = ()
-    """What a reader needs to know to interpret the table."""
-    data: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    """Further tables by name: the data of the plot."""
+    testbeds: tuple[str, ...]  # one sentence per testbed: which runs were made there, or why none
+    draw: Callable[[Figure], None]  # draws the plot
+    notes: tuple[str, ...] = ()  # what a reader needs to know to interpret the table
+    data: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # further tables by name: the data of the plot
 
 
 @dataclass(frozen=True)
@@ -107,8 +93,7 @@ def experiment(
     paper: Paper, name: str, title: str
 ) -> Callable[[Callable[[Setting], Result]], Callable[[Setting], Result]]:
     """Register the decorated function as the experiment `name`. Raises `ValueError` when another experiment has that
-    name.
-    """
+    name."""
 
     def register(run: Callable[[Setting], Result]) -> Callable[[Setting], Result]:
         if name in _registered:
@@ -140,8 +125,7 @@ def find_experiment(name: str) -> Experiment:
 def find_experiments(name: str, known: Sequence[Experiment]) -> list[Experiment]:
     """The experiments that a name stands for. `name`: `all`, the name of one experiment, or a table or figure with
     several: `table6` stands for `table6-online` and `table6-optimal`. `known`: the experiments to choose from. Raises
-    `InputError` when it stands for none; the hint names the nearest, or all.
-    """
+    `InputError` when it stands for none; the hint names the nearest, or all."""
     if name == "all":
         return list(known)
     exact = [experiment for experiment in known if experiment.name == name]

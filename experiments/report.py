@@ -1,7 +1,5 @@
 """Writes results: text for the terminal; CSV, SVG and PNG into a folder; and an index page of them all."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -18,8 +16,7 @@ from experiments.registry import Experiment, Paper, Result, Setting
 from placer.report.html import Page, Picture, Section, Tile, write_page
 from profiles.table import write_table
 
-FEW_ROWS = 32
-"""Tables with at most this many rows are shown, longer ones are folded."""
+FEW_ROWS = 32  # tables with at most this many rows are shown, longer ones are folded
 
 UNIT_TEXTS = {"pct": ", %", "kpps": ", kpps"}
 WORD_SPELLINGS = {"mape": "MAPE", "nf": "NF", "sla": "SLA"}
@@ -158,10 +155,8 @@ def write_result(experiment: Experiment, result: Result, out: Path) -> list[Path
 
 
 def write_index(outcomes: Sequence[Outcome], setting: Setting, out: Path) -> list[Path]:
-    """Write one page of all results, both formats or none; return the paths written.
-
-    The Markdown page links to the plots in the same folder, the HTML page contains them.
-    """
+    """Write one page of all results, both formats or none; return the paths written. The Markdown page links to the
+    plots in the same folder, the HTML page contains them."""
     names = [f"{INDEX_PAGE}.md", f"{INDEX_PAGE}.html"]
     with _all_or_none(out) as folder:
         (folder / names[0]).write_text("\n".join(_markdown_page(outcomes, setting)) + "\n", encoding="utf-8")

@@ -16,6 +16,8 @@ from profiles import TrafficProfile
 from profiles.arrays import Floats
 from profiles.profile import write_json
 
+LATENCY_STATISTICS = ("mean", "p99")
+"""What is learned of the latency of packets, in this order."""
 INTERVAL_COVERAGE = 0.9
 """Of intervals."""
 UTILISATION_STEPS, IDLE_STEPS = 240, 60
@@ -61,19 +63,24 @@ class NfLatency:
             p99,
             *(
                 self.errors.interval(what, value, used, INTERVAL_COVERAGE)
-                for what, value in (("mean", mean), ("p99", p99))
+                for what, value in zip(LATENCY_STATISTICS, (mean, p99), strict=True)
             ),
         )
 
-    def p99_curve(self, traffic: TrafficProfile, rate_kpps: float, risk: float | None = None) -> tuple[Floats, Floats]:
-        """The p99 at a rate against utilisation: the smaller the throughput that is left, the longer.
+    def curve(
+        self, statistic: str, traffic: TrafficProfile, rate_kpps: float, risk: float | None = None
+    ) -> tuple[Floats, Floats]:
+        """A statistic of the latency at a rate against utilisation: the less throughput is left, the longer.
 
         Parameters
         ----------
+        statistic
+            One of `LATENCY_STATISTICS`.
         traffic, rate_kpps
             Of the packets.
         risk
-            The share of measured p99s that are above, for predictions of similar utilisation; None: the prediction.
+            The share of measured latencies that are above, where predictions are of similar utilisation; None: the
+            prediction.
 
         Returns
         -------
@@ -85,9 +92,9 @@ class NfLatency:
             np.geomspace(IDLE_UTILISATION, least, IDLE_STEPS, endpoint=False),
             1.0 - np.geomspace(1.0 - least, 1.0 - most, UTILISATION_STEPS) if most > least else [least],
         ])  # fmt: skip
-        latencies = self._packets(traffic, used)[:, 1] * 1e3 * used / rate_kpps
+        latencies = self._packets(traffic, used)[:, LATENCY_STATISTICS.index(statistic)] * 1e3 * used / rate_kpps
         if risk is not None:
-            latencies *= self.errors.exceeded("p99", used, risk)
+            latencies *= self.errors.exceeded(statistic, used, risk)
         return used, np.maximum.accumulate(latencies)
 
     def _packets(self, traffic: TrafficProfile, used: Floats) -> Floats:
@@ -227,8 +234,8 @@ def _read(path: Path) -> dict | None:  # type: ignore[type-arg]
 def _describe(model: NfLatency) -> dict[str, object]:
     return {
         "latency": LATENCY_VERSION,
-        "factor": dict(zip(("mean", "p99"), model.factors, strict=True)),
+        "factor": dict(zip(LATENCY_STATISTICS, model.factors, strict=True)),
         "settings": model.settings,
         "utilisation": [model.law.least, float(model.law.carried.max())],
-        "left_out_error_pct": {what: model.errors.error_pct(what) for what in ("mean", "p99")},
+        "left_out_error_pct": {what: model.errors.error_pct(what) for what in LATENCY_STATISTICS},
     }

@@ -1,7 +1,5 @@
 """The co-runs with benches that reveal queues, service time and execution pattern of an NF (Tomur, 4.1.1 and 4.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from profiler.contention import (
@@ -22,13 +20,10 @@ MOST_BENCHES = 3
 def accelerator_points(
     description: TestbedDescription, nf: NfDescription, benches: BenchLevels
 ) -> list[OperatingPoint]:
-    """With each accelerator's bench alone: fewer than ten points per accelerator.
-
-    At saturation: three service demands with the most work an NF can request, two at default traffic, the heaviest
-    without matches and with small packets. The NF must spend most of its time on the accelerator, and its service time
-    must be measured over all that determines it. Then two light competitors, for the linear part of the throughput
-    curve.
-    """
+    """With each accelerator's bench alone: fewer than ten points per accelerator. At saturation: three service demands
+    with the most work an NF can request, two at default traffic, the heaviest without matches and with small packets.
+    The NF must spend most of its time on the accelerator, and its service time must be measured over all that
+    determines it. Then two light competitors, for the linear part of the throughput curve."""
     free = description.nic.cores - nf.cores
     points = []
     for levels in select_levels(nf, benches):
@@ -47,10 +42,8 @@ def pattern_points(
     description: TestbedDescription, nf: NfDescription, benches: BenchLevels, memory: MemoryContention
 ) -> list[OperatingPoint]:
     """Memory and accelerator benches together: what one resource costs while the other is scarce shows the pattern.
-
     Every combination of two strengths of memory contention with none and two of accelerator contention, at three
-    amounts of accelerator work; then every accelerator of the NF loaded at once.
-    """
+    amounts of accelerator work; then every accelerator of the NF loaded at once."""
     free = description.nic.cores - nf.cores
     used = [strengths for levels in select_levels(nf, benches) if (strengths := _strengths(levels, free - 1))]
     mediums = [medium for _, medium, _ in used]

@@ -1,7 +1,5 @@
 """Contention by synthetic benches, at levels measured once per testbed, each bench alone (Tomur, appendix F.2)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,8 +18,7 @@ RATE_SETTING = "rate_kpps"
 MEMORY_LEVELS = 64
 ACCELERATOR_LEVELS = 10
 NEIGHBOUR_TRAFFICS = 4
-LIGHT_RATES = (0.2, 0.5)
-"""Rates of light accelerator competitors, as a fraction of what the accelerator carries."""
+LIGHT_RATES = (0.2, 0.5)  # rates of light accelerator competitors, as a fraction of what the accelerator carries
 
 
 def accelerator_bench(accelerator: str) -> str:
@@ -33,20 +30,13 @@ def accelerator_bench(accelerator: str) -> str:
 class BenchLevel:
     """One setting of one bench, with what was measured of it alone."""
 
-    load: BenchLoad
-    """The bench with its parameters."""
-    cores: int
-    """Cores that it takes."""
-    counters: Counters
-    """Its own seven counters, alone."""
-    throughput_kpps: float
-    """Its own throughput, alone."""
-    accelerator: str | None = None
-    """The accelerator it loads, None for memory."""
-    service_ms: float = 0.0
-    """Time per request on that accelerator when saturated, 1 / throughput."""
-    rate_kpps: float = math.nan
-    """Its offered rate; NaN when it goes as fast as it can."""
+    load: BenchLoad  # the bench with its parameters
+    cores: int  # cores that it takes
+    counters: Counters  # its own seven counters, alone
+    throughput_kpps: float  # its own throughput, alone
+    accelerator: str | None = None  # the accelerator it loads, None for memory
+    service_ms: float = 0.0  # time per request on that accelerator when saturated, 1 / throughput
+    rate_kpps: float = math.nan  # its offered rate; NaN when it goes as fast as it can
 
 
 @dataclass(frozen=True)
@@ -84,7 +74,7 @@ class Contention:
         rates = [level.rate_kpps for level in self.levels if level.accelerator == accelerator]
         return sum(rates) if rates else math.nan
 
-    def __add__(self, other: Contention) -> Contention:
+    def __add__(self, other: "Contention") -> "Contention":
         return Contention(self.levels + other.levels)
 
 
@@ -116,8 +106,7 @@ class BenchLevels:
 
 def measure_benches(testbed: Testbed, seed: int, done: Callable[[int], None]) -> BenchLevels:
     """Run every bench alone, over its parameters. `testbed`: where they run. `seed`: chooses the settings. `done`:
-    called with the number of runs, after each batch.
-    """
+    called with the number of runs, after each batch."""
     description = testbed.describe()
     rng = np.random.default_rng([seed, 0])
     bench = fitting_bench(description, MEMORY_BENCH)
@@ -230,8 +219,7 @@ class Neighbour:
 
 def measure_neighbours(testbed: Testbed, seed: int, done: Callable[[int], None]) -> list[Neighbour]:
     """Every NF that fits the NIC, alone, at default traffic and at a few others. `testbed`: where they run. `seed`:
-    chooses the other traffic. `done`: called with the number of runs.
-    """
+    chooses the other traffic. `done`: called with the number of runs."""
     description = testbed.describe()
     traffics = neighbour_traffics(description, seed)
     requested = [(nf, traffic) for nf in description.fitting_nfs for traffic in traffics]
@@ -258,8 +246,7 @@ class MemoryContention:
     hardly cover the mild contention that NFs cause, so half of them are chosen for their similarity to co-located NFs:
     the mixture with the nearest summed counters. `levels`: the memory bench's settings, measured alone. `cores`: cores
     that the NF leaves free. `rng`: draws the mixtures. `neighbours`: the NFs that may share the NIC; without any, no
-    mixture is chosen by similarity.
-    """
+    mixture is chosen by similarity."""
 
     BLOCK = 24
     CANDIDATES = 2000

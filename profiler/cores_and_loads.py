@@ -1,9 +1,7 @@
-"""What is measured of an NF beyond its default number of cores and beyond saturation, after all else.
-
-On each further number of cores: alone, and beside memory and accelerator benches. Then co-locations at random rates,
-numbers of cores and traffic, by which errors of predictions are known where NFs are offered less than they can carry.
-Tomur has neither: its NFs have two cores each and are saturated (section 7.1).
-"""
+"""What is measured of an NF beyond its default number of cores and beyond saturation, after all else. On each further
+number of cores: alone, and beside memory and accelerator benches. Then co-locations at random rates, numbers of cores
+and traffic, by which errors of predictions are known where NFs are offered less than they can carry. Tomur has neither:
+its NFs have two cores each and are saturated (section 7.1)."""
 
 from __future__ import annotations
 
@@ -40,33 +38,16 @@ from profiles.profile import KPPS_COLUMN, TRAFFIC_COLUMNS, NfProfile
 
 MATTERING_CHANGE = 0.05
 """An attribute is not varied on further numbers of cores if it changes throughput alone by less than this anywhere."""
-RATE_SHARES = (0.05, 1.1)
-"""Least and most of a random rate, as shares of what the NF carries alone."""
-SATURATED_SHARE = 0.2
-"""The share of NFs that are saturated among those with random rates."""
+RATE_SHARES = (0.05, 1.1)  # least and most of a random rate, as shares of what the NF carries alone
+SATURATED_SHARE = 0.2  # the share of NFs that are saturated among those with random rates
 
 
 @dataclass(frozen=True)
 class FurtherCores:
-    """Measures NFs on further numbers of cores and at rates.
-
-    Parameters
-    ----------
-    stack
-        The testbed.
-    journal
-        Records what is measured completely.
-    benches, neighbours
-        The contention, as for the default number of cores.
-    counts
-        Per NF that fits, the numbers of cores to measure, the default first.
-    seed
-        Of every choice, and of the noise of a simulated testbed.
-    done
-        Called with the number of runs, after each batch.
-    notify
-        Called with messages.
-    """
+    """Measures NFs on further numbers of cores and at rates. `stack`: the testbed. `journal`: records what is measured
+    completely. `benches`, `neighbours`: the contention, as for the default number of cores. `counts`: per NF that fits,
+    the numbers of cores to measure, the default first. `seed`: of every choice, and of the noise of a simulated
+    testbed. `done`: called with the number of runs, after each batch. `notify`: called with messages."""
 
     stack: TestbedStack
     journal: Journal
@@ -79,8 +60,7 @@ class FurtherCores:
 
     def measure(self, profiles: Sequence[NfProfile], of_cores: int, of_loads: int) -> list[NfProfile]:
         """The profiles with what is measured further of their NFs: of each, `of_cores` runs over all further numbers of
-        cores, and `of_loads` at rates. Raises `TestbedError` when the testbed fails.
-        """
+        cores, and `of_loads` at rates. Raises `TestbedError` when the testbed fails."""
         several = sum(len(self.counts[profile.name]) > 1 for profile in profiles)
         alone = NEIGHBOUR_TRAFFICS * sum(len(counts) - 1 for counts in self.counts.values())
         loads = len(profiles) * of_loads + alone if of_loads else 0
@@ -134,10 +114,8 @@ class FurtherCores:
         ]
 
     def _measure_capacities(self, testbed: ConfirmedTestbed) -> Capacities:
-        """What every NF of the testbed carries alone, on each number of cores, at default and at some other traffic.
-
-        So the co-locations of an NF do not depend on which others are profiled.
-        """
+        """What every NF of the testbed carries alone, on each number of cores, at default and at some other traffic. So
+        the co-locations of an NF do not depend on which others are profiled."""
         description = testbed.describe()
         alone = [
             _load_on(nf, cores, traffic)
@@ -214,12 +192,7 @@ def choose_counts(
     description: TestbedDescription, targets: Sequence[NfDescription], cores: Sequence[int], notify: Notify
 ) -> dict[str, list[int]]:
     """Of every NF that fits, the numbers of cores to measure: the default, then those of `cores` that it can be given.
-
-    Raises
-    ------
-    InputError
-        When no NF to profile can be given one of them.
-    """
+    Raises `InputError` when no NF to profile can be given one of them."""
     counts = {
         nf.name: [nf.cores, *sorted({*cores} & {*nf.counts} & {*range(description.nic.cores + 1)} - {nf.cores})]
         for nf in description.fitting_nfs
@@ -254,11 +227,9 @@ def _spread_traffic(
 
 
 def find_mattering(description: TestbedDescription, solo: pd.DataFrame) -> dict[str, Range]:
-    """The attributes, with their ranges, that change the throughput of an NF alone anywhere.
-
-    One matters unless throughput differs by less than `MATTERING_CHANGE` in all solo runs that differ in it alone.
-    Packet size always does, because the port may limit what more cores carry.
-    """
+    """The attributes, with their ranges, that change the throughput of an NF alone anywhere. One matters unless
+    throughput differs by less than `MATTERING_CHANGE` in all solo runs that differ in it alone. Packet size always
+    does, because the port may limit what more cores carry."""
     ranges = traffic_ranges(description)
     found = {}
     for name, bounds in ranges.items():

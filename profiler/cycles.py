@@ -2,11 +2,8 @@
 
 The source's cycles are those of the null NF, which passes packets from the source to the sink. Cycles are measured at
 default traffic, at the ends of each traffic attribute, and at all corners; the traffic at which an NF takes most is
-then run again, and only these runs count, so that noise does not choose the result. For NFs with rules, runs with
-other numbers of rules follow at that traffic, and a straight line is fitted to them.
-"""
-
-from __future__ import annotations
+then run again, and only these runs count, so that noise does not choose the result. For NFs with rules, runs with other
+numbers of rules follow at that traffic, and a straight line is fitted to them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,12 +23,9 @@ from profiles.cycles import CyclesOfRules, MeasuredCycles, NfCycles
 from profiles.description import NULL_NF
 
 RULES_PARAMETER = "rules"
-SEARCH_RUNS = 3
-"""Runs at each traffic to find the worst one."""
-WORST_REPEATS = 12
-"""Further runs at the worst traffic."""
-RULE_POINTS = (0.0, 1 / 3, 2 / 3, 1.0)
-"""Where in the range of its rules an NF is measured, besides the default."""
+SEARCH_RUNS = 3  # runs at each traffic to find the worst one
+WORST_REPEATS = 12  # further runs at the worst traffic
+RULE_POINTS = (0.0, 1 / 3, 2 / 3, 1.0)  # where in the range of its rules an NF is measured, besides the default
 
 
 def offers_null(description: TestbedDescription) -> bool:
@@ -74,15 +68,8 @@ def measure_cycles(
     done: Callable[[int], None] = lambda runs: None,
     notify: Callable[[str], None] = lambda message: None,
 ) -> MeasuredCycles | None:
-    """The cycles per packet of each NF; None where the testbed gives no clock.
-
-    What is measured of an NF does not depend on which others are measured with it.
-
-    Raises
-    ------
-    TestbedError
-        When the testbed fails.
-    """
+    """The cycles per packet of each NF; None where the testbed gives no clock. What is measured of an NF does not
+    depend on which others are measured with it. Raises `TestbedError` when the testbed fails."""
     description = testbed.describe()
     runs = SoloRepeats(testbed, Workload(nfs[0].name, description.traffic), seed, done)
     traffics = _traffics(description)
@@ -92,8 +79,7 @@ def measure_cycles(
         notify("cycles per packet are not known: the testbed neither describes its clock nor counts cycles")
         return None
     found = runs.measure([Workload(nf.name, traffic) for nf in nfs for traffic in traffics], SEARCH_RUNS)
-    cores = {nf.name: nf.cores for nf in description.nfs}
-    cycles = _Cycles(clock_mhz, cores, null | found)
+    cycles = _Cycles(clock_mhz, {nf.name: nf.cores for nf in description.nfs}, null | found)
     worst = {nf.name: cycles.worst(nf.name, traffics) for nf in nfs if any(run.nf == nf.name for run in found)}
     nulls = dict.fromkeys(Workload(NULL_NF, workload.traffic) for workload in worst.values())
     cycles.repeats |= runs.measure([*nulls, *worst.values()], WORST_REPEATS, first=SEARCH_RUNS)

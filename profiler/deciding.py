@@ -11,8 +11,6 @@ few: throughput does not rise with one more NF, so a co-location is run only if 
    reduces most the variance of the mean, weighed by how likely an SLA of every NF allows the co-location.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
@@ -22,20 +20,13 @@ from profiler.runs.outliers import ConfirmedTestbed
 from profiles import CoLocation, TestbedDescription, Workload
 
 KEPT_SHARE = 0.75
-DECIDING_BAND = (0.75, 0.97)
-"""The share that the slowest NF keeps where SLAs are decided."""
-SOLO_ERROR = 0.001
-"""Relative standard error of solo throughput."""
-SOLO_RUNS = (6, 120)
-"""Fewest and most solo runs of an NF."""
-OTHERS_SOLO_RUNS = 3
-"""Solo runs of an NF that is not profiled now, and only runs beside those that are."""
-SOLO_SHARE = 0.25
-"""Of all runs, at most for NFs alone."""
-DECIDING_ROUNDS = 8
-"""The share of the co-locations that is repeated before it is decided again which are worth most."""
-MOST_REPEATS = 40
-"""Runs of one co-location: by then, errors are smaller than those of solo throughput."""
+DECIDING_BAND = (0.75, 0.97)  # the share that the slowest NF keeps where SLAs are decided
+SOLO_ERROR = 0.001  # relative standard error of solo throughput
+SOLO_RUNS = (6, 120)  # fewest and most solo runs of an NF
+OTHERS_SOLO_RUNS = 3  # solo runs of an NF that is not profiled now, and only runs beside those that are
+SOLO_SHARE = 0.25  # of all runs, at most for NFs alone
+DECIDING_ROUNDS = 8  # the share of the co-locations that is repeated before it is decided again which are worth most
+MOST_REPEATS = 40  # runs of one co-location: by then, errors are smaller than those of solo throughput
 
 
 def measure_deciding(
@@ -47,28 +38,10 @@ def measure_deciding(
     done: Callable[[int], None] = lambda runs: None,
     notify: Callable[[str], None] = lambda message: None,
 ) -> CoLocationRuns:
-    """Run the co-locations at default traffic, with at least one of `targets`, that decide a placement.
-
-    Parameters
-    ----------
-    testbed
-        Where they run.
-    targets
-        The NFs that are profiled.
-    most
-        The most runs; repeats of doubtful runs are not counted.
-    seed
-        Of the noise of a simulated testbed.
-    done
-        Called with the number of runs, after each batch.
-    notify
-        Called with a message about what was left out.
-
-    Raises
-    ------
-    TestbedError
-        When the testbed fails.
-    """
+    """Run the co-locations at default traffic, with at least one of `targets`, that decide a placement. `testbed`:
+    where they run. `targets`: the NFs that are profiled. `most`: the most runs; repeats of doubtful runs are not
+    counted. `seed`: of the noise of a simulated testbed. `done`: called with the number of runs, after each batch.
+    `notify`: called with a message about what was left out. Raises `TestbedError` when the testbed fails."""
     description = testbed.describe()
     workloads = sorted(Workload(nf.name, description.traffic) for nf in description.fitting_nfs)
     known = next(workload for workload in workloads if workload.nf in targets)
@@ -127,9 +100,7 @@ def _next_level(
     description: TestbedDescription,
 ) -> list[CoLocation]:
     """Each co-location with one NF more than those of `level`, all of whose parts are in it; most promising first.
-
-    Parts without a target are not run, and exclude nothing.
-    """
+    Parts without a target are not run, and exclude nothing."""
     kept = set(level)
     cores = {nf.name: nf.cores for nf in description.nfs}
 
@@ -160,11 +131,9 @@ def _expect_slowest(runs: CoLocationRuns, co_location: CoLocation) -> float:
 
 
 def _repeat(runs: CoLocationRuns) -> None:
-    """Spend what is left on the co-locations in which SLAs are decided, each time where a run is worth most.
-
-    A run more reduces the variance of a mean of n by 1 / (n (n + 1)). The same runs follow from Neyman's allocation:
-    as many as the square root of the weight.
-    """
+    """Spend what is left on the co-locations in which SLAs are decided, each time where a run is worth most. A run more
+    reduces the variance of a mean of n by 1 / (n (n + 1)). The same runs follow from Neyman's allocation: as many as
+    the square root of the weight."""
     low, high = DECIDING_BAND
     measured = {group: runs.slowest(group) for group in dict.fromkeys(one for one, _ in runs.all()) if len(group) > 1}
     weights = {one: _chance(runs, one) for one, share in measured.items() if share is not None and low <= share <= high}

@@ -1,7 +1,5 @@
 """From measurements to the profile directory (docs/formats/profile.md)."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -50,9 +48,7 @@ def export(
     cycles: MeasuredCycles | None = None,
 ) -> None:
     """Write the profile directory. NFs that were profiled into it before stay, and so do all files of the user.
-
-    `best_efforts` are the runs of `best-effort.csv`; without any, there is no such file.
-    """
+    `best_efforts` are the runs of `best-effort.csv`; without any, there is no such file."""
     outdated = [out / BEST_EFFORT, *(path for profile in profiles for path in profile.outdated(out / profile.name))]
     with files_aside(out, outdated) as aside:
         write_best_efforts(best_efforts, aside)
@@ -85,10 +81,8 @@ def refuse_unwritable(description: TestbedDescription) -> None:
 
 
 def nf_profile(description: TestbedDescription, runs: NfRuns) -> NfProfile:
-    """The tables of one NF, from its runs; repeated runs become their mean.
-
-    An accelerator whose bench does not exist, or does not fit with the NF, gets the solo runs as its table.
-    """
+    """The tables of one NF, from its runs; repeated runs become their mean. An accelerator whose bench does not exist,
+    or does not fit with the NF, gets the solo runs as its table."""
     measured, nf = runs.all(), runs.nf
     fewest = least_work(description, nf).mtbr
 
@@ -117,10 +111,8 @@ def nf_profile(description: TestbedDescription, runs: NfRuns) -> NfProfile:
 
 
 def with_co_locations(profiles: Sequence[NfProfile], runs: Iterable[RecordedRun]) -> list[NfProfile]:
-    """The profiles with further runs of co-locations, each in the folder of its first NF that is among them.
-
-    A run that is there already is not added again.
-    """
+    """The profiles with further runs of co-locations, each in the folder of its first NF that is among them. A run that
+    is there already is not added again."""
     found: dict[str, list[RecordedRun]] = {profile.name: [] for profile in profiles}
     for co_location, kpps in runs:
         if folder := next((workload.nf for workload in co_location if workload.nf in found), None):
@@ -218,8 +210,7 @@ def report_runs(
 ) -> pd.DataFrame:
     """The best-effort runs in a journal; users are notified of what they should know of all runs. `journal`: of a
     profiling that has ended. `notify`: called with each message. `outliers`: runs that repeats replaced. `known`: runs
-    that the journal had before, where users should be notified that nothing was measured.
-    """
+    that the journal had before, where users should be notified that nothing was measured."""
     if outliers:
         notify(f"{outliers} runs were outliers: their repeats did not confirm them and replace them")
     if len(journal) == known:
@@ -231,10 +222,8 @@ def report_runs(
 
 
 def best_effort_table(runs: Iterable[tuple[str, str, Run]]) -> pd.DataFrame:
-    """`best-effort.csv`, from purpose, request (JSON) and answer of each run, best effort all.
-
-    Throughputs are as the testbed answered, before any correction for drift.
-    """
+    """`best-effort.csv`, from purpose, request (JSON) and answer of each run, best effort all. Throughputs are as the
+    testbed answered, before any correction for drift."""
     rows = [
         [number, purpose.strip("/"), *row]
         for number, (purpose, request, run) in enumerate(runs)

@@ -1,11 +1,7 @@
 """Further runs of co-locations on an existing profile, chosen in rounds by somebody who plans with the profile so far.
-
 The runs are in the journal of the profile, and a killed call is resumed by the same call: the choices are repeated, and
 what is in the journal is not run again. The directory changes when all is measured. A profiling that is continued
-later, with more NFs or a larger quota, keeps these runs.
-"""
-
-from __future__ import annotations
+later, with more NFs or a larger quota, keeps these runs."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Set
@@ -35,11 +31,9 @@ from profiles import CoLocation, InputError, TestbedDescription, Workload
 from profiles.profile import RUN_COLUMN, NfProfile, Profile, read_profile
 
 FURTHER_ROUNDS = 5
-FEWEST_RUNS = 2 * FURTHER_ROUNDS
-"""Fewest further runs: planning takes longer than they do."""
+FEWEST_RUNS = 2 * FURTHER_ROUNDS  # fewest further runs: planning takes longer than they do
 LARGEST_COUNT = 10_000_000
-SEEDS_EACH = 1000
-"""Runs of one co-location with noise of their own, for each time that further runs are made."""
+SEEDS_EACH = 1000  # runs of one co-location with noise of their own, for each time that further runs are made
 
 Choose = Callable[[Profile, int, Set[CoLocation]], Sequence[CoLocation]]
 """Gets the profile so far, the runs of the next round and the co-locations that do not run on the testbed; returns the
@@ -59,34 +53,13 @@ def profile_further(
 ) -> Profile:
     """Add up to `most` runs of co-locations to the profile directory `out`; returns the profile with them.
 
-    Parameters
-    ----------
-    testbed
-        The testbed of the profile.
-    out
-        The profile directory; its journal is made where there is none.
-    choose
-        Chooses the runs of each round. It must choose the same for the same profile.
-    key
-        What they are chosen for. A call with the key of an unfinished one resumes it.
-    most
-        The most runs, over all NFs; repeats of doubtful runs are not counted.
-    seed
-        Of the noise of a simulated testbed.
-    progress
-        Called after every batch of runs.
-    notify
-        Called with messages: outliers, drift, what is left out.
-
-    Raises
-    ------
-    InputError
-        When `out` is no profile of this testbed, or `most` is too small or too large.
-    TestbedError
-        When the testbed fails; what it measured before is in the journal.
-    OSError
-        When the journal or the directory cannot be written.
-    """
+    `testbed`: the testbed of the profile. `out`: the profile directory; its journal is made where there is none.
+    `choose`: chooses the runs of each round. It must choose the same for the same profile. `key`: what they are chosen
+    for. A call with the key of an unfinished one resumes it. `most`: the most runs, over all NFs; repeats of doubtful
+    runs are not counted. `seed`: of the noise of a simulated testbed. `progress`: called after every batch of runs.
+    `notify`: called with messages: outliers, drift, what is left out. Raises `InputError` when `out` is no profile of
+    this testbed, or `most` is too small or too large. Raises `TestbedError` when the testbed fails; what it measured
+    before is in the journal. Raises `OSError` when the journal or the directory cannot be written."""
     refuse_quota(most)
     profile, description = _without_lines(read_profile(out)), testbed.describe()
     _refuse_other_testbed(profile, description, out)

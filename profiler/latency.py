@@ -1,7 +1,5 @@
 """Profiling of latency: `latency.csv` of each NF (docs/formats/profile.md)."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -48,11 +46,9 @@ from profiles.table import write_table
 OFFERED_SHARES = (0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95)
 """Offered rates, as shares of the throughput of the NF in a closed loop in the same co-location."""
 RUNS_PER_RATE = 2
-CARRIED_SHARE = 0.98
-"""A smaller share of the offered packets that leaves means overload."""
+CARRIED_SHARE = 0.98  # a smaller share of the offered packets that leaves means overload
 SEED_STRIDE = 1_000_003
-FIRST_SEED = 70_000
-"""Chains have the seeds before."""
+FIRST_SEED = 70_000  # chains have the seeds before
 
 Row = dict[str, object]
 CoLocationLoads = tuple[Load, ...]
@@ -62,7 +58,7 @@ CoLocationLoads = tuple[Load, ...]
 class LatencyAtRate:
     """An NF at an offered rate, with its throughput in a closed loop in the same co-location, and the repeats."""
 
-    setting: LatencySetting
+    setting: "LatencySetting"
     capacity_kpps: float
     rate_kpps: float
     repeats: tuple[PacketLatency, ...]
@@ -84,16 +80,10 @@ class LatencyAtRate:
         }
 
 
-def setting_runs(times: int) -> int:
-    """How many runs a setting takes."""
-    return 1 + len(OFFERED_SHARES) * times
-
-
 class LatencyRuns:
     """Runs settings on a testbed, first in a closed loop and then at rates. `testbed`: where they run. `known`: what is
     sure to run there: it is run after a failure, so that a broken testbed is noticed. `seed`: of the noise of a
-    simulated testbed; each repeat has its own. `done`: called with the number of runs, after each batch.
-    """
+    simulated testbed; each repeat has its own. `done`: called with the number of runs, after each batch."""
 
     def __init__(
         self, testbed: ConfirmedTestbed, known: Workload, seed: int, done: Callable[[int], None] = lambda runs: None
@@ -102,15 +92,12 @@ class LatencyRuns:
         self._closed = WorkingRuns(testbed, known, done)
         self._open = WorkingRuns(testbed.first, known, done)
         self._seed = seed
-        self.refused: list[LatencySetting] = []
-        """Settings that do not run on the testbed."""
-        self.overloaded = 0
-        """Rates that an NF did not carry."""
+        self.refused: list[LatencySetting] = []  # settings that do not run on the testbed
+        self.overloaded = 0  # rates that an NF did not carry
 
-    def measure(self, settings: Sequence[LatencySetting], times: int) -> list[LatencyAtRate]:
+    def measure(self, settings: "Sequence[LatencySetting]", times: int) -> list[LatencyAtRate]:
         """The latencies of every setting that runs, by setting and rising rate, without rates that are not carried.
-        Raises `TestbedError` when the testbed fails, and `InputError` when it measures no latency.
-        """
+        Raises `TestbedError` when the testbed fails, and `InputError` when it measures no latency."""
         by_loads = {setting.loads(self._description): setting for setting in settings}
         closed = self._closed.run(list(by_loads), self._seed + SEED_STRIDE * FIRST_SEED)
         capacities = {by_loads[loads]: run.measurements[0].throughput_kpps for loads, run in closed}
@@ -164,39 +151,14 @@ def profile_latency(
 ) -> Path:
     """Measure the latency of NFs at offered rates, alone and beside others, into the profile directory `out`.
 
-    Every run is kept in the journal of `out` before the next begins, so the same call resumes what was interrupted.
-    All other files of `out` stay.
-
-    Parameters
-    ----------
-    testbed
-        Where the NFs run; it offers packets at rates, to NFs or at least to chains.
-    out
-        The profile directory.
-    nfs
-        Their names; when None, all of the testbed that fit its NIC.
-    times
-        Runs at each rate.
-    seed
-        Of every choice, and of the noise of a simulated testbed.
-    progress
-        Called after every batch of runs.
-    notify
-        Called with messages: drift, what is left out, nothing left to do.
-
-    Returns
-    -------
-    out
-
-    Raises
-    ------
-    InputError
-        When the testbed offers no rates or measures no latency, an NF is not known, or `out` holds something else.
-    TestbedError
-        When the testbed fails; what it measured before is in the journal.
-    OSError
-        When the journal or the directory cannot be written; what was measured before stays.
-    """
+    Every run is kept in the journal of `out` before the next begins, so the same call resumes what was interrupted. All
+    other files of `out` stay. `testbed`: where the NFs run; it offers packets at rates, to NFs or at least to chains.
+    `out`: the profile directory. `nfs`: their names; when None, all of the testbed that fit its NIC. `times`: runs at
+    each rate. `seed`: of every choice, and of the noise of a simulated testbed. `progress`: called after every batch of
+    runs. `notify`: called with messages: drift, what is left out, nothing left to do. Returns `out`. Raises
+    `InputError` when the testbed offers no rates or measures no latency, an NF is not known, or `out` holds something
+    else. Raises `TestbedError` when the testbed fails; what it measured before is in the journal. Raises `OSError` when
+    the journal or the directory cannot be written; what was measured before stays."""
     if seed < 0:
         raise InputError.of("--seed", f"{seed} is negative")
     if not 1 <= times <= MOST_TIMES:
@@ -208,7 +170,8 @@ def profile_latency(
     refuse_taken(out, journal_of(out))
     targets = _targets(description, nfs, notify)
     settings = {nf.name: draw_settings(description, nf, seed) for nf in targets}
-    runs = sum(map(len, settings.values())) * setting_runs(times)
+    # how many runs a setting takes
+    runs = sum(map(len, settings.values())) * (1 + len(OFFERED_SHARES) * times)
     with Journal(journal_of(out)) as journal:
         journal.claim(description, seed)
         known = len(journal)
@@ -257,8 +220,7 @@ def _targets(description: TestbedDescription, names: Sequence[str] | None, notif
 
 SETTINGS_ALONE, SETTINGS_BESIDE = 4, 4
 """Settings of each NF alone, and beside others: the first at default traffic, the others evenly over all traffic."""
-DEFAULT_BESIDE = 2
-"""Of those beside others, how many have default traffic."""
+DEFAULT_BESIDE = 2  # of those beside others, how many have default traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,11 +241,9 @@ def offers_rates(description: TestbedDescription) -> bool:
 
 
 def at_rate(description: TestbedDescription, workload: Workload, rate_kpps: float) -> Load:
-    """The NF at this rate (kpps), or for 0 as fast as it goes, such that the testbed measures latency at a rate.
-
-    Where only chains have rates, it is a chain of one stage on one core, in a closed loop, too: that is not the same
-    program.
-    """
+    """The NF at this rate (kpps), or for 0 as fast as it goes, such that the testbed measures latency at a rate. Where
+    only chains have rates, it is a chain of one stage on one core, in a closed loop, too: that is not the same
+    program."""
     if not description.paced:
         return ChainLoad.of([workload.nf], [[0]], workload.traffic, rate_kpps=rate_kpps)
     return replace(workload, rate_kpps=rate_kpps or inf)

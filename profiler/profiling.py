@@ -1,10 +1,6 @@
 """Offline profiling of NFs, as in Tomur's appendix F.2: the benches alone, then each NF alone and under contention.
-
 Co-locations of NFs that decide a placement are measured after that (`deciding`), and cycles per packet on testbeds with
-a null NF (`cycles`); the paper has no such steps.
-"""
-
-from __future__ import annotations
+a null NF (`cycles`); the paper has no such steps."""
 
 import contextlib
 import zlib
@@ -78,46 +74,18 @@ def profile(
     Every run is kept in a journal next to `out` before the next begins: the same call resumes what was interrupted, and
     measures nothing when nothing is missing. The directory is written when all is measured. NFs profiled into it before
     stay. Doubtful runs are decided by repeats (`outliers`), drift is measured and corrected (`testbed_stack`); the
-    journal keeps the raw measurements, the directory the results.
-
-    Parameters
-    ----------
-    testbed
-        Where NFs and benches run. All that is known of it is its description.
-    out
-        The profile directory.
-    nfs
-        Their names; when None, all of the testbed that fit its NIC.
-    method
-        The profiling method, which chooses the runs for the memory model: `adaptive`, `active`, `random` or `full`.
-    quota
-        Runs per NF, everything counted; when None, the method's own, or `CORES_QUOTA` with further numbers of cores.
-    cores
-        The numbers of cores to measure NFs on besides their default; with any, they are measured at rates, too, where
-        the testbed offers them. Two thirds of the quota are then used as all of it is otherwise.
-    seed
-        Of every choice, and of the noise of a simulated testbed.
-    progress
-        Called after every step.
-    notify
-        Called with messages: outliers, drift, what is left out, nothing left to do.
-    suggest
-        The model that the method `active` queries.
-
-    Returns
-    -------
-    out
-
-    Raises
-    ------
-    InputError
-        When an NF or method is not known, an NF does not fit the NIC or no NF can be given such cores, the quota is too
-        small, the seed negative, or `out` holds something else.
-    TestbedError
-        When the testbed fails; what it measured before is in the journal.
-    OSError
-        When the journal or the directory cannot be written; what was measured before stays.
-    """
+    journal keeps the raw measurements, the directory the results. `testbed`: where NFs and benches run. All that is
+    known of it is its description. `out`: the profile directory. `nfs`: their names; when None, all of the testbed that
+    fit its NIC. `method`: the profiling method, which chooses the runs for the memory model: `adaptive`, `active`,
+    `random` or `full`. `quota`: runs per NF, everything counted; when None, the method's own, or `CORES_QUOTA` with
+    further numbers of cores. `cores`: the numbers of cores to measure NFs on besides their default; with any, they are
+    measured at rates, too, where the testbed offers them. Two thirds of the quota are then used as all of it is
+    otherwise. `seed`: of every choice, and of the noise of a simulated testbed. `progress`: called after every step.
+    `notify`: called with messages: outliers, drift, what is left out, nothing left to do. `suggest`: the model that the
+    method `active` queries. Returns `out`. Raises `InputError` when an NF or method is not known, an NF does not fit
+    the NIC or no NF can be given such cores, the quota is too small, the seed negative, or `out` holds something else.
+    Raises `TestbedError` when the testbed fails; what it measured before is in the journal. Raises `OSError` when the
+    journal or the directory cannot be written; what was measured before stays."""
     chosen = find_method(method)
     refuse_large(quota)
     if seed < 0:
@@ -179,8 +147,7 @@ def profile(
 
 def journal_of(out: Path) -> Path:
     """Where the journal of a profile directory is: next to it, so that the directory holds nothing but the profile.
-    Raises `InputError` when nothing can be next to `out`.
-    """
+    Raises `InputError` when nothing can be next to `out`."""
     if out.name in ("", ".."):  # `.` has no name
         out = out.resolve()
     if not out.name:
@@ -190,8 +157,7 @@ def journal_of(out: Path) -> Path:
 
 def merge(out: Path, other: Path) -> int:
     """Add the journal of another machine to that of `out`; returns how many runs were new. Raises `InputError` when the
-    journals are not of one testbed and seed, or hold different answers to the same request.
-    """
+    journals are not of one testbed and seed, or hold different answers to the same request."""
     with Journal(journal_of(out)) as journal:
         return journal.add_journal(other)
 
@@ -210,8 +176,7 @@ def profile_nf(
     suggest: Suggest | None = None,
 ) -> NfProfile:
     """Everything that is measured of one NF: alone, with each kind of bench and both, and at random with other NFs.
-    Raises `TestbedError` when the testbed fails.
-    """
+    Raises `TestbedError` when the testbed fails."""
     description = testbed.describe()
     of_nf = [seed, zlib.crc32(nf.name.encode())]
     rng = np.random.default_rng(of_nf)
@@ -256,8 +221,7 @@ def _solo_traffics(description: TestbedDescription, count: int, rng: np.random.G
 
 def targets_of(description: TestbedDescription, names: Sequence[str] | None, notify: Notify) -> list[NfDescription]:
     """The NFs to profile, in the order of the testbed. Raises `InputError` when a name is not known, or no NF fits the
-    NIC.
-    """
+    NIC."""
     known = {nf.name: nf for nf in description.nfs if nf.name != NULL_NF}
     if unknown := [name for name in names or () if name not in known]:
         raise InputError.of(

@@ -1,7 +1,5 @@
 """How the runs of an NF are divided: benches, co-locations at random traffic, co-locations that decide a placement."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import count
 
@@ -15,28 +13,22 @@ ENOUGH_RUNS = 240
 """Runs alone and with benches from which further ones teach the models little; what is beyond goes to co-locations."""
 MOST_OF_FREE = 0.6
 """Of the runs beyond those that every method needs, at most for these co-locations; it matters for small quotas."""
-RANDOM_SHARE = 0.1
-"""Of an NF's quota, for co-locations at random traffic."""
+RANDOM_SHARE = 0.1  # of an NF's quota, for co-locations at random traffic
 SOLO_REPEATS = 3
-FEWEST_METHOD_RUNS = 20
-"""Fewest runs left for a method to choose."""
+FEWEST_METHOD_RUNS = 20  # fewest runs left for a method to choose
 LARGEST_QUOTA = 1_000_000
 CORES_QUOTA = 600
 """Runs per NF with further numbers of cores; those of the default number are then `DEFAULT_QUOTA`, as without."""
-DEFAULT_CORES_SHARE = (2, 3)
-"""Two in three of those runs are of the default number of cores."""
+DEFAULT_CORES_SHARE = (2, 3)  # two in three of those runs are of the default number of cores
 
 
 @dataclass(frozen=True)
 class QuotaShares:
     """The runs of one NF."""
 
-    benches: int | None
-    """Alone and with benches; None for no limit."""
-    random: int
-    """With other NFs at random traffic."""
-    deciding: int
-    """What the NF adds to the runs of the co-locations that decide a placement."""
+    benches: int | None  # alone and with benches; None for no limit
+    random: int  # with other NFs at random traffic
+    deciding: int  # what the NF adds to the runs of the co-locations that decide a placement
 
     @property
     def own(self) -> int | None:
@@ -48,16 +40,13 @@ class QuotaShares:
 class CoreShares:
     """The runs of one NF beyond those of its default number of cores."""
 
-    cores: int
-    """On further numbers of cores, over all of them."""
-    loads: int
-    """With other NFs, at rates and on any number of cores."""
+    cores: int  # on further numbers of cores, over all of them
+    loads: int  # with other NFs, at rates and on any number of cores
 
 
 def divide_cores(quota: int | None, *, paced: bool) -> CoreShares:
     """The shares of the quota beyond the default number of cores; without a quota, those of `CORES_QUOTA`. `paced`:
-    whether the testbed offers rates.
-    """
+    whether the testbed offers rates."""
     whole = quota or CORES_QUOTA
     loads = int(whole * RANDOM_SHARE) if paced else 0
     return CoreShares(whole - _of_default(whole) - loads, loads)
@@ -71,8 +60,7 @@ def _of_default(whole: int) -> int:
 def divide(nf: str, quota: int | None, fixed: int, *, further: bool = False) -> QuotaShares:
     """The shares of `quota` on the default number of cores, when `fixed` runs are the same for every method. `further`:
     whether a part of the quota is of further numbers of cores. Raises `InputError` when the quota leaves a method too
-    few runs.
-    """
+    few runs."""
     needed = fixed + SOLO_REPEATS + FEWEST_METHOD_RUNS
     if quota is None:
         return QuotaShares(None, _random(DEFAULT_QUOTA), _deciding(DEFAULT_QUOTA))

@@ -1,7 +1,5 @@
 """Where to measure: even coverage of ranges, and the scale on which a range is even."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
@@ -10,18 +8,15 @@ from numpy.typing import NDArray
 
 from profiles import ATTRIBUTES, TestbedDescription, TrafficProfile
 
-WIDE_RANGE_FACTOR = 100.0
-"""A range whose ends differ by this factor is searched on a logarithmic scale."""
+WIDE_RANGE_FACTOR = 100.0  # a range whose ends differ by this factor is searched on a logarithmic scale
 
 Range = tuple[float, float]
 
 
 class EvenPoints:
-    """An endless sequence of points that fills the unit cube evenly, however many are taken.
-
-    The additive recurrence of Roberts, a generalisation of the golden ratio sequence, shifted at random. `dimensions`:
-    of the cube; may be zero. `rng`: draws the shift.
-    """
+    """An endless sequence of points that fills the unit cube evenly, however many are taken. The additive recurrence of
+    Roberts, a generalisation of the golden ratio sequence, shifted at random. `dimensions`: of the cube; may be zero.
+    `rng`: draws the shift."""
 
     def __init__(self, dimensions: int, rng: Generator) -> None:
         root = 2.0
@@ -57,10 +52,8 @@ def whole(bounds: Range, value: float) -> float:
 
 
 def parameter_at(bounds: Range, position: float) -> float:
-    """The bench parameter value at a position in [0, 1], even on a logarithmic scale where the ends differ tenfold.
-
-    The memory contention that NFs cause spans decades, and most of it is small compared with what a bench can cause.
-    """
+    """The bench parameter value at a position in [0, 1], even on a logarithmic scale where the ends differ tenfold. The
+    memory contention that NFs cause spans decades, and most of it is small compared with what a bench can cause."""
     low, high = bounds
     decades = low > 0 and high >= 10 * low
     value = low * (high / low) ** position if decades else low + (high - low) * position

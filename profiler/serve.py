@@ -1,9 +1,5 @@
-"""The server of the testbed protocol: serves any testbed on stdin and stdout.
-
-`python -m profiler.serve SPEC` serves the testbed that SPEC names, so that `exec:` can reach it.
-"""
-
-from __future__ import annotations
+"""The server of the testbed protocol: serves any testbed on stdin and stdout. `python -m profiler.serve SPEC` serves
+the testbed that SPEC names, so that `exec:` can reach it."""
 
 import io
 import json
@@ -22,11 +18,9 @@ from profiles import InputError
 
 
 def serve(testbed: Testbed, stdin: IO[str], stdout: IO[str]) -> None:
-    """Answer every line of `stdin` with one line on `stdout`, in order, until `stdin` ends.
-
-    An invalid request is answered with its errors (`bad-request`), a failed run with the reason (`failed`). The service
-    continues after both.
-    """
+    """Answer every line of `stdin` with one line on `stdout`, in order, until `stdin` ends. An invalid request is
+    answered with its errors (`bad-request`), a failed run with the reason (`failed`). The service continues after
+    both."""
     if isinstance(stdin, io.TextIOWrapper):
         stdin.reconfigure(errors="replace")
     for line in _lines(stdin):

@@ -1,20 +1,14 @@
 """Progress of a profiling, and its messages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
-Done = Callable[[int, int], None]
-"""Called with the number of runs made, and how many there will be."""
-
-Notify = Callable[[str], None]
-"""Called with a message for the user."""
+Done = Callable[[int, int], None]  # called with the number of runs made, and how many there will be
+Notify = Callable[[str], None]  # called with a message for the user
 
 
 class Steps:
     """Adds up runs for the progress callback. `progress`: called with the number of runs made, and how many there will
-    be. `planned`: how many there will be.
-    """
+    be. `planned`: how many there will be."""
 
     def __init__(self, progress: Done | None, planned: int) -> None:
         self._progress = progress

@@ -51,18 +51,13 @@ class PacketLatency:
 class GpuStages:
     """Time of a packet in each stage of its way through a GPU, us (Grus, equation 1, and the way back)."""
 
-    batching: float
-    """From its arrival until its batch is complete and the worker takes it."""
-    pre_post: float
-    """In the worker, before and after the GPU."""
+    batching: float  # from its arrival until its batch is complete and the worker takes it
+    pre_post: float  # in the worker, before and after the GPU
     transfer_wait: float
-    transfer: float
-    """Until its batch has the bus to the GPU, and on it."""
+    transfer: float  # until its batch has the bus to the GPU, and on it
     kernel_wait: float
-    kernel: float
-    """Until its part of the batch has an SM, and until the last part of the batch is done."""
-    returned: float
-    """Until its batch is back in the memory of the host; `return` in the protocol."""
+    kernel: float  # until its part of the batch has an SM, and until the last part of the batch is done
+    returned: float  # until its batch is back in the memory of the host; `return` in the protocol
 
     def as_dict(self) -> dict[str, float]:
         """The times by their names in the protocol."""
@@ -81,14 +76,10 @@ LATENCY_NAMES = tuple(field.name for field in fields(PacketLatency))
 class Measurement:
     """One workload during a run, under its contention."""
 
-    throughput_kpps: float
-    """Its throughput; of a chain, the packets that enter it."""
-    counters: Counters
-    """Its own counters."""
-    stages: tuple[StageMeasurement, ...] = ()
-    """Of a chain, each stage; else empty."""
-    latency_us: PacketLatency | None = None
-    """Of its packets, where the testbed measures it."""
+    throughput_kpps: float  # its throughput; of a chain, the packets that enter it
+    counters: Counters  # its own counters
+    stages: tuple[StageMeasurement, ...] = ()  # of a chain, each stage; else empty
+    latency_us: PacketLatency | None = None  # of its packets, where the testbed measures it
     stages_us: GpuStages | None = None
     stages_p99_us: GpuStages | None = None
     """On a GPU, the mean over its packets of the time in each stage, and the 99th percentile of each."""
@@ -96,10 +87,8 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: a measurement per load, in the order of the request, and the testbed's time for it (s).
-
-    `best_effort` is None unless the testbed could not measure it undisturbed.
-    """
+    """One run: a measurement per load, in the order of the request, and the testbed's time for it (s). `best_effort` is
+    None unless the testbed could not measure it undisturbed."""
 
     measurements: tuple[Measurement, ...]
     elapsed_s: float = 0.0
@@ -137,8 +126,7 @@ class Testbed(ABC):
         """Run `loads` side by side and measure each. `loads`: NF workloads, chains of NFs and benches that share the
         NIC. `noise`: false requests the noise-free truth from a simulated testbed; a real one ignores it. `seed`: a
         simulated testbed draws its noise from the seed and the loads alone. Raises `RunRefused` when the testbed
-        refuses the request. Raises `TestbedError` when the testbed fails.
-        """
+        refuses the request. Raises `TestbedError` when the testbed fails."""
 
     def run_many(
         self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
@@ -165,8 +153,7 @@ class Testbed(ABC):
 
 class TestbedWrapper(Testbed):
     """A testbed that passes requests on to another; `run_many` of the subclass changes the requests or the answers.
-    `inner`: runs the requests.
-    """
+    `inner`: runs the requests."""
 
     __test__ = False
 
@@ -187,8 +174,7 @@ class TestbedWrapper(Testbed):
 # Best-effort answers: what a testbed measured although other work disturbed the run (docs/host-testbed.md).
 
 
-WIDE_ERRORS = 1.96
-"""Standard errors on each side that hold the truth in 95 % of all runs."""
+WIDE_ERRORS = 1.96  # standard errors on each side that hold the truth in 95 % of all runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +183,7 @@ class BestEffort:
 
     standard_error_pct: tuple[float | None, ...]
     """Of the throughput of each workload, in the order of the request; None where it is not known."""
-    disturbed_pct: float | None = None
-    """The share of its windows that were disturbed; None where it is not known."""
+    disturbed_pct: float | None = None  # the share of its windows that were disturbed; None where it is not known
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, as `from_mapping` reads them."""
@@ -213,9 +198,7 @@ class BestEffort:
 
 
 def difference_by_error(one: BestEffort | None, other: BestEffort | None) -> float:
-    """The relative difference of the first workload's throughputs up to which two runs differ by their errors alone.
-
-    0 where neither is best effort, or its error is not known: a testbed accepts other runs only with small errors.
-    """
+    """The relative difference of the first workload's throughputs up to which two runs differ by their errors alone. 0
+    where neither is best effort, or its error is not known: a testbed accepts other runs only with small errors."""
     errors = [effort.standard_error_pct[0] or 0.0 for effort in (one, other) if effort and effort.standard_error_pct]
     return WIDE_ERRORS * math.hypot(*errors) / 100 if errors else 0.0

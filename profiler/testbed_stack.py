@@ -1,7 +1,5 @@
 """How a profiling uses its testbed: journaled, corrected for drift, and confirmed by repeats."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time
@@ -28,8 +26,7 @@ from profiles import ChainLoad, GpuWorkload, Load, TestbedDescription, Workload
 
 class TestbedStack:
     """One testbed, wrapped anew for each part of a profiling. `testbed`: where everything runs. `journal`: where its
-    runs are kept. `seed`: of the reference runs. `notify`: called with messages about drift.
-    """
+    runs are kept. `seed`: of the reference runs. `notify`: called with messages about drift."""
 
     __test__ = False
 
@@ -85,29 +82,17 @@ EVERY_S = 120.0
 REFERENCE_WINDOW = 5
 REFERENCE_NOISE = 0.03
 MOST_DRIFT = 0.2
-CARRIED_SHARE = 0.99
-"""Of an offered rate: what carries this share or more carries all, but for errors of measurement."""
+CARRIED_SHARE = 0.99  # of an offered rate: what carries this share or more carries all, but for errors of measurement
 REPORTED_AGAIN = 0.05
 REFERENCE_SEEDS = 101
 SEED_STRIDE = 1_000_000_007
 
 
 class DriftReference:
-    """The reference run of a profiling, and the drift that it shows.
-
-    Parameters
-    ----------
-    testbed
-        Where it runs.
-    seed
-        Readings have seeds of their own after it.
-    notify
-        Called with a message when drift is first corrected, and when it has grown much.
-    since
-        The readings that drift is measured against; its own when None.
-    part
-        What is measured meanwhile; it separates readings from those of other parts.
-    """
+    """The reference run of a profiling, and the drift that it shows. `testbed`: where it runs. `seed`: readings have
+    seeds of their own after it. `notify`: called with a message when drift is first corrected, and when it has grown
+    much. `since`: the readings that drift is measured against; its own when None. `part`: what is measured meanwhile;
+    it separates readings from those of other parts."""
 
     def __init__(
         self,
@@ -115,7 +100,7 @@ class DriftReference:
         seed: int,
         notify: Callable[[str], None],
         *,
-        since: DriftReference | None = None,
+        since: "DriftReference | None" = None,
         part: str = "",
     ) -> None:
         self._testbed = testbed
@@ -145,8 +130,7 @@ class DriftReference:
 
     def passed(self, runs: Sequence[Run]) -> None:
         """Count `runs`, and read again if it is time. Raises `TestbedError` when the testbed fails, or has drifted too
-        far.
-        """
+        far."""
         self._runs += len(runs)
         self._elapsed_s += math.fsum(run.elapsed_s for run in runs)
         if self._co_location and (self._runs >= EVERY_RUNS or self._elapsed_s >= EVERY_S):
@@ -178,11 +162,9 @@ _Request = tuple[tuple[Load, ...], int | None]
 
 
 class SteadyTestbed(TestbedWrapper):
-    """A testbed without its drift: throughputs are corrected to what they would have been at the beginning.
-
-    A repeated request has the same answer as before, corrected by the drift when it was run. Noise-free runs are passed
-    through: a testbed that knows the truth does not drift. `testbed`: what may drift. `reference`: measures the drift.
-    """
+    """A testbed without its drift: throughputs are corrected to what they would have been at the beginning. A repeated
+    request has the same answer as before, corrected by the drift when it was run. Noise-free runs are passed through: a
+    testbed that knows the truth does not drift. `testbed`: what may drift. `reference`: measures the drift."""
 
     def __init__(self, testbed: Testbed, reference: DriftReference) -> None:
         super().__init__(testbed)
@@ -217,10 +199,8 @@ def _correct(loads: Sequence[Load], run: Run, factor: float) -> Run:
 
 
 def _steady(load: Load, one: Measurement, factor: float) -> Measurement:
-    """The measurement without drift; no chain or NF carries more than is offered to it.
-
-    One that carries all of it has no drift: whatever it could carry, it was not measured.
-    """
+    """The measurement without drift; no chain or NF carries more than is offered to it. One that carries all of it has
+    no drift: whatever it could carry, it was not measured."""
     kpps = one.throughput_kpps / factor
     if isinstance(load, ChainLoad | GpuWorkload | Workload) and load.rate_kpps:
         if one.throughput_kpps >= CARRIED_SHARE * load.rate_kpps:
@@ -240,8 +220,7 @@ def _reference(description: TestbedDescription) -> list[Load]:
 
 
 RETRY_ATTEMPTS = 3
-PAUSES_S = (0.5, 2.0)
-"""Before the second and the third attempt."""
+PAUSES_S = (0.5, 2.0)  # before the second and the third attempt
 
 
 class RetryingTestbed(Testbed):
@@ -251,8 +230,7 @@ class RetryingTestbed(Testbed):
     the last failure is the error. A run that the testbed refuses is not repeated, because it would be refused again. A
     testbed that does not start, or first describes itself wrongly, is not restarted: the user has just started it and
     can correct the command. `reopen`: starts the testbed. Called once at the beginning, then after each failure.
-    `notify`: called with a message about every failure that is retried. `pause`: waits that many seconds.
-    """
+    `notify`: called with a message about every failure that is retried. `pause`: waits that many seconds."""
 
     def __init__(
         self,

@@ -11,6 +11,9 @@ from profiles.chain import ChainLoad, Parameters, sort_parameters
 from profiles.gpu import GpuSettings
 from profiles.traffic import TrafficProfile
 
+P99 = "p99"
+"""The statistic of latency that 99 of 100 packets stay within."""
+
 
 class _Hashed:
     """Keeps a hash, which is not a field of what is hashed."""
@@ -35,8 +38,11 @@ class Workload(_Hashed):
     cores
         How many cores it is given; 0 for as many as it has by default.
     latency_us
-        What 99 of 100 of its packets must stay within; infinite where nothing is promised. It belongs to the workload,
-        because a GPU chooses batches by it, and NICs compare instances of one workload by throughput alone.
+        What the latency of its packets must stay within; infinite where nothing is promised. It belongs to the
+        workload, because a GPU chooses batches by it, and NICs compare instances of one workload by throughput alone.
+    latency_statistic
+        Of which statistic of their latency that is, by its name in the testbed protocol; `p99` where nothing is
+        promised.
     """
 
     nf: str
@@ -44,6 +50,7 @@ class Workload(_Hashed):
     rate_kpps: float = inf
     cores: int = field(default=0, kw_only=True)
     latency_us: float = field(default=inf, kw_only=True)
+    latency_statistic: str = field(default=P99, kw_only=True)
 
     def __post_init__(self) -> None:
         # a decision looks up a hundred co-locations, whose hashes are those of their workloads
@@ -54,7 +61,8 @@ class Workload(_Hashed):
 
     def __reduce__(self) -> tuple[Callable[..., Workload], tuple[object, ...]]:
         # hashes of text differ between processes
-        restore = partial(Workload, cores=self.cores, latency_us=self.latency_us)
+        given = partial(Workload, cores=self.cores)
+        restore = partial(given, latency_us=self.latency_us, latency_statistic=self.latency_statistic)
         return restore, (self.nf, self.traffic, self.rate_kpps)
 
     @property
@@ -65,7 +73,8 @@ class Workload(_Hashed):
     @property
     def sort_key(self) -> tuple[str | float, ...]:
         """By which workloads are ordered, quicker than they are compared."""
-        return self.nf, *self.traffic.as_tuple(), self.rate_kpps, self.cores, self.latency_us
+        traffic = self.traffic.as_tuple()
+        return self.nf, *traffic, self.rate_kpps, self.cores, self.latency_us, self.latency_statistic
 
     @property
     def is_saturated(self) -> bool:

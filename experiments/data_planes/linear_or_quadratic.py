@@ -1,7 +1,5 @@
 """The paper's example: a line is chosen, although a quadratic has a smaller error."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -21,15 +19,12 @@ from predictor.fitting.points import MeasuredCurve
 from profiles.arrays import Floats
 
 PUBLISHED_SLOPE, PUBLISHED_START = 14.77241, 659.44034
-LINEAR_PCT, QUADRATIC_PCT = 1.418, 1.196
-"""Published parameters of the line, and errors of both."""
-X = np.arange(1.0, 21.0)
-"""The paper prints neither its data nor their range; these are ours."""
+LINEAR_PCT, QUADRATIC_PCT = 1.418, 1.196  # published parameters of the line, and errors of both
+X = np.arange(1.0, 21.0)  # the paper prints neither its data nor their range; these are ours
 NOISE_DRAWS = 40
 FIT_CRITERIA = ("bic", "tum")
 LINEAR_FAMILY, QUADRATIC_FAMILY = "linear", "quadratic"
-SCALING_STEPS = 12
-"""Of scaling noise until the error is the published one."""
+SCALING_STEPS = 12  # of scaling noise until the error is the published one
 NOISY_LINE, PUBLISHED_ERRORS = "a line with noise", "both errors as published"
 
 

@@ -1,7 +1,5 @@
 """The case study: cycles per packet over the entries of an exact-match table, by a sweep of ours."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,8 +20,7 @@ from profiler.simulated import SimulatedTestbed
 from profiles import Fault, InputError, TrafficProfile, Workload
 from profiles.table import read_table
 
-PUBLISHED_SEGMENTS, ERROR_PCT = 4, 0.730
-"""Published: segments, and the error of the fit."""
+PUBLISHED_SEGMENTS, ERROR_PCT = 4, 0.730  # published: segments, and the error of the fit
 FIT_CRITERIA = ("bic", "tum")
 CYCLES_METRIC, THROUGHPUT_METRIC, TIME_METRIC = "cycles_per_packet", "throughput_kpps", "ns_per_packet"
 SWEPT_NF, SWEPT_PACKET_SIZE = "FlowStats", 64.0
@@ -91,8 +88,7 @@ def simulate_sweep(setting: Setting) -> SweptCurve:
 
 def read_recorded_sweep(folder: Path) -> SweptCurve:
     """The first metric of cost that a sweep has, over the key that it varies. Raises `InputError` when its files are
-    not those of a sweep of one key.
-    """
+    not those of a sweep of one key."""
     path = folder / "measurements.csv"
     table, faults = read_table(path, RUN_COLUMNS)
     if faults:

@@ -15,5 +15,4 @@ SIMULATED_GPU = (
 )
 """Where latencies come from, as lists of testbeds say it."""
 NOT_PRINTED = "not printed"
-BUS_SCHEDULES = ("one-shot", "sporadic")
-"""Transfers once each, as in the paper, or recurring every period."""
+BUS_SCHEDULES = ("one-shot", "sporadic")  # transfers once each, as in the paper, or recurring every period

@@ -1,7 +1,5 @@
 """Figure 1: by how much the latency of a firewall grows beside others, without guarantees (section II-A)."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -12,12 +10,9 @@ from experiments.methodology.findings import Finding
 from experiments.registry import Result, Setting, experiment
 
 OTHER_FIREWALLS = range(10)
-GPU_SCHEDULERS = (IN_TURNS, "spatial")
-"""NFs have the GPU in turns, or side by side on SMs of their own."""
-PUBLISHED_PCT = {2: 19.0, 9: 210.0}
-"""Increase of the mean latency, by the number of other firewalls."""
-MOST_DROP_PCT = 1.0
-"""Of throughput; the paper: "no obvious throughput drop"."""
+GPU_SCHEDULERS = (IN_TURNS, "spatial")  # NFs have the GPU in turns, or side by side on SMs of their own
+PUBLISHED_PCT = {2: 19.0, 9: 210.0}  # increase of the mean latency, by the number of other firewalls
+MOST_DROP_PCT = 1.0  # of throughput; the paper: "no obvious throughput drop"
 SHOWN_COLUMNS = ("mean_us", "p99_us", "increase_pct", "drop_pct", "kernel_wait_us", "kernel_us")
 
 

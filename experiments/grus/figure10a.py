@@ -1,7 +1,5 @@
 """Figure 10(a): errors of the predicted wait for a batch (section VII-B)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 
@@ -27,12 +25,10 @@ from predictor.gpu.prediction import Overload
 from profiles import TrafficProfile
 
 BATCH_SIZES = (32, 64, 128, 256, 512, 1024)
-RATES_GBPS = (0.5, 1.0, 2.0, 5.0)
-"""Gb/s, of the range of section V-A, 0.1 to 10."""
+RATES_GBPS = (0.5, 1.0, 2.0, 5.0)  # Gb/s, of the range of section V-A, 0.1 to 10
 PUBLISHED_PCT = {"Traffic-A": 1.2, "Traffic-B": 1.6, "Traffic-C": 1.3}
 PUBLISHED_RANGE = {"Traffic-A": "0.2 to 4.7"}
-SHORT_RUN_SEED = 1
-"""Added to the seed of the short runs from which lines are fitted."""
+SHORT_RUN_SEED = 1  # added to the seed of the short runs from which lines are fitted
 
 
 @experiment(PAPER, "grus-figure10a", "Errors of the predicted wait for a batch")

@@ -1,7 +1,5 @@
 """Figure 10(b): errors of the predicted time of transfers over the bus, both ways (section VII-B)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import product
 
@@ -26,8 +24,7 @@ from profiler.testbed import GpuStages
 from profiles.arrays import Floats
 
 BATCH_SIZES = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
-NF_CLASSES = {"ACL": "header", "NIDS": "payload", "IPSec": "both"}
-"""One NF for each class of what is moved."""
+NF_CLASSES = {"ACL": "header", "NIDS": "payload", "IPSec": "both"}  # one NF for each class of what is moved
 PRINTED_FOR = "Traffic-A"
 PUBLISHED_PCT = {"ACL": 2.2, "NIDS": 3.5, "IPSec": 4.1}
 

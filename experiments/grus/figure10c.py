@@ -1,7 +1,5 @@
 """Figure 10(c): errors of the predicted latency of co-located NFs, from end to end (section VII-B)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from random import Random
 
@@ -24,11 +22,9 @@ from experiments.registry import Result, Setting, experiment
 from predictor.gpu.models import GpuModels
 
 SLO_SETS = 4
-MORE_SETS, PACKED_SETS = 20, 20
-"""Further sets, drawn in the same way, and co-locations on few SMs."""
+MORE_SETS, PACKED_SETS = 20, 20  # further sets, drawn in the same way, and co-locations on few SMs
 FIRST_GROUP, FURTHER_GROUP, FEW_SMS = "SLO set 1", "further sets", f"ten NFs on {PACKED_SMS} SMs"
-PUBLISHED_WITHIN_10_PCT = 80.0
-"""Of set 1: the latency of two of ten SLOs deviates by 10 to 20 %."""
+PUBLISHED_WITHIN_10_PCT = 80.0  # of set 1: the latency of two of ten SLOs deviates by 10 to 20 %
 
 
 @experiment(PAPER, "grus-figure10c", "Errors of the predicted latency of co-located NFs")

@@ -1,7 +1,5 @@
 """Figure 11: the most SLOs that each method satisfies, against the tolerance (section VII-C)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from random import Random
@@ -14,13 +12,10 @@ from experiments.grus.methodology.judging import METHOD_NAMES, PUBLISHED_RATIOS,
 from experiments.grus.methodology.paper_gpu import BASELINE_NAMES, device, random_slos
 from experiments.registry import Result, Setting, experiment
 
-TOLERANCES_PCT = (5, 10, 15, 20, 25, 30)
-"""Per cent, of all SLOs of a set."""
-SET_SIZES = range(2, 11)
-"""Of the nine sets of SLOs."""
+TOLERANCES_PCT = (5, 10, 15, 20, 25, 30)  # per cent, of all SLOs of a set
+SET_SIZES = range(2, 11)  # of the nine sets of SLOs
 SETS_PER_SIZE = 5
-RANDOM_TOLERANCE = "5 to 15"
-"""As in figure 10(c): each SLO has its own."""
+RANDOM_TOLERANCE = "5 to 15"  # as in figure 10(c): each SLO has its own
 
 
 @experiment(PAPER, "grus-figure11", "Most SLOs that each method satisfies, against the tolerance")

@@ -1,7 +1,5 @@
 """Figure 12: the share of SLOs that are admitted, with SMs sliced into executors and without (section VII-C)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from random import Random
 
@@ -14,12 +12,10 @@ from experiments.grus.methodology.judging import judge_admission
 from experiments.grus.methodology.paper_gpu import FREE_BATCH, device, random_slos
 from experiments.registry import Result, Setting, experiment
 
-SET_SIZES = (8, 8, 8, 9, 9, 9, 10, 10, 10)
-"""Of sets 1 to 9."""
+SET_SIZES = (8, 8, 8, 9, 9, 9, 10, 10, 10)  # of sets 1 to 9
 METHODS_SHOWN = ("exact", "grus", "grus-ns")
 PUBLISHED_SHARES = {"grus": "over 90 %", "grus-ns": "less than 50 %"}
-TOLERANCE_RANGE = (0.05, 0.15)
-"""As in figure 10(c); that of figure 12 is not printed."""
+TOLERANCE_RANGE = (0.05, 0.15)  # as in figure 10(c); that of figure 12 is not printed
 LOADS_GBPS = {"2 Gbps each": (2.0, 2.0), "0.1 to 10 Gbps each": (0.1, 10.0)}
 """Of each SLO: the flows of section II-A, and the range of section V-A."""
 

@@ -1,7 +1,5 @@
 """Figure 13: how long admission takes for 10 to 100 SLOs (section VII-C)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from random import Random
 from time import perf_counter
@@ -19,11 +17,9 @@ from placer.gpu.greedy import admit_greedily
 from placer.gpu.plan import LatencySlo
 
 SET_SIZES = tuple(range(10, 101, 10))
-SETS_PER_SIZE = 20
-"""Of each size; of the exact method, `EXACT_SETS`."""
+SETS_PER_SIZE = 20  # of each size; of the exact method, `EXACT_SETS`
 EXACT_SETS = 5
-ARRAY_METHOD = "grus on arrays"
-"""The same algorithm, without the bound that every method adds."""
+ARRAY_METHOD = "grus on arrays"  # the same algorithm, without the bound that every method adds
 PUBLISHED_US = 300.0
 LOAD_GBPS = (0.1, 2.0)
 MOST_SLOS = max(SET_SIZES)

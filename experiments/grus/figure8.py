@@ -1,7 +1,5 @@
 """Figure 8: how long kernels take with more executors, and beside others on their SM (section V-A)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from random import Random
@@ -22,8 +20,7 @@ from profiles import GpuSettings, GpuWorkload, Workload
 
 BUSY_SHARES = (0.6, 0.45, 0.3, 0.2, 0.1)
 """Shares of the time for which each kernel would run alone: the first that the server carries, by prediction."""
-MOST_KPPS = 4000.0
-"""Of one NF, so that its worker keeps up."""
+MOST_KPPS = 4000.0  # of one NF, so that its worker keeps up
 
 
 def executors_of(models: GpuModels) -> int:
@@ -62,25 +59,20 @@ def random_shares(rng: Random, parts: int, executors: int) -> list[int]:
 
 ALONE_GROUP = "alone"
 GROUP_NAMES = {1: "beside one", 2: "beside two", 3: "beside three"}
-GROUPS_PER_SIZE = 20
-"""Groups of each size for each NF."""
-LINEAR_WITHIN_PCT = 5.0
-"""A mean error of the line up to which times are called linear, as in the paper."""
+GROUPS_PER_SIZE = 20  # groups of each size for each NF
+LINEAR_WITHIN_PCT = 5.0  # a mean error of the line up to which times are called linear, as in the paper
 
 
 class KernelRun(NamedTuple):
     """The kernel of one NF."""
 
     nf: str
-    sharing: str
-    """`alone`, or beside how many others."""
+    sharing: str  # `alone`, or beside how many others
     executors: int
     alone_us: float
-    measured_us: float
-    """With the SM for itself, and beside the others."""
+    measured_us: float  # with the SM for itself, and beside the others
     predicted_us: float
-    printed_us: float
-    """By our models, and by the straight line and the penalties of the paper."""
+    printed_us: float  # by our models, and by the straight line and the penalties of the paper
 
 
 @experiment(PAPER, "grus-figure8", "Times of kernels with more executors, and beside others on their SM")

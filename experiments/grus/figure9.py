@@ -1,7 +1,5 @@
 """Figure 9: by how much the latency of a firewall grows beside others, with executors and the first order (VII-A)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 
@@ -21,12 +19,9 @@ from experiments.registry import Result, Setting, experiment
 from profiles import GpuWorkload
 
 OTHER_FIREWALLS = range(10)
-PUBLISHED_BELOW_PCT = 10.0
-"""Beside nine others."""
-BESIDE_FIRST = 6
-"""Others with two executors each that fit on SM 0 beside the first firewall."""
-LOAD_FACTOR = 2
-"""Times as many packets, as often: the first meets more traffic on the bus, in runs of the same length."""
+PUBLISHED_BELOW_PCT = 10.0  # beside nine others
+BESIDE_FIRST = 6  # others with two executors each that fit on SM 0 beside the first firewall
+LOAD_FACTOR = 2  # times as many packets, as often: the first meets more traffic on the bus, in runs of the same length
 OWN_SMS, SHARED_SM, IPSEC_FLOW = PLACEMENT_NAMES = (
     "firewalls, own SMs",
     "firewalls, SM 0 shared",

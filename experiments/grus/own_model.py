@@ -1,7 +1,5 @@
 """How often the algorithm that the paper prints admits a set that breaks the paper's model (Algorithm 1)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from random import Random

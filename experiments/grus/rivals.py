@@ -1,7 +1,5 @@
 """Grus beside its rivals at equal violations: SLOs kept, and their goodput (section VII-C)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import product
 from random import Random
@@ -22,10 +20,8 @@ from profiles import GpuSettings, GpuWorkload, Workload
 
 SCHEDULER_OF_METHOD = {"g-net": "spatial", "baymax": "temporal"}
 """NFs side by side on SMs of their own, or one kernel at a time; transfers in no order."""
-BATCHES_TRIED = (128, 192, 256)
-"""Of the schedulers, the same for all SLOs; the best one counts."""
-CARRIED_SHARE = 0.99
-"""The share of the offered packets that must come back."""
+BATCHES_TRIED = (128, 192, 256)  # of the schedulers, the same for all SLOs; the best one counts
+CARRIED_SHARE = 0.99  # the share of the offered packets that must come back
 
 
 class KeptSlos(NamedTuple):
@@ -74,28 +70,21 @@ def _is_kept(load: GpuWorkload, slo_us: float, one: Measurement) -> bool:
     return latency_of(one).p99 <= slo_us and one.throughput_kpps >= CARRIED_SHARE * load.rate_kpps
 
 
-TOLERANCE_RANGES = {"30": (0.3, 0.3), "5_to_15": (0.05, 0.15)}
-"""Of all SLOs of a set, or drawn for each."""
-PUBLISHED_SLOS = 10
-"""SLOs of the largest set in the paper."""
-SET_SIZES = (PUBLISHED_SLOS, 22)
-"""SLOs of a set; the simulated server has 22 workers, and the modelled one two more."""
+TOLERANCE_RANGES = {"30": (0.3, 0.3), "5_to_15": (0.05, 0.15)}  # of all SLOs of a set, or drawn for each
+PUBLISHED_SLOS = 10  # SLOs of the largest set in the paper
+SET_SIZES = (PUBLISHED_SLOS, 22)  # SLOs of a set; the simulated server has 22 workers, and the modelled one two more
 METHODS_SHOWN = tuple(name for name in METHOD_NAMES if name != "grus-printed")
 SETS_PER_SIZE = 3
-BOUND_WORDS = {"g-net": "over "}
-"""Of published ratios that are only bounded."""
-SAME_RATIO_SHARE = 0.1
-"""By which share a ratio may miss the published one and still count as the same."""
+BOUND_WORDS = {"g-net": "over "}  # of published ratios that are only bounded
+SAME_RATIO_SHARE = 0.1  # by which share a ratio may miss the published one and still count as the same
 SERVER_JUDGE, MODEL_JUDGE = "simulated server", "model"
 
 
 class RivalRun(NamedTuple):
     """What a method makes of a set."""
 
-    judge: str
-    """Says which SLOs are kept."""
-    baseline: str
-    """The latency to which the tolerance is added."""
+    judge: str  # says which SLOs are kept
+    baseline: str  # the latency to which the tolerance is added
     slos: int
     method: str
     tolerance: str

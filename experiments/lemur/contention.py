@@ -1,7 +1,5 @@
 """Contention in the loop: how many plans by cycles alone violate SLOs that plans with contention in the loop keep."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -46,18 +44,15 @@ MIXED_NFS = ("ACL", "Decrypt", "Dedup", "Encrypt", "FastEncrypt", "LB", "Match",
 SOFTWARE_NFS = ("Decrypt", "Dedup", "Encrypt", "FastEncrypt", "UrlFilter")
 """Those that servers alone run; a chain of a random mix has one at least."""
 MIXED_DELTAS = (1.0, 1.5, 2.0)
-CHAINS_PER_MIX, FURTHER_NFS = 4, (0, 1, 2)
-"""Of a random mix: how many chains, and of how many further functions each."""
+CHAINS_PER_MIX, FURTHER_NFS = 4, (0, 1, 2)  # of a random mix: how many chains, and of how many further functions each
 
 
 @dataclass(frozen=True)
 class ContentionInstance:
     """Chains to place."""
 
-    group: str
-    """What it is counted with."""
-    name: str
-    """Of the instance in its group."""
+    group: str  # what it is counted with
+    name: str  # of the instance in its group
     chains: tuple[Chain, ...]
 
 
@@ -133,12 +128,9 @@ NO_VALUE = float("nan")
 class Truth:
     """What the testbed measures of a plan."""
 
-    shortfall_pct: float
-    """By how much the worst chain misses its t_min, negative where none does; NaN without a plan."""
-    alone_pct: float
-    """The same where each subgroup has the server to itself: what cycles, not contention, have wrong."""
-    error_pct: float
-    """By how much planned rates are above measured ones, mean over chains."""
+    shortfall_pct: float  # by how much the worst chain misses its t_min, negative where none does; NaN without a plan
+    alone_pct: float  # the same where each subgroup has the server to itself: what cycles, not contention, have wrong
+    error_pct: float  # by how much planned rates are above measured ones, mean over chains
 
     @property
     def violated(self) -> bool:

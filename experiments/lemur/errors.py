@@ -1,7 +1,5 @@
 """Section 5.2: plans that are made with wrong cycles, and what they carry with the true ones."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction

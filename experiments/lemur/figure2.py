@@ -1,7 +1,5 @@
 """Figure 2: which strategies place which sets of chains, and how much these carry (sections 5.2 and 5.3)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -32,8 +30,7 @@ PUBLISHED_PLACED = {
     "no-core-allocation": "only delta 0.5",
 }
 """The text gives the rivals' range, 5 to 22 of 29, and which of them is which only as bars."""
-PUBLISHED_BELOW = 1
-"""Instances where the heuristic gives less than the optimum: "all but one"."""
+PUBLISHED_BELOW = 1  # instances where the heuristic gives less than the optimum: "all but one"
 
 
 @experiment(PAPER, "lemur-figure2", "Sets of chains that each strategy places, and what they carry")

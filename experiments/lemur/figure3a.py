@@ -1,7 +1,5 @@
 """Figure 3a: chains 1, 2 and 3 on one and on two servers of eight cores (section 5.3)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

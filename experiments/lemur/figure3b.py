@@ -1,7 +1,5 @@
 """Figure 3b: chain 5 with and without a SmartNIC that encrypts (section 5.3)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -14,10 +12,8 @@ from placer.rack.strategies.optimal import best_plan
 
 CHAIN_NUMBER = 5
 RATE_DELTAS = (0.5, 1.0, 1.5, 4.0, 7.0, 7.5)
-SMARTNIC_SPEEDUP = 10
-"""Times, of the eBPF program on the SmartNIC."""
-NIC_CORES = 2
-"""The fewest that encrypt at the line rate of 40 Gbps."""
+SMARTNIC_SPEEDUP = 10  # times, of the eBPF program on the SmartNIC
+NIC_CORES = 2  # the fewest that encrypt at the line rate of 40 Gbps
 PUBLISHED_TEXTS = {0.5: "SmartNIC higher", 1.5: "server alone: no plan"}
 
 

@@ -1,7 +1,5 @@
 """Figure 3c: chain 3 with an OpenFlow switch, its ACL on the server or on the switch (section 5.3)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Section 5.3: chains 1 and 4 under a bound on latency."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """Section 5.2: a Match in front of eleven NATs, one more than the stages of the switch hold."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -19,8 +17,7 @@ from placer.rack.strategies import CHAIN_STRATEGIES
 
 SWITCH_STAGES = 12
 FEW_NATS, MANY_NATS = 10, 11
-T_MIN_MBPS = 44_900
-"""As published: "about 44.9 Gbps", at delta 0.5."""
+T_MIN_MBPS = 44_900  # as published: "about 44.9 Gbps", at delta 0.5
 
 
 @experiment(PAPER, "lemur-nats", "Eleven NATs behind a Match, one more than the switch holds")

@@ -1,7 +1,5 @@
 """Section 5.3: how long it takes to place the four chains, 34 NFs."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

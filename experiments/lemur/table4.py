@@ -1,7 +1,5 @@
 """Table 4: cycles per packet of NFs, here on the simulated server, and on a host where they were measured."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

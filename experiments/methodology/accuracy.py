@@ -1,7 +1,5 @@
 """Error metrics of predictors, and tables that compare them with the published ones (Tomur, section 7.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -10,8 +8,7 @@ from matplotlib.figure import Figure
 
 from profiles.arrays import Floats
 
-Scores = tuple[float, float, float]
-"""MAPE, and the shares of predictions within 5 % and within 10 %; all in %."""
+Scores = tuple[float, float, float]  # MAPE, and the shares of predictions within 5 % and within 10 %; all in %
 
 ACCURACY_METRICS = ("mape_pct", "acc5_pct", "acc10_pct")
 METRIC_NAMES = ("MAPE", "±5 %", "±10 %")

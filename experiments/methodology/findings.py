@@ -1,7 +1,5 @@
 """Findings of a figure: single numbers of ours, each next to the number that the paper's text gives."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -12,24 +10,19 @@ import pandas as pd
 from experiments.methodology.accuracy import is_worse
 
 NOT_PUBLISHED = float("nan")
-EFFECT_TOLERANCE = 0.25
-"""An effect may differ from the published one by this share and still count as the same."""
-TOLERANCE_PCT = 2.0
-"""The same in percentage points, for effects near zero."""
+EFFECT_TOLERANCE = 0.25  # an effect may differ from the published one by this share and still count as the same
+TOLERANCE_PCT = 2.0  # the same in percentage points, for effects near zero
 
 
 @dataclass(frozen=True)
 class Finding:
     """One number of ours and the published one."""
 
-    quantity: str
-    """What is measured."""
+    quantity: str  # what is measured
     ours: float
-    published: float = NOT_PUBLISHED
-    """In `unit`; `published` is NaN where the paper only draws it."""
+    published: float = NOT_PUBLISHED  # in `unit`; `published` is NaN where the paper only draws it
     unit: str = "%"
-    kind: Literal["error", "effect"] = "effect"
-    """`error`: lower is better. `effect`: should equal the published one."""
+    kind: Literal["error", "effect"] = "effect"  # `error`: lower is better. `effect`: should equal the published one.
 
     @property
     def verdict(self) -> str:

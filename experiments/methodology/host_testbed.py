@@ -1,7 +1,5 @@
 """Measurements on this machine: opens the host testbed for an experiment and repeats every run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,18 +11,15 @@ from profiler.testbed_stack import RetryingTestbed
 from profiler.testbeds import open_testbed
 from profiles import InputError, Load
 
-HOST_REPEATS = 5
-"""Measurements of every co-location: their standard error is the error bar."""
-STANDARD_ERROR_PCT = 2
-"""Largest standard error of one measurement; that of the mean of five is less than half."""
+HOST_REPEATS = 5  # measurements of every co-location: their standard error is the error bar
+STANDARD_ERROR_PCT = 2  # largest standard error of one measurement; that of the mean of five is less than half
 
 
 @dataclass(frozen=True)
 class RepeatedRuns:
     """A quantity of every load of one co-location, measured several times."""
 
-    values: np.ndarray
-    """Throughputs (kpps), or what is computed from them; shape (repeats, loads)."""
+    values: np.ndarray  # throughputs (kpps), or what is computed from them; shape (repeats, loads)
 
     @property
     def mean(self) -> np.ndarray:
@@ -41,8 +36,7 @@ class RepeatedRuns:
 
 def open_host_testbed(setting: Setting, *options: str) -> Testbed:
     """The host testbed, started with `options`, and restarted when a run fails. Raises `CannotRun` when it is not built
-    or does not start.
-    """
+    or does not start."""
     arguments = " ".join([f"--standard-error {STANDARD_ERROR_PCT}", *options])
     try:
         return RetryingTestbed(lambda: open_testbed(f"host:{arguments}"), setting.say)
@@ -56,16 +50,9 @@ def open_host_testbed(setting: Setting, *options: str) -> Testbed:
 def measure(
     testbed: Testbed, co_locations: Sequence[Sequence[Load]], setting: Setting, repeats: int = HOST_REPEATS
 ) -> list[RepeatedRuns]:
-    """Measure every co-location `repeats` times; the throughputs (kpps) of each.
-
-    Each round measures all of them in turn, so that a slow drift of the machine appears as spread. To compare a load
-    alone and co-located, compare them within each round.
-
-    Raises
-    ------
-    CannotRun
-        When the machine is too noisy for a measurement, or too small.
-    """
+    """Measure every co-location `repeats` times; the throughputs (kpps) of each. Each round measures all of them in
+    turn, so that a slow drift of the machine appears as spread. To compare a load alone and co-located, compare them
+    within each round. Raises `CannotRun` when the machine is too noisy for a measurement, or too small."""
     repeats = setting.count(repeats, least=2)
     rounds = []
     for done in range(repeats):

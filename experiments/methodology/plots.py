@@ -1,7 +1,5 @@
 """Plots shared by several figures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

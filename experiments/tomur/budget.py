@@ -1,9 +1,5 @@
-"""The budget's curve: wastage and SLA violations over the budget of SLA violations that placement is asked to keep.
-
-The paper places without a budget: its 0.5 % wastage and 1.9 % SLA violations are one point, nearest to a budget of 2 %.
-"""
-
-from __future__ import annotations
+"""The budget's curve: wastage and SLA violations over the budget of SLA violations that placement is asked to keep. The
+paper places without a budget: its 0.5 % wastage and 1.9 % SLA violations are one point, nearest to a budget of 2 %."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -36,9 +32,7 @@ PUBLISHED_BY_BUDGET = {2.0: (0.5, 1.9)}
 
 class Score(NamedTuple):
     """One plan: wastage and SLA violations (%), the violations that were expected (%), and the risk it was placed at.
-
-    With the noise-free oracle nothing is expected (NaN).
-    """
+    With the noise-free oracle nothing is expected (NaN)."""
 
     wastage_pct: float
     violations_pct: float
@@ -46,8 +40,7 @@ class Score(NamedTuple):
     risk: float = np.nan
 
 
-Key = tuple[str, float | None]
-"""Testbed, and budget (%); None stands for exact throughputs."""
+Key = tuple[str, float | None]  # testbed, and budget (%); None stands for exact throughputs
 
 
 @experiment(PAPER, "budget", "Wastage and SLA violations over the budget of SLA violations")

@@ -1,7 +1,5 @@
 """Figure 1: throughput drops of nine NFs when co-located."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -17,8 +15,7 @@ from experiments.tomur.methodology.simulated_card import CARD, truth
 from traces.arrivals import TABLE_2_NFS
 
 CO_LOCATIONS = 300
-PUBLISHED_DROPS = {"median": (1.9, 10.6), "p95": (4.2, 62.2)}
-"""The lowest and the highest over the NFs."""
+PUBLISHED_DROPS = {"median": (1.9, 10.6), "p95": (4.2, 62.2)}  # the lowest and the highest over the NFs
 
 
 @experiment(PAPER, "figure1", "Throughput drop when co-located with up to three NFs")

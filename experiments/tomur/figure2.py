@@ -1,7 +1,5 @@
 """Figure 2: errors of models of a single resource, and of simple compositions of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -29,10 +27,8 @@ OFFERED_PER_USED = 3
 TARGET_NF = "FlowMonitor"
 SINGLE_RESOURCE_MODELS = ("memory only (SLOMO)", "regex only")
 NF_VERSIONS = {"NF1": name_of("NF1", "run-to-completion"), "NF2": name_of("NF2", "pipeline")}
-PUBLISHED_MEDIAN, PUBLISHED_WORST = 20.0, 60.0
-"""Of (a): rough numbers of the text, for both models together."""
-PUBLISHED_SUM = 17.0
-"""Of (b): for the pipeline NF2."""
+PUBLISHED_MEDIAN, PUBLISHED_WORST = 20.0, 60.0  # of (a): rough numbers of the text, for both models together
+PUBLISHED_SUM = 17.0  # of (b): for the pipeline NF2
 COMPOSITION_OF_MODEL = {"sum": "sum", "min": "min", "tomur": None}
 
 

@@ -1,7 +1,5 @@
 """Figure 3: throughput drops depend on the traffic, which a model of one traffic profile misses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """Figure 4: two users of the regex accelerator, from a light competitor to the equilibrium of equation 2."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -19,8 +17,7 @@ MATCH_RATES = ((194.0, 194.0), (194.0, 628.0), (628.0, 194.0), (628.0, 628.0))
 """Matches/MB of regex-NF and of regex-bench."""
 RATE_COUNT = 40
 MOST_KPPS = 1600.0
-LIGHT_SHARE = 0.8
-"""Share of the equilibrium below which the competitor is light."""
+LIGHT_SHARE = 0.8  # share of the equilibrium below which the competitor is light
 
 
 @experiment(PAPER, "figure4", "Linear drop and equilibrium throughput on the regex accelerator")

@@ -1,7 +1,5 @@
 """Figure 4 on this machine: two users of a software regex engine that serves its queues round robin."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -19,10 +17,8 @@ RATE_SHARES = tuple(np.linspace(0.1, 0.9, 9))
 """Request rates of regex-bench, as shares of its throughput alone; the last run is without a limit."""
 PACKET_SIZE = 1500
 FLOW_COUNT = 1_000
-UNLIMITED_RATE = 0.0
-"""The rate parameter of a bench without a limit."""
-LIGHT_SHARE = 0.8
-"""Share of the equilibrium below which the competitor is light."""
+UNLIMITED_RATE = 0.0  # the rate parameter of a bench without a limit
+LIGHT_SHARE = 0.8  # share of the equilibrium below which the competitor is light
 
 
 @experiment(PAPER, "figure4-host", "Linear drop and equilibrium throughput on a software regex engine of this machine")

@@ -1,7 +1,5 @@
 """Figure 5: a pipeline NF and a run-to-completion NF under contention for two resources at once."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 
@@ -31,8 +29,7 @@ BENCH_MTBR = 1100.0
 WORKING_SET_MB = 10
 SHORT_NAMES = {"pipeline": "p-NF", "run-to-completion": "r-NF"}
 MILD_CAR = 100.0
-ROUNDING_SHARE = 1e-4
-"""Relative rises below this are rounding: measurements have six digits."""
+ROUNDING_SHARE = 1e-4  # relative rises below this are rounding: measurements have six digits
 
 
 @experiment(PAPER, "figure5", "Pipeline and run-to-completion NFs under contention for memory and regex")

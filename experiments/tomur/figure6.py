@@ -1,7 +1,5 @@
 """Figure 6: which traffic attributes affect throughput, and over which part of their range."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

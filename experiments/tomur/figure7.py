@@ -1,7 +1,5 @@
 """Figure 7: sources of prediction errors: regex contention, and flow counts far from those of training."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

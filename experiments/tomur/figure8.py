@@ -1,7 +1,5 @@
 """Figure 8: accuracy for FlowClassifier over the profiling quota."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

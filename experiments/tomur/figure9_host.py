@@ -1,7 +1,5 @@
 """Figure 9 on this machine: FlowStats with mem-bench, by working set, access rate and flow count."""
 
-from __future__ import annotations
-
 import itertools
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Table 11: accuracy of SLOMO in the case it is made for, memory contention alone at default traffic."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

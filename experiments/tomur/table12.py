@@ -1,7 +1,5 @@
 """Table 12: accuracy of the queue model of the regex accelerator alone, at default traffic."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from experiments.methodology.accuracy import METRICS_NOTE, draw_scores, errors_pct, score_table

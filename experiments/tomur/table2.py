@@ -1,7 +1,5 @@
 """Table 2: accuracy of SLOMO and Tomur with contention for several resources and changing traffic."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

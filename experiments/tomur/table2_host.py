@@ -1,7 +1,5 @@
 """Table 2 on this machine: NFs are profiled, models trained, and predictions compared with new measurements."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from functools import partial
@@ -27,10 +25,8 @@ from profiles.profile import FIRST_SERVICE, read_profile
 HOST_NFS = ("FlowClassifier", "FlowStats", "NAT")
 """The NFs with the largest tables; co-location hardly slows the others on a cache of many MB."""
 RUNS_PER_NF = 80
-TEST_RUNS = 12
-"""Test runs per NF and kind of competitor."""
-STANDARD_ERROR_PCT = 1
-"""Largest standard error of a measurement: models are trained on single measurements."""
+TEST_RUNS = 12  # test runs per NF and kind of competitor
+STANDARD_ERROR_PCT = 1  # largest standard error of a measurement: models are trained on single measurements
 WITH_BENCH, WITH_NF = "with mem-bench", "with an NF"
 MEASURED_ALONE, PREDICTED_ALONE = "measured alone", "predicted alone"
 

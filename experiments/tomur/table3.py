@@ -1,7 +1,5 @@
 """Table 3: accuracy with contention for memory and regex together, at default traffic."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from experiments.methodology.accuracy import METRICS_NOTE, draw_scores, score_table

@@ -1,7 +1,5 @@
 """Table 4: Tomur's composition by execution pattern, compared with the sum of all drops and with the largest drop."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """Table 5: accuracy with memory contention alone and changing traffic."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 
@@ -73,8 +71,7 @@ def _on_bluefield2(
     real: bluefield2.FlowMonitorRuns, setting: Setting
 ) -> Mapping[tuple[str, str, str], NDArray[np.float64]]:
     """Errors on FlowMonitor at flow counts other than the default, of models that were not trained on these runs."""
-    flows = real.memory["flows"].to_numpy()
-    held = flows != real.profile.default_traffic().flows
+    held = real.memory["flows"].to_numpy() != real.profile.default_traffic().flows
     errors: dict[str, list[NDArray[np.float64]]] = {name: [] for name in COMPARED_PREDICTORS}
     for models, rows in real.folds(held, setting.rng("table5 folds")):
         for name in COMPARED_PREDICTORS:

@@ -1,7 +1,5 @@
 """Table 6 with online rules: wastage and SLA violations with Tomur's predictions and with exact throughputs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
@@ -30,13 +28,11 @@ from placer.policy.rules import LOOK_AHEAD, RULES_BY_NAME
 from placer.strategies.contention_aware import ContentionAware
 
 RISKS_TRIED = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02)
-RISKS_EVERY = 3
-"""The curve over risks uses one in three sequences."""
+RISKS_EVERY = 3  # the curve over risks uses one in three sequences
 
 JUDGED_PREDICTOR, NOISE_FREE = "tomur", "noise-free"
 """Oracles: predicted throughputs, and the true ones of the simulated card."""
-PUBLISHED_RESULT = (0.5, 1.9)
-"""Wastage and SLA violations (%) with Tomur."""
+PUBLISHED_RESULT = (0.5, 1.9)  # wastage and SLA violations (%) with Tomur
 
 
 class Key(NamedTuple):
@@ -48,8 +44,7 @@ class Key(NamedTuple):
     risk: float | None = None
 
 
-Scores = dict[Key, list[tuple[float, float]]]
-"""Wastage and SLA violations (%) of every sequence."""
+Scores = dict[Key, list[tuple[float, float]]]  # wastage and SLA violations (%) of every sequence
 
 
 @experiment(PAPER, "table6-online", "Wastage and SLA violations of online rules, with predicted and exact throughput")

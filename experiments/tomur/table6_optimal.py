@@ -1,7 +1,5 @@
 """Table 6: wastage and SLA violations of every strategy, compared with the proven optimum."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial
@@ -28,11 +26,8 @@ PUBLISHED_RESULTS = {
     ("contention-aware", "slomo"): (-21.8, 24.4),
     ("contention-aware", "tomur"): (0.5, 1.9),
 }
-PUBLISHED_NFS_PER_NIC = {"monopolization": 1.0, OPTIMAL: 2.96}
-"""The second follows from the wastage of monopolization."""
-
-Key = tuple[str, str, str]
-"""Testbed, strategy, predictor."""
+PUBLISHED_NFS_PER_NIC = {"monopolization": 1.0, OPTIMAL: 2.96}  # the second follows from the wastage of monopolization
+Key = tuple[str, str, str]  # testbed, strategy, predictor
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Table 7: the bottleneck resource while the match rate rises, as predicted and as accounted by the simulated card."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise, product
@@ -20,8 +18,7 @@ from profiles import BenchLoad, TrafficProfile, Workload
 
 MATCH_RATES = (0.0, 1100.0)
 RATE_STEPS = 56
-MEMORY_BENCHES = ((5.0, 20.0), (10.0, 40.0), (10.0, 100.0))
-"""mem-bench: MB, and million accesses/s."""
+MEMORY_BENCHES = ((5.0, 20.0), (10.0, 40.0), (10.0, 100.0))  # mem-bench: MB, and million accesses/s
 REGEX_BENCHES = ((0.0, 0.0), (300.0, 600.0), (0.0, 600.0))
 """regex-bench: request rate (kpps; 0 is unlimited), and matches/MB."""
 
@@ -90,10 +87,8 @@ def _sweep_bottlenecks(nf: str, benches: Sequence[BenchLoad], rates: np.ndarray,
 
 
 def _shifts(swept: Sequence[Bottlenecks], name: str, rates: np.ndarray) -> list[tuple[float, float]]:
-    """Per level of contention, the match rate of the first change of the bottleneck: predicted, and true.
-
-    NaN where it never changes.
-    """
+    """Per level of contention, the match rate of the first change of the bottleneck: predicted, and true. NaN where it
+    never changes."""
     return [(_shift(each[name], rates), _shift(each[TRUE_BOTTLENECK], rates)) for each in swept]
 
 

@@ -1,7 +1,5 @@
 """Table 8: cost and accuracy of full, random, adaptive and active profiling."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -44,8 +42,7 @@ def run(setting: Setting) -> Result:
             f"{nf}: the full grid, then {len(COMPARED_METHODS)} methods with {quota} runs and {SEED_COUNT} seeds"
         )
         full = full_errors(nf, runs)
-        cost = len(grid(nf, runs).throughput) / quota
-        rows.append(_row(nf, "full", cost, [full], published))
+        rows.append(_row(nf, "full", len(grid(nf, runs).throughput) / quota, [full], published))
         for method in COMPARED_METHODS:
             by_seed = [errors(nf, method, quota, setting.seed + seed, runs) for seed in range(SEED_COUNT)]
             rows.append(_row(nf, method, 1.0, by_seed, published))

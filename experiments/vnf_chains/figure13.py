@@ -1,7 +1,5 @@
 """Figure 13: errors at all loads after retraining with samples at random loads, of predicted and measured chains."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd
@@ -29,17 +27,12 @@ from experiments.vnf_chains.methodology.retraining import (
 )
 from experiments.vnf_chains.table3 import NOT_PRINTED
 
-SAMPLE_COUNTS = (5, 10, 20, 50)
-"""Random samples."""
-SAMPLE_DRAWS = 5
-"""Sets of random samples, as in the paper."""
+SAMPLE_COUNTS = (5, 10, 20, 50)  # random samples
+SAMPLE_DRAWS = 5  # sets of random samples, as in the paper
 PREDICTED_CHAINS, MEASURED_CHAINS = "predicted", "measured"
-RANKS_APART = 2
-"""By how many ranks a regressor may differ between predicted and measured chains."""
-EQUAL_PCT = 0.5
-"""Regressors whose errors differ by less have the same rank: the noise of the tests is about as large."""
-PUBLISHED_TEXT = "as good on both"
-"""What the text says of every regressor; the figure prints no numbers."""
+RANKS_APART = 2  # by how many ranks a regressor may differ between predicted and measured chains
+EQUAL_PCT = 0.5  # regressors whose errors differ by less have the same rank: the noise of the tests is about as large
+PUBLISHED_TEXT = "as good on both"  # what the text says of every regressor; the figure prints no numbers
 
 
 @experiment(PAPER, "chains-figure13", "Retraining with samples at random loads, by regressor")

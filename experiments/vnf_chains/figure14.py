@@ -1,7 +1,5 @@
 """Figure 14: errors in the upper half of the load after retraining with canary samples from the lower half."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,8 +29,7 @@ from experiments.vnf_chains.methodology.retraining import (
 )
 from experiments.vnf_chains.table3 import NOT_PRINTED
 
-SAMPLE_COUNTS = (5, 10, 20, 50, 100)
-"""Canary samples; the last number is the whole lower half."""
+SAMPLE_COUNTS = (5, 10, 20, 50, 100)  # Canary samples; the last number is the whole lower half
 SAMPLE_DRAWS = 3
 TARGET_PCT = 10.0
 BEST_TEXT, SLOWER_TEXT, WORST_TEXT = "best, with fewest samples", "needs more samples", "worst, not drawn"

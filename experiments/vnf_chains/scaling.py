@@ -1,7 +1,5 @@
 """Section 4: the allocation that meets a target, in one shot from profiles and by greedy steps (table 1, figure 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Table 3: errors of models that are trained on each function and chain directly, by regressor."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

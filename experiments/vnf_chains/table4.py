@@ -1,7 +1,5 @@
 """Table 4: errors of the weakest link of single functions, compared with models that are trained on the chain."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -18,8 +16,7 @@ from predictor.chains.profiled_nf import compare_regressors
 from profiles.arrays import Floats
 
 INTERPOLATION_METHOD, SMOOTH_METHOD = "interpolation", "smooth"
-RUN_DRAWS = 5
-"""Random choices of ten chain runs."""
+RUN_DRAWS = 5  # random choices of ten chain runs
 PUBLISHED_MS = {
     "haproxy-tinyproxy": (577, 87, 1242, 606, 417, 690),
     "tinyproxy-haproxy": (630, 168, 1354, 582, 690, 417),

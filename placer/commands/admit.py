@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from placer.gpu.plan import LatencySlo, PlanLatencies
 
 ADMISSION_FORMATS = ("table", "json")
-PREDICTED_METHOD = "predicted"
-"""The method that needs models; its answers say nothing of the model of a device."""
-AFTER_S = 1.0
-"""Seconds after which a message says what takes so long."""
+PREDICTED_METHOD = "predicted"  # the method that needs models; its answers say nothing of the model of a device
+AFTER_S = 1.0  # seconds after which a message says what takes so long
 
 SlosFile = Annotated[
     str,
@@ -55,8 +53,7 @@ TimeLimit = Annotated[
 Explain = Annotated[
     bool,
     typer.Option(
-        "--explain",
-        help="For each rejected SLO, print the time of each stage, and changes that would admit it.",
+        "--explain", help="For each rejected SLO, print the time of each stage, and changes that would admit it."
     ),
 ]
 CertificateFile = Annotated[

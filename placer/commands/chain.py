@@ -1,16 +1,8 @@
 """`placer chain SUBCOMMAND`: chains of NFs. Their subcommands are in `chain_*.py`."""
 
-from __future__ import annotations
-
 import typer
 
-from placer.commands import (
-    chain_compile,
-    chain_explain,
-    chain_place,
-    chain_predict,
-    chain_scale,
-)
+from placer.commands import chain_compile, chain_explain, chain_place, chain_predict, chain_scale
 from placer.commands.options import Command, Group
 
 app = typer.Typer(

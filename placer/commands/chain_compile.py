@@ -1,7 +1,5 @@
 """`placer chain compile`: the programs of all devices of a plan."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated

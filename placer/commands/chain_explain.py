@@ -202,12 +202,7 @@ def replan(
     note_cycles_alone(on, progress)
     with progress.waiting(f"replanning {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
         found = replan(
-            read.chains,
-            on,
-            before.places,
-            most_moves=moves,
-            time_limit=time_limit,
-            notify=late_messages(progress),
+            read.chains, on, before.places, most_moves=moves, time_limit=time_limit, notify=late_messages(progress)
         )
     if found.enough_moves is None:
         with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):

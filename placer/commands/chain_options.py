@@ -84,19 +84,12 @@ Resizes = Annotated[
     ),
 ]
 Ignore = Annotated[
-    list[str] | None,
-    typer.Option(help="A column of the profiles to ignore; repeatable.", show_default=False),
+    list[str] | None, typer.Option(help="A column of the profiles to ignore; repeatable.", show_default=False)
 ]
 
 
 def profiles_by_nf(given: Sequence[str]) -> dict[str, str]:
-    """Paths by NF, of `NF=FILE`.
-
-    Raises
-    ------
-    InputError
-        For what is not of that form, and NFs given twice.
-    """
+    """Paths by NF, of `NF=FILE`. Raises `InputError` for what is not of that form, and NFs given twice."""
     paths: dict[str, str] = {}
     faults = []
     for text in given:
@@ -113,13 +106,7 @@ def profiles_by_nf(given: Sequence[str]) -> dict[str, str]:
 
 
 def read_order(order: str | None, paths: Mapping[str, str]) -> list[str]:
-    """The NFs of `--order`.
-
-    Raises
-    ------
-    InputError
-        When it is missing, or names an NF without profile.
-    """
+    """The NFs of `--order`. Raises `InputError` when it is missing, or names an NF without profile."""
     if order is None:
         if len(paths) > 1:
             raise InputError.of("--order", "is missing", hint=f"the order of the packets: --order {','.join(paths)}")
@@ -130,13 +117,7 @@ def read_order(order: str | None, paths: Mapping[str, str]) -> list[str]:
 
 
 def source_of(source: str | None, paths: Mapping[str, str]) -> list[str]:
-    """The NF of `--source`, if one is given.
-
-    Raises
-    ------
-    InputError
-        When it has no profile.
-    """
+    """The NF of `--source`, if one is given. Raises `InputError` when it has no profile."""
     _refuse_unknown("--source", [source] if source else [], paths)
     return [source] if source else []
 
@@ -144,13 +125,7 @@ def source_of(source: str | None, paths: Mapping[str, str]) -> list[str]:
 def describe_placed_chain(
     nfs: Sequence[str], cores: str | None, passes: Sequence[str] | None, resizes: Sequence[str] | None
 ) -> PlacedChain:
-    """The chain that the options describe.
-
-    Raises
-    ------
-    InputError
-        For what they do not describe.
-    """
+    """The chain that the options describe. Raises `InputError` for what they do not describe."""
     from predictor.chains.placed_chain import PlacedChain
 
     return PlacedChain.of(nfs, cores=_cores(nfs, cores), effects=_effects(nfs, passes or (), resizes or ()))

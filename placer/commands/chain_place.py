@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from placer.rack.rack import Rack
 
 PLAN_FORMATS = ("table", "json")
-AFTER_S = 1.0
-"""Seconds after which a message says what takes so long."""
+AFTER_S = 1.0  # seconds after which a message says what takes so long
 
 ChainsFile = Annotated[Path, typer.Argument(metavar="CHAINS", help="A .chains file, or its JSON twin.")]
 RackFile = Annotated[Path, typer.Option("--rack", help="A rack: TOML, or its JSON twin.", show_default=False)]
@@ -192,13 +191,7 @@ def read_chains_and_rack(chains: Path, rack: Path) -> tuple[ChainsText, Rack]:
 
 
 def check_nfs(read: ChainsText, rack: Rack) -> None:
-    """Refuse NFs that the rack does not name.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
+    """Refuse NFs that the rack does not name. Raises `InputError` with every fault."""
     faults = []
     for chain in read.chains:
         for nf in chain.nfs:

@@ -1,7 +1,5 @@
 """`placer explain ARRIVALS [ID]`."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from typing import Annotated
 

@@ -39,8 +39,7 @@ StateFile = Annotated[
     ),
 ]
 Freeze = Annotated[
-    bool | None,
-    typer.Option("--freeze/--unfreeze", help="Freeze the models, or end the freeze.", show_default=False),
+    bool | None, typer.Option("--freeze/--unfreeze", help="Freeze the models, or end the freeze.", show_default=False)
 ]
 RollBack = Annotated[
     int | None,
@@ -181,12 +180,7 @@ def export_state(
     state: str | Path, out: Path, base: Path | None, catalogue: Catalogue, predictor: str, stack: ExitStack
 ) -> int:
     """Write `base`, with what was measured on its NIC model, as the profile `out`; returns the number of added runs.
-
-    Raises
-    ------
-    InputError
-        When a file is refused, or there is nothing to begin with.
-    """
+    Raises `InputError` when a file is refused, or there is nothing to begin with."""
     base = _base(out, base, catalogue, stack)
     feedback = _feedback(state, catalogue, predictor)
     testbed = read_profile(base).testbed

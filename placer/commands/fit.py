@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 SELECTION_METHODS = ("bic", "tum")
 MODEL_SUFFIX = ".json"
 FIT_FORMATS = ("json", "text")
-BYTES_TO_GUESS_FORMAT = 64
-"""Bytes that show whether a file is JSON."""
+BYTES_TO_GUESS_FORMAT = 64  # bytes that show whether a file is JSON
 
 Data = Annotated[
     str,
@@ -83,8 +82,7 @@ Select = Annotated[
     ),
 ]
 Format = Annotated[
-    str | None,
-    typer.Option(help="json or text.  [default: text on a terminal, else json]", show_default=False),
+    str | None, typer.Option(help="json or text.  [default: text on a terminal, else json]", show_default=False)
 ]
 
 
@@ -124,7 +122,12 @@ def command(
         _write(fits.models, out)
         progress.say(f"wrote {out}")
     if report is not None or plots is not None:
-        _write_page(fits, report, plots, command_line(context))
+        made_by = command_line(context)
+        from placer.report.files import write_files
+        from placer.report.html import page_files
+        from placer.report.html.fit import fit_page
+
+        write_files(page_files(fit_page(fits.models, fits.curves, made_by), report, plots, made_by=made_by))
     typer.echo(text, nl=False)
 
 
@@ -260,11 +263,3 @@ def _write(models: Sequence[FittedModel], out: Path) -> None:
     from predictor.fitting.model_file import models_text
 
     write_files({out: models_text(models).encode()})
-
-
-def _write_page(fits: _Fits, report: Path | None, plots: Path | None, made_by: str) -> None:
-    from placer.report.files import write_files
-    from placer.report.html import page_files
-    from placer.report.html.fit import fit_page
-
-    write_files(page_files(fit_page(fits.models, fits.curves, made_by), report, plots, made_by=made_by))

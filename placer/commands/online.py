@@ -30,8 +30,11 @@ from placer.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from placer.fleet.engine import Engine
     from placer.fleet.state.saved import SavedState
+    from placer.model.arrival import Arrival
     from placer.model.catalogue import Catalogue
     from placer.model.plan import Plan
     from placer.progress import Progress
@@ -158,17 +161,9 @@ def command(
 
 @dataclass(frozen=True)
 class Beginning:
-    """What an empty fleet begins with: nothing, or the instances of a trace, placed online or by a plan.
-
-    Parameters
-    ----------
-    arrivals, plan
-        The trace, and the plan file for it.
-    strategy, predictor
-        Whose plan.
-    ignore_columns, skip_empty_stays
-        What is skipped in the trace.
-    """
+    """What an empty fleet begins with: nothing, or the instances of a trace, placed online or by a plan. `arrivals`,
+    `plan`: the trace, and the plan file for it. `strategy`, `predictor`: whose plan. `ignore_columns`,
+    `skip_empty_stays`: what is skipped in the trace."""
 
     arrivals: Path | None
     plan: Path | None
@@ -202,6 +197,7 @@ class Beginning:
         options = trace_options(self.ignore_columns, self.skip_empty_stays, progress.say)
         kinds = None if self.plan is None else catalogue.kinds  # only a plan says where all others go
         arrivals = read_arrivals(trace, catalogue.default_traffic, catalogue.check, options, kinds=kinds)
+        refuse_unknown_latencies(trace, arrivals)
         if engine.events:
             self._report_continued(saved, progress)
         elif self.plan is None:
@@ -242,3 +238,15 @@ def announce(catalogue: Catalogue, progress: Progress, risk: float | None, arriv
     from placer.report.text.table import describe_risk
 
     progress.say(describe_risk(catalogue, risk, arrivals))
+
+
+def refuse_unknown_latencies(trace: str, arrivals: Sequence[Arrival]) -> None:
+    """InputError where an instance of the trace has a kind of latency SLA that a running fleet does not keep."""
+    from placer.fleet.protocol import LOAD_KEYS
+    from placer.model.sla import latency_sla_of
+    from profiles import InputError
+
+    promised = {latency_sla_of(arrival.workload).column for arrival in arrivals if arrival.workload.promises_latency}
+    for column in sorted(promised.difference(LOAD_KEYS)):
+        message = "a running fleet does not know this latency SLA"
+        raise InputError.of(trace, message, column=column, hint="leave out this column")

@@ -63,8 +63,7 @@ class Group(TyperGroup):
 STRATEGY_NAMES = ("monopolization", "greedy", "contention-aware", "planned", "optimal")
 """Strategies of placer, written here since a shell that completes a word waits for no import."""
 
-RULE_NAMES = ("look-ahead", "best-fit", "first-fit", "worst-fit")
-"""Rules of contention-aware."""
+RULE_NAMES = ("look-ahead", "best-fit", "first-fit", "worst-fit")  # rules of contention-aware
 
 
 def complete_strategy(incomplete: str) -> list[str]:
@@ -118,8 +117,7 @@ RecordedCard = Annotated[
     ),
 ]
 Fleet = Annotated[
-    Path | None,
-    typer.Option(help="A TOML file with [[nic]] tables; by default, unlimited NICs.", show_default=False),
+    Path | None, typer.Option(help="A TOML file with [[nic]] tables; by default, unlimited NICs.", show_default=False)
 ]
 OnePredictor = Annotated[
     str, typer.Option("--predictor", help="The predictor of throughput; tomur and slomo come with placer.")

@@ -1,7 +1,5 @@
 """`placer pack FILE`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """`placer rebalance`."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated

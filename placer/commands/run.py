@@ -197,12 +197,7 @@ def command(
 
 def _with_plans_placed_again(comparison: Comparison, draws: int | None, progress: Progress) -> Comparison:
     """The comparison with what the recommended strategy does on similar traces, and on any number of NICs."""
-    from placer.report.text.recommendation import (
-        asked_budget,
-        choose_plan,
-        rejects_on_limited_fleet,
-        variation_of,
-    )
+    from placer.report.text.recommendation import asked_budget, choose_plan, rejects_on_limited_fleet, variation_of
     from placer.studies.placed_again import default_draws, place_again
 
     chosen = choose_plan(comparison)

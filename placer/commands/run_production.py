@@ -1,7 +1,5 @@
 """`placer run ARRIVALS --production FILE`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`placer size ARRIVALS`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -34,8 +32,7 @@ from profiles.text import number_of
 
 LARGEST_FACTOR = 1000.0
 MOST_DRAWS = 100_000
-GROWTHS = {"count": "arrivals", "load": "load"}
-"""The axis of growth, by its name in the option."""
+GROWTHS = {"count": "arrivals", "load": "load"}  # the axis of growth, by its name in the option
 
 Arrivals = Annotated[
     Path, typer.Argument(metavar="ARRIVALS", help="Today's trace: CSV or .csv.gz.", show_default=False)

@@ -54,8 +54,7 @@ def command(
         return
     refuse_unwritable_folder("--out", out)
     progress = Progress(quiet=quiet)
-    measured = _measure(read, out, timeout, progress)
-    typer.echo(_write(read, measured, out, progress), nl=False)
+    typer.echo(_write(read, _measure(read, out, timeout, progress), out, progress), nl=False)
 
 
 def _measure(read: SweepFile, out: Path, timeout: float, progress: Progress) -> MeasuredSweep:

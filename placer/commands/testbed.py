@@ -1,7 +1,5 @@
 """`placer testbed SPEC`."""
 
-from __future__ import annotations
-
 import sys
 from typing import Annotated
 

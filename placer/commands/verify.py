@@ -34,8 +34,7 @@ File = Annotated[
     ),
 ]
 Arrivals = Annotated[
-    str | None,
-    typer.Option(help="The trace that the tenants must match: CSV, .csv.gz or -.", show_default=False),
+    str | None, typer.Option(help="The trace that the tenants must match: CSV, .csv.gz or -.", show_default=False)
 ]
 Testbeds = Annotated[
     list[str] | None,
@@ -62,12 +61,10 @@ RackFile = Annotated[
     typer.Option("--rack", help="The rack that a plan of chains must match: TOML or JSON.", show_default=False),
 ]
 SlosFile = Annotated[
-    Path | None,
-    typer.Option("--slos", help="The SLOs that an admission must match: JSON Lines.", show_default=False),
+    Path | None, typer.Option("--slos", help="The SLOs that an admission must match: JSON Lines.", show_default=False)
 ]
 DeviceFile = Annotated[
-    Path | None,
-    typer.Option("--device", help="The GPU that an admission must match: JSON.", show_default=False),
+    Path | None, typer.Option("--device", help="The GPU that an admission must match: JSON.", show_default=False)
 ]
 
 
@@ -281,13 +278,8 @@ def _kind(certificate: Certificate, number: int) -> str:
 
 
 def open_admission(file: Path, slos: Path | None, device: Path | None) -> AdmissionCase | None:
-    """The admission in a certificate, or in an answer with the files it is about; None for another certificate.
-
-    Raises
-    ------
-    InputError
-        When a file is refused, or an answer comes without SLOs and device.
-    """
+    """The admission in a certificate, or in an answer with the files it is about; None for another certificate. Raises
+    `InputError` when a file is refused, or an answer comes without SLOs and device."""
     from placer.verify.admission import admission_case, is_answer, read_admission, read_json, read_slos
 
     if (certificate := read_admission(file)) is not None:
@@ -301,13 +293,8 @@ def open_admission(file: Path, slos: Path | None, device: Path | None) -> Admiss
 
 
 def verify_admission(case: AdmissionCase, slos: Path | None, device: Path | None) -> None:
-    """Check an admission, print what is proven; the exit status is 1 if a check fails.
-
-    Parameters
-    ----------
-    slos, device
-        Files that the admission must be about; None: those in it are not compared.
-    """
+    """Check an admission, print what is proven; the exit status is 1 if a check fails. `slos`, `device`: files that the
+    admission must be about; None: those in it are not compared."""
     from placer.verify.admission import admission_faults
 
     for fault in (faults := [*_others(case, slos, device), *admission_faults(case)]):
@@ -346,13 +333,8 @@ def _admission_result(case: AdmissionCase) -> str:
 
 
 def verify_chains(certificate: ChainCertificate, chains: Path | None, rack: Path | None) -> None:
-    """Check plan and bound, print what is proven; the exit status is 1 if a check fails.
-
-    Parameters
-    ----------
-    chains, rack
-        Files that the certificate must be about; None: those in it are not compared.
-    """
+    """Check plan and bound, print what is proven; the exit status is 1 if a check fails. `chains`, `rack`: files that
+    the certificate must be about; None: those in it are not compared."""
     from placer.verify.chains import chain_faults
 
     faults = [*_other_chains(certificate, chains), *_other_rack(certificate, rack)]

@@ -30,7 +30,7 @@ class Stay:
     sla_met
         Whether the lowest throughput and the longest latency meet the SLA; None where a promised latency is not known.
     latency_us
-        Where a latency is promised, the longest that 99 of 100 packets stayed within; None where it is not known.
+        Where a latency is promised, the longest of that statistic; None where it is not known.
     required_kpps
         The least throughput that its SLA accepts.
 

@@ -1,10 +1,6 @@
 """Batches of an SLO: the smallest that kernel, CPU and bus keep up with, and larger ones; and how many SMs they take.
-
 The paper takes b = T * L (Algorithm 1, line 2): then batching takes the whole latency. A smaller batch is enough, as
-long as each batch is done before the next one comes. Where transfers recur, a larger batch takes less of the bus.
-"""
-
-from __future__ import annotations
+long as each batch is done before the next one comes. Where transfers recur, a larger batch takes less of the bus."""
 
 import numpy as np
 
@@ -22,29 +18,17 @@ HEADROOM_SHARES = (0.0, 0.5, 0.25, 0.625)
 """Shares of the headroom that batches take: of the latency that is left when the SLO has the GPU alone. None where each
 transfer comes once, the others where they recur: the last where the bus would not take all transfers with the first."""
 MEDIUM_SHARE = HEADROOM_SHARES[1]
-WHOLE_PACKETS = 1.0 - 1e-12
-"""A number of packets this little above a whole number is that whole number."""
-MANY_LAYOUTS = 1 << 20
-"""More than there are."""
-MOST_PACKETS = 4e18
-"""More than any GPU processes at once, and few enough to be counted."""
+WHOLE_PACKETS = 1.0 - 1e-12  # a number of packets this little above a whole number is that whole number
+MANY_LAYOUTS = 1 << 20  # more than there are
+MOST_PACKETS = 4e18  # more than any GPU processes at once, and few enough to be counted
 
 
 @compile_kernel
 def layouts(gpu, nfs, nf, rate, latency, pinned, allowance, share, most):  # type: ignore[no-untyped-def]
-    """Batches of an SLO and executors of their largest minibatches, on few SMs first: at most so many rows.
-
-    A kernel on one SM takes longest and shares with fewest; on more SMs it is faster.
-
-    Parameters
-    ----------
-    pinned
-        The batch where it is fixed; else 0.
-    allowance
-        Sharing penalty for which the period leaves time, us. Each layout without it follows that with it.
-    share
-        One of `HEADROOM_SHARES`.
-    """
+    """Batches of an SLO and executors of their largest minibatches, on few SMs first: at most so many rows. A kernel on
+    one SM takes longest and shares with fewest; on more SMs it is faster. `pinned`: the batch where it is fixed; else
+    0. `allowance`: sharing penalty for which the period leaves time, us. Each layout without it follows that with it.
+    `share`: one of `HEADROOM_SHARES`."""
     found = np.empty((min(most, 2 * gpu.executors), 2), np.int64)
     count, executors = 0, gpu.executors
     ways = 2 if allowance > 0.0 and pinned == 0 else 1

@@ -9,8 +9,6 @@ References
 J. M. Moore, Management Science 15, 1968. https://doi.org/10.1287/mnsc.15.1.102
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappush, heappushpop
@@ -63,8 +61,7 @@ def relax_slo(device: GpuDevice, slo: LatencySlo) -> RelaxedSlo | None:
     batch = _smallest(device, slo)
     if batch is None:
         return None
-    nf = device.nfs[slo.nf]
-    left = slo.latency_us * (1.0 + LOOSE_LIMIT) - nf.pre_post_us
+    left = slo.latency_us * (1.0 + LOOSE_LIMIT) - device.nfs[slo.nf].pre_post_us
     due = left - device.batching_us(batch, slo.rate_kpps) - _least_kernel(device, slo.nf, batch)
     transfer = device.transfer(slo.nf, batch)
     if transfer > due:

@@ -1,9 +1,5 @@
-"""The bus: how long transfers wait for it, and in which order each is over in time.
-
-A transfer is not interrupted. Transfers come once each, or they recur under fixed priorities (`Arbitration`).
-"""
-
-from __future__ import annotations
+"""The bus: how long transfers wait for it, and in which order each is over in time. A transfer is not interrupted.
+Transfers come once each, or they recur under fixed priorities (`Arbitration`)."""
 
 from collections.abc import Sequence
 from math import ceil, floor, inf
@@ -50,11 +46,9 @@ def sporadic_wait(
 @compile_kernel
 def longest_wait(transfer, period, earlier, earlier_periods, count, blocking, limit):  # type: ignore[no-untyped-def]
     """The wait of `sporadic_wait` behind the first `count` of the earlier transfers; infinite if above `limit`.
-
     Instance q starts at most (blocking + q * transfer + earlier) / (1 - utilisation of the earlier) after the first
     arrives. This bound on its wait falls with q, so that the search ends when a longer wait is ruled out, which is
-    before the busy period does.
-    """
+    before the busy period does."""
     before_it, once = 0.0, 0.0
     for k in range(count):
         before_it += earlier[k] / earlier_periods[k]
@@ -125,11 +119,9 @@ def ends(sporadic, transfer, period, limit):  # type: ignore[no-untyped-def]
 
 @compile_kernel
 def in_time(sporadic, order, count, transfer, period, due, tries):  # type: ignore[no-untyped-def]
-    """Whether the bus serves these SLOs in time; `order` is sorted into their priorities.
-
-    For transfers once each, earliest deadlines first is optimal (J. R. Jackson, 1955). For recurring ones, Audsley's
-    assignment is, where it tries everybody at each level.
-    """
+    """Whether the bus serves these SLOs in time; `order` is sorted into their priorities. For transfers once each,
+    earliest deadlines first is optimal (J. R. Jackson, 1955). For recurring ones, Audsley's assignment is, where it
+    tries everybody at each level."""
     for k in range(1, count):
         one = order[k]
         at = k

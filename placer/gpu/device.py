@@ -1,7 +1,5 @@
 """A GPU that serves network functions: its size, and the times of its stages (paper 003, section V-A)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -9,10 +7,8 @@ from math import isfinite
 
 
 class Arbitration(Enum):
-    """How batches share the bus.
-
-    Once each, in their order, or recurring every period, by fixed priorities without preemption.
-    """
+    """How batches share the bus. Once each, in their order, or recurring every period, by fixed priorities without
+    preemption."""
 
     ONE_SHOT = "one-shot"
     SPORADIC = "sporadic"
@@ -20,17 +16,9 @@ class Arbitration(Enum):
 
 @dataclass(frozen=True)
 class GpuNf:
-    """An NF on a GPU.
-
-    Parameters
-    ----------
-    transfer_class
-        What it moves over the bus; a key of `GpuDevice.transfer_us`.
-    pre_post_us
-        Of processing a batch on its CPU core, before and after the GPU.
-    kernel_us
-        Per executor of a minibatch, and fixed.
-    """
+    """An NF on a GPU. `transfer_class`: what it moves over the bus; a key of `GpuDevice.transfer_us`. `pre_post_us`: of
+    processing a batch on its CPU core, before and after the GPU. `kernel_us`: per executor of a minibatch, and
+    fixed."""
 
     transfer_class: str
     pre_post_us: float
@@ -41,27 +29,11 @@ class GpuNf:
 class GpuDevice:
     """A GPU, its bus, and the CPU cores that serve it.
 
-    Parameters
-    ----------
-    sms
-        Streaming multiprocessors (SMs).
-    executors_per_sm
-        Slots of an SM.
-    packets_per_executor
-        Packets that one executor processes at once.
-    workers
-        CPU cores; every admitted SLO takes one.
-    transfer_us
-        By class, per packet of a batch and fixed.
-    sharing_us
-        By NF and other NF, the sharing penalty `beta`: how much longer the NF's kernel takes beside the other. Absent
-        is 0.
-
-    Raises
-    ------
-    ValueError
-        A time is negative or not finite, a size is below 1, or an NF has an unknown class.
-    """
+    `sms`: streaming multiprocessors (SMs). `executors_per_sm`: slots of an SM. `packets_per_executor`: packets that one
+    executor processes at once. `workers`: CPU cores; every admitted SLO takes one. `transfer_us`: by class, per packet
+    of a batch and fixed. `sharing_us`: by NF and other NF, the sharing penalty `beta`: how much longer the NF's kernel
+    takes beside the other. Absent is 0. Raises `ValueError` when: a time is negative or not finite, a size is below 1,
+    or an NF has an unknown class."""
 
     sms: int
     executors_per_sm: int

@@ -1,7 +1,5 @@
 """Why SLOs are rejected: the latency they would have beside those that are admitted, and what would be enough."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, inf, log10
@@ -31,25 +29,17 @@ from placer.gpu.tables import (
 )
 from profiles.arrays import Floats
 
-SM_CHOICES = 3
-"""Of each layout, the SMs that are tried."""
-LONGER_LATENCIES = (1.0, 2.0, 4.0)
-"""Factors of the latency for which larger batches are tried."""
+SM_CHOICES = 3  # of each layout, the SMs that are tried
+LONGER_LATENCIES = (1.0, 2.0, 4.0)  # factors of the latency for which larger batches are tried
 RATE_STEP, RATE_STEPS, RATE_HALVINGS = 1.25, 8, 8
 """Rates that are tried: `RATE_STEPS` factors up and down, and the nearest one to more digits."""
-ENOUGH_DIGITS = 4
-"""Significant digits of what is enough."""
+ENOUGH_DIGITS = 4  # significant digits of what is enough
 
 
 @dataclass(frozen=True)
 class EnoughChange:
-    """A change that is enough to admit an SLO beside the others.
-
-    Parameters
-    ----------
-    kind
-        `latency_us` or `rate_kpps` of the SLO, or `workers` of the GPU.
-    """
+    """A change that is enough to admit an SLO beside the others. `kind`: `latency_us` or `rate_kpps` of the SLO, or
+    `workers` of the GPU."""
 
     kind: str
     to: float
@@ -57,15 +47,8 @@ class EnoughChange:
 
 @dataclass(frozen=True)
 class RejectionReason:
-    """Why an SLO is rejected.
-
-    Parameters
-    ----------
-    parts
-        Its least latency beside those that are admitted; None where it has no place.
-    enough
-        Changes of which each is enough alone.
-    """
+    """Why an SLO is rejected. `parts`: its least latency beside those that are admitted; None where it has no place.
+    `enough`: changes of which each is enough alone."""
 
     rejected: Rejected
     parts: LatencyParts | None
@@ -79,7 +62,7 @@ def reasons_of(device: GpuDevice, admission: Admission) -> tuple[RejectionReason
     return tuple(_reason(device, others, rejected, len(admission.admitted)) for rejected in admission.rejected)
 
 
-def _reason(device: GpuDevice, others: _OtherSlos, rejected: Rejected, admitted: int) -> RejectionReason:
+def _reason(device: GpuDevice, others: "_OtherSlos", rejected: Rejected, admitted: int) -> RejectionReason:
     slo = rejected.slo
     parts = others.least_latency(slo)
     full = admitted >= device.workers
@@ -93,7 +76,7 @@ def _reason(device: GpuDevice, others: _OtherSlos, rejected: Rejected, admitted:
     return RejectionReason(rejected, parts, tuple(changes))
 
 
-def _rates(others: _OtherSlos, slo: LatencySlo) -> Iterator[EnoughChange]:
+def _rates(others: "_OtherSlos", slo: LatencySlo) -> Iterator[EnoughChange]:
     """The nearest rate at which the SLO is kept, if one was found."""
 
     def kept(factor: float) -> bool:

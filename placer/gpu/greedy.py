@@ -7,8 +7,6 @@ never resets `accepted`. Here every SLO is admitted only if all that are admitte
 has this method decide on 100 SLOs within 300 us, so it is compiled; a readable version is in `tests/reference/gpu`.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -60,12 +58,10 @@ from profiles.arrays import Floats, Ints
 
 Placed = tuple[tuple[Admitted, ...], tuple[Rejected, ...]]
 
-CAUSE_NAMES = ("", "batching", "pcie", "executors", "kernel", "workers")
-"""By number; 0 is admitted."""
+CAUSE_NAMES = ("", "batching", "pcie", "executors", "kernel", "workers")  # by number; 0 is admitted
 ADMITTED, BATCHING, PCIE, NO_EXECUTORS, SLOW_KERNEL, NO_WORKER = range(6)
 
-TRIED_SMS = 4
-"""Of each layout; beside the tenants of an SM that is less preferred, kernels take longer."""
+TRIED_SMS = 4  # of each layout; beside the tenants of an SM that is less preferred, kernels take longer
 
 
 def time_admission(device: GpuDevice, slos: Sequence[LatencySlo], admit: Callable[[], Placed]) -> Admission:
@@ -88,18 +84,10 @@ def _load() -> None:
 def admit_greedily(
     device: GpuDevice, slos: Sequence[LatencySlo], *, exclusive: bool = False, rule: int = BY_DUE
 ) -> Placed:
-    """What is admitted, in the order of transfers, and what is rejected.
-
-    Where a transfer comes once, shortest headroom first, with the smallest batches. Where transfers recur, smallest use
-    of the bus first, with larger batches: shortest headroom first would fill the bus with few SLOs.
-
-    Parameters
-    ----------
-    exclusive
-        Whether an SM serves one SLO only.
-    rule
-        What must be in time (`tables`).
-    """
+    """What is admitted, in the order of transfers, and what is rejected. Where a transfer comes once, shortest headroom
+    first, with the smallest batches. Where transfers recur, smallest use of the bus first, with larger batches:
+    shortest headroom first would fill the bus with few SLOs. `exclusive`: whether an SM serves one SLO only. `rule`:
+    what must be in time (`tables`)."""
     if not slos:
         return (), ()
     gpu = gpu_numbers(device, exclusive=exclusive, rule=rule)
@@ -109,11 +97,9 @@ def admit_greedily(
 
 
 def admit_arrays(gpu: GpuNumbers, nfs: Floats, slos: SloArrays) -> tuple[Ints, Ints]:
-    """The table `whole` of what is admitted, and causes by SLO; 0 is admitted.
-
-    Of the shares of the headroom that batches may take, that with which most SLOs are admitted. It is large if the bus
-    cannot take the transfers of all SLOs otherwise.
-    """
+    """The table `whole` of what is admitted, and causes by SLO; 0 is admitted. Of the shares of the headroom that
+    batches may take, that with which most SLOs are admitted. It is large if the bus cannot take the transfers of all
+    SLOs otherwise."""
     shares: Sequence[float] = HEADROOM_SHARES
     if gpu.rule != SERIAL:
         shares = (
@@ -167,15 +153,9 @@ def _bus_takes_all(gpu, nfs, nf, rate, latency, pinned):  # type: ignore[no-unty
 
 @compile_kernel
 def _admit_with_share(gpu, nfs, whole, times, nf, rate, latency, pinned, allowances, share):  # type: ignore[no-untyped-def]
-    """Admit SLOs one by one, the smallest key first, with batches that take a share of the headroom.
-
-    Parameters
-    ----------
-    nf, rate, latency, pinned
-        By SLO: number of its NF, kpps, us, and its batch or 0.
-    allowances
-        By NF, sharing penalties for which periods leave time, us.
-    """
+    """Admit SLOs one by one, the smallest key first, with batches that take a share of the headroom. `nf`, `rate`,
+    `latency`, `pinned`: by SLO: number of its NF, kpps, us, and its batch or 0. `allowances`: by NF, sharing penalties
+    for which periods leave time, us."""
     count = len(nf)
     keys, causes = np.empty(count), np.empty(count, np.int64)
     batches, largest = np.zeros(count, np.int64), np.zeros(count, np.int64)
@@ -197,9 +177,7 @@ def _admit_with_share(gpu, nfs, whole, times, nf, rate, latency, pinned, allowan
 @compile_kernel
 def _key_of(gpu, nfs, nf, rate, latency, batch, largest):  # type: ignore[no-untyped-def]
     """What SLOs are sorted by: headroom (line 3), or where transfers recur use of the bus; `SERIAL`, of the GPU.
-
-    Without an order, the SLO with the least headroom limits how many there are: those with much of it come first.
-    """
+    Without an order, the SLO with the least headroom limits how many there are: those with much of it come first."""
     batching, transfer, period = times_of(nfs, nf, rate, batch)
     if gpu.rule == SERIAL:
         return (nfs[PER_EXECUTOR_ROW, nf] * largest + nfs[KERNEL_ROW, nf]) / period
@@ -211,17 +189,9 @@ def _key_of(gpu, nfs, nf, rate, latency, batch, largest):  # type: ignore[no-unt
 
 @compile_kernel
 def place(gpu, nfs, whole, times, slo, nf, rate, latency, pinned, allowance, share, batch, largest):  # type: ignore[no-untyped-def]
-    """Admit an SLO with the first layout that keeps all SLOs: 0, else the cause why none does.
-
-    Parameters
-    ----------
-    slo
-        Its number, which the tables keep.
-    allowance, share
-        As of `layouts`.
-    batch, largest
-        The first layout; 0 where there is none.
-    """
+    """Admit an SLO with the first layout that keeps all SLOs: 0, else the cause why none does. `slo`: its number, which
+    the tables keep. `allowance`, `share`: as of `layouts`. `batch`, `largest`: the first layout; 0 where there is
+    none."""
     if whole[COUNTS_ROW, TENANT_COUNT] >= gpu.workers:
         return NO_WORKER
     if batch == 0:

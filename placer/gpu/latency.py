@@ -1,7 +1,5 @@
 """The latency of admitted SLOs by stage, and what a plan breaks of its limits."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,15 +16,8 @@ from profiles.arrays import Floats
 
 @dataclass(frozen=True)
 class LatencyParts:
-    """The worst latency of a packet by stage, us (paper 003, equation 1).
-
-    Parameters
-    ----------
-    transfer_wait
-        Infinite where the bus is overloaded.
-    kernel
-        Of its slowest minibatch, with the sharing penalty.
-    """
+    """The worst latency of a packet by stage, us (paper 003, equation 1). `transfer_wait`: infinite where the bus is
+    overloaded. `kernel`: of its slowest minibatch, with the sharing penalty."""
 
     batching: float
     pre_post: float
@@ -91,13 +82,7 @@ def at_most(time_us: float, limit_us: float) -> bool:
 
 @dataclass(frozen=True)
 class GpuViolation:
-    """What a plan breaks.
-
-    Parameters
-    ----------
-    cause
-        One of `CAUSES`: the stage or resource to blame.
-    """
+    """What a plan breaks. `cause`: one of `CAUSES`: the stage or resource to blame."""
 
     id: str
     cause: str

@@ -1,13 +1,10 @@
 """The result of admission: what is admitted and how it runs, what is rejected and why."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-REJECTION_CAUSES = ("batching", "pcie", "executors", "kernel", "workers")
-"""Why an SLO is rejected."""
+REJECTION_CAUSES = ("batching", "pcie", "executors", "kernel", "workers")  # why an SLO is rejected
 
 
 @dataclass(frozen=True)
@@ -20,17 +17,10 @@ class SmShare:
 
 @dataclass(frozen=True)
 class Admitted:
-    """An admitted SLO.
+    """An admitted SLO. `order`: of its transfers: smaller first. `minibatches`: on distinct SMs; their packets are
+    those of the batch."""
 
-    Parameters
-    ----------
-    order
-        Of its transfers: smaller first.
-    minibatches
-        On distinct SMs; their packets are those of the batch.
-    """
-
-    slo: LatencySlo
+    slo: "LatencySlo"
     batch: int
     order: int
     minibatches: tuple[SmShare, ...]
@@ -40,23 +30,14 @@ class Admitted:
 class Rejected:
     """A rejected SLO, with one of `REJECTION_CAUSES`."""
 
-    slo: LatencySlo
+    slo: "LatencySlo"
     cause: str
 
 
 @dataclass(frozen=True)
 class Admission:
-    """Which SLOs a GPU admits.
-
-    Parameters
-    ----------
-    bound
-        No plan admits more SLOs.
-    proven
-        Whether as many as the bound are admitted.
-    seconds
-        Of deciding.
-    """
+    """Which SLOs a GPU admits. `bound`: no plan admits more SLOs. `proven`: whether as many as the bound are admitted.
+    `seconds`: of deciding."""
 
     admitted: tuple[Admitted, ...]
     rejected: tuple[Rejected, ...]
@@ -70,13 +51,8 @@ class Admission:
 
 @dataclass(frozen=True)
 class LatencySlo:
-    """A promise: every packet of an NF at the offered rate leaves within the latency.
-
-    Parameters
-    ----------
-    batch
-        The packets of a batch where they are fixed; None where admission chooses them.
-    """
+    """A promise: every packet of an NF at the offered rate leaves within the latency. `batch`: the packets of a batch
+    where they are fixed; None where admission chooses them."""
 
     id: str
     nf: str

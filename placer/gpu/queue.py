@@ -1,10 +1,6 @@
-"""The queue on the bus, the transfer due first before all others: whether all are in time with an arrival.
-
-If any order keeps all times of transfers that come once each, this one does (Jackson's rule); of recurring ones it
-often does. An arrival is tried in a copy of the queue.
-"""
-
-from __future__ import annotations
+"""The queue on the bus, the transfer due first before all others: whether all are in time with an arrival. If any order
+keeps all times of transfers that come once each, this one does (Jackson's rule); of recurring ones it often does. An
+arrival is tried in a copy of the queue."""
 
 from math import inf
 
@@ -36,16 +32,13 @@ from placer.gpu.tables import (
     compile_kernel,
 )
 
-SURE_SHARE = 1.0 - 1e-6
-"""Below this share of a limit, rounding does not matter."""
+SURE_SHARE = 1.0 - 1e-6  # below this share of a limit, rounding does not matter
 
 
 @compile_kernel
 def trial_in_time(gpu, nfs, whole, times, number, due, transfer, changed):  # type: ignore[no-untyped-def]
-    """Whether all are in time with an arrival, and some tenants due earlier; it is in the other row then.
-
-    The arrival comes behind all that are due as early. Before place `first`, everything is as it was.
-    """
+    """Whether all are in time with an arrival, and some tenants due earlier; it is in the other row then. The arrival
+    comes behind all that are due as early. Before place `first`, everything is as it was."""
     row, count, first = whole[COUNTS_ROW, QUEUE_ROW], whole[COUNTS_ROW, TENANT_COUNT], whole[COUNTS_ROW, TENANT_COUNT]
     trial = 1 - row
     while first > 0 and times[DUE_ROW + row, first - 1] > due:
@@ -107,12 +100,9 @@ def _move_up(whole, times, row, at, job):  # type: ignore[no-untyped-def]
 
 @compile_kernel
 def _recurring_in_time(times, row, first, count, arrived):  # type: ignore[no-untyped-def]
-    """Whether no recurring transfer ever begins after its limit.
-
-    Before place `first`, only the arrival comes later: it changes nothing where a longer transfer does, too. Bounds
-    answer nearly always. A transfer waits at least for one of each earlier one. By the linear bound, no batch waits
-    longer than burst / (1 - utilisation of the earlier ones).
-    """
+    """Whether no recurring transfer ever begins after its limit. Before place `first`, only the arrival comes later: it
+    changes nothing where a longer transfer does, too. Bounds answer nearly always. A transfer waits at least for one of
+    each earlier one. By the linear bound, no batch waits longer than burst / (1 - utilisation of the earlier ones)."""
     transfer, period, blocking = times[TRANSFER_ROW + row], times[PERIOD_ROW + row], 0.0
     for at in range(count - 1, -1, -1):  # the last is the first to be late
         if at >= first or blocking <= arrived:

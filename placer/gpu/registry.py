@@ -1,8 +1,5 @@
-"""Methods of admission to a GPU: from a device and SLOs to what is admitted.
-
-Each file in `methods/` registers one function under its own name. Another package adds its own by an entry point of the
-group `placer.gpu_methods`.
-"""
+"""Methods of admission to a GPU: from a device and SLOs to what is admitted. Each file in `methods/` registers one
+function under its own name. Another package adds its own by an entry point of the group `placer.gpu_methods`."""
 
 from __future__ import annotations
 
@@ -19,15 +16,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MethodSetting:
-    """What limits a method.
-
-    Parameters
-    ----------
-    time_limit_s
-        Of methods that search; then they return the best they found.
-    latencies
-        Of whole plans, for methods that ask models; None where there are none.
-    """
+    """What limits a method. `time_limit_s`: of methods that search; then they return the best they found. `latencies`:
+    of whole plans, for methods that ask models; None where there are none."""
 
     seed: int = 0
     time_limit_s: float = 1.0

@@ -1,7 +1,5 @@
 """SMs for an arrival: those of the least sharing penalty (paper 003, section V-B), and who gets slower beside it."""
 
-from __future__ import annotations
-
 from math import inf
 
 from placer.gpu.tables import (
@@ -30,9 +28,7 @@ from placer.gpu.tables import (
 @compile_kernel
 def next_sm(gpu, whole, times, nf, base, period, executors, after):  # type: ignore[no-untyped-def]
     """The most preferred SM behind SM `after` in the order of preference, or of all for -1; -1 where there is none.
-
-    Preferred is the least penalty, then the least delay of a tenant, then the fullest, then the first.
-    """
+    Preferred is the least penalty, then the least delay of a tenant, then the fullest, then the first."""
     owns, delays = times[BASE_ROW + gpu.sms + nf], times[BASE_ROW + gpu.sms + gpu.nfs + nf]
     free, most, room = whole[FREE_ROW], period * WITHIN_LIMIT, gpu.executors + 1
     best, best_own, best_delay, best_free = -1, inf, inf, room

@@ -1,11 +1,7 @@
-"""A GPU, SLOs and what is admitted as arrays, for the compiled loops of greedy admission, and which row is what.
-
-What is admitted is in two large arrays instead of many small ones: as 26 named arrays, which every call hands over, 100
-SLOs take five times as long. `whole` (numbers) and `times` (us) have a column per SM, tenant (an admitted SLO, in the
-order of arrival) or place in the queue on the bus.
-"""
-
-from __future__ import annotations
+"""A GPU, SLOs and what is admitted as arrays, for the compiled loops of greedy admission, and which row is what. What
+is admitted is in two large arrays instead of many small ones: as 26 named arrays, which every call hands over, 100 SLOs
+take five times as long. `whole` (numbers) and `times` (us) have a column per SM, tenant (an admitted SLO, in the order
+of arrival) or place in the queue on the bus."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,8 +17,7 @@ from profiles.arrays import Floats, Ints
 
 Kernel = Callable[..., Any]
 
-KERNEL_FOLDERS = (Path(__file__).parent,)
-"""Where kernels are."""
+KERNEL_FOLDERS = (Path(__file__).parent,)  # where kernels are
 
 NEAR_LIMIT = 1e-9
 WITHIN_LIMIT = 1.0 + NEAR_LIMIT / 2
@@ -46,13 +41,10 @@ kernel, per executor of a minibatch and fixed; and from `BETA_ROW` on for each N
     COUNTS_ROW, FREE_ROW, SHARERS_ROW, SLO_ROW, NF_ROW, BATCH_ROW, LARGEST_ROW, CHANGED_ROW, CHOSEN_ROW, JOB_ROW,
     _OTHER_JOB_ROW, ON_ROW,
 ) = range(12)  # fmt: skip
-"""Rows of `whole`.
-
-`FREE_ROW` executors and `SHARERS_ROW`, which are minibatches, by SM; SLO, NF, batch and executors of the largest
-minibatch by tenant; `CHANGED_ROW` tenants and `CHOSEN_ROW` SMs are scratch; `JOB_ROW` and the next one hold the tenants
-in the queue. From `ON_ROW` on, a row for each SM: the tenant of each minibatch, and then as many rows with which of its
-minibatches it is.
-"""
+"""Rows of `whole`. `FREE_ROW` executors and `SHARERS_ROW`, which are minibatches, by SM; SLO, NF, batch and executors
+of the largest minibatch by tenant; `CHANGED_ROW` tenants and `CHOSEN_ROW` SMs are scratch; `JOB_ROW` and the next one
+hold the tenants in the queue. From `ON_ROW` on, a row for each SM: the tenant of each minibatch, and then as many rows
+with which of its minibatches it is."""
 TENANT_COUNT, QUEUE_ROW = range(2)
 """Places in row `COUNTS_ROW`: the number of tenants, and which of two rows is the queue; the other is for a trial."""
 
@@ -66,24 +58,12 @@ By tenant: the latency without batching, pre- and post-processing, the kernel `N
 (`LATER_ROW`), and the period. By place in the queue, in two rows each: when a transfer is due, its time and period,
 when it is `OVER_ROW` if each came once, and the share of the bus that is `USED_ROW` up to it. From `BASE_ROW` on, a row
 for each SM: the time of each minibatch alone. Then by NF and SM the penalty of an arrival, and as many rows with the
-largest delay of a tenant, infinite where one would exceed its period.
-"""
+largest delay of a tenant, infinite where one would exceed its period."""
 
 
 class GpuNumbers(NamedTuple):
-    """The size of a GPU, and how SLOs share it.
-
-    Parameters
-    ----------
-    nfs
-        How many it has.
-    sporadic
-        Whether transfers recur.
-    exclusive
-        Whether an SM serves one SLO only.
-    rule
-        What must be in time: `BY_DUE`, `UNORDERED` or `SERIAL`.
-    """
+    """The size of a GPU, and how SLOs share it. `nfs`: how many it has. `sporadic`: whether transfers recur.
+    `exclusive`: whether an SM serves one SLO only. `rule`: what must be in time: `BY_DUE`, `UNORDERED` or `SERIAL`."""
 
     sms: int
     executors: int

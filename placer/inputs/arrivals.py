@@ -1,9 +1,5 @@
-"""Arrivals: the trace of NF instances to place, read from CSV or refused whole (docs/formats/arrivals.md).
-
-A file is read line by line, so that its size is limited by `MOST_ARRIVALS` and not by what it unpacks to.
-"""
-
-from __future__ import annotations
+"""Arrivals: the trace of NF instances to place, read from CSV or refused whole (docs/formats/arrivals.md). A file is
+read line by line, so that its size is limited by `MOST_ARRIVALS` and not by what it unpacks to."""
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
@@ -15,19 +11,22 @@ from typing import TextIO
 from placer.model.arrival import Arrival
 from placer.model.fleet import WIRE_BYTES, NicKind
 from placer.model.running import running_faults
-from placer.model.sla import Sla
+from placer.model.sla import LATENCY_SLAS, Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 from profiles.description import MOST_CORES
 from profiles.faults import printable, suggestion
 from profiles.files.cells import DECIMAL_POINT, TimeCells, comma_hint, parse_marked_number, share_of
 from profiles.files.lines import LineLimit, open_lines, separator_of
 from profiles.text import number_of
+from profiles.workload import P99
 
 REQUIRED_COLUMNS = ("id", "time", "nf")
 SLA_COLUMNS = ("sla_drop", "sla_min_kpps")
-RATE_COLUMN, GBPS_COLUMN, CORES_COLUMN, LATENCY_COLUMN = "rate_kpps", "rate_gbps", "cores", "sla_latency_us"
+RATE_COLUMN, GBPS_COLUMN, CORES_COLUMN = "rate_kpps", "rate_gbps", "cores"
+LATENCY_COLUMNS = {kind.column: kind.statistic for kind in LATENCY_SLAS}
+"""The statistic of latency that each limits."""
 RATE_COLUMNS = (RATE_COLUMN, GBPS_COLUMN)
-OFFER_COLUMNS = (*RATE_COLUMNS, CORES_COLUMN, LATENCY_COLUMN)
+OFFER_COLUMNS = (*RATE_COLUMNS, CORES_COLUMN, *LATENCY_COLUMNS)
 """What is offered and given to an instance, and what its packets are promised."""
 NIC_COLUMN, LOAD_COLUMN = "nic", "load"
 ARRIVAL_COLUMNS = (
@@ -35,12 +34,10 @@ ARRIVAL_COLUMNS = (
 )  # fmt: skip
 NUMBER_READERS = {"flows": parse_marked_number, "packet_size": parse_marked_number, "sla_drop": share_of}
 """Reads a number of a column in which a plain number is not the only form."""
-SMALLEST_QUANTITY, LARGEST_QUANTITY = 1e-6, 1e12
-"""Of rates and latencies."""
+SMALLEST_QUANTITY, LARGEST_QUANTITY = 1e-6, 1e12  # of rates and latencies
 
 MOST_ARRIVALS = 20_000_000
-MOST_FAULTS = 10_000
-"""Reading stops after this many faults; the first of them are shown, and how many more were found."""
+MOST_FAULTS = 10_000  # reading stops after this many faults; the first of them are shown, and how many more were found
 RangeCheck = Callable[[Workload], Sequence[tuple[str, str]]]
 """Which columns of a workload are outside what is profiled, and how."""
 
@@ -52,20 +49,10 @@ SKIP_HINT = "--skip-empty-stays skips instances that depart at the time of their
 
 @dataclass(frozen=True)
 class TraceOptions:
-    """What of a trace is skipped rather than refused, and what its loads are.
-
-    Parameters
-    ----------
-    ignore_columns
-        Whether unknown columns are ignored.
-    skip_empty_stays
-        Whether rows are skipped whose departure is their arrival.
-    say
-        Called with a line that names the ignored columns, and with one that counts the skipped rows.
-    loads
-        By name, what the column `load` may refer to: the share of the rate in each part of the day. None where it is
-        not known.
-    """
+    """What of a trace is skipped rather than refused. `ignore_columns`: whether unknown columns are ignored.
+    `skip_empty_stays`: whether rows are skipped whose departure is their arrival. `say`: called with a line that names
+    the ignored columns, and with one that counts the skipped rows. `loads`: by the names in the column `load`, the
+    share of the rate in each part of the day; None where they are not known."""
 
     ignore_columns: bool = False
     skip_empty_stays: bool = False
@@ -86,24 +73,11 @@ def read_arrivals(
 ) -> list[Arrival]:
     """The arrivals of a file, in its order.
 
-    Parameters
-    ----------
-    source
-        A path of a `.csv` or `.csv.gz` file, `-` for standard input, or an open text file.
-    default_traffic
-        What a missing or empty traffic column means.
-    check
-        Refuses NFs that are not profiled and traffic outside the profiled range.
-    options
-        What is skipped rather than refused.
-    kinds
-        The kinds of NIC, by which the NICs of instances that already run are checked; None where none may already run.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file.
-    """
+    `source`: a path of a `.csv` or `.csv.gz` file, `-` for standard input, or an open text file. `default_traffic`:
+    what a missing or empty traffic column means. `check`: refuses NFs that are not profiled and traffic outside the
+    profiled range. `options`: what is skipped rather than refused. `kinds`: the kinds of NIC, by which the NICs of
+    instances that already run are checked; None where none may already run. Raises `InputError` with every fault of the
+    file."""
     with ExitStack() as stack:
         name, lines = open_lines(source, stack, LineLimit(MOST_ARRIVALS, "arrivals", "split the trace"))
         reader = csv.reader(lines, strict=True)
@@ -128,13 +102,8 @@ def read_arrivals(
 
 
 def refuse_unknown_nics(arrivals: Sequence[Arrival], kinds: Sequence[NicKind]) -> None:
-    """Refuse arrivals that were read for another fleet, in which their NICs are or have room.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
+    """Refuse arrivals that were read for another fleet, in which their NICs are or have room. Raises `InputError` with
+    every fault."""
     found = running_faults(arrivals, kinds, lambda arrival: f"'{arrival.id}'")
     if faults := [Fault("arrivals", None, arrival.id, message, hint) for arrival, message, hint in found]:
         raise InputError(faults)
@@ -169,7 +138,7 @@ def _read_header(name: str, written: Sequence[str], options: TraceOptions) -> li
         hint = ignorable  # one hint for all of them
     faults += [Fault(name, 1, c, "column named twice") for c in ARRIVAL_COLUMNS if header.count(c) > 1]
     faults += [Fault(name, 1, column, "column is missing", hint) for column in REQUIRED_COLUMNS if column not in header]
-    if not any(column in header for column in (*SLA_COLUMNS, *RATE_COLUMNS, LATENCY_COLUMN)):
+    if not any(column in header for column in (*SLA_COLUMNS, *RATE_COLUMNS, *LATENCY_COLUMNS)):
         faults.append(Fault(name, 1, "sla_drop", "column is missing, and so is sla_min_kpps", hint))
     if faults:
         raise InputError(faults)
@@ -216,7 +185,15 @@ class _Rows:
             self._fault(None, f"has {len(row)} values, the header has {len(self._header)}", hint)
             return None
         cells = {column: cell.strip() for column, cell in zip(self._header, row, strict=True)}
-        identity = self._identity(cells)
+        identity = cells["id"]
+        if not identity:
+            self._fault("id", "is empty")
+        elif not identity.isprintable():
+            self._fault("id", f"{identity!r} has a line break or another control character")
+        elif identity in self._ids:
+            self._fault("id", f"'{identity}' is already on line {self._ids[identity]}", "ids must be unique")
+        else:
+            self._ids[identity] = self._line
         time = self._arrival_time(cells)
         departure = self._departure(cells, time)
         sla = self._sla(cells)
@@ -296,6 +273,15 @@ class _Rows:
             return value
         return value / (8e-6 * (packet_size + WIRE_BYTES))
 
+    def _promise(self, cells: Mapping[str, str]) -> tuple[float, str]:
+        """The latency that is promised, us, and of which statistic; infinite where none is, or with a fault."""
+        given = [column for column in LATENCY_COLUMNS if cells.get(column)]
+        if len(given) > 1:
+            self._fault(given[1], "two latency SLAs", f"fill {' or '.join(given)}, not both")
+            return inf, P99
+        value = self._positive(cells, given[0]) if given else None
+        return (inf, P99) if value is None else (value, LATENCY_COLUMNS[given[0]])
+
     def _cores(self, cells: Mapping[str, str]) -> int:
         """The number of cores that the instance is given; 0 where none is given, or with a fault."""
         value = self._number(cells, CORES_COLUMN)
@@ -305,18 +291,6 @@ class _Rows:
             self._fault(CORES_COLUMN, f"{cells[CORES_COLUMN]} is not a number of cores", "1 or more, or empty")
             return 0
         return int(value)
-
-    def _identity(self, cells: Mapping[str, str]) -> str:
-        identity = cells["id"]
-        if not identity:
-            self._fault("id", "is empty")
-        elif not identity.isprintable():
-            self._fault("id", f"{identity!r} has a line break or another control character")
-        elif identity in self._ids:
-            self._fault("id", f"'{identity}' is already on line {self._ids[identity]}", "ids must be unique")
-        else:
-            self._ids[identity] = self._line
-        return identity
 
     def _nic(self, cells: Mapping[str, str]) -> str | None:
         nic = cells.get(NIC_COLUMN, "")
@@ -411,8 +385,10 @@ class _Rows:
         given = {attribute: self._number(cells, attribute) for attribute in ATTRIBUTES}
         values = {name: self._default[name] if value is None else value for name, value in given.items()}
         rate = self._rate(cells, values["packet_size"])
-        latency, cores = self._positive(cells, LATENCY_COLUMN), self._cores(cells)
-        if cells.get(LATENCY_COLUMN) and not any(cells.get(column) for column in RATE_COLUMNS):
+        (latency, statistic), cores = self._promise(cells), self._cores(cells)
+        if any(cells.get(column) for column in LATENCY_COLUMNS) and not any(
+            cells.get(column) for column in RATE_COLUMNS
+        ):
             self._fault(RATE_COLUMN, "is missing: latency depends on the rate that is offered", "fill rate_kpps, too")
         least = number_of(cells.get("sla_min_kpps", ""))
         if rate is not None and least is not None and least > rate:
@@ -424,7 +400,8 @@ class _Rows:
             TrafficProfile.from_mapping(values),
             inf if rate is None else rate,
             cores=cores,
-            latency_us=inf if latency is None else latency,
+            latency_us=latency,
+            latency_statistic=statistic,
         )
         for column, message in self._check(workload):
             self._fault(column, message)

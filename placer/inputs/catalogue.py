@@ -23,7 +23,7 @@ from placer.inputs.models import (
 from placer.model.catalogue import DEFAULT_BUDGET_PCT, DEFAULT_PREDICTOR, Catalogue
 from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle
-from placer.model.latency_oracle import LatencyCurve, TrainedLatency
+from placer.model.latency_oracle import LatencyCurve, TrainedLatency, known_latencies
 from predictor import Models
 from profiler.testbed import Testbed, TestbedError
 from profiler.testbeds import open_testbed
@@ -196,10 +196,8 @@ class _Opening:
         raise self._refusal("testbed", f"{spec} is a {nic.model}, {expected}", hint)
 
     def _source(self, table: NicTable | None) -> Path | str:
-        """The MODELS folder of a table, or the recorded profile of its NIC model.
-
-        `--models` are of one NIC model. A table of another one names its own, or the testbed of a recorded profile.
-        """
+        """The MODELS folder of a table, or the recorded profile of its NIC model. `--models` are of one NIC model. A
+        table of another one names its own, or the testbed of a recorded profile."""
         given = self.cards.models
         if table is None:
             return given or RECORDED_OF.get(self.cards.testbed or "", RECORDED_PROFILE)
@@ -241,7 +239,7 @@ class _Opening:
         kind = _kind(index, table, models)
         if curves := _latency_curves(models, source if isinstance(source, Path) else None):
             self.curves[index] = curves
-            kind = replace(kind, latency_of=frozenset(curves))
+            kind = replace(kind, latency_of=known_latencies(curves))
         self._add(kind, models, testbed, spec)
 
     def add_gpu(self, index: int, table: NicTable | None, source: GpuSource) -> None:

@@ -1,7 +1,5 @@
 """Measured curves, and points to predict: CSV files of `placer fit`, read or refused whole (docs/formats/curves.md)."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +13,7 @@ from profiles.faults import printable, suggestion
 from profiles.files.csv_table import CsvTable, read_csv_table
 from profiles.text import number_of
 
-LEAST_X = 3
-"""Distinct x of a curve: a straight line has two parameters, and one point more shows whether it is one."""
+LEAST_X = 3  # distinct x of a curve: a straight line has two parameters, and one point more shows whether it is one
 MOST_X = 20_000
 MOST_SETTINGS = 1_000
 SHOWN_SETTINGS = 10
@@ -26,17 +23,8 @@ Setting = tuple[float, ...]
 
 @dataclass(frozen=True)
 class CurveFile:
-    """What a file of measurements holds.
-
-    Parameters
-    ----------
-    curves
-        One per combination of the settings' values, by rising values.
-    settings
-        Names of the columns that are settings.
-    notes
-        What users should know of how the file was read.
-    """
+    """What a file of measurements holds. `curves`: one per combination of the settings' values, by rising values.
+    `settings`: names of the columns that are settings. `notes`: what users should know of how the file was read."""
 
     curves: tuple[MeasuredCurve, ...]
     settings: tuple[str, ...]
@@ -45,17 +33,8 @@ class CurveFile:
 
 @dataclass(frozen=True)
 class CurvePoints:
-    """Points to predict.
-
-    Parameters
-    ----------
-    table
-        As they are written.
-    x
-        Shape (rows,).
-    fits
-        Which of the fits holds for each row, shape (rows,).
-    """
+    """Points to predict. `table`: as they are written. `x`: shape (rows,). `fits`: which of the fits holds for each
+    row, shape (rows,)."""
 
     table: CsvTable
     x: NDArray[np.float64]
@@ -63,22 +42,9 @@ class CurvePoints:
 
 
 def read_curves(source: str, x: Sequence[str] = (), y: str | None = None) -> CurveFile:
-    """The curves of a `.csv` or `.csv.gz` file, or of standard input for `-`.
-
-    Parameters
-    ----------
-    source
-        Path or `-`.
-    x
-        The column of x, then those of settings; empty if the file says by itself.
-    y
-        The column that was measured; None if the file says by itself.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
+    """The curves of a `.csv` or `.csv.gz` file, or of standard input for `-`. `source`: path or `-`. `x`: the column of
+    x, then those of settings; empty if the file says by itself. `y`: the column that was measured; None if the file
+    says by itself. Raises `InputError` with every fault."""
     table = read_csv_table(source)
     if table.header[0].startswith("{"):
         hint = "a model is read from a file, or from standard input by `-`"
@@ -95,22 +61,8 @@ def read_curves(source: str, x: Sequence[str] = (), y: str | None = None) -> Cur
 
 
 def read_points(source: str, x: str, settings: Sequence[Mapping[str, float]]) -> CurvePoints:
-    """Points to predict by fits over `x`, of a file or standard input.
-
-    Parameters
-    ----------
-    source
-        Path or `-`.
-    x
-        Its column of x.
-    settings
-        The setting of each fit; all name the same columns.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
+    """Points to predict by fits over `x`, of a file or standard input. `source`: path or `-`. `x`: its column of x.
+    `settings`: the setting of each fit; all name the same columns. Raises `InputError` with every fault."""
     table = read_csv_table(source)
     names = list(settings[0])
     _need(table, (x, *names), dict.fromkeys((x, *names), "the fit"))

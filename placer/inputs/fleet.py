@@ -1,7 +1,5 @@
 """Fleet files: which NICs are available, in TOML (docs/formats/fleet.md)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -73,8 +71,7 @@ class NicTable(BaseModel):
         return self.count if self.name is None else 1
 
 
-FaultAt = Callable[[str, str, str | None], Fault]
-"""Makes a fault of a table: of a key, what is wrong, and a hint."""
+FaultAt = Callable[[str, str, str | None], Fault]  # makes a fault of a table: of a key, what is wrong, and a hint
 
 Check = Callable[[NicTable, FaultAt], Iterable[Fault]]
 """Further faults of a table, which only its models and its testbed show."""
@@ -82,15 +79,8 @@ Check = Callable[[NicTable, FaultAt], Iterable[Fault]]
 
 def read_fleet(path: Path, check: Check = lambda table, at: ()) -> list[NicTable]:
     """The `[[nic]]` tables of a fleet file; those that differ only in how many NICs there are and their names are one.
-
     `models` folders and `device` files are resolved against the file's own folder. Every table that keeps the rules of
-    the format is also checked by `check`.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file.
-    """
+    the format is also checked by `check`. Raises `InputError` with every fault of the file."""
     name = str(path)
     text, document = read_toml(path)
     faults = [
@@ -156,9 +146,7 @@ def _find_duplicate_names(
 
 def _merge(nics: Sequence[NicTable]) -> list[NicTable]:
     """Tables that differ only in the number and the names of their NICs become one: each kind takes time, not each NIC.
-
-    A table that does not say how many of its NICs are owned has none, if another one does.
-    """
+    A table that does not say how many of its NICs are owned has none, if another one does."""
     alike: dict[NicTable, list[NicTable]] = {}
     for nic in nics:
         alone = nic.model_copy(update={"count": None, "name": None, "names": None, "owned": None})

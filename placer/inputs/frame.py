@@ -1,7 +1,5 @@
 """A pandas DataFrame as a trace: its text for the one reader of arrivals, and faults of that text by row."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -15,26 +13,13 @@ from placer.inputs.arrivals import ARRIVAL_COLUMNS
 from profiles import Fault, InputError
 
 FRAME_NAME = "DataFrame"
-FORMER_INDEX = "Unnamed: 0"
-"""The column that `pandas.read_csv` makes of an index that was written to a file."""
+FORMER_INDEX = "Unnamed: 0"  # the column that `pandas.read_csv` makes of an index that was written to a file
 
 
 class FrameText(io.StringIO):
-    """A frame as the text of a CSV file.
-
-    Its index is left out, unless it is a column of arrivals, such as `id`. Timestamps are written as ISO 8601,
-    durations in seconds, and missing values as empty cells.
-
-    Parameters
-    ----------
-    frame
-        The frame.
-
-    Raises
-    ------
-    InputError
-        When its columns have names of several levels.
-    """
+    """A frame as the text of a CSV file. Its index is left out, unless it is a column of arrivals, such as `id`.
+    Timestamps are written as ISO 8601, durations in seconds, and missing values as empty cells. `frame`: the frame.
+    Raises `InputError` when its columns have names of several levels."""
 
     name = FRAME_NAME
 

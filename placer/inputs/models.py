@@ -1,7 +1,5 @@
 """Where models come from: a folder that the user names, or the recorded profile of a simulated card, trained once."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib
@@ -32,22 +30,9 @@ Say = Callable[[str], None]
 
 
 def open_models(directory: Path | None, say: Say, recorded: str = RECORDED_PROFILE) -> Models:
-    """The models in `directory`; without one, those of a recorded simulated card.
-
-    Parameters
-    ----------
-    directory
-        A MODELS folder, or None.
-    say
-        Called with a message before what takes time.
-    recorded
-        The name of the recorded profile.
-
-    Raises
-    ------
-    InputError
-        When the folder holds no models, or models that do not fit this version.
-    """
+    """The models in `directory`; without one, those of a recorded simulated card. `directory`: a MODELS folder, or
+    None. `say`: called with a message before what takes time. `recorded`: the name of the recorded profile. Raises
+    `InputError` when the folder holds no models, or models that do not fit this version."""
     announce_compiling(say)
     if directory is not None:
         return load_models(directory)
@@ -87,13 +72,8 @@ def specs_of_recorded() -> dict[str, str]:
 
 
 def how_to_get_models(testbed: str | None = None) -> str:
-    """A hint where a NIC model has no models: those that come with placer, and how to train some.
-
-    Parameters
-    ----------
-    testbed
-        The SPEC of the NIC's testbed, if it is known.
-    """
+    """A hint where a NIC model has no models: those that come with placer, and how to train some. `testbed`: the SPEC
+    of the NIC's testbed, if it is known."""
     *first, last = specs_of_recorded()
     return (
         f"models of {', '.join(first)} and {last} come with placer (simulated); of another NIC, run "
@@ -108,10 +88,8 @@ def _profiling(testbed: str | None) -> str:
 
 
 def why_no_models(folder: Path, testbed: str | None) -> tuple[str, str] | None:
-    """What is wrong with a folder that holds no models, and a hint; None where it does.
-
-    `testbed` is the SPEC of the NIC's testbed, if it is known.
-    """
+    """What is wrong with a folder that holds no models, and a hint; None where it does. `testbed` is the SPEC of the
+    NIC's testbed, if it is known."""
     if (folder / MANIFEST_FILE).is_file():
         return None
     if (folder / "testbed.json").is_file():
@@ -122,13 +100,8 @@ def why_no_models(folder: Path, testbed: str | None) -> tuple[str, str] | None:
 
 
 def find_recorded(testbed: str | None) -> str:
-    """The recorded profile of the simulated card that `testbed` names; of the BlueField-2 for None.
-
-    Raises
-    ------
-    InputError
-        When it names another testbed.
-    """
+    """The recorded profile of the simulated card that `testbed` names; of the BlueField-2 for None. Raises `InputError`
+    when it names another testbed."""
     if testbed is None:
         return RECORDED_PROFILE
     if testbed not in RECORDED_OF:
@@ -148,12 +121,7 @@ def _fingerprint(recorded: Path) -> str:
 
 
 def refuse_foreign_folder(out: Path) -> None:
-    """Refuse to replace a file, or a folder with other contents than models.
-
-    Raises
-    ------
-    InputError
-        Naming what is there.
-    """
+    """Refuse to replace a file, or a folder with other contents than models. Raises `InputError` when: naming what is
+    there."""
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MANIFEST_FILE).exists())):
         raise InputError.of("--out", f"{out} holds other files than models", hint="name a new folder")

@@ -1,7 +1,5 @@
 """Plan files of `placer run --plan`: the NIC of every instance, read or refused whole (docs/formats/plan.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -13,14 +11,9 @@ from profiles import Fault, InputError, Workload
 from profiles.description import MOST_CORES
 from profiles.files.csv_table import CsvTable, read_csv_table
 
-PLAN_COLUMNS = ("strategy", "predictor", "id", "nic", "nic_model")
-"""Those that are read; a plan file has more."""
-
-CORES_COLUMN = "cores"
-"""Read where it is there: an instance without a number of cores has that of the plan."""
-
-GIVEN_PLAN = "planned"
-"""The strategy whose plan is taken where a file has several."""
+PLAN_COLUMNS = ("strategy", "predictor", "id", "nic", "nic_model")  # those that are read; a plan file has more
+CORES_COLUMN = "cores"  # read where it is there: an instance without a number of cores has that of the plan
+GIVEN_PLAN = "planned"  # the strategy whose plan is taken where a file has several
 
 SAME_TRACE = "--arrivals is the trace that the plan was made for"
 
@@ -31,26 +24,11 @@ def read_plan(
     """The plan of one strategy for a trace, on NICs that an empty fleet has.
 
     A file does not say of which kind a NIC is, where several have its model. It is of the cheapest one that has the
-    cores for its instances, and NICs that fit fewer kinds come first.
-
-    Parameters
-    ----------
-    source
-        A `.csv` or `.csv.gz` file, or `-` for standard input.
-    strategy
-        Whose plan; None for `planned`, or the only one of the file.
-    predictor
-        Whose plan, where the strategy has several.
-    trace, arrivals
-        The trace that the plan is for, and its name.
-    fleet
-        The fleet, in which no NIC is in use.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file, and of the trace that cannot be taken over.
-    """
+    cores for its instances, and NICs that fit fewer kinds come first. `source`: a `.csv` or `.csv.gz` file, or `-` for
+    standard input. `strategy`: whose plan; None for `planned`, or the only one of the file. `predictor`: whose plan,
+    where the strategy has several. `trace`, `arrivals`: the trace that the plan is for, and its name. `fleet`: the
+    fleet, in which no NIC is in use. Raises `InputError` with every fault of the file, and of the trace that cannot be
+    taken over."""
     table = read_csv_table(source)
     hint = f"a plan file has the columns {', '.join(PLAN_COLUMNS)}"
     missing = [
@@ -174,10 +152,8 @@ class _Rows:
         return found
 
     def _give_cores(self, line: int, arrival: Arrival, model: str, cell: str) -> Arrival:
-        """The arrival with the cores of the plan, which must be those that the trace gives it, if any.
-
-        Without an offered rate an instance has the default number of its NF.
-        """
+        """The arrival with the cores of the plan, which must be those that the trace gives it, if any. Without an
+        offered rate an instance has the default number of its NF."""
         count = int(cell) if cell.isdecimal() else 0
         if not 1 <= count <= MOST_CORES:
             self._fault(line, CORES_COLUMN, f"'{cell}' is not a number of cores")

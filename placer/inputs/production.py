@@ -1,7 +1,5 @@
 """Production files: how a simulated production measures and drifts, and who lies (docs/formats/production.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,22 +29,10 @@ class _Table(BaseModel):
 
 
 class MonitorTable(_Table):
-    """How production is measured.
-
-    Parameters
-    ----------
-    every
-        Events of the trace from one measurement to the next.
-    share
-        The share of the NICs in use that are measured each time, at least one NIC.
-    window_s
-        Seconds of a measurement.
-    noise_pct
-        Standard deviation of readings.
-    lost_pct, outliers_pct, unsaturated_pct
-        Readings, per 100, that get lost, that are wrong by a factor of 1.5 to 3, and whose instance is offered less
-        than it can do.
-    """
+    """How production is measured. `every`: events of the trace from one measurement to the next. `share`: the share of
+    the NICs in use that are measured each time, at least one NIC. `window_s`: seconds of a measurement. `noise_pct`:
+    standard deviation of readings. `lost_pct`, `outliers_pct`, `unsaturated_pct`: readings, per 100, that get lost,
+    that are wrong by a factor of 1.5 to 3, and whose instance is offered less than it can do."""
 
     every: Annotated[int, Field(ge=1, le=MOST_EVENTS)] = 1
     share: Annotated[FiniteFloat, Field(gt=0, le=1)] = 0.01
@@ -58,17 +44,9 @@ class MonitorTable(_Table):
 
 
 class DriftTable(_Table):
-    """An NF that changes.
-
-    Parameters
-    ----------
-    nf
-        Its name.
-    at, until
-        When it changes and, if it does, changes back: the number of an event, or a fraction of all events.
-    factor
-        From then on it has so many times its throughput, alone and beside others.
-    """
+    """An NF that changes. `nf`: its name. `at`, `until`: when it changes and, if it does, changes back: the number of
+    an event, or a fraction of all events. `factor`: from then on it has so many times its throughput, alone and beside
+    others."""
 
     nf: Annotated[str, Field(min_length=1)]
     at: Moment
@@ -81,15 +59,8 @@ class DriftTable(_Table):
 
 
 class LiarTable(_Table):
-    """Tenants that report false readings of their own throughput.
-
-    Parameters
-    ----------
-    tenant, share
-        The id of one, or which share of all; one of the two is given.
-    factor
-        They report so many times what they reach.
-    """
+    """Tenants that report false readings of their own throughput. `tenant`, `share`: the id of one, or which share of
+    all; one of the two is given. `factor`: they report so many times what they reach."""
 
     tenant: Annotated[str, Field(min_length=1)] | None = None
     share: Annotated[FiniteFloat, Field(gt=0, le=1)] | None = None
@@ -97,15 +68,8 @@ class LiarTable(_Table):
 
 
 class RetrainTable(_Table):
-    """How models are retrained.
-
-    Parameters
-    ----------
-    profiles
-        Folders of the profiles that the models of NICs were trained from; none to keep the models.
-    takes
-        Events, measurements included, from the start of a training to its version.
-    """
+    """How models are retrained. `profiles`: folders of the profiles that the models of NICs were trained from; none to
+    keep the models. `takes`: events, measurements included, from the start of a training to its version."""
 
     profiles: list[Annotated[str, Field(min_length=1)]] = []
     takes: Annotated[int, Field(ge=1, le=MOST_EVENTS)] = 100
@@ -125,15 +89,7 @@ class ProductionTables(_Table):
 
 @dataclass(frozen=True)
 class ProductionFile:
-    """A production file.
-
-    Parameters
-    ----------
-    name, text
-        Its path and its text.
-    tables
-        What it holds.
-    """
+    """A production file. `name`, `text`: its path and its text. `tables`: what it holds."""
 
     name: str
     text: str
@@ -164,13 +120,7 @@ class ProductionFile:
 
 
 def read_production(path: Path) -> ProductionFile:
-    """The production file at a path.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file.
-    """
+    """The production file at a path. Raises `InputError` with every fault of the file."""
     name = str(path)
     text, document = read_toml(path)
     tables = validate_toml(ProductionTables, name, text, document, _reword)

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
     from predictor import Models
 
-LARGEST_FILE = 100_000_000
-"""Bytes."""
-LARGEST_VALUE = 1e15
-"""Above every measurement; arithmetic with larger numbers overflows."""
+LARGEST_FILE = 100_000_000  # bytes
+LARGEST_VALUE = 1e15  # above every measurement; arithmetic with larger numbers overflows
 EXTRAPOLATE_TRAFFIC = "--extrapolate predicts traffic outside the profiled range, and marks it"
 EXTRAPOLATE_CORES = "--extrapolate predicts co-locations that the NIC has too few cores for"
 
@@ -49,15 +47,8 @@ class _ScenarioLine(BaseModel):
 
 @dataclass(frozen=True)
 class Scenarios:
-    """What a scenarios file holds.
-
-    Parameters
-    ----------
-    co_locations
-        One per scenario.
-    overfull
-        Lines whose co-locations need more cores than the NIC has.
-    """
+    """What a scenarios file holds. `co_locations`: one per scenario. `overfull`: lines whose co-locations need more
+    cores than the NIC has."""
 
     co_locations: tuple[tuple[Workload, ...], ...]
     overfull: tuple[int, ...]
@@ -65,38 +56,18 @@ class Scenarios:
 
 @dataclass(frozen=True)
 class ContentionFile:
-    """What a contention file holds.
-
-    Parameters
-    ----------
-    rows
-        Numbers: traffic and contention.
-    written
-        The same rows with all columns as they were written.
-    """
+    """What a contention file holds. `rows`: numbers: traffic and contention. `written`: the same rows with all columns
+    as they were written."""
 
     rows: pd.DataFrame
     written: pd.DataFrame
 
 
 def read_scenarios(models: Models, path: Path, *, extrapolate: bool = False) -> Scenarios:
-    """The scenarios in `path`, JSON Lines.
-
-    Parameters
-    ----------
-    models
-        Of the NFs.
-    path
-        The file.
-    extrapolate
-        Accept traffic outside the profiled range, and co-locations that the NIC has too few cores for.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file: a line that is no scenario, an unknown NF, traffic outside the profiled range, a
-        co-location that the NIC has too few cores for.
-    """
+    """The scenarios in `path`, JSON Lines. `models`: of the NFs. `path`: the file. `extrapolate`: accept traffic
+    outside the profiled range, and co-locations that the NIC has too few cores for. Raises `InputError` with every
+    fault of the file: a line that is no scenario, an unknown NF, traffic outside the profiled range, a co-location that
+    the NIC has too few cores for."""
     co_locations, overfull, faults = [], [], []
     for number, line in _lines(path):
         try:
@@ -126,13 +97,8 @@ def read_scenarios(models: Models, path: Path, *, extrapolate: bool = False) -> 
 
 
 def refuse_loads(scenarios: Scenarios, path: Path, predictor: str, others: Sequence[str]) -> None:
-    """Refuse rates and numbers of cores, for a predictor that knows none.
-
-    Raises
-    ------
-    InputError
-        Where a workload has a rate or a number of cores.
-    """
+    """Refuse rates and numbers of cores, for a predictor that knows none. Raises `InputError` where a workload has a
+    rate or a number of cores."""
     workloads = [workload for co_location in scenarios.co_locations for workload in co_location]
     given = {
         "rate_kpps": not all(workload.is_saturated for workload in workloads),
@@ -144,13 +110,8 @@ def refuse_loads(scenarios: Scenarios, path: Path, predictor: str, others: Seque
 
 
 def read_contention(models: Models, nf: str, path: Path, *, extrapolate: bool = False) -> ContentionFile:
-    """The contention that `nf` meets, CSV: traffic, the competitors' summed counters and service times.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file, an unknown NF, traffic outside the profiled range.
-    """
+    """The contention that `nf` meets, CSV: traffic, the competitors' summed counters and service times. Raises
+    `InputError` with every fault of the file, an unknown NF, traffic outside the profiled range."""
     import pandas as pd
 
     from profiles.profile import FIRST_SERVICE

@@ -27,20 +27,9 @@ MTBR = ATTRIBUTES[2]
 
 
 def read_solo_fits(options: Sequence[str], profile: Profile) -> dict[str, SoloCurve]:
-    """The curve of each NF, or `OWN_RUNS` where no file is named.
-
-    Parameters
-    ----------
-    options
-        As `NF=MODEL.json`, or `NF`.
-    profile
-        What is trained: its NFs, its default traffic, and the range that was measured.
-
-    Raises
-    ------
-    InputError
-        When an NF or a curve does not match the profile.
-    """
+    """The curve of each NF, or `OWN_RUNS` where no file is named. `options`: as `NF=MODEL.json`, or `NF`. `profile`:
+    what is trained: its NFs, its default traffic, and the range that was measured. Raises `InputError` when an NF or a
+    curve does not match the profile."""
     files: dict[str, str] = {}
     for option in options:
         nf, equals, file = option.partition("=")
@@ -101,20 +90,13 @@ def _faults(curve: FittedModel, file: str, nf: NfProfile) -> Iterator[Fault]:
 
 
 X, Y = "utilisation", "p99_us"
-FITTED_POINTS = 1_001
-"""Utilisations at which a curve is evaluated."""
+FITTED_POINTS = 1_001  # utilisations at which a curve is evaluated
 
 
 def read_latency_curves(models: Path, nfs: tuple[str, ...]) -> dict[str, LatencyCurve]:
-    """By NF, the fitted curve in a MODELS folder; none where it has no such folder.
-
-    What training wrote there is left to the models.
-
-    Raises
-    ------
-    InputError
-        When a file there is no fit of `p99_us` over `utilisation` from 0 to 1, or of no NF of these.
-    """
+    """By NF, the fitted curve in a MODELS folder; none where it has no such folder. What training wrote there is left
+    to the models. Raises `InputError` when a file there is no fit of `p99_us` over `utilisation` from 0 to 1, or of no
+    NF of these."""
     curves: dict[str, LatencyCurve] = {}
     for file in sorted((models / LATENCY_FOLDER).glob("*.json")):
         if is_trained(file):

@@ -1,7 +1,5 @@
 """Sweep files: what is varied, measured and fitted, in TOML (docs/formats/sweep.md)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,10 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from profiler.sweeps.spec import (
-    SweepSpec,
-    spec_faults,
-)
+from profiler.sweeps.spec import SweepSpec, spec_faults
 from profiles import InputError
 from profiles.faults import suggestion
 from profiles.files.toml import TomlLines, WrongKey, locate_faults, parse_toml, read_toml, validate_toml
@@ -39,19 +34,8 @@ class SweepTables(SweepSpec):
 
 @dataclass(frozen=True)
 class SweepFile:
-    """A sweep file.
-
-    Parameters
-    ----------
-    name, text
-        Its path and its text.
-    spec
-        What is measured.
-    x, y
-        Names of what is fitted: a varied key, and metrics.
-    select
-        How segments are chosen.
-    """
+    """A sweep file. `name`, `text`: its path and its text. `spec`: what is measured. `x`, `y`: names of what is fitted:
+    a varied key, and metrics. `select`: how segments are chosen."""
 
     name: str
     text: str
@@ -67,20 +51,8 @@ class SweepFile:
 
 
 def read_sweep(path: Path, testbed: str | None = None) -> SweepFile:
-    """The sweep in a file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    testbed
-        In place of that of the file; the text then names it.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file.
-    """
+    """The sweep in a file. `path`: the file. `testbed`: in place of that of the file; the text then names it. Raises
+    `InputError` with every fault of the file."""
     name = str(path)
     text, document = read_toml(path)
     tables = validate_toml(SweepTables, name, text, document)

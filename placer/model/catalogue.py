@@ -10,7 +10,7 @@ from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.latency_oracle import LatencyCurve, LatencyOracle, PacedTruth, least_kpps
 from placer.model.oracle import Oracle, PredictorOracle, TestbedOracle
-from placer.model.sla import OFFERED_TOLERANCE
+from placer.model.sla import OFFERED_TOLERANCE, latency_sla_of
 from predictor import Models
 from profiler.testbed import Testbed
 from profiles import CoLocation, TrafficProfile, Workload
@@ -252,5 +252,6 @@ class Catalogue(Shown):
             return "rate_kpps", f"{gbps:,.4g} Gb/s are more than the port of any NIC carries: {fastest:,.4g}"
         if not workload.is_saturated:
             where = "no GPU of the fleet runs it, and no models have its latency against utilisation"
-            return "sla_latency_us", f"the latency of '{nf}' cannot be promised: {where} (latency/{nf}.json)"
+            promised = latency_sla_of(workload)
+            return promised.column, f"the {promised.name} of '{nf}' cannot be promised: {where} (latency/{nf}.json)"
         return "rate_kpps", f"is missing, and '{nf}' runs on GPUs only, which need it"

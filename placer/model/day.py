@@ -73,7 +73,7 @@ def _different_parts(days: Days, busiest: bool) -> Days:
     return tuple(part for part, others in zip(parts, as_busy.tolist(), strict=True) if not others)
 
 
-def gbps_over_day(kind: NicKind, tenant: Tenant, parts: int) -> list[float]:
+def gbps_over_day(kind: NicKind, tenant: Tenant, parts: int) -> tuple[float, ...]:
     """What the packets that are offered to the tenant take of the port in each part of the day, Gb/s."""
     gbps = kind.gbps_of(tenant.workload)
-    return [share * gbps for share in tenant.day] if tenant.day else [gbps] * parts
+    return tuple(share * gbps for share in tenant.day) if tenant.day else (gbps,) * parts

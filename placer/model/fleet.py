@@ -44,7 +44,7 @@ class NicKind:
     cost
         Cost of one NIC in use.
     latency_of
-        NFs whose latency is known on this model; of others none can be promised.
+        By statistic of latency, the NFs of which it is known on this model; no other can be promised.
     paced
         Whether it runs only NFs whose offered rate is known, as a GPU does.
     names
@@ -63,7 +63,7 @@ class NicKind:
     cores_of: Mapping[str, int]
     count: int | None = None
     cost: float = 1.0
-    latency_of: frozenset[str] = frozenset()
+    latency_of: Mapping[str, frozenset[str]] = field(default_factory=dict)
     paced: bool = False
     names: tuple[str, ...] = ()
     owned: int | None = None
@@ -122,7 +122,8 @@ class NicKind:
         if self.gbps_of(workload) > self.line_rate_gbps:
             return False
         if not workload.is_saturated:
-            return not workload.promises_latency or workload.nf in self.latency_of
+            known = self.latency_of.get(workload.latency_statistic, ())
+            return not workload.promises_latency or workload.nf in known
         return not self.paced
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
@@ -11,10 +11,10 @@ from typing import Protocol
 
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
-from predictor.latency import NfLatency
+from predictor.latency import LATENCY_STATISTICS, NfLatency
 from profiler.testbed import Run, Testbed
 from profiles import CoLocation, TrafficProfile, Workload
-from profiles.workload import GpuWorkload
+from profiles.workload import P99, GpuWorkload
 
 LATENCY_BOTTLENECK = "latency"
 """The bottleneck of a workload that keeps its throughput and not its latency."""
@@ -26,8 +26,12 @@ class LatencyCurve(Protocol):
     Where it estimates its errors, the longer the latency the smaller `risk` is, the probability that it is exceeded.
     """
 
+    @property
+    def statistics(self) -> Collection[str]:
+        """The statistics of latency that it knows."""
+
     def latency_us(self, workload: Workload, kpps: float, risk: float | None = None) -> float:
-        """What 99 of 100 packets stay within where the NF could have this throughput (kpps).
+        """The statistic of the workload where the NF could have this throughput (kpps).
 
         Infinite at utilisations beyond what was measured.
         """
@@ -76,7 +80,7 @@ class LatencyOracle(Oracle):
         """The latency of a workload that has this throughput; None where it is not known."""
         if workload.is_saturated:
             return None
-        if workload.nf not in self.curves:
+        if workload.latency_statistic not in _statistics(self.curves, workload.nf):
             return inf if workload.promises_latency else None
         return self.curves[workload.nf].latency_us(workload, kpps, self.risk) if kpps > 0 else inf
 
@@ -90,7 +94,18 @@ def least_kpps(workload: Workload, curves: Mapping[str, LatencyCurve], risk: flo
     """The throughput that the workload must be able to have for its promised latency; 0 without a promise."""
     if workload.is_saturated or not workload.promises_latency:
         return 0.0
-    return curves[workload.nf].least_kpps(workload, risk) if workload.nf in curves else inf
+    known = workload.latency_statistic in _statistics(curves, workload.nf)
+    return curves[workload.nf].least_kpps(workload, risk) if known else inf
+
+
+def known_latencies(curves: Mapping[str, LatencyCurve]) -> dict[str, frozenset[str]]:
+    """By statistic of latency, the NFs whose curve knows it."""
+    statistics = {statistic for curve in curves.values() for statistic in curve.statistics}
+    return {statistic: frozenset(nf for nf in curves if statistic in curves[nf].statistics) for statistic in statistics}
+
+
+def _statistics(curves: Mapping[str, LatencyCurve], nf: str) -> Collection[str]:
+    return curves[nf].statistics if nf in curves else ()
 
 
 def find_promised_latencies(oracle: Oracle, co_location: CoLocation) -> dict[Workload, float | None]:
@@ -176,9 +191,10 @@ class PacedTruth(Oracle):
         ]
 
     def _note_latencies(self, co_location: CoLocation, run: Run) -> tuple[float | None, ...]:
-        """What 99 of 100 packets of each stayed within, us; None where that was not measured."""
+        """The statistic of each, us; None where it was not measured."""
         found = self._latencies[co_location] = tuple(
-            measured.latency_us.p99 if measured.latency_us else None for measured in run.measurements
+            getattr(measured.latency_us, workload.latency_statistic) if measured.latency_us else None
+            for workload, measured in zip(co_location, run.measurements, strict=True)
         )
         return found
 
@@ -189,7 +205,7 @@ class PacedTruth(Oracle):
 
 def _without_promise(workload: Workload) -> Workload:
     """The workload as a testbed runs it, which knows no promises."""
-    return replace(workload, latency_us=inf) if workload.promises_latency else workload
+    return replace(workload, latency_us=inf, latency_statistic=P99) if workload.promises_latency else workload
 
 
 # Curves of latency against utilisation: fitted ones of users, and what training learned of an NF.
@@ -228,6 +244,7 @@ class FittedLatency:
     """One curve for whatever traffic and neighbours, whose errors are not known."""
 
     curve: SteppedCurve
+    statistics: Collection[str] = (P99,)
 
     def latency_us(self, workload: Workload, kpps: float, risk: float | None = None) -> float:
         """As of `LatencyCurve`."""
@@ -239,7 +256,9 @@ class FittedLatency:
 
 
 class TrainedLatency:
-    """What training learned of an NF: a curve for each traffic, rate and risk."""
+    """What training learned of an NF: a curve for each statistic, traffic, rate and risk."""
+
+    statistics: Collection[str] = LATENCY_STATISTICS
 
     def __init__(self, model: NfLatency) -> None:
         self._model = model
@@ -247,14 +266,17 @@ class TrainedLatency:
 
     def latency_us(self, workload: Workload, kpps: float, risk: float | None = None) -> float:
         """As of `LatencyCurve`."""
-        return self._curve(workload.traffic, workload.rate_kpps, risk).latency_us(workload.rate_kpps / kpps)
+        return self._curve_of(workload, risk).latency_us(workload.rate_kpps / kpps)
 
     def least_kpps(self, workload: Workload, risk: float | None = None) -> float:
         """As of `LatencyCurve`."""
-        return _least(workload, self._curve(workload.traffic, workload.rate_kpps, risk))
+        return _least(workload, self._curve_of(workload, risk))
 
-    def _step(self, traffic: TrafficProfile, rate_kpps: float, risk: float | None) -> SteppedCurve:
-        used, latencies = self._model.p99_curve(traffic, rate_kpps, risk)
+    def _curve_of(self, workload: Workload, risk: float | None) -> SteppedCurve:
+        return self._curve(workload.latency_statistic, workload.traffic, workload.rate_kpps, risk)
+
+    def _step(self, statistic: str, traffic: TrafficProfile, rate_kpps: float, risk: float | None) -> SteppedCurve:
+        used, latencies = self._model.curve(statistic, traffic, rate_kpps, risk)
         return SteppedCurve(tuple(used.tolist()), tuple(latencies.tolist()))
 
 

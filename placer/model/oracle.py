@@ -132,7 +132,7 @@ class Oracle(ABC):
         return self.throughput([(workload,)])[0][0]
 
     def latency(self, co_location: CoLocation) -> tuple[float | None, ...]:
-        """What 99 of 100 packets of each workload stay within, us; None where the oracle does not know."""
+        """The statistic of latency of each workload, us, as it is promised; None where the oracle does not know."""
         return (None,) * len(co_location)
 
     def bottleneck(self, co_location: CoLocation, workload: Workload) -> str:

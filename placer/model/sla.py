@@ -1,9 +1,15 @@
-"""Service level agreements: the largest throughput drop, or the smallest throughput, that an NF instance accepts."""
+"""Service level agreements: the largest throughput drop, or the smallest throughput, that an NF instance accepts.
+
+And the kinds of latency SLA, which are part of its workload.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
+
+from profiles import Workload
+from profiles.workload import P99
 
 SLA_TOLERANCE = 1e-9
 """Relative tolerance of every comparison of a throughput with an SLA, so that rounding decides nothing."""
@@ -13,6 +19,42 @@ OFFERED_TOLERANCE = 0.005
 
 LEAST_KPPS = 1e-9
 """Every SLA requires more than nothing: an oracle answers 0 where packets miss the latency that they are promised."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySla:
+    """A kind of latency SLA.
+
+    Parameters
+    ----------
+    column
+        Its column in a trace.
+    statistic
+        What it limits of the latency of packets, by its name in the testbed protocol.
+    name
+        What messages call that.
+    """
+
+    column: str
+    statistic: str
+    name: str
+
+    @property
+    def figure(self) -> str:
+        """What columns of results call the latency that it limits, us."""
+        return self.column.removeprefix("sla_")
+
+
+LATENCY_SLAS = (
+    LatencySla("sla_latency_us", P99, "latency"),
+    LatencySla("sla_mean_latency_us", "mean", "mean latency"),
+)
+"""The first is that of running fleets and GPUs."""
+
+
+def latency_sla_of(workload: Workload) -> LatencySla:
+    """The kind of latency SLA of a workload that is promised a latency."""
+    return next(kind for kind in LATENCY_SLAS if kind.statistic == workload.latency_statistic)
 
 
 @dataclass(frozen=True, slots=True)

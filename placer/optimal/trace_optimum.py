@@ -37,8 +37,8 @@ from placer.optimal.bounded_plan import (
 )
 from placer.optimal.departures import bound_over_time, fullest_moment, plan_over_time
 from placer.optimal.moment_search import search_moments
-from placer.optimal.planned.judges import ChanceJudge, OracleJudge
-from placer.optimal.planned.rate_search import kind_of_loads, load_planner
+from placer.optimal.planned.by_loads import can_plan_rates, expected_judges, rate_planner, rates_scope
+from placer.optimal.planned.judges import OracleJudge
 from placer.optimal.shortfall import Shortfall, shortfall_of, shortfall_of_left_out
 from placer.policy.rules import FIRST_FIT, LOOK_AHEAD
 from placer.progress import Advance
@@ -46,6 +46,10 @@ from placer.strategies.contention_aware import ContentionAware
 
 FIRST_EXPECTED = 0.004
 """The share of instances that may be expected to violate their SLA in the plan with which a search at loads begins."""
+OPTIMUM_EFFORT = 1_600
+"""How often each instance may be judged by what is true."""
+FAR = 1.05
+"""Where a plan at rates costs more than this many times its bound, the online rules are asked, too."""
 
 
 def find_optimum(
@@ -152,37 +156,39 @@ def _at_loads(
 ) -> BoundedPlan:
     """A plan for instances with rates: cores are chosen, too. The bound is that of cores and line rate.
 
-    A search begins with what a predictor expects, and goes on with what is true. Where instances leave or kinds of NIC
-    differ, it is the plan of the online rules, and nothing bounds it.
+    A search begins with what a predictor expects, and goes on with what is true. Where it does not reach its bound, the
+    plans of the online rules are looked at, too.
     """
     began = time.monotonic()
-    kind, kinds = kind_of_loads(arrivals, catalogue), catalogue.kinds
+    kinds = catalogue.kinds
     able = [name for name in catalogue.predictors() if catalogue.supports_loads(name)]
-    bound = 0
-    if kind is None or not able:
-        plan = online_plan(arrivals, catalogue, oracles, progress)
-    else:
-        tenants = [arrival.tenant for arrival in arrivals]
-        expected = ChanceJudge(catalogue.models[0].predictors[able[0]])
-        begin = load_planner(tenants, catalogue, able[0], expected).plan(FIRST_EXPECTED, began + time_limit / 3)
-        found = load_planner(tenants, catalogue, able[0], OracleJudge(oracles[0])).shrink(
-            begin.nics, 0.0, began + time_limit
-        )
-        plan = Plan(OPTIMAL, None, placements_on(arrivals, kinds, [(kind, nic) for nic in found.nics]), 0.0)
-        bound = 0 if plan.rejected else found.bound
+    plans, bound = [], None
+    if able and can_plan_rates(catalogue):
+        by_predictor = rate_planner(arrivals, catalogue, able[0], expected_judges(catalogue, able[0]))
+        begin = by_predictor.plan(FIRST_EXPECTED, began + time_limit / 3)
+        judges = [OracleJudge(oracle) for oracle in oracles]
+        planner = rate_planner(arrivals, catalogue, able[0], judges, effort=OPTIMUM_EFFORT)
+        found = planner.shrink(begin, 0.0, began + time_limit)
+        plans = [Plan(OPTIMAL, None, placements_on(arrivals, kinds, found), 0.0)]
+        plans = [plan for plan in plans if not any(slas_kept(plan, oracles))]
+        bound = planner.bound_of(plans[0]) if plans else None
+    if not plans or plans[0].rejected or bound is None or exact_peak_cost(plans[0], kinds) > FAR * bound.cost:
+        plans.append(online_plan(arrivals, catalogue, oracles, progress))
+    plan = find_better(plans, kinds)
     plan = replace(plan, seconds=time.monotonic() - began)
     nics, cost = peak_nics(plan), float(exact_peak_cost(plan, kinds))
-    unit = kinds[0].cost if bound else 0.0
+    bound = planner.bound_of(plan) if bound else None
+    lowest = min(bound.cost, cost) if bound else 0.0
     return BoundedPlan(
         plan=plan,
         nics=nics,
         cost=cost,
-        lower_bound=min(bound * unit, cost),
-        nics_lower_bound=min(bound, nics),
-        proven=bool(bound) and cost <= bound * unit + 1e-9,
+        lower_bound=lowest,
+        nics_lower_bound=min(bound.nics, nics) if bound else 0,
+        proven=bound is not None and not plan.rejected and cost <= lowest + 1e-9,
         seconds=time.monotonic() - began,
         oracle_seconds=0.0,
-        scope="lower bound from cores and line rate" if bound else "no lower bound where some leave or are rejected",
+        scope=rates_scope(arrivals) if bound else "no lower bound where latency is promised",
         same_arrivals=True,
         shortfall=Shortfall(ids_of_rejected(plan), proven=False, everything=not plan.placed) if plan.rejected else None,
     )

@@ -13,6 +13,7 @@ A workload that is not in the table is compared as its stand-in (`stand_ins.py`)
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -44,10 +45,10 @@ COMPARED_PATTERNS = 2_000
 
 
 class ClassMember:
-    """A NIC in the index: its pattern, the column and required throughput (kpps) of each tenant, and how many of them
-    a stand-in is compared for."""
+    """A NIC in the index: its pattern, the column and required throughput (kpps) of each tenant, how many of them a
+    stand-in is compared for, and how many the table does not hold (`ClassIndex.holds`)."""
 
-    __slots__ = ("counted", "needs", "nic", "pattern", "stand_ins")
+    __slots__ = ("counted", "needs", "nic", "not_held", "pattern", "stand_ins")
 
     def __init__(self, nic: Nic) -> None:
         self.nic = nic
@@ -55,6 +56,7 @@ class ClassMember:
         self.counted: int | Pattern = 0
         self.needs: dict[str, tuple[int, float]] = {}
         self.stand_ins = 0
+        self.not_held = 0
 
     @property
     def columns(self) -> Pattern:
@@ -83,6 +85,7 @@ class ClassIndex:
         self._free = table.free.tolist()
         self._with_free = [0] * (table.kind.cores + 1)
         self._outside: Counter[Pattern] = Counter()
+        self._not_held = 0
         self._reachable = ReachablePatterns(table)
         self._forecast = PriceForecast(table) if rule.forecasts and width else None
         prices = core_shares(table)
@@ -199,6 +202,7 @@ class ClassIndex:
         self._blocked.mark_changed(nic.number)
         column, _ = member.needs.pop(tenant.id)
         member.stand_ins -= tenant.workload not in self.table.columns
+        self._count_not_held(member, -(not self.holds(tenant)))
         if member.pattern == NO_PATTERN:
             member.pattern = self.table.number_of.get(member.columns, NO_PATTERN)
         else:
@@ -254,7 +258,20 @@ class ClassIndex:
         return max((cores for cores, nics in enumerate(self._with_free) if nics), default=0)
 
     def last_resort(self, tenant: Tenant) -> Nic | None:
-        """None: `best` has compared all NICs."""
+        """The first NIC on which every SLA is met, of a few that may become a co-location that the table lacks, because
+        an SLA is looser than the table was built for; None where `best` has compared all there is."""
+        if self._stand_ins is None or (not self._not_held and self.holds(tenant)):
+            return None
+        cores, held = self.table.kind.cores_for(tenant.workload), self.holds(tenant)
+        with_room = (
+            member.nic.number
+            for member in self._members.values()
+            if (member.not_held or not held) and self._free_cores(member) >= cores
+        )
+        for number in heapq.nsmallest(MOST_PREDICTED, with_room):
+            nic = self._members[number].nic
+            if keeps_slas(self.table.kind, self._oracle, [*nic.tenants_by_id.values(), tenant]):
+                return nic
         return None
 
     def opening_score(self, tenant: Tenant) -> float | None:
@@ -387,6 +404,7 @@ class ClassIndex:
         assert need is not None
         member.needs[tenant.id] = need
         member.stand_ins += tenant.workload not in self.table.columns
+        self._count_not_held(member, not self.holds(tenant))
         if member.pattern == NO_PATTERN:
             member.pattern = self.table.number_of.get(member.columns, NO_PATTERN)
         else:
@@ -413,7 +431,15 @@ class ClassIndex:
         self._count(member, member.columns if pattern == NO_PATTERN else pattern)
         self._slots.move(member.nic.number, slot)
 
+    def _free_cores(self, member: ClassMember) -> int:
+        return self.table.kind.cores - self.table.cores_taken(member.columns)
+
+    def _count_not_held(self, member: ClassMember, tenants: int) -> None:
+        member.not_held += tenants
+        self._not_held += tenants
+
     def _remove(self, member: ClassMember) -> None:
+        self._count_not_held(member, -member.not_held)
         self._slots.move(member.nic.number, NO_CLASS)
         self._count(member, 0)
         self._members.discard(member.nic.number)

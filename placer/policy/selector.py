@@ -78,6 +78,7 @@ class Selector:
         self._included: Tenant | None = None
         self._tables: Sequence[PatternTable | None] = [None] * len(fleet.kinds)
         self._workloads: set[Workload] = set()
+        self._latest_of: dict[str, Workload] = {}
         self._loosest = LoosestSlas()
         self._sampled = False
         self._rebuild: Rebuild | None = None
@@ -86,6 +87,7 @@ class Selector:
         fleet.observer = self
         present = [tenant for nic in fleet.nics.values() for tenant in nic.tenants_by_id.values()]
         self._own_loads = sum(not tenant.workload.is_plain for tenant in present)
+        self._latest_of.update((tenant.workload.nf, tenant.workload) for tenant in present)
         self._recent.extend(present)
         self._arrivals = len(present)
         self.departures = 0
@@ -268,6 +270,7 @@ class Selector:
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
         self._own_loads += not tenant.workload.is_plain
+        self._latest_of[tenant.workload.nf] = tenant.workload
         if self._rebuild is not None and self._rebuild.builds_tables and self._has_own_loads([tenant.workload]):
             self._rebuild = None
         own = self.fleet.pool.owns(nic.number)
@@ -426,11 +429,11 @@ class Selector:
         self._covered = self._rebuild = self.others = None
         self._included = new
         self._loosest.include(new)
-        self._workloads.add(new.workload)
+        self._workloads = self._with_present_nfs({*self._workloads, new.workload})
         self._sampled = self._sampled or not self._predict_all()
         tables = self._stand_ins and not self._has_own_loads(self._workloads)
         while self._sampled and tables and self._table_workloads.choose_fewer():
-            self._workloads = {*self._table_workloads.chosen(), new.workload}
+            self._workloads = self._with_present_nfs({*self._table_workloads.chosen(), new.workload})
             self._sampled = not self._predict_all()
         if self._sampled:
             present = [tenant for nic in self.fleet.nics.values() for tenant in nic.tenants_by_id.values()]
@@ -490,8 +493,13 @@ class Selector:
             self._rebuild = self._new_rebuild(0)
 
     def _build_tables(self, chosen: set[Workload]) -> None:
-        self._workloads = chosen
+        self._workloads = self._with_present_nfs(chosen)
         self._rebuild = self._new_rebuild(self.most_patterns)
+
+    def _with_present_nfs(self, workloads: set[Workload]) -> set[Workload]:
+        """These workloads, and one of each NF that was ever on a NIC and has none here, so that each has a stand-in."""
+        nfs = {workload.nf for workload in workloads}
+        return workloads | {workload for nf, workload in self._latest_of.items() if nf not in nfs}
 
     def _has_own_loads(self, workloads: Iterable[Workload]) -> bool:
         """Whether an instance, or one of these workloads, has a load or a number of cores that no stand-in has."""

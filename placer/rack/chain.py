@@ -1,7 +1,5 @@
 """A chain of NFs as an operator wants it: a directed acyclic graph of NFs with shares, and its SLO."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,15 +12,7 @@ TableId = tuple[int, int]
 
 @dataclass(frozen=True)
 class ChainNf:
-    """One NF of a chain.
-
-    Parameters
-    ----------
-    id
-        Unique in its chain.
-    nf
-        The kind of NF, as the rack names it.
-    """
+    """One NF of a chain. `id`: unique in its chain. `nf`: the kind of NF, as the rack names it."""
 
     id: str
     nf: str
@@ -33,12 +23,8 @@ class ChainNf:
 class ChainEdge:
     """Packets that leave one NF for another; numbers are indices of the chain's NFs.
 
-    Parameters
-    ----------
-    share
-        Of the packets that leave the tail.
-    match
-        What decides that a packet goes this way, as the chain's author wrote it; empty for a share alone.
+    `share`: of the packets that leave the tail. `match`: what decides that a packet goes this way, as the chain's
+    author wrote it; empty for a share alone.
     """
 
     tail: int
@@ -51,12 +37,8 @@ class ChainEdge:
 class Slo:
     """What an operator promises for a chain: a rate of at least `t_min_mbps`, a latency of at most `d_max_us`.
 
-    Parameters
-    ----------
-    t_min_mbps, t_max_mbps
-        The least rate that is promised, and the largest that is of use, Mbps.
-    d_max_us
-        Latency on the longest path, us; None if any will do.
+    `t_min_mbps`, `t_max_mbps`: the least rate that is promised, and the largest that is of use, Mbps. `d_max_us`:
+    latency on the longest path, us; None if any will do.
     """
 
     t_min_mbps: Fraction
@@ -68,15 +50,9 @@ class Slo:
 class Chain:
     """A chain of NFs.
 
-    Parameters
-    ----------
-    packet_size
-        Of its packets, bytes.
-    nfs, edges
-        The graph: one entry, no cycle, no parallel edges; the shares that leave an NF add up to 1. Packets leave the
-        chain at NFs without edges out.
-    aggregates
-        Which traffic enters it, as its author wrote it.
+    `packet_size`: of its packets, bytes. `nfs`, `edges`: the graph: one entry, no cycle, no parallel edges; the shares
+    that leave an NF add up to 1. Packets leave the chain at NFs without edges out. `aggregates`: which traffic enters
+    it, as its author wrote it.
     """
 
     name: str

@@ -22,31 +22,20 @@ from profiles import InputError
 from profiles.arrays import Bools, Floats, Ints
 
 MOST_LAYOUTS = 4_000_000
-PART_LAYOUTS = 1 << 14
-"""Layouts of one part, some tenths of a second."""
-AT_ONCE = 2048
-"""Options that are compared with all others in one step."""
-CAP_TOLERANCE = 1e-9
-"""Relative, of every comparison with a limit (CONTRACTS 9)."""
+PART_LAYOUTS = 1 << 14  # layouts of one part, some tenths of a second
+AT_ONCE = 2048  # options that are compared with all others in one step
+CAP_TOLERANCE = 1e-9  # relative, of every comparison with a limit (CONTRACTS 9)
 
 
 @dataclass(frozen=True)
 class Layouts:
     """Layouts of one chain; rows are layouts.
 
-    Parameters
-    ----------
-    sites
-        Per NF the index of a device, or SWITCH; shape (layouts, NFs).
-    group_of
-        Per NF the first NF of its subgroup, for NFs on the switch, too; shape (layouts, NFs).
-    cycles, replica_cycles
-        Of the subgroup whose first NF it is, per packet that enters the chain; NaN elsewhere, and for replicas where
-        there may be none; shape (layouts, NFs).
-    nic_shares
-        Shares of the chain's packets that a server's NIC carries, in and out; shape (layouts, servers, 2).
-    latency_us
-        Shape (layouts,).
+    `sites`: per NF the index of a device, or SWITCH; shape (layouts, NFs). `group_of`: per NF the first NF of its
+    subgroup, for NFs on the switch, too; shape (layouts, NFs). `cycles`, `replica_cycles`: of the subgroup whose first
+    NF it is, per packet that enters the chain; NaN elsewhere, and for replicas where there may be none; shape (layouts,
+    NFs). `nic_shares`: shares of the chain's packets that a server's NIC carries, in and out; shape (layouts, servers,
+    2). `latency_us`: shape (layouts,).
     """
 
     chain: Chain
@@ -67,13 +56,7 @@ class Layouts:
 
 
 def all_layouts(chain: Chain, rack: Rack) -> Layouts:
-    """Every layout of a chain that keeps its latency.
-
-    Raises
-    ------
-    InputError
-        When there are more than MOST_LAYOUTS.
-    """
+    """Every layout of a chain that keeps its latency. Raises InputError when there are more than MOST_LAYOUTS."""
     sites = possible_sites(chain, rack)
     return layouts_at(chain, rack, _assignments(sites, 0, _number(chain, sites)))
 
@@ -89,10 +72,7 @@ def layouts_in_parts(chain: Chain, rack: Rack) -> Iterator[Layouts]:
 def layouts_at(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
     """Those of some layouts that keep the latency, and the order of an OpenFlow switch's tables.
 
-    Parameters
-    ----------
-    sites
-        Per layout and NF a device that can run the NF, or SWITCH; shape (layouts, NFs).
+    `sites`: per layout and NF a device that can run the NF, or SWITCH; shape (layouts, NFs).
     """
     side_of = np.array([*(device.server for device in rack.devices), SWITCH_SITE])
     sides = side_of[sites]
@@ -240,25 +220,13 @@ def _nic_shares(chain: Chain, rack: Rack, sides: Ints) -> Floats:
 
 @dataclass(frozen=True)
 class Options:
-    """Undominated options of one chain; rows are options.
-
-    Parameters
-    ----------
-    layout
-        Per option the row in `layouts`; shape (options,).
-    group_cores
-        Per NF the cores of the subgroup whose first NF it is, 0 elsewhere; shape (options, NFs).
-    cores
-        Per device; shape (options, devices).
-    rate
-        The largest one that the cores allow, at most t_max, Mbps; shape (options,).
-    """
+    """Undominated options of one chain; rows are options."""
 
     layouts: Layouts
-    layout: Ints
-    group_cores: Ints
-    cores: Ints
-    rate: Floats
+    layout: Ints  # per option the row in `layouts`; shape (options,)
+    group_cores: Ints  # per NF the cores of the subgroup whose first NF it is, 0 elsewhere; shape (options, NFs)
+    cores: Ints  # per device; shape (options, devices)
+    rate: Floats  # the largest one that the cores allow, at most t_max, Mbps; shape (options,)
 
     def __len__(self) -> int:
         return len(self.layout)
@@ -317,12 +285,7 @@ def _needs(options: Options, rack: Rack) -> Floats:
 def find_undominated(gain: Floats, needs: NDArray[np.generic]) -> Ints:
     """The rows to which no other row has at least the gain and at most all needs; of equal rows the first.
 
-    Parameters
-    ----------
-    gain
-        Shape (rows,).
-    needs
-        Shape (rows, needs).
+    `gain`: shape (rows,). `needs`: shape (rows, needs).
     """
     needed: Floats = needs.astype(np.float64)
     order = np.lexsort((needed.sum(axis=1), -gain))
@@ -380,12 +343,8 @@ def allocations(
 ) -> Options:
     """Per layout the fewest cores for t_min, and for each larger rate that whole cores just reach, up to t_max.
 
-    Parameters
-    ----------
-    once, each
-        As `core_rates` returns them.
-    fit
-        Whether cores per subgroup, shape (rows, NFs), and per device, shape (rows, devices), are within the limits.
+    `once`, `each`: as `core_rates` returns them. `fit`: whether cores per subgroup, shape (rows, NFs), and per device,
+    shape (rows, devices), are within the limits.
     """
     slo = layouts.chain.slo
     largest = float(slo.t_max_mbps)

@@ -4,8 +4,6 @@ A chain's layout is a site for each NF, and what follows from it: subgroups, loa
 `options.py` computes the same for many layouts at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -26,14 +24,8 @@ SWITCH_SITE = -1
 class Subgroup:
     """NFs of a chain that are connected and share a device: run to completion on the same cores.
 
-    Parameters
-    ----------
-    nfs
-        Indices in the chain, ascending.
-    cycles
-        Per packet that enters the chain, on one core.
-    cycles_of_replicas
-        The same where several cores run it; None where only one may.
+    `nfs`: indices in the chain, ascending. `cycles`: per packet that enters the chain, on one core.
+    `cycles_of_replicas`: the same where several cores run it; None where only one may.
     """
 
     device: int
@@ -49,13 +41,7 @@ class Subgroup:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the NFs of a chain are.
-
-    Parameters
-    ----------
-    sites
-        Per NF the index of a device, or SWITCH.
-    """
+    """Where the NFs of a chain are. `sites`: per NF the index of a device, or SWITCH."""
 
     chain: Chain
     rack: Rack
@@ -173,12 +159,7 @@ class Status(StrEnum):
 class Limit:
     """A limit of a conflict.
 
-    Parameters
-    ----------
-    kind
-        t_min, d_max, cores, nic_mbps or blocks.
-    of
-        The chain, device or server; `switch` for blocks.
+    `kind`: t_min, d_max, cores, nic_mbps or blocks. `of`: the chain, device or server; `switch` for blocks.
     """
 
     kind: str
@@ -195,15 +176,7 @@ class LimitChange:
 
 @dataclass(frozen=True)
 class ChainPlan:
-    """A chain of a plan.
-
-    Parameters
-    ----------
-    rate_mbps
-        What enters it.
-    cores
-        Per subgroup of its layout.
-    """
+    """A chain of a plan. `rate_mbps`: what enters it. `cores`: per subgroup of its layout."""
 
     layout: Layout
     rate_mbps: float
@@ -235,18 +208,10 @@ class ChainPlan:
 class RackPlan:
     """A plan for a rack.
 
-    Parameters
-    ----------
-    status
-        `optimal` with a proof, `feasible` without; `infeasible` with a proof, `unknown` without.
-    bound_mbps
-        Of the marginal throughput of every plan; None where nothing is known.
-    seconds
-        Of solving.
-    conflict, changes
-        Where there is no plan: limits that cannot be kept together, and what would be enough alone.
-    notes
-        Of the strategy, such as why it found no plan.
+    `status`: `optimal` with a proof, `feasible` without; `infeasible` with a proof, `unknown` without. `bound_mbps`: of
+    the marginal throughput of every plan; None where nothing is known. `seconds`: of solving. `conflict`, `changes`:
+    where there is no plan: limits that cannot be kept together, and what would be enough alone. `notes`: of the
+    strategy, such as why it found no plan.
     """
 
     rack: Rack

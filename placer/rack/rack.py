@@ -1,7 +1,5 @@
 """A rack: a switch, servers with their NICs, perhaps SmartNICs, and what each kind of NF costs on each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -29,14 +27,8 @@ class MatchKind(StrEnum):
 class SwitchTable:
     """One table.
 
-    Parameters
-    ----------
-    key
-        Bits by field; a table without key always runs its action and takes no memory.
-    match
-        Exact tables lie in SRAM, the others in TCAM.
-    writes
-        The fields that its actions change.
+    `key`: bits by field; a table without key always runs its action and takes no memory. `match`: exact tables lie in
+    SRAM, the others in TCAM. `writes`: the fields that its actions change.
     """
 
     name: str
@@ -78,18 +70,9 @@ class SwitchKind(StrEnum):
 class Switch:
     """The switch at the top of the rack.
 
-    Parameters
-    ----------
-    stages, reserved_stages
-        Of the pipeline, and those that NFs may not use; `stages` None: without a bound.
-    blocks_per_stage
-        Of table memory.
-    kind
-        Programmable, or OpenFlow.
-    table_order
-        Of an OpenFlow switch, the kinds of NF in the order of their tables.
-    tcam, sram
-        Of each stage, where NFs are packed as tables.
+    `stages`, `reserved_stages`: of the pipeline, and those that NFs may not use; `stages` None: without a bound.
+    `blocks_per_stage`: of table memory. `kind`: programmable, or OpenFlow. `table_order`: of an OpenFlow switch, the
+    kinds of NF in the order of their tables. `tcam`, `sram`: of each stage, where NFs are packed as tables.
     """
 
     stages: int | None = None
@@ -118,14 +101,8 @@ class SmartNic:
 class Server:
     """A server.
 
-    Parameters
-    ----------
-    cores, reserved_cores
-        Its cores, and those that NFs may not use.
-    nic_mbps
-        What its NIC carries in each direction.
-    smartnic
-        None: its NIC runs no NFs.
+    `cores`, `reserved_cores`: its cores, and those that NFs may not use. `nic_mbps`: what its NIC carries in each
+    direction. `smartnic`: None: its NIC runs no NFs.
     """
 
     name: str
@@ -144,10 +121,7 @@ class Server:
 class CoreCost:
     """An NF on cores: cycles per packet, and whether several cores may run copies of it.
 
-    Parameters
-    ----------
-    testbed_nf
-        The NF of the rack's testbed, and of models, that it corresponds to; None: that of the same name.
+    `testbed_nf`: the NF of the rack's testbed, and of models, that it corresponds to; None: that of the same name.
     """
 
     cycles: Fraction
@@ -159,12 +133,8 @@ class CoreCost:
 class NfCosts:
     """What one kind of NF costs; None where it cannot run.
 
-    Parameters
-    ----------
-    server, smartnic
-        On their cores.
-    switch_tables
-        Of the NF, in the order in which packets meet them; None: those of the library.
+    `server`, `smartnic`: on their cores. `switch_tables`: of the NF, in the order in which packets meet them; None:
+    those of the library.
     """
 
     server: CoreCost | None = None
@@ -177,14 +147,8 @@ class NfCosts:
 class Overheads:
     """What placing apart costs (Lemur, section 5.3); 0 unless given.
 
-    Parameters
-    ----------
-    subgroup_cycles
-        Per packet that enters a subgroup on cores, for its service header.
-    replica_cycles
-        More, where several cores run the subgroup.
-    stages
-        Of the switch, when packets cross to servers at all.
+    `subgroup_cycles`: per packet that enters a subgroup on cores, for its service header. `replica_cycles`: more, where
+    several cores run the subgroup. `stages`: of the switch, when packets cross to servers at all.
     """
 
     subgroup_cycles: Fraction = Fraction(0)
@@ -196,13 +160,8 @@ class Overheads:
 class RackTestbed:
     """What measures how subgroups on one device slow one another down, and with which traffic.
 
-    Parameters
-    ----------
-    spec
-        Of the testbed (CONTRACTS 5), such as `simulated:server`; None: contention is not looked at unless models are
-        named.
-    flows, mtbr
-        Of each chain: concurrent flows, regex matches per MB; None: the testbed's default.
+    `spec`: of the testbed (CONTRACTS 5), such as `simulated:server`; None: contention is not looked at unless models
+    are named. `flows`, `mtbr`: of each chain: concurrent flows, regex matches per MB; None: the testbed's default.
     """
 
     spec: str | None = None
@@ -214,12 +173,8 @@ class RackTestbed:
 class Device:
     """Where subgroups run on cores: a server or a SmartNIC.
 
-    Parameters
-    ----------
-    server
-        The number of the server that it is or belongs to: which NIC packets cross to reach it.
-    is_smartnic
-        Whether it is the SmartNIC of that server.
+    `server`: the number of the server that it is or belongs to: which NIC packets cross to reach it. `is_smartnic`:
+    whether it is the SmartNIC of that server.
     """
 
     name: str
@@ -233,14 +188,9 @@ class Device:
 class Rack:
     """A rack.
 
-    Parameters
-    ----------
-    crossing_us
-        Latency of each change between switch and a server's side, us.
-    costs
-        By kind of NF.
-    stage_oracle
-        What decides whether NFs fit the switch (`stage_oracles.py`). No file sets it: it may start a program.
+    `crossing_us`: latency of each change between switch and a server's side, us. `costs`: by kind of NF.
+    `stage_oracle`: what decides whether NFs fit the switch (`stage_oracles.py`). No file sets it: it may start a
+    program.
     """
 
     switch: Switch

@@ -1,15 +1,12 @@
 """Writes the files of a report: all of them, or none."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 from profiles.aside import file_aside
 
-Files = dict[Path, bytes]
-"""Contents by path."""
+Files = dict[Path, bytes]  # contents by path
 
 
 def write_files(files: Mapping[Path, bytes]) -> list[Path]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placer.model.arrival import Arrival
-from placer.model.sla import Sla
+from placer.model.sla import LATENCY_SLAS, LatencySla, Sla
 from profiles import ATTRIBUTES, TrafficProfile, Workload
 
 GROWING_TRAFFIC = ("flows", "packet_size")
@@ -72,7 +72,10 @@ def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     offered = any(not arrival.workload.is_saturated for arrival in arrivals)
     sized = any(arrival.workload.cores for arrival in arrivals)
-    further = (*(("rate_kpps", "sla_latency_us") if offered else ()), *(("cores",) if sized else ()))
+    given = {LATENCY_SLAS[0].statistic} | {arrival.workload.latency_statistic for arrival in arrivals}
+    promises = [kind for kind in LATENCY_SLAS if kind.statistic in given]
+    latencies = (kind.column for kind in promises)
+    further = (*(("rate_kpps", *latencies) if offered else ()), *(("cores",) if sized else ()))
     running = any(arrival.nic is not None for arrival in arrivals)
     columns = ["id", "time", "nf", *ATTRIBUTES, "sla_drop", "sla_min_kpps", "departure", *further]
     writer.writerow([*columns, *(["nic"] if running else [])])
@@ -81,7 +84,7 @@ def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
             arrival.sla.max_drop,
             arrival.sla.min_kpps,
             arrival.departure,
-            *(_find_offer(arrival.workload) if offered else ()),
+            *(_find_offer(arrival.workload, promises) if offered else ()),
             *((arrival.workload.cores or None,) if sized else ()),
         )
         traffic = [repr(value) for value in arrival.workload.traffic.as_dict().values()]
@@ -91,11 +94,13 @@ def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
     return text.getvalue()
 
 
-def _find_offer(workload: Workload) -> tuple[float | None, float | None]:
-    """The rate and the promised latency; None for none."""
-    if workload.is_saturated:
-        return None, None
-    return workload.rate_kpps, workload.latency_us if workload.promises_latency else None
+def _find_offer(workload: Workload, promises: Sequence[LatencySla]) -> list[float | None]:
+    """The rate, and the latency that is promised by each kind of latency SLA; None for none."""
+    promised = workload.latency_statistic if workload.promises_latency else None
+    return [
+        None if workload.is_saturated else workload.rate_kpps,
+        *(workload.latency_us if kind.statistic == promised else None for kind in promises),
+    ]
 
 
 def _grow_arrival(

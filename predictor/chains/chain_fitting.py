@@ -4,8 +4,6 @@ By default the rule is the weakest link; measured runs show whether another one 
 better than none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -123,10 +123,8 @@ class ChainModel:
 
 
 def features_of(stages: StageCosts, shares: Floats) -> Floats:
-    """What a correction may depend on, shape (N, features).
-
-    The inputs, each stage's cost relative to the largest, and that cost itself.
-    """
+    """What a correction may depend on, shape (N, features). The inputs, each stage's cost relative to the largest, and
+    that cost itself."""
     reached = stages.costs * shares
     largest = reached.max(axis=1, keepdims=True)
     several = (reached / largest) ** COST_POWER if reached.shape[1] > 1 else np.empty((len(reached), 0))

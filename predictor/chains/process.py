@@ -6,10 +6,7 @@ priors, predicts the same to 1e-5 of the logarithm; 20 to 150 points of 1 to 6 i
 median of 18 fits), and a chain needs dozens of fits.
 
 Beside `predictor.regression.gaussian_process`, this one knows the noise of every measurement, since settings are
-repeated differently often, has a linear trend, which continues beyond what was measured, and returns its own error.
-"""
-
-from __future__ import annotations
+repeated differently often, has a linear trend, which continues beyond what was measured, and returns its own error."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,17 +17,13 @@ import numpy as np
 from profiles.arrays import Floats
 
 ROOT5 = 5**0.5
-TUNED_ON = 150
-"""Measurements on which lengths and amplitudes are tuned; more hardly change them."""
+TUNED_ON = 150  # measurements on which lengths and amplitudes are tuned; more hardly change them
 SOLVED_AT_ONCE = 1000
-NEAREST_MEASUREMENTS = 64
-"""With more measurements than `SOLVED_AT_ONCE`, a prediction uses this many of the nearest."""
+NEAREST_MEASUREMENTS = 64  # with more measurements than `SOLVED_AT_ONCE`, a prediction uses this many of the nearest
 TUNING_STEPS = 60
-MOST_PRIOR_SPREADS = 8.0
-"""Parameters stay within this many of their prior's spreads."""
+MOST_PRIOR_SPREADS = 8.0  # parameters stay within this many of their prior's spreads
 LEAST_VARIANCE = 1e-8
-SAME_POINT_DISTANCE = 1e-18
-"""Squared distance, in lengths, below which two points are the same one."""
+SAME_POINT_DISTANCE = 1e-18  # squared distance, in lengths, below which two points are the same one
 
 
 @dataclass(frozen=True)
@@ -45,14 +38,10 @@ class Typical:
 class Assumptions:
     """What is assumed of a process."""
 
-    constant: Typical
-    """Standard deviation of the function's level."""
-    slope: Typical
-    """Standard deviation of the trend along each input's range."""
-    amplitude: Typical
-    """Standard deviation of the smooth deviation from the trend."""
-    length: Typical
-    """The length in which the deviation changes, as a share of an input's range."""
+    constant: Typical  # standard deviation of the function's level
+    slope: Typical  # standard deviation of the trend along each input's range
+    amplitude: Typical  # standard deviation of the smooth deviation from the trend
+    length: Typical  # the length in which the deviation changes, as a share of an input's range
     nugget: Typical
     """Standard deviation of what a point has of its own: it recurs when the point is measured again, but its neighbours
     do not show it."""
@@ -66,21 +55,16 @@ class Assumptions:
 class SmoothProcess:
     """A function of several inputs, known at some points with noise."""
 
-    points: Floats
-    """Where it was measured, each input as a share of its range. Shape (points, inputs)."""
-    outputs: Floats
-    """What was measured, shape (points,)."""
-    variance: Floats
-    """Variance of the noise of each, shape (points,)."""
-    parameters: Floats
-    """Standard deviations of level, trend, deviation and nugget, then the length of each input."""
-    likelihood: float = 0.0
-    """Logarithm of the density of the outputs, with the parameters' prior."""
+    points: Floats  # where it was measured, each input as a share of its range. Shape (points, inputs).
+    outputs: Floats  # what was measured, shape (points,)
+    variance: Floats  # variance of the noise of each, shape (points,)
+    parameters: Floats  # standard deviations of level, trend, deviation and nugget, then the length of each input
+    likelihood: float = 0.0  # logarithm of the density of the outputs, with the parameters' prior
 
     @classmethod
     def fit(
         cls, points: Floats, outputs: Floats, variance: Floats, assumed: Assumptions, *, iterations: int = TUNING_STEPS
-    ) -> SmoothProcess:
+    ) -> "SmoothProcess":
         """The process with the most likely parameters; fewer iterations find less likely ones."""
         # at random, since every n-th point of a grid may be one value of an input
         some = np.sort(np.random.default_rng(0).permutation(len(points))[:TUNED_ON])
@@ -88,16 +72,14 @@ class SmoothProcess:
         parameters, likelihood = _tune(points[some], outputs[some], variance[some], typical, iterations)
         return cls(points, outputs, variance, parameters, likelihood)
 
-    def with_measurements(self, points: Floats, outputs: Floats, variance: Floats) -> SmoothProcess:
+    def with_measurements(self, points: Floats, outputs: Floats, variance: Floats) -> "SmoothProcess":
         """The process with the same parameters, given these measurements instead."""
         return replace(self, points=points, outputs=outputs, variance=variance)
 
     def __call__(self, inputs: Floats) -> tuple[Floats, Floats]:
-        """The function at `inputs`, shape (N, inputs), and the standard deviation of its error; each of shape (N,).
-
-        At a point that was measured, the function has what the point has of its own; elsewhere this is part of the
-        error.
-        """
+        """The function at `inputs`, shape (N, inputs), and the standard deviation of its error; each of shape (N,). At
+        a point that was measured, the function has what the point has of its own; elsewhere this is part of the
+        error."""
         if not len(inputs) or not len(self.points):
             return np.zeros(len(inputs)), np.sqrt(self._own_variance(inputs))
         if len(self.points) > SOLVED_AT_ONCE:
@@ -111,9 +93,7 @@ class SmoothProcess:
 
     def left_out(self) -> tuple[Floats, Floats]:
         """Error of each output as predicted from the others, and its standard deviation; each of shape (points,).
-
-        Rasmussen & Williams, section 5.4.2. The standard deviation contains the noise of the output.
-        """
+        Rasmussen & Williams, section 5.4.2. The standard deviation contains the noise of the output."""
         if len(self.points) > SOLVED_AT_ONCE:
             values, errors = self._by_nearest(self.points, skip=1)
             return self.outputs - values, np.sqrt(errors**2 + self._noise(self.variance))

@@ -101,8 +101,7 @@ class ProfiledNf:
         found = next((regressor for regressor in self.compared if regressor.regressor == self.regressor), None)
         if found is None:
             return max(UNKNOWN_ERROR, self._error_at_settings)
-        errors = found.errors[np.isfinite(found.errors)]
-        return max(_robust(errors), self._error_at_settings)
+        return max(_robust(found.errors[np.isfinite(found.errors)]), self._error_at_settings)
 
     def _measured_at(self, inputs: Floats) -> NDArray[np.bool_]:
         known = {tuple(row) for row in self.settings.inputs.tolist()}
@@ -117,10 +116,8 @@ def _errors(settings: Settings, regressor: str | None) -> list[RegressorError]:
 
 
 def _choose_regressor(settings: Settings, errors: Sequence[RegressorError]) -> tuple[str, Regressor]:
-    """The regressor with the smallest left-out error among those that come near what was measured.
-
-    A polynomial may be best between few settings, because of the ends that it continues, and yet miss all of them.
-    """
+    """The regressor with the smallest left-out error among those that come near what was measured. A polynomial may be
+    best between few settings, because of the ends that it continues, and yet miss all of them."""
     left, best = list(errors), None
     while any(error.complete for error in left):
         name = best_of(left).regressor

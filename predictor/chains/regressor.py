@@ -1,7 +1,5 @@
 """The interface of a regressor, which turns a profile into a function, and the registry of all of them."""
 
-from __future__ import annotations
-
 import warnings
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self

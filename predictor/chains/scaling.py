@@ -4,8 +4,6 @@ From profiles, the smallest allocation follows in one shot. Without them, the gr
 1) starts small, measures the chain, and gives the limiting NFs a step more until the target is met.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -204,7 +202,6 @@ def _by_total(choices: Sequence[Sequence[float]]) -> Iterator[Floats]:
     rows, totals = rows[order], totals[order]
     start = 0
     while start < len(rows):
-        last = totals[min(start + AT_ONCE, len(rows)) - 1]
-        end = int(np.searchsorted(totals, last, side="right"))
+        end = int(np.searchsorted(totals, totals[min(start + AT_ONCE, len(rows)) - 1], side="right"))
         yield rows[start:end]
         start = end

@@ -1,10 +1,6 @@
 """Measurements by setting: repeats of one configuration and workload become one robust value, and estimate the noise.
-
 Labs produce outliers, such as a run during which something else ran, of a factor of seven. Where there are at least
-three repeats, the others show which one it is; else the neighbouring settings do.
-"""
-
-from __future__ import annotations
+three repeats, the others show which one it is; else the neighbouring settings do."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,24 +11,18 @@ from numpy.typing import NDArray
 from predictor.chains.process import Assumptions, SmoothProcess, Typical
 from profiles.arrays import Floats
 
-DEVIATION_OF_MAD = 1.4826
-"""Standard deviation of a normal distribution over its median absolute deviation."""
-OUTLYING_DEVIATIONS = 4.0
-"""Standard deviations from the other repeats beyond which a repeat does not count."""
-ENOUGH_REPEATS = 3
-"""Repeats that show which one of them is an outlier."""
+DEVIATION_OF_MAD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
+OUTLYING_DEVIATIONS = 4.0  # standard deviations from the other repeats beyond which a repeat does not count
+ENOUGH_REPEATS = 3  # repeats that show which one of them is an outlier
 LEAST_SPREAD, ASSUMED_SPREAD = 1e-3, 0.05
 """Smallest relative standard deviation of a measurement, and the one without any repeats."""
-ASSUMED_REPEATS = 2
-"""Weight of the assumption, in repeats."""
+ASSUMED_REPEATS = 2  # weight of the assumption, in repeats
 STRANGE_DEVIATIONS, STRANGE_FACTOR = 5.0, 1.6
 """How far (standard deviations, and as a factor) a setting must be from what its neighbours predict to be left out."""
 FEWEST_NEIGHBOURS = 6
-MOST_SUSPECTS = 0.3
-"""Share of the settings that are judged by the others at a time."""
+MOST_SUSPECTS = 0.3  # share of the settings that are judged by the others at a time
 OUTLIER_ROUNDS = 4
-MOST_LEFT_OUT = 0.15
-"""Share of the settings: if more are strange, the neighbours are no guide."""
+MOST_LEFT_OUT = 0.15  # share of the settings: if more are strange, the neighbours are no guide
 
 NEIGHBOURS_PRIOR = Assumptions(
     constant=Typical(10.0, 0.0),
@@ -47,18 +37,12 @@ NEIGHBOURS_PRIOR = Assumptions(
 class Settings:
     """The distinct settings that were measured."""
 
-    names: tuple[str, ...]
-    """Of the inputs."""
-    inputs: Floats
-    """Shape (settings, inputs)."""
-    value: Floats
-    """What was measured at each, robust against outliers. Shape (settings,)."""
-    count: Floats
-    """How many measurements that is, without outliers. Shape (settings,)."""
-    spread: float
-    """Relative standard deviation of a single measurement, without outliers."""
-    repeats: tuple[Floats, ...] = ()
-    """Natural logarithm of every measurement, by setting, outliers included."""
+    names: tuple[str, ...]  # of the inputs
+    inputs: Floats  # shape (settings, inputs)
+    value: Floats  # what was measured at each, robust against outliers. Shape (settings,).
+    count: Floats  # how many measurements that is, without outliers. Shape (settings,).
+    spread: float  # relative standard deviation of a single measurement, without outliers
+    repeats: tuple[Floats, ...] = ()  # natural logarithm of every measurement, by setting, outliers included
 
     def __len__(self) -> int:
         return len(self.value)
@@ -78,7 +62,7 @@ class Settings:
         """How many measurements do not count, because they are outliers."""
         return self.measurements - round(float(self.count.sum()))
 
-    def at(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Settings:
+    def at(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "Settings":
         """Only these settings."""
         repeats = tuple(self.repeats[row] for row in np.arange(len(self))[rows]) if self.repeats else ()
         return replace(self, inputs=self.inputs[rows], value=self.value[rows], count=self.count[rows], repeats=repeats)
@@ -86,8 +70,7 @@ class Settings:
 
 def settings_of(names: tuple[str, ...], inputs: Floats, measured: Floats) -> Settings:
     """The settings of single measurements. `names`: of the inputs. `inputs`: shape (measurements, inputs). `measured`:
-    above 0, shape (measurements,).
-    """
+    above 0, shape (measurements,)."""
     if inputs.shape[1] == 0:  # numpy finds no rows where there are no columns
         distinct, of_row = inputs[:1], np.zeros(len(inputs), dtype=np.intp)
     else:
@@ -114,7 +97,15 @@ def without_strange(settings: Settings) -> Settings:
         error, strange = _strange(points[kept], corrected, doubtful[kept])
         if not strange.any():
             break
-        corrected = _nearest_repeats(corrected, np.log(corrected.value) - error, strange)
+        # strange settings reduced to the repeat that is as predicted; those without one have count 0
+        predicted = np.log(corrected.value) - error
+        value, count = corrected.value.copy(), corrected.count.copy()
+        for number in np.flatnonzero(strange):
+            repeats = corrected.repeats[number]
+            nearest = repeats[np.argmin(np.abs(repeats - predicted[number]))]
+            agrees = count[number] > 1 and abs(nearest - predicted[number]) < np.log(STRANGE_FACTOR)
+            value[number], count[number] = np.exp(nearest), float(agrees)
+        corrected = replace(corrected, value=value, count=count)
         kept, corrected = kept[corrected.count > 0], corrected.at(corrected.count > 0)
     return corrected if len(kept) >= (1 - MOST_LEFT_OUT) * len(settings) else settings
 
@@ -140,10 +131,8 @@ def _without_outliers(repeats: Floats, spread: float) -> Floats:
 
 
 def _strange(points: Floats, settings: Settings, doubtful: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.bool_]]:
-    """How far each value is from what the others predict, and whether that is too far to be believed.
-
-    An outlier spoils what its neighbours predict, too: all suspects are judged by those who are none.
-    """
+    """How far each value is from what the others predict, and whether that is too far to be believed. An outlier spoils
+    what its neighbours predict, too: all suspects are judged by those who are none."""
     values = np.log(settings.value) - np.median(np.log(settings.value))
     fitted = SmoothProcess.fit(points, values, settings.variance, NEIGHBOURS_PRIOR)
     error = fitted.left_out()[0]
@@ -160,22 +149,10 @@ def _strange(points: Floats, settings: Settings, doubtful: NDArray[np.bool_]) ->
     return error, suspect
 
 
-def _nearest_repeats(settings: Settings, predicted: Floats, strange: NDArray[np.bool_]) -> Settings:
-    """Strange settings reduced to the repeat that is as predicted; those without one have count 0."""
-    value, count = settings.value.copy(), settings.count.copy()
-    for number in np.flatnonzero(strange):
-        repeats = settings.repeats[number]
-        nearest = repeats[np.argmin(np.abs(repeats - predicted[number]))]
-        agrees = count[number] > 1 and abs(nearest - predicted[number]) < np.log(STRANGE_FACTOR)
-        value[number], count[number] = np.exp(nearest), float(agrees)
-    return replace(settings, value=value, count=count)
-
-
 # Inputs on a common scale.
 
 
-WIDE_RANGE_FACTOR = 4.0
-"""Largest over smallest value of an input from which its logarithm is used."""
+WIDE_RANGE_FACTOR = 4.0  # largest over smallest value of an input from which its logarithm is used
 
 
 @dataclass(frozen=True)
@@ -183,13 +160,11 @@ class InputScale:
     """Inputs as shares of their measured range, from 0 to 1; those of wide range by their logarithms."""
 
     low: Floats
-    high: Floats
-    """Of each input as measured. Shape (inputs,)."""
-    offset: Floats
-    """What is added before the logarithm; NaN where the input itself is used. Shape (inputs,)."""
+    high: Floats  # of each input as measured. Shape (inputs,).
+    offset: Floats  # what is added before the logarithm; NaN where the input itself is used. Shape (inputs,).
 
     @classmethod
-    def of(cls, inputs: Floats) -> InputScale:
+    def of(cls, inputs: Floats) -> "InputScale":
         """The scale of measured inputs, shape (settings, inputs)."""
         low, high = inputs.min(axis=0), inputs.max(axis=0)
         positive = np.where(inputs > 0, inputs, np.inf).min(axis=0)
@@ -209,8 +184,7 @@ class InputScale:
             elif np.isnan(offset):
                 scaled[:, at] = (column - low) / (high - low)
             else:
-                smallest = max(low + offset, 1e-300) / 1e3
-                logarithm = np.log(np.maximum(column + offset, smallest))
+                logarithm = np.log(np.maximum(column + offset, max(low + offset, 1e-300) / 1e3))
                 scaled[:, at] = (logarithm - np.log(low + offset)) / (np.log(high + offset) - np.log(low + offset))
         return scaled
 

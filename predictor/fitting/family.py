@@ -1,10 +1,6 @@
-"""The interface of a family of functions, and the registry of all of them.
-
-A family is `sum(b_k * column_k(x))`, or one over it, with parameters `b_k`; its columns may depend on one more
-parameter, its rate, as in `exp(rate * x)`. So a fit is linear least squares, at each rate that is tried.
-"""
-
-from __future__ import annotations
+"""The interface of a family of functions, and the registry of all of them. A family is `sum(b_k * column_k(x))`, or one
+over it, with parameters `b_k`; its columns may depend on one more parameter, its rate, as in `exp(rate * x)`. So a fit
+is linear least squares, at each rate that is tried."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -29,16 +25,11 @@ class Functions(Protocol):
 class Family(ABC):
     """A family of functions of one variable. A new one is one entry of a file in `families/` that registers it."""
 
-    terms: ClassVar[int]
-    """Number of columns; the first is always 1."""
-    has_rate: ClassVar[bool] = False
-    """Whether the columns depend on a rate, which then is the last parameter."""
-    reciprocal: ClassVar[bool] = False
-    """Whether it is one over the sum."""
-    of_positive_x: ClassVar[bool] = False
-    """Whether x must be above zero."""
-    nested_in: ClassVar[str] = ""
-    """The name of a family with the same first columns and more of them, if there is one."""
+    terms: ClassVar[int]  # number of columns; the first is always 1
+    has_rate: ClassVar[bool] = False  # whether the columns depend on a rate, which then is the last parameter
+    reciprocal: ClassVar[bool] = False  # whether it is one over the sum
+    of_positive_x: ClassVar[bool] = False  # whether x must be above zero
+    nested_in: ClassVar[str] = ""  # the name of a family with the same first columns and more of them, if there is one
 
     @property
     def size(self) -> int:

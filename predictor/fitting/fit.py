@@ -1,7 +1,5 @@
 """From measurements to a formula: the main flow."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +27,7 @@ from predictor.fitting.structure import (
 from predictor.fitting.tum import find_tum_structure
 from profiles.arrays import Floats
 
-SELECTIONS: dict[str, Selection] = {"bic": find_structure, "tum": find_tum_structure}
+SELECTIONS: "dict[str, Selection]" = {"bic": find_structure, "tum": find_tum_structure}
 
 
 def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
@@ -92,7 +90,7 @@ class _Found:
     structured: Structured
 
 
-def _find_structure(points: FitPoints, selection: Selection) -> _Found:
+def _find_structure(points: FitPoints, selection: "Selection") -> _Found:
     tables = residual_tables(points, FAMILIES)
     return _Found(tables, *selection(points, tables))
 
@@ -128,10 +126,8 @@ MOST_POINTS, PARALLEL_FITS = 300, 3
 
 
 def coarse(points: FitPoints) -> FitPoints:
-    """At most `MOST_POINTS` points: medians of about equally many neighbours. Fewer points stay as they are.
-
-    A median, unlike a mean, is nearly never between the two levels of a jump.
-    """
+    """At most `MOST_POINTS` points: medians of about equally many neighbours. Fewer points stay as they are. A median,
+    unlike a mean, is nearly never between the two levels of a jump."""
     if len(points) <= MOST_POINTS:
         return points
     groups = np.array_split(np.arange(len(points)), min(MOST_POINTS, len(points) // PARALLEL_FITS))

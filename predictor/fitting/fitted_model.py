@@ -1,7 +1,5 @@
 """A fitted model: one formula per segment of x, and where they meet (CONTRACTS 8)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Fitted models as code: the registry of languages, and what all of them say about a model."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence

@@ -85,7 +85,18 @@ def integer_table(model: FittedModel, bound: float = DEFAULT_ERROR_BOUND, most: 
         When the model's range holds no whole number, one below 0 or above 2^53, or when its values are too large or
         have no finite value.
     """
-    pieces = monotone_pieces(model)
+    # the pieces, by rising x, without gaps. Raises ------ InputError When the model's range holds no whole number, one
+    # below 0 or one above 2^53, or when a value is not finite.
+    if model.start < 0 or model.end > LARGEST_X:
+        message = (
+            f"the model is of x from {model.start:g} to {model.end:g}; a table matches whole numbers from 0 to 2^53"
+        )
+        raise InputError.of("--code", message)
+    first, last = math.ceil(model.start), math.floor(model.end)
+    if first > last:
+        raise InputError.of("--code", f"there is no whole number from {model.start:g} to {model.end:g}",
+                            hint="fit x in a smaller unit")  # fmt: skip
+    pieces = list(_pieces(model, *(first, last)))
     ends = np.array([value for piece in pieces for value in (piece.at(piece.first), piece.at(piece.last))])
     # Whether values are far enough from 0 for relative errors.
     sizes = np.abs(ends)
@@ -228,26 +239,6 @@ class MonotonePiece:
     def at(self, x: int) -> float:
         """The value at a whole number."""
         return float(self.function(np.array([float(x)]))[0])
-
-
-def monotone_pieces(model: FittedModel) -> list[MonotonePiece]:
-    """The pieces, by rising x, without gaps.
-
-    Raises
-    ------
-    InputError
-        When the model's range holds no whole number, one below 0 or one above 2^53, or when a value is not finite.
-    """
-    if model.start < 0 or model.end > LARGEST_X:
-        message = (
-            f"the model is of x from {model.start:g} to {model.end:g}; a table matches whole numbers from 0 to 2^53"
-        )
-        raise InputError.of("--code", message)
-    first, last = math.ceil(model.start), math.floor(model.end)
-    if first > last:
-        raise InputError.of("--code", f"there is no whole number from {model.start:g} to {model.end:g}",
-                            hint="fit x in a smaller unit")  # fmt: skip
-    return list(_pieces(model, *(first, last)))
 
 
 def refuse_not_finite(values: Floats) -> None:

@@ -1,7 +1,5 @@
 """All segments fitted together: where a curve only bends, neighbours share their value at the breakpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,32 +10,25 @@ from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import DERIVATIVE_STEP, LocalCurve
 from profiles.arrays import Floats
 
-VALUE_ROUNDING = 1e-12
-"""Of a value, as a share of the largest."""
-FAR_COST = 1e6
-"""A residual, in standard deviations, of what is not defined."""
+VALUE_ROUNDING = 1e-12  # of a value, as a share of the largest
+FAR_COST = 1e6  # a residual, in standard deviations, of what is not defined
 
 
 @dataclass(frozen=True)
 class Joint:
     """Where two segments meet."""
 
-    place: float
-    """On the axis."""
-    is_bend: bool
-    """Whether the value is the same on both sides; its place is then fitted, too."""
+    place: float  # on the axis
+    is_bend: bool  # whether the value is the same on both sides; its place is then fitted, too
 
 
 @dataclass(frozen=True)
 class JointFit:
     """Curves of all segments, and where they meet."""
 
-    curves: tuple[LocalCurve, ...]
-    """Of the segments."""
-    joints: tuple[Joint, ...]
-    """Between them."""
-    squares: float
-    """Sum of squared residuals, in standard deviations."""
+    curves: tuple[LocalCurve, ...]  # of the segments
+    joints: tuple[Joint, ...]  # between them
+    squares: float  # sum of squared residuals, in standard deviations
 
     @property
     def size(self) -> int:
@@ -69,8 +60,7 @@ def fit_together(
     points: FitPoints, curves: Sequence[LocalCurve], joints: Sequence[Joint], deviation: Floats
 ) -> JointFit:
     """Least squares of all curves at once. `points`: to fit. `curves` and `joints`: where to begin; places of jumps
-    stay. `deviation`: standard deviation of each point, shape (points,).
-    """
+    stay. `deviation`: standard deviation of each point, shape (points,)."""
     problem = _Problem(points, tuple(curves), tuple(joints), deviation)
     begin = problem.packed()
     if not np.isfinite(begin).all():
@@ -216,18 +206,15 @@ def _turn(points: FitPoints, left: LocalCurve, right: LocalCurve, place: float) 
 # SciPy has it, too, but takes longer to import than a curve takes to fit.
 
 
-SOLVER_ROUNDS = 40
-"""Most steps that are tried."""
-CLOSE_STEP = 1e-7
-"""Relative change of the sum of squares at which it has settled."""
+SOLVER_ROUNDS = 40  # most steps that are tried
+CLOSE_STEP = 1e-7  # relative change of the sum of squares at which it has settled
 FIRST_DAMPING, DAMPING_DECREASE, DAMPING_INCREASE, MOST_DAMPING = 1e-3, 0.2, 5.0, 1e10
 """Of the first step, factors after a step that helps and one that does not, and where to give up."""
 
 
 def least_squares(residuals: Callable[[Floats], Floats], slopes: Callable[[Floats], Floats], begin: Floats) -> Floats:
     """The parameters of the least sum of squared residuals near `begin`, shape of `begin`. `residuals`: at parameters,
-    shape (points,); finite. `slopes`: their derivatives, shape (points, parameters). `begin`: where to begin.
-    """
+    shape (points,); finite. `slopes`: their derivatives, shape (points, parameters). `begin`: where to begin."""
     at, rest = begin, residuals(begin)
     squares, table, damping = float(rest @ rest), slopes(begin), FIRST_DAMPING
     unit = np.zeros(len(begin))

@@ -4,8 +4,6 @@ Numbers are written with as many digits as give the same number back. A file tha
 that is wrong in it, and nothing in it is executed: a family is looked up by its name.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

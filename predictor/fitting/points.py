@@ -98,9 +98,7 @@ class FitPoints:
 
 def _scale(x: Floats, y: Floats) -> Floats:
     """|y|, smoothed, where that explains the noise better than a constant does."""
-    values = np.abs(y)
-    half = NOISE_WINDOW // 2
-    padded = np.pad(values, half, mode="edge")
+    padded = np.pad(np.abs(y), NOISE_WINDOW // 2, mode="edge")
     size = np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, NOISE_WINDOW), axis=1))
     if np.any(y <= 0) or np.any(size <= 0) or len(x) < NOISE_WINDOW:
         return np.ones_like(y) if np.any(y <= 0) else size

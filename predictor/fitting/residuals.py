@@ -1,11 +1,7 @@
-"""The residual sum of squares of every family over every run of neighbouring points.
-
-Families of two columns need five running sums. Longer ones, the polynomials, use a QR decomposition that grows by one
-point after another (Givens rotations), for all first points at once; its first columns are the decomposition of the
-first columns, so one table serves all degrees. So a table for n points costs n steps on arrays, not n^2 / 2 fits.
-"""
-
-from __future__ import annotations
+"""The residual sum of squares of every family over every run of neighbouring points. Families of two columns need five
+running sums. Longer ones, the polynomials, use a QR decomposition that grows by one point after another (Givens
+rotations), for all first points at once; its first columns are the decomposition of the first columns, so one table
+serves all degrees. So a table for n points costs n steps on arrays, not n^2 / 2 fits."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,15 +15,12 @@ from profiles.arrays import Floats
 
 SHORTEST_SEGMENT, SHORTEST_OF_FEW, FEW_POINTS = 5, 4, 20
 """Fewest points of a segment, also where there are few points in all."""
-TINY_RESIDUAL = 1e-13
-"""What is left of a sum of squares below this share of it is rounding."""
+TINY_RESIDUAL = 1e-13  # what is left of a sum of squares below this share of it is rounding
 
 
 def residual_tables(points: FitPoints, families: Iterable[str]) -> Mapping[str, Floats]:
-    """By family, weighted sums of squares about the best member, shape (first point, last point).
-
-    Infinite where it is not defined; for a family with a rate, the best of the rates that are tried.
-    """
+    """By family, weighted sums of squares about the best member, shape (first point, last point). Infinite where it is
+    not defined; for a family with a rate, the best of the rates that are tried."""
     asked = [name for name in families if _is_defined(FAMILIES[name], points)]
     nested: dict[str, list[str]] = defaultdict(list)
     for name in asked:
@@ -172,23 +165,18 @@ class _Growing:
 # The curve of one segment, by parameters that are sound near it, and its fit to the segment's points alone.
 
 
-DERIVATIVE_STEP = 1e-4
-"""Of a derivative, as a share of the span."""
+DERIVATIVE_STEP = 1e-4  # of a derivative, as a share of the span
 
 
 @dataclass(frozen=True)
 class LocalCurve:
     """A member of a family, by parameters that are sound near its segment."""
 
-    name: str
-    """Of its family."""
+    name: str  # of its family
     start: float
-    span: float
-    """What `local_columns` refer to."""
-    numbers: tuple[float, ...]
-    """Factors of the columns."""
-    rate: float
-    """Where the family has one."""
+    span: float  # what `local_columns` refer to
+    numbers: tuple[float, ...]  # factors of the columns
+    rate: float  # where the family has one
 
     @property
     def family(self) -> Family:

@@ -14,25 +14,19 @@ from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import shortest_segment
 from profiles.arrays import Floats
 
-SEGMENTS_AHEAD = 4
-"""Numbers of segments that are tried beyond the best."""
-NOISE_ROUNDS = 6
-"""Of splitting and estimating the noise again."""
+SEGMENTS_AHEAD = 4  # numbers of segments that are tried beyond the best
+NOISE_ROUNDS = 6  # of splitting and estimating the noise again
 SETTLED_NOISE = 1e-3
-ENOUGH_FREEDOM = 5
-"""Degrees of freedom from which the noise of repeats counts."""
+ENOUGH_FREEDOM = 5  # degrees of freedom from which the noise of repeats counts
 
 
 @dataclass(frozen=True)
 class CurveSplit:
     """Runs of neighbouring points, each with its family."""
 
-    starts: tuple[int, ...]
-    """Numbers of the first points of the segments; the first is 0."""
-    families: tuple[str, ...]
-    """Of each segment."""
-    cost: float
-    """Minus twice the logarithm of the evidence, breakpoints included."""
+    starts: tuple[int, ...]  # numbers of the first points of the segments; the first is 0
+    families: tuple[str, ...]  # of each segment
+    cost: float  # minus twice the logarithm of the evidence, breakpoints included
 
     def ends(self, count: int) -> tuple[int, ...]:
         """Numbers behind the last points of the segments, of `count` points."""
@@ -60,7 +54,21 @@ def best_splits(points: FitPoints, tables: Mapping[str, Floats]) -> CurveSplits:
     prior = NoisePrior(max(points.noise_of_neighbours(), floor))
     shortest = shortest_segment(len(points))
     for _ in range(NOISE_ROUNDS):
-        evidence = segment_evidence(tables, prior, shortest)
+        # the evidence of every run of neighbouring points, from tables of residual sums of squares
+        count = len(next(iter(tables.values())))
+        first, last = np.triu_indices(count)
+        lengths = last - first + 1
+        least = np.full(len(first), np.inf)
+        number_of_best = np.zeros(len(first), dtype=np.intp)
+        for number, (name, table) in enumerate(tables.items()):
+            size = FAMILIES[name].size
+            long_enough = lengths >= max(shortest, size + 1)
+            of_family = prior.cost(table[first, last], lengths, size) + parameter_cost(name, count)
+            better = long_enough & (of_family < least)
+            least[better], number_of_best[better] = of_family[better], number
+        cost, best = np.full((count, count), np.inf), np.zeros((count, count), dtype=np.intp)
+        cost[first, last], best[first, last] = least, number_of_best
+        evidence = SegmentEvidence(cost, tuple(tables), best)
         splits = CurveSplits(_by_count(evidence), evidence, prior)
         variance = max(_typical_variance(splits.best, tables, len(points), prior), floor)
         if abs(variance / prior.variance - 1) < SETTLED_NOISE:
@@ -122,12 +130,10 @@ def _trace_choices(choices: list[NDArray[np.intp]], count: int) -> tuple[int, ..
 # parameters beside it, because its place is chosen among many (Zhang & Siegmund 2007).
 
 
-BREAK_COST = 3.0
-"""Of a breakpoint, in logarithms of the number of points."""
+BREAK_COST = 3.0  # of a breakpoint, in logarithms of the number of points
 PRIOR_FREEDOM = 6.0
 """Degrees of freedom of the prior of a segment's noise: it is within a factor of two of what is typical, or nearly."""
-RARE_COST = 4.0
-"""Of families that are one over another, or of degree three and more: they are needed rarely."""
+RARE_COST = 4.0  # of families that are one over another, or of degree three and more: they are needed rarely
 
 
 @dataclass(frozen=True)
@@ -155,12 +161,9 @@ class NoisePrior:
 class SegmentEvidence:
     """The best family of every run of neighbouring points."""
 
-    cost: Floats
-    """Minus twice the logarithm of the evidence, parameters included, shape (first point, last point)."""
-    names: tuple[str, ...]
-    """The families."""
-    best: NDArray[np.intp]
-    """Number of the best family, shape (first point, last point)."""
+    cost: Floats  # minus twice the logarithm of the evidence, parameters included, shape (first point, last point)
+    names: tuple[str, ...]  # the families
+    best: NDArray[np.intp]  # number of the best family, shape (first point, last point)
 
     def family(self, first: int, last: int) -> str:
         """The best family from the first point to the last."""
@@ -171,21 +174,3 @@ def parameter_cost(family: str, points: int) -> float:
     """What the parameters of a family cost."""
     one = FAMILIES[family]
     return one.size * float(np.log(points)) + RARE_COST * (one.reciprocal + max(0, one.terms - 3))
-
-
-def segment_evidence(tables: Mapping[str, Floats], prior: NoisePrior, shortest: int) -> SegmentEvidence:
-    """The evidence of every run of neighbouring points, from tables of residual sums of squares."""
-    count = len(next(iter(tables.values())))
-    first, last = np.triu_indices(count)
-    lengths = last - first + 1
-    least = np.full(len(first), np.inf)
-    number_of_best = np.zeros(len(first), dtype=np.intp)
-    for number, (name, table) in enumerate(tables.items()):
-        size = FAMILIES[name].size
-        long_enough = lengths >= max(shortest, size + 1)
-        of_family = prior.cost(table[first, last], lengths, size) + parameter_cost(name, count)
-        better = long_enough & (of_family < least)
-        least[better], number_of_best[better] = of_family[better], number
-    cost, best = np.full((count, count), np.inf), np.zeros((count, count), dtype=np.intp)
-    cost[first, last], best[first, last] = least, number_of_best
-    return SegmentEvidence(cost, tuple(tables), best)

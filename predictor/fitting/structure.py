@@ -1,7 +1,5 @@
 """The structure of a curve: how many segments, of which families, and which breakpoints are jumps and which bends."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,41 +12,30 @@ from predictor.fitting.residuals import LocalCurve, fit_alone
 from predictor.fitting.splits import CurveSplit, CurveSplits, NoisePrior, best_splits
 from profiles.arrays import Floats
 
-SPLITS_TRIED = 4
-"""Splits, the best of each number of segments, that are fitted with bends."""
-LAST_RESORT = ("constant", "linear")
-"""Families that never leave their points far."""
+SPLITS_TRIED = 4  # splits, the best of each number of segments, that are fitted with bends
+LAST_RESORT = ("constant", "linear")  # families that never leave their points far
 LOOKED_AT, RANGE_BEYOND = 50, 3.0
 """Places of a segment where its curve must be defined, and how far, in ranges of its points, it may be beyond them."""
 NARROWING_ROUNDS, TRIED_NEAR = 7, 9
 """How often the place of a bend is searched more finely, and places that are tried each time."""
-UNLIKE_NOISE_RATIO = 2.0
-"""Ratio of the noise of two segments from which the split is looked at again with equal noise."""
-BEND_MARGIN = 2
-"""Fewest points between a bend and the next breakpoint."""
+UNLIKE_NOISE_RATIO = 2.0  # ratio of the noise of two segments from which the split is looked at again with equal noise
+BEND_MARGIN = 2  # fewest points between a bend and the next breakpoint
 
 
 @dataclass(frozen=True)
 class Structured:
     """A split, fitted with bends and jumps."""
 
-    split: CurveSplit
-    """Runs of points, and their families."""
-    alone: tuple[LocalCurve, ...]
-    """The curve of each segment, fitted to its points alone."""
-    fit: JointFit
-    """The curves fitted together, and where they meet."""
-    deviation: Floats
-    """Standard deviation of each point, shape (points,)."""
-    cost: float
-    """As of a split; each bend saves a parameter."""
+    split: CurveSplit  # runs of points, and their families
+    alone: tuple[LocalCurve, ...]  # the curve of each segment, fitted to its points alone
+    fit: JointFit  # the curves fitted together, and where they meet
+    deviation: Floats  # standard deviation of each point, shape (points,)
+    cost: float  # as of a split; each bend saves a parameter
 
 
 def find_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
-    """The structure that explains the points best, among the families of the tables of residual sums of squares.
-
-    Where every structure has a pole or a spike between points, which is rare, only polynomials and the like are tried.
-    """
+    """The structure that explains the points best, among the families of the tables of residual sums of squares. Where
+    every structure has a pole or a spike between points, which is rare, only polynomials and the like are tried."""
     for simpler in (tables, {name: tables[name] for name in tables if _is_plain(FAMILIES[name])}):
         splits = best_splits(points, simpler)
         best = _best_structure(points, splits)
@@ -193,8 +180,7 @@ def sound_fit(
 # Where two neighbouring curves meet: how well every place of a bend, and of a jump, explains their points.
 
 
-PER_GAP = 3
-"""Places of a bend that are tried between two points."""
+PER_GAP = 3  # places of a bend that are tried between two points
 RIDGE_SHARE = 1e-11
 
 
@@ -211,10 +197,8 @@ def bend_places(points: FitPoints, first: int, end: int, margin: int) -> Floats:
 def bend_squares(
     points: FitPoints, deviation: Floats, left: LocalCurve, right: LocalCurve, first: int, end: int, places: Floats
 ) -> Floats:
-    """The sum of squares of the points from `first` to before `end`, for a bend at each place; shape (places,).
-
-    Both curves are fitted again at each place, linearised about what they are; infinite where they are not defined.
-    """
+    """The sum of squares of the points from `first` to before `end`, for a bend at each place; shape (places,). Both
+    curves are fitted again at each place, linearised about what they are; infinite where they are not defined."""
     x, y = points.x[first:end], points.y[first:end]
     at = points.off_axis(places)
     with np.errstate(all="ignore"):

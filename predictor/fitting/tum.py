@@ -19,8 +19,6 @@ segments, more of them only where the data look like a split. The slides leave m
   noise; a segment may start near what they mark, within half a window.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -38,23 +36,15 @@ from profiles.arrays import Floats
 
 Numbers = NDArray[np.intp]
 
-LEAST_TERM_SHARE = 1e-3
-"""Least share of a term in a segment."""
-MARGIN_KAPPA = 0.8
-"""The margin, as a share of the noise's sMAPE."""
-LEAST_KAPPA = 1e-3
-"""The margin of data without noise, %."""
-EXHAUSTIVE_SEGMENTS = 3
-"""Most segments whose splits are all tried."""
-MOST_EXTREMA = 16
-"""How many extrema of the second derivative may begin a segment (the paper's l)."""
+LEAST_TERM_SHARE = 1e-3  # least share of a term in a segment
+MARGIN_KAPPA = 0.8  # the margin, as a share of the noise's sMAPE
+LEAST_KAPPA = 1e-3  # the margin of data without noise, %
+EXHAUSTIVE_SEGMENTS = 3  # most segments whose splits are all tried
+MOST_EXTREMA = 16  # how many extrema of the second derivative may begin a segment (the paper's l)
 MOST_SEGMENTS = 9
-DERIVATIVE_WINDOW = 5
-"""Points of a local derivative."""
-LOOKED_AT = 50
-"""Places of a segment where its curve must be defined."""
-MEAN_OF_NORMAL = float(np.sqrt(2 / np.pi))
-"""Mean absolute value, in standard deviations."""
+DERIVATIVE_WINDOW = 5  # points of a local derivative
+LOOKED_AT = 50  # places of a segment where its curve must be defined
+MEAN_OF_NORMAL = float(np.sqrt(2 / np.pi))  # mean absolute value, in standard deviations
 
 
 def find_tum_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
@@ -71,21 +61,9 @@ def tum_structure(
     kappa: float | None = None,
     gamma: float = LEAST_TERM_SHARE,
 ) -> Structured:
-    """The segments; all breakpoints are jumps, halfway between two points.
-
-    Parameters
-    ----------
-    points
-        At least three.
-    tables
-        By family that is defined for the points, as of `residual_tables`.
-    prior
-        Of the noise.
-    kappa
-        The margin, %; by default a share of the sMAPE of the noise.
-    gamma
-        Least share of a term in a segment.
-    """
+    """The segments; all breakpoints are jumps, halfway between two points. `points`: at least three. `tables`: by
+    family that is defined for the points, as of `residual_tables`. `prior`: of the noise. `kappa`: the margin, %; by
+    default a share of the sMAPE of the noise. `gamma`: least share of a term in a segment."""
     margin = noise_margin(points, prior) if kappa is None else kappa
     errors = run_errors(points, tables, gamma)
     for name, squares in tables.items():
@@ -120,8 +98,7 @@ def noise_margin(points: FitPoints, prior: NoisePrior) -> float:
 
 def choose_families(errors: Floats, sizes: Numbers, kappa: float) -> tuple[Floats, Numbers]:
     """Of errors within kappa of the least that of fewest parameters, and its number; along the first axis. `errors`: in
-    %, shape (families, ...). `sizes`: numbers of parameters, shape (families,). `kappa`: in %.
-    """
+    %, shape (families, ...). `sizes`: numbers of parameters, shape (families,). `kappa`: in %."""
     shaped = sizes.reshape(-1, *[1] * (errors.ndim - 1))
     near = errors <= errors.min(axis=0) + kappa
     fewest = near & (shaped == np.where(near, shaped, sizes.max()).min(axis=0))
@@ -154,11 +131,9 @@ def split_candidates(points: FitPoints) -> list[int]:
 
 
 def _splits(cost: Floats, allowed: Sequence[int], most: int) -> list[tuple[int, ...]]:
-    """For 1, 2, ... segments, the starts of least cost among those that are allowed; all are tried.
-
-    The least cost up to each last point of a segment serves all segments after it, so that trying all takes no longer
-    than a pass over the runs per number of segments.
-    """
+    """For 1, 2, ... segments, the starts of least cost among those that are allowed; all are tried. The least cost up
+    to each last point of a segment serves all segments after it, so that trying all takes no longer than a pass over
+    the runs per number of segments."""
     count = len(cost)
     forbidden = np.setdiff1d(np.arange(count), allowed)
     least = cost[0]
@@ -237,24 +212,20 @@ def _unsound(points: FitPoints, chosen: Structured) -> list[tuple[str, int, int]
 # of its rates, the best by squares counts.
 
 
-ZERO_TERM_SHARE = 1e-12
-"""A smaller share of a term is rounding."""
+ZERO_TERM_SHARE = 1e-12  # a smaller share of a term is rounding
 RIDGE_SHARE = 1e-13
 
 
 def run_errors(points: FitPoints, families: Iterable[str], gamma: float) -> dict[str, Floats]:
-    """By family, the sMAPE in % of its fits, shape (first point, last point).
-
-    Infinite where it is not defined, and for runs that have no more points than parameters, or too few for a segment.
-    """
+    """By family, the sMAPE in % of its fits, shape (first point, last point). Infinite where it is not defined, and for
+    runs that have no more points than parameters, or too few for a segment."""
     count, shortest = len(points), shortest_segment(len(points))
     nested: dict[str, list[str]] = defaultdict(list)
     for name in families:
         nested[FAMILIES[name].nested_in or name].append(name)
     errors = {name: np.full((count, count), np.inf) for names in nested.values() for name in names}
     longest = float(points.x[-1] - points.x[0])
-    lengths = points.x[shortest - 1 :] - points.x[: count - shortest + 1]
-    span = float(lengths.min()), longest
+    span = float((points.x[shortest - 1 :] - points.x[: count - shortest + 1]).min()), longest
     for first in range(count - shortest + 1):
         rest = points.part(np.arange(count) >= first)
         for names in nested.values():
@@ -269,8 +240,7 @@ def run_errors(points: FitPoints, families: Iterable[str], gamma: float) -> dict
 def at_least(numbers: Floats, ranges: Floats, size: Floats | float, gamma: float) -> Floats:
     """Parameters whose terms have at least a share gamma of the size, with their sign; zero remains. `numbers`: factors
     of columns, shape (..., columns). `ranges`: of the columns, the same shape. `size`: of what is fitted, shape (...).
-    `gamma`: the share.
-    """
+    `gamma`: the share."""
     with np.errstate(all="ignore"):
         unit = np.asarray(size)[..., None] / ranges
         small = (np.abs(numbers) < gamma * unit) & (np.abs(numbers) > ZERO_TERM_SHARE * unit) & np.isfinite(unit)

@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 BATCHING_INPUTS = ("batch", "rate_kpps", *ATTRIBUTES)
 TYPICAL_NOISE = 0.2
 """Typical variance of measurement noise as a share of what is fitted: waits of bursty packets vary from run to run."""
-FEWEST_PACKETS = 16
-"""Waits for smaller batches depend on the worker as much as on bursts."""
-STEADY_RATIOS = (0.75, 1.25)
-"""Mean wait over that of a stationary stream; outside, the worker was late."""
+FEWEST_PACKETS = 16  # waits for smaller batches depend on the worker as much as on bursts
+STEADY_RATIOS = (0.75, 1.25)  # mean wait over that of a stationary stream; outside, the worker was late
 LINES_GBPS = (np.inf, *np.geomspace(400, 2, 48).tolist())
 """Speeds of the line that are tried; infinite: packets of a burst arrive at once."""
 ENOUGH_RUNS = 4
@@ -36,21 +34,15 @@ ENOUGH_RUNS = 4
 class BatchingModel:
     """How packets arrive."""
 
-    size: GaussianProcess
-    """Logarithm of the packets of a burst, over the logarithms of the traffic."""
-    us_per_byte: float
-    """Distance of the packets of a burst over their size."""
+    size: GaussianProcess  # logarithm of the packets of a burst, over the logarithms of the traffic
+    us_per_byte: float  # distance of the packets of a burst over their size
     low: Floats
-    high: Floats
-    """Range of each of `BATCHING_INPUTS` as measured."""
+    high: Floats  # range of each of `BATCHING_INPUTS` as measured
 
     @classmethod
     def fit(cls, inputs: Floats, mean: Floats, p99: Floats) -> BatchingModel:
-        """Fit to measured means and p99s (us); a p99 that is NaN was not measured.
-
-        Without any, packets are taken to arrive at random (a Poisson stream). `inputs`: shape (N, len(INPUTS)); batches
-        of more than one packet.
-        """
+        """Fit to measured means and p99s (us); a p99 that is NaN was not measured. Without any, packets are taken to
+        arrive at random (a Poisson stream). `inputs`: shape (N, len(INPUTS)); batches of more than one packet."""
         batch, rate = inputs[:, 0], inputs[:, 1]
         late = mean / mean_wait_us(batch, rate)
         usable = np.isfinite(p99) & (batch >= FEWEST_PACKETS) & (STEADY_RATIOS[0] < late) & (late < STEADY_RATIOS[1])
@@ -136,12 +128,10 @@ def _line(at: Floats, rate: Floats, packet_size: Floats, dispersions: Floats) ->
 
 TAIL_QUANTILE = 0.99
 DISPERSION_RANGE = (1e-3, 1e3)
-DISPERSION_COUNT = 31
-"""Dispersions of the table of quantiles."""
+DISPERSION_COUNT = 31  # dispersions of the table of quantiles
 TABLE_BATCHES = (2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 16384, 65536)
 """Batches of the table of quantiles."""
-PACKET_POSITIONS = 64
-"""Positions of packets in a batch that stand for all of a larger one."""
+PACKET_POSITIONS = 64  # positions of packets in a batch that stand for all of a larger one
 SOLVER_STEPS = 32
 
 
@@ -201,8 +191,7 @@ def _table() -> RectBivariateSpline:
 # (Sriram & Whitt, Characterizing superposition arrival processes, 1986).
 
 
-FULLEST_LINE = 0.95
-"""The share of the line that a stream takes at most."""
+FULLEST_LINE = 0.95  # the share of the line that a stream takes at most
 
 
 def mean_wait_us(batch: Floats, rate_kpps: Floats) -> Floats:
@@ -215,10 +204,8 @@ def mean_wait_us(batch: Floats, rate_kpps: Floats) -> Floats:
 class Bursts:
     """A stream of packets."""
 
-    size: float
-    """Mean packets of a burst, at least 1."""
-    distance_us: float = 0.0
-    """Between the packets of a burst."""
+    size: float  # mean packets of a burst, at least 1
+    distance_us: float = 0.0  # between the packets of a burst
 
     def batches(self, batch: int, rate_kpps: float, count: int, rng: Generator) -> BatchArrivals:
         """That many batches at a mean rate; the first begins at a random time."""
@@ -237,14 +224,10 @@ class Bursts:
 class BatchArrivals:
     """Batches as they become complete."""
 
-    batch: int
-    """Packets of each."""
-    distance_us: float
-    """Between packets of a burst."""
-    pauses: NDArray[np.int64]
-    """Pauses between bursts in each batch, shape (batches,)."""
-    paused_us: Floats
-    """How long they are together, shape (batches,)."""
+    batch: int  # packets of each
+    distance_us: float  # between packets of a burst
+    pauses: NDArray[np.int64]  # pauses between bursts in each batch, shape (batches,)
+    paused_us: Floats  # how long they are together, shape (batches,)
 
     @property
     def periods_us(self) -> Floats:

@@ -1,7 +1,5 @@
 """From the loads of a co-location to what their batches take of each resource."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from predictor.gpu.nf_model import GpuNfModel, rows
@@ -9,8 +7,7 @@ from predictor.gpu.sharing import KernelShare, Sharer
 from predictor.gpu.tandem import BatchDemand
 from profiles import GpuWorkload
 
-FULL_UTILISATION = 1.0
-"""The share of its time from which a resource is overloaded."""
+FULL_UTILISATION = 1.0  # the share of its time from which a resource is overloaded
 TAIL_STAGES = ("pre_post", "transfer", "kernel", "returned")
 
 

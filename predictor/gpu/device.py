@@ -1,11 +1,7 @@
-"""A GPU server as `placer admit` describes it: straight lines over everything that was learnt, for the p99.
-
-The layout and its latency are those of CONTRACTS, section 10: batching of 1000 (batch - 1) / rate, pre/post, transfer
-slope * batch + fixed, kernel g * executors + h + the largest penalty of who shares the SM. Bursts, the way back and the
-error of the models have no term of their own there; `pre_post_us` covers what the other terms do not.
-"""
-
-from __future__ import annotations
+"""A GPU server as `placer admit` describes it: straight lines over everything that was learnt, for the p99. The layout
+and its latency are those of CONTRACTS, section 10: batching of 1000 (batch - 1) / rate, pre/post, transfer slope *
+batch + fixed, kernel g * executors + h + the largest penalty of who shares the SM. Bursts, the way back and the error
+of the models have no term of their own there; `pre_post_us` covers what the other terms do not."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,26 +21,19 @@ Device = dict[str, Any]
 
 BATCHES_HELD, RATES_HELD, DRAWN_BATCHES = 16, 4, 500
 """Batch sizes and rates at which the latency is held against the models, and batches that are drawn for each."""
-INTERVAL_COVERAGE = 0.9
-"""Of the interval whose upper end is the latency."""
-WITHOUT_ERRORS = 1.05
-"""The upper end over the prediction where no co-location was measured."""
-LONGEST_US = 5000.0
-"""A latency that nobody promises: beyond, the device need not be right."""
+INTERVAL_COVERAGE = 0.9  # of the interval whose upper end is the latency
+WITHOUT_ERRORS = 1.05  # the upper end over the prediction where no co-location was measured
+LONGEST_US = 5000.0  # a latency that nobody promises: beyond, the device need not be right
 
 
 @dataclass(frozen=True)
 class DeviceEntry:
     """An NF as a device lists it."""
 
-    nf: str
-    """The modelled NF."""
-    traffic: TrafficProfile
-    """Of its packets."""
-    rates_kpps: tuple[float, float]
-    """The rates between which its latency must be conservative."""
-    longest_us: float = LONGEST_US
-    """Latencies beyond need not be right: the largest that is promised."""
+    nf: str  # the modelled NF
+    traffic: TrafficProfile  # of its packets
+    rates_kpps: tuple[float, float]  # the rates between which its latency must be conservative
+    longest_us: float = LONGEST_US  # latencies beyond need not be right: the largest that is promised
 
 
 def device_of(
@@ -111,8 +100,7 @@ class _Lines:
     worker: WorkerModel
     executors: int
     per_executor: int
-    margin: float
-    """By which factor each time is above its prediction."""
+    margin: float  # by which factor each time is above its prediction
 
     def transfers(
         self, entries: Mapping[str, DeviceEntry], classes: Mapping[str, str]

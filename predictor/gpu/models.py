@@ -1,7 +1,5 @@
 """Latency models of a GPU server: trained from a profile, saved, loaded, and queried."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,14 +24,10 @@ class GpuModels:
     """Everything that was learnt of one GPU server."""
 
     testbed: TestbedDescription
-    models: Mapping[str, GpuNfModel]
-    """Of each NF, by name."""
-    worker: WorkerModel = field(default_factory=WorkerModel)
-    """How workers serve their NFs."""
-    errors: LatencyErrors = field(default_factory=LatencyErrors.none)
-    """Of whole co-locations that trained no model."""
-    seed: int = 0
-    """The seed of training."""
+    models: Mapping[str, GpuNfModel]  # of each NF, by name
+    worker: WorkerModel = field(default_factory=WorkerModel)  # how workers serve their NFs
+    errors: LatencyErrors = field(default_factory=LatencyErrors.none)  # of whole co-locations that trained no model
+    seed: int = 0  # the seed of training
 
     @property
     def nfs(self) -> tuple[str, ...]:
@@ -52,10 +46,8 @@ class GpuModels:
         return self.testbed.nic.packets_per_executor
 
     def check(self, load: GpuWorkload, *, extrapolate: bool = False) -> list[Fault]:
-        """What is wrong with a load, as (column, message): an unknown NF, settings that no model knows.
-
-        With `extrapolate`, values outside what was measured are accepted.
-        """
+        """What is wrong with a load, as (column, message): an unknown NF, settings that no model knows. With
+        `extrapolate`, values outside what was measured are accepted."""
         if load.nf not in self.models:
             return [("name", f"'{load.nf}' is not profiled ({suggestion(load.nf, self.nfs)})")]
         gpu = load.gpu
@@ -73,8 +65,7 @@ class GpuModels:
         """The latency of each load of a co-location. `loads`: NFs that share the server. `coverage`: the probability
         with which an interval holds the measured latency. `extrapolate`: also predict beyond what was measured; such
         predictions are marked. Raises `InputError` when an NF or a setting is not modelled. Raises `Overload` when a
-        resource is needed for more than all of the time.
-        """
+        resource is needed for more than all of the time."""
         faults = [fault for load in loads for fault in self.check(load, extrapolate=extrapolate)]
         if faults:
             raise InputError.of("models", "; ".join(f"{column}: {message}" for column, message in faults))
@@ -105,12 +96,10 @@ class GpuModels:
         rates_kpps: Mapping[str, tuple[float, float]] | None = None,
         longest_us: float = LONGEST_US,
     ) -> Device:
-        """The server as `placer admit --device` describes it; its latency is a conservative p99.
-
-        The fewer rates and latencies it must be right for, the less conservative it is. `traffic`: of each NF; the
-        default traffic where it is not given. `rates_kpps`: the lowest and the highest rate of each NF; where not
-        given, the upper half of those measured. `longest_us`: the largest latency that is promised.
-        """
+        """The server as `placer admit --device` describes it; its latency is a conservative p99. The fewer rates and
+        latencies it must be right for, the less conservative it is. `traffic`: of each NF; the default traffic where it
+        is not given. `rates_kpps`: the lowest and the highest rate of each NF; where not given, the upper half of those
+        measured. `longest_us`: the largest latency that is promised."""
         entries = {}
         for name, model in self.models.items():
             low, high = (float(bounds[1]) for bounds in (model.batching.low, model.batching.high))
@@ -120,13 +109,12 @@ class GpuModels:
 
     def device_with(self, entries: Mapping[str, DeviceEntry]) -> Device:
         """As `device`, with an NF per entry, such as one per SLO: then each is right for its own rate and latency.
-        Raises `InputError` when an NF is not modelled.
-        """
+        Raises `InputError` when an NF is not modelled."""
         for name in sorted({entry.nf for entry in entries.values()} - set(self.models)):
             raise InputError.of("models", f"no model of {name}", hint=suggestion(name, self.nfs))
         return device_of(self.testbed, self.models, self.worker, self.errors, entries)
 
-    def with_errors(self, errors: LatencyErrors) -> GpuModels:
+    def with_errors(self, errors: LatencyErrors) -> "GpuModels":
         """The same models with these errors."""
         return replace(self, errors=errors)
 
@@ -137,6 +125,5 @@ class GpuModels:
 
 def load_gpu_models(directory: Path) -> GpuModels:
     """The models in `directory`. Raises `InputError` when it holds no models of a GPU server, or models that do not fit
-    this version.
-    """
+    this version."""
     return GpuModels(*store.load_gpu(directory))

@@ -21,18 +21,13 @@ class GpuNfModel:
     """The stages of one NF."""
 
     name: str
-    moves: str
-    """What of each packet it moves to the GPU: `header`, `payload` or `both`; its class of transfers."""
-    batching: BatchingModel
-    """The wait for a batch."""
+    moves: str  # what of each packet it moves to the GPU: `header`, `payload` or `both`; its class of transfers
+    batching: BatchingModel  # the wait for a batch
     pre_post: StageTime
     transfer: StageTime
-    returned: StageTime
-    """Over the packets of the batch."""
-    kernel: StageTime
-    """Over the packets of a minibatch, with an SM for itself."""
-    sharing: SharingModel | None
-    """How others on its SM slow its kernel; None where that was not measured."""
+    returned: StageTime  # over the packets of the batch
+    kernel: StageTime  # over the packets of a minibatch, with an SM for itself
+    sharing: SharingModel | None  # how others on its SM slow its kernel; None where that was not measured
 
     def stage(self, name: str) -> StageTime:
         """One of `STAGE_MODELS`."""
@@ -62,22 +57,17 @@ def batching_rows(loads: list[GpuWorkload]) -> Floats:
 # How the workers of a GPU server serve their NFs: what a testbed does not say, found from NFs alone.
 
 
-WINDOWS_TRIED = (1, 2, 3, 4, 5, 6, 8, 12, 16, 32, 1_000_000)
-"""Numbers of batches on their way that are tried."""
-RECEIVE_US = (0.0, 0.003, 0.006, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1)
-"""Times per packet that are tried."""
-BETTER_ERROR_FACTOR = 0.98
-"""A value is taken instead of the simplest one if the error becomes smaller by this factor."""
+WINDOWS_TRIED = (1, 2, 3, 4, 5, 6, 8, 12, 16, 32, 1_000_000)  # numbers of batches on their way that are tried
+RECEIVE_US = (0.0, 0.003, 0.006, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1)  # times per packet that are tried
+BETTER_ERROR_FACTOR = 0.98  # a value is taken instead of the simplest one if the error becomes smaller by this factor
 
 
 @dataclass(frozen=True)
 class WorkerModel:
     """A worker."""
 
-    window: int = WINDOWS_TRIED[-1]
-    """The most batches that it has sent and not yet seen back."""
-    receive_us: float = 0.0
-    """What it does per packet besides pre- and post-processing, such as taking it from the NIC."""
+    window: int = WINDOWS_TRIED[-1]  # the most batches that it has sent and not yet seen back
+    receive_us: float = 0.0  # what it does per packet besides pre- and post-processing, such as taking it from the NIC
 
     @classmethod
     def fit(cls, error: Callable[[WorkerModel], float]) -> WorkerModel:

@@ -1,7 +1,5 @@
 """What is predicted of one NF in a co-location on a GPU server."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -19,15 +17,11 @@ class GpuPrediction:
 
     mean_us: float
     p50_us: float
-    p99_us: float
-    """From end to end."""
+    p99_us: float  # from end to end
     mean_interval_us: Interval | None
-    p99_interval_us: Interval | None
-    """Ends of the prediction intervals; None where too few co-locations were measured."""
-    stages_us: Mapping[str, float]
-    """Means of the stages, by their names in the protocol."""
-    extrapolated: bool = False
-    """Whether a value lies outside what was measured."""
+    p99_interval_us: Interval | None  # ends of the prediction intervals; None where too few co-locations were measured
+    stages_us: Mapping[str, float]  # means of the stages, by their names in the protocol
+    extrapolated: bool = False  # whether a value lies outside what was measured
 
     @property
     def low_us(self) -> float | None:
@@ -42,8 +36,7 @@ class GpuPrediction:
 
 class Overload(Exception):
     """A co-location that the server does not carry: its latency grows without end. `causes`: each overloaded resource,
-    in words.
-    """
+    in words."""
 
     def __init__(self, causes: list[str]) -> None:
         self.causes = tuple(causes)
@@ -56,24 +49,18 @@ class Overload(Exception):
 # co-locations (split conformal prediction, Lei et al. 2018).
 
 
-ENOUGH_LATENCIES = 20
-"""Measured latencies without which there are no intervals."""
-INTERVAL_BANDS = 3
-"""Intervals are of the same width among predictions whose share of waiting for others is similar."""
-
-LEAST_DISTANCE = 0.05
-"""Of a p99 from the mean, as a share of it; below, errors are no smaller."""
+ENOUGH_LATENCIES = 20  # measured latencies without which there are no intervals
+INTERVAL_BANDS = 3  # intervals are of the same width among predictions whose share of waiting for others is similar
+LEAST_DISTANCE = 0.05  # of a p99 from the mean, as a share of it; below, errors are no smaller
 
 
 @dataclass(frozen=True)
 class LatencyErrors:
     """Errors of left-out latencies."""
 
-    shares: Floats
-    """Of each latency, the share of it that was predicted for what other NFs cause, shape (N,)."""
+    shares: Floats  # of each latency, the share of it that was predicted for what other NFs cause, shape (N,)
     mean: Floats
-    p99: Floats
-    """Logarithm of the measured over the predicted, shape (N,)."""
+    p99: Floats  # logarithm of the measured over the predicted, shape (N,)
     tails: Floats = field(default_factory=lambda: np.zeros(0))
     """Of each latency, the predicted p99 over the predicted mean, shape (N,); empty in models that do not have it."""
 
@@ -89,10 +76,8 @@ class LatencyErrors:
         return predicted * float(np.exp(min(low, 0.0))), predicted * float(np.exp(max(high, 0.0)))
 
     def exceeded(self, what: str, shares: Floats, risk: float) -> Floats:
-        """By how much measured latencies exceed their prediction with this probability, as a factor; shape (N,).
-
-        Of predictions with about as large a share. Rounded up to a measured error.
-        """
+        """By how much measured latencies exceed their prediction with this probability, as a factor; shape (N,). Of
+        predictions with about as large a share. Rounded up to a measured error."""
         errors, order = getattr(self, what), np.argsort(self.shares, kind="stable")
         # the nearest of sorted shares are a window, which begins where both of its ends are equally far
         most = min(max(ENOUGH_LATENCIES, len(order) // INTERVAL_BANDS), len(order))
@@ -103,11 +88,9 @@ class LatencyErrors:
         return np.array([factors[start] for start in starts])
 
     def kept_p99(self, p99: float, mean: float, kept: float) -> float | None:
-        """The latency under which this share of the measured p99s are; None if too little was measured.
-
-        The error of a p99 grows with how far above the mean it is: p99s of heavy tails rest on few packets. So errors
-        count in units of that distance (normalized conformal prediction, Papadopoulos et al. 2002).
-        """
+        """The latency under which this share of the measured p99s are; None if too little was measured. The error of a
+        p99 grows with how far above the mean it is: p99s of heavy tails rest on few packets. So errors count in units
+        of that distance (normalized conformal prediction, Papadopoulos et al. 2002)."""
         if len(self.tails) < ENOUGH_LATENCIES:
             return None
         scores = self.p99 / _distance(self.tails)
@@ -131,12 +114,12 @@ class LatencyErrors:
         return {"shares": self.shares, "mean": self.mean, "p99": self.p99, "tails": self.tails}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Floats]) -> LatencyErrors:
+    def from_arrays(cls, arrays: Mapping[str, Floats]) -> "LatencyErrors":
         """The errors that `as_arrays` returned."""
         return cls(arrays["shares"], arrays["mean"], arrays["p99"], arrays.get("tails", np.zeros(0)))
 
     @classmethod
-    def none(cls) -> LatencyErrors:
+    def none(cls) -> "LatencyErrors":
         """Of nothing measured."""
         return cls(np.zeros(0), np.zeros(0), np.zeros(0))
 

@@ -1,10 +1,6 @@
-"""How much longer a kernel takes while others run on its SM.
-
-Grus (section V-A) measures a penalty per pair. A third sharer adds another, so here the slowdown is over the
-executors of all sharers: a linear law per sharer, and a smooth correction of the sum, fitted to pairs and to more.
-"""
-
-from __future__ import annotations
+"""How much longer a kernel takes while others run on its SM. Grus (section V-A) measures a penalty per pair. A third
+sharer adds another, so here the slowdown is over the executors of all sharers: a linear law per sharer, and a smooth
+correction of the sum, fitted to pairs and to more."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,22 +28,16 @@ class Sharer:
 class SharingModel:
     """The slowdown of one NF's kernel."""
 
-    nfs: tuple[str, ...]
-    """The NFs that it was measured with."""
-    law: Floats
-    """Slowdown per executor of each of `nfs` (and of itself), shape (len(nfs),)."""
-    correction: GaussianProcess
-    """Logarithm of measured over the law's time."""
-    most_sharers: int
-    """Of the measured groups."""
-    left_out_pct: Floats
-    """Error of each measured kernel as predicted without it, %; positive where it takes longer."""
+    nfs: tuple[str, ...]  # the NFs that it was measured with
+    law: Floats  # slowdown per executor of each of `nfs` (and of itself), shape (len(nfs),)
+    correction: GaussianProcess  # logarithm of measured over the law's time
+    most_sharers: int  # of the measured groups
+    left_out_pct: Floats  # error of each measured kernel as predicted without it, %; positive where it takes longer
 
     @classmethod
-    def fit(cls, own: Floats, groups: Sequence[Sequence[Sharer]], ratio: Floats) -> SharingModel:
+    def fit(cls, own: Floats, groups: Sequence[Sequence[Sharer]], ratio: Floats) -> "SharingModel":
         """Fit to measured groups. `own`: the executors of the NF itself, shape (N,). `groups`: the sharers of each.
-        `ratio`: time of the kernel over its time alone, shape (N,).
-        """
+        `ratio`: time of the kernel over its time alone, shape (N,)."""
         from scipy.optimize import nnls
 
         nfs = tuple(sorted({member.nf for group in groups for member in group}))
@@ -94,7 +84,7 @@ class SharingModel:
         return own | {f"correction.{name}": value for name, value in self.correction.as_arrays().items()}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> SharingModel:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> "SharingModel":
         """The model that `as_arrays` returned."""
         mine = {name.partition(".")[2]: one for name, one in arrays.items() if name.startswith("correction.")}
         correction = GaussianProcess.from_arrays({name: np.asarray(one, np.float64) for name, one in mine.items()})
@@ -124,8 +114,7 @@ def _coordinates(own: Floats, loads: Floats) -> Floats:
 class KernelShare:
     """The kernel of one NF."""
 
-    alone_us: tuple[float, ...]
-    """Time of each of its minibatches with its SM for itself."""
+    alone_us: tuple[float, ...]  # time of each of its minibatches with its SM for itself
     slowdowns: tuple[dict[int, float], ...] = field(default=())
     """For each minibatch, by index of another NF: by which share it takes longer while that one's kernel runs."""
 

@@ -13,44 +13,32 @@ from predictor.regression.gaussian_process import GaussianProcess
 from profiles.arrays import Floats
 from profiles.traffic import ATTRIBUTES
 
-LEAST_US = 1e-3
-"""Below the resolution of any clock: a stage that takes no time is taken for this."""
-ENOUGH_MEASUREMENTS = 8
-"""Measurements from which a smooth correction is fitted."""
-TYPICAL_NOISE = 0.05
-"""Typical variance of measurement noise as a share of the correction's."""
+LEAST_US = 1e-3  # below the resolution of any clock: a stage that takes no time is taken for this
+ENOUGH_MEASUREMENTS = 8  # measurements from which a smooth correction is fitted
+TYPICAL_NOISE = 0.05  # typical variance of measurement noise as a share of the correction's
 
 
 @dataclass(frozen=True)
 class StageTime:
     """Mean and p99 of one stage over batch and traffic."""
 
-    law: Law
-    """Its kind."""
-    per_executor: int
-    """Packets per executor."""
-    coefficients: Floats
-    """Of the law's terms, us. Shape (terms,)."""
-    correction: GaussianProcess
-    """Logarithm of measured over the law's time."""
-    tail: GaussianProcess
-    """Logarithm of p99 over mean."""
+    law: Law  # its kind
+    per_executor: int  # packets per executor
+    coefficients: Floats  # of the law's terms, us. Shape (terms,).
+    correction: GaussianProcess  # logarithm of measured over the law's time
+    tail: GaussianProcess  # logarithm of p99 over mean
     low: Floats
-    high: Floats
-    """Range of each input as measured, shape (len(INPUTS),)."""
-    left_out_pct: Floats
-    """Absolute error of each measured mean as predicted without it, %."""
+    high: Floats  # range of each input as measured, shape (len(INPUTS),)
+    left_out_pct: Floats  # absolute error of each measured mean as predicted without it, %
 
     @classmethod
     def fit(cls, law: Law, per_executor: int, inputs: Floats, mean: Floats, p99: Floats) -> StageTime:
         """Fit to measured means and p99s (us); a p99 that is NaN was not measured. `inputs`: shape (N, len(INPUTS)).
-        `mean` and `p99`: shape (N,).
-        """
+        `mean` and `p99`: shape (N,)."""
         mean = np.maximum(mean, LEAST_US)
         coefficients = _line(terms(law, inputs, per_executor), mean)
         at = coordinates(law, inputs, per_executor)
-        line = terms(law, inputs, per_executor) @ coefficients
-        rest = np.log(mean / line)[:, None]
+        rest = np.log(mean / (terms(law, inputs, per_executor) @ coefficients))[:, None]
         settings = _settings(inputs)
         correction = GaussianProcess.none(at.shape[1])
         left = rest
@@ -142,8 +130,7 @@ def _settings(inputs: Floats) -> NDArray[np.intp]:
 
 STAGE_INPUTS = ("count", *ATTRIBUTES)
 """Columns of the inputs of every stage: packets of the batch (of the minibatch for kernels), then the traffic."""
-KB_PER_BYTE = 1e-3
-"""Sizes in terms are in units of 1,000 bytes, so that coefficients are of one order."""
+KB_PER_BYTE = 1e-3  # sizes in terms are in units of 1,000 bytes, so that coefficients are of one order
 
 
 class Law(Enum):

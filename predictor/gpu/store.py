@@ -1,7 +1,5 @@
 """The folder of models of a GPU server: JSON and plain arrays, checked by digest; loading executes nothing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,10 +4,7 @@ Each resource is a queue: a worker serves the batches of its NF before and after
 whole batches by their order and never interrupts one (non-preemptive fixed priorities), kernels of an NF run one after
 the other, the bus back serves batches as they come. A worker takes a batch only while fewer than a window of them are
 on their way. What a batch takes at each is drawn around what was learnt of it; how long it waits follows. The draws are
-the same each time.
-"""
-
-from __future__ import annotations
+the same each time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,19 +17,14 @@ from predictor.gpu.sharing import KernelShare, as_arrays
 from predictor.regression.compiled import compile_kernel
 from profiles.arrays import Floats
 
-SLOWEST_NF_BATCHES = 1500
-"""Batches of the slowest NF that are drawn."""
-MOST_BATCHES = 60_000
-"""Of all NFs together; then fewer of each."""
+SLOWEST_NF_BATCHES = 1500  # batches of the slowest NF that are drawn
+MOST_BATCHES = 60_000  # of all NFs together; then fewer of each
 FEWEST_BATCHES = 200
-WARM_UP = 0.05
-"""Share of the batches that fill the queues first and are not counted."""
+WARM_UP = 0.05  # share of the batches that fill the queues first and are not counted
 PACKETS_PER_BATCH, FEWEST_PACKETS, MOST_PACKETS = 12, 3, 24_000
 """Packets that are drawn of each batch: at most, at least, and about at most in all."""
-TAIL_Z = 2.3263478740408408
-"""The 99th percentile of the normal distribution."""
-PRE_SHARE = 0.5
-"""The share of pre- and post-processing that is before the GPU."""
+TAIL_Z = 2.3263478740408408  # the 99th percentile of the normal distribution
+PRE_SHARE = 0.5  # the share of pre- and post-processing that is before the GPU
 
 
 @dataclass(frozen=True)
@@ -41,20 +33,15 @@ class BatchDemand:
 
     batch: int
     rate_kpps: float
-    bursts: Bursts
-    """How its batches come: packets, offered rate, bursts of packets."""
-    order: float
-    """Its turn on the bus; smaller first."""
+    bursts: Bursts  # how its batches come: packets, offered rate, bursts of packets
+    order: float  # its turn on the bus; smaller first
     pre_post: float
     transfer: float
-    returned: float
-    """Mean time of each."""
-    kernel: KernelShare
-    """Its minibatches."""
+    returned: float  # mean time of each
+    kernel: KernelShare  # its minibatches
     tails: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
     """p99 over mean of pre/post, transfer, kernel and return."""
-    receive: float = 0.0
-    """What the worker does besides for each batch, such as taking packets from the NIC."""
+    receive: float = 0.0  # what the worker does besides for each batch, such as taking packets from the NIC
 
     @property
     def period_us(self) -> float:
@@ -75,8 +62,7 @@ class SampledLatency:
 
 def sample(demands: Sequence[BatchDemand], *, window: int, batches: int = SLOWEST_NF_BATCHES) -> list[SampledLatency]:
     """The latency of each NF of a co-location; no resource may be overloaded. `window`: the most batches of an NF on
-    their way. `batches`: that are drawn of the slowest NF.
-    """
+    their way. `batches`: that are drawn of the slowest NF."""
     counts = _counts(demands, batches)
     rng = [np.random.default_rng([17, at]) for at in range(len(demands))]
     gaps = [
@@ -152,10 +138,8 @@ def _times(demand: BatchDemand, count: int, rng: Generator) -> Floats:
 BATCH_TAKEN, ON_WORKER, ON_BUS, ON_CARD, KERNEL_BEGIN, KERNEL_END, BATCH_RETURNED, BATCH_DONE = range(8)
 """Rows of the result: when the worker takes a batch, is done before the GPU, when the batch gets the bus, is on the
 card, when its kernel begins and ends, when the batch is back, and when the worker is done with it."""
-WORKER_IDLE, WORKER_PRE, WORKER_REST, WORKER_POST = range(4)
-"""What a worker does."""
-ENDED_SHARE = 1e-6
-"""A kernel of which a smaller share is left has ended: times are rounded."""
+WORKER_IDLE, WORKER_PRE, WORKER_REST, WORKER_POST = range(4)  # what a worker does
+ENDED_SHARE = 1e-6  # a kernel of which a smaller share is left has ended: times are rounded
 
 
 @compile_kernel
@@ -189,30 +173,13 @@ def next_on_bus(now, first, orders, head, asked, times):  # type: ignore[no-unty
 def serve(first, orders, window, ready, taken, rest, part_of, alone, slowdowns, at):  # type: ignore[no-untyped-def]  # noqa: C901  # pragma: no cover - compiled
     """Serve every batch, from event to event.
 
-    Parameters
-    ----------
-    first
-        Shape (NFs + 1,).
-    orders
-        Of the bus to the GPU, shape (NFs,).
-    window
-        The most batches of an NF that a worker has sent and not yet seen back.
-    ready
-        When each batch is complete, shape (batches,).
-    taken
-        What each batch takes of the worker before, of the bus, of its kernel (as a factor), of the bus back, and of the
-        worker after, shape (5, batches).
-    rest
-        What else the worker does per batch before it takes the next, us, shape (NFs,).
-    part_of
-        The minibatches of NF i are `part_of[i]` to `part_of[i + 1]`, shape (NFs + 1,).
-    alone
-        Time of each minibatch with its SM for itself, shape (parts,).
-    slowdowns
-        By which share each minibatch takes longer while the kernel of each NF runs, shape (parts, NFs).
-    at
-        The result, shape (8, batches).
-    """
+    `first`: shape (NFs + 1,). `orders`: of the bus to the GPU, shape (NFs,). `window`: the most batches of an NF that a
+    worker has sent and not yet seen back. `ready`: when each batch is complete, shape (batches,). `taken`: what each
+    batch takes of the worker before, of the bus, of its kernel (as a factor), of the bus back, and of the worker after,
+    shape (5, batches). `rest`: what else the worker does per batch before it takes the next, us, shape (NFs,).
+    `part_of`: the minibatches of NF i are `part_of[i]` to `part_of[i + 1]`, shape (NFs + 1,). `alone`: time of each
+    minibatch with its SM for itself, shape (parts,). `slowdowns`: by which share each minibatch takes longer while the
+    kernel of each NF runs, shape (parts, NFs). `at`: the result, shape (8, batches)."""
     count = len(orders)
     started = first[:-1].copy()  # of each NF: the next batch for the worker, the buses, the card and the worker again
     sent, asked, arrived, run, done = started.copy(), started.copy(), started.copy(), started.copy(), started.copy()

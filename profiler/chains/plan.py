@@ -1,7 +1,5 @@
 """Which chains are measured: orders of NFs, the cores that they run on, and the shares of these cores."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
@@ -21,8 +19,7 @@ from profiles.chain import Cores, parse_chain, writable
 from profiles.chain_table import CHAIN_KPPS, LATENCY_COLUMNS, drop_column_of, key_of, leaving_column
 from profiles.faults import Fault, suggestion
 
-MOST_PLACEMENTS = 16
-"""Placements of one order; of more, the two extremes and some between are measured."""
+MOST_PLACEMENTS = 16  # placements of one order; of more, the two extremes and some between are measured
 MOST_SHARES = 8
 """Combinations of shares of one placement; of more, equal shares on all cores and some others are measured."""
 
@@ -39,17 +36,11 @@ class ChainOnCores:
     shares: tuple[float, ...] = ()
 
 
-def place_chains(request: ChainRequest, description: TestbedDescription, seed: int) -> list[ChainOnCores]:
-    """The chains of a request: first each NF alone, then those that the user names, then those that are drawn.
-
-    An order is run to completion on one core and as every pipeline on as many cores as are allowed. The first N orders
-    of a seed are among the first M > N, and every NF is in about as many of them as every other.
-
-    Raises
-    ------
-    InputError
-        When a chain cannot be read, an NF is not known, or a chain does not fit the cores.
-    """
+def place_chains(request: "ChainRequest", description: TestbedDescription, seed: int) -> list[ChainOnCores]:
+    """The chains of a request: first each NF alone, then those that the user names, then those that are drawn. An order
+    is run to completion on one core and as every pipeline on as many cores as are allowed. The first N orders of a seed
+    are among the first M > N, and every NF is in about as many of them as every other. Raises `InputError` when a chain
+    cannot be read, an NF is not known, or a chain does not fit the cores."""
     faults = [
         Fault("--chains", None, None, f"'{name}' is not understood", f"it is one of {', '.join(CHAIN_LENGTHS)}")
         for name in request.drawn
@@ -139,7 +130,7 @@ def _parse_named(text: str, description: TestbedDescription, most: int) -> tuple
     return stages, cores
 
 
-def _pool(request: ChainRequest, description: TestbedDescription) -> list[str]:
+def _pool(request: "ChainRequest", description: TestbedDescription) -> list[str]:
     """The NFs of drawn orders: those that chains can name."""
     known = [nf.name for nf in description.fitting_nfs if writable(nf.name)]
     if unknown := [name for name in request.nfs if name not in known]:
@@ -156,35 +147,26 @@ def _pool(request: ChainRequest, description: TestbedDescription) -> list[str]:
 # What a user requests to be measured of chains.
 
 
-CHAIN_LENGTHS = {"pairs": 2, "triples": 3}
-"""Names of chain lengths from which orders are drawn."""
-ORDERS_PER_LENGTH = 20
-"""Orders of each length that are drawn unless the user gives another number."""
+CHAIN_LENGTHS = {"pairs": 2, "triples": 3}  # names of chain lengths from which orders are drawn
+ORDERS_PER_LENGTH = 20  # orders of each length that are drawn unless the user gives another number
 
 
 @dataclass(frozen=True, slots=True)
 class ChainRequest:
     """What to measure."""
 
-    chains: Sequence[str] = ()
-    """Chains as users write them (`profiles.chain`)."""
-    drawn: Sequence[str] = ()
-    """Lengths of which orders are drawn: `pairs`, `triples`."""
-    count: int = ORDERS_PER_LENGTH
-    """Orders that are drawn of each length."""
-    nfs: Sequence[str] = ()
-    """The NFs of drawn orders; all of the testbed when empty."""
-    most_cores: int | None = None
-    """The most cores of a chain; None for all of the NIC."""
-    shares: Sequence[float] = (1.0,)
-    """The share of its time that each core spends on the chain, every combination."""
+    chains: Sequence[str] = ()  # chains as users write them (`profiles.chain`)
+    drawn: Sequence[str] = ()  # lengths of which orders are drawn: `pairs`, `triples`
+    count: int = ORDERS_PER_LENGTH  # orders that are drawn of each length
+    nfs: Sequence[str] = ()  # the NFs of drawn orders; all of the testbed when empty
+    most_cores: int | None = None  # the most cores of a chain; None for all of the NIC
+    shares: Sequence[float] = (1.0,)  # the share of its time that each core spends on the chain, every combination
 
 
 # What is measured of each placed chain: traffic and offered loads, several times each.
 
 
-TRAFFICS_PER_CHAIN = 4
-"""Traffic profiles of each chain: the default, and others evenly over all attributes."""
+TRAFFICS_PER_CHAIN = 4  # traffic profiles of each chain: the default, and others evenly over all attributes
 OPEN_LOOP_LOADS = (0.5, 0.9)
 """Offered loads of an open loop at default traffic, as shares of what the chain reached in a closed loop."""
 CHAIN_REPEATS = 2
@@ -226,8 +208,7 @@ def measure_points(
     seed: int = 0,
 ) -> list[MeasuredChain]:
     """Each chain in a closed loop at every traffic, then in an open loop at default traffic. Raises `TestbedError` when
-    the testbed fails.
-    """
+    the testbed fails."""
     traffics = chain_traffics(description, seed)
     closed = [
         ChainLoad(chain.stages, chain.cores, traffic, 0.0, chain.shares) for chain in chains for traffic in traffics

@@ -1,7 +1,5 @@
 """Profiling of chains: the cycles of their NFs, each NF alone, then the chains; `chains.csv` and `cycles.json`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,38 +40,13 @@ def profile_chains(
     """Profile chains of NFs on a testbed into the profile directory `out`.
 
     Every run is kept in the journal of `out` before the next begins, so the same call resumes what was interrupted.
-    Chains and cycles that were measured into `out` before stay, and so do all other files.
-
-    Parameters
-    ----------
-    testbed
-        Where the chains run.
-    out
-        The profile directory.
-    request
-        Which chains.
-    repeats
-        Runs of each chain at each traffic and offered load.
-    seed
-        Of every choice, and of the noise of a simulated testbed.
-    progress
-        Called after every batch of runs.
-    notify
-        Called with messages: outliers, drift, what is left out, nothing left to do.
-
-    Returns
-    -------
-    out
-
-    Raises
-    ------
-    InputError
-        When the request cannot be carried out, the testbed runs no chains, or `out` holds something else.
-    TestbedError
-        When the testbed fails; what it measured before is in the journal.
-    OSError
-        When the journal or the directory cannot be written; what was measured before stays.
-    """
+    Chains and cycles that were measured into `out` before stay, and so do all other files. `testbed`: where the chains
+    run. `out`: the profile directory. `request`: which chains. `repeats`: runs of each chain at each traffic and
+    offered load. `seed`: of every choice, and of the noise of a simulated testbed. `progress`: called after every batch
+    of runs. `notify`: called with messages: outliers, drift, what is left out, nothing left to do. Returns `out`.
+    Raises `InputError` when the request cannot be carried out, the testbed runs no chains, or `out` holds something
+    else. Raises `TestbedError` when the testbed fails; what it measured before is in the journal. Raises `OSError` when
+    the journal or the directory cannot be written; what was measured before stays."""
     if seed < 0:
         raise InputError.of("--seed", f"{seed} is negative")
     if not 1 <= repeats <= MOST_REPEATS:

@@ -1,9 +1,5 @@
-"""Chosen chains, measured in rounds: every chain once per round, in an order that is drawn.
-
-What changes on a machine within minutes so is in the repeats of all chains alike. Nothing is corrected for drift.
-"""
-
-from __future__ import annotations
+"""Chosen chains, measured in rounds: every chain once per round, in an order that is drawn. What changes on a machine
+within minutes so is in the repeats of all chains alike. Nothing is corrected for drift."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,26 +26,10 @@ from profiles.chain_table import CHAINS_FILE, read_chains
 class ChainRounds:
     """Measures chains on one testbed into one folder; every run is kept in its journal before the next begins.
 
-    Use it as a context manager.
-
-    Parameters
-    ----------
-    testbed
-        Where the chains run.
-    out
-        The profile directory.
-    seed
-        Of the order of the runs, and of the noise of a simulated testbed.
-    progress
-        Called after every run with the number of runs, and how many there will be.
-    notify
-        Called with messages: outliers, what does not run.
-
-    Raises
-    ------
-    InputError
-        When `out` holds something else, or runs of another testbed or seed.
-    """
+    Use it as a context manager. `testbed`: where the chains run. `out`: the profile directory. `seed`: of the order of
+    the runs, and of the noise of a simulated testbed. `progress`: called after every run with the number of runs, and
+    how many there will be. `notify`: called with messages: outliers, what does not run. Raises `InputError` when `out`
+    holds something else, or runs of another testbed or seed."""
 
     def __init__(
         self,
@@ -80,8 +60,7 @@ class ChainRounds:
 
     def measure(self, loads: Sequence[ChainLoad], rounds: int) -> dict[ChainLoad, MeasuredChain]:
         """Each chain that runs here, with its repeats; what was measured before is not run again. Raises `TestbedError`
-        when the testbed fails; what it measured before is in the journal.
-        """
+        when the testbed fails; what it measured before is in the journal."""
         order = np.random.default_rng([self._seed, len(loads)]).permutation(len(loads))
         drawn = [loads[at] for at in order]
         self._counted.steps = Steps(self._progress, len(loads) * rounds)
@@ -98,10 +77,8 @@ class ChainRounds:
         return measured
 
     def write(self) -> pd.DataFrame:
-        """Write `chains.csv`, `testbed.json` and `best-effort.csv`; the table of chains, a row per run.
-
-        Rows of other chains that were measured into the folder before stay.
-        """
+        """Write `chains.csv`, `testbed.json` and `best-effort.csv`; the table of chains, a row per run. Rows of other
+        chains that were measured into the folder before stay."""
         best_efforts = report_runs(self._journal, self._notify)
         write_chains(self._out, self.description, list(self._measured.values()), None, best_efforts)
         return read_chains(self._out / CHAINS_FILE)

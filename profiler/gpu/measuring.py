@@ -1,7 +1,5 @@
 """Runs of co-locations on a GPU server, several times each, and what is left of their repeats."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -14,14 +12,12 @@ from profiles.arrays import Floats
 
 GpuCoLocation = tuple[GpuWorkload, ...]
 
-AGREEING_DIFFERENCE = 0.1
-"""Mean latencies of two runs that differ by more are decided by a third."""
+AGREEING_DIFFERENCE = 0.1  # mean latencies of two runs that differ by more are decided by a third
 CARRIED_SHARE = 0.9
 """A smaller share of the offered packets that leaves means overload; bursts make short runs differ by less."""
 SEED_STRIDE = 3_000_017
 AT_ONCE = 64
-MOST_FAILURES = 3
-"""Co-locations that may fail one after another before the testbed itself is taken to have failed."""
+MOST_FAILURES = 3  # Co-locations that may fail one after another before the testbed itself is taken to have failed
 
 
 @dataclass(frozen=True)
@@ -64,30 +60,26 @@ class MeasuredGpuRun:
 
     def _values(self, at: int, field: str, name: str) -> Iterator[float]:
         for measurement in self.repeats[at]:
-            times = getattr(measurement, field)
-            yield float(getattr(times, "returned" if name == "return" else name))
+            yield float(getattr(getattr(measurement, field), "returned" if name == "return" else name))
 
 
 class GpuRuns:
     """Runs co-locations on a testbed, each several times. `testbed`: where they run; it keeps what it measured. `seed`:
     of the noise of a simulated testbed; each repeat has its own. `done`: called with the number of runs, after each
-    batch.
-    """
+    batch."""
 
     def __init__(self, testbed: Testbed, seed: int, done: Callable[[int], None] = lambda runs: None) -> None:
         self._testbed = testbed
         self._seed = seed
         self._done = done
-        self.made = 0
-        """Runs, repeats counted."""
+        self.made = 0  # runs, repeats counted
         self.left_out: list[GpuCoLocation] = []
         """Co-locations that the testbed refuses, or that fail at every attempt: a server may end under overload."""
         self._failures = 0
 
     def measure(self, co_locations: Sequence[GpuCoLocation], repeats: int) -> list[MeasuredGpuRun]:
         """The co-locations that run, in order; repeats that disagree are decided by a further one. Raises
-        `TestbedError` when the testbed fails, or measures no latency.
-        """
+        `TestbedError` when the testbed fails, or measures no latency."""
         found: dict[GpuCoLocation, list[tuple[Measurement, ...]]] = {}
         for repeat in range(repeats):
             wanted = [co_location for co_location in dict.fromkeys(co_locations) if not repeat or co_location in found]
@@ -143,8 +135,7 @@ def _agree(one: Sequence[Measurement], other: Sequence[Measurement]) -> bool:
 # About how long each stage of an NF takes, so that runs are chosen that a server carries. No model learns from it.
 
 
-SERVING_STAGES = ("pre_post", "transfer", "kernel", "return")
-"""Stages in which one batch after the other is served."""
+SERVING_STAGES = ("pre_post", "transfer", "kernel", "return")  # stages in which one batch after the other is served
 LEAST_US = 1e-3
 PRIOR_SERVICE = 1e-2
 
@@ -153,13 +144,11 @@ PRIOR_SERVICE = 1e-2
 class StageEstimate:
     """The time of each of `SERVING_STAGES` for an NF: log-quadratic in the packets, log-linear in the traffic."""
 
-    coefficients: Floats
-    """Shape (terms, stages)."""
-    centre: Floats
-    """Logarithms of packets and traffic about which it is."""
+    coefficients: Floats  # shape (terms, stages)
+    centre: Floats  # logarithms of packets and traffic about which it is
 
     @classmethod
-    def of(cls, runs: Sequence[MeasuredGpuRun]) -> StageEstimate:
+    def of(cls, runs: Sequence[MeasuredGpuRun]) -> "StageEstimate":
         """From runs of the NF alone."""
         inputs = np.array([_inputs(run.loads[0]) for run in runs])
         centre = inputs.mean(axis=0)

@@ -1,7 +1,5 @@
 """Profiling of a GPU server: each NF alone, then sharers of an SM, then co-locations (Grus, sections V-A and VII-B)."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,18 +26,13 @@ from profiles.gpu_tables import GpuNfProfile, minibatches_text, others_text
 from profiles.profile import write_json
 from profiles.table import write_table
 
-DEFAULT_QUOTA = 160
-"""Runs per NF."""
+DEFAULT_QUOTA = 160  # runs per NF
 LEAST_QUOTA = 60
-FIRST_SETTINGS, FEWEST_FIRST_SETTINGS = 14, 8
-"""Settings of the first runs, each run twice; fewer with a small quota."""
-FIRST_SHARE = 0.25
-"""Of the quota, at most for these runs."""
+FIRST_SETTINGS, FEWEST_FIRST_SETTINGS = 14, 8  # settings of the first runs, each run twice; fewer with a small quota
+FIRST_SHARE = 0.25  # of the quota, at most for these runs
 RUNS_OF_A_POINT = 2
-SHARER_QUOTA, CO_LOCATION_QUOTA = 0.2, 0.25
-"""Shares of the quota for sharers of an SM and for co-locations."""
-ENOUGH_RUNS = 6
-"""Runs of an NF without which no others can be chosen."""
+SHARER_QUOTA, CO_LOCATION_QUOTA = 0.2, 0.25  # shares of the quota for sharers of an SM and for co-locations
+ENOUGH_RUNS = 6  # runs of an NF without which no others can be chosen
 
 
 @dataclass(frozen=True)
@@ -51,7 +44,7 @@ class GpuQuota:
     co_located: int
 
     @classmethod
-    def of(cls, runs: int, nfs: int) -> GpuQuota:
+    def of(cls, runs: int, nfs: int) -> "GpuQuota":
         """Of that many runs per NF."""
         shared, co_located = round(SHARER_QUOTA * runs) * nfs, round(CO_LOCATION_QUOTA * runs) * nfs
         return cls(runs - (shared + co_located) // nfs, shared, co_located)
@@ -70,38 +63,13 @@ def profile_gpu(
     """Profile NFs of a GPU server into the profile directory `out`.
 
     Every run is kept in the journal of `out` before the next begins, so the same call resumes what was interrupted.
-    Other files in `out` stay.
-
-    Parameters
-    ----------
-    testbed
-        Where NFs run; its `nic.kind` is `gpu`.
-    out
-        The profile directory.
-    nfs
-        Their names; all when None.
-    quota
-        Runs per NF, everything counted; `DEFAULT_QUOTA` when None. Further runs decide repeats that disagree.
-    seed
-        Of every choice, and of the noise of a simulated testbed.
-    progress
-        Called after every batch of runs.
-    notify
-        Called with messages: what is left out, nothing left to do.
-
-    Returns
-    -------
-    out
-
-    Raises
-    ------
-    InputError
-        When an NF is not known, the quota too small, the seed negative, or `out` holds something else.
-    TestbedError
-        When the testbed fails or measures no latency; what it measured before is in the journal.
-    OSError
-        When the journal or the directory cannot be written; what was measured before stays.
-    """
+    Other files in `out` stay. `testbed`: where NFs run; its `nic.kind` is `gpu`. `out`: the profile directory. `nfs`:
+    their names; all when None. `quota`: runs per NF, everything counted; `DEFAULT_QUOTA` when None. Further runs decide
+    repeats that disagree. `seed`: of every choice, and of the noise of a simulated testbed. `progress`: called after
+    every batch of runs. `notify`: called with messages: what is left out, nothing left to do. Returns `out`. Raises
+    `InputError` when an NF is not known, the quota too small, the seed negative, or `out` holds something else. Raises
+    `TestbedError` when the testbed fails or measures no latency; what it measured before is in the journal. Raises
+    `OSError` when the journal or the directory cannot be written; what was measured before stays."""
     refuse_large(quota)
     if quota is not None and quota < LEAST_QUOTA:
         raise InputError.of("--quota", f"{quota} is too small: a GPU server needs {LEAST_QUOTA} runs per NF")
@@ -173,8 +141,7 @@ def _spread(
 
 
 def _measure_carried(runs: GpuRuns, co_locations: Sequence[GpuCoLocation], notify: Notify) -> list[MeasuredGpuRun]:
-    measured = runs.measure(co_locations, 1)
-    carried = [run for run in measured if not run.overloaded]
+    carried = [run for run in runs.measure(co_locations, 1) if not run.overloaded]
     if left_out := len(co_locations) - len(carried):
         notify(f"{left_out} of {len(co_locations)} co-locations are refused or overload the server; left out")
     return carried

@@ -1,7 +1,5 @@
 """Which runs of several NFs: sharers of one SM, and co-locations on the whole GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations_with_replacement
@@ -13,15 +11,12 @@ from profiler.gpu.measuring import GpuCoLocation, StageEstimate
 from profiler.sampling import EvenPoints, at, neat, traffic_ranges, traffic_with
 from profiles import GpuSettings, GpuWorkload, Minibatch, TestbedDescription, TrafficProfile, Workload
 
-BUSY_KERNEL = 0.85
-"""Load of the NFs that share an SM: their kernels run most of the time."""
+BUSY_KERNEL = 0.85  # load of the NFs that share an SM: their kernels run most of the time
 BUSIEST_BUS = 0.8
-PAIR_SHARES = ((0.5, 0.5), (0.25, 0.75), (0.75, 0.25))
-"""Shares of an SM's executors."""
+PAIR_SHARES = ((0.5, 0.5), (0.25, 0.75), (0.75, 0.25))  # shares of an SM's executors
 MOST_SHARERS = 4
 MOST_NFS = 10
-SAME_TRAFFIC = 0.5
-"""Share of the NFs in co-locations that have default traffic."""
+SAME_TRAFFIC = 0.5  # share of the NFs in co-locations that have default traffic
 BUS_LOADS = (0.1, 0.7)
 
 Estimates = Mapping[str, StageEstimate]
@@ -140,16 +135,11 @@ def _at_rate(load: GpuWorkload, rate_kpps: float) -> GpuWorkload:
 # Which runs of one NF alone: batches, rates and traffic over the range in which NFs are used.
 
 
-FIRST_PERIOD_US = 2000.0
-"""Time from batch to batch of the first runs, before anything is known of the NF."""
-BUSIEST_LOADS = (0.03, 0.85)
-"""Of the busiest stage."""
-LONGEST_PERIOD_US = 20_000.0
-"""A batch that takes longer to collect is not one that anybody uses."""
-SM_SPLITS = (2, 3, 4, 8, 16)
-"""Over how many SMs a batch is split."""
-SHARE_SPLIT = 0.15
-"""Share of the runs with such a batch."""
+FIRST_PERIOD_US = 2000.0  # time from batch to batch of the first runs, before anything is known of the NF
+BUSIEST_LOADS = (0.03, 0.85)  # of the busiest stage
+LONGEST_PERIOD_US = 20_000.0  # a batch that takes longer to collect is not one that anybody uses
+SM_SPLITS = (2, 3, 4, 8, 16)  # over how many SMs a batch is split
+SHARE_SPLIT = 0.15  # share of the runs with such a batch
 
 
 def sm_packets(description: TestbedDescription) -> int:

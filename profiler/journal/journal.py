@@ -1,10 +1,6 @@
-"""The journal: every run of a profiling, in SQLite, written before the next one begins.
-
-Methods are deterministic given the seed and the answers, so a profiling that was killed is resumed by starting it
-again: runs in the journal are answered from it, the others run on the testbed.
-"""
-
-from __future__ import annotations
+"""The journal: every run of a profiling, in SQLite, written before the next one begins. Methods are deterministic given
+the seed and the answers, so a profiling that was killed is resumed by starting it again: runs in the journal are
+answered from it, the others run on the testbed."""
 
 import contextlib
 import fcntl
@@ -38,8 +34,7 @@ from profiles import CoLocation, Counters, InputError, Load, TestbedDescription,
 
 SCHEMA_VERSION = 2
 DECIDING_ORIGINS = ("schema", "seed", "testbed")
-SWEEP_ORIGIN = "sweep"
-"""Recorded at the first claim of a sweep."""
+SWEEP_ORIGIN = "sweep"  # recorded at the first claim of a sweep
 COMMIT_BATCH = 64
 
 RecordedRun = tuple[CoLocation, tuple[float, ...]]
@@ -60,8 +55,7 @@ class Journal:
     Only one process at a time may hold it. Written runs survive kill -9; a power failure may lose the last runs, never
     more. `path`: the SQLite file, created when it does not exist. Raises `InputError` when another process holds it, or
     it is no journal. The other methods raise it for a damaged journal. Raises `JournalError` when it cannot be opened.
-    The other methods raise it when the journal cannot be read or written.
-    """
+    The other methods raise it when the journal cannot be read or written."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,8 +81,7 @@ class Journal:
     def claim(self, description: TestbedDescription, seed: int, sweep: Mapping[str, str] | None = None) -> None:
         """Record whose runs these are; the first claim decides. `sweep`: what else the journal of a sweep holds: the
         sweep itself, and more that does not decide. Raises `InputError` when it holds runs of another testbed, another
-        seed or another version of the journal, or runs of a sweep where a profile is wanted, and the reverse.
-        """
+        seed or another version of the journal, or runs of a sweep where a profile is wanted, and the reverse."""
         origin = {
             "schema": str(SCHEMA_VERSION),
             "seed": str(seed),
@@ -172,8 +165,7 @@ class Journal:
 
     def add_journal(self, other: Path) -> int:
         """Add the runs of another journal; returns how many were new. Raises `InputError` when `other` is no journal,
-        is of another testbed or seed, or holds other answers to the same requests.
-        """
+        is of another testbed or seed, or holds other answers to the same requests."""
         with self._transaction() as database:
             return merge(database, self.path, other)
 
@@ -215,11 +207,9 @@ class Journal:
 
 
 class JournaledTestbed(TestbedWrapper):
-    """A testbed that never repeats a run which is in the journal.
-
-    Closing it leaves the testbed and the journal open: their creators close them. `testbed`: runs what is not in the
-    journal. `journal`: where runs are kept. `purpose`: recorded with every run that is measured here.
-    """
+    """A testbed that never repeats a run which is in the journal. Closing it leaves the testbed and the journal open:
+    their creators close them. `testbed`: runs what is not in the journal. `journal`: where runs are kept. `purpose`:
+    recorded with every run that is measured here."""
 
     def __init__(self, testbed: Testbed, journal: Journal, purpose: str = "") -> None:
         super().__init__(testbed)
@@ -317,8 +307,7 @@ class HeldLock:
 
 def hold(journal: Path) -> HeldLock:
     """Hold the lock of a journal, which other processes may go on reading. Raises `InputError` when another process
-    holds it.
-    """
+    holds it."""
     path = journal.with_name(f"{journal.name}.lock")
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

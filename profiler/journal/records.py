@@ -1,7 +1,5 @@
 """What a journal records: the purpose of each run, faults of the file, and the merging of two machines' journals."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -25,15 +23,10 @@ FIRST_NF_HINT = (
 def merge(database: sqlite3.Connection, path: Path, other: Path) -> int:
     """Add the runs of the journal `other` to that at `path`, in the open transaction; returns how many were new.
 
-    Runs that both hold must have the same answer. On real cards two measurements never have, so two machines begin
-    with copies of one journal that holds the benches. Co-locations of several NFs may be run on both machines, since
-    no other run depends on them: the answer at `path` stays.
-
-    Raises
-    ------
-    InputError
-        When `other` is no journal, is of another testbed or seed, or holds other answers to the same requests.
-    """
+    Runs that both hold must have the same answer. On real cards two measurements never have, so two machines begin with
+    copies of one journal that holds the benches. Co-locations of several NFs may be run on both machines, since no
+    other run depends on them: the answer at `path` stays. Raises `InputError` when `other` is no journal, is of another
+    testbed or seed, or holds other answers to the same requests."""
     if not other.is_file():
         raise InputError.of("--merge", f"{other} does not exist")
     with journal_faults(other, "--merge"), closing(_open_to_read(other)) as read:
@@ -127,18 +120,14 @@ PRIMARY_CODE = 0xFF
 
 
 class JournalError(OSError):
-    """A journal that cannot be opened, read or written now: no permission, a full disk, a broken device.
-
-    The runs that it holds stay.
-    """
+    """A journal that cannot be opened, read or written now: no permission, a full disk, a broken device. The runs that
+    it holds stay."""
 
 
 @contextmanager
 def journal_faults(path: Path, option: str | None = None) -> Iterator[None]:
-    """Turn SQLite's errors about the journal `path` into InputError (it is no journal) or JournalError.
-
-    `option` is the command-line option that named the journal, if one did.
-    """
+    """Turn SQLite's errors about the journal `path` into InputError (it is no journal) or JournalError. `option` is the
+    command-line option that named the journal, if one did."""
     try:
         yield
     except sqlite3.Error as error:

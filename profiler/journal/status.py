@@ -1,7 +1,5 @@
 """How far a profiling is, from its journal alone, also while it runs."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -26,24 +24,18 @@ SHOWN_PARTS = {
 }
 SHOWN_ALONE = (records.CYCLES_PART, records.CHAINS_PART, records.SWEEP_PART, records.LATENCY_PART)
 """Parts that need no benches."""
-PAUSE_S = 600.0
-"""A longer time between two records is no run: the profiling was interrupted."""
+PAUSE_S = 600.0  # a longer time between two records is no run: the profiling was interrupted
 
 
 @dataclass(frozen=True)
 class ProfilingPart:
     """The progress of the benches, of one NF, or of co-locations of several."""
 
-    name: str
-    """`benches`, the NF, or `co-locations`."""
-    method: str
-    """The method that chooses the runs of an NF; else empty."""
-    recorded: int
-    """Runs in the journal."""
-    planned: int | None
-    """Runs there will be; None where the method has no quota."""
-    done: bool
-    """Whether it is complete."""
+    name: str  # `benches`, the NF, or `co-locations`
+    method: str  # the method that chooses the runs of an NF; else empty
+    recorded: int  # runs in the journal
+    planned: int | None  # runs there will be; None where the method has no quota
+    done: bool  # whether it is complete
 
     @property
     def left(self) -> int | None:
@@ -57,13 +49,10 @@ class ProfilingPart:
 class ProfilingStatus:
     """How far a profiling is."""
 
-    testbed: str
-    """Its name."""
-    parts: tuple[ProfilingPart, ...]
-    """The benches, then the NFs."""
+    testbed: str  # its name
+    parts: tuple[ProfilingPart, ...]  # the benches, then the NFs
     repeats: int
-    reference: int
-    """Repeats of doubtful runs, and readings of the reference run; neither is among the planned runs."""
+    reference: int  # repeats of doubtful runs, and readings of the reference run; neither is among the planned runs
     run_s: float
     """Seconds per run: the mean of the testbed's own times, or of the times between records where it reports none."""
 
@@ -90,8 +79,7 @@ class ProfilingStatus:
 
 def read_status(journal: Path) -> ProfilingStatus:
     """How far the profiling of a journal is. Raises `InputError` when there is no journal, or the file is none. Raises
-    `JournalError` when it cannot be read.
-    """
+    `JournalError` when it cannot be read."""
     if not journal.is_file():
         raise InputError.of("--status", f"{journal} does not exist", hint="nothing has been profiled into this --out")
     uri = f"{journal.resolve().as_uri()}?mode=ro"

@@ -12,8 +12,6 @@ Decisions:
   certain of all lie close together, and would repeat one measurement several times.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.random import Generator
 
@@ -25,8 +23,7 @@ from profiles import InputError
 
 EVEN_SHARE = 0.5
 ACTIVE_ROUNDS = 4
-CANDIDATE_GROUP = 8
-"""Candidates of which one is run."""
+CANDIDATE_GROUP = 8  # candidates of which one is run
 
 
 @METHODS.register("active")

@@ -36,8 +36,6 @@ stronger contention, for six NFs and three seeds with 400 runs:
 Repeats and pruning change nothing for these NFs: each of their attributes matters much or not at all.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -56,16 +54,14 @@ from profiles import TrafficProfile
 DEFAULT_EPSILON = 0.05
 BENCH_LEVELS = 4
 LINE_REPEATS = 3
-NEAR_EPSILON = 0.25
-"""Share of epsilon by which a change may differ from it and still be decided by repeats."""
+NEAR_EPSILON = 0.25  # share of epsilon by which a change may differ from it and still be decided by repeats
 BISECTED_SHARE = 0.5
 NARROWEST_INTERVAL = 1 / 64
 EVERYWHERE_SHARE = 0.5
 RUN_BATCH = 32
 AT_DEFAULT = 0.25
 
-Throughputs = tuple[float, ...]
-"""At one traffic profile: alone, and under the strongest contention."""
+Throughputs = tuple[float, ...]  # at one traffic profile: alone, and under the strongest contention
 
 
 @dataclass
@@ -73,10 +69,8 @@ class Line:
     """One attribute's range, the others held at `base`, with the throughputs measured on it by position in [0, 1]."""
 
     attribute: str
-    bounds: Range
-    """The attribute and its range."""
-    base: TrafficProfile
-    """The traffic profile that holds the values of the other attributes."""
+    bounds: Range  # the attribute and its range
+    base: TrafficProfile  # the traffic profile that holds the values of the other attributes
     measured: dict[float, Throughputs] = field(default_factory=dict)
     """Throughputs relative to solo throughput at default traffic."""
 

@@ -1,7 +1,5 @@
 """Full profiling: every traffic profile of a grid with every contention level (Tomur, section 5.2)."""
 
-from __future__ import annotations
-
 from itertools import product
 
 from numpy.random import Generator
@@ -16,10 +14,8 @@ GRID_LEVELS = 48
 
 @METHODS.register("full")
 class Full(Method):
-    """A grid, even on the scale of each attribute, times contention levels. Expensive: the reference for the others.
-
-    A quota makes the grid coarser.
-    """
+    """A grid, even on the scale of each attribute, times contention levels. Expensive: the reference for the others. A
+    quota makes the grid coarser."""
 
     quota = None
 

@@ -1,7 +1,5 @@
 """Random profiling, the baseline of Tomur's section 7.6: traffic and contention are drawn uniformly."""
 
-from __future__ import annotations
-
 from numpy.random import Generator
 
 from profiler.methods import METHODS, Method
@@ -13,10 +11,8 @@ RUN_BATCH = 32
 
 @METHODS.register("random")
 class Random(Method):
-    """Uniform over the declared ranges, no attribute pruned, until the quota is spent.
-
-    Solo throughput is known only from runs that were drawn without a competitor.
-    """
+    """Uniform over the declared ranges, no attribute pruned, until the quota is spent. Solo throughput is known only
+    from runs that were drawn without a competitor."""
 
     alone = 0.0
 

@@ -1,7 +1,5 @@
 """A program that is spoken to in lines, and ended together with every process that it started."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import queue
@@ -22,17 +20,14 @@ from profiler.testbed import TestbedError
 from profiles import InputError
 from profiles.faults import printable
 
-LONGEST_LINE = 1 << 22
-"""Characters of one line of stdout; a longer one is cut there."""
+LONGEST_LINE = 1 << 22  # characters of one line of stdout; a longer one is cut there
 LONGEST_DIAGNOSTIC = 1 << 12
 LAST_LINES = 10
 UNREAD_LINES = 16
-FULL_S = 0.01
-"""Pause after which it is seen again whether unread lines were taken."""
+FULL_S = 0.01  # pause after which it is seen again whether unread lines were taken
 GRACE_S = 2.0
 LAST_OUTPUT_S = 0.2
-WAIT_S = 0.5
-"""Of one wait: a signal that comes between Python's check for signals and the wait is seen only after it."""
+WAIT_S = 0.5  # of one wait: a signal that comes between Python's check for signals and the wait is seen only after it
 KILL_ROUNDS = 20
 PROCESS_MARK = "PLACER_PROGRAM_"
 
@@ -76,15 +71,8 @@ class Program:
         self._requests.put(line)
 
     def receive(self, timeout: float) -> str | None:
-        """The next line of its stdout; None when there is no more.
-
-        A line longer than `LONGEST_LINE` comes cut, with one character more than that.
-
-        Raises
-        ------
-        TimeoutError
-            When no line comes within `timeout` seconds.
-        """
+        """The next line of its stdout; None when there is no more. A line longer than `LONGEST_LINE` comes cut, with
+        one character more than that. Raises `TimeoutError` when no line comes within `timeout` seconds."""
         until = time.monotonic() + timeout
         while True:
             left = max(until - time.monotonic(), 0.0)
@@ -95,10 +83,8 @@ class Program:
                     raise TimeoutError from None
 
     def end(self, *, polite: bool) -> int | None:
-        """End it with every process that it started; returns its exit status if it ended by itself.
-
-        A polite end closes its stdin and gives it two seconds; then all processes get SIGTERM, and later SIGKILL.
-        """
+        """End it with every process that it started; returns its exit status if it ended by itself. A polite end closes
+        its stdin and gives it two seconds; then all processes get SIGTERM, and later SIGKILL."""
         self._requests.put(None)
         status = self._wait(GRACE_S if polite else LAST_OUTPUT_S)
         if status is None:
@@ -128,10 +114,8 @@ class Program:
 
 @contextlib.contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """Signals whose handlers may raise wait for the end of the block.
-
-    A start of a thread waits on a lock of Python's own, which an exception at the wrong moment releases twice.
-    """
+    """Signals whose handlers may raise wait for the end of the block. A start of a thread waits on a lock of Python's
+    own, which an exception at the wrong moment releases twice."""
     if current_thread() is not main_thread():
         yield
         return

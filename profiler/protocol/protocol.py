@@ -1,9 +1,5 @@
 """The testbed protocol, version 1 (docs/formats/testbed-protocol.md): requests, answers, and what is invalid in them.
-
-`profiler.testbeds.exec` sends the requests, `profiler.serve` answers them.
-"""
-
-from __future__ import annotations
+`profiler.testbeds.exec` sends the requests, `profiler.serve` answers them."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -31,8 +27,7 @@ from profiles.description import MOST_CORES, MOST_PACKETS, MOST_SMS
 from profiles.validation import word_fault
 
 PROTOCOL_VERSION = 1
-BAD_REQUEST = "bad-request"
-"""The error code of a request that would be refused again."""
+BAD_REQUEST = "bad-request"  # the error code of a request that would be refused again
 LARGEST_NUMBER = 1e18
 """Of a counter or throughput; what is larger is no measurement, and sums of it might not be finite."""
 SHOWN_FAULTS = 20
@@ -207,8 +202,7 @@ class RunMessage(_Message):
 
     def loads(self) -> list[Load]:
         """The NF workloads, benches and chains to run. Raises `ValueError` when a traffic profile lacks its flows or
-        packet size, or an NF on a GPU its rate.
-        """
+        packet size, or an NF on a GPU its rate."""
         faults = [fault for workload in self.workloads for fault in _lacking(workload)]
         if faults:
             raise ValueError("; ".join(faults))

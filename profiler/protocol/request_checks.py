@@ -1,7 +1,5 @@
 """What a testbed checks before it runs a request: names, ranges and cores."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 

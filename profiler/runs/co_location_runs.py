@@ -13,8 +13,6 @@ A doubted run is repeated; if the repeat disagrees, a second one decides. The re
 unless one replaces an outlier.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
@@ -28,30 +26,16 @@ from profiles import CoLocation, Counters, Workload
 from profiles.arrays import Floats
 
 RUN_SEEDS = 1_000_003
-FIRST_SEED = 16
-"""The first runs of an NF and of its random co-locations have the seeds before."""
+FIRST_SEED = 16  # the first runs of an NF and of its random co-locations have the seeds before
 
 
 class CoLocationRuns:
     """The runs of co-locations, sorted tuples of workloads; one workload is an NF alone.
 
-    Parameters
-    ----------
-    testbed
-        Where they run. Its repeats are not counted.
-    known
-        What ran there before.
-    most
-        The most runs.
-    seed
-        Of the noise of a simulated testbed.
-    done
-        Called with the number of runs, after each batch.
-    crowded
-        The smallest share of its solo throughput that every NF of a pair keeps where the pair excludes nothing.
-    first
-        The number of the first run of a co-location; runs of equal numbers have equal noise on a simulated testbed.
-    """
+    `testbed`: where they run. Its repeats are not counted. `known`: what ran there before. `most`: the most runs.
+    `seed`: of the noise of a simulated testbed. `done`: called with the number of runs, after each batch. `crowded`:
+    the smallest share of its solo throughput that every NF of a pair keeps where the pair excludes nothing. `first`:
+    the number of the first run of a co-location; runs of equal numbers have equal noise on a simulated testbed."""
 
     def __init__(
         self,
@@ -70,8 +54,7 @@ class CoLocationRuns:
         self._crowded = crowded
         self._first = first
         self.left = most
-        self.refused: set[CoLocation] = set()
-        """Co-locations that do not run on the testbed."""
+        self.refused: set[CoLocation] = set()  # Co-locations that do not run on the testbed
         self._known: dict[CoLocation, list[Run]] = defaultdict(list)
         self._runs: dict[CoLocation, list[Run]] = {}
         self._requests: dict[CoLocation, int] = defaultdict(int)
@@ -79,8 +62,7 @@ class CoLocationRuns:
 
     def measure(self, co_locations: Sequence[CoLocation]) -> None:
         """One more run of each co-location, in order, while there are runs left. Raises `TestbedError` when the testbed
-        fails.
-        """
+        fails."""
         working = [co_location for co_location in dict.fromkeys(co_locations) if co_location not in self.refused]
         batches: dict[int, list[CoLocation]] = defaultdict(list)
         for co_location in working[: self.left]:
@@ -113,11 +95,9 @@ class CoLocationRuns:
         return min(kpps / self._means[(workload,)][workload] for workload, kpps in measured.items())
 
     def expected(self, co_location: CoLocation) -> dict[Workload, float]:
-        """Throughput (kpps) that its parts lead to expect, of each NF of which enough parts are measured.
-
-        Two further NFs j and l are expected to slow an NF down by the product of what each does:
-        T(S) = T(S - j) T(S - l) / T(S - j - l), the mean over all pairs.
-        """
+        """Throughput (kpps) that its parts lead to expect, of each NF of which enough parts are measured. Two further
+        NFs j and l are expected to slow an NF down by the product of what each does: T(S) = T(S - j) T(S - l) / T(S - j
+        - l), the mean over all pairs."""
         expected = {}
         for at, workload in enumerate(co_location):
             others = [index for index in range(len(co_location)) if index != at]

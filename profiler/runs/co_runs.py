@@ -4,10 +4,7 @@ The models learn from benches, and benches only resemble NFs. A few runs of co-l
 difference, and measure the error of predictions where they will be used. One run measures every NF in it, so few
 suffice. Tomur does without them: appendix F uses benches only.
 
-Each co-location is run twice: the difference gives the noise of a measurement, and reveals an outlier.
-"""
-
-from __future__ import annotations
+Each co-location is run twice: the difference gives the noise of a measurement, and reveals an outlier."""
 
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -22,18 +19,15 @@ from profiler.testbed import Measurement, Run, difference_by_error
 from profiles import CoLocation, Load, NfDescription, TestbedDescription, TrafficProfile, Workload
 
 RUNS_PER_CO_LOCATION = 2
-AGREEING_DIFFERENCE = 0.1
-"""Relative difference of two runs of a co-location from which a third is made."""
+AGREEING_DIFFERENCE = 0.1  # relative difference of two runs of a co-location from which a third is made
 
 
 def draw_co_locations(
     description: TestbedDescription, nf: NfDescription, count: int, rng: Generator
 ) -> list[CoLocation]:
-    """`count` co-locations of `nf`, which comes first, with a random number of random NFs that fit.
-
-    Traffic differs for each NF: half of the co-locations are even in the logarithm of the flows, half in their number,
-    because either may be what users have. Those at default traffic are chosen by `deciding`.
-    """
+    """`count` co-locations of `nf`, which comes first, with a random number of random NFs that fit. Traffic differs for
+    each NF: half of the co-locations are even in the logarithm of the flows, half in their number, because either may
+    be what users have. Those at default traffic are chosen by `deciding`."""
     fitting = [partner for partner in description.fitting_nfs if partner.cores + nf.cores <= description.nic.cores]
     if not fitting:
         return []
@@ -85,8 +79,7 @@ def disagreement(one: Run, other: Run) -> float:
 
 
 RUN_SEEDS = 1_000_003
-FIRST_SEED = 50_000
-"""Co-locations of NFs have the seeds before."""
+FIRST_SEED = 50_000  # Co-locations of NFs have the seeds before
 
 _Load = TypeVar("_Load", bound=Load)
 
@@ -94,23 +87,19 @@ _Load = TypeVar("_Load", bound=Load)
 class SoloRepeats:
     """Runs each load alone on a testbed, several times. `testbed`: where they run. `known`: what is sure to run there:
     it is run after a failure, so that a broken testbed is noticed. `seed`: of the noise of a simulated testbed; each
-    repeat has its own. `done`: called with the number of runs, after each batch.
-    """
+    repeat has its own. `done`: called with the number of runs, after each batch."""
 
     def __init__(self, testbed: ConfirmedTestbed, known: Workload, seed: int, done: Callable[[int], None]) -> None:
         self._testbed = testbed
         self._working = WorkingRuns(testbed.first, known, done)
         self._seed = seed
-        self.refused: list[Load] = []
-        """Loads that do not run on the testbed."""
+        self.refused: list[Load] = []  # loads that do not run on the testbed
 
     def measure(self, loads: Sequence[_Load], repeats: int, first: int = 0) -> dict[_Load, list[Measurement]]:
-        """The measurements of each load that runs, in order of the repeats.
-
-        Repeats that differ by more than 10 % are decided by a further run: it replaces the one that is farthest from
-        the median of all. `first`: the number of the first repeat; repeats of equal numbers have equal noise on a
-        simulated testbed. Raises `TestbedError` when the testbed fails.
-        """
+        """The measurements of each load that runs, in order of the repeats. Repeats that differ by more than 10 % are
+        decided by a further run: it replaces the one that is farthest from the median of all. `first`: the number of
+        the first repeat; repeats of equal numbers have equal noise on a simulated testbed. Raises `TestbedError` when
+        the testbed fails."""
         measured: dict[_Load, list[Run]] = {load: [] for load in loads}
         for repeat in range(first, first + repeats):
             left = [(load,) for load in measured]

@@ -1,7 +1,5 @@
 """The runs of one NF: requested from the testbed, remembered, and counted against the quota."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 
@@ -22,8 +20,7 @@ COUNTER_UNITS = np.array([0.1, 1e7, 1e6, 1e6, 1e7, 1e7, 0.3])
 """Competitors' counters below which contention has hardly any effect."""
 OUTLIER_ROUNDS = 3
 AGREEING_RUNS = 3
-REPEATED_SHARE = 4
-"""One run in four may be repeated because it is doubtful."""
+REPEATED_SHARE = 4  # one run in four may be repeated because it is doubtful
 
 
 class QuotaSpent(Exception):
@@ -31,25 +28,10 @@ class QuotaSpent(Exception):
 
 
 class NfRuns:
-    """The runs of one NF.
-
-    Parameters
-    ----------
-    testbed
-        Where the NF runs. Its repeats are not counted against the quota.
-    nf
-        The NF, as described, or with another number of cores.
-    memory
-        The memory contention that can run with it.
-    quota
-        The most runs it may have alone and with benches; None for no limit.
-    seed
-        Passed on to the testbed with every run.
-    done
-        Called with the number of runs, after each batch.
-    notify
-        Called with a message about what was left out.
-    """
+    """The runs of one NF. `testbed`: where the NF runs. Its repeats are not counted against the quota. `nf`: the NF, as
+    described, or with another number of cores. `memory`: the memory contention that can run with it. `quota`: the most
+    runs it may have alone and with benches; None for no limit. `seed`: passed on to the testbed with every run. `done`:
+    called with the number of runs, after each batch. `notify`: called with a message about what was left out."""
 
     def __init__(
         self,
@@ -85,10 +67,8 @@ class NfRuns:
 
     @property
     def attributes(self) -> dict[str, Range]:
-        """The traffic attributes over which memory contention is measured, with their ranges.
-
-        An accelerator NF keeps `mtbr` at its smallest, because its matches load the accelerator.
-        """
+        """The traffic attributes over which memory contention is measured, with their ranges. An accelerator NF keeps
+        `mtbr` at its smallest, because its matches load the accelerator."""
         ranges = traffic_ranges(self._description)
         return {name: bounds for name, bounds in ranges.items() if not (self.nf.accelerators and name == "mtbr")}
 
@@ -101,8 +81,7 @@ class NfRuns:
         """Throughput (kpps) of the NF at each point, in order. A point that was measured is not run again. `points`:
         traffic and contention of each run. `confirm`: every run is confirmed by another, because many decisions depend
         on it. Raises `QuotaSpent` when not all fit into the quota; those that do were run. Raises `TestbedError` when
-        the testbed fails.
-        """
+        the testbed fails."""
         points = list(points)
         new = list(dict.fromkeys(point for point in points if point not in self._runs))
         fitting = new if self._quota is None else new[: max(self._quota - self._count, 0)]
@@ -121,10 +100,8 @@ class NfRuns:
         return [measurement.throughput_kpps for measurement in self._runs[point]]
 
     def check(self, point: OperatingPoint, times: int) -> list[float]:
-        """Throughput (kpps) of several runs at a measured point; the further ones only decide a close comparison.
-
-        They neither count against the quota nor enter the profile.
-        """
+        """Throughput (kpps) of several runs at a measured point; the further ones only decide a close comparison. They
+        neither count against the quota nor enter the profile."""
         further = [
             self._testbed.repeats.run_many(self._requests([point]), seed=self._seed + REPEAT_SEEDS * repeat)[0]
             for repeat in range(1, times)
@@ -133,14 +110,8 @@ class NfRuns:
 
     def measure_co_locations(self, co_locations: Sequence[CoLocation]) -> None:
         """Run each co-location twice, outside the quota for benches; where the runs disagree, a third one decides.
-
-        Co-locations that do not work on the testbed are left out with a message.
-
-        Raises
-        ------
-        TestbedError
-            When several co-locations fail one after another: then the testbed is at fault.
-        """
+        Co-locations that do not work on the testbed are left out with a message. Raises `TestbedError` when several
+        co-locations fail one after another: then the testbed is at fault."""
         first = self._working.run(co_locations, self._seed)
         second = dict(self._working.run([co_location for co_location, _ in first], self._seed + REPEAT_SEEDS))
         both = [(co_location, run) for co_location, run in first if co_location in second]

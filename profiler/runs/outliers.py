@@ -7,10 +7,7 @@ what the others lead to expect: a Gaussian process through all other runs misses
 measurement.
 
 Two runs that agree are accepted, three where there was doubt, because two outliers may agree. The earliest of them
-counts, so a run that was doubted wrongly stays.
-"""
-
-from __future__ import annotations
+counts, so a run that was doubted wrongly stays."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -50,15 +47,13 @@ class ConfirmedTestbed(TestbedWrapper):
     Where two runs of a co-location differ by more than 10 % in throughput (or, of a load alone, in a counter), it is
     repeated until two agree, at most five runs in all; then the one of middle throughput counts. Best-effort runs may
     also differ by what their errors explain. `first`: makes the first run of each co-location. `repeats`: makes the
-    repeats: the same testbed, or one that records them separately.
-    """
+    repeats: the same testbed, or one that records them separately."""
 
     def __init__(self, first: Testbed, repeats: Testbed) -> None:
         super().__init__(first)
         self.first = first
         self.repeats = repeats
-        self.outliers = 0
-        """Runs that were not confirmed."""
+        self.outliers = 0  # runs that were not confirmed
 
     def run_many(
         self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
@@ -108,8 +103,7 @@ def _middle(runs: Sequence[Run]) -> Run:
 
 def doubtful(inputs: Floats, logarithm: Floats) -> list[int]:
     """The runs that differ from what the others lead to expect, the largest difference first. `inputs`: the point of
-    each run, shape (N, inputs). `logarithm`: of the throughput, shape (N,).
-    """
+    each run, shape (N, inputs). `logarithm`: of the throughput, shape (N,)."""
     low, high = inputs.min(axis=0), inputs.max(axis=0)
     varying = high > low
     unit = (inputs[:, varying] - low[varying]) / (high - low)[varying]
@@ -148,8 +142,7 @@ def _left_out(unit: Floats, centred: Floats, length: float, noise: float) -> Flo
 
 
 PROBE_SEEDS = 9_000_011
-MOST_FAILURES = 2
-"""Co-locations that may fail one after another before the testbed itself is taken to have failed."""
+MOST_FAILURES = 2  # Co-locations that may fail one after another before the testbed itself is taken to have failed
 
 _CoLocation = TypeVar("_CoLocation", bound=tuple[Load, ...])
 
@@ -160,13 +153,10 @@ def known_workload(description: TestbedDescription) -> Workload:
 
 
 class WorkingRuns:
-    """Runs those of several co-locations that work on a testbed.
-
-    Not every pair of NFs can share a testbed: co-locations that are refused, or fail at every attempt, are found by
-    halving and left out. After a failure, `known` is run, so that a testbed that ended is not taken for one on which
-    the last co-locations do not work. `testbed`: where they run. `known`: what ran there before. `done`: called with
-    the number of runs, after each batch.
-    """
+    """Runs those of several co-locations that work on a testbed. Not every pair of NFs can share a testbed:
+    co-locations that are refused, or fail at every attempt, are found by halving and left out. After a failure, `known`
+    is run, so that a testbed that ended is not taken for one on which the last co-locations do not work. `testbed`:
+    where they run. `known`: what ran there before. `done`: called with the number of runs, after each batch."""
 
     def __init__(self, testbed: Testbed, known: Workload, done: Callable[[int], None]) -> None:
         self._testbed = testbed
@@ -176,8 +166,7 @@ class WorkingRuns:
 
     def run(self, co_locations: Sequence[_CoLocation], seed: int) -> list[tuple[_CoLocation, Run]]:
         """A run of each co-location that works, in order. Raises `TestbedError` when several co-locations fail one
-        after another, or what ran before: then the testbed is at fault.
-        """
+        after another, or what ran before: then the testbed is at fault."""
         try:
             runs = list(zip(co_locations, self._testbed.run_many(co_locations, seed=seed), strict=True))
         except TestbedChanged:

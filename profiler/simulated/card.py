@@ -27,8 +27,6 @@ window              48 requests in flight           assumed; rounds the knee whe
 ==================  ==============================  =========================================================
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -44,8 +42,7 @@ class AcceleratorEngine:
 
     request_us: float
     byte_us: float
-    match_us: float = 0.0
-    """Time (us) of a request, of each payload byte in it, and of each rule that matches in it."""
+    match_us: float = 0.0  # time (us) of a request, of each payload byte in it, and of each rule that matches in it
 
     def service_us(self, packet_size: float, mtbr: float) -> float:
         """Time (us) to serve the payload of one packet of `packet_size` bytes with `mtbr` matches/MB."""
@@ -60,24 +57,17 @@ class Card:
     model: str
     cores: int
     clock_ghz: float
-    l2_bytes_per_core: float
-    """Share of a core in the L2 cache that its cluster shares."""
+    l2_bytes_per_core: float  # share of a core in the L2 cache that its cluster shares
     llc_bytes: int
-    io_share: float
-    """Share of the last-level cache that incoming and outgoing packets take from the cores."""
+    io_share: float  # share of the last-level cache that incoming and outgoing packets take from the cores
     l2_ns: float
     l3_ns: float
-    dram_ns: float
-    """Time of an access that the L2 cache, the L3 cache or the unloaded memory answers."""
-    dram_gbps: float
-    """Memory bandwidth, GB/s."""
-    dram_queue_ns: float
-    """Waiting per unit of utilisation / (1 - utilisation)."""
-    dma_leak: float
-    """Share of the packets' bytes, in and out, that pass through memory instead of staying on the chip."""
+    dram_ns: float  # time of an access that the L2 cache, the L3 cache or the unloaded memory answers
+    dram_gbps: float  # memory bandwidth, GB/s
+    dram_queue_ns: float  # waiting per unit of utilisation / (1 - utilisation)
+    dma_leak: float  # share of the packets' bytes, in and out, that pass through memory instead of staying on the chip
     line_gbps: float
-    window: int
-    """Requests in flight between two stages of a pipeline."""
+    window: int  # requests in flight between two stages of a pipeline
     engines: Mapping[str, AcceleratorEngine] = field(hash=False)
 
     @property
@@ -163,26 +153,20 @@ class Structure:
     """A data structure that is touched evenly: each line as likely as the next."""
 
     fixed_bytes: float = 0.0
-    bytes_per_flow: float = 0.0
-    """Its size, which may grow with the flows."""
-    accesses: float = 0.0
-    """Accesses per packet that miss the L1 cache."""
-    accesses_per_byte: float = 0.0
-    """Further ones per byte of payload."""
-    writes: float = 0.3
-    """Share of the accesses that write."""
-    overlap: float = 1.0
-    """Accesses outstanding at the same time."""
+    bytes_per_flow: float = 0.0  # its size, which may grow with the flows
+    accesses: float = 0.0  # accesses per packet that miss the L1 cache
+    accesses_per_byte: float = 0.0  # further ones per byte of payload
+    writes: float = 0.3  # share of the accesses that write
+    overlap: float = 1.0  # accesses outstanding at the same time
 
 
 @dataclass(frozen=True, slots=True)
 class NfSpec:
-    """A network function. `instructions`, `instructions_per_byte`, `instructions_per_fragment`: per packet, per
-    payload byte that a core touches, and per outgoing fragment. `ipc`: instructions per cycle while every access hits
-    the L1 cache. `fragment_bytes`: payload of a fragment; None: not fragmented. Sizes vary around their mean, so the
-    mean number of fragments is not whole. `queues`: request queues per accelerator, in the order in which a packet
-    visits them.
-    """
+    """A network function. `instructions`, `instructions_per_byte`, `instructions_per_fragment`: per packet, per payload
+    byte that a core touches, and per outgoing fragment. `ipc`: instructions per cycle while every access hits the L1
+    cache. `fragment_bytes`: payload of a fragment; None: not fragmented. Sizes vary around their mean, so the mean
+    number of fragments is not whole. `queues`: request queues per accelerator, in the order in which a packet visits
+    them."""
 
     name: str
     instructions: float

@@ -31,28 +31,20 @@ class PacketPath:
     """The software that moves packets between the NFs of a server."""
 
     source_instructions: float
-    sink_instructions: float
-    """Per packet."""
+    sink_instructions: float  # per packet
     ring_instructions: float
-    ring_batch_instructions: float
-    """On each side of a ring: per packet, and per batch."""
+    ring_batch_instructions: float  # on each side of a ring: per packet, and per batch
     batch_instructions: float
     """Per batch and core: polling, and switching to another task where the core has a share of its time only."""
-    ipc: float
-    """Of all of these."""
-    batch: int
-    """The most packets that a core takes at once."""
-    pool: float
-    """Packet buffers of a chain."""
-    ring: int
-    """Packets that a ring holds."""
-    header_lines: float
-    """Lines of metadata and headers that every stage reads."""
+    ipc: float  # of all of these
+    batch: int  # the most packets that a core takes at once
+    pool: float  # packet buffers of a chain
+    ring: int  # packets that a ring holds
+    header_lines: float  # lines of metadata and headers that every stage reads
     payload_overlap: float
     remote_overlap: float
     """Accesses to payload that are outstanding at the same time; to lines that another core wrote last."""
-    code_cache: float
-    """Bytes of the instruction cache of a core."""
+    code_cache: float  # bytes of the instruction cache of a core
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +61,13 @@ class StageFlow:
 class ChainDemand:
     """What a chain needs."""
 
-    cores: tuple[LoadDemand, ...]
-    """Per core, in the order of the request."""
-    batch_us: tuple[float, ...]
-    """Per core, the part of its time that is per batch and not per packet."""
-    visits: tuple[int, ...]
-    """The indices of the cores in the order in which packets first reach them."""
+    cores: tuple[LoadDemand, ...]  # per core, in the order of the request
+    batch_us: tuple[float, ...]  # per core, the part of its time that is per batch and not per packet
+    visits: tuple[int, ...]  # the indices of the cores in the order in which packets first reach them
     kept: tuple[float, ...]
     leaving: tuple[float, ...]
     """Per stage, the share of the packets that reach it that it passes on, and of all that enter the chain."""
-    rate_kpps: float
-    """Offered load; 0 in a closed loop."""
+    rate_kpps: float  # offered load; 0 in a closed loop
 
 
 def chain_demand(load: ChainLoad, specs: Mapping[str, StageSpec], card: Card, path: PacketPath) -> ChainDemand:
@@ -234,13 +222,10 @@ class Table:
 
     accesses: float = 0.0
     accesses_per_byte: float = 0.0
-    accesses_each: float = 0.0
-    """Accesses that miss the L1 cache: per packet, per byte of payload, and per entry."""
+    accesses_each: float = 0.0  # accesses that miss the L1 cache: per packet, per byte of payload, and per entry
     fixed_bytes: float = 0.0
-    bytes_each: float = 0.0
-    """Its size, which may grow with the number of entries."""
-    of: str = FLOWS_ATTRIBUTE
-    """What it has an entry for: `flows`, or the parameter that is their number."""
+    bytes_each: float = 0.0  # its size, which may grow with the number of entries
+    of: str = FLOWS_ATTRIBUTE  # what it has an entry for: `flows`, or the parameter that is their number
     writes: float = 0.0
     overlap: float = 1.0
 
@@ -249,25 +234,12 @@ class Table:
 class StageSpec:
     """A network function of a server.
 
-    Parameters
-    ----------
-    instructions, instructions_per_byte, instructions_per_match
-        Per packet, per payload byte, and per match of its patterns in the payload.
-    instructions_each
-        Per unit of a parameter, as per rule.
-    ipc
-        Instructions per cycle while every access hits the L1 cache.
-    payload_touches, payload_writes
-        How often each line of the payload is touched, and the share that writes.
-    code_bytes
-        What it executes per batch; NFs of one core compete for its instruction cache.
-    added_bytes
-        By which packets grow.
-    blocked_per_match
-        The share of matches for which the packet is dropped.
-    replicable
-        Whether several cores can run copies of it: packets of one flow go to one copy.
-    """
+    `instructions`, `instructions_per_byte`, `instructions_per_match`: per packet, per payload byte, and per match of
+    its patterns in the payload. `instructions_each`: per unit of a parameter, as per rule. `ipc`: instructions per
+    cycle while every access hits the L1 cache. `payload_touches`, `payload_writes`: how often each line of the payload
+    is touched, and the share that writes. `code_bytes`: what it executes per batch; NFs of one core compete for its
+    instruction cache. `added_bytes`: by which packets grow. `blocked_per_match`: the share of matches for which the
+    packet is dropped. `replicable`: whether several cores can run copies of it: packets of one flow go to one copy."""
 
     name: str
     instructions: float

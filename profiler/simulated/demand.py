@@ -1,7 +1,5 @@
 """What a load needs of the card per packet, or per operation of a bench: all that the solver knows of it."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,50 +12,37 @@ from profiles import Workload
 from profiles.arrays import Floats
 
 LOADS_PER_INSTRUCTION = 0.29
-STORES_PER_INSTRUCTION = 0.108
-"""Of a polling core, from the slowest mem-bench runs measured on a BlueField-2."""
-
-PROGRAM_BYTES = 0.14e6
-"""Working set in addition to the data structures, from the same runs."""
+STORES_PER_INSTRUCTION = 0.108  # of a polling core, from the slowest mem-bench runs measured on a BlueField-2
+PROGRAM_BYTES = 0.14e6  # working set in addition to the data structures, from the same runs
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
     """One structure as the shared cache sees it, per packet."""
 
-    lines: float
-    """Its size; 0 when every access hits the private cache."""
+    lines: float  # its size; 0 when every access hits the private cache
     l2: float
-    l3: float
-    """Accesses that miss the L1 cache, and the L2 cache."""
-    writes: float
-    """Share that writes."""
-    overlap: float
-    """Accesses outstanding at the same time."""
+    l3: float  # accesses that miss the L1 cache, and the L2 cache
+    writes: float  # share that writes
+    overlap: float  # accesses outstanding at the same time
 
 
 @dataclass(frozen=True, slots=True)
 class LoadDemand:
     """What one load needs of a card, or one core of a chain of NFs."""
 
-    cores: float
-    """Cores that work for it; of a core of which a chain has only a share, that share."""
+    cores: float  # cores that work for it; of a core of which a chain has only a share, that share
     instructions: float
-    compute_ns: float
-    """Core time per packet while every access hits the L1 cache, ns."""
+    compute_ns: float  # core time per packet while every access hits the L1 cache, ns
     accesses: tuple[Access, ...]
     offered: float
     """Packets/us that arrive: line rate for NFs, the requested rate for a bench. It is a stage, before the cores."""
-    dma_bytes: float
-    """Bytes per packet that the port moves through memory."""
+    dma_bytes: float  # bytes per packet that the port moves through memory
     queues: tuple[int, ...]
-    service_us: tuple[float, ...]
-    """Per accelerator of the card: request queues (0: not used) and time of a request."""
-    serial: bool
-    """Run-to-completion: a packet waits for each resource in turn."""
+    service_us: tuple[float, ...]  # per accelerator of the card: request queues (0: not used) and time of a request
+    serial: bool  # Run-to-completion: a packet waits for each resource in turn
     wss_mb: float
-    paced: float = inf
-    """Packets/us of a chosen rate, all of which are carried where the stages can go faster."""
+    paced: float = inf  # Packets/us of a chosen rate, all of which are carried where the stages can go faster
     follows: bool = False
     """It is a further core of the chain whose earlier cores are before it: all of them pass the same packets."""
 
@@ -83,11 +68,9 @@ def filter_accesses(touched: Sequence[Touched], cores: int, card: Card) -> tuple
 
 
 def nf_demand(spec: NfSpec, load: Workload, card: Card) -> LoadDemand:
-    """What the NF needs per packet, on the cores and at the rate of its load.
-
-    Each core takes its share of the packets, and brings its private cache. The request queues of an accelerator are of
-    the NF, however many cores fill them: more cores do not get it more turns.
-    """
+    """What the NF needs per packet, on the cores and at the rate of its load. Each core takes its share of the packets,
+    and brings its private cache. The request queues of an accelerator are of the NF, however many cores fill them: more
+    cores do not get it more turns."""
     traffic, cores = load.traffic, load.cores or spec.cores
     payload = max(traffic.packet_size - HEADER_BYTES, 1.0)
     fragments = max(payload / spec.fragment_bytes, 1.0) if spec.fragment_bytes else 0.0
@@ -151,14 +134,11 @@ def private_hits(lines: Sequence[float], accesses: Sequence[float], capacity: fl
 
 
 def pressure_step(pressure: Floats, lines: Floats, rates: Floats, capacity: float) -> Floats:
-    """One Newton step towards the replacement pressure 1/T (1/us) at which the lines held fill the cache.
-
-    The reciprocal of the number of lines held is concave in the pressure, and a straight line for one structure, so the
+    """One Newton step towards the replacement pressure 1/T (1/us) at which the lines held fill the cache. The
+    reciprocal of the number of lines held is concave in the pressure, and a straight line for one structure, so the
     step never passes the solution from below, and from above it ends below. `pressure`: shape (batch,). `lines` and
-    `rates`: size in lines and accesses/us of each structure, shape (structures, batch).
-    """
-    share = hits(pressure, lines, rates)
-    present = lines * share
+    `rates`: size in lines and accesses/us of each structure, shape (structures, batch)."""
+    present = lines * hits(pressure, lines, rates)
     held = functools.reduce(np.add, present)
     slope = functools.reduce(np.add, present**2 / rates)
     step: Floats = np.maximum(pressure + (held / capacity - 1) * held / np.maximum(slope, LEAST_DEMAND), 0.0)
@@ -174,8 +154,7 @@ def hits(pressure: Floats, lines: Floats, rates: Floats) -> Floats:
 # The contention benches: one core each, one resource each (Tomur, section 6).
 
 
-CLOSED_LOOP_MPPS = 100.0
-"""Packets/us on offer when a bench runs as fast as it goes."""
+CLOSED_LOOP_MPPS = 100.0  # Packets/us on offer when a bench runs as fast as it goes
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +168,9 @@ class BenchSpec:
 
 
 def mem_bench(parameters: Mapping[str, float], card: Card) -> LoadDemand:
-    """Adds one to a word of one line after another in a scattered order: a read and, every other time, a write.
-
-    The order is known in advance, so many accesses are outstanding at once: 16 reproduce the 175 million reads/s that
-    the bench reached on a BlueField-2 with an array larger than the cache.
-    """
+    """Adds one to a word of one line after another in a scattered order: a read and, every other time, a write. The
+    order is known in advance, so many accesses are outstanding at once: 16 reproduce the 175 million reads/s that the
+    bench reached on a BlueField-2 with an array larger than the cache."""
     size = parameters["wss_mb"] * 1e6
     instructions = 6.0
     return LoadDemand(

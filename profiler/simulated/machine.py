@@ -1,10 +1,6 @@
-"""What every simulated testbed does with a request, on whichever card or server.
-
-A run takes five steps: refuse what cannot run, sort the loads, compute what each needs of the machine, solve for the
-throughputs at which all demands are met (`solve`), read the counters and add noise.
-"""
-
-from __future__ import annotations
+"""What every simulated testbed does with a request, on whichever card or server. A run takes five steps: refuse what
+cannot run, sort the loads, compute what each needs of the machine, solve for the throughputs at which all demands are
+met (`solve`), read the counters and add noise."""
 
 import hashlib
 from abc import abstractmethod
@@ -32,14 +28,10 @@ MOST_PREPARED = 100_000
 class PreparedLoad:
     """A load that can run."""
 
-    text: str
-    """Sorts it and seeds its noise."""
-    parts: tuple[LoadDemand, ...]
-    """What it needs of the card; of a chain, what each of its cores needs."""
-    cores: int
-    """Cores that it takes."""
-    rate_kpps: float = field(default=inf, kw_only=True)
-    """The most that it is measured to carry: what is offered to it."""
+    text: str  # sorts it and seeds its noise
+    parts: tuple[LoadDemand, ...]  # what it needs of the card; of a chain, what each of its cores needs
+    cores: int  # cores that it takes
+    rate_kpps: float = field(default=inf, kw_only=True)  # the most that it is measured to carry: what is offered to it
     copies: bool = field(default=False, kw_only=True)
     """Whether its parts are copies of one another, each with packets of its own."""
 
@@ -48,21 +40,16 @@ class PreparedLoad:
 class SolvedRuns:
     """Co-locations with their steady state."""
 
-    loads: Sequence[Sequence[PreparedLoad]]
-    """Of each co-location, sorted."""
-    orders: Sequence[Sequence[int]]
-    """Of each co-location, the place of each of these loads in the request."""
+    loads: Sequence[Sequence[PreparedLoad]]  # of each co-location, sorted
+    orders: Sequence[Sequence[int]]  # of each co-location, the place of each of these loads in the request
     batch: Batch
-    solution: SteadyState
-    """The parts of the loads."""
-    noise: Floats | None
-    """Factors for throughput and counters, shape (8, loads, co-locations); None without noise."""
+    solution: SteadyState  # the parts of the loads
+    noise: Floats | None  # factors for throughput and counters, shape (8, loads, co-locations); None without noise
 
 
 class SimulatedMachine(Testbed):
     """A testbed that is computed. `seed`: of the noise of runs without a seed of their own. Repeats of such a run
-    differ. `card`: the hardware. `description`: what it reports of itself.
-    """
+    differ. `card`: the hardware. `description`: what it reports of itself."""
 
     def __init__(self, seed: int, card: Card, description: TestbedDescription) -> None:
         self._seed = seed
@@ -83,8 +70,7 @@ class SimulatedMachine(Testbed):
         self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
     ) -> list[Run]:
         """One run per co-location. Its answer depends neither on the other co-locations nor on the order of its loads.
-        Raises `RunRefused` when a co-location cannot run: unknown names, values out of range, too many cores.
-        """
+        Raises `RunRefused` when a co-location cannot run: unknown names, values out of range, too many cores."""
         runs: list[Run] = []
         for first in range(0, len(co_locations), CO_LOCATION_CHUNK):
             runs += self._run_chunk(co_locations[first : first + CO_LOCATION_CHUNK], noise, seed)
@@ -155,10 +141,8 @@ def nf_text(load: Workload) -> str:
 
 
 def _run(answers: Floats, order: Sequence[int], loads: Sequence[PreparedLoad]) -> Run:
-    """The answers, which are in sorted order as the loads, in the order of the request.
-
-    Noise is of what a load can carry, so that one with an offered rate is measured to carry that rate or less.
-    """
+    """The answers, which are in sorted order as the loads, in the order of the request. Noise is of what a load can
+    carry, so that one with an offered rate is measured to carry that rate or less."""
     measured: list[Measurement | None] = [None] * len(order)
     for place, load, values in zip(order, loads, answers.T.tolist(), strict=False):
         rounded = list(map(round_reading, values))
@@ -203,8 +187,7 @@ def factors(keys: Sequence[bytes], loads: int) -> Floats:
 
 
 POLLING_IPC = 1.02
-THROUGHPUT_PLACE, IPC = 0, 1
-"""Places in an answer: the throughput comes first, then the seven counters."""
+THROUGHPUT_PLACE, IPC = 0, 1  # places in an answer: the throughput comes first, then the seven counters
 
 
 def readings(batch: Batch, solution: SteadyState, card: Card) -> Floats:

@@ -34,8 +34,6 @@ several cores is taken from the paper, which says so of Limiter, and does not sp
 sockets are one here, with one cache of 22 MB (2 x 11 MB) and six channels of DDR4-2133, of which 0.8 is reached.
 """
 
-from __future__ import annotations
-
 from profiler.simulated.card import Card
 from profiler.simulated.chain_demand import (
     DENIED_PARAMETER,

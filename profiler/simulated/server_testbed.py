@@ -1,7 +1,5 @@
 """A simulated server: runs network functions and chains of them on its cores."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
@@ -34,35 +32,27 @@ from profiles.arrays import Floats
 
 TRAFFIC_BOUNDS = {"flows": (1.0, 100_000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 600.0)}
 DEFAULT_TRAFFIC = {"flows": 10_000.0, "packet_size": 1500.0, "mtbr": 100.0}
-CORE_COUNTS = (1, 2, 4)
-"""Cores that an NF can be given of which several copies can run."""
+CORE_COUNTS = (1, 2, 4)  # cores that an NF can be given of which several copies can run
 MEM_BENCH = {"wss_mb": (0.1, 64.0), "access_mops": (1.0, 180.0)}
 FOLLOWED_PACKETS = 4096
 FOLLOWED_OF_NF = 262_144
 """Packets that are followed for the latency of a run of a chain and of an NF; of a noise-free run, four times as many.
 Bursts make the latency of an NF vary over long times."""
-BURST_SHAPE = 0.85
-"""Of the gaps between bursts: a little less even than at random."""
+BURST_SHAPE = 0.85  # of the gaps between bursts: a little less even than at random
 SATURATED_SHARE = 0.99
 """Below this share of the offered load a chain is measured at what it can, else at what is offered."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedChain(PreparedLoad):
-    """A chain that can run; an NF alone is one of a single stage, without measurements of stages.
+    """A chain that can run; an NF alone is one of a single stage, without measurements of stages. An NF on several
+    cores runs as a copy on each. A copy has the packets of its share of the flows, and tables of its own."""
 
-    An NF on several cores runs as a copy on each. A copy has the packets of its share of the flows, and tables of its
-    own.
-    """
-
-    demand: ChainDemand
-    """Of copies, that of the first one, which has no fewer flows than any other."""
-    stages: bool
-    """Whether its stages are measured."""
+    demand: ChainDemand  # of copies, that of the first one, which has no fewer flows than any other
+    stages: bool  # whether its stages are measured
     burst: float | None = None
     """Packets that arrive at once, in the mean, in an open loop; None: they arrive at random times."""
-    shares: tuple[float, ...] = (1.0,)
-    """The share of the packets that each copy has."""
+    shares: tuple[float, ...] = (1.0,)  # the share of the packets that each copy has
 
     @property
     def is_plain(self) -> bool:
@@ -72,8 +62,7 @@ class PreparedChain(PreparedLoad):
 
 class SimulatedServer(SimulatedMachine):
     """Runs NFs, chains of them and memory benches on a simulated server. `seed`: of the noise of runs without a seed of
-    their own. Repeats of such a run differ.
-    """
+    their own. Repeats of such a run differ."""
 
     def __init__(
         self,
@@ -173,7 +162,7 @@ class SimulatedServer(SimulatedMachine):
             followed = self._followed(load, solved, where)
             if not load.stages:
                 kpps = min(kpps, round_reading(followed.kept * rate_kpps))
-            latency = _round_latency(followed.latency)
+            latency = PacketLatency(*map(round_reading, astuple(followed.latency)))
         stages = [
             StageMeasurement(round_reading(kpps * leaving), round_reading(100 * (1 - kept)))
             for leaving, kept in zip(demand.leaving, demand.kept, strict=True)
@@ -181,7 +170,7 @@ class SimulatedServer(SimulatedMachine):
         ]
         return replace(one, throughput_kpps=kpps, stages=tuple(stages), latency_us=latency)
 
-    def _followed(self, load: PreparedChain, solved: SolvedRuns, where: tuple[int, slice, int]) -> FollowedPackets:
+    def _followed(self, load: PreparedChain, solved: SolvedRuns, where: tuple[int, slice, int]) -> "FollowedPackets":
         at, parts, c = where
         batch, solution = solved.batch, solved.solution
         factor = 1.0 if solved.noise is None else float(solved.noise[0, at, c])
@@ -206,10 +195,6 @@ class SimulatedServer(SimulatedMachine):
         ]  # fmt: skip
         kept = sum(share * copy.kept for copy, share in zip(copies, load.shares, strict=True))
         return FollowedPackets(np.concatenate([copy.latencies for copy in copies]), kept)
-
-
-def _round_latency(latency: PacketLatency) -> PacketLatency:
-    return PacketLatency(*map(round_reading, astuple(latency)))
 
 
 def _reports_more(load: PreparedLoad) -> bool:
@@ -266,8 +251,7 @@ def _describe(card: Card, nfs: Sequence[StageSpec]) -> TestbedDescription:
 # no latency. A core that packets reach twice is passed once, for the time of both.
 
 
-SETTLING_SHARE = 0.1
-"""The share of the packets, the first ones, that find rings emptier than later ones do."""
+SETTLING_SHARE = 0.1  # the share of the packets, the first ones, that find rings emptier than later ones do
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,10 +277,8 @@ class FollowedPackets:
 
 
 def follow(cores: Sequence[CoreTime], arrived: Floats, batch: int, ring: int, rng: Generator) -> FollowedPackets:
-    """What becomes of packets that arrive at these times (us), in order.
-
-    Stalls differ from packet to packet: their time is drawn from an exponential distribution.
-    """
+    """What becomes of packets that arrive at these times (us), in order. Stalls differ from packet to packet: their
+    time is drawn from an exponential distribution."""
 
     waiting = entered = arrived
     for core in cores:

@@ -6,10 +6,7 @@ are taken until a co-location no longer changes; then its answer is kept, so tha
 batch.
 
 Arrays are indexed [load, ..., co-location]. Sums over loads are added one by one in that order, so that the zeros of an
-empty place change nothing, to the last bit.
-"""
-
-from __future__ import annotations
+empty place change nothing, to the last bit."""
 
 import functools
 import math
@@ -26,16 +23,13 @@ from profiles.arrays import Floats
 SOLVER_ITERATIONS = 80
 NEWTON_STEPS = 2
 SETTLED_CHANGE = 1e-9
-UNBOUNDED_RATE = 1e6
-"""Packets/us of a stage without a limit."""
+UNBOUNDED_RATE = 1e6  # Packets/us of a stage without a limit
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Demands as arrays.
-
-    Indexed [load, co-location]; structures [load, structure, co-location]; engines [engine, load, co-location].
-    """
+    """Demands as arrays. Indexed [load, co-location]; structures [load, structure, co-location]; engines [engine, load,
+    co-location]."""
 
     active: Floats
     cores: Floats
@@ -60,12 +54,9 @@ class Batch:
 class SteadyState:
     """What each load reaches, and the contention at that point; shapes as in `Batch`."""
 
-    throughput: Floats
-    """Packets/us."""
-    capacity: Floats
-    """Packets/us that a paced load could carry beside the others; of all others, the throughput."""
-    core_rate: Floats
-    """Packets/us that the cores alone would reach in this co-location."""
+    throughput: Floats  # Packets/us
+    capacity: Floats  # Packets/us that a paced load could carry beside the others; of all others, the throughput
+    core_rate: Floats  # Packets/us that the cores alone would reach in this co-location
     turns: Floats
     """Requests/us at which the engine would serve each queue if it were never empty, [engine, load, co-location]."""
     stall_ns: Floats
@@ -164,8 +155,7 @@ def _together(batch: Batch, rates: Floats, card: Card) -> Floats:
     """The rates of loads; the cores of a chain go at the rate of its narrowest one, which rings hold the others to."""
     if not batch.follows.any():
         return rates
-    chain = (np.cumsum(1 - batch.follows, axis=0) - 1).astype(np.intp)
-    at = chain, np.arange(rates.shape[1])
+    at = (np.cumsum(1 - batch.follows, axis=0) - 1).astype(np.intp), np.arange(rates.shape[1])
     least, crowd = np.full_like(rates, np.inf), np.zeros_like(rates)
     np.minimum.at(least, at, rates)
     np.add.at(crowd, at, np.exp(_exponent(card.window) * np.log(least[at] / rates)))
@@ -263,8 +253,7 @@ SLACK_NS = 20.0
 def waiting_step(card: Card, waiting: Floats, gbps: Floats, slope: Floats) -> Floats:
     """One Newton step towards the waiting (ns) at which the channel carries the loads' traffic. `waiting`: the present
     estimate; the step goes no further than half or twice that. `gbps` and `slope`: the loads' memory traffic at this
-    waiting, GB/s, and its derivative, which is not positive.
-    """
+    waiting, GB/s, and its derivative, which is not positive."""
     gap = waiting + card.dram_queue_ns
     carried = card.dram_gbps * waiting / gap
     steepness = card.dram_gbps * card.dram_queue_ns / gap**2
@@ -285,8 +274,7 @@ def turns_step(turns: Floats, offered: Floats, queues: Floats, service: Floats) 
     concave and piecewise linear: from anywhere the first step lands on the near side, then each kink takes one.
     `turns`: the present estimate, shape (loads, batch); kept for loads that do not use the engine. `offered`:
     requests/us that each queue would receive, shape (loads, batch). `queues` and `service`: number of queues and time
-    of a request (us), shape (loads, batch); zero queues where the engine is not used.
-    """
+    of a request (us), shape (loads, batch); zero queues where the engine is not used."""
     work = queues * service
     taken = np.zeros_like(turns)
     slope = work.copy()

@@ -1,7 +1,5 @@
 """A simulated SmartNIC: what packets need of cores, caches, memory and accelerators, and how long they wait for it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,23 +24,20 @@ from profiles.arrays import Floats
 
 TRAFFIC_BOUNDS = {"flows": (1.0, 500000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
 DEFAULT_TRAFFIC = {"flows": 16000.0, "packet_size": 1500.0, "mtbr": 600.0}
-CORE_COUNTS = (1, 2, 4)
-"""Cores that every NF can be given."""
+CORE_COUNTS = (1, 2, 4)  # cores that every NF can be given
 
 
 class SimulatedTestbed(SimulatedMachine):
     """Runs NFs and benches on a simulated card. `seed`: of the noise of runs without a seed of their own. Repeats of
-    such a run differ. `card`: the simulated card. `nfs`: the NFs that it can run.
-    """
+    such a run differ. `card`: the simulated card. `nfs`: the NFs that it can run."""
 
     def __init__(self, *, seed: int = 0, card: Card = BLUEFIELD_2, nfs: Sequence[NfSpec] = CARD_NFS) -> None:
         super().__init__(seed, card, _describe(card, nfs))
         self._nfs = {nf.name: nf for nf in nfs}
 
-    def account(self, co_locations: Sequence[Sequence[Load]]) -> list[list[Account]]:
+    def account(self, co_locations: Sequence[Sequence[Load]]) -> "list[list[Account]]":
         """Where each load of each co-location spends its time, without noise; loads in the order of the request. Raises
-        `RunRefused` as `run_many`.
-        """
+        `RunRefused` as `run_many`."""
         accepted = [self._accepted(loads) for loads in co_locations]
         return accounts([[part for load in loads for part in load.parts] for loads in accepted], self._card)
 
@@ -105,10 +100,8 @@ class Account:
     """The time of one load in its co-location."""
 
     throughput_kpps: float
-    solo_kpps: float
-    """In this co-location, and alone."""
-    core_ns: Mapping[str, float]
-    """Core time per packet: `compute`, and stalled on `l2`, `l3` and `dram`."""
+    solo_kpps: float  # in this co-location, and alone
+    core_ns: Mapping[str, float]  # core time per packet: `compute`, and stalled on `l2`, `l3` and `dram`
     accelerator_us: Mapping[str, float]
     """Per accelerator used: time (us) between its turns, waiting included, while its queues are never empty."""
     lost_kpps: Mapping[str, float]

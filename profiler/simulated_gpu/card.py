@@ -4,62 +4,48 @@ Two cards. `TITAN` has what is printed of the server of Grus (section VII): 30 S
 lanes per SM), Xeon cores, four ports of 10 Gb/s. An executor has 128 threads, one per packet; of the 16 that fit on an
 SM (2,048 threads), one is the dispatcher. Its clock and memory bandwidth are NVIDIA's for the TITAN Xp; its latencies
 are typical of such cards, the times of buses, dispatch and scheduling chosen such that the figures of Grus come out
-(see `profiler.simulated_gpu.card`). `SMALL_CARD` is a made-up other one. Neither is measured.
-"""
-
-from __future__ import annotations
+(see `profiler.simulated_gpu.card`). `SMALL_CARD` is a made-up other one. Neither is measured."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-WARP_LANES = 32
-"""Threads of a warp, which issue together."""
+WARP_LANES = 32  # threads of a warp, which issue together
 
 
 @dataclass(frozen=True, slots=True)
 class Bus:
     """One direction of the bus between host and card, which carries one transfer at a time."""
 
-    setup_us: float
-    """Before the first byte of a transfer."""
-    packet_us: float
-    """Per packet, for its descriptor."""
-    bytes_per_us: float
-    """While bytes flow."""
+    setup_us: float  # before the first byte of a transfer
+    packet_us: float  # per packet, for its descriptor
+    bytes_per_us: float  # while bytes flow
     payload_bytes: int = 256
-    header_bytes: int = 26
-    """Of one packet on the bus: the largest payload, and what comes with each."""
+    header_bytes: int = 26  # of one packet on the bus: the largest payload, and what comes with each
     buffer_bytes: int = 65536
-    buffer_us: float = 0.6
-    """A transfer goes through buffers of this size, each of which takes time to hand over."""
+    buffer_us: float = 0.6  # a transfer goes through buffers of this size, each of which takes time to hand over
 
 
 @dataclass(frozen=True, slots=True)
 class GpuCard:
     """A server with a GPU."""
 
-    model: str
-    """What it is called."""
+    model: str  # what it is called
     sms: int
     executors_per_sm: int
     packets_per_executor: int
     """Streaming multiprocessors, slots of each, and packets that one slot processes at a time, one per thread."""
-    schedulers: int
-    """Of an SM; each issues one instruction of one warp per cycle."""
-    clock_ghz: float
-    """Of the SMs."""
+    schedulers: int  # of an SM; each issues one instruction of one warp per cycle
+    clock_ghz: float  # of the SMs
     cache_kb: float
-    cache_us: float
-    """First-level cache of an SM, and the latency of a hit."""
+    cache_us: float  # First-level cache of an SM, and the latency of a hit
     memory_us: float
     memory_bytes_per_us: float
     memory_wait: float
     """Latency of a miss while the memory is idle, bandwidth of the card's memory, and how much waiting adds to the
     latency at half of the bandwidth."""
     to_card: Bus
-    to_host: Bus
-    """The bus in each direction."""
+    to_host: Bus  # the bus in each direction
     dispatch_us: float
     executor_us: float
     """From the arrival of a batch to the first executor that begins: at most, and for each further executor."""
@@ -67,13 +53,10 @@ class GpuCard:
     switch_us: float
     """Where the scheduler of the GPU places threads: the start of a kernel, and, in temporal sharing, the change from
     one NF to another."""
-    workers: int
-    """CPU cores, each for one NF."""
+    workers: int  # CPU cores, each for one NF
     ring: int = 4096
-    in_flight: int = 4
-    """Packets that wait for a worker at most, and batches that it has under way at most."""
-    port_gbps: float = 40.0
-    """Speed at which the packets of a burst follow each other."""
+    in_flight: int = 4  # packets that wait for a worker at most, and batches that it has under way at most
+    port_gbps: float = 40.0  # speed at which the packets of a burst follow each other
 
 
 TITAN = GpuCard(
@@ -148,45 +131,34 @@ SMALL_CARD = GpuCard(
 # caches; what comes back; how packets come. The NFs are named as in this project: ACL is Grus's firewall.
 
 
-HEADER_BYTES = 64
-"""What of a packet is moved as its header: one cache line."""
-ETHERNET_BYTES = 54
-"""Of a packet, what is no payload."""
-VERDICT_BYTES = 4
-"""What comes back of a packet that is not changed."""
+HEADER_BYTES = 64  # what of a packet is moved as its header: one cache line
+ETHERNET_BYTES = 54  # of a packet, what is no payload
+VERDICT_BYTES = 4  # what comes back of a packet that is not changed
 
 
 @dataclass(frozen=True, slots=True)
 class GpuNfSpec:
     """One NF."""
 
-    name: str
-    """As in requests."""
+    name: str  # as in requests
     moves: Literal["header", "payload", "both"]
     """What of a packet is moved to the card; `both` comes back changed, otherwise a verdict does."""
-    grows_bytes: int = 0
-    """By how much a packet that comes back is longer."""
+    grows_bytes: int = 0  # by how much a packet that comes back is longer
     pre_us: float = 3.0
     pre_packet_us: float = 0.03
-    pre_byte_us: float = 2e-5
-    """Time of the worker before the GPU: per batch, packet, and byte that is moved."""
+    pre_byte_us: float = 2e-5  # time of the worker before the GPU: per batch, packet, and byte that is moved
     post_us: float = 2.0
-    post_packet_us: float = 0.02
-    """Time of the worker after the GPU."""
+    post_packet_us: float = 0.02  # time of the worker after the GPU
     instructions: float = 0.0
     instructions_per_byte: float = 0.0
     instructions_per_match: float = 0.0
     """Of a thread, for its packet; a warp takes as long as the thread with the most matches."""
-    dependency_cycles: float = 2.0
-    """Cycles per instruction in which the warp waits for its own results."""
+    dependency_cycles: float = 2.0  # cycles per instruction in which the warp waits for its own results
     reads: float = 0.0
-    reads_per_byte: float = 0.0
-    """Dependent reads of tables of a thread."""
+    reads_per_byte: float = 0.0  # dependent reads of tables of a thread
     table_kb: float = 8.0
-    bytes_per_flow: float = 0.0
-    """Size of the tables that are read, and what a flow adds."""
-    locality: float = 0.9
-    """The share of reads that hits a cache into which the tables fit."""
+    bytes_per_flow: float = 0.0  # size of the tables that are read, and what a flow adds
+    locality: float = 0.9  # the share of reads that hits a cache into which the tables fit
     burst_shape: float = 1.0
     """Shape of the Weibull distribution of the gaps between bursts: 1 is exponential, less has a heavier tail."""
 

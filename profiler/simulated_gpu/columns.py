@@ -1,7 +1,5 @@
 """What the compiled loop reads and writes: few arrays with named columns, because each costs time to compile."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from profiles.arrays import Floats, Ints
@@ -9,8 +7,7 @@ from profiles.arrays import Floats, Ints
 EXECUTORS, TEMPORAL, SPATIAL = range(3)
 """Who places kernels: executors that are assigned, or the scheduler of the GPU in either way."""
 
-TO_CARD, TO_HOST = range(2)
-"""The buses."""
+TO_CARD, TO_HOST = range(2)  # the buses
 
 SETUP, PER_PACKET, SPEED, PAYLOAD, HEADER, BUFFER, PER_BUFFER, SERVES, UNTIL = range(9)
 """`World.buses`, a row per bus: the fields of `Bus`, in their order; the NF that it serves (-1: none), until when."""
@@ -44,8 +41,7 @@ NF, SM, PART_PACKETS, LIVE = range(4)
 """`World.parts`, a row per part: its NF, its SM, and its packets at most; the last column lists parts that execute."""
 
 WORKER, TRANSFER, WAY_BACK, DISPATCH, MEMORY = range(5)
-DRAWS = 5
-"""`World.draws`, a row per batch, between 0 and 1: how each step deviates; then the matches of each part."""
+DRAWS = 5  # `World.draws`, a row per batch, between 0 and 1: how each step deviates; then the matches of each part
 
 TAKEN, READY, SENT, ARRIVED, STARTED, DONE, BACK_SENT, BACK, POSTED, POST_PACKET, FIRST, COUNT = range(12)
 COLUMNS = 12

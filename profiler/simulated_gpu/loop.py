@@ -3,10 +3,7 @@
 A worker takes a batch when it is complete (or its time-out ends), prepares it packet by packet and requests the bus,
 which serves requests one at a time, by order or as they come. On the card, each part of the batch gets its executors;
 parts on an SM share its issue slots and its cache, all share the card's memory (`share`). When the last part is done,
-the batch requests the bus back, first come, first served; then the worker takes it again and sends packet by packet.
-"""
-
-from __future__ import annotations
+the batch requests the bus back, first come, first served; then the worker takes it again and sends packet by packet."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -25,17 +22,13 @@ LARGEST_JITTER = 0.05
 """Largest deviation of the worker, a transfer's setup and the latency of reads from their means, as a share."""
 SOLVER_ROUNDS = 40
 CLOSE_RATE = 1e-5
-MOST_USED = 0.97
-"""Of the card's memory; waiting grows without bound towards all of it."""
-SECTOR_BYTES = 32.0
-"""Bytes that a read takes from the card's memory."""
+MOST_USED = 0.97  # of the card's memory; waiting grows without bound towards all of it
+SECTOR_BYTES = 32.0  # bytes that a read takes from the card's memory
 
 
 def compile_kernel(kernel: Compiled, *, called_from_python: bool = False) -> Compiled:
-    """The kernel as machine code, cached on disk; where nothing can be written, it is compiled in every process.
-
-    The cache is renewed when this file changes, not when columns.py does.
-    """
+    """The kernel as machine code, cached on disk; where nothing can be written, it is compiled in every process. The
+    cache is renewed when this file changes, not when columns.py does."""
     inner = not called_from_python
     options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": inner, "no_cfunc_wrapper": inner}
     try:
@@ -269,8 +262,7 @@ def share(now, w):  # type: ignore[no-untyped-def]
     Per warp, the scheduler needs the issue time, and the warp waits for its own results and for its reads. The warps of
     a scheduler are a closed queueing network of one server and a delay: a warp that comes finds what the others have
     there on average (mean value analysis, as Schweitzer approximates it). Reads miss more where tables of several NFs
-    share the cache of an SM, and take longer the more of the memory's bandwidth all SMs together use.
-    """
+    share the cache of an SM, and take longer the more of the memory's bandwidth all SMs together use."""
     number, wait = int(w.card[of.ACTIVE]), w.card[of.MEMORY_WAIT]
     for _ in range(SOLVER_ROUNDS):
         memory_us = w.card[of.MEMORY_US] * (1 + wait * w.card[of.USED] / (1 - w.card[of.USED]))

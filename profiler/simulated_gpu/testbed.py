@@ -1,7 +1,5 @@
 """The simulated GPU as a testbed."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import Counter
@@ -65,25 +63,18 @@ class GpuLoad:
 class Timeline:
     """What happened to the batches of one NF."""
 
-    arrived: Floats
-    """When each packet came that was not lost (us)."""
+    arrived: Floats  # when each packet came that was not lost (us)
     lost: int
-    waiting: int
-    """Packets that found the ring full, and that no batch took until the end."""
-    times: Floats
-    """Of every batch that came back, columns `TAKEN` to `POST_PACKET` of `profiler.simulated_gpu.columns`."""
+    waiting: int  # packets that found the ring full, and that no batch took until the end
+    times: Floats  # of every batch that came back, columns `TAKEN` to `POST_PACKET` of `profiler.simulated_gpu.columns`
     first: Ints
-    count: Ints
-    """Its first packet, and how many it has."""
-    part_ends: Floats
-    """When each of its parts was done; 0 where a short batch has none."""
+    count: Ints  # its first packet, and how many it has
+    part_ends: Floats  # when each of its parts was done; 0 where a short batch has none
 
 
 def run_server(card: GpuCard, loads: Sequence[GpuLoad], until_us: float, seed: str) -> list[Timeline]:
-    """Run `loads` side by side on packets that come until `until_us`; a timeline per load.
-
-    Packets and jitter of each load are drawn from the seed and its text alone.
-    """
+    """Run `loads` side by side on packets that come until `until_us`; a timeline per load. Packets and jitter of each
+    load are drawn from the seed and its text alone."""
     origins = [np.random.default_rng(list(hashlib.sha256(f"{seed}\n{load.text}".encode()).digest())) for load in loads]
     came = [_arrivals(card, load, until_us, origin) for load, origin in zip(loads, origins, strict=True)]
     # The tables of the loop before anything happened.
@@ -216,8 +207,7 @@ def _costs(card: GpuCard, load: GpuLoad) -> list[float]:
 TRAFFIC_BOUNDS = {"flows": (1.0, 500_000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
 DEFAULT_TRAFFIC = {"flows": 16_000.0, "packet_size": 850.0, "mtbr": 100.0}
 
-RUN_BATCHES, EXACT_BATCHES = 200, 1500
-"""Batches of the slowest NF in a run, and in one without noise."""
+RUN_BATCHES, EXACT_BATCHES = 200, 1500  # batches of the slowest NF in a run, and in one without noise
 RUN_PACKETS, EXACT_PACKETS = 1_500_000, 8_000_000
 """Packets of all NFs together in a run, at most, and in one without noise, ..."""
 LEAST_BATCHES, MOST_PACKETS = 20, 20_000_000
@@ -226,12 +216,10 @@ TRUTH_SETTING = "truth"
 
 
 class SimulatedGpu(Testbed):
-    """Runs NFs on a simulated GPU: `profiler.simulated_gpu.loop` follows every batch.
-
-    Measurements vary from run to run because packets come at random. A run without noise is long, and its packets are
-    the same every time. `seed`: of the packets of runs without a seed of their own. Repeats of such a run differ.
-    `card`: the server and its GPU. `nfs`: the NFs that it can run.
-    """
+    """Runs NFs on a simulated GPU: `profiler.simulated_gpu.loop` follows every batch. Measurements vary from run to run
+    because packets come at random. A run without noise is long, and its packets are the same every time. `seed`: of the
+    packets of runs without a seed of their own. Repeats of such a run differ. `card`: the server and its GPU. `nfs`:
+    the NFs that it can run."""
 
     def __init__(self, *, seed: int = 0, card: GpuCard = TITAN, nfs: Sequence[GpuNfSpec] = GPU_NFS) -> None:
         self._seed = seed
@@ -264,10 +252,8 @@ class SimulatedGpu(Testbed):
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
         """Run `loads` side by side; see `Testbed.run`. The answer does not depend on the order of the request. Raises
         `RunRefused` when the card cannot run them: unknown names, values out of range, too many executors; or when
-        their rates are so far apart that a run would have too many packets.
-        """
-        paced = self._accepted(loads)
-        prepared, places = self._prepared(paced)
+        their rates are so far apart that a run would have too many packets."""
+        prepared, places = self._prepared(self._accepted(loads))
         until_us = _duration_us(prepared, exact=not noise)
         timelines = run_server(self._card, prepared, until_us, self._origin(prepared, noise, seed))
         found = {}
@@ -344,8 +330,7 @@ def _duration_us(loads: Sequence[GpuLoad], *, exact: bool) -> float:
 SETTLING_SHARE, ENDING_SHARE = 0.1, 0.03
 """Shares of the time, first and last, whose batches are left out: queues fill, and packets stop coming."""
 READING_DIGITS = 6
-LEAST_LOSS = 2e-3
-"""Fewer packets missing than that are under way, not lost."""
+LEAST_LOSS = 2e-3  # fewer packets missing than that are under way, not lost
 NO_COUNTERS = Counters()
 
 
@@ -354,11 +339,9 @@ class SettledBatches:
     """The batches that were taken while the server was settled, and the place of each of their packets."""
 
     times: Floats
-    count: Ints
-    """As in `Timeline`."""
+    count: Ints  # as in `Timeline`
     arrived: Floats
-    place: Ints
-    """Of each packet: when it came (us), and its place in its batch, from 0."""
+    place: Ints  # of each packet: when it came (us), and its place in its batch, from 0
 
 
 def select_settled(timeline: Timeline, until_us: float) -> SettledBatches:
@@ -373,10 +356,8 @@ def select_settled(timeline: Timeline, until_us: float) -> SettledBatches:
 
 
 def measure_nf(timeline: Timeline, rate_kpps: float, until_us: float, *, exact: bool) -> Measurement | None:
-    """The measurement of one NF; None where no batch came back in time.
-
-    `exact` reports the offered rate as throughput where no packets are lost, instead of the packets that were counted.
-    """
+    """The measurement of one NF; None where no batch came back in time. `exact` reports the offered rate as throughput
+    where no packets are lost, instead of the packets that were counted."""
     batches = select_settled(timeline, until_us)
     if not len(batches.count):
         return None
@@ -419,8 +400,7 @@ def _throughput_kpps(timeline: Timeline, rate_kpps: float, until_us: float, exac
         return max(left, 1.0) * 1e3 / (end - begin)
     came = float(np.sum((timeline.arrived >= begin) & (timeline.arrived <= end)))
     came += timeline.lost * (end - begin) / until_us
-    missing = 1 - left / max(came, 1.0)
-    overloaded = missing > max(LEAST_LOSS, 4 * float(count.max()) / max(came, 1.0))
+    overloaded = 1 - left / max(came, 1.0) > max(LEAST_LOSS, 4 * float(count.max()) / max(came, 1.0))
     return rate_kpps * max(left, 1.0) / max(came, 1.0) if overloaded else rate_kpps
 
 

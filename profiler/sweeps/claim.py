@@ -1,7 +1,5 @@
 """Whose runs the journal of a sweep holds."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform
@@ -20,15 +18,9 @@ MACHINE_ORIGIN = "machine"
 def claim(
     journal: Journal, description: TestbedDescription, spec: SweepSpec, machine: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Record whose runs these are; the facts of the machine as they were at the first call.
-
-    What changes no run may differ from before: the testbed's options, and metrics after the first.
-
-    Raises
-    ------
-    InputError
-        When the journal holds another sweep; with every key that differs.
-    """
+    """Record whose runs these are; the facts of the machine as they were at the first call. What changes no run may
+    differ from before: the testbed's options, and metrics after the first. Raises `InputError` when the journal holds
+    another sweep; with every key that differs."""
     written = spec.model_dump(mode="json", by_alias=True, exclude={"testbed"})
     written["measure"]["metrics"] = written["measure"]["metrics"][:1]
     known = journal.origin()
@@ -63,15 +55,13 @@ def _format_value(value: Any) -> str:
 # The machine that a sweep ran on, as far as this process can see it: only where it is the testbed itself.
 
 
-HOST_KIND = "host"
-"""The kind of testbed that is this machine."""
+HOST_KIND = "host"  # the kind of testbed that is this machine
 DATE_ORIGIN = "began"
 
 
 def machine_facts(testbed: str) -> dict[str, Any]:
     """Processor, kernel, cores, memory and the time of now; empty for a testbed that is another machine or simulated.
-    `testbed`: as `--testbed` names it.
-    """
+    `testbed`: as `--testbed` names it."""
     if testbed.partition(":")[0] != HOST_KIND:
         return {}
     return {

@@ -1,7 +1,5 @@
 """Which loads run at a point of a sweep, and what a testbed does not accept of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -65,10 +63,8 @@ def _traffic(member: SweptWorkload | Competitor) -> dict[str, float]:
 
 
 def faults_on_testbed(spec: SweepSpec, description: TestbedDescription) -> list[WrongKey]:
-    """What a testbed of this description does not accept of a sweep.
-
-    Where a testbed that is no simulation describes no parameters of an NF, it judges them itself when it runs.
-    """
+    """What a testbed of this description does not accept of a sweep. Where a testbed that is no simulation describes no
+    parameters of an NF, it judges them itself when it runs."""
     faults = [*_unknown_members(spec, description)]
     if faults:
         return faults

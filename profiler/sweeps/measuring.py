@@ -4,8 +4,6 @@ Every pass over the points has an order of its own, drawn by the seed, so that a
 like a curve: it shows in the repeats, and so in the noise. Later passes hold the points that were added, too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -268,7 +266,18 @@ class _Sweep:
             points += new
         for repeat in range(searching, repeats):
             self._pass(points, repeat)
-        return self._decide_between_repeats()
+        # where repeats differ by more than 10 %, a further run replaces the one that is farthest from the middle
+        doubted = [point for point, found in self._runs.measured.items() if not agree(found)]
+        before = {point: list(self._runs.measured[point]) for point in doubted}
+        self._pass(doubted, self._spec.measure.repeats)
+        replaced = 0
+        for point, found in before.items():
+            *_, further = self._runs.measured.get(point, found)
+            if further not in found:
+                kept, gone = without_farthest(found, further)
+                self._runs.measured[point] = kept
+                replaced += gone
+        return replaced
 
     def _first_points(self) -> list[Point]:
         """The first share of the points, evenly over the range, or all values that are listed."""
@@ -337,20 +346,6 @@ class _Sweep:
     def _value(self, metric: str, one: SweepRun) -> float:
         value = METRIC_OF_NAME[metric](one.run.measurements[0], self._cycles_per_ms)
         return math.nan if value is None else value
-
-    def _decide_between_repeats(self) -> int:
-        """Where repeats differ by more than 10 %, a further run replaces the one that is farthest from the middle."""
-        doubted = [point for point, found in self._runs.measured.items() if not agree(found)]
-        before = {point: list(self._runs.measured[point]) for point in doubted}
-        self._pass(doubted, self._spec.measure.repeats)
-        replaced = 0
-        for point, found in before.items():
-            *_, further = self._runs.measured.get(point, found)
-            if further not in found:
-                kept, gone = without_farthest(found, further)
-                self._runs.measured[point] = kept
-                replaced += gone
-        return replaced
 
 
 # What users should know of the runs of a sweep.

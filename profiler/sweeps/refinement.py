@@ -104,9 +104,7 @@ def _scores(axis: Axis, runs: Runs) -> list[float]:
 
 def _deviations(at: Floats, y: Floats, sigma: Floats, apart: int) -> Floats:
     """How far points are from the line through those `apart` places away, in standard deviations; shape (N - 2 apart,).
-
-    Lines between distant points show a small bend, those between neighbours where it is.
-    """
+    Lines between distant points show a small bend, those between neighbours where it is."""
     left, middle, right = slice(None, -2 * apart), slice(apart, -apart), slice(2 * apart, None)
     share = (at[middle] - at[left]) / (at[right] - at[left])
     line = (1 - share) * y[left] + share * y[right]

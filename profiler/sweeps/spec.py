@@ -1,7 +1,5 @@
 """What a sweep measures, as its file says (docs/formats/sweep.md); which values a testbed accepts is in `loads`."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator

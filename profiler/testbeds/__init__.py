@@ -1,11 +1,6 @@
-"""Testbeds by name: what `--testbed SPEC` opens.
-
-A kind of testbed is one file here that registers a function `(argument, timeout) -> Testbed` under its name, which is
-what stands before the colon of SPEC. Another package adds a kind through an entry point of the group
-`placer.testbeds`.
-"""
-
-from __future__ import annotations
+"""Testbeds by name: what `--testbed SPEC` opens. A kind of testbed is one file here that registers a function
+`(argument, timeout) -> Testbed` under its name, which is what stands before the colon of SPEC. Another package adds a
+kind through an entry point of the group `placer.testbeds`."""
 
 from collections.abc import Callable
 
@@ -33,8 +28,7 @@ def open_testbed(spec: str, *, timeout: float = TIMEOUT_S) -> Testbed:
     """The testbed that `spec` names: `simulated`, `host`, `exec:COMMAND`, `replay:PROFILE`, or another registered kind.
     `spec`: the kind of testbed and, after a colon, its argument. `timeout`: the longest time that another program may
     take for one answer, seconds. Raises `InputError` when there is no such kind, or its argument is wrong. Raises
-    `TestbedError` when the testbed cannot be started.
-    """
+    `TestbedError` when the testbed cannot be started."""
     if not 0 < timeout <= LONGEST_TIMEOUT_S:
         raise InputError.of("--timeout", f"{timeout:g} s is not between 0 and {LONGEST_TIMEOUT_S:,.0f} s")
     kind, _, argument = spec.partition(":")

@@ -1,7 +1,5 @@
 """`exec:COMMAND`: a testbed that is another program, asked over stdin and stdout (docs/formats/testbed-protocol.md)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,8 +28,7 @@ class ExecTestbed(Testbed):
     could belong to another request. `command`: as typed in a shell, but run without one. `timeout`: the longest time
     that an answer may take, seconds. `on_stderr`: called with every line that the program writes to stderr, from a
     thread of its own. Raises `InputError` when `command` is empty, badly quoted or holds a NUL. Raises `TestbedError`
-    when it cannot be started.
-    """
+    when it cannot be started."""
 
     def __init__(
         self, command: str, timeout: float = TIMEOUT_S, on_stderr: Callable[[str], None] = lambda line: None

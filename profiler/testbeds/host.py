@@ -1,7 +1,5 @@
 """`host`: this machine as a testbed (docs/host-testbed.md), through the program that `make nfs` builds."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil
@@ -15,16 +13,14 @@ from profiles import InputError
 
 HOST_PROGRAM = "nf-testbed"
 BUILT_PROGRAM = Path(__file__).resolve().parents[2] / "build" / "nfs" / "testbed" / HOST_PROGRAM
-PROGRAM_VARIABLE = "NF_TESTBED"
-"""The environment variable that names a program built elsewhere."""
+PROGRAM_VARIABLE = "NF_TESTBED"  # the environment variable that names a program built elsewhere
 BUILD_COMMAND = "make deps nfs"
 LEAST_TIMEOUT_S = 5
 
 
 def find_program() -> Path:
     """The program: the one that the environment names, else the one built here, else the one on the path. Raises
-    `InputError` when there is none.
-    """
+    `InputError` when there is none."""
     named = os.environ.get(PROGRAM_VARIABLE)
     for place in (Path(named),) if named else (BUILT_PROGRAM, Path(shutil.which(HOST_PROGRAM) or BUILT_PROGRAM)):
         if place.is_file() and os.access(place, os.X_OK):
@@ -38,11 +34,9 @@ def find_program() -> Path:
 
 @TESTBEDS.register("host")
 def open_host(argument: str, timeout: float) -> Testbed:
-    """The testbed of `host` or `host:OPTIONS`; the options are the program's own, as in `host:--cores 2-5`.
-
-    The program's stderr, with its checks of the machine, is passed on. The program gets the timeout as an option, so
-    that it ends a run in time and reports how far it came.
-    """
+    """The testbed of `host` or `host:OPTIONS`; the options are the program's own, as in `host:--cores 2-5`. The
+    program's stderr, with its checks of the machine, is passed on. The program gets the timeout as an option, so that
+    it ends a run in time and reports how far it came."""
     limit = f"--timeout {max(LEAST_TIMEOUT_S, int(timeout))}"
     return ExecTestbed(f"{shlex.quote(str(find_program()))} {limit} {argument}", timeout, on_stderr=_print_to_stderr)
 

@@ -6,10 +6,7 @@ co-run is found by its traffic and by those sums: the seven counters, and per ac
 rate, added up from each bench alone in benches.csv. Of co-runs only the NFs' throughputs are recorded; counters, and
 the throughputs of benches, are those recorded alone, which is all that profiles use.
 
-Everything else is refused, with the nearest recorded run.
-"""
-
-from __future__ import annotations
+Everything else is refused, with the nearest recorded run."""
 
 import math
 from collections import defaultdict
@@ -51,8 +48,7 @@ from profiles.profile import (
     service_column,
 )
 
-MATCHING_DIFFERENCE = 1e-6
-"""Relative difference up to which sums are the same: files keep ten digits."""
+MATCHING_DIFFERENCE = 1e-6  # relative difference up to which sums are the same: files keep ten digits
 
 
 @dataclass(frozen=True)
@@ -66,8 +62,7 @@ class RecordedCoRun:
 
 class ReplayTestbed(Testbed):
     """Answers runs as they were recorded, with the noise of that time; `noise` and `seed` are ignored. `directory`: the
-    profile directory. Raises `InputError` when it is not a profile, or has no testbed.json to describe itself with.
-    """
+    profile directory. Raises `InputError` when it is not a profile, or has no testbed.json to describe itself with."""
 
     def __init__(self, directory: Path) -> None:
         profile = read_profile(directory)

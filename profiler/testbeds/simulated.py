@@ -1,7 +1,5 @@
 """`simulated`: the simulated BlueField-2; `simulated:NAME`: another simulated card, server or GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from profiler.simulated import (

@@ -1,7 +1,5 @@
 """A synthetic host that runs chains of packet-processing NFs: costs add on a core, and NFs disturb one another."""
 
-from __future__ import annotations
-
 from itertools import combinations, permutations
 
 import numpy as np
@@ -18,11 +16,8 @@ NULL = "null"
 
 
 class Host:
-    """A host; each seed has other NFs.
-
-    Microseconds per packet: the source takes `source`, an NF its own time, and beside other NFs on its core more, since
-    they share its caches.
-    """
+    """A host; each seed has other NFs. Microseconds per packet: the source takes `source`, an NF its own time, and
+    beside other NFs on its core more, since they share its caches."""
 
     def __init__(self, seed: int) -> None:
         draw = np.random.default_rng([seed, 77])

@@ -1,7 +1,5 @@
 """Benchmarks by name, with options of their own; production, racks and shards at small size."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 
@@ -95,8 +93,7 @@ def test_without_drift_there_is_no_fleet_by_hand(play: Play) -> None:
 @pytest.mark.long
 def test_every_lie_is_compared_with_honest_readings() -> None:
     """Of the same fleet."""
-    few = Play("simulated", None, 20, 0, [], risk=0.3)
-    rows = list(lie_rows(few))
+    rows = list(lie_rows(Play("simulated", None, 20, 0, [], risk=0.3)))
     assert [row["case"] for row in rows] == ["outliers", "unsaturated", "liar, half", "liar, more", "all"]
     assert len({row["honest_pct"] for row in rows}) == len({row["nics_honest"] for row in rows}) == 1
 
@@ -137,8 +134,7 @@ def test_the_table_has_plans_brute_forces_and_replans(monkeypatch: pytest.Monkey
 
 def pool(nics: int = 1) -> EnginePool:
     """So many toy NICs, each of which takes two of `d`."""
-    kinds = catalogue((nics, 1.0)).kinds
-    engine = Engine(Fleet(kinds), [ToyOracle()])
+    engine = Engine(Fleet(catalogue((nics, 1.0)).kinds), [ToyOracle()])
     return EnginePool(engine, WhatIf(engine))
 
 

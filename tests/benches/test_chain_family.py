@@ -1,7 +1,5 @@
 """Many chains of the same NFs on one host."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The benchmark of chains: what it measures, and how it counts errors."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 
@@ -38,8 +36,7 @@ def setting(nfs: str, kpps: list[float], cores: list[list[int]]) -> MeasuredSett
 
 def test_all_pairs_and_as_many_triples_and_pipelines_are_measured() -> None:
     """72 ordered pairs and 24 triples on one core, 24 pairs on two, each at two traffics; none is there twice."""
-    functions = tuple("ABCDEFGHI")
-    loads = chains_of(functions, small_server().describe(), FULL, 0)
+    loads = chains_of(tuple("ABCDEFGHI"), small_server().describe(), FULL, 0)
     assert len(set(loads)) == len(loads) == 2 * (72 + 24 + 24)
     sizes = Counter((len(load.stages), len(load.cores)) for load in loads)
     assert sizes == {(2, 1): 144, (3, 1): 48, (2, 2): 48}
@@ -105,8 +102,7 @@ def test_costs_of_chains_are_those_that_made_them() -> None:
 
 def test_what_functions_pass_on_alone_reaches_those_behind_them(tmp_path: Path) -> None:
     """ACL denies a tenth of the packets; a chain behind it sees nine tenths."""
-    description = small_server().describe()
-    traffic = TrafficProfile(1000, 512, description.traffic.mtbr)
+    traffic = TrafficProfile(1000, 512, small_server().describe().traffic.mtbr)
     loads = [ChainLoad.of([nf], [[0]], traffic) for nf in ("Null", "ACL", "NAT")]
     with small_server() as server, ChainRounds(server, tmp_path / "out") as rounds:
         measured = list(rounds.measure([*loads, ChainLoad.of(["ACL", "NAT"], [[0, 1]], traffic)], 2).values())

@@ -1,7 +1,5 @@
 """The benchmark of fitted models: what it counts, and what peers receive."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -10,8 +8,7 @@ from benches.fitting_peers import TOOLS, CurveTask, FoundCurve, found_by
 from profiles import InputError
 from tests.predictor.fitting.random_curves import random_curve
 
-SEVERAL = 3
-"""Seed of a curve with several breakpoints."""
+SEVERAL = 3  # seed of a curve with several breakpoints
 
 
 def test_the_truth_is_found_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """A state that keeps its last events stays small, however many come."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -107,8 +107,7 @@ def settle(jobs):
         for j in jobs:
             speed = min(j.limit, j.memory_rate)
             if j.crypto_us:
-                waits = sum(o.crypto_us * min(1, o.rate / j.rate) for o in jobs if o is not j)
-                crypto_us = j.crypto_us + waits
+                crypto_us = j.crypto_us + sum(o.crypto_us * min(1, o.rate / j.rate) for o in jobs if o is not j)
                 speed = min(speed, 1 / crypto_us if j.pipeline else 1 / (1 / j.memory_rate + crypto_us))
             j.rate += 0.3 * (speed - j.rate)
 

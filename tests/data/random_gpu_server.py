@@ -97,8 +97,7 @@ class Server:
         elif load["under_way"] < UNDER_WAY and (load["ring"] or load["came"]):
             missing = load["batch"] - len(load["ring"])
             complete = math.inf if missing > len(load["came"]) else load["came"][missing - 1] if missing > 0 else 0.0
-            oldest = (load["ring"] or load["came"])[0]
-            when = max(load["free"], min(complete, oldest + load["flush_us"]))
+            when = max(load["free"], min(complete, (load["ring"] or load["came"])[0] + load["flush_us"]))
             if when < math.inf:
                 self.at(when, self.look, load, load["look"])
 

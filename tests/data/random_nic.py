@@ -1,7 +1,6 @@
 """A NIC drawn at random: its hardware, its NFs, and the rates at which workloads share it (see random_testbed.py).
-
-Rates are packets (or operations) per microsecond, which is 1,000 kpps; times are microseconds unless named otherwise.
-"""
+Rates are packets (or operations) per microsecond, which is 1,000 kpps; times are microseconds unless named
+otherwise."""
 
 import math
 import random
@@ -55,8 +54,7 @@ class Engine:
     def service_us(self, values):
         """Time of one request of this packet size, with these matches per MB."""
         request, byte, match = self.costs
-        size = values["packet_size"]
-        time_us = request + size * (byte + match * values.get("mtbr", 0) * 1e-6)
+        time_us = request + values["packet_size"] * (byte + match * values.get("mtbr", 0) * 1e-6)
         if self.extra and self.extra[0] in values:
             name, low, high = self.extra
             time_us *= 1 + 0.5 * (values[name] - low) / (high - low)

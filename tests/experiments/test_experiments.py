@@ -1,7 +1,5 @@
 """Every experiment with few runs: it runs, reports completely, and gives the same files again."""
 
-from __future__ import annotations
-
 import resource
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -54,10 +52,8 @@ SCORES = ("table2", "table3", "table5", "table11", "table12")
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_training() -> Iterator[None]:
-    """Models of made-up NFs from few runs: their errors do not matter here.
-
-    Predictors are as they are: models of the recorded profiles may be trained here, for other tests, too.
-    """
+    """Models of made-up NFs from few runs: their errors do not matter here. Predictors are as they are: models of the
+    recorded profiles may be trained here, for other tests, too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(synthetic_nfs, "RUNS_PER_NF", 100)
         patch.setattr(synthetic_nfs, "_cached", {})

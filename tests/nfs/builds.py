@@ -3,8 +3,6 @@
 With SANITIZE=1 (`make sanitized`) programs are tested with sanitizers, which takes several times as long.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil
@@ -17,8 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SANITIZED = ("-Db_sanitize=address,undefined", "-Db_lundef=false", "-Doptimization=1")
-SANITIZE = os.environ.get("SANITIZE") == "1"
-"""Whether programs are tested with sanitizers."""
+SANITIZE = os.environ.get("SANITIZE") == "1"  # whether programs are tested with sanitizers
 
 LINKER = {"CC_LD": "gold"} if shutil.which("ld.gold") else {}
 """A linker that takes a quarter of the time, for a hundred test programs."""

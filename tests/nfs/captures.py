@@ -1,7 +1,5 @@
 """Captures and packets for tests of nf-run, written byte by byte."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Compares what functions in C make of captures with what their models state: `python -m tests.nfs.comparison`."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import struct

@@ -1,7 +1,5 @@
 """The host testbed's program, in its normal build and, with SANITIZE=1, with sanitizers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 `python -m tests.nfs.function_tables` renews them.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterable
@@ -25,8 +23,7 @@ class Function:
     """A network function as its program lists it."""
 
     name: str
-    parameters: tuple[tuple[str, str, str, str], ...]
-    """Name, default, range, and what it does."""
+    parameters: tuple[tuple[str, str, str, str], ...]  # name, default, range, and what it does
     counters: tuple[tuple[str, str], ...]
 
     def tables(self) -> str:

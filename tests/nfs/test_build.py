@@ -1,7 +1,5 @@
 """What the build of the network functions takes from a machine."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

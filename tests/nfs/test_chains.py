@@ -1,7 +1,5 @@
 """Chains on the host testbed; skipped if it is not built."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

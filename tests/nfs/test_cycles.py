@@ -1,7 +1,5 @@
 """`cycles` on the command line: the tables of functions and of chains, and what it refuses."""
 
-from __future__ import annotations
-
 import csv
 import io
 import subprocess

@@ -1,7 +1,5 @@
 """examples/extend/port_counter.c: one file copied into nfs/functions/ is a complete network function."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

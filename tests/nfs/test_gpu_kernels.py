@@ -3,8 +3,6 @@
 No figure here is one of a GPU: kernels run as plain C and by OpenCL on the CPU, and are only compiled as CUDA.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Each function in C against its model in Python, packet by packet: 1,000 here, a million where marked slow."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path

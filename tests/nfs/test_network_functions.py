@@ -1,7 +1,5 @@
 """docs/network-functions/: it has every function of the build, and its examples run."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

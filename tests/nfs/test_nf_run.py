@@ -1,7 +1,5 @@
 """nf-run on the command line: packets in, packets out, counters, fates, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

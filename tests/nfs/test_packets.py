@@ -1,7 +1,5 @@
 """The C tests of the network functions, and a short fuzzing run (`make fuzz` takes longer)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -10,8 +8,7 @@ import pytest
 from tests.nfs.builds import ROOT, SANITIZE, build_sanitized, build_tested, require, run
 
 NFS = ROOT / "nfs"
-TESTS = "meson-test-prereq"
-"""Ninja's name for the programs that `meson test` runs."""
+TESTS = "meson-test-prereq"  # ninja's name for the programs that `meson test` runs
 
 
 def test_c_tests_pass() -> None:
@@ -44,12 +41,6 @@ def test_fuzzing_finds_nothing(tmp_path: Path) -> None:
     require("clang")
     build = build_sanitized("fuzz_packets")
     run(
-        [
-            build / "fuzz_packets",
-            "-max_total_time=5",
-            "-max_len=4096",
-            f"-dict={NFS / 'fuzz/packets.dict'}",
-            tmp_path,
-        ],
+        [build / "fuzz_packets", "-max_total_time=5", "-max_len=4096", f"-dict={NFS / 'fuzz/packets.dict'}", tmp_path],
         cwd=tmp_path,
     )

@@ -1,7 +1,5 @@
 """Ports of a card that the host testbed's program is given."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Requests and options that the host testbed's program rejects, and its messages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

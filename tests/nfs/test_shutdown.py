@@ -1,7 +1,5 @@
 """The host testbed's program exits cleanly in the middle of a run."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -13,8 +11,7 @@ import pytest
 
 from tests.nfs.testbed_program import DESCRIBE, FLOW_STATS, assert_no_sanitizer_error, run_request, start
 
-BUSY_S = 0.2
-"""More CPU time than the program needs to read a request."""
+BUSY_S = 0.2  # more CPU time than the program needs to read a request
 
 
 def cpu_time_s(pid: int) -> float:

@@ -1,7 +1,5 @@
 """Measurements by the host testbed's program; skipped if it is not built."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -87,8 +85,7 @@ def test_counts_are_cached(program: Path, cache: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "message"),
-    [("echo no idea >&2; exit 3", "no idea"), ("exec sleep 600", "timed out")],
+    ("script", "message"), [("echo no idea >&2; exit 3", "no idea"), ("exec sleep 600", "timed out")]
 )
 def test_a_failed_count_fails_the_run(
     program: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, message: str
@@ -126,11 +123,7 @@ def test_only_accelerator_functions_share_a_core(either: Path) -> None:
 
 def test_clients_of_an_engine_share_a_core(either: Path) -> None:
     """On two cores, the engine has one core and its clients take turns on the other."""
-    packet_filter = {
-        "kind": "nf",
-        "name": "PacketFilter",
-        "traffic": {"flows": 100, "packet_size": 512, "mtbr": 600},
-    }
+    packet_filter = {"kind": "nf", "name": "PacketFilter", "traffic": {"flows": 100, "packet_size": 512, "mtbr": 600}}
     bench = {"kind": "bench", "name": "regex-bench", "parameters": {"rate_kpps": 5, "mtbr": 600, "packet_size": 512}}
     options = ("--share-client-core", "--counters", "none", "--cores", "0,1", *ACCEPTS_NOISE)
     answer = measured_or_skip(responses_to(either, *options, lines=[run_request(packet_filter, bench)])[0])
@@ -156,10 +149,7 @@ BUSY = ("--counters", "none", "--windows", "5,60")
 
 def test_a_best_effort_answers_on_a_busy_machine(program: Path, other_work: None) -> None:
     """Where a run is too noisy, a best effort answers in time: marked, with the windows and an error."""
-    requests = [
-        run_request(FLOW_STATS, best_effort=False),
-        run_request(FLOW_STATS, mem_bench(wss_mb=1, access_mops=5)),
-    ]
+    requests = [run_request(FLOW_STATS, best_effort=False), run_request(FLOW_STATS, mem_bench(wss_mb=1, access_mops=5))]
     done = run_to_end(program, *BUSY, "--best-effort", lines=requests)
     refused, answer = (json.loads(line) for line in done.stdout.splitlines())
     assert refused["error"]["code"] == "too-noisy"

@@ -1,7 +1,5 @@
 """Runs the host testbed's program on requests in the testbed protocol, one JSON object per line."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path
@@ -15,11 +13,7 @@ QUICK = ("--null-control", "0", "--window-ms", "20")
 def start(program: Path, *options: str) -> subprocess.Popen[str]:
     """Start the program, with pipes to its standard streams."""
     return subprocess.Popen(
-        [program, *QUICK, *options],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [program, *QUICK, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 

@@ -1,7 +1,5 @@
 """Models that are loaded once a process, and two small study files, for tests of studies and of commands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path

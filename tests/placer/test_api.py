@@ -1,7 +1,5 @@
 """What Python and notebooks show, take and refuse."""
 
-from __future__ import annotations
-
 import inspect
 import io
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The command line as a whole: help, version, and how it fails."""
 
-from __future__ import annotations
-
 import errno
 import sqlite3
 import subprocess
@@ -62,8 +60,7 @@ def test_shells_complete_strategies_rules_testbeds_and_nfs() -> None:
     ("command", "common", "expert"), [("run", "--budget", "--solver"), ("serve", "--state", "--rule")]
 )
 def test_options_for_experts_stand_under_their_own_heading(command: str, common: str, expert: str) -> None:
-    shown = CliRunner().invoke(app, [command, "--help"]).output
-    before, _, behind = shown.partition("Options for experts:")
+    before, _, behind = CliRunner().invoke(app, [command, "--help"]).output.partition("Options for experts:")
     assert f"  {common} " in before and f"  {expert} " in behind
 
 
@@ -82,18 +79,15 @@ def test_the_version_is_printed() -> None:
         (InputError.of("a.csv", "is empty"), "a.csv: is empty", 2),
         (TestbedError("it died"), "error: it died", 1),
         (InvalidPlan("two NICs"), "error: two NICs", 1),
-        (
-            OSError(errno.ENOSPC, "No space left on device", "plan.csv"),
-            "error: no space left on the disk for plan.csv",
-            1,
-        ),
+        (OSError(errno.ENOSPC, "No space left on device", "plan.csv"), "error: no space left on the disk for plan.csv",
+            1),
         (PermissionError(errno.EACCES, "Permission denied", "plan.csv"), "error: [Errno 13]", 1),
         (sqlite3.OperationalError("database or disk is full"), "error: the state file: database or disk is full", 1),
         (MemoryError(), "error: out of memory", 1),
         (RecursionError(), "error: the input is nested too deeply", 2),
         (OverflowError("int too large"), "error: a number of the input is too large", 2),
     ],
-)
+)  # fmt: skip
 def test_a_failure_is_one_line_with_its_exit_status(error: Exception, line: str, status: int) -> None:
     failure = failure_of(error)
     assert failure is not None
@@ -122,15 +116,12 @@ def test_standard_output_on_a_full_disk_is_one_line() -> None:
 @pytest.mark.parametrize(
     ("command", "status", "printed"),
     [
-        (
-            '"$0" -m placer fit - <&-',
-            2,
-            "<stdin>: is empty: not even a header\nhint: the first line names the columns\n",
-        ),
+        ('"$0" -m placer fit - <&-', 2,
+            "<stdin>: is empty: not even a header\nhint: the first line names the columns\n"),
         ('printf "x,y\n1,1\n2,2\n3,3\n" | "$0" -m placer fit - --quiet >&-', 0, ""),
         ('"$0" -m placer generate --count 1 >&-', 0, ""),
     ],
-)
+)  # fmt: skip
 def test_a_closed_stream_is_as_dev_null(command: str, status: int, printed: str) -> None:
     """Whichever of the three the caller closed: no command ends in a traceback."""
     done = subprocess.run(

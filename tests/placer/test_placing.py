@@ -1,7 +1,5 @@
 """Plans at other budgets than the requested one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -49,5 +47,4 @@ def test_smaller_budgets_are_tried_until_one_is_kept(monkeypatch: pytest.MonkeyP
 
 
 def test_an_eighth_is_the_smallest_budget_that_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    varied = variation_of([9, 9, 9, 9, 0], monkeypatch)
-    assert [budget for budget, _ in varied.more_careful] == [1.0, 0.5, 0.25]
+    assert [budget for budget, _ in variation_of([9, 9, 9, 9, 0], monkeypatch).more_careful] == [1.0, 0.5, 0.25]

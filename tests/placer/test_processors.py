@@ -1,7 +1,5 @@
 """The same arrivals, models and seed are the same plan, whatever the processor."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A toy GPU that can be checked by hand, and a fleet that has it beside toy NICs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from placer.model.arrival import Arrival
@@ -50,6 +48,8 @@ class ToyAdmission:
 class ToyCurve:
     """10 us when idle, 1 us more per percent of utilisation up to 90 %."""
 
+    statistics = ("p99",)
+
     def latency_us(self, workload: Workload, kpps: float, risk: float | None = None) -> float:
         utilisation = workload.rate_kpps / kpps
         return 10.0 + 100.0 * utilisation if utilisation <= 0.9 else float("inf")
@@ -81,9 +81,16 @@ def mixed(
     gpus: int | None = None, gpu_cost: float = 1.0, nics: int | None = None, curves: Mapping[str, LatencyCurve] = CURVES
 ) -> MixedCatalogue:
     """Toy NICs of 8 cores and toy GPUs of 4 workers that run a and b."""
-    nic = NicKind(0, "toy", 8, CORES_BY_NF, nics, latency_of=frozenset(curves))
+    nic = NicKind(0, "toy", 8, CORES_BY_NF, nics, latency_of={"p99": frozenset(curves)})
     gpu = NicKind(
-        1, "toy-gpu", WORKERS, dict.fromkeys(GPU_NFS, 1), gpus, gpu_cost, latency_of=frozenset(GPU_NFS), paced=True
+        1,
+        "toy-gpu",
+        WORKERS,
+        dict.fromkeys(GPU_NFS, 1),
+        gpus,
+        gpu_cost,
+        latency_of={"p99": frozenset(GPU_NFS)},
+        paced=True,
     )
     return MixedCatalogue((nic, gpu), (), (), curves={0: curves}, gpus={1: GpuOracle(ToyAdmission())})
 

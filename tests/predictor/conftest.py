@@ -1,7 +1,5 @@
 """Models that several tests look at."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

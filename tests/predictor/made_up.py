@@ -1,10 +1,5 @@
-"""Network functions made up for these tests, and the profile that a testbed would measure of them.
-
-Accelerators are simulated request by request and cores by time per packet, so that nothing here shares a formula
-with `predictor`.
-"""
-
-from __future__ import annotations
+"""Network functions made up for these tests, and the profile that a testbed would measure of them. Accelerators are
+simulated request by request and cores by time per packet, so that nothing here shares a formula with `predictor`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -77,10 +72,8 @@ def _filled(engine: Engine, service: float, rival: tuple[float, float]) -> float
 
 
 def _one_by_one(core_ms: float, workers: int, stages: Sequence[tuple[float, float, float]]) -> float:
-    """Packets per ms of workers that take a packet from the core to the last accelerator before the next.
-
-    Between two visits of a worker, an accelerator serves every other worker, and once the rival's queue.
-    """
+    """Packets per ms of workers that take a packet from the core to the last accelerator before the next. Between two
+    visits of a worker, an accelerator serves every other worker, and once the rival's queue."""
     period = core_ms + sum(service for service, _, _ in stages)
     now = [period * worker / workers for worker in range(workers)]
     taken = [0.0] * len(stages)

@@ -1,7 +1,5 @@
 """Real measurements: trained on one set of files, evaluated on another that nothing was fitted to."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,11 +48,9 @@ def test_accuracy(trained: Models, runs: pd.DataFrame) -> None:
 
 
 def test_memory_model_errs_next_to_the_light_bench(measured: Profile, runs: pd.DataFrame) -> None:
-    """Where memory binds (194 matches/MB, light bench), memory.csv alone is too high, and the other file amends it.
-
-    The two files disagree: at flow counts around the default one memory.csv holds runs a tenth faster than those of the
-    other file. The trend takes the 50 runs of one flow count for what they are, one session, and goes between.
-    """
+    """Where memory binds (194 matches/MB, light bench), memory.csv alone is too high, and the other file amends it. The
+    two files disagree: at flow counts around the default one memory.csv holds runs a tenth faster than those of the
+    other file. The trend takes the 50 runs of one flow count for what they are, one session, and goes between."""
     nf = measured.nfs["FlowMonitor"]
     flows, throughput = nf.memory["flows"], nf.memory["throughput_kpps"]
     around = flows.between(14000, 19000) & (flows != 16384)
@@ -67,11 +63,9 @@ def test_memory_model_errs_next_to_the_light_bench(measured: Profile, runs: pd.D
 
 
 def test_queue_model_errs_next_to_the_heavy_bench(trained: Models, runs: pd.DataFrame) -> None:
-    """Next to the heavy bench only the accelerator binds, and it takes longer than both service times together.
-
-    The excess is the same at both match rates and whatever mem-bench does, so neither memory nor composition is to
-    blame; the lighter benches show none of it, so neither is round robin: this bench's published service time is short.
-    """
+    """Next to the heavy bench only the accelerator binds, and it takes longer than both service times together. The
+    excess is the same at both match rates and whatever mem-bench does, so neither memory nor composition is to blame;
+    the lighter benches show none of it, so neither is round robin: this bench's published service time is short."""
     bench = runs["competitor_service_ms"]
     (use,) = trained.models["FlowMonitor"].execution.uses
     own = use.service(runs[["flows", "packet_size", "mtbr"]].to_numpy())

@@ -1,7 +1,5 @@
 """Latency models: what they learn of a queue whose law is known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,19 +79,20 @@ def test_nothing_is_predicted_beyond_what_was_carried() -> None:
 @given(st.floats(1, 1e5), st.floats(1, 1e4), st.sampled_from([None, 0.5, 0.1, 0.01]))
 def test_a_curve_never_falls_and_care_lengthens_it(flows: float, rate: float, risk: float | None) -> None:
     """At a rate, less throughput means a longer latency; a smaller risk, too."""
-    used, latencies = NOISY.p99_curve(TrafficProfile(flows, 500), rate, risk)
+    used, latencies = NOISY.curve("p99", TrafficProfile(flows, 500), rate, risk)
     assert (np.diff(used) > 0).all() and (np.diff(latencies) >= 0).all() and used[-1] == pytest.approx(0.9)
-    careful = NOISY.p99_curve(TrafficProfile(flows, 500), rate, 0.005)[1]
+    careful = NOISY.curve("p99", TrafficProfile(flows, 500), rate, 0.005)[1]
     assert (careful >= latencies * (1 - 1e-9)).all()
 
 
 def test_a_curve_is_what_is_predicted() -> None:
-    """At each of its utilisations."""
+    """At each of its utilisations, for each statistic."""
     traffic = TrafficProfile(100, 500)
-    used, latencies = MODELS["a"].p99_curve(traffic, 50.0)
-    for at in range(10, len(used), 30):
-        found = MODELS["a"].predict(traffic, 50.0, 50.0 / used[at])
-        assert found and found.p99_us == pytest.approx(latencies[at], rel=0.02)
+    for statistic in ("mean", "p99"):
+        used, latencies = MODELS["a"].curve(statistic, traffic, 50.0)
+        for at in range(10, len(used), 30):
+            found = MODELS["a"].predict(traffic, 50.0, 50.0 / used[at])
+            assert found and getattr(found, f"{statistic}_us") == pytest.approx(latencies[at], rel=0.02)
 
 
 def test_intervals_hold_what_they_promise() -> None:
@@ -144,8 +143,7 @@ def test_files_hold_the_models(tmp_path: Path) -> None:
 def test_training_writes_latency_into_the_models_folder(tmp_path: Path) -> None:
     """Checked by digest as all else; damaged, the folder is refused; training without latency removes it."""
     profile = read_profile(RECORDED)
-    small = replace(profile, nfs={"Tunnel": profile.nfs["Tunnel"]})
-    models = train(small, ["tomur"])
+    models = train(replace(profile, nfs={"Tunnel": profile.nfs["Tunnel"]}), ["tomur"])
     models.save(tmp_path / "m")
     assert list(load_models(tmp_path / "m").latencies) == ["Tunnel"]
     write_json({"latency": 2}, tmp_path / "m" / "latency" / "Tunnel.json")

@@ -1,7 +1,5 @@
 """Models on disk: what is written is what is read; other formats and damaged files are refused."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import replace

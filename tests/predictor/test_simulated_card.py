@@ -1,7 +1,5 @@
 """Profiled, trained and evaluated on the simulated card, of which the predictor reads measured runs only."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -92,8 +90,7 @@ def recorded() -> Models:
 @pytest.fixture(scope="module")
 def fresh() -> dict[str, tuple[list[list[Workload]], np.ndarray]]:
     """Co-locations of all NFs at random traffic, flows drawn in two ways, and at default traffic; and the truth."""
-    hosted = [nf.name for nf in SimulatedTestbed().describe().nfs]
-    even = _co_locations(700, 3, hosted)
+    even = _co_locations(700, 3, [nf.name for nf in SimulatedTestbed().describe().nfs])
     default = SimulatedTestbed().describe().traffic
     small = [[replace(one, traffic=_of_any_magnitude(one.traffic)) for one in co_location] for co_location in even]
     alike = [[replace(one, traffic=default) for one in co_location] for co_location in even]
@@ -121,11 +118,9 @@ def _of_any_magnitude(traffic: TrafficProfile) -> TrafficProfile:
 def test_intervals_hold_on_fresh_co_locations(
     recorded: Models, fresh: dict[str, tuple[list[list[Workload]], np.ndarray]], coverage: float
 ) -> None:
-    """The share of true throughputs within intervals is the coverage, within 3 points, on some 4,000 instances.
-
-    At default traffic alone, where errors are smaller than the noise of measurements, intervals are wider than they
-    need to be: up to 10 points more.
-    """
+    """The share of true throughputs within intervals is the coverage, within 3 points, on some 4,000 instances. At
+    default traffic alone, where errors are smaller than the noise of measurements, intervals are wider than they need
+    to be: up to 10 points more."""
     for name, most in (("random", 0.03), ("default", 0.1)):
         co_locations, truth = fresh[name]
         predicted = [
@@ -162,10 +157,8 @@ def test_at_risk_no_more_fall_short(
 
 
 def test_a_further_competitor_hardly_ever_speeds_an_nf_up(recorded: Models) -> None:
-    """Where the NF shares no accelerator, only corrections by measured co-locations may, by less than 1 %.
-
-    A measurement is noisy, and is answered as measured: by more than 0.1 % once in twenty.
-    """
+    """Where the NF shares no accelerator, only corrections by measured co-locations may, by less than 1 %. A
+    measurement is noisy, and is answered as measured: by more than 0.1 % once in twenty."""
     tomur, rises = recorded.predictors["tomur"], []
     co_locations = [one for one in _co_locations(700, 6, recorded.nfs) if len(one) > 2]
     fewer = tomur.throughput([co_location[:-1] for co_location in co_locations])

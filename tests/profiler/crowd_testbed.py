@@ -1,7 +1,5 @@
 """A testbed of NFs that slow one another down by a short formula, so that tests know which co-locations matter."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,16 +9,14 @@ from profiler.testbed import Measurement, Run, RunRefused, Testbed, TestbedError
 from profiles import BenchLoad, CoLocation, Counters, Load, TestbedDescription, Workload
 from tests.profiler.toy_testbed import description
 
-LOADS = {"heavy": 0.4, "light": 0.02, "middle": 0.12}
-"""Each NF with what it adds to the time per packet of another."""
+LOADS = {"heavy": 0.4, "light": 0.02, "middle": 0.12}  # each NF with what it adds to the time per packet of another
 SOLO_KPPS = 1000.0
 
 
 def crowd_description(cores: int = 4, **changes: object) -> TestbedDescription:
     """One core per NF."""
     nfs = [{"name": name, "cores": 1} for name in LOADS]
-    nic = {"model": "toy-nic", "cores": cores}
-    return description(name="crowd", nfs=nfs, nic=nic, **changes)
+    return description(name="crowd", nfs=nfs, nic={"model": "toy-nic", "cores": cores}, **changes)
 
 
 def names(co_location: Sequence[Load]) -> tuple[str, ...]:
@@ -32,18 +28,13 @@ def names(co_location: Sequence[Load]) -> tuple[str, ...]:
 class CrowdTestbed(Testbed):
     """Throughput is 1000 kpps / (1 + the sum of the others' loads), times a little noise."""
 
-    cores: int = 4
-    """Of the NIC; each NF takes one."""
-    noise: float = 0.002
-    """Relative standard deviation."""
-    refuses: Callable[[tuple[str, ...]], bool] = lambda nfs: False
-    """Whether it refuses a co-location of these NFs."""
+    cores: int = 4  # of the NIC; each NF takes one
+    noise: float = 0.002  # relative standard deviation
+    refuses: Callable[[tuple[str, ...]], bool] = lambda nfs: False  # whether it refuses a co-location of these NFs
     factor: Callable[[tuple[str, ...], int], float] = lambda nfs, run: 1.0
     """By what a run of these NFs, the n-th, is wrong."""
-    fails_after: int | None = None
-    """It fails at the run after that many."""
-    requests: list[CoLocation] = field(default_factory=list, init=False)
-    """Co-locations of NFs that were run, in order."""
+    fails_after: int | None = None  # it fails at the run after that many
+    requests: list[CoLocation] = field(default_factory=list, init=False)  # Co-locations of NFs that were run, in order
     runs: int = field(default=0, init=False)
 
     def describe(self) -> TestbedDescription:

@@ -1,7 +1,5 @@
 """The foreign testbed of `tests/data`, as tests start it, and the bytes of folders."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

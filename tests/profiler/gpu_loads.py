@@ -1,7 +1,5 @@
 """A described GPU of two SMs, and workloads for it and for the simulated GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from profiles import GpuSettings, GpuWorkload, Minibatch, TestbedDescription, TrafficProfile, Workload

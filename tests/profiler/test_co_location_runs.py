@@ -1,7 +1,5 @@
 """Runs of co-locations: which work, counted, and confirmed where they are doubtful."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -56,8 +54,7 @@ def test_what_keeps_its_throughput_is_expected_from_the_parts() -> None:
 )
 def test_a_first_run_that_is_absurd_is_replaced_by_its_repeat(co_location: CoLocation, by: float) -> None:
     """The two repeats do not count, one of them is kept in place of the run."""
-    testbed = CrowdTestbed(factor=off(tuple(one.nf for one in co_location), by))
-    runs, confirmed = runs_on(testbed)
+    runs, confirmed = runs_on(CrowdTestbed(factor=off(tuple(one.nf for one in co_location), by)))
     for level in [*PARTS, *([[co_location]] if len(co_location) > 2 else [])]:
         runs.measure(level)
     assert 1000 - runs.left == len({*PARTS[0], *PARTS[1], co_location})

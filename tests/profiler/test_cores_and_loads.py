@@ -1,7 +1,5 @@
 """Profiling of further numbers of cores, and of NFs at rates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -67,8 +65,7 @@ def test_the_quota_is_over_all_numbers_of_cores(several: Profile) -> None:
 
 
 def set_of(table: pd.DataFrame) -> set[tuple[float, ...]]:
-    columns = ["flows", "packet_size", "mtbr", "throughput_kpps"]
-    return set(table[columns].itertuples(index=False, name=None))
+    return set(table[["flows", "packet_size", "mtbr", "throughput_kpps"]].itertuples(index=False, name=None))
 
 
 def test_by_default_the_default_number_has_what_it_has_without_others() -> None:

@@ -1,7 +1,5 @@
 """Cycles per packet, found on servers whose cycles are known."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -48,8 +46,7 @@ def test_cycles_grow_with_rules_by_a_straight_line(tmp_path: Path) -> None:
 
 def test_the_clock_is_counted_where_it_is_not_described(tmp_path: Path) -> None:
     """Instructions per second over instructions per cycle."""
-    described = server_description(nic={"model": "toy-server", "cores": 4})
-    found = cycles_of(ToyServer(described), tmp_path)
+    found = cycles_of(ToyServer(server_description(nic={"model": "toy-server", "cores": 4})), tmp_path)
     assert found is not None and found.clock_mhz == pytest.approx(CLOCK_MHZ)
 
 

@@ -1,7 +1,5 @@
 """Co-locations that decide a placement: level by level, no further than throughput allows."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

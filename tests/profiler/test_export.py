@@ -1,7 +1,5 @@
 """The profile directory: what a second profiling replaces, what stays, and how runs of best effort are marked."""
 
-from __future__ import annotations
-
 import errno
 import json
 import multiprocessing
@@ -212,8 +210,7 @@ def hurried() -> ToyTestbed:
 def test_the_journal_keeps_the_mark(tmp_path: Path) -> None:
     """Also for another process; the answers of other runs are the same bytes as without best efforts."""
     with Journal(tmp_path / "j") as journal:
-        testbed = JournaledTestbed(hurried(), journal, "counter")
-        runs = testbed.run_many([[NF], [NF, BENCH]], seed=1)
+        runs = JournaledTestbed(hurried(), journal, "counter").run_many([[NF], [NF, BENCH]], seed=1)
         assert [run.best_effort is None for run in runs] == [True, False]
     with Journal(tmp_path / "j") as journal:
         assert JournaledTestbed(ToyTestbed(fails_after=0), journal).run_many([[NF], [NF, BENCH]], seed=1) == runs
@@ -226,8 +223,7 @@ def test_the_journal_keeps_the_mark(tmp_path: Path) -> None:
 
 def test_the_table_has_a_row_per_workload() -> None:
     """With what ran, why, and what the answer says."""
-    request = canonical([NF, BENCH], True, 1)
-    table = best_effort_table([("/benches", request, run_of(100, 200, effort=HURRIED))])
+    table = best_effort_table([("/benches", canonical([NF, BENCH], True, 1), run_of(100, 200, effort=HURRIED))])
     assert table.to_dict("records")[0] == {
         "run": 0,
         "purpose": "benches",

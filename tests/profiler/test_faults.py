@@ -1,7 +1,5 @@
 """Testbeds that fail on purpose: retries, outliers and drift."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Further runs on an existing profile, chosen in rounds."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Set
 from pathlib import Path

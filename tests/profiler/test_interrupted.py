@@ -1,7 +1,5 @@
 """After kill -9 at any moment, the same command continues: at most the run in progress is lost, none is repeated."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

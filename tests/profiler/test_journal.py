@@ -1,7 +1,5 @@
 """The journal: no measurement is lost, none is repeated."""
 
-from __future__ import annotations
-
 import math
 import sqlite3
 from pathlib import Path
@@ -23,8 +21,7 @@ def test_a_run_is_measured_once(tmp_path: Path) -> None:
     """A run in the journal is answered from it, to the last bit, also by another process."""
     toy = ToyTestbed()
     with Journal(tmp_path / "j") as journal:
-        testbed = JournaledTestbed(toy, journal)
-        first = testbed.run_many([[NF], [NF, BENCH], [NF]], seed=1)
+        first = JournaledTestbed(toy, journal).run_many([[NF], [NF, BENCH], [NF]], seed=1)
         assert len(toy.requests) == 2
     with Journal(tmp_path / "j") as journal:
         assert len(journal) == 2

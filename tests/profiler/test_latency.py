@@ -1,7 +1,5 @@
 """Profiling of latency: what is run, what is kept, and what resumes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import inf
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Profiling methods, on a toy testbed whose surface is known."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from pathlib import Path
@@ -44,26 +42,22 @@ def test_a_misspelt_method_is_refused_with_the_nearest() -> None:
 
 def test_adaptive_prunes_an_attribute_without_effect() -> None:
     """Packet size changes nothing: except at the ends of its range, it stays at its default."""
-    runs = profiled("adaptive", ToyTestbed(), 200)
-    sizes = [traffic.packet_size for traffic, _, _ in runs.all()]
+    sizes = [traffic.packet_size for traffic, _, _ in profiled("adaptive", ToyTestbed(), 200).all()]
     assert set(sizes) == {64, 512, 1500}
     assert sizes.count(512) > 0.9 * len(sizes)
 
 
 def test_adaptive_bisects_where_throughput_falls() -> None:
     """Half of all runs off default traffic are within a factor of four of the step, which is a fifth of the range."""
-    toy = ToyTestbed()
-    runs = profiled("adaptive", toy, 200)
+    runs = profiled("adaptive", ToyTestbed(), 200)
     flows = np.array([traffic.flows for traffic, _, _ in runs.all() if traffic.flows not in (1, 1000, 100000)])
-    near = np.abs(np.log(flows / STEP)) < math.log(4)
-    assert near.mean() > 0.5
+    assert (np.abs(np.log(flows / STEP)) < math.log(4)).mean() > 0.5
     assert min(abs(flows / STEP - 1)) < 0.2
 
 
 def test_adaptive_finds_a_change_that_appears_only_under_contention() -> None:
     """A change that solo throughput hides, because the NF's data fits the cache alone, is bisected as well."""
-    runs = profiled("adaptive", ToyTestbed(hidden=True), 200)
-    flows = {traffic.flows for traffic, _, _ in runs.all()}
+    flows = {traffic.flows for traffic, _, _ in profiled("adaptive", ToyTestbed(hidden=True), 200).all()}
     assert len(flows) > 10
     assert min(abs(np.array(sorted(flows)) / STEP - 1)) < 0.2
 
@@ -96,25 +90,21 @@ def test_an_effect_near_the_threshold_is_decided_by_three_runs() -> None:
 @pytest.mark.parametrize("quota", [25, 200])
 def test_the_quota_is_never_exceeded(method: str, quota: int) -> None:
     """A method makes exactly its quota of runs, both extremes of contention among them."""
-    toy = ToyTestbed()
-    runs = profiled(method, toy, quota)
+    runs = profiled(method, ToyTestbed(), quota)
     assert sum(len(measured) for _, _, measured in runs.all()) == quota
     assert runs.left == 0
-    instances = {len(contention.levels) for _, contention, _ in runs.all()}
-    assert {0, 4} <= instances
+    assert {0, 4} <= {len(contention.levels) for _, contention, _ in runs.all()}
 
 
 @pytest.mark.parametrize("method", ["adaptive", "active", "random", "full"])
 def test_methods_end_where_there_is_nothing_to_choose(method: str) -> None:
     """With fixed traffic and no bench there is one point, and no method requests it for ever."""
-    toy = ToyTestbed(description(attributes={}, benches=[]))
-    assert len(profiled(method, toy, 200).all()) == 1
+    assert len(profiled(method, ToyTestbed(description(attributes={}, benches=[])), 200).all()) == 1
 
 
 def test_random_is_uniform_over_the_declared_ranges() -> None:
     """Half of the flows are above the middle of the range."""
-    runs = profiled("random", ToyTestbed(), 300)
-    flows = np.array([traffic.flows for traffic, _, _ in runs.all()])
+    flows = np.array([traffic.flows for traffic, _, _ in profiled("random", ToyTestbed(), 300).all()])
     assert 0.35 < (flows > 50000).mean() < 0.65
 
 

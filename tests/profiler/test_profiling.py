@@ -1,7 +1,5 @@
 """Profiling from describe to the profile directory: arguments, quota, runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -74,8 +72,7 @@ def test_accelerators_need_few_runs(simulated: Profile, foreign: Profile) -> Non
     for nf in [*simulated.nfs.values(), *foreign.nfs.values()]:
         for table in nf.accelerators.values():
             assert 6 <= len(table) < 10
-            saturating = table[table.competitor_kpps.isna()]
-            assert saturating.competitor_service_ms.nunique() >= 2
+            assert table[table.competitor_kpps.isna()].competitor_service_ms.nunique() >= 2
             assert table.competitor_kpps.notna().sum() >= 2
 
 
@@ -108,8 +105,7 @@ def test_memory_contention_has_both_extremes_and_exceeds_that_of_nfs(simulated: 
     memory = simulated.nfs["FlowStats"].memory
     alone = (memory[list(COUNTERS)] == 0).all(axis=1)
     assert 0 < alone.sum() < len(memory) / 2
-    hardest = max(memory.wss)
-    assert hardest > 6 * 20
+    assert max(memory.wss) > 6 * 20
     for name in ("l2crd", "l2cwr", "wss"):
         solo = np.median(simulated.nfs["FlowStats"].solo[name])
         assert memory[name].max() > 3 * solo
@@ -177,8 +173,7 @@ def test_a_second_call_measures_nothing(tmp_path: Path) -> None:
 def test_a_testbed_without_some_features_is_profiled(tmp_path: Path, changes: dict[str, object]) -> None:
     """Missing features are left out; the others are measured inside their ranges."""
     testbed = ToyTestbed(description(**changes))
-    written = read_profile(profile(testbed, tmp_path / "p", quota=60))
-    nf = written.nfs["counter"]
+    nf = read_profile(profile(testbed, tmp_path / "p", quota=60)).nfs["counter"]
     assert len(nf.solo) and len(nf.memory)
     for name, (low, high) in testbed.described.attributes.items():
         assert nf.solo[name].between(low, high).all() and nf.memory[name].between(low, high).all()

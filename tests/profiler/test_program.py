@@ -1,7 +1,5 @@
 """A program that is spoken to in lines."""
 
-from __future__ import annotations
-
 import os
 import queue
 import signal
@@ -21,7 +19,7 @@ class _Interrupted:
     def __init__(self, at: int) -> None:
         self.at = at
 
-    def __call__(self, frame: FrameType, event: str, argument: object) -> _Interrupted:
+    def __call__(self, frame: FrameType, event: str, argument: object) -> "_Interrupted":
         if frame.f_globals.get("__name__") in ("queue", "threading", "profiler.protocol.program"):
             self.at -= 1
             if self.at < 0:

@@ -1,7 +1,5 @@
 """GPU workloads in requests and answers of the protocol, and which of them are refused."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

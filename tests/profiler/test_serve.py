@@ -1,7 +1,5 @@
 """The answering side of the testbed protocol."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys
@@ -91,19 +89,15 @@ def test_a_chain_is_answered_with_its_stages() -> None:
         (f'{{"id": 7, "op": "run", "workloads": [{CHAIN[:-1]}, "shares": []}}]}}', "shares: is too short"),
         (f'{{"id": 7, "op": "run", "workloads": [{CHAIN.replace("[1]", "[1.5]")}]}}', "1.5 is not a whole number"),
         (f'{{"id": 7, "op": "run", "workloads": [{CHAIN[:-1]}, "rate_kpps": -1}}]}}', "rate_kpps: -1 is below 0"),
-        (
-            f'{{"id": 7, "op": "run", "workloads": [{CHAIN.replace("flows", "flow")}]}}',
-            "traffic of the chain lacks flows",
-        ),
-        (
-            f'{{"id": 7, "op": "run", "workloads": [{NF[:-1]}, "parameters": {{"a": 1}}}}]}}',
-            "counter has no parameter a",
-        ),
+        (f'{{"id": 7, "op": "run", "workloads": [{CHAIN.replace("flows", "flow")}]}}',
+            "traffic of the chain lacks flows"),
+        (f'{{"id": 7, "op": "run", "workloads": [{NF[:-1]}, "parameters": {{"a": 1}}}}]}}',
+            "counter has no parameter a"),
         ("[" * 100_000, "JSON that is nested too deeply"),
         ("1" * (LONGEST_LINE + 1), "a line of more than 4,194,304 characters"),
     ],
     ids=lambda value: value[:60],
-)
+)  # fmt: skip
 def test_a_bad_request_is_answered_with_its_faults(line: str, message: str) -> None:
     """The answer to a bad request has its id and what is wrong with it."""
     answered = json.loads(answer(ToyTestbed(), line))

@@ -1,7 +1,5 @@
 """A server whose cycles are known, so that tests know what profiling must find."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
@@ -43,10 +41,8 @@ class ToyServer(Testbed):
 
     described: TestbedDescription = field(default_factory=server_description)
     _: KW_ONLY
-    fails_after: float = float("inf")
-    """It fails at the run after that many."""
-    refused: Sequence[str] = ()
-    """NFs that it does not run in chains."""
+    fails_after: float = float("inf")  # it fails at the run after that many
+    refused: Sequence[str] = ()  # NFs that it does not run in chains
     factors: list[float] = field(default_factory=list)
     """By which it measures throughput wrongly, one run after another; 1 where there are no more."""
     requests: list[tuple[Load, ...]] = field(default_factory=list, init=False)

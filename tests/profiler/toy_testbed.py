@@ -1,7 +1,5 @@
 """A testbed whose throughput is a short formula, so that tests know what profiling must find."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -33,16 +31,11 @@ class ToyTestbed(Testbed):
 
     described: TestbedDescription = field(default_factory=description)
     _: KW_ONLY
-    fails_after: float = math.inf
-    """It fails at the run after that many."""
-    hidden: bool = False
-    """The step has an effect only under contention."""
-    elapsed_s: float = 0.0
-    """The time that it reports for a run."""
-    step: float = 0.5
-    """The share of throughput that remains above the step."""
-    alter: Callable[[int, Run], Run] = lambda number, run: run
-    """What it answers in place of its n-th run."""
+    fails_after: float = math.inf  # it fails at the run after that many
+    hidden: bool = False  # the step has an effect only under contention
+    elapsed_s: float = 0.0  # the time that it reports for a run
+    step: float = 0.5  # the share of throughput that remains above the step
+    alter: Callable[[int, Run], Run] = lambda number, run: run  # what it answers in place of its n-th run
     requests: list[tuple[Load, ...]] = field(default_factory=list, init=False)
 
     def describe(self) -> TestbedDescription:

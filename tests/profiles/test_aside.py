@@ -1,7 +1,5 @@
 """No reader ever sees half a file or half a directory."""
 
-from __future__ import annotations
-
 import errno
 import multiprocessing
 import os

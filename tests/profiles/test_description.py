@@ -1,7 +1,5 @@
 """What a testbed reports of itself."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

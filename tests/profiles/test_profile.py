@@ -1,7 +1,5 @@
 """The profile directory: reading, the meaning of missing parts, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -69,21 +67,12 @@ def test_a_profile_that_is_read_and_written_has_the_same_bytes(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("name", "text", "fault"),
     [
-        (
-            "NF/memory.csv",
-            f"{MEMORY}\n{ROW.replace('800', 'nan')}\n",
-            "NF/memory.csv:2: throughput_kpps: 'nan' is not a finite",
-        ),
-        (
-            "NF/memory.csv",
-            f"{MEMORY}\n{ROW.replace('800', '-8')}\n",
-            "NF/memory.csv:2: throughput_kpps: -8 is negative",
-        ),
-        (
-            "NF/memory.csv",
-            f"{MEMORY}\n{ROW.replace('800', '0')}\n",
-            "NF/memory.csv:2: throughput_kpps: 0 is no measurement",
-        ),
+        ("NF/memory.csv", f"{MEMORY}\n{ROW.replace('800', 'nan')}\n",
+            "NF/memory.csv:2: throughput_kpps: 'nan' is not a finite"),
+        ("NF/memory.csv", f"{MEMORY}\n{ROW.replace('800', '-8')}\n",
+            "NF/memory.csv:2: throughput_kpps: -8 is negative"),
+        ("NF/memory.csv", f"{MEMORY}\n{ROW.replace('800', '0')}\n",
+            "NF/memory.csv:2: throughput_kpps: 0 is no measurement"),
         ("NF/memory.csv", f"{MEMORY}\n{ROW},9\n", "NF/memory.csv:2: has 11 values, the header has 10"),
         ("NF/memory.csv", f"{MEMORY}\n1,fast{ROW[9:]}\n", "NF/memory.csv:2: packet_size: 'fast' is not a number"),
         ("NF/memory.csv", f"{MEMORY.replace('ipc,', '')}\n", "NF/memory.csv:1: ipc: column is missing"),
@@ -94,7 +83,7 @@ def test_a_profile_that_is_read_and_written_has_the_same_bytes(tmp_path: Path) -
         ("NF/nf.json", '{"name": "NF", "cores": 0}', "NF/nf.json: cores: "),
         ("testbed.json", "{", "testbed.json: "),
     ],
-)
+)  # fmt: skip
 def test_an_invalid_file_is_refused_with_line_and_column(tmp_path: Path, name: str, text: str, fault: str) -> None:
     """Whichever file it is."""
     files = {"NF/memory.csv": f"{MEMORY}\n{ROW}\n", name: text}

@@ -1,7 +1,5 @@
 """What is registered is found by its name, from the room's files and from other packages."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

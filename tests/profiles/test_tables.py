@@ -1,7 +1,5 @@
 """Tables of a profile: rows are found again, replaced at their place, and refused where they are no measurements."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

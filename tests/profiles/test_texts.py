@@ -1,7 +1,5 @@
 """Objects, faults and TOML as text."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Workloads and chains as keys, here and in other processes."""
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys
@@ -48,9 +46,9 @@ def test_a_workload_of_another_process_is_the_same_key() -> None:
         assert {NAT: 1}[pickle.loads(made.stdout)] == 1
 
 
-def test_a_workload_has_five_fields_and_is_frozen() -> None:
+def test_a_workload_has_six_fields_and_is_frozen() -> None:
     """The hash is none of them."""
-    offered = {"rate_kpps": inf, "cores": 0, "latency_us": inf}
+    offered = {"rate_kpps": inf, "cores": 0, "latency_us": inf, "latency_statistic": "p99"}
     assert asdict(NAT) == {"nf": "NAT", "traffic": {"flows": 1000, "packet_size": 64, "mtbr": 0}, **offered}
     with pytest.raises(FrozenInstanceError):
         NAT.nf = "ACL"  # type: ignore[misc]
@@ -145,8 +143,7 @@ def test_what_is_no_chain_is_refused_with_every_fault(text: str, faults: str) ->
 
 def test_a_paced_workload_writes_what_is_set() -> None:
     """Rate and settings; what is absent stays away."""
-    plain = replace(NAT, rate_kpps=5.5)
-    assert plain.as_request() == {**NAT.as_request(), "rate_kpps": 5.5}
+    assert replace(NAT, rate_kpps=5.5).as_request() == {**NAT.as_request(), "rate_kpps": 5.5}
     gpu = GpuSettings.of([(0, 3), (4, 2)], order=1, flush_us=90.0)
     assert gpu == GpuSettings(5, 1, (Minibatch(0, 3), Minibatch(4, 2)), 90.0)
     assert GpuWorkload(replace(NAT, rate_kpps=5.5), gpu).as_request()["gpu"] == {

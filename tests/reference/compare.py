@@ -4,8 +4,6 @@ Frames are equal byte for byte, but for what the contracts of the NFs on their w
 endpoints of NATs correspond one to one. Behind a Limiter frames may be fewer, within its rate.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,8 +26,7 @@ from tests.reference.interpret import (
 from tests.reference.nfs.headers import word_at
 from tests.reference.peel import TYPE, BlankEndpoint, Endpoint, Peeled, PeelStep, peel, peel_steps
 
-SHOWN = 3
-"""Frames that are shown of each kind of difference."""
+SHOWN = 3  # frames that are shown of each kind of difference
 NO_LIMIT_MBPS = 1e6
 RATE_SHARE, RATE_FRAMES = 0.05, 8
 """By how much what a Limiter sends may differ from its model: a share, and frames at the edges of bursts, where several
@@ -38,18 +35,10 @@ short ones may pass in place of a long one that came before them on another way.
 
 @dataclass(frozen=True)
 class RackOutcome:
-    """What programs did.
+    """What programs did."""
 
-    Parameters
-    ----------
-    frames
-        That left the rack, in their order.
-    counts
-        By NF, `chain/nf`; None: they are not compared.
-    """
-
-    frames: Sequence[bytes]
-    counts: Mapping[str, NfCounts] | None = None
+    frames: Sequence[bytes]  # that left the rack, in their order
+    counts: Mapping[str, NfCounts] | None = None  # by NF, `chain/nf`; None: they are not compared
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -4,8 +4,6 @@ Each frame from the world passes the rack before the next one enters. It is the 
 packet needs to be sent; `execute.py` runs the programs themselves.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,46 +19,28 @@ from tests.reference.server.runtime import ChainRuntime, Sorter
 from tests.reference.swx.pipeline import Pipeline
 
 WORLD = 0
-MOST_HOPS = 1000
-"""Of a frame between devices; more is a circle."""
+MOST_HOPS = 1000  # of a frame between devices; more is a circle
 
 
 @dataclass(frozen=True)
 class RackTexts:
-    """The programs of a rack as they are written.
+    """The programs of a rack as they are written."""
 
-    Parameters
-    ----------
-    ports
-        Names of the servers at the switch's ports from 1 on.
-    servers
-        Chain files.
-    files
-        By server, then by name, what its functions read.
-    nics
-        By server: name, C source and counters' names of its SmartNIC.
-    """
-
-    ports: Sequence[str]
+    ports: Sequence[str]  # names of the servers at the switch's ports from 1 on
     spec: str
     entries: str
     names: str
-    servers: Mapping[str, str]
-    files: Mapping[str, Mapping[str, str]]
+    servers: Mapping[str, str]  # chain files
+    files: Mapping[str, Mapping[str, str]]  # by server, then by name, what its functions read
     functions: Mapping[str, Mapping[str, str]]
-    nics: Mapping[str, tuple[str, str]]
+    nics: Mapping[str, tuple[str, str]]  # by server: name, C source and counters' names of its SmartNIC
 
 
 @dataclass
 class Emulation:
     """What became of frames.
 
-    Parameters
-    ----------
-    outputs
-        Number of the frame that entered, and the frame that left.
-    dropped
-        By reason, outside of NFs.
+    `outputs`: number of the frame that entered, and the frame that left. `dropped`: by reason, outside of NFs.
     """
 
     outputs: list[tuple[int, bytes]] = field(default_factory=list)

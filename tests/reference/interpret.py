@@ -5,8 +5,6 @@ header, are dropped; then the first chain that takes a frame has it. A frame run
 (`nfs/`), one NF after the other, before the next frame enters. Nothing here knows of plans, paths or platforms.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,12 +22,10 @@ from tests.reference.nfs.headers import has_too_many_tags, read_headers, word_at
 from tests.reference.nfs.model import Contract, FunctionModel
 from tests.reference.peel import TYPE, PacketFields, branches_behind, fields_of, holds, split_key
 
-TYPE_NSH = 0x894F
-"""The type of frames with a network service header (RFC 8300)."""
+TYPE_NSH = 0x894F  # the type of frames with a network service header (RFC 8300)
 
 MALFORMED, FORGED, UNCLASSIFIED, UNMATCHED = "malformed", "forged", "unclassified", "unmatched"
-REASONS = (MALFORMED, FORGED, UNCLASSIFIED, UNMATCHED)
-"""Why frames are dropped outside of NFs."""
+REASONS = (MALFORMED, FORGED, UNCLASSIFIED, UNMATCHED)  # why frames are dropped outside of NFs
 
 Way = tuple[tuple[str, bytes], ...]
 
@@ -38,15 +34,9 @@ Way = tuple[tuple[str, bytes], ...]
 class OutputFrame:
     """A frame that leaves.
 
-    Parameters
-    ----------
-    input
-        The number of the frame that entered, from 0.
-    way
-        The NFs that it passed, each with the flow that the split hash sees there. Frames of one way keep their order,
-        on however many cores NFs run.
-    is_certain
-        Whether its bytes and its way depend on nothing that a contract leaves open, such as the port that a NAT chose.
+    `input`: the number of the frame that entered, from 0. `way`: the NFs that it passed, each with the flow that the
+    split hash sees there. Frames of one way keep their order, on however many cores NFs run. `is_certain`: whether its
+    bytes and its way depend on nothing that a contract leaves open, such as the port that a NAT chose.
     """
 
     frame: bytes
@@ -59,14 +49,8 @@ class OutputFrame:
 class Interpretation:
     """What became of frames.
 
-    Parameters
-    ----------
-    outputs
-        In the order in which they left.
-    entered
-        Frames that entered the rack.
-    uncertain, uncertain_nfs
-        Frames of which some NF may do something else within its contract, by their numbers; and those NFs.
+    `outputs`: in the order in which they left. `entered`: frames that entered the rack. `uncertain`, `uncertain_nfs`:
+    frames of which some NF may do something else within its contract, by their numbers; and those NFs.
     """
 
     entered: int = 0
@@ -80,12 +64,8 @@ class Interpretation:
 def interpret(chains: Sequence[Chain], packets: Iterable[tuple[int, bytes]]) -> Interpretation:
     """What chains make of frames, each given behind the time at which it arrives, us.
 
-    Raises
-    ------
-    InputError
-        When an NF has a parameter that its kind does not know, or of another range.
-    ExpressionError
-        When an aggregate or a match cannot be read.
+    Raises InputError when an NF has a parameter that its kind does not know, or of another range. Raises
+    ExpressionError when an aggregate or a match cannot be read.
     """
     interpreter = Interpreter(chains)
     for time_us, frame in packets:
@@ -123,17 +103,14 @@ class Interpreter:
 
 
 class _Travelling(NamedTuple):
-    """A frame that is about to enter an NF.
-
-    `is_translated`: its source is what a NAT chose. `is_opaque`: its payload is what an encoder or a cipher chose.
-    """
+    """A frame that is about to enter an NF."""
 
     at: int
     frame: bytes
     way: Way = ()
     is_certain: bool = True
-    is_translated: bool = False
-    is_opaque: bool = False
+    is_translated: bool = False  # its source is what a NAT chose
+    is_opaque: bool = False  # its payload is what an encoder or a cipher chose
 
 
 class _RunningChain:
@@ -211,10 +188,7 @@ def _leaves_open(nf: FunctionModel, entering: _Travelling) -> bool:
 def model_of(nf: str, given: Mapping[str, float], name: str) -> FunctionModel:
     """The model of an NF of a chain: from its parameters and data, not from the settings that the compiler writes.
 
-    Raises
-    ------
-    InputError
-        When a parameter is unknown, or of another range.
+    Raises InputError when a parameter is unknown, or of another range.
     """
     kind = NF_KINDS.find(nf)
     parameters = kind.completed(given, name)

@@ -3,8 +3,6 @@
 What is left is the same, whichever keys of a stream, references or ports an NF chose within its contract.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -46,8 +44,7 @@ from tests.reference.nfs.headers import (
 from tests.reference.nfs.model import Contract, FunctionModel
 from tests.reference.nfs.nat import NatModel
 
-Endpoint = tuple[int, int, int]
-"""Protocol, address, and port or identifier."""
+Endpoint = tuple[int, int, int]  # protocol, address, and port or identifier
 
 
 class Peeled(NamedTuple):
@@ -136,24 +133,16 @@ def _with_one_zero(frame: bytes, headers: Headers) -> bytes:
     return bytes(made)
 
 
-TYPE = 12
-"""Where the type of a frame is, or its outer tag."""
+TYPE = 12  # where the type of a frame is, or its outer tag
 
 
 @dataclass(frozen=True)
 class PacketFields:
     """The fields of a packet that expressions look at.
 
-    Parameters
-    ----------
-    vlan
-        VLAN of the outermost tag; None without a tag.
-    ip
-        Whether it is IPv4, perhaps behind one tag or two; if not, the other fields are 0.
-    source, destination
-        Addresses as numbers.
-    ports
-        Source and destination port; None unless it is UDP or TCP and no fragment.
+    `vlan`: VLAN of the outermost tag; None without a tag. `ip`: whether it is IPv4, perhaps behind one tag or two; if
+    not, the other fields are 0. `source`, `destination`: addresses as numbers. `ports`: source and destination port;
+    None unless it is UDP or TCP and no fragment.
     """
 
     vlan: int | None = None
@@ -219,8 +208,7 @@ class Branches:
 
     salt: int
     matches: tuple[tuple[Expression, int], ...]
-    shares: tuple[tuple[int, int], ...]
-    """Targets, each with the split value below which it is chosen."""
+    shares: tuple[tuple[int, int], ...]  # targets, each with the split value below which it is chosen
 
     def target(self, frame: bytes) -> int | None:
         """The next NF of a frame; None if there is none for it."""

@@ -1,7 +1,5 @@
 """Findings with as many digits as the paper prints."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

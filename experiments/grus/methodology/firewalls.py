@@ -1,7 +1,5 @@
 """The first firewall of figures 1 and 9 beside zero to nine others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -15,24 +13,19 @@ from experiments.grus.methodology.simulated_server import (
 )
 from profiles import GpuWorkload
 
-IN_TURNS = "temporal"
-"""NFs have the whole GPU one after another."""
+IN_TURNS = "temporal"  # NFs have the whole GPU one after another
 
 
 class FirewallRun(NamedTuple):
     """What the first firewall meets."""
 
-    beside: str
-    """What the others are, or how they share the GPU."""
-    others: int
-    """How many."""
+    beside: str  # what the others are, or how they share the GPU
+    others: int  # how many
     mean_us: float
     p99_us: float
     increase_pct: float
-    p99_increase_pct: float
-    """Of its latency, against the first of the runs."""
-    drop_pct: float
-    """The share of its packets that the server does not carry."""
+    p99_increase_pct: float  # of its latency, against the first of the runs
+    drop_pct: float  # the share of its packets that the server does not carry
     transfer_wait_us: float
     kernel_wait_us: float
     kernel_us: float

@@ -1,7 +1,5 @@
 """What methods admit, judged by the verifier, which shares no code with them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from time import perf_counter
 from typing import NamedTuple
@@ -23,15 +21,11 @@ class JudgedAdmission(NamedTuple):
     """How an answer turned out."""
 
     admitted: int
-    satisfied: int
-    """Admitted SLOs that keep their latency."""
-    goodput_kpps: float
-    """The rates of these."""
-    sound: bool
-    """Whether the set breaks no constraint."""
+    satisfied: int  # admitted SLOs that keep their latency
+    goodput_kpps: float  # the rates of these
+    sound: bool  # whether the set breaks no constraint
     bound: int
-    seconds: float
-    """Of the call."""
+    seconds: float  # of the call
 
 
 def judge_admission(method: str, gpu: GpuDevice, slos: Sequence[LatencySlo], seed: int = 0) -> JudgedAdmission:

@@ -5,10 +5,7 @@ four NFs and the three classes of what they transfer; flows of 2 Gbps; batches o
 makes 128 packets in each; 31 us of pre- and post-processing of a NIDS.
 
 Assumed: a bus of 12 GB/s that takes 8 us to set up a transfer; headers of 64 B, payloads of 700 B; kernel times, all
-other times on the CPU, and that a kernel takes 10 % longer beside any other on its SM.
-"""
-
-from __future__ import annotations
+other times on the CPU, and that a kernel takes 10 % longer beside any other on its SM."""
 
 from random import Random
 
@@ -16,13 +13,11 @@ from placer.gpu.device import Arbitration, GpuDevice, GpuNf
 from placer.gpu.plan import LatencySlo
 
 WORKER_COUNT = 24
-BASELINE_BATCH = 256
-"""Of the baseline (section VII-B)."""
+BASELINE_BATCH = 256  # of the baseline (section VII-B)
 BYTES_PER_US = 12_000
 SETUP_US = 8.0
 HEADER_BYTES, PAYLOAD_BYTES = 64, 700
-FLOW_GBPS = 2.0
-"""Of each flow (section II-A)."""
+FLOW_GBPS = 2.0  # of each flow (section II-A)
 SHARING_LOSS = 0.1
 FREE_BATCH, FIXED_BATCH, BEST_BATCH = BASELINE_NAMES = ("batch 256", "fixed batch 256", "best batch")
 """Latency of an NF alone: with a batch of 256, where methods choose another, or all use 256; the shortest there is."""
@@ -65,8 +60,7 @@ def alone_us(gpu: GpuDevice, nf: str, rate: float, batch: int) -> float:
 
 def baseline_us(gpu: GpuDevice, nf: str, rate: float, baseline: str) -> float:
     """The latency to which a tolerance is added. `baseline`: `best batch`: the shortest there is on one SM. Any other:
-    of a batch of 256, as in the paper.
-    """
+    of a batch of 256, as in the paper."""
     return alone_us(gpu, nf, rate, smallest_batch(gpu, nf, rate) if baseline == BEST_BATCH else BASELINE_BATCH)
 
 
@@ -91,10 +85,8 @@ def random_slos(
     gbps: tuple[float, float] = (FLOW_GBPS, FLOW_GBPS),
     pinned: bool = False,
 ) -> list[LatencySlo]:
-    """SLOs of random NFs, each with a latency of `baseline * (1 + tolerance)` (section VII, "SLO generation").
-
-    With `pinned`, or from the fixed baseline, the batch of the baseline is the only one.
-    """
+    """SLOs of random NFs, each with a latency of `baseline * (1 + tolerance)` (section VII, "SLO generation"). With
+    `pinned`, or from the fixed baseline, the batch of the baseline is the only one."""
     slos = []
     for place in range(number):
         nf, rate = rng.choice(sorted(PAPER_NFS)), round(rate_kpps(rng.uniform(*gbps)), 3)

@@ -1,7 +1,5 @@
 """The latency model as Grus prints it (section V-A): a straight line per stage, and a penalty per pair of NFs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,11 +1,7 @@
-"""The simulated server with a GPU: the NFs and traffic of Grus's measurements, and latency models of it.
-
-Printed: flows of 2 Gb/s in figures 1 and 9, batches of 256 packets, four NFs, and which of them moves what. Assumed:
-the firewalls of figures 1 and 9 have packets of 850 B and 30 flows, as in `profiler.simulated_gpu.card`. The traces of
-section VII-B (Traffic-A, -B, -C) are not printed; traffic with many, few and some flows stands for them.
-"""
-
-from __future__ import annotations
+"""The simulated server with a GPU: the NFs and traffic of Grus's measurements, and latency models of it. Printed: flows
+of 2 Gb/s in figures 1 and 9, batches of 256 packets, four NFs, and which of them moves what. Assumed: the firewalls of
+figures 1 and 9 have packets of 850 B and 30 flows, as in `profiler.simulated_gpu.card`. The traces of section VII-B
+(Traffic-A, -B, -C) are not printed; traffic with many, few and some flows stands for them."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -18,13 +14,11 @@ from profiler.testbed import GpuStages, Measurement, PacketLatency
 from profiles import GpuSettings, GpuWorkload, TrafficProfile, Workload
 from profiles.gpu_tables import GpuProfile, read_gpu_profile
 
-RECORDED_PROFILE = "gpu-simulated"
-"""The recorded profile of the server, in `traces/`."""
+RECORDED_PROFILE = "gpu-simulated"  # the recorded profile of the server, in `traces/`
 FIREWALL_NF = "ACL"
 SERVER_NFS = ("ACL", "IPRouter", "NIDS", "IPSec")
 FIREWALL_TRAFFIC = TrafficProfile(30, 850)
-FLOW_GBPS = 2.0
-"""Of each flow (section II-A)."""
+FLOW_GBPS = 2.0  # of each flow (section II-A)
 DEFAULT_BATCH = 256
 NAMED_TRAFFICS = {
     "Traffic-A": TrafficProfile(100_000, 900, 100),
@@ -76,8 +70,7 @@ def by_scheduler(nf: str, traffic: TrafficProfile, scheduler: str) -> GpuWorkloa
 
 def measure(loads: Sequence[GpuWorkload], *, seed: int | None = None) -> tuple[Measurement, ...]:
     """A run on the simulated server: a long one whose packets are always the same, or a short one drawn by `seed`."""
-    server = SimulatedGpu()
-    return server.run(loads, noise=seed is not None, seed=seed).measurements
+    return SimulatedGpu().run(loads, noise=seed is not None, seed=seed).measurements
 
 
 def latency_of(one: Measurement) -> PacketLatency:

@@ -1,7 +1,5 @@
 """Co-locations of figure 10(c): sets of latency SLOs as the scheduler admits them, and others on few SMs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
@@ -37,10 +35,8 @@ MOST_DRAWS = 50
 class SloCoLocation:
     """NFs that run side by side."""
 
-    loads: tuple[GpuWorkload, ...]
-    """As they run."""
-    slos_us: tuple[float, ...] = ()
-    """What each must keep at p99; empty without SLOs."""
+    loads: tuple[GpuWorkload, ...]  # as they run
+    slos_us: tuple[float, ...] = ()  # what each must keep at p99; empty without SLOs
 
 
 def baselines_us() -> dict[str, float]:

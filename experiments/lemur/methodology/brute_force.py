@@ -1,7 +1,5 @@
 """Lemur's brute force (section 3.2), rebuilt for one server: placement patterns, core allocations, a linear program."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,14 +35,11 @@ BestOf = Callable[[Sequence[Pattern], float | None], float | None]
 class BruteForced:
     """What was found."""
 
-    marginal: float | None
-    """The best of the patterns that were tried, Mbps; None if none keeps the SLOs."""
+    marginal: float | None  # the best of the patterns that were tried, Mbps; None if none keeps the SLOs
     seconds: float
     tried: int
-    patterns: int
-    """Patterns that were tried, and all."""
-    error: float
-    """Relative standard error of the mean time of a pattern."""
+    patterns: int  # patterns that were tried, and all
+    error: float  # relative standard error of the mean time of a pattern
 
     @property
     def all_seconds(self) -> float:

@@ -1,7 +1,5 @@
 """Strategies on the instances of figure 2: sets of chains, each at several least rates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,31 +10,25 @@ from placer.rack.plan import RackPlan, Status
 from placer.rack.strategies import CHAIN_STRATEGIES
 
 TIME_LIMIT_S = 60.0
-RIVAL_STRATEGIES = ("hardware-preferred", "greedy", "software-preferred", "minimum-bounce")
-"""Those of section 5.1."""
-TOGGLED_STRATEGIES = ("no-profiling", "no-core-allocation")
-"""Those of section 5.3."""
+RIVAL_STRATEGIES = ("hardware-preferred", "greedy", "software-preferred", "minimum-bounce")  # those of section 5.1
+TOGGLED_STRATEGIES = ("no-profiling", "no-core-allocation")  # those of section 5.3
 ALL_STRATEGIES = ("optimal", "lemur", *RIVAL_STRATEGIES, *TOGGLED_STRATEGIES)
-SAME_THROUGHPUT = 1e-3
-"""Relative: marginal throughputs this near are the same, 0.1 %."""
+SAME_THROUGHPUT = 1e-3  # relative: marginal throughputs this near are the same, 0.1 %
 
 
 @dataclass(frozen=True, order=True)
 class Instance:
     """Chains and their least rates."""
 
-    numbers: tuple[int, ...]
-    """Of the chains."""
-    delta: float
-    """The least rates as multiples of the base rates."""
+    numbers: tuple[int, ...]  # of the chains
+    delta: float  # the least rates as multiples of the base rates
 
     @property
     def name(self) -> str:
         return "".join(map(str, self.numbers))
 
 
-Plans = Mapping[str, Mapping[Instance, RackPlan]]
-"""By strategy and instance."""
+Plans = Mapping[str, Mapping[Instance, RackPlan]]  # by strategy and instance
 
 
 def figure_instances(setting: Setting) -> list[Instance]:

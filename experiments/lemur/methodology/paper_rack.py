@@ -1,7 +1,5 @@
 """Chains, NFs and rack of Lemur's evaluation (section 5.1), as the JSON twins write them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from placer.rack.chain import Chain

@@ -1,7 +1,5 @@
 """Random sequences of arrivals, evaluated on all cores of the machine (Tomur, section 7.5)."""
 
-from __future__ import annotations
-
 import atexit
 import io
 from collections.abc import Callable, Iterator
@@ -35,10 +33,8 @@ Evaluated = TypeVar("Evaluated")
 class SimulatedFleet:
     """Unlimited NICs of one simulated card."""
 
-    catalogue: Catalogue
-    """The card, its models and its testbed, with the default budget of SLA violations."""
-    truth: tuple[Oracle, ...]
-    """The card's noise-free throughputs."""
+    catalogue: Catalogue  # the card, its models and its testbed, with the default budget of SLA violations
+    truth: tuple[Oracle, ...]  # the card's noise-free throughputs
 
     def arrivals(self, seed: int, count: int = ARRIVAL_COUNT) -> list[Arrival]:
         """The sequence of that seed."""
@@ -73,8 +69,7 @@ def sequence(seed: int, count: int = ARRIVAL_COUNT) -> TextIO:
 def each_sequence(setting: Setting, evaluate: Callable[[int], Evaluated], jobs: int = -1) -> Iterator[Evaluated]:
     """What `evaluate` returns for the seed of every sequence, in the order of the seeds. `setting`: scales the number
     of sequences, and receives the progress. `evaluate`: runs in a separate process; its result must depend on the seed
-    only. `jobs`: number of processes; -1 means one per core, 1 stays in this process.
-    """
+    only. `jobs`: number of processes; -1 means one per core, 1 stays in this process."""
     sequences = setting.count(SEQUENCE_COUNT)
     for testbed in CARD_SPECS:
         train(setting, testbed)  # train missing models here once, not in every process

@@ -1,7 +1,5 @@
 """Runs of an NF co-located with contention benches, and the inputs of predictors for them (section 6)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -57,8 +55,7 @@ class RunsWithBenches:
     table: pd.DataFrame
     """A row per run, as `Predictor.predict_contention` takes it: the NF's traffic, and the counters and accelerator
     demand of its benches, summed."""
-    truth: Floats
-    """Noise-free throughput of the NF (kpps), a value per row."""
+    truth: Floats  # Noise-free throughput of the NF (kpps), a value per row
 
     def predicted(self, predictor: Predictor) -> Floats:
         """The predicted throughput (kpps) of every run."""

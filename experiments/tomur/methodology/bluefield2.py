@@ -1,7 +1,5 @@
 """Published measurements of FlowMonitor on a BlueField-2, if their folder is present."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -29,10 +27,8 @@ CROSS_VALIDATION_FOLDS = 5
 class FlowMonitorRuns:
     """The measured runs of FlowMonitor."""
 
-    profile: Profile
-    """Training runs: co-located with mem-bench, and with regex contention alone."""
-    runs: pd.DataFrame
-    """Validation runs, never trained on: co-located with mem-bench and regex-bench together."""
+    profile: Profile  # training runs: co-located with mem-bench, and with regex contention alone
+    runs: pd.DataFrame  # validation runs, never trained on: co-located with mem-bench and regex-bench together
 
     @property
     def memory(self) -> pd.DataFrame:
@@ -50,10 +46,8 @@ class FlowMonitorRuns:
         return train(self.profile)
 
     def folds(self, held: NDArray[np.bool_], rng: np.random.Generator) -> Iterator[tuple[Models, pd.DataFrame]]:
-        """Cross-validation in five folds over the rows of `memory` marked in `held`.
-
-        Yields the models trained without one fold, and the rows of that fold.
-        """
+        """Cross-validation in five folds over the rows of `memory` marked in `held`. Yields the models trained without
+        one fold, and the rows of that fold."""
         rows = rng.permutation(np.flatnonzero(held))
         for out in np.array_split(rows, CROSS_VALIDATION_FOLDS):
             kept = self.memory[~self.memory.index.isin(out)].reset_index(drop=True)
@@ -62,8 +56,7 @@ class FlowMonitorRuns:
 
 def measurements(setting: Setting) -> FlowMonitorRuns | None:
     """The measurements; None, after a message, when they are missing. Raises `InputError` when a file of them is
-    invalid.
-    """
+    invalid."""
     if not (setting.measurements / "validation.csv").is_file():
         setting.say(MISSING_NOTE)
         return None

@@ -1,7 +1,5 @@
 """Which NFs run together, and with which traffic (Tomur, section 7.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,8 +7,7 @@ import numpy as np
 from experiments.tomur.methodology.simulated_card import DEFAULT_TRAFFIC
 from profiles import TrafficProfile, Workload
 
-MOST_OTHERS = 3
-"""Every NF takes two of the eight cores of a BlueField-2."""
+MOST_OTHERS = 3  # every NF takes two of the eight cores of a BlueField-2
 
 NINE_TRAFFICS = tuple(
     TrafficProfile(flows, packet_size, mtbr)

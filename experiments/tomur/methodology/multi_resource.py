@@ -1,7 +1,5 @@
 """NFs co-located with mem-bench and regex-bench together, at default traffic (Tomur, section 7.3)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,10 +1,6 @@
 """Cost and accuracy of profiling methods: models trained on few runs against one of a full grid (Tomur, section 7.6).
-
 The full grid is every traffic profile with every contention level. A fifth of it is held out: no model is trained on
-it, and every model is evaluated on it.
-"""
-
-from __future__ import annotations
+it, and every model is evaluated on it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,15 +34,12 @@ from profiles import COUNTERS, Load, TrafficProfile, Workload
 from profiles.arrays import Floats
 
 COMPARED_METHODS = ("random", "adaptive", "active")
-GRID_QUOTAS = 300
-"""The full grid has this many times the runs of the default quota."""
+GRID_QUOTAS = 300  # the full grid has this many times the runs of the default quota
 GRID_LEVELS = 60
 GRID_SEED = 1000
-HELD_OUT = 5
-"""One run of the grid in five is held out (Tomur, section 7.6)."""
+HELD_OUT = 5  # one run of the grid in five is held out (Tomur, section 7.6)
 RUN_CHUNK = 4096
-REALISTIC_QUANTILE = 0.995
-"""Contention is realistic up to this quantile over random co-locations."""
+REALISTIC_QUANTILE = 0.995  # contention is realistic up to this quantile over random co-locations
 CO_LOCATIONS = 4000
 OTHER_NFS = 3
 READS_COUNTER, WRITES_COUNTER = COUNTERS.index("l2crd"), COUNTERS.index("l2cwr")
@@ -58,8 +51,7 @@ class Grid:
 
     traffic: Floats
     counters: Floats
-    throughput: Floats
-    """A row per run: shapes (N, 3), (N, 7) and (N,)."""
+    throughput: Floats  # a row per run: shapes (N, 3), (N, 7) and (N,)
 
     @property
     def held_out(self) -> NDArray[np.bool_]:
@@ -135,7 +127,7 @@ class GridErrors:
     stronger: Floats
 
     @classmethod
-    def of(cls, predicted: Floats, counters: Floats, throughput: Floats) -> GridErrors:
+    def of(cls, predicted: Floats, counters: Floats, throughput: Floats) -> "GridErrors":
         """The errors, split by the competitors' counters, shape (N, 7)."""
         realistic = counters[:, READS_COUNTER] + counters[:, WRITES_COUNTER] <= most_accesses()
         errors = errors_pct(predicted, throughput)

@@ -1,7 +1,5 @@
 """The simulated cards, and the models trained on their recorded profiles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -18,8 +16,7 @@ from profiler.testbeds import open_testbed
 from profiles import Load, TrafficProfile
 from profiles.arrays import Floats
 
-CARD_SPEC = "simulated"
-"""The simulated BlueField-2: the SPEC of the card of most experiments."""
+CARD_SPEC = "simulated"  # the simulated BlueField-2: the SPEC of the card of most experiments
 CARD_SPECS = (CARD_SPEC, "simulated:contended")
 """The SPECs of both cards. On the second, NFs contend as much as in the upper half of the paper's figure 1."""
 CARD = SimulatedTestbed()

@@ -1,9 +1,5 @@
-"""The baseline SLOMO as the paper trains it: at default traffic, with as many runs as Tomur (sections 7.1 and 7.3).
-
-The SLOMO of `placer train` is trained on a profile made for Tomur, in which few runs are at default traffic.
-"""
-
-from __future__ import annotations
+"""The baseline SLOMO as the paper trains it: at default traffic, with as many runs as Tomur (sections 7.1 and 7.3). The
+SLOMO of `placer train` is trained on a profile made for Tomur, in which few runs are at default traffic."""
 
 from pathlib import Path
 

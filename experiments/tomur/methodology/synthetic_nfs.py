@@ -1,7 +1,5 @@
 """The paper's synthetic NFs on the simulated card, and their models (Tomur, section 7.3)."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 
@@ -30,8 +28,7 @@ def _versions(nf: str, queues: tuple[tuple[str, int], ...]) -> list[NfSpec]:
     ]
 
 
-REGEX_NF = NfSpec("regex-NF", 500, (headers(),), queues=(("regex", 1),))
-"""Scans payloads, and nothing else."""
+REGEX_NF = NfSpec("regex-NF", 500, (headers(),), queues=(("regex", 1),))  # scans payloads, and nothing else
 
 NF1_AND_NF2 = (*_versions("NF1", (("regex", 1),)), *_versions("NF2", (("regex", 1), ("compression", 1))))
 

@@ -1,11 +1,7 @@
-"""Functions and chains over rising load, at shares of cores, and the halves of the load (the paper's section 7).
-
-The paper's load is a number of concurrent requests, its measure their response time. Here it is a number of flows, each
-of which waits for one packet before it sends the next: by Little's law, their mean response time is their number over
-the throughput, which is measured at that many flows.
-"""
-
-from __future__ import annotations
+"""Functions and chains over rising load, at shares of cores, and the halves of the load (the paper's section 7). The
+paper's load is a number of concurrent requests, its measure their response time. Here it is a number of flows, each of
+which waits for one packet before it sends the next: by Little's law, their mean response time is their number over the
+throughput, which is measured at that many flows."""
 
 import json
 import tempfile
@@ -35,28 +31,20 @@ PAIR_PLACEMENTS = (((0, 1), (0.5, 1.0)), ((0, 1), (1.0, 1.0)), ((0, 0), (1.0,)))
 """Of pairs: the core of each function, and the share of each core's time. On one core functions slow one another down,
 which their measurements alone do not show."""
 SHARES_ALONE = (0.5, 1.0)
-LOADS_FOLDER = "loads"
-"""Of a folder of measured chains: those at rising load."""
-ENTRIES_PARAMETER = "entries"
-"""The parameter of functions with a table of flows: here, their tables hold all flows."""
+LOADS_FOLDER = "loads"  # of a folder of measured chains: those at rising load
+ENTRIES_PARAMETER = "entries"  # the parameter of functions with a table of flows: here, their tables hold all flows
 
 
 @dataclass(frozen=True)
 class LoadedChain:
     """A function alone or a chain at shares of cores, measured at rising load."""
 
-    nfs: tuple[str, ...]
-    """In the order of the packets."""
-    cores: tuple[int, ...]
-    """The core of each function."""
-    shares: tuple[float, ...]
-    """Of each core's time."""
-    load: Floats
-    """Flows at once, ascending, shape (loads,)."""
-    kpps: Floats
-    """Packets that enter, shape (loads, runs); at least two runs."""
-    passes: float
-    """The share of the packets that the first function passes on."""
+    nfs: tuple[str, ...]  # in the order of the packets
+    cores: tuple[int, ...]  # the core of each function
+    shares: tuple[float, ...]  # of each core's time
+    load: Floats  # flows at once, ascending, shape (loads,)
+    kpps: Floats  # packets that enter, shape (loads, runs); at least two runs
+    passes: float  # the share of the packets that the first function passes on
 
     @property
     def name(self) -> str:
@@ -90,8 +78,7 @@ class LoadRuns:
     """Functions and chains over the load."""
 
     measured: Sequence[LoadedChain]
-    testbed: str
-    """Which runs these are, as a sentence."""
+    testbed: str  # which runs these are, as a sentence
 
     @property
     def chains(self) -> list[LoadedChain]:
@@ -111,8 +98,7 @@ class LoadRuns:
 
 def rising_loads(description: TestbedDescription, step: float = FLOW_STEP) -> list[ChainLoad]:
     """Every function alone, then every chain, at every share and load; tables of flows hold all of them. `description`:
-    of the testbed. `step`: flows by which the load rises.
-    """
+    of the testbed. `step`: flows by which the load rises."""
     tables = {nf.name for nf in description.nfs if ENTRIES_PARAMETER in nf.parameters}
     traffics = [
         TrafficProfile(flows, AT_SIZE, description.traffic.mtbr)
@@ -135,8 +121,7 @@ def rising_loads(description: TestbedDescription, step: float = FLOW_STEP) -> li
 
 def load_chains(table: pd.DataFrame) -> list[LoadedChain]:
     """The functions and chains of a table of chains that were measured at rising load. `table`: of
-    `profiles.chain_table`; each load has as many runs as the next.
-    """
+    `profiles.chain_table`; each load has as many runs as the next."""
     found = []
     for (order, cores, shares), rows in table.groupby(
         [chain_table.ORDER_COLUMN, chain_table.CORES_COLUMN, chain_table.SHARES_COLUMN], sort=False
@@ -156,8 +141,7 @@ def load_chains(table: pd.DataFrame) -> list[LoadedChain]:
 
 def load_runs(setting: Setting) -> LoadRuns:
     """The runs in the folder `loads` of the one that the setting names, else runs on the simulated server. Raises
-    `CannotRun` when that folder is missing. Raises `InputError` when its files are wrong.
-    """
+    `CannotRun` when that folder is missing. Raises `InputError` when its files are wrong."""
     if setting.chains is not None:
         folder = setting.chains / LOADS_FOLDER
         if not folder.is_dir():

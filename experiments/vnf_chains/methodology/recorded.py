@@ -1,7 +1,5 @@
 """Where the experiments on chains get their measurements: a folder of measured ones, else the simulated server."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from dataclasses import dataclass
@@ -18,20 +16,16 @@ from profiler.simulated import SimulatedServer
 from profiles.chain_table import CHAINS_FILE, read_chains
 
 SCALING_FILE = "scaling.csv"
-SHARE_REPEATS = 5
-"""As in the paper."""
+SHARE_REPEATS = 5  # as in the paper
 
 
 @dataclass(frozen=True)
 class ShareRuns:
     """Functions and chains at shares of cores."""
 
-    topologies: dict[str, Topology]
-    """By name, functions first."""
-    scaling: pd.DataFrame | None
-    """Allocations that were run; None where the folder holds none."""
-    testbed: str
-    """Which runs these are, as a sentence."""
+    topologies: dict[str, Topology]  # by name, functions first
+    scaling: pd.DataFrame | None  # allocations that were run; None where the folder holds none
+    testbed: str  # which runs these are, as a sentence
 
     @property
     def functions(self) -> dict[str, Topology]:
@@ -51,8 +45,7 @@ class ShareRuns:
 
 def share_runs(setting: Setting) -> ShareRuns:
     """The runs in the folder that the setting names, else runs on the simulated server. Raises `CannotRun` when the
-    folder has no chains at shares of cores. Raises `InputError` when its files are wrong.
-    """
+    folder has no chains at shares of cores. Raises `InputError` when its files are wrong."""
     if setting.chains is None:
         return _simulate(setting.count(SHARE_REPEATS, least=2), setting.seed)
     table = read_chains(setting.chains / CHAINS_FILE)

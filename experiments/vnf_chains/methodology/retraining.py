@@ -1,10 +1,6 @@
 """Retraining a model of a deployed chain with samples at random loads, or with canary samples (the paper's section 7).
-
 A canary gets a part of the traffic, which rises step by step: its samples are in ascending order and end in the middle
-of the load. It is to predict the upper half, which no run has seen then.
-"""
-
-from __future__ import annotations
+of the load. It is to predict the upper half, which no run has seen then."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -22,8 +18,7 @@ from profiles.arrays import Floats
 Places = NDArray[np.intp]
 Orders = Callable[[LoadedChain], Sequence[Places]]
 """Indices of loads in the order in which they are sampled; one or several such orders for a chain."""
-Tested = Callable[[LoadedChain, Places], Places]
-"""At which loads a model that was trained at others is tested."""
+Tested = Callable[[LoadedChain, Places], Places]  # at which loads a model that was trained at others is tested
 
 OF_THE_PAPER = (
     "interpolation", "gaussian-process", "neural-network", "lasso-1", "lasso-2", "lasso-3", "elastic-net-3"
@@ -32,8 +27,7 @@ OF_THE_PAPER = (
 OUR_REGRESSORS = ("smooth", "monotone")
 ALL_REGRESSORS = OF_THE_PAPER + OUR_REGRESSORS
 RMSE, MAPE = "rmse_ms", "mape_pct"
-ALL_SAMPLES = 1_000_000
-"""Samples: as many as there are loads."""
+ALL_SAMPLES = 1_000_000  # samples: as many as there are loads
 LOAD_NOTE = (
     "The load is a number of flows that each wait for one packet; the response time is that number over the measured "
     "throughput (Little's law). The paper's is the 95 % response time of files, and its chains are others. Its figure "
@@ -46,10 +40,8 @@ class Retrained:
     """A chain, and with what its model is trained and judged."""
 
     chain: LoadedChain
-    samples: Floats
-    """Response times (ms) of training, shape (loads,)."""
-    truth: Floats
-    """Response times (ms) of tests, shape (loads,)."""
+    samples: Floats  # response times (ms) of training, shape (loads,)
+    truth: Floats  # response times (ms) of tests, shape (loads,)
 
     def errors(self, name: str, trained: Places, tested: Places) -> tuple[float, float]:
         """RMSE (ms) and MAPE (%) at the loads `tested` of a regressor that was trained at the loads `trained`."""
@@ -78,21 +70,9 @@ def before_retraining(runs: LoadRuns) -> list[Retrained]:
 def error_table(
     retrained: Iterable[Retrained], names: Sequence[str], orders: Orders, counts: Sequence[int], tested: Tested
 ) -> pd.DataFrame:
-    """Errors after so many samples: a row per chain, regressor, number of samples and order.
-
-    Parameters
-    ----------
-    retrained
-        The chains.
-    names
-        Of the regressors.
-    orders
-        In which loads are sampled.
-    counts
-        Numbers of samples; an order that is shorter is used up.
-    tested
-        Where a model is tested.
-    """
+    """Errors after so many samples: a row per chain, regressor, number of samples and order. `retrained`: the chains.
+    `names`: of the regressors. `orders`: in which loads are sampled. `counts`: numbers of samples; an order that is
+    shorter is used up. `tested`: where a model is tested."""
     rows = []
     for regressor in retrained:
         for order in orders(regressor.chain):
@@ -141,11 +121,8 @@ def all_others(chain: LoadedChain, trained: Places) -> Places:
 
 
 def _inputs(name: str, chain: LoadedChain) -> Floats:
-    """The load as a regressor receives it, shape (loads, 1).
-
-    The paper's receive the load itself, from -1 to 1; ours its logarithm, by which a response time in proportion to the
-    load is a line.
-    """
+    """The load as a regressor receives it, shape (loads, 1). The paper's receive the load itself, from -1 to 1; ours
+    its logarithm, by which a response time in proportion to the load is a line."""
     half = chain.load.max() / 2
     load = chain.load if name in OUR_REGRESSORS else (chain.load - half) / half
     return np.asarray(load)[:, None]

@@ -1,7 +1,5 @@
 """The least shares of cores with which a chain meets a target: in one shot from profiles, and by greedy steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -23,10 +21,8 @@ from predictor.chains.scaling import Allocation, ScalingTarget, greedy_allocatio
 from profiler.chains.rounds import ChainRounds
 from profiles import TrafficProfile
 
-ALLOCATED_SHARES = tuple(round(0.05 * step, 2) for step in range(5, 21))
-"""Shares of a core that are allocated."""
-TARGET_SHARES = (0.4, 0.75)
-"""Shares of what the slowest function reaches alone with all of a core."""
+ALLOCATED_SHARES = tuple(round(0.05 * step, 2) for step in range(5, 21))  # shares of a core that are allocated
+TARGET_SHARES = (0.4, 0.75)  # shares of what the slowest function reaches alone with all of a core
 AT_SIZE = 512.0
 TEN_RUNS = 10
 PROFILES_METHOD, CORRECTED_METHOD, GREEDY_METHOD = "profiles", "profiles, 10 chain runs", "greedy"
@@ -35,8 +31,7 @@ PROFILES_METHOD, CORRECTED_METHOD, GREEDY_METHOD = "profiles", "profiles, 10 cha
 def scaling_table(found: Mapping[str, Topology], rounds: ChainRounds, repeats: int) -> pd.DataFrame:
     """A row per chain, target and method: the allocation, how many runs found it, and what the chain reaches with it.
     `found`: functions and chains. `rounds`: where chains run. `repeats`: runs of each allocation that was found. Raises
-    `TestbedError` when the testbed fails.
-    """
+    `TestbedError` when the testbed fails."""
     functions = {name: one for name, one in found.items() if len(one.nfs) == 1}
     profiles = {name: profile_of(one) for name, one in functions.items()}
     rows: list[dict[str, object]] = []

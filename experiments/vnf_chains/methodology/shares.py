@@ -1,11 +1,7 @@
-"""Functions alone and pairs of them on two cores, at shares of the cores' time (the paper's section 5.1).
-
-The paper measures response times of proxies and firewalls in containers and virtual machines; here it is the throughput
-of functions on packets. With a fixed number of packets in flight, one is proportional to the inverse of the other, so
-that the longest response time of the paper's equation 4 is the least throughput.
-"""
-
-from __future__ import annotations
+"""Functions alone and pairs of them on two cores, at shares of the cores' time (the paper's section 5.1). The paper
+measures response times of proxies and firewalls in containers and virtual machines; here it is the throughput of
+functions on packets. With a fixed number of packets in flight, one is proportional to the inverse of the other, so that
+the longest response time of the paper's equation 4 is the least throughput."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,21 +19,18 @@ from profiles.arrays import Floats
 from profiles.chain import parse_chain
 from profiles.chain_table import CHAIN_KPPS, CORES_COLUMN, ORDER_COLUMN, RATE_COLUMN, SHARES_COLUMN, drop_column_of
 
-NF_PAIRS = (("NAT", "LB"), ("ACL", "Match"))
-"""Each is measured in both orders, as the paper's two pairs are."""
+NF_PAIRS = (("NAT", "LB"), ("ACL", "Match"))  # each is measured in both orders, as the paper's two pairs are
 SHARES_ALONE = (0.25, 0.5, 0.75, 1.0)
 SHARES_TOGETHER = ((0.25, 1.0), (1.0, 0.25), (0.5, 0.5), (0.5, 1.0), (1.0, 0.5), (1.0, 1.0))
 PACKET_SIZES = (128.0, 256.0, 512.0, 1024.0, 1400.0)
 FLOW_COUNT = 1000.0
 CPU_INPUT, SIZE_INPUT = "cpu", "packet_size"
-FEWEST_SETTINGS = 5
-"""Settings of a topology for five-fold cross-validation."""
+FEWEST_SETTINGS = 5  # settings of a topology for five-fold cross-validation
 
 
 def share_loads(description: TestbedDescription, pairs: Sequence[tuple[str, str]] = NF_PAIRS) -> list[ChainLoad]:
     """Every function alone, then every chain, at every share and packet size. Raises `InputError` when the testbed
-    lacks a function, or a second core.
-    """
+    lacks a function, or a second core."""
     known = {nf.name for nf in description.nfs if nf.cores == 1 and not nf.accelerators}
     if missing := [nf for pair in pairs for nf in pair if nf not in known]:
         raise InputError.of("--testbed", f"{description.name} runs no {', '.join(missing)} on one core")
@@ -62,16 +55,12 @@ def share_load(nfs: Sequence[str], traffic: TrafficProfile, shares: Sequence[flo
 class Topology:
     """A function alone or a chain, with its runs."""
 
-    nfs: tuple[str, ...]
-    """In the order of the packets."""
+    nfs: tuple[str, ...]  # in the order of the packets
     inputs: tuple[str, ...]
     """Names of the inputs: `NAT.cpu` for each function of a chain, `cpu` for one alone, then `packet_size`."""
-    at: Floats
-    """Their values, shape (runs, inputs)."""
-    kpps: Floats
-    """Packets that enter, shape (runs,)."""
-    dropped_pct: float
-    """Of the packets that reach the first function, mean over runs."""
+    at: Floats  # their values, shape (runs, inputs)
+    kpps: Floats  # packets that enter, shape (runs,)
+    dropped_pct: float  # of the packets that reach the first function, mean over runs
 
     @property
     def name(self) -> str:
@@ -91,8 +80,7 @@ class Topology:
 
 def topologies(table: pd.DataFrame) -> dict[str, Topology]:
     """The functions and chains of a table of chains that were measured at shares of cores, functions first. `table`: of
-    `profiles.chain_table`.
-    """
+    `profiles.chain_table`."""
     found: dict[str, Topology] = {}
     closed = table[table[RATE_COLUMN] == 0]
     for (order, cores), rows in closed.groupby([ORDER_COLUMN, CORES_COLUMN], sort=False):

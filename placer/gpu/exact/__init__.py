@@ -6,8 +6,6 @@
 A plan is held as a layout (`sm_layout`): minibatches on SMs, from which everything else follows.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -25,25 +23,12 @@ __all__ = ["admit_exactly", "rejections"]
 
 
 def admit_exactly(
-    device: GpuDevice,
-    slos: Sequence[LatencySlo],
-    time_limit_s: float = 1.0,
-    progress: Reporter | None = None,
+    device: GpuDevice, slos: Sequence[LatencySlo], time_limit_s: float = 1.0, progress: Reporter | None = None
 ) -> Admission:
-    """Admit as many SLOs as possible.
-
-    Parameters
-    ----------
-    time_limit_s
-        After this, the best plan so far is returned with its bound. Loading compiled code does not count.
-    progress
-        Is called while a better plan is searched.
-
-    Returns
-    -------
-    What is admitted, what is rejected with its cause, and an upper bound; proven where the bound is reached. Without
-    the time limit in the way, equal calls return equal plans.
-    """
+    """Admit as many SLOs as possible. `time_limit_s`: after this, the best plan so far is returned with its bound.
+    Loading compiled code does not count. `progress`: is called while a better plan is searched. Returns what is
+    admitted, what is rejected with its cause, and an upper bound; proven where the bound is reached. Without
+    the time limit in the way, equal calls return equal plans."""
     _load()
     started = time.monotonic()
     problem = problem_of(device, slos)
@@ -69,12 +54,9 @@ def _load() -> None:
 def rejections(
     device: GpuDevice, slos: Sequence[LatencySlo], admitted: Sequence[Admitted], cases: BestCases
 ) -> tuple[Rejected, ...]:
-    """The SLOs that are not admitted, each with its cause.
-
-    Where the GPU cannot serve an SLO even alone, the cause is the stage that takes too long there. Otherwise it is the
-    first in the way beside the admitted ones: no worker, no free executors, kernels that get too slow on shared SMs, or
-    else the bus.
-    """
+    """The SLOs that are not admitted, each with its cause. Where the GPU cannot serve an SLO even alone, the cause is
+    the stage that takes too long there. Otherwise it is the first in the way beside the admitted ones: no worker, no
+    free executors, kernels that get too slow on shared SMs, or else the bus."""
     served = {tenant.slo.id for tenant in admitted}
     return tuple(
         Rejected(slo, cases.cause[at] or _beside(device, slo, int(cases.batch[at]), int(cases.size[at]), admitted))

@@ -77,11 +77,9 @@ def _alone(p: Problem, i: int, size: int, penalty: float) -> bool:
 
 @compile_kernel
 def most_once(transfer, due, blocks):  # type: ignore[no-untyped-def]
-    """The largest set that the bus serves: a flag per SLO.
-
-    After the SLOs with deadlines up to one, `least[m, b]` is the smallest sum of transfers of m of them of which all
-    are in time if b is the largest later one (0 for none). An SLO of length zero or less is left out.
-    """
+    """The largest set that the bus serves: a flag per SLO. After the SLOs with deadlines up to one, `least[m, b]` is
+    the smallest sum of transfers of m of them of which all are in time if b is the largest later one (0 for none). An
+    SLO of length zero or less is left out."""
     count = len(due)
     by_due = np.argsort(due)
     by_size = np.argsort(transfer)
@@ -100,8 +98,7 @@ def most_once(transfer, due, blocks):  # type: ignore[no-untyped-def]
             continue
         for m in range(k + 1, 0, -1):
             for b in range(blockers):
-                before = least[m - 1, max(b, rank[i]) if blocks else 0]
-                finished = before + transfer[i]
+                finished = least[m - 1, max(b, rank[i]) if blocks else 0] + transfer[i]
                 if finished + size[b] <= due[i] and finished < least[m, b]:
                     least[m, b] = finished
                     taken[k, m, b] = True
@@ -127,20 +124,9 @@ LOOSE_LIMIT = 1.0 + 1.1 * NEAR_LIMIT
 
 class BestCases(NamedTuple):
     """By SLO, no plan has a shorter kernel or transfer, a smaller batch, or a later due time; nor a larger batch.
-
-    Parameters
-    ----------
-    size
-        Executors of its largest minibatch; 0 where the GPU cannot serve it even alone.
-    batch, most
-        The smallest and largest batch.
-    kernel
-        Without sharing, us.
-    transfer, due
-        With the smallest batch, us; `due` is the time by which the transfer must be finished.
-    cause
-        Why the GPU cannot serve it; empty where it can.
-    """
+    `size`: executors of its largest minibatch; 0 where the GPU cannot serve it even alone. `batch`, `most`: the
+    smallest and largest batch. `kernel`: without sharing, us. `transfer`, `due`: with the smallest batch, us; `due` is
+    the time by which the transfer must be finished. `cause`: why the GPU cannot serve it; empty where it can."""
 
     size: Ints
     batch: Ints

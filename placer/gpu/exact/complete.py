@@ -1,10 +1,6 @@
-"""Complete search, for few SLOs: all sets of one more SLO, and all ways to put their minibatches on SMs.
-
-What is admitted stays admitted without one of the others: so if no set of some size is, none that is larger is. A set
-or a partly placed one is left out as soon as the bus cannot serve it with everybody not yet placed at its best.
-"""
-
-from __future__ import annotations
+"""Complete search, for few SLOs: all sets of one more SLO, and all ways to put their minibatches on SMs. What is
+admitted stays admitted without one of the others: so if no set of some size is, none that is larger is. A set or a
+partly placed one is left out as soon as the bus cannot serve it with everybody not yet placed at its best."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -19,13 +15,7 @@ from profiles.arrays import Floats, Ints
 
 
 class CompleteSearch:
-    """The search for a set of some size that can be admitted.
-
-    Parameters
-    ----------
-    deadline
-        On the monotonic clock, seconds.
-    """
+    """The search for a set of some size that can be admitted. `deadline`: on the monotonic clock, seconds."""
 
     def __init__(self, problem: Problem, cases: BestCases, deadline: float) -> None:
         self._p = problem
@@ -138,16 +128,13 @@ def _parts(left: int, sm: int, free: list[int], same: list[int], before: list[in
 # that can matter.
 
 
-Expired = Callable[[], bool]
-"""Whether the time is over; raises nothing."""
+Expired = Callable[[], bool]  # whether the time is over; raises nothing
 
 
 @compile_kernel
 def limits(p, layout, members, executors, fewer, cases_batch, cases_most, cases_kernel, kernel, low, high):  # type: ignore[no-untyped-def]
-    """Fill the kernels of the members and the intervals of their batches; False where one has none.
-
-    Members without minibatches are at their best. Batches that `fewer` executors process are left to these.
-    """
+    """Fill the kernels of the members and the intervals of their batches; False where one has none. Members without
+    minibatches are at their best. Batches that `fewer` executors process are left to these."""
     for i in members:
         if layout.parts[i] == 0:
             kernel[i], low[i], high[i] = cases_kernel[i], cases_batch[i], cases_most[i]

@@ -5,10 +5,7 @@ transfers that arrive at once and are due by a time t must fit into t; if one of
 largest transfer that is due later, which may have just begun (Jeffay, Stanat, Martel, RTSS 1991). Of an interval, the
 batch with the least demand counts at each t.
 
-The bound comes from the multipliers of the solution: any multipliers, however exact, give a bound.
-"""
-
-from __future__ import annotations
+The bound comes from the multipliers of the solution: any multipliers, however exact, give a bound."""
 
 from collections.abc import Callable
 from math import ceil, floor
@@ -24,17 +21,10 @@ from placer.gpu.exact.sm_layout import Problem
 from placer.gpu.tables import NEAR_LIMIT, compile_kernel
 from profiles.arrays import Bools, Floats, Ints
 
-MOST_INTERVALS = 500
-"""Of all SLOs together."""
-
-DEMAND_TIMES = 120
-"""Times for which the demand is bounded."""
-
-JUST_BEYOND = 1.0 + 10.0 * NEAR_LIMIT
-"""Times are just beyond the instants at which transfers are due."""
-
-MOST_JOBS = 60
-"""Transfers of one SLO until one of the times; the demand of further ones is left out."""
+MOST_INTERVALS = 500  # of all SLOs together
+DEMAND_TIMES = 120  # times for which the demand is bounded
+JUST_BEYOND = 1.0 + 10.0 * NEAR_LIMIT  # times are just beyond the instants at which transfers are due
+MOST_JOBS = 60  # transfers of one SLO until one of the times; the demand of further ones is left out
 
 
 class _Intervals(NamedTuple):
@@ -48,19 +38,10 @@ class _Intervals(NamedTuple):
 
 
 class BusDemand(NamedTuple):
-    """What the intervals demand.
-
-    Parameters
-    ----------
-    of, low
-        By interval: its SLO and the smallest batch.
-    share, transfer
-        By interval, the least share of the bus; the smallest transfer, us.
-    times, demand
-        Times, us; by time and interval, the bus time due until then, us.
-    until, since
-        By interval, the number of times until which it blocks for sure; the first from which on it is due for sure.
-    """
+    """What the intervals demand. `of`, `low`: by interval: its SLO and the smallest batch. `share`, `transfer`: by
+    interval, the least share of the bus; the smallest transfer, us. `times`, `demand`: times, us; by time and interval,
+    the bus time due until then, us. `until`, `since`: by interval, the number of times until which it blocks for sure;
+    the first from which on it is due for sure."""
 
     of: Ints
     low: Ints
@@ -73,15 +54,9 @@ class BusDemand(NamedTuple):
 
 
 class DemandBound(NamedTuple):
-    """No plan admits more SLOs than `bound`.
-
-    Parameters
-    ----------
-    gain
-        By SLO, what is left of its value 1 after it pays for the bus by the multipliers: those in good plans have most.
-    batch
-        By SLO, the batch with which that is most; 0 where the GPU cannot serve it.
-    """
+    """No plan admits more SLOs than `bound`. `gain`: by SLO, what is left of its value 1 after it pays for the bus by
+    the multipliers: those in good plans have most. `batch`: by SLO, the batch with which that is most; 0 where the GPU
+    cannot serve it."""
 
     bound: float
     gain: Floats
@@ -253,8 +228,7 @@ def _chain(scale: Floats) -> sparse.csr_matrix:
 
 PER_US = 1_000
 
-BUS_SHARES = 10_000_000
-"""Parts into which the bus is divided where utilisation is counted."""
+BUS_SHARES = 10_000_000  # parts into which the bus is divided where utilisation is counted
 
 
 def whole_demand_bound(p: Problem, best: BestCases, at_least: int, time_limit_s: float) -> int | None:

@@ -1,10 +1,6 @@
-"""Good layouts quickly: SLOs are inserted one by one, then a few are removed and others inserted, again and again.
-
-Ruin and recreate (G. Schrimpf et al., Journal of Computational Physics 159, 2000). It proves nothing. Among layouts
-that admit as many SLOs, one that loads the bus less is better.
-"""
-
-from __future__ import annotations
+"""Good layouts quickly: SLOs are inserted one by one, then a few are removed and others inserted, again and again. Ruin
+and recreate (G. Schrimpf et al., Journal of Computational Physics 159, 2000). It proves nothing. Among layouts that
+admit as many SLOs, one that loads the bus less is better."""
 
 from math import inf
 
@@ -13,27 +9,19 @@ import numpy as np
 from placer.gpu.exact.sm_layout import least_batch, put, settle, sharing, take
 from placer.gpu.tables import compile_kernel
 
-REMOVAL_ATTEMPTS = 6
-"""SLOs that are not admitted, tried after each removal."""
+REMOVAL_ATTEMPTS = 6  # SLOs that are not admitted, tried after each removal
 
 MOST_REMOVED = 4
 
-RANK_SKEW = 2.0
-"""Of the choice among ranked SLOs: 1 is none."""
-
-WORSE_LOAD = 0.02
-"""By how much more load a new layout is accepted at most, relative."""
-
-PRIORITY_TRIES = 3
-"""SLOs tried at each priority: few, as nearly always the one with the latest deadline fits or none."""
+RANK_SKEW = 2.0  # of the choice among ranked SLOs: 1 is none
+WORSE_LOAD = 0.02  # by how much more load a new layout is accepted at most, relative
+PRIORITY_TRIES = 3  # SLOs tried at each priority: few, as nearly always the one with the latest deadline fits or none
 
 
 @compile_kernel
 def improve(p, layout, best, ranked, favoured, rng, rounds, target):  # type: ignore[no-untyped-def]
     """Improve a layout for some rounds, or until it admits `target` SLOs: the most admitted, with `best` such a one.
-
-    SLOs early in `ranked` are tried more often; `favoured` batches (0 for none), too.
-    """
+    SLOs early in `ranked` are tried more often; `favoured` batches (0 for none), too."""
     candidates = np.empty(len(p.nf) + REMOVAL_ATTEMPTS, dtype=np.int64)
     keys = np.empty(len(candidates))
     admitted = settle(p, layout, PRIORITY_TRIES)
@@ -164,17 +152,13 @@ def _sort(p, candidates, count, keys, rng):  # type: ignore[no-untyped-def]
 # Insert an SLO into a layout: its batch, how it is split, and the SMs of its minibatches.
 
 
-BATCH_SPLITS = 3
-"""Ways to split a batch that are tried."""
+BATCH_SPLITS = 3  # ways to split a batch that are tried
 
 
 @compile_kernel
 def insert(p, layout, i, favoured, rng, tries):  # type: ignore[no-untyped-def]
-    """Add an SLO where all keep their latency: 1, or 0 where no tried way does.
-
-    What a minibatch costs on an SM is its own penalty, those of the others there, and opening an empty SM, each with a
-    random weight.
-    """
+    """Add an SLO where all keep their latency: 1, or 0 where no tried way does. What a minibatch costs on an SM is its
+    own penalty, those of the others there, and opening an empty SM, each with a random weight."""
     own, harm, fresh = rng.random(), rng.random(), rng.random() * 0.1 * p.latency_us[i]
     first = rng.integers(1, min(4, p.slots) + 1) if rng.random() < 0.5 else 1
     tried = 0
@@ -187,8 +171,7 @@ def insert(p, layout, i, favoured, rng, tries):  # type: ignore[no-untyped-def]
         if p.sporadic and p.pinned[i] == 0 and rng.random() < 0.75:
             # Deadline and period share what latency is left: the larger the one, the smaller the other.
             shared = p.latency_us[i] - p.pre_post_us[i] - kernel
-            share = 0.5 + (rng.random() - 0.5) * rng.random()
-            wish = int(share * shared / p.gap_us[i])
+            wish = int((0.5 + (rng.random() - 0.5) * rng.random()) * shared / p.gap_us[i])
             if favoured[i] > 0 and rng.random() < 0.5:
                 wish = favoured[i]
             batch = max(batch, wish)

@@ -1,7 +1,5 @@
 """The search: plans from insertion, improvement, and a proof, until plan and bound meet or the time is over."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from math import floor
@@ -15,40 +13,17 @@ from placer.gpu.exact.recreate import construct, improve
 from placer.gpu.exact.sm_layout import Problem, SmLayout, empty_layout
 from profiles.arrays import Ints
 
-Reporter = Callable[[int, int], None]
-"""Called with the number of admitted SLOs and the bound."""
-
-CLOCK_ROUNDS = 20
-"""Rounds of improvement between two looks at the clock."""
-
-FIRST_ROUNDS = 200
-"""Rounds without a better plan before the proof."""
-
-SECOND_ROUNDS = 1_000
-"""Rounds without a better plan before a bound that takes longer."""
-
-SEARCH_PATIENCE = 12_000
-"""Rounds without a better plan after which improvement ends."""
-
-FEW_SLOS = 12
-"""SLOs of which all plans are searched."""
+Reporter = Callable[[int, int], None]  # called with the number of admitted SLOs and the bound
+CLOCK_ROUNDS = 20  # rounds of improvement between two looks at the clock
+FIRST_ROUNDS = 200  # rounds without a better plan before the proof
+SECOND_ROUNDS = 1_000  # rounds without a better plan before a bound that takes longer
+SEARCH_PATIENCE = 12_000  # rounds without a better plan after which improvement ends
+FEW_SLOS = 12  # SLOs of which all plans are searched
 
 
 class AdmissionSearch:
-    """The best plan so far, and the bound.
-
-    Parameters
-    ----------
-    deadline
-        On the monotonic clock, seconds.
-
-    Attributes
-    ----------
-    best, admitted
-        The best plan, and the number of SLOs that it admits.
-    bound
-        No plan admits more.
-    """
+    """The best plan so far, and the bound. `deadline`: on the monotonic clock, seconds. `best`, `admitted`: the best
+    plan, and the number of SLOs that it admits. `bound`: no plan admits more."""
 
     def __init__(self, problem: Problem, cases: BestCases, deadline: float, progress: Reporter | None = None) -> None:
         self._p = problem

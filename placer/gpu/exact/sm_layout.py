@@ -1,10 +1,6 @@
-"""A layout: which SLOs run, with which minibatches on which SMs, and whether everybody keeps its latency.
-
-The compiled loops change a layout in place. `settle` derives everything else from minibatches: kernels with their
-penalties, the batches that these allow, transfers, and whether the bus serves all of them in time.
-"""
-
-from __future__ import annotations
+"""A layout: which SLOs run, with which minibatches on which SMs, and whether everybody keeps its latency. The compiled
+loops change a layout in place. `settle` derives everything else from minibatches: kernels with their penalties, the
+batches that these allow, transfers, and whether the bus serves all of them in time."""
 
 from collections.abc import Iterable, Sequence
 from math import ceil
@@ -26,27 +22,12 @@ KEPT_LIMIT = 1.0 + 0.9 * NEAR_LIMIT
 class SmLayout(NamedTuple):
     """Minibatches on SMs, by SLO and by SM, and what follows from them.
 
-    Parameters
-    ----------
-    chosen
-        All that was chosen, as one array; those up to `tenant_executors` are views of it.
-    parts
-        By SLO, the number of minibatches; 0 is not admitted.
-    part_sm, part_executors
-        By SLO and minibatch.
-    wish
-        By SLO, the least batch that is wanted.
-    used, tenants
-        By SM, occupied executors and the number of minibatches.
-    tenant
-        By SM and place, the SLO.
-    tenant_executors
-        By SM and place.
-    kernel, batch, transfer, period, due
-        By admitted SLO; `due` is the time by which its transfer must be finished, us.
-    order
-        Admitted SLOs by priority on the bus.
-    """
+    `chosen`: all that was chosen, as one array; those up to `tenant_executors` are views of it. `parts`: by SLO, the
+    number of minibatches; 0 is not admitted. `part_sm`, `part_executors`: by SLO and minibatch. `wish`: by SLO, the
+    least batch that is wanted. `used`, `tenants`: by SM, occupied executors and the number of minibatches. `tenant`: by
+    SM and place, the SLO. `tenant_executors`: by SM and place. `kernel`, `batch`, `transfer`, `period`, `due`: by
+    admitted SLO; `due` is the time by which its transfer must be finished, us. `order`: admitted SLOs by priority on
+    the bus."""
 
     chosen: Ints
     parts: Ints
@@ -65,14 +46,13 @@ class SmLayout(NamedTuple):
     order: Ints
 
 
-def empty_layout(problem: Problem) -> SmLayout:
+def empty_layout(problem: "Problem") -> SmLayout:
     """A layout without SLOs."""
     count = len(problem.nf)
     by_slo, by_sm = count * problem.sms, problem.sms * problem.slots
     sizes = [count, by_slo, by_slo, count, problem.sms, problem.sms, by_sm, by_sm]
     chosen = np.zeros(sum(sizes), dtype=np.int64)
-    ends = np.cumsum(sizes)
-    views = [chosen[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+    views = [chosen[end - size : end] for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
     for at, columns in ((1, problem.sms), (2, problem.sms), (6, problem.slots), (7, problem.slots)):
         views[at] = views[at].reshape(-1, columns)
     batch, order = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
@@ -178,29 +158,10 @@ def settle(p, layout, tries):  # type: ignore[no-untyped-def]
 
 
 class Problem(NamedTuple):
-    """A device and SLOs.
-
-    Parameters
-    ----------
-    sporadic
-        Whether batches on the bus recur.
-    slots
-        Executors of an SM.
-    width
-        Packets per executor.
-    nf
-        By SLO, the number of its NF.
-    gap_us
-        By SLO, the time between two packets.
-    slope_us, fixed_us
-        By SLO, of a transfer: per packet, and fixed.
-    step_us, base_us
-        By SLO, of a kernel: per executor of a minibatch, and fixed.
-    pinned
-        By SLO, the fixed batch; 0 for none.
-    penalty_us
-        By NF and other NF.
-    """
+    """A device and SLOs. `sporadic`: whether batches on the bus recur. `slots`: executors of an SM. `width`: packets
+    per executor. `nf`: by SLO, the number of its NF. `gap_us`: by SLO, the time between two packets. `slope_us`,
+    `fixed_us`: by SLO, of a transfer: per packet, and fixed. `step_us`, `base_us`: by SLO, of a kernel: per executor of
+    a minibatch, and fixed. `pinned`: by SLO, the fixed batch; 0 for none. `penalty_us`: by NF and other NF."""
 
     sporadic: bool
     sms: int
@@ -253,13 +214,8 @@ def _floats(values: Iterable[float]) -> Floats:
 
 
 def plan_of(device: GpuDevice, slos: Sequence[LatencySlo], problem: Problem, layout: SmLayout) -> tuple[Admitted, ...]:
-    """The admitted SLOs of a layout, in the order of their transfers; checked against the model.
-
-    Raises
-    ------
-    AssertionError
-        The plan breaks the model: a fault of the search.
-    """
+    """The admitted SLOs of a layout, in the order of their transfers; checked against the model. Raises
+    `AssertionError` when: the plan breaks the model: a fault of the search."""
     count = settle(problem, layout, len(slos))
     admitted = tuple(
         Admitted(slos[i], int(layout.batch[i]), order, _minibatches(problem, layout, i))

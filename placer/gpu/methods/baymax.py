@@ -9,8 +9,6 @@ Q. Chen, H. Yang, J. Mars, L. Tang, "Baymax: QoS awareness and increased utiliza
 warehouse scale computers", ASPLOS 2016.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from placer.gpu.device import GpuDevice

@@ -1,7 +1,5 @@
 """Exact: as many SLOs as any plan admits, with a bound that is proven where time allows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from placer.gpu.device import GpuDevice

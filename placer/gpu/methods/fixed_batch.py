@@ -1,7 +1,5 @@
 """Fixed batch: as Grus, but every batch has 256 packets, whatever the rate (paper 003, sections III-A and VII-B)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -8,8 +8,6 @@ References
 K. Zhang et al., "G-NET: Effective GPU sharing in NFV systems", NSDI 2018.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from placer.gpu.device import GpuDevice

@@ -1,7 +1,5 @@
 """Grus: shortest headroom first, on the SMs of the least penalty (paper 003, Algorithm 1), repaired."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from placer.gpu.device import GpuDevice

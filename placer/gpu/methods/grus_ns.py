@@ -1,7 +1,5 @@
 """Grus without slicing: as Grus, but an SM serves one SLO (paper 003, section VII-C, Grus-NS)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from placer.gpu.device import GpuDevice

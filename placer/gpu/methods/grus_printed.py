@@ -12,8 +12,6 @@ Kept to show what they cost: what this admits may violate the model, in its late
 Workers are no part of the algorithm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil

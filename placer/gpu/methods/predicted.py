@@ -1,7 +1,5 @@
 """Predicted: SLOs come one by one, admitted where the predicted p99 of the whole plan keeps every promise."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,13 +14,8 @@ from profiles import InputError
 
 @register("predicted")
 def admit_by_prediction(device: GpuDevice, slos: Sequence[LatencySlo], setting: MethodSetting) -> Admission:
-    """What is admitted by models of the server; the bound is that of workers alone.
-
-    Raises
-    ------
-    InputError
-        Without models.
-    """
+    """What is admitted by models of the server; the bound is that of workers alone. Raises `InputError` without
+    models."""
     if setting.latencies is None:
         hint = "`placer train` writes them from the profile of a GPU"
         raise InputError.of("--models", "is missing: --method predicted admits by models", hint=hint)
@@ -58,16 +51,12 @@ class AloneLatency:
 
 
 def admit_whole_plans(device: GpuDevice, slos: Sequence[LatencySlo], latencies: PlanLatencies) -> Found:
-    """What is admitted, in a plan that keeps all promises, and what is rejected.
-
-    Parameters
-    ----------
-    device
-        Its size; its times are not used.
-    """
+    """What is admitted, in a plan that keeps all promises, and what is rejected. `device`: its size; its times are not
+    used."""
     alone = {slo.id: batches_alone(device, slo, latencies) for slo in slos}
     possible = sorted((slo for slo in slos if alone[slo.id]), key=lambda slo: _headroom_us(slo, alone[slo.id]))
-    never = tuple(Rejected(slo, _cause_alone(device, slo)) for slo in slos if not alone[slo.id])
+    # packets wait too long for a batch, or the server is too slow for any
+    never = tuple(Rejected(slo, "kernel" if _batches(device, slo) else "batching") for slo in slos if not alone[slo.id])
     best = _insert(device, latencies, possible, alone)
     if best[1]:
         best = max(best, _insert(device, latencies, possible[::-1], alone), key=lambda found: len(found[0]))
@@ -95,16 +84,8 @@ def _headroom_us(slo: LatencySlo, alone: Sequence[AloneLatency]) -> float:
     return slo.latency_us - alone[0].latency_us if alone else inf
 
 
-def _cause_alone(device: GpuDevice, slo: LatencySlo) -> str:
-    """Packets wait too long for a batch, or the server is too slow for any."""
-    return "kernel" if _batches(device, slo) else "batching"
-
-
 def _insert(
-    device: GpuDevice,
-    latencies: PlanLatencies,
-    slos: Sequence[LatencySlo],
-    alone: Mapping[str, Sequence[AloneLatency]],
+    device: GpuDevice, latencies: PlanLatencies, slos: Sequence[LatencySlo], alone: Mapping[str, Sequence[AloneLatency]]
 ) -> Found:
     """What is admitted and rejected when SLOs come in this order."""
     search = _Search(device, latencies, alone)

@@ -1,7 +1,5 @@
 """The admission test behind a kind of GPU: whether NFs with rates and promises can share one."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from math import inf
@@ -17,11 +15,8 @@ from predictor.gpu.models import GpuModels
 from profiles import ATTRIBUTES, Workload
 from profiles.gpu import GpuSettings
 
-LONGEST_PROMISE_US = 1e6
-"""The latency of NFs that are promised none: what batches take is bounded by it."""
-
-TEST_SECONDS = 1.0
-"""Of one test. Nearly all end long before, so that equal tests have equal answers."""
+LONGEST_PROMISE_US = 1e6  # the latency of NFs that are promised none: what batches take is bounded by it
+TEST_SECONDS = 1.0  # of one test. Nearly all end long before, so that equal tests have equal answers.
 
 
 class ExactTest(ABC):
@@ -68,13 +63,7 @@ class ExactTest(ABC):
 
 
 class DeviceTest(ExactTest):
-    """Admission to a GPU that a file describes.
-
-    Parameters
-    ----------
-    device
-        The GPU.
-    """
+    """Admission to a GPU that a file describes. `device`: the GPU."""
 
     def __init__(self, device: GpuDevice) -> None:
         self.device = device
@@ -126,16 +115,9 @@ SELF_SCENARIO, OTHER_SCENARIO = "self", "other"
 
 
 class ModelsTest(ExactTest):
-    """Exact admission by models of a GPU server, conservative at p99 for the rate and promise of each workload.
-
-    A device that is right for few rates is less conservative. So each workload is described alone, as an NF of its own;
-    beside each other workload, only its sharing penalty is added.
-
-    Parameters
-    ----------
-    models
-        Of the GPU server.
-    """
+    """Exact admission by models of a GPU server, conservative at p99 for the rate and promise of each workload. A
+    device that is right for few rates is less conservative. So each workload is described alone, as an NF of its own;
+    beside each other workload, only its sharing penalty is added. `models`: of the GPU server."""
 
     def __init__(self, models: GpuModels) -> None:
         self.models = models

@@ -1,7 +1,5 @@
 """Kinds of GPU in a fleet: a DEVICE file, or models of a GPU server."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from predictor import Models
 from predictor.gpu.models import load_gpu_models
 from predictor.gpu.store import holds_gpu_models
 from profiles import InputError, TestbedDescription, TrafficProfile
+from profiles.workload import P99
 
 DEFAULT_TRAFFIC = TrafficProfile(16_000, 1_500, 600)
 """Of arrivals without traffic columns, where all of the fleet are GPUs that are described by files."""
@@ -21,23 +20,9 @@ DEFAULT_TRAFFIC = TrafficProfile(16_000, 1_500, 600)
 
 @dataclass(frozen=True)
 class GpuSource:
-    """What describes a kind of GPU.
-
-    Parameters
-    ----------
-    path
-        The file or folder.
-    model
-        As its models name it; None for a file.
-    nfs
-        That it runs.
-    workers
-        CPU cores that serve it.
-    test
-        Decides which NFs it serves at once.
-    default_traffic
-        Of arrivals without traffic columns.
-    """
+    """What describes a kind of GPU. `path`: the file or folder. `model`: as its models name it; None for a file. `nfs`:
+    that it runs. `workers`: CPU cores that serve it. `test`: decides which NFs it serves at once. `default_traffic`: of
+    arrivals without traffic columns."""
 
     path: Path
     model: str | None
@@ -47,13 +32,8 @@ class GpuSource:
     default_traffic: TrafficProfile
 
     def kind(self, index: int, table: NicTable | None, fleet: Path | None) -> NicKind:
-        """The kind; a GPU has as many cores as workers, and each NF takes one.
-
-        Raises
-        ------
-        InputError
-            When the table has more cores than the GPU has workers, or names another model.
-        """
+        """The kind; a GPU has as many cores as workers, and each NF takes one. Raises `InputError` when the table has
+        more cores than the GPU has workers, or names another model."""
         model, cores = (table.model, table.cores) if table is not None else (None, None)
         if self.model is not None and model not in (None, self.model):
             message = f"is {model}, its models were trained on {self.model}"
@@ -65,8 +45,9 @@ class GpuSource:
         names, owned = (table.all_names, table.owned) if table is not None else ((), None)
         ones = dict.fromkeys(sorted(self.nfs), 1)
         name = model or self.model or self.path.stem
+        known = {P99: frozenset(ones)}
         return NicKind(
-            index, name, cores or self.workers, ones, count, cost, frozenset(ones), paced=True, names=names, owned=owned
+            index, name, cores or self.workers, ones, count, cost, known, paced=True, names=names, owned=owned
         )
 
     def no_models(self) -> Models:
@@ -85,13 +66,8 @@ class GpuSource:
 
 
 def gpu_source(table: NicTable | None, models: Path | None) -> GpuSource | None:
-    """What describes the kind of GPU of a table, or of no fleet; None where it is of another kind.
-
-    Raises
-    ------
-    InputError
-        When a file is refused.
-    """
+    """What describes the kind of GPU of a table, or of no fleet; None where it is of another kind. Raises `InputError`
+    when a file is refused."""
     if table is not None and table.device is not None:
         path = Path(table.device)
         device = read_device(path)

@@ -1,7 +1,5 @@
 """The latency of whole plans as models of a GPU server predict it, with a margin for their errors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
@@ -14,20 +12,12 @@ from predictor.gpu.models import GpuModels
 from predictor.gpu.prediction import Overload
 from profiles import GpuSettings, GpuWorkload, TrafficProfile, Workload
 
-KEPT_PREDICTIONS = 0.99
-"""The share of promises that are to be kept at a predicted latency."""
+KEPT_PREDICTIONS = 0.99  # the share of promises that are to be kept at a predicted latency
 
 
 class PredictedPlans:
-    """A `PlanLatencies` of models: the p99 that is exceeded in 1 of 100 co-locations.
-
-    Parameters
-    ----------
-    models
-        Of the server.
-    nfs
-        The modelled NF of each SLO, by its id; None: `LatencySlo.nf` names it.
-    """
+    """A `PlanLatencies` of models: the p99 that is exceeded in 1 of 100 co-locations. `models`: of the server. `nfs`:
+    the modelled NF of each SLO, by its id; None: `LatencySlo.nf` names it."""
 
     def __init__(self, models: GpuModels, nfs: Mapping[str, str] | None = None) -> None:
         self.models = models
@@ -59,17 +49,9 @@ def load_at_rate(one: Admitted, nf: str, traffic: TrafficProfile) -> GpuWorkload
 
 
 def describe_by(models: GpuModels, slos: Sequence[LatencySlo]) -> tuple[GpuDevice, list[LatencySlo]]:
-    """The GPU at default traffic, and the SLOs with the names that its NFs have there.
-
-    A conservative latency in the form of a device is closer to the models the fewer rates and latencies it covers.
-
-    Parameters
-    ----------
-    models
-        Of every NF of the SLOs.
-    slos
-        As they were read.
-    """
+    """The GPU at default traffic, and the SLOs with the names that its NFs have there. A conservative latency in the
+    form of a device is closer to the models the fewer rates and latencies it covers. `models`: of every NF of the SLOs.
+    `slos`: as they were read."""
     named = [replace(slo, nf=f"{slo.nf} at {slo.rate_kpps:g} kpps in {slo.latency_us:g} us") for slo in slos]
     entries = {
         name.nf: DeviceEntry(

@@ -16,8 +16,7 @@ from profiles.validation import word_fault
 if TYPE_CHECKING:
     from predictor.gpu.models import GpuModels
 
-LARGEST_FILE = 100_000_000
-"""Bytes."""
+LARGEST_FILE = 100_000_000  # bytes
 LARGEST_VALUE = 1e15
 MOST_WHOLE = 1_000_000
 EXTRAPOLATE_OPTION = "--extrapolate predicts beyond what was measured, and marks it"
@@ -57,19 +56,9 @@ class _GpuScenarioLine(_Line):
 
 
 def read_gpu_scenarios(models: GpuModels, path: Path, *, extrapolate: bool = False) -> list[tuple[GpuWorkload, ...]]:
-    """The scenarios in `path`, JSON Lines: co-locations of NFs on the GPU server of `models`.
-
-    Parameters
-    ----------
-    extrapolate
-        Accept values outside what was measured.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file: a line that is no scenario, an unknown NF, settings that the server refuses or
-        that are outside what was measured.
-    """
+    """The scenarios in `path`, JSON Lines: co-locations of NFs on the GPU server of `models`. `extrapolate`: accept
+    values outside what was measured. Raises `InputError` with every fault of the file: a line that is no scenario, an
+    unknown NF, settings that the server refuses or that are outside what was measured."""
     found, faults = [], []
     for number, line in enumerate(read_text(path, LARGEST_FILE).split("\n"), start=1):
         if not line.strip():

@@ -1,9 +1,5 @@
-"""What `placer admit` reads: latency SLOs as JSON Lines, and a GPU as JSON (docs/formats/admission.md).
-
-Each file is refused whole, with every fault in it.
-"""
-
-from __future__ import annotations
+"""What `placer admit` reads: latency SLOs as JSON Lines, and a GPU as JSON (docs/formats/admission.md). Each file is
+refused whole, with every fault in it."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -22,8 +18,7 @@ from profiles.text import read_text
 from profiles.validation import word_fault
 
 MOST_SLOS = 1_000_000
-MOST_FAULTS = 10_000
-"""Reading stops after this many faults; the first of them are shown, and how many more were found."""
+MOST_FAULTS = 10_000  # reading stops after this many faults; the first of them are shown, and how many more were found
 LARGEST_FILE = 10_000_000
 LARGEST_NUMBER = 1e12
 SMALLEST_NUMBER = 1e-6
@@ -42,8 +37,7 @@ def _printable(name: str) -> str:
 Name = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_printable)]
 Above0 = Annotated[float, Field(ge=SMALLEST_NUMBER, le=LARGEST_NUMBER, allow_inf_nan=False)]
 Microseconds = Annotated[float, Field(ge=0, le=LARGEST_NUMBER, allow_inf_nan=False)]
-Line = Annotated[list[Microseconds], Field(min_length=2, max_length=2)]
-"""Slope and intercept."""
+Line = Annotated[list[Microseconds], Field(min_length=2, max_length=2)]  # slope and intercept
 
 
 class _Part(BaseModel):
@@ -76,21 +70,9 @@ class _Device(_Part):
 
 
 def read_slos(source: str | TextIO, nfs: Collection[str] | None = None) -> list[LatencySlo]:
-    """The SLOs of a file, in its order.
-
-    Parameters
-    ----------
-    source
-        A path of a file of JSON Lines, plain or gzipped, `-` for standard input, or an open text file. Blank lines are
-        skipped.
-    nfs
-        Those of the device; None: they are not compared.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file.
-    """
+    """The SLOs of a file, in its order. `source`: a path of a file of JSON Lines, plain or gzipped, `-` for standard
+    input, or an open text file. Blank lines are skipped. `nfs`: those of the device; None: they are not compared.
+    Raises `InputError` with every fault of the file."""
     with ExitStack() as stack:
         name, lines = open_lines(source, stack, LineLimit(MOST_SLOS, "SLOs"))
         reading = _Reading(name, nfs)
@@ -150,13 +132,7 @@ def _find(error: ValidationError, keys: Iterable[str]) -> Iterator[tuple[Place, 
 
 
 def read_device(path: Path) -> GpuDevice:
-    """The GPU that a file describes.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file.
-    """
+    """The GPU that a file describes. Raises `InputError` with every fault of the file."""
     text = read_text(path, LARGEST_FILE)
     if not text.strip():
         raise InputError.of(str(path), "is empty", hint=f"an object with {', '.join(_Device.model_fields)}")
@@ -164,20 +140,8 @@ def read_device(path: Path) -> GpuDevice:
 
 
 def device_of(content: Any, file: str, lines: dict[Place, int] | None = None) -> GpuDevice:
-    """The GPU that parsed JSON describes.
-
-    Parameters
-    ----------
-    file
-        Named by faults.
-    lines
-        The line of each value, where the content is of a file.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
+    """The GPU that parsed JSON describes. `file`: named by faults. `lines`: the line of each value, where the content
+    is of a file. Raises `InputError` with every fault."""
     at = lines or {}
     try:
         parsed = _Device.model_validate(content)
@@ -230,12 +194,7 @@ def admission_certificate(
     device: GpuDevice, slos: Sequence[LatencySlo], answer: Mapping[str, object]
 ) -> dict[str, object]:
     """What a checker needs that shares no code with the methods: the GPU, the SLOs, and the answer with its bound.
-
-    Parameters
-    ----------
-    answer
-        As `placer admit --format json` prints it.
-    """
+    `answer`: as `placer admit --format json` prints it."""
     return {
         "certificate": CERTIFICATE_VERSION,
         "kind": CERTIFICATE_KIND,

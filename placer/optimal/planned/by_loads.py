@@ -1,7 +1,7 @@
 """The plan where instances have rates: cores are chosen, too, and the expected violations decide how full NICs get.
 
-`rate_search.py` searches. Where instances leave or already run, or there are several kinds of NIC, the plan is
-that of the online rule, mended where it exceeds the budget.
+`rate_search.py` searches. Where latency can be promised, or some NICs are GPUs, the plan is that of the online rule,
+mended where it exceeds the budget.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from placer.evaluate.checks import peak_nics
 from placer.evaluate.expected_violations import ExpectedViolations, expected_violations
@@ -17,16 +18,21 @@ from placer.model.catalogue import Catalogue
 from placer.model.day import at_peak, has_days
 from placer.model.plan import PLANNED, Plan, Within
 from placer.optimal.bounded_plan import exact_peak_cost, find_better, placements_on, restore_days
-from placer.optimal.planned.judges import ChanceJudge
+from placer.optimal.planned.judges import ChanceJudge, DayJudge, Judge
 from placer.optimal.planned.mend import mend
-from placer.optimal.planned.rate_search import LoadPlanner, kind_of_loads, load_planner
+from placer.optimal.planned.rate_nics import KnownKind
+from placer.optimal.planned.rate_search import USUAL_EFFORT, RatePlanner
 from placer.optimal.planned.reserve import SELECTED_RESERVE, reserve_pct
 from placer.progress import Advance
 from placer.strategies.contention_aware import ContentionAware
+from profiles import COUNTERS, Workload
 
 FIRST_SHARE = 0.9 / (1.0 + SELECTED_RESERVE)
 """The share of the budget that may be expected at first; the rest is the reserve."""
 MAX_REPLANS = 3
+ACCESS_COUNTERS = tuple(COUNTERS.index(name) for name in ("l2crd", "l2cwr"))
+MANY_ACCESSES = 1e8
+"""Cache accesses per second that count as one NIC's share where instances are dealt out evenly."""
 
 
 def plan_by_loads(
@@ -34,68 +40,120 @@ def plan_by_loads(
 ) -> Plan:
     """The plan within the budget that rejects least, then costs least, of those that are found, with its bound."""
     began = time.perf_counter()
-    kind = kind_of_loads(arrivals, catalogue)
-    plan, expected, bound = _make_plan(arrivals, catalogue, predictor, seconds, progress)
+    budget_pct = 100.0 if catalogue.budget_pct is None else catalogue.budget_pct
+    make = partial(_make_plan, catalogue=catalogue, predictor=predictor, budget_pct=budget_pct, progress=progress)
+    plan, expected, planner = make(arrivals, deadline=time.monotonic() + seconds)
     if has_days(arrivals):
-        of_peaks, _, _ = _make_plan(at_peak(arrivals), catalogue, predictor, seconds, progress)
-        of_peaks = restore_days(of_peaks, arrivals)
-        if find_better([plan, of_peaks], catalogue.kinds) is of_peaks:
-            known = expected_violations(of_peaks, catalogue, predictor)
-            if known.mean_pct + reserve_pct(known) <= _budget_pct(catalogue) + 1e-9:
-                plan, expected = of_peaks, known
-        plan = replace(plan, peak_nics=peak_nics(of_peaks))
-    cost = float(exact_peak_cost(plan, catalogue.kinds))
-    unit = catalogue.kinds[0].cost if kind is not None and not plan.rejected else 0.0
-    bound = min(bound, peak_nics(plan)) if unit else 0
+        by_peaks = restore_days(make(at_peak(arrivals), deadline=time.monotonic() + seconds)[0], arrivals)
+        if find_better([plan, by_peaks], catalogue.kinds) is by_peaks:
+            known = expected_violations(by_peaks, catalogue, predictor)
+            if known.mean_pct + reserve_pct(known) <= budget_pct + 1e-9:
+                plan, expected = by_peaks, known
+        plan = replace(plan, peak_nics=peak_nics(by_peaks))
+    cost, nics = float(exact_peak_cost(plan, catalogue.kinds)), peak_nics(plan)
+    bound = planner.bound_of(plan) if planner else None
+    lowest = min(bound.cost, cost) if bound else 0.0
     within = Within(
         reserve_pct(expected),
-        min(bound * unit, cost),
-        bound,
-        bool(unit) and cost <= bound * unit + 1e-9,
-        "all arrivals at once; bound from cores and line rate"
-        if kind is not None
-        else "no bound where instances leave",
+        lowest,
+        min(bound.nics, nics) if bound else 0,
+        plan.rejected == 0 and bound is not None and cost <= lowest + 1e-9,
+        rates_scope(arrivals) if bound else "no lower bound where latency is promised",
     )
     return replace(plan, strategy=PLANNED, within=within, seconds=time.perf_counter() - began)
 
 
-def _budget_pct(catalogue: Catalogue) -> float:
-    return 100.0 if catalogue.budget_pct is None else catalogue.budget_pct
-
-
 def _make_plan(
-    arrivals: Sequence[Arrival], catalogue: Catalogue, predictor: str, seconds: float, progress: Advance | None
-) -> tuple[Plan, ExpectedViolations, int]:
-    """A plan within the budget, what to expect of it, and the bound on its NICs, 0 for none."""
-    deadline, bound = time.monotonic() + seconds, 0
-    if kind_of_loads(arrivals, catalogue) is None:
-        plan = ContentionAware(catalogue, predictor).place(arrivals, progress)
-        expected = expected_violations(plan, catalogue, predictor)
-    else:
-        judge = ChanceJudge(catalogue.models[0].predictors[predictor])
-        planner = load_planner([arrival.tenant for arrival in arrivals], catalogue, predictor, judge)
-        plan, expected, bound = _search(planner, arrivals, catalogue, predictor, deadline)
-    if expected.mean_pct + reserve_pct(expected) > _budget_pct(catalogue) + 1e-9:
-        plan, expected = mend(plan, catalogue, predictor, _budget_pct(catalogue))
-    return plan, expected, bound
-
-
-def _search(
-    planner: LoadPlanner,
     arrivals: Sequence[Arrival],
     catalogue: Catalogue,
     predictor: str,
+    budget_pct: float,
+    progress: Advance | None,
     deadline: float,
-) -> tuple[Plan, ExpectedViolations, int]:
-    """The plan of a search, what to expect of it, and the bound; where needed, less of the budget is tried."""
-    share, budget_pct = FIRST_SHARE, _budget_pct(catalogue)
-    for _ in range(MAX_REPLANS):
-        found = planner.plan(share * budget_pct / 100.0, deadline)
-        placements = placements_on(arrivals, catalogue.kinds, [(planner.kind, nic) for nic in found.nics])
+) -> tuple[Plan, ExpectedViolations, RatePlanner | None]:
+    """A plan within the budget, what to expect of it, and what searched it, if anything did."""
+    planner = None
+    if can_plan_rates(catalogue):
+        planner = rate_planner(arrivals, catalogue, predictor, expected_judges(catalogue, predictor))
+        plan, expected = _search(planner, arrivals, catalogue, predictor, budget_pct, deadline)
+    else:
+        plan = ContentionAware(catalogue, predictor).place(arrivals, progress)
+        expected = expected_violations(plan, catalogue, predictor)
+    over = expected.mean_pct + reserve_pct(expected) > budget_pct + 1e-9
+    if over and all(arrival.nic is None for arrival in arrivals):
+        plan, expected = mend(plan, catalogue, predictor, budget_pct)
+    return plan, expected, planner
+
+
+def _search(
+    planner: RatePlanner,
+    arrivals: Sequence[Arrival],
+    catalogue: Catalogue,
+    predictor: str,
+    budget_pct: float,
+    deadline: float,
+) -> tuple[Plan, ExpectedViolations]:
+    """The plan of a search, and what to expect of it; where needed, it is changed until it expects less."""
+    risky = catalogue.budget_pct is None
+    share = 0.0 if risky else FIRST_SHARE * budget_pct / 100.0
+    nics = planner.plan(share, deadline)
+    for tried in range(MAX_REPLANS):
+        placements = placements_on(arrivals, catalogue.kinds, nics)
         plan = Plan(PLANNED, predictor, placements, 0.0, risk=catalogue.risk)
         expected = expected_violations(plan, catalogue, predictor)
         together = expected.mean_pct + reserve_pct(expected)
-        if together <= budget_pct + 1e-9 or time.monotonic() >= deadline:
+        if risky or together <= budget_pct + 1e-9 or tried == MAX_REPLANS - 1 or time.monotonic() >= deadline:
             break
         share *= 0.95 * budget_pct / together
-    return plan, expected, found.bound
+        nics = planner.shrink(nics, share, deadline)
+    return plan, expected
+
+
+# What a search knows of the NICs.
+
+
+def can_plan_rates(catalogue: Catalogue) -> bool:
+    """Whether a search knows these kinds of NIC: not where latency is promised, which the judges do not."""
+    return not catalogue.gpus and not catalogue.curves
+
+
+def rates_scope(arrivals: Sequence[Arrival]) -> str:
+    """Which plans the bound covers, in words."""
+    moves = any(arrival.departure is not None for arrival in arrivals)
+    return f"{'no instance moves' if moves else 'all arrivals at once'}; lower bound from cores and line rate"
+
+
+def expected_judges(catalogue: Catalogue, predictor: str) -> list[Judge]:
+    """Per kind of NIC, what a predictor expects there."""
+    risk = catalogue.risk if catalogue.budget_pct is None else None
+    return [ChanceJudge(models.predictors[predictor], risk) for models in catalogue.models]
+
+
+def rate_planner(
+    arrivals: Sequence[Arrival],
+    catalogue: Catalogue,
+    predictor: str,
+    judges: Sequence[Judge],
+    effort: int = USUAL_EFFORT,
+) -> RatePlanner:
+    """What searches a plan by these judges, one per kind of NIC; the predictor only says where a search begins."""
+
+    def shares(number: int, workload: Workload) -> dict[str, float]:
+        counters = catalogue.models[number].solo_behaviour([workload]).counters[0]
+        accesses = sum(float(counters[at]) for at in ACCESS_COUNTERS)
+        return {**catalogue.shares(catalogue.kinds[number], workload), "memory": accesses / MANY_ACCESSES}
+
+    def alone(number: int, workloads: Sequence[Workload]) -> Sequence[float]:
+        found: list[float] = catalogue.models[number].predictors[predictor].solo(workloads).tolist()
+        return found
+
+    known = [
+        KnownKind(
+            kind,
+            DayJudge(judge) if has_days(arrivals) else judge,
+            partial(shares, kind.index),
+            partial(alone, kind.index),
+        )
+        for kind, judge in zip(catalogue.kinds, judges, strict=True)
+    ]
+    return RatePlanner(arrivals, known, effort=effort)

@@ -55,9 +55,13 @@ def _short(kpps: float, required_kpps: float) -> float:
 
 @dataclass(frozen=True)
 class ChanceJudge:
-    """An instance is short with the probability that a predictor's error model says."""
+    """An instance is short with the probability that a predictor's error model says.
+
+    `risk`: where it is given, what is no likelier costs nothing, and what is likelier may not be.
+    """
 
     predictor: Predictor
+    risk: float | None = None
 
     def costs(self, co_locations: Sequence[Sequence[Tenant]]) -> list[list[float]]:
         together = [tuple(tenant.workload for tenant in tenants) for tenants in co_locations]
@@ -66,9 +70,10 @@ class ChanceJudge:
         required = [[tenant.required_kpps(solo[tenant.workload]) for tenant in tenants] for tenants in co_locations]
         chances = self.predictor.shortfall(together, required)
         kpps = self.predictor.throughput(together)
+        most, counted = (LIKELIEST_VIOLATION, 1.0) if self.risk is None else (self.risk, 0.0)
         return [
             [
-                chance if chance <= LIKELIEST_VIOLATION else max(_short(got, need), 1.0) + 1.0
+                counted * chance if chance <= most else max(_short(got, need), 1.0) + 1.0
                 for chance, got, need in zip(chances_of.tolist(), kpps_of.tolist(), needs, strict=True)
             ]
             for chances_of, kpps_of, needs in zip(chances, kpps, required, strict=True)

@@ -21,22 +21,16 @@ from placer.rack.files.plan_file import PlanFile
 from placer.rack.rack import SwitchKind
 from profiles import InputError
 
-MOST_LINKS = 64
-"""Of the program that plays the switch (`nfs/rack/link.h`)."""
+MOST_LINKS = 64  # of the program that plays the switch (`nfs/rack/link.h`)
 
 
 @dataclass(frozen=True)
 class CompiledRack:
     """The programs of a rack.
 
-    Parameters
-    ----------
-    switch
-        The program of a programmable switch; None for an OpenFlow switch, which has rules instead.
-    servers, nics
-        By name, those that run NFs.
-    tables
-        What the choice of shared tables was made by; None where it was given.
+    `switch`: the program of a programmable switch; None for an OpenFlow switch, which has rules instead. `servers`,
+    `nics`: by name, those that run NFs. `tables`: what the choice of shared tables was made by; None where it was
+    given.
     """
 
     routing: Routing
@@ -73,15 +67,8 @@ class SharedTables:
 def compile_rack(plan: PlanFile, file: str, *, shares: bool | None = False) -> CompiledRack:
     """The programs of a plan.
 
-    Parameters
-    ----------
-    shares
-        Whether NFs of the same kind share tables of the switch; None: where that saves stages.
-
-    Raises
-    ------
-    InputError
-        When NFs cannot be generated: with each fault that one step finds.
+    `shares`: whether NFs of the same kind share tables of the switch; None: where that saves stages. Raises InputError
+    when NFs cannot be generated: with each fault that one step finds.
     """
     graph = graph_of(plan, file)
     instances = instances_of(graph)

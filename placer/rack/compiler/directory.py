@@ -56,17 +56,9 @@ def _switch_files(rack: CompiledRack) -> dict[str, str]:
 def write_rack(rack: CompiledRack, plan: Path, out: Path) -> dict[str, NicUse]:
     """Write the directory; one that this has written before is replaced.
 
-    Programs of SmartNICs are compiled, and held to the limits of the card, where clang is installed.
-
-    Returns
-    -------
-    dict
-        What the program of each SmartNIC takes of the card; none without clang.
-
-    Raises
-    ------
-    InputError
-        When something else is there, or a program does not fit its card.
+    Programs of SmartNICs are compiled, and held to the limits of the card, where clang is installed. Returns what the
+    program of each SmartNIC takes of the card; none without clang. Raises InputError when something else is there, or a
+    program does not fit its card.
     """
     if out.exists() and not (out / ROUTING_FILE).is_file() and (not out.is_dir() or any(out.iterdir())):
         hint = "name a new directory, or one that this command has written"
@@ -182,35 +174,20 @@ def _command(process: Process) -> str:
 SWITCH_PROGRAM, SERVER_PROGRAM, NIC_PROGRAM = "nf-switch", "nf-server", "nf-nic"
 RACK_PROGRAMS = (SWITCH_PROGRAM, SERVER_PROGRAM, NIC_PROGRAM)
 BUILT_FOLDER = Path(__file__).resolve().parents[3] / "build" / "nfs" / "rack"
-PROGRAMS_VARIABLE = "NF_RACK_PROGRAMS"
-"""The environment variable that names a folder of programs built elsewhere."""
+PROGRAMS_VARIABLE = "NF_RACK_PROGRAMS"  # the environment variable that names a folder of programs built elsewhere
 OPENFLOW_FOLDER = "openflow"
-OPENFLOW_MODULE = "placer.rack.compiler.openflow.process"
-"""What plays an OpenFlow switch, a module of Python."""
-RUN_FOLDER = "run"
-"""The folder of links and reports."""
+OPENFLOW_MODULE = "placer.rack.compiler.openflow.process"  # what plays an OpenFlow switch, a module of Python
+RUN_FOLDER = "run"  # the folder of links and reports
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process.
+    """A process."""
 
-    Parameters
-    ----------
-    name
-        Of its device; its report is `run/NAME.json`.
-    folder
-        Where it runs, in the directory of the rack.
-    program
-        A program of C, or a module of Python.
-    arguments
-        IN and OUT stand for the captures.
-    """
-
-    name: str
-    program: str
-    folder: str
-    arguments: tuple[str, ...]
+    name: str  # of its device; its report is `run/NAME.json`
+    program: str  # a program of C, or a module of Python
+    folder: str  # where it runs, in the directory of the rack
+    arguments: tuple[str, ...]  # IN and OUT stand for the captures
 
 
 def processes_of(
@@ -218,16 +195,8 @@ def processes_of(
 ) -> Iterator[Process]:
     """The processes: servers and SmartNICs first, then the switch.
 
-    Parameters
-    ----------
-    ports
-        Servers at the ports of the switch, from port 1 on.
-    servers
-        Those that run NFs.
-    nics
-        SmartNICs that do, with their servers.
-    openflow
-        Whether the switch is an OpenFlow switch, emulated.
+    `ports`: servers at the ports of the switch, from port 1 on. `servers`: those that run NFs. `nics`: SmartNICs that
+    do, with their servers. `openflow`: whether the switch is an OpenFlow switch, emulated.
     """
     nic_of = {server: name for name, server in nics.items()}
     for name in servers:

@@ -1,7 +1,5 @@
 """Runs a compiled rack on a capture: one process for each device, joined by links in shared memory."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -35,14 +33,11 @@ from profiles import Fault, InputError
 from profiles.aside import file_aside
 
 POLL_S = 0.02
-PATIENCE_S = 5.0
-"""After a process has failed, what the others have to end."""
+PATIENCE_S = 5.0  # after a process has failed, what the others have to end
 REFUSED_STATUS = 2
-LEFT_MESSAGE = "the process at the other end has left"
-"""What a process says that failed because another one did."""
+LEFT_MESSAGE = "the process at the other end has left"  # what a process says that failed because another one did
 PCAP_US, PCAP_NS, PCAP_NG = bytes.fromhex("a1b2c3d4"), bytes.fromhex("a1b23c4d"), bytes.fromhex("0a0d0d0a")
-CAPTURE_MAGICS = (PCAP_US, PCAP_US[::-1], PCAP_NS, PCAP_NS[::-1], PCAP_NG)
-"""How captures begin."""
+CAPTURE_MAGICS = (PCAP_US, PCAP_US[::-1], PCAP_NS, PCAP_NS[::-1], PCAP_NG)  # how captures begin
 
 
 class ExecutionError(TestbedError):
@@ -98,14 +93,7 @@ class NfCounts:
 class RackRun:
     """What became of packets.
 
-    Parameters
-    ----------
-    received, sent
-        From and to the world.
-    nfs
-        By `chain/nf`.
-    dropped
-        By reason, outside of NFs.
+    `received`, `sent`: from and to the world. `nfs`: by `chain/nf`. `dropped`: by reason, outside of NFs.
     """
 
     received: int = 0
@@ -125,13 +113,7 @@ class RackRun:
 
 
 def read_rack_file(directory: Path) -> RackFile:
-    """What a directory says of its processes.
-
-    Raises
-    ------
-    InputError
-        When it is none that `placer chain compile` wrote.
-    """
+    """What a directory says of its processes. Raises InputError when it is none that `placer chain compile` wrote."""
     file = directory / ROUTING_FILE
     try:
         return RackFile.model_validate_json(file.read_text(encoding="utf-8"))
@@ -147,12 +129,7 @@ def read_rack_file(directory: Path) -> RackFile:
 def execute_rack(directory: Path, source: Path, target: Path, *, on_wait: Callable[[], None] = lambda: None) -> RackRun:
     """Send the packets of a capture through the rack, and write those that leave it.
 
-    Raises
-    ------
-    InputError
-        When the directory or the capture cannot be used.
-    ExecutionError
-        When a process fails.
+    Raises InputError when the directory or the capture cannot be used. Raises ExecutionError when a process fails.
     """
     rack = read_rack_file(directory)
     _check_capture(source)
@@ -184,10 +161,7 @@ def _check_capture(file: Path) -> None:
 def find_programs(with_nics: bool) -> Path:
     """The folder of the programs: the one that the environment names, else the one built here.
 
-    Raises
-    ------
-    InputError
-        When one of them is missing.
+    Raises InputError when one of them is missing.
     """
     folder = Path(os.environ.get(PROGRAMS_VARIABLE) or BUILT_FOLDER)
     for process in ("nf-switch", "nf-server", *([NIC_PROGRAM] if with_nics else [])):
@@ -218,11 +192,7 @@ def _build_nic(folder: Path) -> None:
 
 
 def _run(
-    processes: Sequence[Process],
-    folder: Path,
-    programs: Path,
-    captures: Mapping[str, str],
-    on_wait: Callable[[], None],
+    processes: Sequence[Process], folder: Path, programs: Path, captures: Mapping[str, str], on_wait: Callable[[], None]
 ) -> None:
     """Start all processes, and wait until all have ended."""
     started: list[tuple[Process, subprocess.Popen[bytes]]] = []

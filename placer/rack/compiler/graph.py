@@ -1,7 +1,5 @@
 """The NFs of all chains of a plan as one graph: what each is, where it runs, and which packets go where behind it."""
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,12 +20,9 @@ from profiles import Fault, InputError
 from profiles.faults import suggestion
 
 SWITCH_PLACE = "switch"
-WORLD_PORT = "world"
-"""The port of the switch that is no link."""
-DEVICE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-"""Of a folder, of files, and of words in a Makefile."""
-LONGEST_IDENTIFIER = 44
-"""Characters of an identifier."""
+WORLD_PORT = "world"  # the port of the switch that is no link
+DEVICE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")  # of a folder, of files, and of words in a Makefile
+LONGEST_IDENTIFIER = 44  # characters of an identifier
 
 
 class DeviceKind(StrEnum):
@@ -40,55 +35,33 @@ class DeviceKind(StrEnum):
 
 @dataclass(frozen=True)
 class Place:
-    """A device of the rack.
-
-    Parameters
-    ----------
-    server
-        The server that it is, or whose SmartNIC it is; empty for the switch.
-    """
+    """A device of the rack."""
 
     kind: DeviceKind
     name: str
-    server: str = ""
+    server: str = ""  # the server that it is, or whose SmartNIC it is; empty for the switch
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way out of an NF.
+    """One way out of an NF."""
 
-    Parameters
-    ----------
-    target
-        The number of the next NF; None: out of the rack.
-    match
-        Packets that take it before all others; None: it takes its share of the rest.
-    """
-
-    target: int | None
-    match: Expression | None = None
+    target: int | None  # the number of the next NF; None: out of the rack
+    match: Expression | None = None  # packets that take it before all others; None: it takes its share of the rest
     share: Fraction = Fraction(1)
 
 
 @dataclass(frozen=True)
 class RackNf:
-    """One NF of a chain.
-
-    Parameters
-    ----------
-    place
-        Where it runs.
-    ways
-        Where packets go behind it, in the order in which matches are tried; at least one.
-    """
+    """One NF of a chain."""
 
     number: int
     chain: str
     id: str
     kind: str
     parameters: Mapping[str, float]
-    place: Place
-    ways: tuple[Way, ...]
+    place: Place  # where it runs
+    ways: tuple[Way, ...]  # where packets go behind it, in the order in which matches are tried; at least one
 
     @property
     def name(self) -> str:
@@ -116,40 +89,22 @@ class RackNf:
 
 @dataclass(frozen=True)
 class ChainEntry:
-    """Where packets enter a chain.
-
-    Parameters
-    ----------
-    aggregates
-        A packet of one of them enters; at least one.
-    nf
-        The number of its first NF.
-    """
+    """Where packets enter a chain."""
 
     chain: str
-    aggregates: tuple[Expression, ...]
-    nf: int
+    aggregates: tuple[Expression, ...]  # a packet of one of them enters; at least one
+    nf: int  # the number of its first NF
     t_max_mbps: Fraction
 
 
 @dataclass(frozen=True)
 class RackGraph:
-    """All chains of a plan.
-
-    Parameters
-    ----------
-    nfs
-        By number, each behind all from which packets reach it.
-    entries
-        In the order in which chains take packets.
-    cores
-        By server, its subgroups, each with its cores.
-    """
+    """All chains of a plan."""
 
     rack: Rack
-    nfs: tuple[RackNf, ...]
-    entries: tuple[ChainEntry, ...]
-    cores: Mapping[str, Sequence[tuple[tuple[int, ...], int]]]
+    nfs: tuple[RackNf, ...]  # by number, each behind all from which packets reach it
+    entries: tuple[ChainEntry, ...]  # in the order in which chains take packets
+    cores: Mapping[str, Sequence[tuple[tuple[int, ...], int]]]  # by server, its subgroups, each with its cores
 
     @cached_property
     def before(self) -> tuple[tuple[int, ...], ...]:
@@ -191,10 +146,7 @@ def identifier(name: str) -> str:
 def graph_of(plan: PlanFile, file: str) -> RackGraph:
     """The graph of a plan.
 
-    Raises
-    ------
-    InputError
-        When a chain is not placed, or its text says what no packet can be sorted by.
+    Raises InputError when a chain is not placed, or its text says what no packet can be sorted by.
     """
     faults = list(_faults(plan, file))
     if faults:
@@ -254,29 +206,18 @@ def _faults(plan: PlanFile, file: str) -> Iterator[Fault]:
 
 @dataclass(frozen=True)
 class NfInstance:
-    """An NF of a chain, ready to be generated.
-
-    Parameters
-    ----------
-    parameters
-        All of its kind, with defaults.
-    data
-        Such as the filters of an ACL.
-    """
+    """An NF of a chain, ready to be generated."""
 
     nf: RackNf
     kind: NfKind[Any]
-    parameters: Mapping[str, float]
-    data: Any
+    parameters: Mapping[str, float]  # all of its kind, with defaults
+    data: Any  # such as the filters of an ACL
 
 
 def instances_of(graph: RackGraph) -> dict[int, NfInstance]:
     """The instances by number of the NF.
 
-    Raises
-    ------
-    InputError
-        When an NF is unknown, cannot run where it is placed, or has wrong parameters: all of them.
+    Raises InputError when an NF is unknown, cannot run where it is placed, or has wrong parameters: all of them.
     """
     faults: list[Fault] = []
     found: dict[int, NfInstance] = {}

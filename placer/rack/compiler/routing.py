@@ -6,8 +6,6 @@ before it covers, so that there are no more paths than NFs. An NF has one label:
 merge needs no memory of where it came from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -39,16 +37,10 @@ class Label:
 
 @dataclass(frozen=True)
 class Routing:
-    """How packets find their NFs.
-
-    Parameters
-    ----------
-    paths
-        The service paths, each a list of numbers of NFs; the first has the number 1.
-    """
+    """How packets find their NFs."""
 
     graph: RackGraph
-    paths: tuple[tuple[int, ...], ...]
+    paths: tuple[tuple[int, ...], ...]  # the service paths, each a list of numbers of NFs; the first has the number 1
 
     @cached_property
     def labels(self) -> Mapping[int, Label]:
@@ -85,13 +77,7 @@ class Routing:
 
 
 def route_graph(graph: RackGraph) -> Routing:
-    """The routing of a graph.
-
-    Raises
-    ------
-    InputError
-        When a path has more NFs than indices.
-    """
+    """The routing of a graph. Raises InputError when a path has more NFs than indices."""
     covered: set[int] = set()
     paths = []
     for nf in graph.nfs:
@@ -129,8 +115,7 @@ def switch_ports(routing: Routing) -> Sequence[str]:
 # Which way a packet goes behind an NF: by matches of the edges, tried in their order, else by the split hash.
 
 
-SPLIT_VALUES = 65536
-"""Values of the split hash."""
+SPLIT_VALUES = 65536  # values of the split hash
 
 
 def split_limits(shares: Sequence[Fraction]) -> list[int]:

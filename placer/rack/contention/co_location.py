@@ -1,7 +1,5 @@
 """What shares a device in a plan, and what predicts by how much its NFs slow one another down."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,20 +11,12 @@ from placer.rack.rack import Device, Rack
 
 @dataclass(frozen=True)
 class Member:
-    """A subgroup of a co-location: some NFs of a chain, run to completion on each of its cores.
-
-    Parameters
-    ----------
-    busy
-        Per NF the share of the core's time that it takes by cycles alone.
-    cores
-        How many run a copy of the subgroup.
-    """
+    """A subgroup of a co-location: some NFs of a chain, run to completion on each of its cores."""
 
     chain: Chain
     nfs: tuple[int, ...]
-    busy: tuple[float, ...]
-    cores: int
+    busy: tuple[float, ...]  # per NF the share of the core's time that it takes by cycles alone
+    cores: int  # how many run a copy of the subgroup
 
     @property
     def kinds(self) -> Sequence[ChainNf]:

@@ -23,35 +23,22 @@ from placer.rack.rack import CoreCost, NfCosts, Rack, SwitchKind
 from placer.rack.search.fleet_bound import classes_of
 from placer.rack.strategies import CHAIN_STRATEGIES, Notify, run_strategy
 
-MOST_ROUNDS = 12
-"""The most plans that are solved and predicted."""
-MOST_HALVINGS = 4
-"""How often a step that leaves no plan is halved."""
+MOST_ROUNDS = 12  # the most plans that are solved and predicted
+MOST_HALVINGS = 4  # how often a step that leaves no plan is halved
 EQUAL_FACTORS = 1e-9
 
-Solve = Callable[[Sequence[Chain], Rack], RackPlan]
-"""Places chains by cycles alone."""
+Solve = Callable[[Sequence[Chain], Rack], RackPlan]  # places chains by cycles alone
 
 
 @dataclass(frozen=True)
 class ContendedPlan:
     """A plan that keeps its SLOs by prediction, beside the one by cycles alone.
 
-    Parameters
-    ----------
-    plan
-        What was found; of status `unknown`, with a note why, where no plan keeps every SLO by prediction. Its bound is
-        that of the program with cycles alone.
-    predicted
-        The same with grown cycles: its latencies, and what limits its rates, are as predicted.
-    by_cycles
-        The plan by cycles alone.
-    factors
-        Per chain and NF, by which its cycles grow in this plan; 1 on the switch.
-    rounds
-        Plans that were solved and predicted.
-    agreed
-        Whether the last plan keeps, by prediction, what the program gave it; else rounds or time ended first.
+    `plan`: what was found; of status `unknown`, with a note why, where no plan keeps every SLO by prediction. Its bound
+    is that of the program with cycles alone. `predicted`: the same with grown cycles: its latencies, and what limits
+    its rates, are as predicted. `by_cycles`: the plan by cycles alone. `factors`: per chain and NF, by which its cycles
+    grow in this plan; 1 on the switch. `rounds`: plans that were solved and predicted. `agreed`: whether the last plan
+    keeps, by prediction, what the program gave it; else rounds or time ended first.
     """
 
     plan: RackPlan
@@ -74,14 +61,8 @@ def plan_under_contention(
 ) -> ContendedPlan:
     """The best plan that the loop finds.
 
-    Parameters
-    ----------
-    growth
-        The predictor.
-    solve
-        The strategy; its first plan is that by cycles alone, and gives the bound.
-    time_limit
-        Seconds after which no further round begins.
+    `growth`: the predictor. `solve`: the strategy; its first plan is that by cycles alone, and gives the bound.
+    `time_limit`: seconds after which no further round begins.
     """
     begin = time.perf_counter()
     alone = solve(chains, rack)
@@ -228,13 +209,11 @@ def _rate(chains: Sequence[ChainPlan], rack: Rack, *, grows: bool) -> RackPlan:
 # names share their factors, the largest that any of them has: they stay equal, and may exchange their places.
 
 
-FACTOR_GRAIN = 1_000_000
-"""Factors are rounded up to multiples of its inverse."""
+FACTOR_GRAIN = 1_000_000  # factors are rounded up to multiples of its inverse
 
 Key = tuple[int, int, bool]
 """The number of a class of equal chains, the index of the NF, and whether it runs on a SmartNIC."""
-Factors = Mapping[Key, Fraction]
-"""By which cycles grow; 1 where there is none."""
+Factors = Mapping[Key, Fraction]  # by which cycles grow; 1 where there is none
 
 
 @dataclass(frozen=True)
@@ -287,10 +266,7 @@ class RackInstance:
     def predicted(self, chains: Sequence[ChainPlan], growth: CycleGrowth) -> Factors:
         """The factors of the NFs that a plan for this instance runs on cores.
 
-        Raises
-        ------
-        ValueError
-            When a predicted factor is below 1, or no number.
+        Raises ValueError when a predicted factor is below 1, or no number.
         """
         factors: dict[Key, Fraction] = {}
         for device, placed in co_locations(chains, self.rack):
@@ -302,8 +278,7 @@ class RackInstance:
         return factors
 
 
-FACTOR_MARK = "\0"
-"""Between a kind of NF and its factors; no name that people write has it."""
+FACTOR_MARK = "\0"  # between a kind of NF and its factors; no name that people write has it
 
 
 def _times(cost: CoreCost | None, factor: Fraction) -> CoreCost | None:
@@ -316,8 +291,7 @@ def _round_up(factor: float) -> Fraction:
     return Fraction(ceil(factor * FACTOR_GRAIN), FACTOR_GRAIN)
 
 
-LEAST_SECONDS = 0.1
-"""For a round that begins near the end of the time."""
+LEAST_SECONDS = 0.1  # for a round that begins near the end of the time
 
 
 def run_contended(
@@ -331,15 +305,8 @@ def run_contended(
 ) -> ContendedPlan:
     """The plan of a strategy that keeps every SLO by prediction, with the bound of the program by cycles alone.
 
-    Parameters
-    ----------
-    time_limit
-        Seconds for the plan by cycles alone, and again for the rounds after it.
-
-    Raises
-    ------
-    InputError
-        When there is no such strategy.
+    `time_limit`: seconds for the plan by cycles alone, and again for the rounds after it. Raises InputError when there
+    is no such strategy.
     """
     strategy = CHAIN_STRATEGIES.find(name)
     until: float | None = None

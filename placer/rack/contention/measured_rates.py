@@ -7,8 +7,6 @@ offered rate would hide. Its neighbours meanwhile run at the rates of the plan; 
 by these take all that they can, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,26 +19,18 @@ from placer.rack.rack import Device, Rack
 from profiler.testbed import Testbed
 from profiles import ChainLoad, NfStage, TrafficProfile
 
-NEARLY_BUSY = 0.9
-"""The share of its time for which a subgroup is busy."""
-LEAST_KPPS = 1e-3
-"""In place of an offered load of 0, which stands for all that a chain takes."""
-LEAST_SHARE = 1e-6
-"""Of a core's time, for a path that takes none by cycles."""
-KPPS_PER_MBPS = 1000.0
-"""Of packets of one bit."""
+NEARLY_BUSY = 0.9  # the share of its time for which a subgroup is busy
+LEAST_KPPS = 1e-3  # in place of an offered load of 0, which stands for all that a chain takes
+LEAST_SHARE = 1e-6  # of a core's time, for a path that takes none by cycles
+KPPS_PER_MBPS = 1000.0  # of packets of one bit
 
 
 @dataclass(frozen=True)
 class Capacity:
     """What a testbed measures of a subgroup of a plan.
 
-    Parameters
-    ----------
-    chain, group
-        Their numbers in the plan.
-    mbps, alone_mbps
-        The largest rate of the chain, beside its neighbours and with the server to itself.
+    `chain`, `group`: their numbers in the plan. `mbps`, `alone_mbps`: the largest rate of the chain, beside its
+    neighbours and with the server to itself.
     """
 
     chain: int
@@ -60,10 +50,7 @@ class CorePath:
 def capacities(plan: RackPlan, testbed: Testbed) -> list[Capacity]:
     """The capacity of each subgroup on servers; noise-free where the testbed can.
 
-    Raises
-    ------
-    RunRefused
-        When the testbed cannot run a co-location: unknown NFs, or more paths than it has cores.
+    Raises RunRefused when the testbed cannot run a co-location: unknown NFs, or more paths than it has cores.
     """
     found = []
     for device, placed in co_locations(plan.chains, plan.rack):

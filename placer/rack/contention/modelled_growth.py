@@ -10,8 +10,6 @@ chain.
 Not predicted is what NFs of one core do to one another's private cache.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -31,15 +29,11 @@ from profiles.faults import suggestion
 from profiles.profile import TRAFFIC_COLUMNS
 
 SERVER_TESTBED, TOMUR_PREDICTOR = "server", "tomur"
-DEFAULT_RISK = 0.05
-"""The share of cases in which an NF may be slower than predicted."""
+DEFAULT_RISK = 0.05  # the share of cases in which an NF may be slower than predicted
 MEDIAN_RISK = 0.5
-MOST_CORES = 1_000_000
-"""Where the testbed of the models is not known."""
-SHOWN_DEVICES = 3
-"""Devices that a note names."""
-LEAST_KPPS = 1e-9
-"""Of a rate, kpps."""
+MOST_CORES = 1_000_000  # where the testbed of the models is not known
+SHOWN_DEVICES = 3  # devices that a note names
+LEAST_KPPS = 1e-9  # of a rate, kpps
 WORKING_SET = COUNTERS.index("wss")
 
 
@@ -47,12 +41,7 @@ WORKING_SET = COUNTERS.index("wss")
 class NfOfModels:
     """An NF on a device that the models answer for.
 
-    Parameters
-    ----------
-    chain, id
-        Where it is used first.
-    workload
-        As the models know it.
+    `chain`, `id`: where it is used first. `workload`: as the models know it.
     """
 
     chain: str
@@ -65,13 +54,9 @@ class NfOfModels:
 class ModelledGrowth:
     """Predicts growth by models.
 
-    Parameters
-    ----------
-    predictor
-        The name of one in the models; another one of these where there is none of that name.
-    risk
-        The share of cases in which an NF may be slower than predicted; 0.5 for the median, which predictors without
-        estimates of their errors always return.
+    `predictor`: the name of one in the models; another one of these where there is none of that name. `risk`: the share
+    of cases in which an NF may be slower than predicted; 0.5 for the median, which predictors without estimates of
+    their errors always return.
     """
 
     rack: Rack
@@ -209,10 +194,7 @@ def _some(names: Sequence[str]) -> str:
 def refuse_unknown(growth: ModelledGrowth, read: ChainsText) -> None:
     """Refuse NFs for which the models have no answer.
 
-    Raises
-    ------
-    InputError
-        With every fault, at its place in the file of chains.
+    Raises InputError with every fault, at its place in the file of chains.
     """
     faults = [read.fault(nf.chain, nf.id, *fault) for nf in growth.nfs(read.chains) for fault in nf.faults]
     if faults:

@@ -66,19 +66,13 @@ class NfText:
 
 @dataclass(frozen=True)
 class BranchText:
-    """A branch: the share of packets, what matches them, and a path that may be empty.
-
-    Parameters
-    ----------
-    copies
-        Equal branches, each with this share.
-    """
+    """A branch: the share of packets, what matches them, and a path that may be empty."""
 
     at: int
     share: Fraction
     path: tuple[NfText | BranchesText, ...]
     match: str = ""
-    copies: int = 1
+    copies: int = 1  # equal branches, each with this share
 
 
 @dataclass(frozen=True)
@@ -90,13 +84,7 @@ class BranchesText:
 
 
 def _parse_path(text: str) -> tuple[NfText | BranchesText, ...]:
-    """The path that a text describes.
-
-    Raises
-    ------
-    TextError
-        At the first character that does not belong there.
-    """
+    """The path that a text describes. Raises TextError at the first character that does not belong there."""
     parser = _Parser(text)
     path = parser.path(0)
     if parser.next is not None:
@@ -320,27 +308,18 @@ class OpenEnd:
 
 @dataclass
 class ChainGraph:
-    """NFs and edges of one chain, and what is wrong with it.
-
-    Parameters
-    ----------
-    at
-        Per NF, where it stands in the text.
-    """
+    """NFs and edges of one chain, and what is wrong with it."""
 
     nfs: list[ChainNf] = field(default_factory=list)
     edges: list[ChainEdge] = field(default_factory=list)
-    at: list[int] = field(default_factory=list)
+    at: list[int] = field(default_factory=list)  # per NF, where it stands in the text
     faults: list[TextFault] = field(default_factory=list)
 
 
 def parse_graph(text: str) -> ChainGraph:
     """The graph of a chain's text; with faults, the graph is not complete.
 
-    Raises
-    ------
-    TextError
-        At the first character that does not belong there.
+    Raises TextError at the first character that does not belong there.
     """
     path, graph = _parse_path(text), ChainGraph()
     if sum(_size(step)[0] for step in path) > MOST_NFS:

@@ -1,7 +1,5 @@
 """`.chains` files: chains of NFs and their SLOs as people write them (docs/formats/chains.md)."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
@@ -30,13 +28,7 @@ CHAIN_NAME = re.compile(r"[\w.-]{1,200}")
 
 @dataclass(frozen=True)
 class ChainsText:
-    """What a file of chains holds.
-
-    Parameters
-    ----------
-    places
-        By chain and NF, its line and column; empty for the JSON twin.
-    """
+    """What a file of chains holds. `places`: by chain and NF, its line and column; empty for the JSON twin."""
 
     file: str
     chains: tuple[Chain, ...]
@@ -52,10 +44,7 @@ class ChainsText:
 def read_chains_file(path: Path) -> ChainsText:
     """The chains of a file: `.chains`, or the JSON twin, which begins with a brace.
 
-    Raises
-    ------
-    InputError
-        With every fault.
+    Raises InputError with every fault.
     """
     text, file = read_text(path, LARGEST_FILE), str(path)
     if path.suffix.lower() == ".json" or text.lstrip().startswith("{"):
@@ -346,13 +335,7 @@ class _Words:
 
 
 def parse_slo(text: str) -> Slo:
-    """The SLO that a text is.
-
-    Raises
-    ------
-    TextError
-        At what is not understood.
-    """
+    """The SLO that a text is. Raises TextError at what is not understood."""
     words = _Words(text)
     if words.takes("exactly"):
         at = words.at
@@ -378,13 +361,7 @@ def parse_slo(text: str) -> Slo:
 
 
 def parse_packet_size(text: str) -> int:
-    """The size of packets in bytes.
-
-    Raises
-    ------
-    TextError
-        At what is not understood.
-    """
+    """The size of packets in bytes. Raises TextError at what is not understood."""
     words = _Words(text)
     hint = "as in 1500 B"
     at = words.at

@@ -1,7 +1,5 @@
 """The JSON twins of `.chains` and `rack.toml`, which programs write (docs/formats/chains.md and rack.md)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A profile holds an NF's configuration, the workload and the measure. In the othe
 the profile of `nx`; a column without prefix is the workload, which all NFs share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,45 +18,26 @@ from profiles.files.csv_table import CsvTable, read_csv_table
 from profiles.files.lines import STDIN
 from profiles.text import number_of
 
-REPEATED_ROWS = 2.0
-"""Rows per distinct value from which a column looks like a configuration, not like a measure."""
-LEAST_INFLUENCE = 1.5
-"""By how much knowing a column must reduce the spread of the measure for it to be missed."""
-LITTLE_SPREAD = 0.05
-"""Relative spread of the measure of which no column is missed."""
+REPEATED_ROWS = 2.0  # rows per distinct value from which a column looks like a configuration, not like a measure
+LEAST_INFLUENCE = 1.5  # by how much knowing a column must reduce the spread of the measure for it to be missed
+LITTLE_SPREAD = 0.05  # relative spread of the measure of which no column is missed
 
 
 @dataclass(frozen=True)
 class ProfileColumns:
-    """One NF's measurements.
+    """One NF's measurements."""
 
-    Parameters
-    ----------
-    inputs
-        Names of the columns that the measure depends on.
-    at
-        Their values, shape (measurements, inputs).
-    measured
-        Shape (measurements,).
-    """
-
-    inputs: tuple[str, ...]
-    at: Floats
-    measured: Floats
+    inputs: tuple[str, ...]  # names of the columns that the measure depends on
+    at: Floats  # their values, shape (measurements, inputs)
+    measured: Floats  # shape (measurements,)
 
 
 @dataclass(frozen=True)
 class ChainFiles:
     """What the files of a command hold.
 
-    Parameters
-    ----------
-    measured_at, measured
-        Runs of the chain: values by column, and the measure; empty without such a file.
-    asked
-        The configurations to predict, as they are written; None without such a file.
-    asked_at
-        Their values by column.
+    `measured_at`, `measured`: runs of the chain: values by column, and the measure; empty without such a file. `asked`:
+    the configurations to predict, as they are written; None without such a file. `asked_at`: their values by column.
     """
 
     profiles: Mapping[str, ProfileColumns]
@@ -80,21 +59,9 @@ def read_chain_files(
 ) -> ChainFiles:
     """The files of a command.
 
-    Parameters
-    ----------
-    order
-        The NFs whose inputs are needed.
-    measure
-        The column to predict.
-    measured, asked
-        Paths of measured runs, and of configurations to predict.
-    ignored
-        Columns of the profiles that are no inputs.
-
-    Raises
-    ------
-    InputError
-        With every fault of every file.
+    `order`: the NFs whose inputs are needed. `measure`: the column to predict. `measured`, `asked`: paths of measured
+    runs, and of configurations to predict. `ignored`: columns of the profiles that are no inputs. Raises InputError
+    with every fault of every file.
     """
     sources = [*profiles.values(), *(source for source in (measured, asked) if source is not None)]
     if sources.count(STDIN) > 1:

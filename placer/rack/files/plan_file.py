@@ -1,7 +1,5 @@
 """Plans of chains as `placer chain place --plan` writes them, read again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,12 +59,8 @@ class SubgroupCores:
 class PlanFile:
     """A plan: chains and rack as they were, and where each NF is.
 
-    Parameters
-    ----------
-    places
-        Of the chains that are placed; none where the plan is infeasible.
-    subgroups
-        By the name of the chain; none for those whose file names none.
+    `places`: of the chains that are placed; none where the plan is infeasible. `subgroups`: by the name of the chain;
+    none for those whose file names none.
     """
 
     chains: Sequence[Chain]
@@ -77,13 +71,7 @@ class PlanFile:
 
 
 def read_plan(path: Path) -> PlanFile:
-    """A plan from its file.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
+    """A plan from its file. Raises InputError with every fault."""
     file, hint = str(path), "a plan is what `placer chain place --plan FILE` writes"
     document = validate(_Document, parse_json(read_text(path, LARGEST_FILE), file), file, hint)
     chains, rack = chains_of(document.chains, file), rack_of(document.rack, file)

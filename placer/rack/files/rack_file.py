@@ -1,7 +1,5 @@
 """`rack.toml`: a rack as people write it (docs/formats/rack.md), read by way of its JSON twin."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -34,18 +32,11 @@ TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "nf.switch.tables": ("name", "key", "match", "entries", "writes"),
 }
 """Of each kind of table; for hints."""
-TABLE_TWINS = {"servers": "server", "nfs": "nf"}
-"""Keys of the JSON twin, and what they are called here."""
+TABLE_TWINS = {"servers": "server", "nfs": "nf"}  # keys of the JSON twin, and what they are called here
 
 
 def read_rack_file(path: Path) -> Rack:
-    """The rack of a file: TOML, or the JSON twin, which begins with a brace.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
+    """The rack of a file: TOML, or the JSON twin, which begins with a brace. Raises InputError with every fault."""
     text, file = read_text(path, LARGEST_FILE), str(path)
     if path.suffix.lower() == ".json" or text.lstrip().startswith("{"):
         return rack_of(parse_json(text, file), file)
@@ -171,8 +162,7 @@ class _RackToml:
         self.faults.append(Fault(self.file, self.lines.of(path), column, message, hint))
 
 
-NUMBER_MARK = "\0"
-"""Between a name and the number that makes it unique for the time of checking."""
+NUMBER_MARK = "\0"  # between a name and the number that makes it unique for the time of checking
 
 
 def _number(server: dict[str, Any], number: int) -> dict[str, Any]:

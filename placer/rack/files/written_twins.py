@@ -1,7 +1,5 @@
 """Chains, racks and plans as JSON (docs/formats/chains.md and rack-plan.md): what `json_twins.py` reads again."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction

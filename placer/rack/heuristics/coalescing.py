@@ -4,8 +4,6 @@ A layout bounces where packets leave a server for an NF on the switch and return
 subgroups are one, which may do with fewer cores but takes more cycles for a packet. Three rules say when to do so.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,12 +25,7 @@ from placer.rack.stages.stage_oracles import stage_oracle
 class Joining:
     """Two subgroups that become one.
 
-    Parameters
-    ----------
-    before, after
-        Layouts of the chain.
-    parts
-        The two, in the layout before.
+    `before`, `after`: layouts of the chain. `parts`: the two, in the layout before.
     """
 
     before: Layout
@@ -45,8 +38,7 @@ class Joining:
         return next(group for group in self.after.subgroups if self.parts[0].nfs[0] in group.nfs)
 
 
-Rule = Callable[[Joining], bool]
-"""Whether to join."""
+Rule = Callable[[Joining], bool]  # whether to join
 
 
 def coalesce(layout: Layout, rules: Sequence[Rule]) -> Layout:
@@ -136,8 +128,7 @@ def _rate(layout: Layout, group: Subgroup, cores: int) -> Fraction | float:
 
 
 Notify = Callable[[str], None]
-Placement = list[Layout]
-"""A layout for each chain."""
+Placement = list[Layout]  # a layout for each chain
 
 
 def placements(
@@ -145,10 +136,7 @@ def placements(
 ) -> list[Placement]:
     """The baseline, and it with strict and aggressive, and with strict and conservative coalescing, where they differ.
 
-    Parameters
-    ----------
-    aggressively
-        The rule of aggressive coalescing.
+    `aggressively`: the rule of aggressive coalescing.
     """
     first = baseline(chains, rack, time_limit, notify)
     if first is None:
@@ -210,10 +198,7 @@ class AnyTables:
 def best_cores(rack: Rack, layouts: Sequence[Layout], *, time_limit: float) -> RackPlan:
     """The plan with these layouts, each on one server at most, that has the largest marginal throughput.
 
-    Parameters
-    ----------
-    time_limit
-        Seconds; where they end the search, the best allocation so far is taken.
+    `time_limit`: seconds; where they end the search, the best allocation so far is taken.
     """
     until = time.monotonic() + time_limit
     allocation = CoreAllocation(rack, layouts)

@@ -4,8 +4,6 @@ A strategy that does not search all layouts chooses one for each chain and gives
 `plan_of` then finds the best rates, and refuses what violates an SLO or a limit of the rack.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -94,18 +92,11 @@ class LayoutChoice:
     """A layout for each chain, each with one server, the one with most cores left.
 
     Latency is not looked at: `plan_of` refuses what is too slow.
-
-    Parameters
-    ----------
-    choose
-        Which of the layouts of a chain with one of the servers.
-    time_limit
-        Seconds; after them each chain gets the best of a part of its layouts.
     """
 
     rack: Rack
-    choose: Choose
-    time_limit: float
+    choose: Choose  # which of the layouts of a chain with one of the servers
+    time_limit: float  # seconds; after them each chain gets the best of a part of its layouts
     notify: Callable[[str], None]
 
     def layouts(self, chains: Sequence[Chain]) -> list[Layout] | None:
@@ -193,6 +184,18 @@ def plan_of(allocation: CoreAllocation) -> RackPlan:
         for layout, rate, cores in zip(layouts, rates, allocation.cores, strict=True)
     )
     return RackPlan(rack, Status.FEASIBLE, tuple(placed))
+
+
+def plan_with_even_cores(
+    chains: Sequence[Chain], rack: Rack, choose: Choose, time_limit: float, notify: Callable[[str], None]
+) -> RackPlan:
+    """A core for each subgroup; spare cores evenly among chains with a replicable subgroup, to its slowest."""
+    layouts = LayoutChoice(rack, choose, time_limit, notify).layouts(chains)
+    if layouts is None:
+        return nothing(rack, "an NF runs nowhere")
+    allocation = CoreAllocation(rack, layouts)
+    allocation.spread_evenly()
+    return plan_of(allocation)
 
 
 def nothing(rack: Rack, why: str) -> RackPlan:

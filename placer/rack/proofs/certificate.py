@@ -34,18 +34,14 @@ from profiles.arrays import Bools, Ints
 
 CERTIFICATE_VERSION = 1
 CERTIFICATE_KIND = "chains"
-PROOF_TOLERANCE = 2e-9
-"""Relative to the sum of rates: by how much a proof may miss a bound."""
+PROOF_TOLERANCE = 2e-9  # relative to the sum of rates: by how much a proof may miss a bound
 CLAIM_KEYS = ("status", "marginal_mbps", "bound_mbps", "chains")
 
 
 def certificate_of(plan: RackPlan, chains: Sequence[Chain], *, seconds: float = 60.0) -> Mapping[str, object]:
     """The certificate of a plan: its bound, or the one that can be proven.
 
-    Parameters
-    ----------
-    seconds
-        For the proof. After them, the bound may be weaker and the status less than those of the plan.
+    `seconds`: for the proof. After them, the bound may be weaker and the status less than those of the plan.
     """
     proof = _proof(plan, chains, seconds)
     claims: dict[str, object] = {key: value for key, value in answer(plan).items() if key in CLAIM_KEYS}
@@ -114,15 +110,8 @@ def _proof(plan: RackPlan, chains: Sequence[Chain], seconds: float) -> BoundProo
 def proof_by_classes(chains: Sequence[Chain], rack: Rack, enough: float | None) -> BoundProof:
     """A proof from one set of prices, where equal servers count as one machine.
 
-    Parameters
-    ----------
-    enough
-        Mbps; a bound below is not looked for. None: that there is no plan is to be proven.
-
-    Raises
-    ------
-    ArithmeticError
-        When the solver gives up.
+    `enough`: mbps; a bound below is not looked for. None: that there is no plan is to be proven. Raises ArithmeticError
+    when the solver gives up.
     """
     one_each, sizes = merge_servers(rack)
     machines = SharedLimits(one_each, sizes)
@@ -157,24 +146,15 @@ def proof_by_classes(chains: Sequence[Chain], rack: Rack, enough: float | None) 
 
 Document = dict[str, object]
 
-LEAST_WEIGHT = 1e-7
-"""The least weight that counts in a mixture."""
+LEAST_WEIGHT = 1e-7  # the least weight that counts in a mixture
 
 
 def proof_by_splits(chains: Sequence[Chain], rack: Rack, enough: float | None, seconds: float) -> BoundProof:
     """A proof from a tree of splits, in which every server has prices of its own.
 
-    Parameters
-    ----------
-    enough
-        Mbps; a bound below is not looked for. None: that there is no plan is to be proven.
-    seconds
-        Once all ways are listed; after them the tree ends as it is, with the bound that it proves.
-
-    Raises
-    ------
-    ArithmeticError
-        When the solver gives up.
+    `enough`: mbps; a bound below is not looked for. None: that there is no plan is to be proven. `seconds`: once all
+    ways are listed; after them the tree ends as it is, with the bound that it proves. Raises ArithmeticError when the
+    solver gives up.
     """
     return _Tree(chains, rack, enough).proof(seconds)
 

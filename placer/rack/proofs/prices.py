@@ -4,8 +4,6 @@ At prices of cores, of a Mbps through a NIC, of table memory and of cuts, no pla
 and each chain's best way beyond. The least such bound is a linear program with a row for each way; rows are generated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,42 +15,22 @@ from placer.rack.options import CAP_TOLERANCE
 from placer.rack.rack import Rack
 from profiles.arrays import Bools, Floats, Ints
 
-GAIN_SCALE = 1e4
-"""The largest gain in the linear program, so that tolerances of the solver are small beside it."""
-PRICE_DIGITS = 12
-"""Significant ones of a price: what holds of prices holds of rounded ones, too."""
+GAIN_SCALE = 1e4  # the largest gain in the linear program, so that tolerances of the solver are small beside it
+PRICE_DIGITS = 12  # significant ones of a price: what holds of prices holds of rounded ones, too
 MOST_ROUNDS = 50
 
 
 @dataclass(frozen=True)
 class PricedWays:
-    """Ways to place a chain, of which there are several; rows are ways.
+    """Ways to place a chain, of which there are several; rows are ways."""
 
-    Parameters
-    ----------
-    number
-        Of chains that differ only in their names.
-    least
-        Rate, Mbps.
-    largest
-        Rate, Mbps; shape (ways,).
-    needs
-        Of each limit but those of rates: cores, blocks; shape (ways, limits).
-    shares
-        Of each limit per Mbps; shape (ways, limits).
-    tables
-        Per NF whether it is on the switch; shape (ways, NFs).
-    pool
-        Ways that are in the program from the start.
-    """
-
-    number: int
-    least: float
-    largest: Floats
-    needs: Floats
-    shares: Floats
-    tables: Bools
-    pool: list[int]
+    number: int  # of chains that differ only in their names
+    least: float  # rate, Mbps
+    largest: Floats  # rate, Mbps; shape (ways,)
+    needs: Floats  # of each limit but those of rates: cores, blocks; shape (ways, limits)
+    shares: Floats  # of each limit per Mbps; shape (ways, limits)
+    tables: Bools  # per NF whether it is on the switch; shape (ways, NFs)
+    pool: list[int]  # ways that are in the program from the start
 
     def __len__(self) -> int:
         return len(self.largest)
@@ -62,14 +40,9 @@ class PricedWays:
 class Priced:
     """A bound and its prices.
 
-    Parameters
-    ----------
-    bound
-        Of the marginal throughput, Mbps; without gains, below 0 if there is no plan.
-    prices
-        Of each limit, then of each cut.
-    weights
-        Per chain the ways of the mixture that the bound belongs to, with their weights; empty where unknown.
+    `bound`: of the marginal throughput, Mbps; without gains, below 0 if there is no plan. `prices`: of each limit, then
+    of each cut. `weights`: per chain the ways of the mixture that the bound belongs to, with their weights; empty where
+    unknown.
     """
 
     bound: float
@@ -90,10 +63,7 @@ class PriceProgram:
     def best(self, allowed: Sequence[Bools], *, gain: bool, enough: float) -> Priced:
         """The least bound over the ways that are allowed, or the first that is `enough`.
 
-        Parameters
-        ----------
-        gain
-            Whether gains count. Without, a bound below 0 proves that there is no plan.
+        `gain`: whether gains count. Without, a bound below 0 proves that there is no plan.
         """
         uses = [self._uses(chain, one) for chain, one in enumerate(self.ways)]
         limits = np.concatenate([self.limits, [len(cut) - 1.0 for cut in self.cuts]])
@@ -200,35 +170,22 @@ def _round(prices: Floats) -> Floats:
 
 Document = dict[str, object]
 
-EMPTY_BOUND = -1e-11
-"""Prices without gains whose bound is below prove that there is no plan; the limits are worth 1."""
+EMPTY_BOUND = -1e-11  # prices without gains whose bound is below prove that there is no plan; the limits are worth 1
 
 
 @dataclass(frozen=True)
 class BoundProof:
-    """A proof.
+    """A proof."""
 
-    Parameters
-    ----------
-    bound
-        What it proves of the marginal throughput, Mbps; None where it proves that there is no plan.
-    document
-        As JSON (docs/formats/rack-certificate.md).
-    """
-
-    bound: float | None
-    document: Document
+    bound: float | None  # what it proves of the marginal throughput, Mbps; None where it proves that there is no plan
+    document: Document  # as JSON (docs/formats/rack-certificate.md)
 
 
 class SharedLimits:
     """What is shared, in the order of limits: cores of devices, NICs in and out, blocks.
 
-    Parameters
-    ----------
-    rack
-        With one server of each kind, or with all.
-    sizes
-        How many servers each of them stands for; shape (servers,).
+    `rack`: with one server of each kind, or with all. `sizes`: how many servers each of them stands for; shape
+    (servers,).
     """
 
     def __init__(self, rack: Rack, sizes: Ints) -> None:
@@ -245,23 +202,12 @@ class SharedLimits:
         self.limits = np.array([*cores, *nics, *blocks], dtype=np.float64)
 
     def price(
-        self,
-        number: int,
-        least: float,
-        rate: Floats,
-        cores: Ints,
-        shares: Floats,
-        blocks: Ints,
-        tables: Bools,
+        self, number: int, least: float, rate: Floats, cores: Ints, shares: Floats, blocks: Ints, tables: Bools
     ) -> PricedWays:
         """Ways of chains, with all of them in the program from the start.
 
-        Parameters
-        ----------
-        number, least
-            Of chains, and their least rate, Mbps.
-        rate, cores, shares, blocks, tables
-            Of each way; rows are ways.
+        `number`, `least`: of chains, and their least rate, Mbps. `rate`, `cores`, `shares`, `blocks`, `tables`: of each
+        way; rows are ways.
         """
         none = np.zeros((len(rate), int(self.bounded)))
         needs: Floats = np.hstack([cores, np.zeros_like(shares), none + blocks[:, None]])

@@ -39,13 +39,9 @@ MOST_ELSEWHERE = 2
 class ChainExplanation:
     """A chain of a plan, and the layouts that it does not have.
 
-    Parameters
-    ----------
-    verdicts
-        Of the layouts nearest to the plan's, by the number of NFs that differ.
-    others
-        Of layouts that are not among them, how many for each set of devices and cause; the cause is `possible` where
-        only a plan would show what it costs.
+    `verdicts`: of the layouts nearest to the plan's, by the number of NFs that differ. `others`: of layouts that are
+    not among them, how many for each set of devices and cause; the cause is `possible` where only a plan would show
+    what it costs.
     """
 
     placed: ChainPlan
@@ -56,12 +52,7 @@ class ChainExplanation:
 class LayoutQuestions:
     """Answers what another layout of a chain would change.
 
-    Parameters
-    ----------
-    plan
-        With all chains placed.
-    time_limit
-        Seconds for all questions together.
+    `plan`: with all chains placed. `time_limit`: seconds for all questions together.
     """
 
     def __init__(self, plan: RackPlan, time_limit: float) -> None:
@@ -246,20 +237,11 @@ class LayoutCause(StrEnum):
 class LayoutVerdict:
     """Why a layout was not chosen.
 
-    Parameters
-    ----------
-    of
-        The device, server or subgroup that is the reason, where there is one.
-    needs, has
-        Of what is the reason: us of latency; Mbps that a subgroup or NIC would have to carry; cores.
-    marginal_mbps
-        Of the best plan with this layout; None where there is none.
-    cost_mbps
-        By how much that is less than the plan's.
-    proven
-        Whether no plan with this layout costs less.
-    changes
-        By chain the rate in that plan less the one in the plan, Mbps, where they differ.
+    `of`: the device, server or subgroup that is the reason, where there is one. `needs`, `has`: of what is the reason:
+    us of latency; Mbps that a subgroup or NIC would have to carry; cores. `marginal_mbps`: of the best plan with this
+    layout; None where there is none. `cost_mbps`: by how much that is less than the plan's. `proven`: whether no plan
+    with this layout costs less. `changes`: by chain the rate in that plan less the one in the plan, Mbps, where they
+    differ.
     """
 
     layout: Layout

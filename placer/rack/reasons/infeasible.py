@@ -5,8 +5,6 @@ a faster NIC, more blocks in each stage. A conflict is a set of limits that cann
 be left out.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,13 +19,10 @@ from placer.rack.rack import Rack
 from placer.rack.search.fleet_bound import equal_servers
 from placer.rack.strategies.optimal import exact_plan
 
-MORE_CORES = 1024
-"""Extra cores, or blocks of a stage, beyond which none help."""
+MORE_CORES = 1024  # extra cores, or blocks of a stage, beyond which none help
 MOST_MBPS = Fraction(10**9)
-CLOSE_RELAXATION = Fraction(1, 10_000)
-"""Relative, how close a relaxed NIC is to the least one that is enough."""
-FOR_CHANGES = 0.6
-"""The share of the time that is spent on changes; the rest is left for a conflict."""
+CLOSE_RELAXATION = Fraction(1, 10_000)  # relative, how close a relaxed NIC is to the least one that is enough
+FOR_CHANGES = 0.6  # the share of the time that is spent on changes; the rest is left for a conflict
 
 
 def explain_infeasible(plan: RackPlan, chains: Sequence[Chain], *, seconds: float = 30.0) -> RackPlan:
@@ -42,17 +37,11 @@ def explain_infeasible(plan: RackPlan, chains: Sequence[Chain], *, seconds: floa
 
 @dataclass
 class Infeasible:
-    """An instance without a plan.
-
-    Parameters
-    ----------
-    seconds
-        For all questions together; those that were not answered in time are left out.
-    """
+    """An instance without a plan."""
 
     chains: Sequence[Chain]
     rack: Rack
-    seconds: float = 30.0
+    seconds: float = 30.0  # for all questions together; those that were not answered in time are left out
 
     def __post_init__(self) -> None:
         self.until = time.monotonic() + self.seconds
@@ -60,13 +49,7 @@ class Infeasible:
         self.group_of = {server: group for group, servers in enumerate(equal) for server in servers}
 
     def fits(self, chains: Sequence[Chain], rack: Rack) -> bool:
-        """Whether every chain can have its least rate.
-
-        Raises
-        ------
-        TimeoutError
-            When this is not known in time.
-        """
+        """Whether every chain can have its least rate. Raises TimeoutError when this is not known in time."""
         return self._least_plan(chains, rack) is not None
 
     def _least_plan(self, chains: Sequence[Chain], rack: Rack) -> RackPlan | None:

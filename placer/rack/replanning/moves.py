@@ -1,7 +1,5 @@
 """Which NFs a new plan moves to another device than the old one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,10 +12,8 @@ from placer.rack.rack import Rack
 from profiles import InputError
 from profiles.arrays import Ints
 
-NEW_SITE = -2
-"""In place of a site: the NF has no place yet, and any place is no move."""
-GONE_SITE = -3
-"""In place of a site: the device of the NF is gone, and any place is a move."""
+NEW_SITE = -2  # in place of a site: the NF has no place yet, and any place is no move
+GONE_SITE = -3  # in place of a site: the device of the NF is gone, and any place is a move
 SWITCH_NAME = "switch"
 
 
@@ -29,8 +25,7 @@ class PlacedNf:
     on: str
 
 
-OldPlaces = Mapping[str, Mapping[str, PlacedNf]]
-"""By the name of the chain and the id of the NF."""
+OldPlaces = Mapping[str, Mapping[str, PlacedNf]]  # by the name of the chain and the id of the NF
 
 
 @dataclass(frozen=True)
@@ -58,12 +53,7 @@ def find_kept_sites(chain: Chain, rack: Rack, old: OldPlaces) -> tuple[int, ...]
 def moves_of(sites: Ints, kept: Sequence[int]) -> Ints:
     """Per layout how many NFs it moves.
 
-    Parameters
-    ----------
-    sites
-        Shape (layouts, NFs).
-    kept
-        Per NF, as `find_kept_sites` returns them.
+    `sites`: shape (layouts, NFs). `kept`: per NF, as `find_kept_sites` returns them.
     """
     old = np.array(kept, dtype=np.int64)
     return np.asarray(((sites != old) & (old != NEW_SITE)).sum(axis=1), dtype=np.int64)
@@ -72,15 +62,7 @@ def moves_of(sites: Ints, kept: Sequence[int]) -> Ints:
 def sites_within(chain: Chain, possible: Sequence[Sequence[int]], kept: Sequence[int], most: int) -> Ints:
     """All assignments of sites that move at most so many NFs; shape (layouts, NFs).
 
-    Parameters
-    ----------
-    possible
-        Per NF the sites that it may take.
-
-    Raises
-    ------
-    InputError
-        When there are more than MOST_LAYOUTS.
+    `possible`: per NF the sites that it may take. Raises InputError when there are more than MOST_LAYOUTS.
     """
     rows, moved = np.empty((1, 0), dtype=np.int64), np.zeros(1, dtype=np.int64)
     for sites, old in zip(possible, kept, strict=True):

@@ -1,7 +1,5 @@
 """Regions of a rack: servers that chains connect, with all chains on them, each an instance of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -35,13 +33,7 @@ class _Beside:
 
 
 class Regions:
-    """Makes regions of a rack.
-
-    Parameters
-    ----------
-    kept
-        Per chain and NF, as `kept_sites` returns them.
-    """
+    """Makes regions of a rack. `kept`: per chain and NF, as `kept_sites` returns them."""
 
     def __init__(self, chains: Sequence[Chain], rack: Rack, kept: Sequence[Sequence[int]]) -> None:
         self.chains, self.rack, self.kept = chains, rack, kept
@@ -106,14 +98,8 @@ class Regions:
     ) -> Replanning:
         """A region by itself.
 
-        Parameters
-        ----------
-        others
-            Tables of other chains that are on the switch, too.
-        empty
-            Servers beside those of the region.
-        split
-            As of `Replanning`.
+        `others`: tables of other chains that are on the switch, too. `empty`: servers beside those of the region.
+        `split`: as of `Replanning`.
         """
         rack = replace(self.rack, servers=(*(self.rack.servers[server] for server in region.servers), *empty))
         kept = [self._keep_on(chain, region.servers) for chain in region.chains]

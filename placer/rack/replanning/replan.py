@@ -5,8 +5,6 @@ hands freely. On few servers the answer is exact. On many, `replan_servers.py` l
 touches first.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -28,16 +26,9 @@ PROVEN_STATUSES = (Status.OPTIMAL, Status.INFEASIBLE)
 class Replanned:
     """A plan after a change.
 
-    Parameters
-    ----------
-    plan
-        Its bound, and `optimal`, are for plans with as few moves.
-    moves
-        NFs that change their device.
-    least_moves
-        No plan that keeps the SLOs makes fewer, proven.
-    enough_moves
-        Where no plan keeps within the limit: so many moves would do, if that is known.
+    `plan`: its bound, and `optimal`, are for plans with as few moves. `moves`: NFs that change their device.
+    `least_moves`: no plan that keeps the SLOs makes fewer, proven. `enough_moves`: where no plan keeps within the
+    limit: so many moves would do, if that is known.
     """
 
     plan: RackPlan
@@ -62,12 +53,7 @@ def replan(
 ) -> Replanned:
     """The plan that keeps all SLOs with the fewest moves, and of those the one with the largest marginal throughput.
 
-    Parameters
-    ----------
-    most_moves
-        None: any number.
-    time_limit
-        Seconds; after them the best plan so far is returned.
+    `most_moves`: None: any number. `time_limit`: seconds; after them the best plan so far is returned.
     """
     begin = time.perf_counter()
     until = time.monotonic() + time_limit

@@ -21,48 +21,27 @@ from profiles.arrays import Ints
 
 FEW_LAYOUTS = 5_000
 """Of one chain, which may put NFs on several servers; where there are more, it is not split over servers."""
-MOVE_STEPS = (2, 6)
-"""Numbers of moves whose layouts are looked at before all others."""
+MOVE_STEPS = (2, 6)  # numbers of moves whose layouts are looked at before all others
 
 
 @dataclass(frozen=True)
 class Fewest:
-    """The plan with the fewest moves.
+    """The plan with the fewest moves."""
 
-    Parameters
-    ----------
-    plan
-        The best one of so few moves; `infeasible` or `unknown` where there is none.
-    moves
-        How many it may make.
-    least
-        No plan makes fewer, proven; with `infeasible`, more than there are NFs.
-    """
-
-    plan: RackPlan
-    moves: int
-    least: int
+    plan: RackPlan  # the best one of so few moves; `infeasible` or `unknown` where there is none
+    moves: int  # how many it may make
+    least: int  # no plan makes fewer, proven; with `infeasible`, more than there are NFs
 
 
 @dataclass
 class Replanning:
-    """Chains with their old places on a rack.
-
-    Parameters
-    ----------
-    kept
-        Per chain and NF, as `kept_sites` returns them.
-    stages
-        Whether NFs fit the switch, by indices of these chains.
-    split
-        Whether chains may be on several servers however many layouts that gives.
-    """
+    """Chains with their old places on a rack."""
 
     chains: Sequence[Chain]
     rack: Rack
-    kept: Sequence[Sequence[int]]
-    stages: StageOracle
-    split: bool = True
+    kept: Sequence[Sequence[int]]  # per chain and NF, as `kept_sites` returns them
+    stages: StageOracle  # whether NFs fit the switch, by indices of these chains
+    split: bool = True  # whether chains may be on several servers however many layouts that gives
 
     def __post_init__(self) -> None:
         self.complete = True
@@ -71,10 +50,7 @@ class Replanning:
     def fewest(self, *, first: int = 0, until: float) -> Fewest:
         """The best plan among those with the fewest moves, at least `first`.
 
-        Parameters
-        ----------
-        until
-            When to end, on the monotonic clock.
+        `until`: when to end, on the monotonic clock.
         """
         every = sum(len(sites) for sites in self.kept)
         found = Fewest(RackPlan(self.rack, Status.UNKNOWN), first, first)
@@ -178,8 +154,7 @@ def _number(possible: Sequence[Sequence[int]], kept: Sequence[int], most: int) -
 # Branch and bound as in `search/branch_and_bound.py`, over plans that move at most so many NFs.
 
 
-WHOLE_TOLERANCE = 1e-6
-"""By how much a solver's number may exceed a whole one that it means."""
+WHOLE_TOLERANCE = 1e-6  # by how much a solver's number may exceed a whole one that it means
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,6 @@ Where every chain stays, regions (`regions.py`) are independent, and equal ones 
 keep its SLOs is repaired: by moves inside it, or together with others.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,16 +17,12 @@ from placer.rack.replanning.regions import Region, Regions
 from placer.rack.replanning.replan_search import Fewest, Replanning
 from placer.rack.search.fleet_bound import fleet_bound
 
-FEW_MOVES = 2
-"""For so many, chains may also be split over servers, and that fewer are not enough can be proven."""
-OTHER_REGIONS = 8
-"""Regions that one to repair is joined with, those with the most spare cores of each kind."""
-HOME_REGIONS = 16
-"""Regions that are tried for a chain that has no place."""
+FEW_MOVES = 2  # for so many, chains may also be split over servers, and that fewer are not enough can be proven
+OTHER_REGIONS = 8  # regions that one to repair is joined with, those with the most spare cores of each kind
+HOME_REGIONS = 16  # regions that are tried for a chain that has no place
 MOST_JOINED = 3
 PROVEN_GAP = 1e-9
-LOOSE_GAP = 0.01
-"""Relative; a bound this far from a plan is compared with that of all plans, which takes longer."""
+LOOSE_GAP = 0.01  # relative; a bound this far from a plan is compared with that of all plans, which takes longer
 
 
 @dataclass(frozen=True)
@@ -53,12 +47,7 @@ class _Repair:
 class ServerReplanning:
     """Finds a plan with few moves for many servers.
 
-    Parameters
-    ----------
-    kept
-        Per chain and NF, as `kept_sites` returns them.
-    until
-        When to end, on the monotonic clock.
+    `kept`: per chain and NF, as `kept_sites` returns them. `until`: when to end, on the monotonic clock.
     """
 
     def __init__(
@@ -185,10 +174,7 @@ class ServerReplanning:
     def _repair(self, homes: Sequence[Region], *, placed: bool) -> tuple[_Repair | None, int, float]:
         """The best repair with the fewest moves; the least number that is proven, and a bound for that number.
 
-        Parameters
-        ----------
-        placed
-            Whether there is one home, with no NF that may go anywhere.
+        `placed`: whether there is one home, with no NF that may go anywhere.
         """
         least = int(placed and self._relax(homes[0], 0).status is Status.INFEASIBLE)
         for moves in range(least, FEW_MOVES + 1):

@@ -24,8 +24,7 @@ from placer.rack.rack import Rack
 from placer.rack.stages.stage_oracles import StageOracle, conflict
 from profiles.arrays import Bools, Floats, Ints
 
-WHOLE_WEIGHT = 1e-7
-"""How far a weight may be from 0 or 1."""
+WHOLE_WEIGHT = 1e-7  # how far a weight may be from 0 or 1
 RELATIVE_GAP = 1e-9
 
 
@@ -33,16 +32,9 @@ RELATIVE_GAP = 1e-9
 class Found:
     """What a search found.
 
-    Parameters
-    ----------
-    chosen
-        Per chain the index of its option; None without a plan.
-    rates
-        Per chain, Mbps; shape (chains,).
-    marginal, bound
-        Of the plan, and of every plan, Mbps; the bound is minus infinity where no plan is possible.
-    nodes
-        Relaxations that were solved.
+    `chosen`: per chain the index of its option; None without a plan. `rates`: per chain, Mbps; shape (chains,).
+    `marginal`, `bound`: of the plan, and of every plan, Mbps; the bound is minus infinity where no plan is possible.
+    `nodes`: relaxations that were solved.
     """
 
     chosen: tuple[int, ...] | None
@@ -66,18 +58,12 @@ class _Node:
 
 @dataclass
 class Search:
-    """Finds the best choice of options.
-
-    Parameters
-    ----------
-    time_limit
-        Seconds after which the best plan and the bound so far are returned.
-    """
+    """Finds the best choice of options."""
 
     rack: Rack
     options: Sequence[Options]
     stages: StageOracle
-    time_limit: float = 60.0
+    time_limit: float = 60.0  # seconds after which the best plan and the bound so far are returned
 
     def __post_init__(self) -> None:
         self.relaxation = MixtureProgram(self.rack, self.options)
@@ -218,36 +204,20 @@ def _first_part(options: Options, weights: Floats) -> Bools:
 
 @dataclass(frozen=True)
 class Mixture:
-    """A solution of the relaxation.
+    """A solution of the relaxation."""
 
-    Parameters
-    ----------
-    bound
-        Of the marginal throughput (rates beyond the least ones), Mbps, for every plan within the relaxation.
-    weights
-        Per chain the weight of each option; shape (options,) each.
-    """
-
-    bound: float
-    weights: tuple[Floats, ...]
+    bound: float  # of the marginal throughput (rates beyond the least ones), Mbps, for every plan within the relaxation
+    weights: tuple[Floats, ...]  # per chain the weight of each option; shape (options,) each
     rates: Floats
 
 
 @dataclass
 class MixtureProgram:
-    """The linear program over options; each option gives two columns, at the least rate and at its largest.
-
-    Parameters
-    ----------
-    options
-        Per chain.
-    cuts
-        Sets of NFs that do not fit the switch together.
-    """
+    """The linear program over options; each option gives two columns, at the least rate and at its largest."""
 
     rack: Rack
-    options: Sequence[Options]
-    cuts: list[frozenset[TableId]] = field(default_factory=list)
+    options: Sequence[Options]  # per chain
+    cuts: list[frozenset[TableId]] = field(default_factory=list)  # sets of NFs that do not fit the switch together
 
     def __post_init__(self) -> None:
         rack = self.rack
@@ -314,46 +284,24 @@ class MixtureProgram:
 # Linear programs as the relaxations here have them: each chain takes one of its columns, and limits are shared.
 
 
-INFEASIBLE_STATUS = 2
-"""The status of a solver that has proven that there is no solution."""
+INFEASIBLE_STATUS = 2  # the status of a solver that has proven that there is no solution
 
 
 @dataclass(frozen=True)
 class Solved:
-    """A solution.
+    """A solution."""
 
-    Parameters
-    ----------
-    gain
-        The largest sum of gains.
-    weights
-        Of each column; shape (columns,).
-    """
-
-    gain: float
-    weights: Floats
+    gain: float  # the largest sum of gains
+    weights: Floats  # of each column; shape (columns,)
 
 
 def largest_gain(gains: Floats, uses: Floats, limits: Floats, owners: Ints, sizes: Floats) -> Solved | None:
     """The best mixture of columns; None if there is none within the limits.
 
-    Parameters
-    ----------
-    gains
-        Of each column; shape (columns,).
-    uses
-        Of each limit by each column; shape (limits, columns).
-    limits
-        Shape (limits,).
-    owners
-        Who takes each column; shape (columns,).
-    sizes
-        How many columns each owner takes; shape (owners,).
-
-    Raises
-    ------
-    ArithmeticError
-        When the solver gives up: then nothing is known, not even that there is no mixture.
+    `gains`: of each column; shape (columns,). `uses`: of each limit by each column; shape (limits, columns). `limits`:
+    shape (limits,). `owners`: who takes each column; shape (columns,). `sizes`: how many columns each owner takes;
+    shape (owners,). Raises ArithmeticError when the solver gives up: then nothing is known, not even that there is no
+    mixture.
     """
     scales = np.where(limits > 0, limits, 1.0)
     places = (owners, np.arange(len(owners)))

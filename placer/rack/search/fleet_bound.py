@@ -23,12 +23,8 @@ from profiles.arrays import Bools, Floats, Ints
 def fleet_bound(chains: Sequence[Chain], rack: Rack) -> float:
     """What the marginal throughput of no plan exceeds, Mbps; minus infinity when no plan is possible.
 
-    It is that of a linear program over the options of each class, whose dual prices prove it.
-
-    Raises
-    ------
-    ArithmeticError
-        When the solver gives up.
+    It is that of a linear program over the options of each class, whose dual prices prove it. Raises ArithmeticError
+    when the solver gives up.
     """
     one_each, sizes = merge_servers(rack)
     limits = _limits(one_each, sizes)
@@ -75,21 +71,11 @@ def _solve(options: Sequence[Uses], least: Sequence[float], sizes: Floats, limit
 
 @dataclass(frozen=True)
 class Uses:
-    """Options of a chain, as far as a bound needs them; rows are options.
+    """Options of a chain, as far as a bound needs them; rows are options."""
 
-    Parameters
-    ----------
-    rate
-        The largest one, Mbps; shape (options,).
-    cores
-        Per device; shape (options, devices).
-    nic_shares
-        Of the chain's packets, per server and direction; shape (options, 2 * servers).
-    """
-
-    rate: Floats
-    cores: Ints
-    nic_shares: Floats
+    rate: Floats  # the largest one, Mbps; shape (options,)
+    cores: Ints  # per device; shape (options, devices)
+    nic_shares: Floats  # of the chain's packets, per server and direction; shape (options, 2 * servers)
     blocks: Ints
 
     def __len__(self) -> int:
@@ -99,12 +85,8 @@ class Uses:
 def split_options(chain: Chain, rack: Rack, most_cores: Ints) -> Uses:
     """The undominated options of a chain.
 
-    Parameters
-    ----------
-    rack
-        With one server of each kind.
-    most_cores
-        Per device the cores of all servers of its kind; shape (devices,).
+    `rack`: with one server of each kind. `most_cores`: per device the cores of all servers of its kind; shape
+    (devices,).
     """
     layouts = all_layouts(chain, rack)
     blocks = np.array([rack.costs[nf.nf].switch_blocks or 0 for nf in chain.nfs]) * (layouts.sites == SWITCH_SITE)

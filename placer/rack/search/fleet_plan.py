@@ -22,14 +22,10 @@ from placer.rack.stages.stage_oracles import StageOracle, stage_oracle, with_blo
 from profiles.arrays import Floats, Ints
 
 PROVEN_GAP = 1e-9
-LEAST_IMPROVEMENT = 1e-6
-"""Relative; contents that improve the relaxation by less are not looked for."""
-FEWER_BLOCKS = 0.9
-"""The share of blocks that is tried next where tables do not fit the stages."""
-WHOLE_WEIGHT = 1e-6
-"""By how much a weight may miss a whole number."""
-WANTED_GAP = 1e-4
-"""Relative gap at which the search for whole numbers ends."""
+LEAST_IMPROVEMENT = 1e-6  # relative; contents that improve the relaxation by less are not looked for
+FEWER_BLOCKS = 0.9  # the share of blocks that is tried next where tables do not fit the stages
+WHOLE_WEIGHT = 1e-6  # by how much a weight may miss a whole number
+WANTED_GAP = 1e-4  # relative gap at which the search for whole numbers ends
 
 
 @dataclass(frozen=True)
@@ -264,37 +260,21 @@ PRICING_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class PlacedOption:
-    """Chains of one class in a content that have the same option.
-
-    Parameters
-    ----------
-    chains
-        How many.
-    beyond_mbps
-        By how much the rates of all of them together exceed the least ones.
-    """
+    """Chains of one class in a content that have the same option."""
 
     chain_class: int
     option: int
-    chains: int
-    beyond_mbps: float
+    chains: int  # how many
+    beyond_mbps: float  # by how much the rates of all of them together exceed the least ones
 
 
 @dataclass(frozen=True)
 class Content:
-    """What one server holds.
-
-    Parameters
-    ----------
-    counts
-        Chains by class; shape (classes,).
-    blocks
-        Of table memory that they take on the switch.
-    """
+    """What one server holds."""
 
     placed: tuple[PlacedOption, ...]
-    counts: Ints
-    blocks: int
+    counts: Ints  # chains by class; shape (classes,)
+    blocks: int  # of table memory that they take on the switch
 
     @property
     def marginal_mbps(self) -> float:
@@ -305,12 +285,7 @@ class Content:
 class ServerPricing:
     """Finds contents of one kind of server.
 
-    Parameters
-    ----------
-    rack
-        With one such server.
-    options
-        By class of chains, on that rack.
+    `rack`: with one such server. `options`: by class of chains, on that rack.
     """
 
     def __init__(self, rack: Rack, options: Sequence[Options], sizes: Ints) -> None:
@@ -344,14 +319,8 @@ class ServerPricing:
     ) -> tuple[float, Content]:
         """The content with the largest marginal rate less prices of its chains and blocks, and that difference.
 
-        Parameters
-        ----------
-        prices
-            Of a chain, by class, Mbps; negative where chains must be placed somewhere.
-        block_price
-            Of a block of table memory, Mbps.
-        most, least
-            Chains by class that the content may and must have.
+        `prices`: of a chain, by class, Mbps; negative where chains must be placed somewhere. `block_price`: of a block
+        of table memory, Mbps. `most`, `least`: chains by class that the content may and must have.
         """
         columns = len(self.gains)
         if not columns:

@@ -19,12 +19,8 @@ ORACLE_NAMES = ("blocks", "tables", "exec:PROGRAM")
 def stage_oracle(rack: Rack, chains: Sequence[Chain]) -> StageOracle:
     """The oracle of a rack.
 
-    Raises
-    ------
-    InputError
-        When there is no such oracle, or it lacks what it needs.
-    CompilerError
-        When a compiler cannot be started.
+    Raises InputError when there is no such oracle, or it lacks what it needs. Raises CompilerError when a compiler
+    cannot be started.
     """
     name, colon, argument = rack.stage_oracle.partition(":")
     if rack.stage_oracle == "blocks" or rack.switch.stages is None:
@@ -43,10 +39,7 @@ def stage_oracle(rack: Rack, chains: Sequence[Chain]) -> StageOracle:
 def check_stages(rack: Rack, chains: Sequence[Chain], name: str) -> Rack:
     """The rack with an oracle of this name, and with the tables of the chains' NFs where the oracle looks at tables.
 
-    Raises
-    ------
-    InputError, CompilerError
-        As `stage_oracle`, and for a compiler where the rack has no number of stages.
+    Raises InputError, CompilerError as `stage_oracle`, and for a compiler where the rack has no number of stages.
     """
     if name.startswith("exec:") and rack.switch.stages is None:
         raise InputError.of("--stages", "exec: the rack has no number of stages", hint="stages = 12 in [switch]")
@@ -87,16 +80,10 @@ class StageOracle(Protocol):
 
 @dataclass
 class BlockStages:
-    """Stages with blocks of table memory, where a table lies in one stage.
-
-    Parameters
-    ----------
-    chains
-        Those that the indices of tables count.
-    """
+    """Stages with blocks of table memory, where a table lies in one stage."""
 
     rack: Rack
-    chains: Sequence[Chain]
+    chains: Sequence[Chain]  # those that the indices of tables count
 
     def __post_init__(self) -> None:
         self.known: dict[frozenset[TableId], bool] = {}
@@ -110,30 +97,26 @@ class BlockStages:
         return self.known[tables]
 
     def _fit(self, tables: frozenset[TableId], stages: int) -> bool:
-        blocks = {table: self._blocks(table) for table in tables}
-        before = {table: self._predecessors(table, tables) for table in tables}
-        most = self.rack.switch.blocks_per_stage
+        blocks, before, most = {}, {}, self.rack.switch.blocks_per_stage
+        for chain, nf in tables:
+            needed = self.rack.costs[self.chains[chain].nfs[nf].nf].switch_blocks
+            assert needed is not None
+            blocks[chain, nf] = needed
+            tails = [(chain, edge.tail) for edge in self.chains[chain].edges_into(nf)]
+            before[chain, nf] = [tail for tail in tails if tail in tables]
         earliest = _earliest(before)
-        if any(need > most for need in blocks.values()) or sum(blocks.values()) > most * stages:
-            return False
-        if max(earliest.values()) >= stages:
+        if max(blocks.values()) > most or sum(blocks.values()) > most * stages or max(earliest.values()) >= stages:
             return False
         return _first_fit(blocks, before, earliest, stages, most) or _exact_fit(blocks, before, earliest, stages, most)
 
-    def _blocks(self, table: TableId) -> int:
-        chain, nf = table
-        blocks = self.rack.costs[self.chains[chain].nfs[nf].nf].switch_blocks
-        assert blocks is not None
-        return blocks
 
-    def _predecessors(self, table: TableId, tables: frozenset[TableId]) -> list[TableId]:
-        chain, nf = table
-        return [(chain, edge.tail) for edge in self.chains[chain].edges_into(nf) if (chain, edge.tail) in tables]
+Numbers = dict[TableId, int]
+Before = dict[TableId, list[TableId]]  # by table those of the NFs right before it
 
 
-def _earliest(before: dict[TableId, list[TableId]]) -> dict[TableId, int]:
+def _earliest(before: Before) -> Numbers:
     """Per table the first stage that its predecessors leave it."""
-    earliest: dict[TableId, int] = {}
+    earliest: Numbers = {}
 
     def of(table: TableId) -> int:
         if table not in earliest:
@@ -145,16 +128,10 @@ def _earliest(before: dict[TableId, list[TableId]]) -> dict[TableId, int]:
     return earliest
 
 
-def _first_fit(
-    blocks: dict[TableId, int],
-    before: dict[TableId, list[TableId]],
-    earliest: dict[TableId, int],
-    stages: int,
-    most: int,
-) -> bool:
+def _first_fit(blocks: Numbers, before: Before, earliest: Numbers, stages: int, most: int) -> bool:
     """Whether it fits when each table takes the first stage that has room; large ones first."""
     free = [most] * stages
-    stage_of: dict[TableId, int] = {}
+    stage_of: Numbers = {}
     for table in sorted(blocks, key=lambda one: (earliest[one], -blocks[one], one)):
         first = max((stage_of[earlier_table] + 1 for earlier_table in before[table]), default=0)
         stage = next((at for at in range(first, stages) if free[at] >= blocks[table]), None)
@@ -165,13 +142,7 @@ def _first_fit(
     return True
 
 
-def _exact_fit(
-    blocks: dict[TableId, int],
-    before: dict[TableId, list[TableId]],
-    earliest: dict[TableId, int],
-    stages: int,
-    most: int,
-) -> bool:
+def _exact_fit(blocks: Numbers, before: Before, earliest: Numbers, stages: int, most: int) -> bool:
     from ortools.sat.python import cp_model
 
     from placer.rack.stages.tables.packing import is_solved

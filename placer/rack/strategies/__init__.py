@@ -57,26 +57,12 @@ def register(name: str) -> Callable[[S], S]:
 
 
 def run_strategy(
-    name: str,
-    chains: Sequence[Chain],
-    rack: Rack,
-    *,
-    time_limit: float = 60.0,
-    notify: Notify = lambda message: None,
+    name: str, chains: Sequence[Chain], rack: Rack, *, time_limit: float = 60.0, notify: Notify = lambda message: None
 ) -> RackPlan:
     """The plan of a strategy, with a bound; `seconds` are those of the strategy alone.
 
-    Parameters
-    ----------
-    name
-        Of the strategy. Where it gives no bound, that of `optimal` is taken.
-    time_limit
-        Seconds for the strategy, and again for the bound.
-
-    Raises
-    ------
-    InputError
-        When there is no such strategy.
+    `name`: of the strategy. Where it gives no bound, that of `optimal` is taken. `time_limit`: seconds for the
+    strategy, and again for the bound. Raises InputError when there is no such strategy.
     """
     from placer.rack.plan import Status
 

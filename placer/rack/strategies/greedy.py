@@ -1,7 +1,5 @@
 """Greedy: hardware preferred, with cores where they are needed first (Lemur, section 5.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 

@@ -1,11 +1,9 @@
 """Hardware preferred: as many NFs as possible on the switch (Lemur, section 5.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from placer.rack.chain import Chain
-from placer.rack.heuristics.fixed_layouts import CoreAllocation, LayoutChoice, most_on_hardware, nothing, plan_of
+from placer.rack.heuristics.fixed_layouts import most_on_hardware, plan_with_even_cores
 from placer.rack.plan import RackPlan
 from placer.rack.rack import Rack
 from placer.rack.strategies import Notify, register
@@ -14,9 +12,4 @@ from placer.rack.strategies import Notify, register
 @register("hardware-preferred")
 def hardware_preferred(chains: Sequence[Chain], rack: Rack, *, time_limit: float, notify: Notify) -> RackPlan:
     """A core for each subgroup; spare cores evenly among chains with a replicable subgroup, to its slowest."""
-    layouts = LayoutChoice(rack, most_on_hardware, time_limit, notify).layouts(chains)
-    if layouts is None:
-        return nothing(rack, "an NF runs nowhere")
-    allocation = CoreAllocation(rack, layouts)
-    allocation.spread_evenly()
-    return plan_of(allocation)
+    return plan_with_even_cores(chains, rack, most_on_hardware, time_limit, notify)

@@ -5,8 +5,6 @@ core for a component with a merge but rates its parts apart. Here a subgroup pay
 plans are not the paper's where chains merge.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 

@@ -1,13 +1,11 @@
 """Minimum bounce: as few changes between switch and servers as possible (Lemur, section 5.1; E2)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.rack.heuristics.fixed_layouts import CoreAllocation, LayoutChoice, nothing, plan_of
+from placer.rack.heuristics.fixed_layouts import plan_with_even_cores
 from placer.rack.options import CAP_TOLERANCE, Layouts, core_rates
 from placer.rack.plan import RackPlan
 from placer.rack.rack import Rack
@@ -26,23 +24,13 @@ def minimum_bounce(chains: Sequence[Chain], rack: Rack, *, time_limit: float, no
         rates = rates_with_even_cores(layouts, one_server, fewest, part)
         return int(fewest[np.argmax(rates >= rates.max() * (1 - CAP_TOLERANCE))])
 
-    found = LayoutChoice(rack, choose, time_limit, notify).layouts(chains)
-    if found is None:
-        return nothing(rack, "an NF runs nowhere")
-    allocation = CoreAllocation(rack, found)
-    allocation.spread_evenly()
-    return plan_of(allocation)
+    return plan_with_even_cores(chains, rack, choose, time_limit, notify)
 
 
 def rates_with_even_cores(layouts: Layouts, rack: Rack, rows: Ints, chains: int) -> Floats:
     """What a chain reaches with its part of the cores, and what the NIC of the server carries of it alone, Mbps.
 
-    Parameters
-    ----------
-    rows
-        Which layouts.
-    chains
-        Among how many the cores of each device are divided.
+    `rows`: which layouts. `chains`: among how many the cores of each device are divided.
     """
     once, each = (rates[rows] for rates in core_rates(layouts, rack))
     cores = (~np.isnan(layouts.cycles[rows])).astype(np.int64)

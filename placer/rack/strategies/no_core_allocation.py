@@ -1,7 +1,5 @@
 """No core allocation: Lemur's placements with one core for each subgroup (section 5.3, figure 2f)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from placer.rack.chain import Chain

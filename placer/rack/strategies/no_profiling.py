@@ -1,7 +1,5 @@
 """No profiling: Lemur's placements as if all NFs took the same cycles (section 5.3, figure 2f)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Optimal: the plan with the largest marginal throughput, proven where it can be."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,13 +25,9 @@ def best_plan(
 ) -> RackPlan:
     """The plan with the largest marginal throughput.
 
-    On a few servers the search is exact. On more, column generation comes first (`search/fleet_plan.py`), and the
-    exact search follows where its plan is not proven and the instance is small.
-
-    Parameters
-    ----------
-    time_limit
-        Seconds for the search; after them the plan is `feasible`, with the bound that was reached.
+    On a few servers the search is exact. On more, column generation comes first (`search/fleet_plan.py`), and the exact
+    search follows where its plan is not proven and the instance is small. `time_limit`: seconds for the search; after
+    them the plan is `feasible`, with the bound that was reached.
     """
     if len(rack.servers) <= FEW_SERVERS:
         return exact_plan(chains, rack, time_limit=time_limit)

@@ -1,13 +1,11 @@
 """Software preferred: every NF on a server that can run there (Lemur, section 5.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.rack.heuristics.fixed_layouts import CoreAllocation, LayoutChoice, nothing, plan_of
+from placer.rack.heuristics.fixed_layouts import plan_with_even_cores
 from placer.rack.options import Layouts
 from placer.rack.plan import RackPlan
 from placer.rack.rack import Rack
@@ -17,12 +15,7 @@ from placer.rack.strategies import Notify, register
 @register("software-preferred")
 def software_preferred(chains: Sequence[Chain], rack: Rack, *, time_limit: float, notify: Notify) -> RackPlan:
     """A core for each subgroup; spare cores evenly among chains with a replicable subgroup, to its slowest."""
-    layouts = LayoutChoice(rack, most_on_servers, time_limit, notify).layouts(chains)
-    if layouts is None:
-        return nothing(rack, "an NF runs nowhere")
-    allocation = CoreAllocation(rack, layouts)
-    allocation.spread_evenly()
-    return plan_of(allocation)
+    return plan_with_even_cores(chains, rack, most_on_servers, time_limit, notify)
 
 
 def most_on_servers(layouts: Layouts, rack: Rack) -> int:

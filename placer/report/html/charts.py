@@ -1,7 +1,5 @@
 """The charts of pages, each drawn from a table that has at least one row. Colours come from the theme."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import altair as alt
@@ -9,8 +7,7 @@ import pandas as pd
 
 from placer.report.html.page import Chart
 
-ROW_HEIGHT, TWO_LINE_ROW_HEIGHT = 26, 34
-"""Height of a bar with its gap, pixels; of one whose name has two lines."""
+ROW_HEIGHT, TWO_LINE_ROW_HEIGHT = 26, 34  # height of a bar with its gap, pixels; of one whose name has two lines
 LINE_BREAK = ", "
 """Where a name is broken into lines: a strategy and its predictor are too long for one on a narrow page."""
 SPLIT_LABEL = f"split(datum.label, '{LINE_BREAK}')"
@@ -18,8 +15,7 @@ TALL_HEIGHT = 280
 LETTER_WIDTH, SYMBOL_WIDTH, AXIS_WIDTH = 6, 22, 50
 """Largest width in pixels of a letter, of a symbol in a legend, and of an axis of numbers."""
 
-LABEL_SPACE = 1.45
-"""Length of an axis relative to its longest bar, so that a label fits after the bar."""
+LABEL_SPACE = 1.45  # length of an axis relative to its longest bar, so that a label fits after the bar
 
 NICS_TITLE = "NICs in use"
 
@@ -103,10 +99,8 @@ def occupancy(table: pd.DataFrame, cores: int) -> Chart:
 
 
 def agreement(table: pd.DataFrame, strategies: Sequence[str], of: str) -> Chart:
-    """Predicted against true throughput, in % of what `of` says; on the diagonal they agree.
-
-    Colours are those of all `strategies`.
-    """
+    """Predicted against true throughput, in % of what `of` says; on the diagonal they agree. Colours are those of all
+    `strategies`."""
     low = float(min(table["predicted"].min(), table["true"].min())) - 1
     scale = alt.Scale(domain=[low, 101], zero=False, nice=False)
     points = (
@@ -146,9 +140,7 @@ def drops(table: pd.DataFrame) -> Chart:
 
 def bottlenecks(table: pd.DataFrame, attribute: str, resources: Sequence[str]) -> Chart:
     """Throughput along an attribute, a curve per `source`, points coloured by `bottleneck`; flows on a log axis.
-
-    Colours are those of all `resources`.
-    """
+    Colours are those of all `resources`."""
     scale = alt.Scale(type="log") if attribute == "flows" else alt.Undefined
     numbers = "~s" if attribute == "flows" else ",~f"
     x = alt.X(f"{attribute}:Q", scale=scale, axis=alt.Axis(grid=False, tickCount=6, format=numbers))

@@ -1,7 +1,5 @@
 """The page of a diagnosis: the bottleneck of an NF, and throughput along every traffic attribute."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

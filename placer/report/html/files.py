@@ -1,7 +1,5 @@
 """A page and its charts as files: HTML for people, SVG and PNG in light colours for papers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -47,8 +47,7 @@ from predictor.fitting.points import MeasuredCurve
 
 MOST_POINTS, LEAST_POINTS, POINTS_OF_PAGE = 1_000, 100, 6_000
 """How many points of a curve are drawn: all curves together have about as many as the page may have."""
-MOST_FITS = 24
-"""That have a section of their own."""
+MOST_FITS = 24  # that have a section of their own
 ERRORS_NOTE = (
     "Errors are symmetric mean absolute percentage errors (sMAPE): 100/n · Σ |f − g| / (|f| + |g|). A deviation of 2 % "
     "is an error of about 1 %."
@@ -57,8 +56,7 @@ ERRORS_NOTE = (
 
 def fit_page(fits: Sequence[FittedModel], curves: Sequence[MeasuredCurve], command: str) -> Page:
     """The page of fitted models. `fits`: at least one; several are of several settings, or of several metrics of a
-    sweep. `curves`: what each was fitted to, in the same order. `command`: that makes the page again.
-    """
+    sweep. `curves`: what each was fitted to, in the same order. `command`: that makes the page again."""
     most = min(max(POINTS_OF_PAGE // len(fits), LEAST_POINTS), MOST_POINTS)
     pairs = list(zip(fits, curves, strict=True))
     if len(fits) == 1:
@@ -223,20 +221,16 @@ def _deviation_figure(name: str, fit: FittedModel, curve: MeasuredCurve, most: i
 # The charts of a fitted model: its points with segments and breakpoints, and what the model does not explain.
 
 
-LOW_HEIGHT = 190
-"""Height of the deviations, pixels."""
-WIDE_TITLE = 300
-"""Width of a title below an axis, pixels; longer ones are cut."""
-DRAWN_BEYOND = 0.5
-"""By which share of the points' span a formula is drawn beyond them: near a pole it would hide them."""
+LOW_HEIGHT = 190  # height of the deviations, pixels
+WIDE_TITLE = 300  # width of a title below an axis, pixels; longer ones are cut
+DRAWN_BEYOND = 0.5  # by which share of the points' span a formula is drawn beyond them: near a pole it would hide them
 
 
 def draw_fitted_curve(
     points: pd.DataFrame, lines: pd.DataFrame, breaks: pd.DataFrame, x_title: str, y_title: str
 ) -> Chart:
     """Points, a line per segment, and a rule with its band per breakpoint; a wide range has a logarithmic axis.
-    `points`, `lines`, `breaks`: as of `points_table`, `lines_table` and `breaks_table`.
-    """
+    `points`, `lines`, `breaks`: as of `points_table`, `lines_table` and `breaks_table`."""
     known = [MEASURED_MARK, MODEL_MARK, *([INTERVAL_MARK] if len(breaks) else [])]
     axis = alt.Axis(format="~s", titleLimit=charts.TALL_HEIGHT)
     y = alt.Y(f"{MEASURED_MARK}:Q", title=y_title, scale=_tall_enough(points[MEASURED_MARK], lines["y"]), axis=axis)

@@ -1,7 +1,5 @@
 """What the page of fitted models draws and lists: points that are thinned, segments as lines, breakpoints as bands."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
@@ -21,24 +19,17 @@ MEASURED_MARK, MODEL_MARK, INTERVAL_MARK, NOISE_MARK = MARK_KINDS = (
     "noise",
 )
 """What marks of charts are, which decides their colour."""
-LINE_STEPS = 400
-"""Of all lines of a model, in x."""
-LEAST_STEPS = 25
-"""Of a line."""
-NINE_IN_TEN = 1.645
-"""Standard deviations around a normal mean that hold nine in ten."""
-MEAN_SIZE = np.sqrt(2 / np.pi)
-"""Of a normal deviation, in standard deviations."""
+LINE_STEPS = 400  # of all lines of a model, in x
+LEAST_STEPS = 25  # of a line
+NINE_IN_TEN = 1.645  # standard deviations around a normal mean that hold nine in ten
+MEAN_SIZE = np.sqrt(2 / np.pi)  # of a normal deviation, in standard deviations
 SUPERSCRIPT_DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-NAME_PLACEHOLDER = "\ue000"
-"""Stands for the name of x while a formula is rewritten."""
+NAME_PLACEHOLDER = "\ue000"  # stands for the name of x while a formula is rewritten
 
 
 def points_table(fit: FittedModel, curve: MeasuredCurve, most: int) -> pd.DataFrame:
-    """Points by rising x: `x`, `measured`, `model`, and the `deviation` of the measured one, % of the model.
-
-    Of more points than `most`, the lowest and highest of every group of neighbours; those outside hide none.
-    """
+    """Points by rising x: `x`, `measured`, `model`, and the `deviation` of the measured one, % of the model. Of more
+    points than `most`, the lowest and highest of every group of neighbours; those outside hide none."""
     order = np.lexsort((curve.y, curve.x))
     kept = order[_extremes(curve.y[order], most)]
     x, y = curve.x[kept], curve.y[kept]
@@ -84,10 +75,8 @@ def breaks_table(fit: FittedModel) -> pd.DataFrame:
 
 
 def noise_band_pct(fit: FittedModel) -> float:
-    """Deviation (%) within which nine in ten points are, if it is normal noise and nothing else.
-
-    The noise is an sMAPE, whose denominator is about twice the value: the mean deviation is twice as large.
-    """
+    """Deviation (%) within which nine in ten points are, if it is normal noise and nothing else. The noise is an sMAPE,
+    whose denominator is about twice the value: the mean deviation is twice as large."""
     return float(2 * fit.noise_pct / MEAN_SIZE * NINE_IN_TEN)
 
 

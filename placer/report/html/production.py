@@ -1,7 +1,5 @@
 """The page of a simulated production: what feedback is worth, then violations, NICs, drift and models over time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import altair as alt
@@ -157,8 +155,7 @@ def _alarms(production: Production) -> pd.DataFrame | None:
 # Charts of a simulated production over the events of its trace.
 
 
-TURN_COLUMN = "turn"
-"""The column of events at which an NF changes."""
+TURN_COLUMN = "turn"  # the column of events at which an NF changes
 
 
 def over_events(curves: pd.DataFrame, figure: str, title: str, by: str, turns: pd.DataFrame) -> Chart:

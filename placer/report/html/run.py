@@ -1,7 +1,5 @@
 """The page of `placer run`: which plan to choose, the evidence for it, and what to look into."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -179,10 +177,8 @@ def occupancy_section(occupancy: pd.DataFrame, co_locations: pd.DataFrame, cores
 
 
 def agreement_section(table: pd.DataFrame, strategies: Sequence[str], of: str = "alone") -> Iterator[Section]:
-    """Predicted against true throughput, as of `compare_with_truth`, in % of what `of` says.
-
-    Colours are those of all `strategies`.
-    """
+    """Predicted against true throughput, as of `compare_with_truth`, in % of what `of` says. Colours are those of all
+    `strategies`."""
     if table.empty:
         return
     errors = table.assign(error=(table["predicted"] - table["true"]).abs() * table["instances"])
@@ -331,10 +327,8 @@ def co_locations(plan: Plan) -> pd.DataFrame:
 
 
 def compare_with_truth(comparison: Comparison) -> pd.DataFrame:
-    """`strategy`, `nf`, lowest `predicted` and `true` throughput in % of alone, and how many `instances` are equal.
-
-    Of an instance at an offered rate, it is in % of that.
-    """
+    """`strategy`, `nf`, lowest `predicted` and `true` throughput in % of alone, and how many `instances` are equal. Of
+    an instance at an offered rate, it is in % of that."""
     rows = []
     for plan in comparison.plans:
         if plan.plan.predictor is None or plan.stays is None or plan.expected is None:

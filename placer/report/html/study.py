@@ -1,7 +1,5 @@
 """The page of a study: the best strategy, then medians and ranges, strategy by strategy."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from placer.evaluate.wastage import MARK_MEANINGS
@@ -35,8 +33,7 @@ CHART_CAPTIONS = {
 
 def page_of_study(name: str, statistics: pd.DataFrame, results: pd.DataFrame) -> Page:
     """The page of a study. `name`: name of the study. `statistics`: medians and ranges, as of `summarize`. `results`:
-    rows as of `execute`.
-    """
+    rows as of `execute`."""
     groups, traces = statistics.groupby(["trace", "fleet"], sort=False), statistics["trace"].nunique()
     return Page(
         title=f"Study: {name}",

@@ -1,21 +1,17 @@
 """Drawings as SVG, in light colours: a few shapes and text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 
 from placer.report.html import theme
 
 FONT_FAMILY = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
-LETTER_WIDTH = 6.6
-"""Width of a letter at 12 px, about."""
+LETTER_WIDTH = 6.6  # width of a letter at 12 px, about
 
 
 class Drawing:
     """Shapes in the order in which they were added, later ones above. `width`: pixels; the height is that of the lowest
-    shape.
-    """
+    shape."""
 
     def __init__(self, width: float) -> None:
         self.width = width

@@ -1,7 +1,5 @@
 """Colours of pages and plots: pages switch between two themes by CSS variables, files for papers are light."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -35,8 +33,7 @@ CATEGORY_COLOURS: tuple[tuple[str, str], ...] = (
 DARKENING_FILTER = "invert(.91) hue-rotate(180deg)"
 """CSS filter that turns light colours of a picture into dark ones and keeps hues."""
 
-Colour = Callable[[str], str]
-"""Returns a colour by its name in `INK_COLOURS`, or `c1`, `c2`, ..."""
+Colour = Callable[[str], str]  # returns a colour by its name in `INK_COLOURS`, or `c1`, `c2`, ..
 
 
 def on_page(name: str) -> str:

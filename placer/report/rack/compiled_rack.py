@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 def rack_document(rack: CompiledRack, uses: Mapping[str, NicUse]) -> Mapping[str, Any]:
     """What `placer chain compile --format json` prints. `uses`: what the program of each SmartNIC takes of the card,
-    where it was compiled.
-    """
+    where it was compiled."""
     routing = rack.routing
     found: dict[str, Any] = {
         "paths": [[routing.graph.nfs[nf].name for nf in path] for path in routing.paths],
@@ -136,17 +135,9 @@ PUBLISHED_GENERATED, PUBLISHED_STEERING, PUBLISHED_ALL = 820, 600, 1700
 
 @dataclass(frozen=True)
 class CodeShare:
-    """Lines of code of a rack.
-
-    Parameters
-    ----------
-    generated
-        Of the programs; those of the switch as P4.
-    steering
-        Of them, on the switch: what would be there if its NFs did nothing.
-    written
-        By authors of NFs, each kind once per platform on which the rack runs it.
-    """
+    """Lines of code of a rack. `generated`: of the programs; those of the switch as P4. `steering`: of them, on the
+    switch: what would be there if its NFs did nothing. `written`: by authors of NFs, each kind once per platform on
+    which the rack runs it."""
 
     generated: int
     steering: int
@@ -186,8 +177,7 @@ def _write(rack: CompiledRack) -> Iterator[str]:
     kinds = {(nf.place.kind, nf.kind) for nf in rack.routing.graph.nfs}
     for place, kind in sorted(kinds):
         if place is DeviceKind.SWITCH:
-            module = BLOCKS[kind].__code__.co_filename
-            yield Path(module).read_text(encoding="utf-8")
+            yield Path(BLOCKS[kind].__code__.co_filename).read_text(encoding="utf-8")
         elif place is DeviceKind.SERVER:
             for file in _of_function(kind):
                 yield file.read_text(encoding="utf-8")

@@ -1,7 +1,5 @@
 """Why chains have their layouts, as text tables and JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby

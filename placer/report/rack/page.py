@@ -1,7 +1,5 @@
 """The page of `placer chain place`: the rack and its use, and each chain as a path through devices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,8 +14,7 @@ from placer.report.html.page import Figure, Page, Picture, Section, Tile
 from placer.report.html.svg import Drawing, text_width
 from placer.report.rack.plan import bottlenecks, rack_report, rack_use
 
-MOST_CHAINS = 24
-"""That are drawn."""
+MOST_CHAINS = 24  # that are drawn
 CYCLES_NOTE = "Rates follow from the cycles of the rack; contention is not part of them. Nothing was measured."
 CONTENTION_NOTE = (
     "Rates are predicted for subgroups that slow one another down; what limits a chain is said by cycles alone, and so "
@@ -27,8 +24,7 @@ CONTENTION_NOTE = (
 
 def page_of_rack_plan(plan: RackPlan, strategy: str, chains: str, *, predicted: bool = False) -> Page:
     """The page of a plan. `strategy`: that made it. `chains`: name of the file of chains. `predicted`: whether rates
-    are predicted with contention, not by cycles alone.
-    """
+    are predicted with contention, not by cycles alone."""
     if not plan.chains:
         summary = tuple(rack_report(plan, strategy, "table").splitlines())
         return Page(f"Chains on a rack: {chains}", summary, (), ())
@@ -163,13 +159,10 @@ def _paths(plan: RackPlan) -> Iterator[Section]:
 
 
 LEFT_MARGIN, LANE_PAD = 90.0, 12.0
-BOX_HEIGHT, LANE_STEP = 24.0, 34.0
-"""Heights of an NF, and of an NF with the space to the next one in its lane."""
+BOX_HEIGHT, LANE_STEP = 24.0, 34.0  # heights of an NF, and of an NF with the space to the next one in its lane
 BADGE_WIDTH = 20.0
-WIDTH_BETWEEN = 46.0
-"""Width between NFs, for lines and shares."""
-TURN_WIDTH = 36.0
-"""Width in which a line that passes other NFs leaves its lane."""
+WIDTH_BETWEEN = 46.0  # width between NFs, for lines and shares
+TURN_WIDTH = 36.0  # width in which a line that passes other NFs leaves its lane
 LEAST_WIDTH = 1000.0
 
 
@@ -184,8 +177,7 @@ class _ChainDrawing:
     colour: str
     places: dict[int, tuple[float, float]] = field(default_factory=dict)
     """Per NF the left end and the middle of its box."""
-    edges: dict[int, tuple[float, float]] = field(default_factory=dict)
-    """Per NF where its lane begins and ends."""
+    edges: dict[int, tuple[float, float]] = field(default_factory=dict)  # per NF where its lane begins and ends
 
     def svg(self) -> bytes:
         chain = self.one.chain
@@ -284,10 +276,8 @@ PAGE_WIDTH = 1000.0
 PER_ROW = 4
 BAND_GAP = 16.0
 CELL_SIZE, ROW_HEIGHT = 17.0, 20.0
-LABEL_WIDTH = 130.0
-"""Width of what is said of a link."""
-MOST_SERVERS = 16
-"""That are drawn: those with most cores in use."""
+LABEL_WIDTH = 130.0  # width of what is said of a link
+MOST_SERVERS = 16  # that are drawn: those with most cores in use
 
 
 def colour_of(chain: int) -> str:

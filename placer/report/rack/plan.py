@@ -1,7 +1,5 @@
 """Plans of chains on a rack as text tables and JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +41,7 @@ def _chain(one: ChainPlan) -> list[str]:
     return [one.chain.name, *rates, f"{latency:.2f}", slack, str(sum(one.cores))]
 
 
-def _limits(plan: RackPlan, use: RackUse) -> str:
+def _limits(plan: RackPlan, use: "RackUse") -> str:
     rows = [[chain.chain.name, "; ".join(bottlenecks(chain, use)) or "-"] for chain in plan.chains]
     return text_table(["chain", "limited by"], rows)
 
@@ -77,7 +75,7 @@ def _cores(number: int) -> str:
     return f"{number} core" if number == 1 else f"{number} cores"
 
 
-def _rack(plan: RackPlan, use: RackUse) -> str:
+def _rack(plan: RackPlan, use: "RackUse") -> str:
     rack, rows = plan.rack, []
     for number, device in enumerate(rack.devices):
         server = rack.servers[device.server]
@@ -289,21 +287,13 @@ def _without_replan(found: Replanned) -> str:
 # What a plan uses of the rack, and what limits the rate of each chain.
 
 
-NEAR_LIMIT = 1e-6
-"""Relative: how near its limit something is used up."""
+NEAR_LIMIT = 1e-6  # relative: how near its limit something is used up
 
 
 @dataclass(frozen=True)
 class RackUse:
-    """What a plan uses.
-
-    Parameters
-    ----------
-    cores
-        Per device.
-    nic_in, nic_out
-        Per server, what its NIC carries from the switch and to it, Mbps.
-    """
+    """What a plan uses. `cores`: per device. `nic_in`, `nic_out`: per server, what its NIC carries from the switch and
+    to it, Mbps."""
 
     cores: tuple[int, ...]
     nic_in: tuple[float, ...]

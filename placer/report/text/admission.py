@@ -1,7 +1,5 @@
 """What a GPU admits, as text tables and JSON (CONTRACTS 10)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -35,8 +33,7 @@ def admission_report(
     device: GpuDevice, admission: Admission, method: str, form: str, reasons: Sequence[RejectionReason] | None = None
 ) -> str:
     """An admission for people (`table`) or programs (`json`). `reasons`: of the rejected SLOs; None: causes alone are
-    shown.
-    """
+    shown."""
     if form == "json":
         return json.dumps(answer(admission, reasons)) + "\n"
     parts = [_admit(device, admission.admitted)] if admission.admitted else []

@@ -1,7 +1,5 @@
 """A diagnosis as tables for people, and as JSON and CSV for programs (docs/formats/diagnoses.md)."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Explanations and waste as tables for people and as JSON for programs (docs/formats/explanations.md)."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,8 +13,7 @@ from placer.policy.rejection import Cause
 from placer.report.text.table import count_nics, count_noun, text_table
 from profiles import Workload
 
-NICS_PER_LINE = 3
-"""Names of NICs per line."""
+NICS_PER_LINE = 3  # names of NICs per line
 
 CAUSE_TEXTS: dict[str, str] = {
     Cause.NOT_HOSTED: "the NF does not run on this model",

@@ -24,19 +24,15 @@ if TYPE_CHECKING:
 
 
 PLOT_ROWS = 6
-WIDEST_CURVE = 72
-"""Characters of the widest curve."""
-NARROWEST_CURVE = 8
-"""A terminal too narrow for it shows no curve."""
-WIDE_RANGE_FACTOR = 50.0
-"""A curve whose largest x is more than so many times its smallest has a logarithmic axis."""
+WIDEST_CURVE = 72  # characters of the widest curve
+NARROWEST_CURVE = 8  # a terminal too narrow for it shows no curve
+WIDE_RANGE_FACTOR = 50.0  # a curve whose largest x is more than so many times its smallest has a logarithmic axis
 
 
 def format_fit(fit: FittedModel, curve: MeasuredCurve | None, width: int, *, encoding: str = "utf-8") -> str:
     """The model for people, ending in a newline. `curve`: what was fitted; without it no curve is drawn. `width`: of
     the terminal, in characters; longer lines are broken. `encoding`: of the terminal. Where it is not UTF-8, the curve
-    is of plain ASCII, and what it does not have is replaced.
-    """
+    is of plain ASCII, and what it does not have is replaced."""
     unicode = encoding.lower().replace("-", "").replace("_", "") == "utf8"
     lines = [f"{model_name(fit)}: {fit.points:,} points"]
     if curve is not None:
@@ -102,13 +98,10 @@ def _curve(fit: FittedModel, curve: MeasuredCurve, width: int, braille: bool) ->
 # What is said of a fitted model, in terminals and on pages.
 
 
-SENTENCE_DIGITS = 4
-"""Significant digits of a number in a sentence."""
-SAME_ERROR_FACTOR = 1.25
-"""An error of at most this many times the noise is as small as the measurements allow."""
+SENTENCE_DIGITS = 4  # significant digits of a number in a sentence
+SAME_ERROR_FACTOR = 1.25  # an error of at most this many times the noise is as small as the measurements allow
 UNKNOWN_TEXT = "unknown"
-LARGEST_SPELLED, SMALLEST_SPELLED = 1e15, 1e-4
-"""Numbers outside are written with an exponent."""
+LARGEST_SPELLED, SMALLEST_SPELLED = 1e15, 1e-4  # numbers outside are written with an exponent
 
 
 def number_text(value: float) -> str:
@@ -193,16 +186,14 @@ def parts_text(fit: FittedModel) -> str:
 BRAILLE_START = 0x2800
 BRAILLE_BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 """Of the dots of a Braille character, by column and row."""
-ASCII_DOTS = " '-|.:||"
-"""By which thirds of a character have points: the first bit is the upper one."""
+ASCII_DOTS = " '-|.:||"  # by which thirds of a character have points: the first bit is the upper one
 ASCII_ROWS = 3
 
 
 def draw_curve(x: Floats, y: Floats, columns: int, rows: int, *, braille: bool) -> list[str]:
     """The points in a box of characters, one string per row, the largest y at the top. `x` and `y`: finite numbers, at
     least one. `columns` and `rows`: size of the box in characters. `braille`: whether Braille dots may be used;
-    otherwise plain ASCII.
-    """
+    otherwise plain ASCII."""
     across, down = (2, 4) if braille else (1, ASCII_ROWS)
     at = _places(x, columns * across)
     depth = rows * down - 1 - _places(y, rows * down)

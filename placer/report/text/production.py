@@ -1,7 +1,5 @@
 """A simulated production as a table for people, and as JSON and CSV for programs (docs/formats/production.md)."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

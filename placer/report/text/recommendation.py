@@ -1,9 +1,5 @@
-"""Which plan of a run to choose, what it risks and what it costs, in sentences for every report.
-
-The strategy `planned` knows all arrivals; all others but the optimum, which is no choice, decide one by one.
-"""
-
-from __future__ import annotations
+"""Which plan of a run to choose, what it risks and what it costs, in sentences for every report. The strategy `planned`
+knows all arrivals; all others but the optimum, which is no choice, decide one by one."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,8 +18,7 @@ from placer.placing import BudgetVariation
 from placer.report.text.table import count_nics, count_noun
 from placer.run import Comparison
 
-PLANNED_PREFIX = "planned"
-"""The first word of strategies that know all arrivals in advance."""
+PLANNED_PREFIX = "planned"  # the first word of strategies that know all arrivals in advance
 
 THIS_TRACE = "On this very trace"
 """Where SLA violations were measured, by which the plan was chosen: on other traces they differ."""
@@ -69,10 +64,8 @@ def plan_name(evaluation: Evaluation) -> str:
 
 def choose_plan(comparison: Comparison) -> Evaluation:
     """The plan to choose: of those that keep the budget of SLA violations the one that rejects least, then costs least.
-
     A plan keeps the budget by the ground truth, or else by what is expected; one of which neither is known does not.
-    Where none keeps it, the closest is chosen. The optimum is chosen only where there is nothing else.
-    """
+    Where none keeps it, the closest is chosen. The optimum is chosen only where there is nothing else."""
     return _best_of(comparison, _options(comparison) or comparison.plans)
 
 

@@ -1,7 +1,5 @@
 """The comparison of `placer run` as a table for people, and as JSON and CSV for programs (docs/formats/run.md)."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -25,8 +23,7 @@ from placer.report.text.recommendation import (
 from placer.report.text.table import count_nics, count_noun, text_table
 from placer.run import Comparison
 
-MOST_LISTED = 5
-"""Co-locations that a sentence lists at most."""
+MOST_LISTED = 5  # Co-locations that a sentence lists at most
 
 
 def as_table(comparison: Comparison) -> str:

@@ -24,8 +24,7 @@ from placer.studies.sizing import (
 from placer.studies.statistics import summarize
 from placer.studies.study import UNLIMITED_FLEET
 
-WITHOUT_MARGIN = "without a safety margin"
-"""What plans by the median prediction are called."""
+WITHOUT_MARGIN = "without a safety margin"  # what plans by the median prediction are called
 
 AXIS_TEXTS = {
     "arrivals": "arrivals, times today's",

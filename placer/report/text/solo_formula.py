@@ -1,7 +1,5 @@
 """The formula of an NF's throughput alone in words, and as JSON (docs/formats/diagnoses.md)."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 
@@ -9,8 +7,7 @@ from placer.explain.solo_formula import SoloFormula, Turn
 from predictor.fitting.model_file import model_document
 
 CACHE_CAUSE = "cache"
-STEEPER_FACTOR = 1.25
-"""Factor between two slopes from which one is called steeper."""
+STEEPER_FACTOR = 1.25  # factor between two slopes from which one is called steeper
 ATTRIBUTE_WORDS = {"flows": "flows", "packet_size": "bytes", "mtbr": "matches per MB"}
 
 

@@ -117,9 +117,7 @@ def note_marks(statistics: pd.DataFrame) -> tuple[str, ...]:
 
 def recommendation(statistics: pd.DataFrame) -> str:
     """The strategy to choose: of those that keep the budget of SLA violations, least rejections, then least wastage.
-
-    The budget is kept by the ground truth, or else by what is expected; where neither is known, it is not.
-    """
+    The budget is kept by the ground truth, or else by what is expected; where neither is known, it is not."""
     online = statistics[statistics["strategy"] != OPTIMAL]
     if online.empty:
         return "The study holds the optimum only, no strategy to compare with it."

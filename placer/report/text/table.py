@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from placer.model.catalogue import Catalogue
 
-WIDEST_TABLE = 400
-"""Width limit of a table, characters."""
+WIDEST_TABLE = 400  # width limit of a table, characters
 
 
 def text_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, words: int | None = None) -> str:
     """The rows under their headings, ending in a newline. `headings` and `rows`: cells are converted to text. `words`:
-    how many columns, from the left, hold words; the others hold numbers, aligned on the right. None: all.
-    """
+    how many columns, from the left, hold words; the others hold numbers, aligned on the right. None: all."""
     from rich.console import Console
     from rich.table import Table
 

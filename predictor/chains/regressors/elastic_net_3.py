@@ -1,13 +1,10 @@
 """Elastic Net on the polynomial expansion of degree 3 (van Rossem et al., section 3.3, "Elastic Net")."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from predictor.chains.regressor import REGRESSORS, Polynomial
 
-STRENGTH_FOLDS = 3
-"""Of the cross-validation that chooses the strength."""
+STRENGTH_FOLDS = 3  # of the cross-validation that chooses the strength
 
 
 @REGRESSORS.register("elastic-net-3")

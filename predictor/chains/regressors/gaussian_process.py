@@ -1,7 +1,5 @@
 """Gaussian process with the paper's kernel, Constant * (DotProduct + RBF) + White (van Rossem et al., section 3.3)."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Self
 
@@ -11,10 +9,8 @@ from predictor.chains.regressor import REGRESSORS, Regressor
 from predictor.chains.settings import InputScale, Settings
 from profiles.arrays import Floats
 
-LEAST_SHARE = 0.1
-"""A prediction is at least this share of the smallest measured value."""
-MOST_SETTINGS = 400
-"""Settings it learns from; time grows with their third power."""
+LEAST_SHARE = 0.1  # a prediction is at least this share of the smallest measured value
+MOST_SETTINGS = 400  # settings it learns from; time grows with their third power
 
 
 @REGRESSORS.register("gaussian-process")

@@ -1,7 +1,5 @@
 """Linear interpolation on the triangulation of the settings (van Rossem et al., section 3.3, "Interpolation")."""
 
-from __future__ import annotations
-
 from typing import Self
 
 import numpy as np

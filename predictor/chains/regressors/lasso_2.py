@@ -1,7 +1,5 @@
 """Lasso on the polynomial expansion of degree 2 (van Rossem et al., section 3.3, "Lasso")."""
 
-from __future__ import annotations
-
 from predictor.chains.regressor import REGRESSORS, Polynomial
 
 

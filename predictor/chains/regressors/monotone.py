@@ -1,11 +1,7 @@
-"""Monotone interpolation: rises and falls only where the measurements do, beyond their noise.
-
-On a grid of settings, values are first made monotone along each input that has a direction (isotonic regression), then
-interpolated along one input after the other by monotone cubics (Fritsch & Carlson, 1980) of the logarithms. What a grid
-lacks is filled by the regressor `smooth`, which also takes over where there is no grid.
-"""
-
-from __future__ import annotations
+"""Monotone interpolation: rises and falls only where the measurements do, beyond their noise. On a grid of settings,
+values are first made monotone along each input that has a direction (isotonic regression), then interpolated along one
+input after the other by monotone cubics (Fritsch & Carlson, 1980) of the logarithms. What a grid lacks is filled by the
+regressor `smooth`, which also takes over where there is no grid."""
 
 from typing import Self
 
@@ -16,14 +12,11 @@ from predictor.chains.regressors.smooth import Smooth
 from predictor.chains.settings import InputScale, Settings
 from profiles.arrays import Floats
 
-FULL_ENOUGH = 0.5
-"""Share of a grid's points that must be measured."""
+FULL_ENOUGH = 0.5  # share of a grid's points that must be measured
 AGREEING_SHARE = 0.9
 """Share of significant changes along an input that must have one sign for the input to have a direction."""
-SIGNIFICANT_DEVIATIONS = 2.0
-"""Standard deviations of a significant change."""
-PROJECTION_ROUNDS, SETTLED_CHANGE = 20, 1e-4
-"""Of the projections, and the change of logarithms at which they end."""
+SIGNIFICANT_DEVIATIONS = 2.0  # standard deviations of a significant change
+PROJECTION_ROUNDS, SETTLED_CHANGE = 20, 1e-4  # of the projections, and the change of logarithms at which they end
 
 
 @REGRESSORS.register("monotone")

@@ -1,7 +1,5 @@
 """A Lasso per group of settings, interpolated between groups (van Rossem et al., section 3.3, "Multi Lasso")."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Self
 
@@ -13,22 +11,17 @@ from predictor.chains.regressors.lasso_2 import Lasso2
 from predictor.chains.settings import Settings
 from profiles.arrays import Floats
 
-FEWEST_SETTINGS = 4
-"""Settings of a group for a Lasso of its own."""
+FEWEST_SETTINGS = 4  # settings of a group for a Lasso of its own
 
 
 @REGRESSORS.register("multi-lasso")
 class MultiLasso(Regressor):
-    """Along the input with most values, a Lasso of degree 2 for each combination of the others.
-
-    The paper varies the concurrent requests and keeps file size and vCPU share. Where groups are too small, it is the
-    interpolation.
-    """
+    """Along the input with most values, a Lasso of degree 2 for each combination of the others. The paper varies the
+    concurrent requests and keeps file size and vCPU share. Where groups are too small, it is the interpolation."""
 
     def fit(self, settings: Settings) -> Self:
         self.names_ = settings.names
-        distinct = [len(np.unique(column)) for column in settings.inputs.T]
-        self.along_ = int(np.argmax(distinct))
+        self.along_ = int(np.argmax([len(np.unique(column)) for column in settings.inputs.T]))
         others = np.delete(settings.inputs, self.along_, axis=1)
         groups, group_of = np.unique(others, axis=0, return_inverse=True)
         lines = [(group, np.flatnonzero(group_of.reshape(-1) == number)) for number, group in enumerate(groups)]

@@ -1,7 +1,5 @@
 """Neural network with one hidden layer of ten nodes (van Rossem et al., section 3.3, "Artificial Neural Network")."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Self
 
@@ -13,8 +11,7 @@ from profiles.arrays import Floats
 
 HIDDEN_NODES = 10
 TRAINING_ITERATIONS = 500
-LEAST_SHARE = 0.1
-"""A prediction is at least this share of the smallest measured value."""
+LEAST_SHARE = 0.1  # a prediction is at least this share of the smallest measured value
 
 
 @REGRESSORS.register("neural-network")

@@ -1,7 +1,5 @@
 """Gaussian process on logarithms with a trend and the noise of each setting: follows repeats as far as they agree."""
 
-from __future__ import annotations
-
 from typing import Self
 
 import numpy as np

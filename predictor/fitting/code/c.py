@@ -1,7 +1,5 @@
 """A fitted model as a C function of one double, which returns a double."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sympy.printing.c import C99CodePrinter

@@ -1,9 +1,5 @@
-"""A fitted model as LaTeX: an equation with a case per segment, for the package amsmath.
-
-Numbers have as many digits as the values need to be right to 0.01 % of the largest, as in the formula of the model.
-"""
-
-from __future__ import annotations
+"""A fitted model as LaTeX: an equation with a case per segment, for the package amsmath. Numbers have as many digits as
+the values need to be right to 0.01 % of the largest, as in the formula of the model."""
 
 import re
 from collections.abc import Sequence

@@ -1,10 +1,6 @@
-"""A fitted model as a P4-16 control: a table that matches x by ranges and sets a whole value.
-
-A switch cannot multiply by fractions or take logarithms; it looks the value up. It stands for the value divided by a
-power of two. The comment states by how much the table differs from the model.
-"""
-
-from __future__ import annotations
+"""A fitted model as a P4-16 control: a table that matches x by ranges and sets a whole value. A switch cannot multiply
+by fractions or take logarithms; it looks the value up. It stands for the value divided by a power of two. The comment
+states by how much the table differs from the model."""
 
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A fitted model as a Python function that needs no package."""
 
-from __future__ import annotations
-
 import builtins
 import keyword
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The exponential function, and one over it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -13,11 +11,8 @@ from profiles.arrays import Floats
 
 SLOWEST_RATE, FASTEST_RATE, RATE_STEP = 0.5, 12.0, 1.5
 """The exponent across a segment that is tried, from the longest segment to the shortest, and the ratio of two rates."""
-RATE_LIMIT = 25.0
-"""Largest exponent within a segment: what is steeper is a jump."""
-
-LARGEST_EXPONENT = 300.0
-"""Largest exponent of the formula: beyond, its factor can hardly be written."""
+RATE_LIMIT = 25.0  # largest exponent within a segment: what is steeper is a jump
+LARGEST_EXPONENT = 300.0  # largest exponent of the formula: beyond, its factor can hardly be written
 
 
 class Exponential(Family):

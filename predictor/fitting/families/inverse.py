@@ -1,7 +1,5 @@
 """One over x, and one over that: what saturates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

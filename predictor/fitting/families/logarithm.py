@@ -1,7 +1,5 @@
 """Logarithm, and one over it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

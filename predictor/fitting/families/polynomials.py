@@ -1,7 +1,5 @@
 """Polynomials of degree 0 to 5, and one over those of degree 1 and 2."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

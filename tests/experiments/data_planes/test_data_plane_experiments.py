@@ -1,7 +1,5 @@
 """The paper's example and its case study: data as stated, and folders of sweeps."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -42,9 +40,7 @@ def test_drawn_data_have_the_published_errors(seed: int) -> None:
 @pytest.mark.long
 def test_a_line_is_chosen_for_a_line_with_noise() -> None:
     """By bic in nearly all data sets; tum may take another function of two parameters, and neither takes a quadratic.
-
-    The published figures stand beside ours.
-    """
+    The published figures stand beside ours."""
     one = find_experiment("linear-or-quadratic")
     result = one.run(Setting(scale=0.2))
     rows = result.table.set_index("quantity")
@@ -65,8 +61,7 @@ def test_the_case_study_runs_on_the_simulated_card_and_says_so() -> None:
     assert len(x) == 36
     assert y[x == x.max()].mean() > 1.2 * y[x < 1000].mean()
     assert "Not measured on hardware." in swept.testbed
-    result = find_experiment("match-action-entries").run(Setting(scale=0.1))
-    rows = result.table.set_index("quantity")
+    rows = find_experiment("match-action-entries").run(Setting(scale=0.1)).table.set_index("quantity")
     assert rows.loc["bic: segments", "published"] == "4"
     assert rows.loc["bic: error of the fit", "published"] == "0.730"
 

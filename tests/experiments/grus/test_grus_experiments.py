@@ -1,7 +1,5 @@
 """The experiments on GPUs: each reports completely, has the published numbers, and says that it is modelled."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

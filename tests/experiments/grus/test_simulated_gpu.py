@@ -1,7 +1,5 @@
 """The experiments on the simulated GPU: each reports completely, and says that it is simulated."""
 
-from __future__ import annotations
-
 from collections import Counter
 from random import Random
 from typing import Any

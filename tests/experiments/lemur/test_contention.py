@@ -1,7 +1,5 @@
 """Plans by cycles alone and with contention in the loop, run on the simulated server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

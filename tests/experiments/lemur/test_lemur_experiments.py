@@ -1,7 +1,5 @@
 """The experiments on racks: each reports completely, has the published numbers, and ours where they are known."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Error metrics, findings and host measurements, computed by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Experiments on this machine, run with testbeds whose throughputs are known."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The experiments on Tomur: published results, bottlenecks and placements."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -70,8 +68,7 @@ def test_more_contention_always_slows_run_to_completion() -> None:
 def test_tomur_errs_at_most_as_published_on_bluefield_2_measurements(shared_data: Path) -> None:
     """Table 3 has rows of BlueField-2 when the measurements are present."""
     measured = Setting(scale=0.02, measurements=shared_data / "flowmon-bf2")
-    table = _table("table3", measured).set_index(["testbed", "predictor"])
-    real = table.loc["BlueField-2", "tomur"]
+    real = _table("table3", measured).set_index(["testbed", "predictor"]).loc["BlueField-2", "tomur"]
     assert real["runs"] == 37
     assert real["mape_pct"] <= real["published_mape_pct"]
 

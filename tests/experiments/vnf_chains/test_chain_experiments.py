@@ -1,7 +1,5 @@
 """Tables 3 and 4 and the scaling example, of a folder of measured chains."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -21,8 +19,7 @@ from profiles import InputError
 from profiles.table import write_table
 
 NAMES = ("chains-scaling", "chains-table3", "chains-table4")
-AT_LOADS = ("chains-figure13", "chains-figure14")
-"""These have tests of their own."""
+AT_LOADS = ("chains-figure13", "chains-figure14")  # these have tests of their own
 
 
 @pytest.fixture(scope="module")

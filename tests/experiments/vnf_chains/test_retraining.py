@@ -1,7 +1,5 @@
 """Chains at shares of cores, and how many samples retraining needs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

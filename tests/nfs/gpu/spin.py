@@ -1,7 +1,5 @@
 """Runs the model checker Spin on a model; a test that needs it is skipped with a message where it is missing."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

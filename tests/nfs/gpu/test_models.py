@@ -1,7 +1,5 @@
 """The models of the GPU's tables and of the transfer gate: right as they are, and wrong without any of their parts."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -27,8 +25,7 @@ NEEDED = {
     "DROP_UNFINISHED": "invalid end state",  # the rest of a task for which no executor was idle is forgotten
     "DROP_WAIT_FOR_DONE": "",  # a worker overwrites a task that is not served yet
 }
-NEEDED_LATER = ("DROP_COPY_OF_TASK",)
-"""Errors that show when a worker has a second task."""
+NEEDED_LATER = ("DROP_COPY_OF_TASK",)  # errors that show when a worker has a second task
 NEEDED_BY_GATE = ("DROP_BUSY", "DROP_GRANT_AT_RELEASE", "DROP_GRANT_AT_REQUEST", "DROP_LOCK")
 LIVENESS_ONLY = "DROP_HANDOVER"
 

@@ -1,7 +1,5 @@
 """nf-run --backend: functions with kernels write the same packets and counters as in C, on every engine here."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -27,8 +25,7 @@ SETTINGS = {
     "NIDS": ({"timeout_s": "2", "dropped_class": "7"}, {"flows": "900"}),
     "IPSec": ({}, {"tunnel": "0"}),
 }
-SLOW = {"IPRouter": pytest.mark.slow}
-"""Its many routes take as long as all others."""
+SLOW = {"IPRouter": pytest.mark.slow}  # its many routes take as long as all others
 CASES = [
     pytest.param(nf, i, id=f"{nf}-{i}", marks=SLOW.get(nf, ()))
     for nf, settings in SETTINGS.items()

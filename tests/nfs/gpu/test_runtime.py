@@ -1,7 +1,5 @@
 """The runtime of the GPU: one launch serves the tasks of four network functions, each once, on every engine here."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

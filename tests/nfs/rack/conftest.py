@@ -1,7 +1,5 @@
 """The emulated switch, in its build with sanitizers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

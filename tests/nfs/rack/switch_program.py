@@ -1,14 +1,11 @@
 """Runs nf-switch in tests."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
 PROGRAMS = Path(__file__).parent / "programs"
 COUNTING = (PROGRAMS / "counting.spec").read_text()
-TO_WORLD = "l2 match 0x020202020202 action to port 0\n"
-"""An entry of l2.spec, for all packets of udp_packet()."""
+TO_WORLD = "l2 match 0x020202020202 action to port 0\n"  # an entry of l2.spec, for all packets of udp_packet()
 
 
 def run(program: Path, *arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -1,7 +1,5 @@
 """nf-nic on the command line: packets between a switch and a server, rounds, the report, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

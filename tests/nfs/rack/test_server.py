@@ -1,7 +1,5 @@
 """nf-server behind a link: entries, replicas, cores, rounds, losses by cause, its report, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import random
 import signal
@@ -19,6 +17,7 @@ import pytest
 from tests.nfs.builds import ROOT
 from tests.nfs.captures import udp_packet
 from tests.nfs.rack.wire import Message, Wire
+from tests.reference.nfs.headers import read_headers, split_value
 
 PROGRAM = ROOT / "build" / "nfs" / "rack" / "nf-server"
 
@@ -78,24 +77,6 @@ def exchange(
     return Done(came, json.loads((folder / "a.json").read_text()))
 
 
-def split_value(salt: int, source: int, destination: int, ports: int, protocol: int) -> int:
-    """The hash that splits flows, from its definition."""
-    value = salt
-    for word in (source, destination, ports, protocol):
-        value = value + word & 0xFFFFFFFF
-        value = value + (value << 10) & 0xFFFFFFFF
-        value ^= value >> 6
-    value = value + (value << 3) & 0xFFFFFFFF
-    value ^= value >> 11
-    return (value + (value << 15) & 0xFFFFFFFF) >> 16
-
-
-def value_of(salt: int, frame: bytes) -> int:
-    """Of a frame of UDP, untagged and whole."""
-    source, destination, ports = struct.unpack("!III", frame[26:38])
-    return split_value(salt, source, destination, ports, frame[23])
-
-
 REPLICAS = """\
 # two copies of a subgroup, on cores of their own, and one function on core 0
 tag.0: Tunnel vlan=10
@@ -124,7 +105,7 @@ def test_packets_enter_and_leave_by_their_labels(server: Path, tmp_path: Path, o
     expected = []
     for i, frame in enumerate(frames):
         if i % 2:
-            vlan = 10 if value_of(77, frame) < 21845 else 11
+            vlan = 10 if split_value(frame, read_headers(frame), 77) < 21845 else 11
             tagged = frame[:12] + struct.pack("!HH", 0x8100, vlan) + frame[12:]
             expected.append((i, labelled(1, 254, tagged)))
         elif i % 3 < 2:
@@ -169,18 +150,13 @@ def test_what_functions_drop_is_explained(server: Path, tmp_path: Path) -> None:
     assert acl["counters"]["denied"] == 2 and done.losses() == {}
 
 
-def some_frame(rng: random.Random, number: int) -> tuple[bytes, int]:
-    """A frame of any kind with its number at the end, and the ports that the hash sees; -1 of what is not IPv4."""
+def some_frame(rng: random.Random, number: int) -> bytes:
+    """A frame of any kind with its number at the end: plain, with one tag or two, a fragment, or not IPv4."""
     ports, mark = (rng.randrange(1 << 16), rng.randrange(1 << 16)), number.to_bytes(4, "big")
-    frame = udp_packet(f"10.{number % 7}.0.{number % 251}", "198.51.100.7", ports, mark)
-    kind, seen = number % 5, ports[0] << 16 | ports[1]
-    if kind == 1:
-        return frame[:12] + b"\x81\x00\x00\x07" + frame[12:], seen
-    if kind == 2:
-        return frame[:12] + b"\x88\xa8\x00\x07\x81\x00\x00\x09" + frame[12:], seen
-    if kind == 3:
-        return udp_packet(f"10.{number % 7}.0.{number % 251}", "198.51.100.7", ports, mark, flags=0x2000), 0
-    return (frame[:12] + b"\x08\x06" + frame[14:], -1) if kind == 4 else (frame, seen)
+    flags = 0x2000 if number % 5 == 3 else 0
+    frame = udp_packet(f"10.{number % 7}.0.{number % 251}", "198.51.100.7", ports, mark, flags=flags)
+    tags = {1: b"\x81\x00\x00\x07", 2: b"\x88\xa8\x00\x07\x81\x00\x00\x09"}.get(number % 5, b"")
+    return frame[:12] + tags + (b"\x08\x06" if number % 5 == 4 else frame[12:14]) + frame[14:]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -193,11 +169,10 @@ def test_shares_are_split_as_defined(server: Path, tmp_path: Path, seed: int) ->
     chain = "\n".join(["a: Null", *lines, f"split a {salt}", "nsh 7 255 -> a", ""])
     limits = [65536 * sum(parts[: i + 1]) // sum(parts) for i in range(len(parts))]
     frames = [some_frame(rng, number) for number in range(400)]
-    done = exchange(tmp_path, chain, [(1, labelled(7, 255, frame)) for frame, _ in frames])
+    done = exchange(tmp_path, chain, [(1, labelled(7, 255, frame)) for frame in frames])
     expected = Counter[str]()
-    for number, (_, ports) in enumerate(frames):
-        source = 10 << 24 | number % 7 << 16 | number % 251
-        value = 0 if ports < 0 else split_value(salt, source, 0xC6336407, ports, 17)
+    for frame in frames:
+        value = split_value(frame, read_headers(frame), salt)
         expected[names[next(i for i, limit in enumerate(limits) if value < limit)]] += 1
     assert {name: n for name, n in done.entered().items() if name != "a" and n} == dict(expected)
 

@@ -1,7 +1,5 @@
 """nf-server-bench: a server's chain beside a loop by hand, and what it refuses."""
 
-from __future__ import annotations
-
 import csv
 import io
 import subprocess

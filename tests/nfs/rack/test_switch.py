@@ -1,7 +1,5 @@
 """nf-switch on the command line: programs run on captures and links, and reports."""
 
-from __future__ import annotations
-
 import json
 import struct
 import threading
@@ -186,9 +184,7 @@ def test_packets_to_no_port_are_dropped(nf_switch: Path, tmp_path: Path) -> None
     write_capture(tmp_path / "in.pcap", [udp_packet()[:42], b"\3" * 12 + udp_packet()[12:]])
     done = run(nf_switch, "--spec", "p.spec", "--in", "in.pcap", "--out", "out.pcap", cwd=tmp_path)
     assert done.returncode == 0
-    assert done.stderr.splitlines() == [
-        "nf-switch: the program sends a packet to a port beyond 1",
-    ]
+    assert done.stderr.splitlines() == ["nf-switch: the program sends a packet to a port beyond 1"]
     assert read_capture(tmp_path / "out.pcap") == [udp_packet()[14:42]]
     assert json.loads(done.stdout)["dropped"] == {"malformed": 0, "no_port": 1}
 

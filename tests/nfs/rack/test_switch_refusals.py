@@ -1,7 +1,5 @@
 """What nf-switch refuses, and how it ends early."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

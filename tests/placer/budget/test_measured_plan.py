@@ -1,7 +1,5 @@
 """`placer run --measure`: a plan whose co-locations were measured, in a world that fits on a page."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -176,8 +174,7 @@ def test_what_is_too_close_to_an_sla_is_repeated_with_other_noise() -> None:
 def test_a_co_location_that_does_not_run_is_left_out(error: TestbedError | None) -> None:
     """It is named, and used no more; the other pairs are measured as before."""
     lines: list[str] = []
-    arrivals = [*TWO, arrival("3", 3.0, "c")]
-    found, card = planned(arrivals, {}, {}, 20, Faulty([(A, B)], error), say=lines.append)
+    found, card = planned([*TWO, arrival("3", 3.0, "c")], {}, {}, 20, Faulty([(A, B)], error), say=lines.append)
     assert all(not {"1", "2"} <= together for together in nics(found)) and len(nics(found)) == 2
     assert found.measured_pct == 100.0 and card.requests.total() - found.runs <= 2  # a failure is confirmed
     assert "a, b: do not run on the testbed; left out" in lines
@@ -208,10 +205,8 @@ def test_repeats_that_differ_show_the_noise_of_a_run() -> None:
 
 def test_measurement_and_prediction_are_weighed_by_their_precision() -> None:
     """A run with noise of 1 % counts 25 times as much as a prediction that errs by 5 %; what was not run is predicted.
-
     By hand: 0.5 % of the 5 % are of A alone, so variance 1 / (1 / (0.05^2 - 0.005^2) + 1 / 0.01^2), to which that of A
-    alone is added, which was not run.
-    """
+    alone is added, which was not run."""
     runs = CardRuns(Table({(A, B): 0.8}), 0)
     runs.measure([(A, B)])
     weighed = MeasuredPredictor(cast(Predictor, Predicted({})), runs)

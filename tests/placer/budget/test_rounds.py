@@ -1,7 +1,5 @@
 """`placer profile --for`: plan, measure, train."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

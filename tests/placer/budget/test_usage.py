@@ -1,7 +1,5 @@
 """Which plans say what is worth measuring."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What a further run of a co-location is worth."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -48,13 +46,11 @@ def chosen(guess: Guess, weights: Mapping[Use, float], most: int, **arguments: A
 
 def test_the_co_location_close_to_its_sla_is_run() -> None:
     """Of two that are as uncertain and as frequent, the run may change the verdict on one only."""
-    guess = Guess({(A, B): 0.905, (A, C): 0.99})
-    assert chosen(guess, {use(A, B): 1.0, use(A, C): 1.0}, 1) == [(A, B)]
+    assert chosen(Guess({(A, B): 0.905, (A, C): 0.99}), {use(A, B): 1.0, use(A, C): 1.0}, 1) == [(A, B)]
 
 
 def test_the_co_location_on_more_nics_is_run() -> None:
-    guess = Guess({(A, B): 0.91, (A, C): 0.91})
-    assert chosen(guess, {use(A, B): 1.0, use(A, C): 3.0}, 1) == [(A, C)]
+    assert chosen(Guess({(A, B): 0.91, (A, C): 0.91}), {use(A, B): 1.0, use(A, C): 3.0}, 1) == [(A, C)]
 
 
 def test_a_co_location_that_was_measured_often_is_certain() -> None:
@@ -84,18 +80,15 @@ def test_an_nf_alone_is_run_where_its_throughput_moves_many_requirements() -> No
 
 def test_one_co_location_does_not_take_all_runs() -> None:
     """The next round knows more, so that each has a limited number of runs; none is made without worth."""
-    guess = Guess({(A, B): 0.9})
-    assert chosen(guess, {use(A, B): 1.0}, 100).count((A, B)) == MOST_AT_ONCE
+    assert chosen(Guess({(A, B): 0.9}), {use(A, B): 1.0}, 100).count((A, B)) == MOST_AT_ONCE
     assert chosen(Guess({(A, B): 0.99}, width=1e-6), {use(A, B): 1.0}, 100) == []
 
 
 def test_what_the_testbed_refuses_is_not_chosen() -> None:
     guess = Guess({(A, B): 0.9, (A, C): 0.95})
-    weights = {use(A, B): 1.0, use(A, C): 1.0}
-    assert (A, B) not in chosen(guess, weights, 50, refused={(A, B)})
+    assert (A, B) not in chosen(guess, {use(A, B): 1.0, use(A, C): 1.0}, 50, refused={(A, B)})
 
 
 @pytest.mark.parametrize("most", [0, 1, 5])
 def test_no_more_runs_are_chosen_than_there_are(most: int) -> None:
-    guess = Guess({(A, B): 0.9, (A, C): 0.91})
-    assert len(chosen(guess, {use(A, B): 1.0, use(A, C): 1.0}, most)) == most
+    assert len(chosen(Guess({(A, B): 0.9, (A, C): 0.91}), {use(A, B): 1.0, use(A, C): 1.0}, most)) == most

@@ -1,7 +1,5 @@
 """Runs `placer` in this process, and what several commands read."""
 
-from __future__ import annotations
-
 import csv
 import gc
 import io

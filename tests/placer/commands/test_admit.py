@@ -1,7 +1,5 @@
 """`placer admit`: the answer, the table, explanations, the certificate, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -78,8 +76,7 @@ def test_the_table_shows_stages_and_causes(placer: Placer, small: Path) -> None:
 
 def test_explain_names_stages_and_what_is_enough(placer: Placer, small: Path) -> None:
     """c takes 36 us beside the others; with that latency it is admitted."""
-    found = answer(placer, small, "--method", "grus", "--explain")
-    (reason,) = found["explanations"]
+    (reason,) = answer(placer, small, "--method", "grus", "--explain")["explanations"]
     assert reason["stages_us"] == {"batching": 9, "pre_post": 5, "transfer_wait": 8, "transfer": 4, "kernel": 10}
     assert (reason["id"], reason["cause"], reason["latency_us"]) == ("c", "pcie", 36)
     assert reason["enough"][0] == {"kind": "latency_us", "to": 36}
@@ -102,8 +99,7 @@ def test_workers_that_are_missing_are_enough(placer: Placer, small: Path) -> Non
     write(small, *(slo(name, 100) for name in "abcd"), slo("e", 10_000, rate_kpps=10, batch=40))
     found = answer(placer, small, "--method", "grus", "--explain")
     assert {one["cause"] for one in found["rejected"]} == {"workers"}
-    by_id = {one["id"]: one["enough"] for one in found["explanations"]}
-    assert by_id["d"] == [{"kind": "workers", "to": 4}]
+    assert {one["id"]: one["enough"] for one in found["explanations"]}["d"] == [{"kind": "workers", "to": 4}]
 
 
 def test_an_slo_without_a_place_has_no_latency(placer: Placer, small: Path) -> None:

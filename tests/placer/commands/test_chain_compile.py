@@ -1,7 +1,5 @@
 """`placer chain compile` and `placer chain exec`: what they write, print and refuse."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -123,8 +121,7 @@ def test_what_is_no_plan_is_refused(tmp_path: Path) -> None:
 
 def test_what_was_not_compiled_is_not_run(placer: Placer, tmp_path: Path) -> None:
     """An empty directory is refused with a hint, and one that does not exist."""
-    capture = _capture(tmp_path / "in.pcap", [])
-    rest = ("--in", capture, "--out", tmp_path / "out.pcap")
+    rest = ("--in", _capture(tmp_path / "in.pcap", []), "--out", tmp_path / "out.pcap")
     status, _, stderr = placer("chain", "exec", tmp_path, *rest)
     assert status == 2
     hint = "hint: `placer chain compile PLAN --out DIR` writes such a directory\n"

@@ -1,7 +1,5 @@
 """`placer chain place`: the table, the JSON, the plan file, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`placer chain place --models`: contention in the loop, what it prints, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -24,8 +22,7 @@ nic_mbps = 100_000
 ACL = {server = {cycles = 1700}}
 Filter = {server = {cycles = 1700, testbed_nf = "NAT"}}
 """
-OPENED: list[Any] = []
-"""Folder and recorded profile of the models that were opened."""
+OPENED: list[Any] = []  # folder and recorded profile of the models that were opened
 CHAINS = """slo a: 10 Gbps to 20 Gbps
 slo b: 11.9 Gbps to 20 Gbps
 chain a: ACL
@@ -53,11 +50,8 @@ def place(placer: Placer, folder: Path, *more: object) -> tuple[int, str, str]:
 
 
 def test_a_rack_that_names_its_testbed_gets_plans_as_its_models_predict(placer: Placer, folder: Path) -> None:
-    """Two cores carry 24 Gbps by cycles.
-
-    Beside one core with ACL (10.1 %) and two with NAT (5 %), an ACL grows by 15.1 %; beside two with ACL and one with
-    NAT (2.5 %), a NAT by 22.7 %: to 19,560 Mbps.
-    """
+    """Two cores carry 24 Gbps by cycles. Beside one core with ACL (10.1 %) and two with NAT (5 %), an ACL grows by 15.1
+    %; beside two with ACL and one with NAT (2.5 %), a NAT by 22.7 %: to 19,560 Mbps."""
     status, stdout, stderr = place(placer, folder, "--risk", 0.5)
     assert status == 0 and OPENED == [(None, "server-simulated")]
     assert stdout.splitlines()[-6:] == [
@@ -143,18 +137,12 @@ def test_what_is_infeasible_by_cycles_is_explained_as_ever(placer: Placer, folde
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        (
-            ', testbed_nf = "NAT"',
-            "",
-            "edge.chains:4: column 10: NF Filter is not in the models\nhint: testbed_nf = ...",
-        ),
-        (
-            "simulated:server",
-            "exec:lab",
-            "testbed.spec: there are no recorded models of 'exec:lab'\nhint: name a folder",
-        ),
+        (', testbed_nf = "NAT"', "",
+            "edge.chains:4: column 10: NF Filter is not in the models\nhint: testbed_nf = ..."),
+        ("simulated:server", "exec:lab",
+            "testbed.spec: there are no recorded models of 'exec:lab'\nhint: name a folder"),
     ],
-)
+)  # fmt: skip
 def test_what_has_no_models_is_refused(placer: Placer, folder: Path, old: str, new: str, fault: str) -> None:
     (folder / "rack.toml").write_text(RACK.replace(old, new), encoding="utf-8")
     status, stdout, stderr = place(placer, folder)

@@ -1,7 +1,5 @@
 """`placer chain predict`: what it prints, and what it refuses."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path
@@ -10,8 +8,7 @@ import pytest
 
 from tests.placer.commands.conftest import Placer, refuse, rows
 
-MOST = {"nx": 100.0, "sc": 40.0, "sq": 60.0}
-"""Throughput of each NF with all of a CPU, with packets of 64 bytes."""
+MOST = {"nx": 100.0, "sc": 40.0, "sq": 60.0}  # throughput of each NF with all of a CPU, with packets of 64 bytes
 SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
 SIZES = (64, 512)
 
@@ -79,8 +76,7 @@ def test_measured_runs_correct_the_prediction(placer: Placer, lab: Path) -> None
 
 def test_response_times_are_those_of_the_slowest(placer: Placer, tmp_path: Path) -> None:
     for nf, most in (("a", 10), ("b", 30)):
-        text = "cpu,ms\n" + "".join(f"{cpu},{most / cpu}\n" for cpu in SHARES)
-        (tmp_path / f"{nf}.csv").write_text(text)
+        (tmp_path / f"{nf}.csv").write_text("cpu,ms\n" + "".join(f"{cpu},{most / cpu}\n" for cpu in SHARES))
     (tmp_path / "Q.csv").write_text("a.cpu,b.cpu\n0.5,0.5\n0.1,1\n")
     ended = placer(
         "chain", "predict", "--profile", f"a={tmp_path}/a.csv", "--profile", f"b={tmp_path}/b.csv", "--order", "a,b",
@@ -156,8 +152,7 @@ def test_columns_that_are_no_inputs_are_named(placer: Placer, lab: Path) -> None
 
 def test_a_chain_profiled_as_a_whole_is_a_chain_of_one(placer: Placer, lab: Path) -> None:
     """Its columns keep their names."""
-    whole = "".join((lab / "K.csv").read_text())
-    (lab / "whole.csv").write_text(whole)
+    (lab / "whole.csv").write_text("".join((lab / "K.csv").read_text()))
     ended = placer(
         "chain", "predict", "--profile", f"all={lab}/whole.csv", "--order", "all", "--y", "kpps", "--at", lab / "K.csv",
         "--measured", lab / "K.csv", "--regressor", "smooth",
@@ -185,8 +180,7 @@ def test_cores_dropped_packets_and_source_are_composed(placer: Placer, tmp_path:
 @pytest.mark.long
 def test_regressors_are_compared(placer: Placer, lab: Path) -> None:
     """Every one for every profile; one of each profile is chosen."""
-    ended = placer(*options(lab, "--compare"))
-    printed = rows(ended.stdout)
+    printed = rows(placer(*options(lab, "--compare")).stdout)
     assert {row["profile"] for row in printed} == set(MOST)
     assert {"smooth", "monotone", "interpolation", "lasso-3", "neural-network"} <= {row["regressor"] for row in printed}
     assert sum(row["chosen"] == "yes" for row in printed) == 3

@@ -1,9 +1,5 @@
-"""`placer chain replan`: the plan, which NFs move, and what is refused.
-
-`placer chain explain`: verdicts on other layouts, what-if placements, and what is refused.
-"""
-
-from __future__ import annotations
+"""`placer chain replan`: the plan, which NFs move, and what is refused. `placer chain explain`: verdicts on other
+layouts, what-if placements, and what is refused."""
 
 import json
 from pathlib import Path

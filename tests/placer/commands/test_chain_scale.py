@@ -1,7 +1,5 @@
 """`placer chain scale`: the smallest allocation, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

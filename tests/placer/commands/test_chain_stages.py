@@ -1,7 +1,5 @@
 """`placer chain place --stages`: what decides whether NFs fit the switch, and tables in the rack file."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -100,8 +98,7 @@ def test_a_rack_file_starts_no_program(tmp_path: Path) -> None:
     """Nor does it choose what decides."""
     (tmp_path / "edge.chains").write_text("slo c: 10 Mbps to 100 Gbps\nchain c: NAT\n", encoding="utf-8")
     for key in ('stages = "exec:touch x"', 'stage_oracle = "exec:touch x"'):
-        text = RACK.replace("stages = 12", key)
-        (tmp_path / "rack.toml").write_text(text, encoding="utf-8")
+        (tmp_path / "rack.toml").write_text(RACK.replace("stages = 12", key), encoding="utf-8")
         assert "rack.toml:2: switch." in refuse(
             "chain", "place", tmp_path / "edge.chains", "--rack", tmp_path / "rack.toml"
         )

@@ -1,7 +1,5 @@
 """`placer compare` as a whole: what it prints and writes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`placer feedback` from end to end, with the recorded models."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -148,7 +146,6 @@ def test_versions_need_a_state_and_a_profile_of_the_fleet(placer: Placer, tmp_pa
     """Else nothing could be kept, or retrained."""
     ended = placer("online", "--retrain", REPO / "traces" / "bluefield-2-simulated")
     assert "--retrain: there is no state to keep versions beside" in ended.stderr
-    other = REPO / "traces" / "server-simulated"
-    ended = placer("online", "--state", tmp_path / "s.db", "--retrain", other)
+    ended = placer("online", "--state", tmp_path / "s.db", "--retrain", REPO / "traces" / "server-simulated")
     assert ended.status == 2
     assert "is not a profile of another NIC model of the fleet" in ended.stderr

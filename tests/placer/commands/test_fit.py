@@ -1,7 +1,5 @@
 """`placer fit`: what it prints and writes, what is read again, and what it refuses."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Sequence
@@ -62,8 +60,7 @@ def test_columns_that_are_not_named_are_reported(placer: Placer, line: Path) -> 
     """On stderr, unless --quiet."""
     named = json.loads(placer("fit", line, "--x", "load", "--y", "kpps").stdout)
     ended = placer("fit", line)
-    found = json.loads(ended.stdout)
-    assert {**found, "seconds": 0} == {**named, "seconds": 0}
+    assert {**json.loads(ended.stdout), "seconds": 0} == {**named, "seconds": 0}
     assert "fits kpps over load: no other columns hold numbers" in ended.stderr
     assert placer("fit", line, "--quiet").stderr == ""
 

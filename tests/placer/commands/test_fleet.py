@@ -1,7 +1,5 @@
 """Fleets of several NIC models, as somebody meets them who writes the first fleet file: every refusal leads on."""
 
-from __future__ import annotations
-
 import csv
 import re
 import shlex
@@ -44,82 +42,46 @@ def nics(*tables: str) -> None:
 @pytest.mark.parametrize(
     ("tables", "options", "refused"),
     [
-        pytest.param(
-            ['model = "bluefield-3"'],
-            [],
-            f"fleet.toml:2: model: there are no models of 'bluefield-3'\n{HOW}",
-            id="a model that nobody measured",
-        ),
-        pytest.param(
-            ['model = "bluefield-2"', 'model = "bluefield-3"; cost = 1.8', 'model = "bluefeild-2"'],
-            [],
+        pytest.param(['model = "bluefield-3"'], [], f"fleet.toml:2: model: there are no models of 'bluefield-3'\n{HOW}",
+            id="a model that nobody measured"),
+        pytest.param(['model = "bluefield-2"', 'model = "bluefield-3"; cost = 1.8', 'model = "bluefeild-2"'], [],
             "fleet.toml:4: model: there are no models of 'bluefield-3'\n"
-            f"fleet.toml:7: model: there are no models of 'bluefeild-2'\n{HOW}",
-            id="two models, and a misspelt one",
-        ),
-        pytest.param(
-            [
-                'model = "nfp"; models = "nowhere"',
-                'model = "nfp"; models = "empty"',
-                'model = "nfp"; models = "profile"',
-            ],
-            [],
-            "fleet.toml:3: models: there is no folder nowhere\n"
+            f"fleet.toml:7: model: there are no models of 'bluefeild-2'\n{HOW}", id="two models, and a misspelt one"),
+        pytest.param(['model = "nfp"; models = "nowhere"', 'model = "nfp"; models = "empty"',
+            'model = "nfp"; models = "profile"'], [], "fleet.toml:3: models: there is no folder nowhere\n"
             "fleet.toml:6: models: empty holds no models\n"
             "fleet.toml:9: models: profile is a profile\n"
             f"hint: to make it, run {PROFILE} and `placer train PROFILE --out nowhere`\n"
             f"hint: to make it, run {PROFILE} and `placer train PROFILE --out empty`\n"
             'hint: train models of it: `placer train profile --out MODELS`, then models = "MODELS"\n',
-            id="folders without models",
-        ),
-        pytest.param(
-            ['model = "bluefield-2"; testbed = "simulated:server"', 'model = "bluefield-2"; testbed = "simulatd"'],
-            [],
+            id="folders without models"),
+        pytest.param(['model = "bluefield-2"; testbed = "simulated:server"',
+            'model = "bluefield-2"; testbed = "simulatd"'], [],
             "fleet.toml:3: testbed: simulated:server is a server-16, not a bluefield-2\n"
             "fleet.toml:6: testbed: 'simulatd' is not a testbed\n"
             'hint: simulated:server needs model = "server-16"; for a bluefield-2, write testbed = "simulated"\n'
-            "hint: did you mean simulated?\n",
-            id="testbeds of another NIC, and misspelt",
-        ),
-        pytest.param(
-            ['model = "bluefield-3"; testbed = "simulated"'],
-            [],
+            "hint: did you mean simulated?\n", id="testbeds of another NIC, and misspelt"),
+        pytest.param(['model = "bluefield-3"; testbed = "simulated"'], [],
             "fleet.toml:2: model: there are no models of 'bluefield-3'\n"
             f"fleet.toml:3: testbed: simulated is a bluefield-2, not a bluefield-3\n{HOW}"
             'hint: simulated needs model = "bluefield-2"; for a bluefield-3, write the testbed of a bluefield-3\n',
-            id="a simulation under another name",
-        ),
-        pytest.param(
-            ['model = "bluefield-3"; testbed = "exec:ssh bf3 agent"'],
-            [],
-            "fleet.toml:2: model: there are no models of 'bluefield-3'\n"
-            + HOW.replace(PROFILE, "`placer profile --testbed 'exec:ssh bf3 agent' --out PROFILE`"),
-            id="an agent, which is not started",
-        ),
-        pytest.param(
-            ['model = "bluefield-2"', 'model = "server-16"'],
-            ["--testbed", "simulated"],
+            id="a simulation under another name"),
+        pytest.param(['model = "bluefield-3"; testbed = "exec:ssh bf3 agent"'], [],
+            "fleet.toml:2: model: there are no models of 'bluefield-3'\n" + HOW.replace(PROFILE,
+            "`placer profile --testbed 'exec:ssh bf3 agent' --out PROFILE`"), id="an agent, which is not started"),
+        pytest.param(['model = "bluefield-2"', 'model = "server-16"'], ["--testbed", "simulated"],
             "fleet.toml:4: model: is server-16, --testbed simulated is a bluefield-2\n"
             'hint: write testbed = "simulated:server" into its table, or testbed = "none"\n',
-            id="--testbed of one of two",
-        ),
-        pytest.param(
-            ['model = "bluefield-2"; cores = 12', 'model = "bluefield-3"', 'model = "nfp"; count = -1'],
-            [],
+            id="--testbed of one of two"),
+        pytest.param(['model = "bluefield-2"; cores = 12', 'model = "bluefield-3"', 'model = "nfp"; count = -1'], [],
             "fleet.toml:3: cores: 12 are more than the 8 of a bluefield-2, on which the models were trained\n"
             "fleet.toml:5: model: there are no models of 'bluefield-3'\n"
-            f"fleet.toml:8: count: -1 is below 0\n{HOW}",
-            id="all that is wrong at once",
-        ),
-        pytest.param(
-            ['model = "bluefield-2"'],
-            ["--models", "nowhere"],
+            f"fleet.toml:8: count: -1 is below 0\n{HOW}", id="all that is wrong at once"),
+        pytest.param(['model = "bluefield-2"'], ["--models", "nowhere"],
             "nowhere: is not a models directory: no models.json in it\n"
-            "hint: train them again with `placer train PROFILE --out MODELS`\n",
-            id="--models that are not there",
-        ),
+            "hint: train them again with `placer train PROFILE --out MODELS`\n", id="--models that are not there"),
     ],
-)
+)  # fmt: skip
 def test_the_first_refusal_says_what_to_do(placer: Placer, tables: list[str], options: list[str], refused: str) -> None:
     """It names every table that is wrong, the models there are, and the commands that make others."""
     nics(*tables)

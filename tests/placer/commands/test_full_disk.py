@@ -1,9 +1,5 @@
-"""Commands on a full disk: one line on stderr, exit status 1, nothing half-written.
-
-Outputs that cannot be written are refused before the work for them is done.
-"""
-
-from __future__ import annotations
+"""Commands on a full disk: one line on stderr, exit status 1, nothing half-written. Outputs that cannot be written are
+refused before the work for them is done."""
 
 import errno
 import os
@@ -121,8 +117,7 @@ def test_if_one_file_cannot_be_written_none_is(tmp_path: Path) -> None:
 
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "sweeps"
-NO_FILES = Path("/proc")
-"""A folder that takes no file, not even of root."""
+NO_FILES = Path("/proc")  # a folder that takes no file, not even of root
 
 needs_proc = pytest.mark.skipif(not (NO_FILES / "self").exists(), reason="no /proc here")
 

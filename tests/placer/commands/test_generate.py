@@ -1,7 +1,5 @@
 """`placer generate`: exit status, stdout and stderr."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -33,8 +31,7 @@ def test_generate_writes_what_run_reads(placer: Placer, tmp_path: Path) -> None:
     ]
     assert placer(*options, "--out", out).status == 0
     assert placer(*options).stdout == out.read_text(encoding="utf-8")
-    printed = json.loads(placer("run", out, "--format", "json").stdout)
-    assert printed["arrivals"] == 12
+    assert json.loads(placer("run", out, "--format", "json").stdout)["arrivals"] == 12
 
 
 def test_loads_are_shares_of_what_an_nf_carries_alone(placer: Placer, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """`placer profile`, `train` and `predict` on a GPU server: from runs to latencies."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """What the commands load: nothing that they do not use."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -56,10 +54,8 @@ def test_explain_and_run_load_no_tables_and_no_charts(arrivals: Path) -> None:
 
 @pytest.mark.long
 def test_commands_load_only_what_they_use(arrivals: Path, tmp_path: Path) -> None:
-    """Predictions and a fleet load no solver and nothing of training; no command loads charts.
-
-    One process runs them in an order in which each may load more than those before it.
-    """
+    """Predictions and a fleet load no solver and nothing of training; no command loads charts. One process runs them in
+    an order in which each may load more than those before it."""
     open_models(None, print)
     scenarios, study = tmp_path / "one.jsonl", tmp_path / "study.toml"
     scenarios.write_text('{"workloads": [{"name": "NAT"}]}\n', encoding="utf-8")

@@ -1,9 +1,5 @@
-"""`placer online`, `explain` and `rebalance` from end to end, with the recorded models.
-
-Commands run in this process, except where a state is to be continued by another one.
-"""
-
-from __future__ import annotations
+"""`placer online`, `explain` and `rebalance` from end to end, with the recorded models. Commands run in this process,
+except where a state is to be continued by another one."""
 
 import csv
 import json
@@ -25,8 +21,7 @@ from traces.arrivals import Recipe, generate
 
 REPO = Path(__file__).parents[3]
 
-GIVEN = ("--risk", 0.22)
-"""Saves the time to choose a risk where a test is about something else."""
+GIVEN = ("--risk", 0.22)  # saves the time to choose a risk where a test is about something else
 
 
 def process(*arguments: object, stdin: str = "") -> list[dict[str, object]]:
@@ -84,8 +79,7 @@ def test_a_state_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
         (["--state", tmp_path / "empty.db"], "empty.db: is not the state of a fleet"),
         (["--backup", tmp_path / "copy.db"], "--backup: there is no state to copy"),
     ):
-        printed = refuse("online", "--quiet", *arguments)
-        assert message in printed.splitlines()[0]
+        assert message in refuse("online", "--quiet", *arguments).splitlines()[0]
     assert (tmp_path / "empty.db").read_bytes() == b""
 
 

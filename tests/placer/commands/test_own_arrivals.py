@@ -1,7 +1,5 @@
 """Arrivals as people have them, at every command that reads some: options say what is skipped, and stderr what was."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`placer pack` as a whole: exit status, stdout and stderr."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`placer predict` and `placer train`: what is refused, what is predicted with a warning, and names that miss."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -67,8 +65,7 @@ def test_predict_scenarios(placer: Placer, tmp_path: Path) -> None:
     monitor = {**nat, "name": "FlowMonitor"}
     lines = [{"workloads": [nat]}, {"workloads": [monitor, nat, monitor]}]
     scenarios.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    ended = placer("predict", "--scenarios", scenarios)
-    alone, together = map(json.loads, ended.stdout.splitlines())
+    alone, together = map(json.loads, placer("predict", "--scenarios", scenarios).stdout.splitlines())
     assert alone["throughput_kpps"] == alone["solo_kpps"]
     assert together["bottleneck"][0] == "regex"
     assert together["throughput_kpps"][0] == together["throughput_kpps"][2] < together["solo_kpps"][0]

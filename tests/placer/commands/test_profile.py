@@ -1,9 +1,5 @@
-"""`placer profile`, as a process: what signals end, and where the profile goes.
-
-`placer profile --chain` and `--chains`. `placer profile --latency`. `placer train` on a profile with latency.csv.
-"""
-
-from __future__ import annotations
+"""`placer profile`, as a process: what signals end, and where the profile goes. `placer profile --chain` and
+`--chains`. `placer profile --latency`. `placer train` on a profile with latency.csv."""
 
 import json
 import os
@@ -98,8 +94,7 @@ def test_a_profile_goes_into_the_current_folder(
     assert (tmp_path / "here.journal.sqlite").is_file()
     monkeypatch.chdir(tmp_path / "here" / "FlowStats")
     assert "left: nothing" in placer("profile", "--out", "..", "--status").stdout
-    err = refuse("profile", "--out", "/", "--status")
-    assert err.startswith("--out: / cannot hold a profile")
+    assert refuse("profile", "--out", "/", "--status").startswith("--out: / cannot hold a profile")
 
 
 def _ended(process: int) -> bool:
@@ -161,8 +156,7 @@ def test_a_testbed_without_chains_is_reported_plainly(tmp_path: Path) -> None:
 )
 def test_options_that_do_not_fit_are_refused(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     """Before anything is measured."""
-    err = refuse(*SERVER, "--out", tmp_path / "p", *arguments)
-    assert err.startswith(message)
+    assert refuse(*SERVER, "--out", tmp_path / "p", *arguments).startswith(message)
     assert list(tmp_path.iterdir()) == []
 
 

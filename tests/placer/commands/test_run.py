@@ -1,7 +1,5 @@
 """`placer run`: exit status, stdout and stderr."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -131,8 +129,7 @@ def test_without_a_testbed_violations_are_unknown(placer: Placer, short: Path) -
 def test_a_bad_trace_places_nothing(trace: Path, tmp_path: Path) -> None:
     """Every fault on stderr, nothing on stdout, exit 2, no plan file."""
     trace.write_text(trace.read_text() + "x,1e9,NTA,0.1\nnf-01,1e9,NAT,7\n", encoding="utf-8")
-    printed = refuse("run", trace, "--plan", tmp_path / "plan.csv")
-    lines = printed.splitlines()
+    lines = refuse("run", trace, "--plan", tmp_path / "plan.csv").splitlines()
     assert lines[0].startswith(f"{trace}:32: nf: 'NTA' is not profiled (did you mean NAT?)")
     assert lines[1] == f"{trace}:33: id: 'nf-01' is already on line 2"
     assert lines[2] == f"{trace}:33: sla_drop: 7 is not in [0, 1)"
@@ -184,10 +181,8 @@ def test_a_testbed_of_another_card_is_refused(trace: Path, tmp_path: Path) -> No
 
 @pytest.mark.long
 def test_less_risk_violates_fewer_slas_on_more_nics(placer: Placer, trace: Path) -> None:
-    """A risk of 1 % violates no more SLAs than one of 30 %, and is not cheaper.
-
-    By one NIC it may be: placing one by one, fewer choices can happen to be better ones.
-    """
+    """A risk of 1 % violates no more SLAs than one of 30 %, and is not cheaper. By one NIC it may be: placing one by
+    one, fewer choices can happen to be better ones."""
     higher, lower = (
         json.loads(placer("run", trace, "--risk", risk, "--predictor", "tomur", "--format", "json").stdout)[
             "strategies"
@@ -434,6 +429,15 @@ def test_a_latency_that_no_nic_can_promise_is_refused(tmp_path: Path) -> None:
     """The recorded models of the simulated card have no latency."""
     assert ":2: sla_latency_us: the latency of 'ACL' cannot be promised" in refuse(
         "run", trace_of(tmp_path, "a,0,ACL,,5,90")
+    )
+
+
+def test_a_mean_latency_that_only_gpus_could_keep_is_refused(tmp_path: Path) -> None:
+    """Their admission test knows p99s."""
+    trace = tmp_path / "trace.csv"
+    trace.write_text("id,time,nf,rate_kpps,sla_mean_latency_us\na,0,ACL,600,400\n", encoding="utf-8")
+    assert ":2: sla_mean_latency_us: the mean latency of 'ACL' cannot be promised" in refuse(
+        "run", trace, "--fleet", fleet_of(tmp_path, f'device = "{DEVICE}"')
     )
 
 

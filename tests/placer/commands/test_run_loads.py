@@ -1,7 +1,5 @@
 """`placer run` of instances at offered rates: cores are chosen, what cannot be carried is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`placer run --production`: what is printed, written and refused."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """`placer serve` as a process: it answers, stops as it should, goes on after a kill, and refuses what is unsafe."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -81,11 +79,9 @@ def test_a_database_that_cannot_be_reached_is_refused_without_its_password() -> 
 def test_it_stops_when_it_is_asked_to_and_continues_where_it_was(
     tmp_path: Path, number: signal.Signals, given: tuple[str, ...]
 ) -> None:
-    """An empty fleet begins with a trace, which is placed once; an address in use is refused.
-
-    A question that waits for the log does not keep the service from stopping; the status is 0. What was placed is there
-    after it was stopped and after it was killed.
-    """
+    """An empty fleet begins with a trace, which is placed once; an address in use is refused. A question that waits for
+    the log does not keep the service from stopping; the status is 0. What was placed is there after it was stopped and
+    after it was killed."""
     trace, state = tmp_path / "trace.csv", tmp_path / "s.db"
     trace.write_text("id,time,nf,sla_drop\nweb-nat,0,plain,0.10\nedge-vpn,12.5,crypto-pipeline,0.05\n")
     with serving(state, "--arrivals", str(trace), *given) as (process, client):

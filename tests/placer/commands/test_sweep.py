@@ -1,7 +1,5 @@
 """`placer sweep`."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -147,8 +145,7 @@ def test_several_metrics_and_settings_have_a_fit_each(tmp_path: Path, placer: Pl
 def test_a_wrong_file_is_refused(small: Path, tmp_path: Path, change: tuple[str, str], message: str) -> None:
     """With file, line and key, and nothing is written."""
     small.write_text(SMALL.replace(*change), encoding="utf-8")
-    err = refuse("sweep", small, "--out", tmp_path / "s")
-    assert err.startswith(f"{small}{message}")
+    assert refuse("sweep", small, "--out", tmp_path / "s").startswith(f"{small}{message}")
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
 
 
@@ -169,8 +166,7 @@ def test_a_folder_of_something_else_is_refused(small: Path, tmp_path: Path, out:
     """A file, and a folder without a journal."""
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "notes").touch()
-    err = refuse("sweep", small, "--out", tmp_path / out)
-    assert err.startswith(f"--out: {tmp_path / out} ")
+    assert refuse("sweep", small, "--out", tmp_path / out).startswith(f"--out: {tmp_path / out} ")
 
 
 def test_the_status_is_printed_without_a_run(small: Path, tmp_path: Path, placer: Placer) -> None:

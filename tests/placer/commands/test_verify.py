@@ -1,9 +1,5 @@
-"""`placer chain place --certificate` and `placer verify` of what it writes.
-
-`placer verify` of an admission to a GPU.
-"""
-
-from __future__ import annotations
+"""`placer chain place --certificate` and `placer verify` of what it writes. `placer verify` of an admission to a
+GPU."""
 
 import copy
 import json
@@ -71,8 +67,7 @@ def test_that_there_is_no_plan_is_proven(placer: Placer, folder: Path) -> None:
     """Four cores do not carry 5 Gbps through B."""
     (folder / "edge.chains").write_text(CHAINS.replace("1 Gbps to", "5 Gbps to"), encoding="utf-8")
     claims = certify(placer, folder)
-    result = "result: no plan of 2 chains on 1 server keeps all SLOs\n"
-    assert verify(placer, folder, claims) == (0, result, "")
+    assert verify(placer, folder, claims) == (0, "result: no plan of 2 chains on 1 server keeps all SLOs\n", "")
 
 
 @pytest.mark.parametrize(
@@ -90,8 +85,7 @@ def test_other_strategies_have_certificates_of_what_they_find(
 ) -> None:
     """A plan that is not the best one; and none, where A on the server makes the chain too slow."""
     (folder / "edge.chains").write_text(CHAINS.replace("12 us", "11.05 us"), encoding="utf-8")
-    claims = certify(placer, folder, "--strategy", strategy)
-    status, stdout, stderr = verify(placer, folder, claims)
+    status, stdout, stderr = verify(placer, folder, certify(placer, folder, "--strategy", strategy))
     assert (status, stderr) == (0, "")
     assert stdout.endswith(result)
 
@@ -282,10 +276,7 @@ def test_a_certificate_about_other_slos_is_not_accepted(
     ],
 )
 def test_a_broken_certificate_is_refused(
-    change: dict[str, Any],
-    message: str,
-    certificate: dict[str, Any],
-    tmp_path: Path,
+    change: dict[str, Any], message: str, certificate: dict[str, Any], tmp_path: Path
 ) -> None:
     """Exit status 2, the place is named."""
     assert message in refuse("verify", written(tmp_path, certificate | change))

@@ -1,7 +1,5 @@
 """The checkers find what is wrong with plans made wrong by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -28,10 +26,7 @@ A, B = arrival("1", 0, "d"), arrival("2", 1, "d", departure=4)
     [
         (plan_of(Placement(A, "n", OWN)), "2, in the trace: decided 0 times"),
         (plan_of(Placement(A, "n", OWN), Placement(A, "m", OWN), Placement(B)), "1, in the trace: decided 2 times"),
-        (
-            plan_of(Placement(A), Placement(B), Placement(arrival("9", 2, "a"))),
-            "9, not in the trace: decided 1 times",
-        ),
+        (plan_of(Placement(A), Placement(B), Placement(arrival("9", 2, "a"))), "9, not in the trace: decided 1 times"),
         (plan_of(Placement(A, "n", OWN), Placement(B, "n", NEW)), "n: is both toy-0 and toy-1"),
         (plan_of(Placement(A, "n", None), Placement(B)), "arrival 1: a NIC without a kind"),
     ],

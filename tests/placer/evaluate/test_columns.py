@@ -1,7 +1,5 @@
 """The columns of a comparison."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from placer.evaluate.columns import RESULT_COLUMNS, spare_cores_pct

@@ -1,7 +1,5 @@
 """How plans are evaluated, on cases worked by hand."""
 
-from __future__ import annotations
-
 from placer.evaluate.checks import slas_kept
 from placer.evaluate.evaluation import Evaluation, evaluate, to_buy
 from placer.model.fleet import NicKind

@@ -1,7 +1,5 @@
 """SLA violations to expect of a plan, on cases worked by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast

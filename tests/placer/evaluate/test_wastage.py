@@ -1,7 +1,5 @@
 """Wastage: against the optimum or its bound, in NICs and in cost, and marked where a plan is no fair comparison."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -90,8 +88,7 @@ def test_the_budget_of_the_request_marks() -> None:
     """Of 100 instances, five violations keep a budget of 5 % and not one of 4 %; with a risk the default of 2 marks."""
     one = evaluation("greedy", 12, 20.0, 5)
     for budget, keeps, marked in ((5.0, True, False), (4.0, False, True), (None, None, True)):
-        compared = comparison(one, budget_pct=budget)
-        (row,) = json.loads(as_json(compared))["strategies"]
+        (row,) = json.loads(as_json(comparison(one, budget_pct=budget)))["strategies"]
         assert (row["budget_pct"], row["keeps_budget"], row["comparable"]) == (budget, keeps, not marked)
     assert "more than 4 % SLA violations" in as_table(comparison(one, budget_pct=4.0))
     assert "more than 2 % SLA violations" in as_table(comparison(one, budget_pct=None))

@@ -1,7 +1,5 @@
 """Bottlenecks: shifts found by bisection, compared with the simulated card; the command and the page."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -58,8 +56,7 @@ def test_prediction_and_simulated_card_agree(diagnosis: Diagnosis) -> None:
 
 def test_without_the_simulated_card_the_true_bottleneck_is_unknown() -> None:
     """Only predictions are reported."""
-    tomur = open_models(None, print).predictors["tomur"]
-    (reading,) = readings_of(tomur, [MONITOR], [])
+    (reading,) = readings_of(open_models(None, print).predictors["tomur"], [MONITOR], [])
     assert reading.true_bottleneck is None
     assert reading.predicted_kpps == reading.solo_kpps
 
@@ -112,27 +109,17 @@ def core_need(cores: int, share: float, *, fits: bool = True) -> CoreNeed:
 @pytest.mark.parametrize(
     ("shares", "cores", "sentences"),
     [
-        (
-            (0.416, 0.81, 1.5),
-            4,
+        ((0.416, 0.81, 1.5), 4,
             "It carries its load of 1,000 kpps on 4 cores: its capacity there is 1,500 kpps, 50 % more. "
-            "At 81 % of its load it could do with 2 cores. At 41 % of its load it could do with 1 core.",
-        ),
-        (
-            (1.2, 2.0, 4.0),
-            2,
+            "At 81 % of its load it could do with 2 cores. At 41 % of its load it could do with 1 core."),
+        ((1.2, 2.0, 4.0), 2,
             "It carries its load of 1,000 kpps on 2 cores: its capacity there is 2,000 kpps, 100 % more. "
-            "It could do with 1 core: its capacity there is 1,200 kpps, 20 % more.",
-        ),
-        (
-            (0.416, 0.997, 1.5),
-            2,
-            "It does not carry its load of 1,000 kpps on 2 cores: at most 99 % of it. "
+            "It could do with 1 core: its capacity there is 1,200 kpps, 20 % more."),
+        ((0.416, 0.997, 1.5), 2, "It does not carry its load of 1,000 kpps on 2 cores: at most 99 % of it. "
             "On 4 cores, which the NIC does not have beside the others, its capacity would be 1,500 kpps, 50 % more. "
-            "At 41 % of its load it could do with 1 core.",
-        ),
+            "At 41 % of its load it could do with 1 core."),
     ],
-)
+)  # fmt: skip
 def test_sentences_say_at_which_load_fewer_cores_would_do(
     diagnosis: Diagnosis, shares: tuple[float, ...], cores: int, sentences: str
 ) -> None:
@@ -199,5 +186,4 @@ def test_a_load_is_diagnosed_on_the_cores_that_carry_it() -> None:
 )
 def test_a_bad_request_is_refused(arguments: list[str], fault: str) -> None:
     """The fault names the option and the attribute."""
-    ended = CliRunner().invoke(app, ["diagnose", *arguments])
-    assert fault in str(ended.exception)
+    assert fault in str(CliRunner().invoke(app, ["diagnose", *arguments]).exception)

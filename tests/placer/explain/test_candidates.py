@@ -1,7 +1,5 @@
 """Explanations of arrivals, in cases computed by hand."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Explanations and waste of instances with offered rates, which get as many cores as it takes."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence
@@ -53,8 +51,7 @@ def test_a_trace_with_rates_is_explained_as_it_is_placed() -> None:
         nf, cores = draw.choice("abcd"), draw.choice((0, 0, 2))
         most = 100 * {"a": 1, "b": 1, "c": 2, "d": 2.6}[nf] * (cores or 4)
         trace.append(loaded(f"{number:02}", number, nf, most * draw.uniform(0.1, 0.9), draw.choice((0, 0.1)), cores))
-    catalogue = ToyCatalogue((KIND,), (), ())
-    plan = ContentionAware(catalogue, "toy", oracles=[CoresOracle()]).place(trace)
+    plan = ContentionAware(ToyCatalogue((KIND,), (), ()), "toy", oracles=[CoresOracle()]).place(trace)
     explained = list(explain(trace, [KIND], [CoresOracle()], LOOK_AHEAD, None))
     assert [(one.arrival, one.nic) for one in explained] == [(one.arrival, one.nic) for one in plan.placements]
     assert len({placement.arrival.workload.cores for placement in plan.placements}) == 3
@@ -65,8 +62,7 @@ def test_a_trace_with_rates_is_explained_as_it_is_placed() -> None:
 
 def test_the_verdict_is_on_the_fewest_cores_that_suffice_there() -> None:
     """A second `d` of 500 kpps has 2 of 8 cores (267 kpps each); on four it would carry more than twice as much."""
-    trace = [loaded("1", 0, "d", 500), loaded("2", 1, "d", 500)]
-    explanation = explanation_of(trace, "2")
+    explanation = explanation_of([loaded("1", 0, "d", 500), loaded("2", 1, "d", 500)], "2")
     assert [verdict.fits for verdict in explanation.verdicts] == [True, True]
     assert [nf.workload.cores for nf in explanation.verdicts[0].nfs] == [2, 2]
     assert explanation.verdicts[0].nfs[0].headroom_pct == pytest.approx(100 * (2 * 0.97 * 800 / 3 / 500 - 1))

@@ -1,7 +1,5 @@
 """Unused capacity by cause, in cases computed by hand."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,9 +1,5 @@
-"""The auditor: recomputes a fleet from its log of events and decisions alone, and lists what is wrong with each.
-
-It shares nothing with the engine but the events and the oracle, and computes everything the simple, slow way.
-"""
-
-from __future__ import annotations
+"""The auditor: recomputes a fleet from its log of events and decisions alone, and lists what is wrong with each. It
+shares nothing with the engine but the events and the oracle, and computes everything the simple, slow way."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,15 +10,8 @@ from placer.model.oracle import Oracle
 
 
 class Auditor:
-    """Follows a fleet that began empty.
-
-    Parameters
-    ----------
-    kinds, oracles
-        The kinds of NIC, and the oracle of each.
-    exhaustive
-        Whether a tenant may be turned away only if no NIC fits.
-    """
+    """Follows a fleet that began empty. `kinds`, `oracles`: the kinds of NIC, and the oracle of each. `exhaustive`:
+    whether a tenant may be turned away only if no NIC fits."""
 
     def __init__(self, kinds: Sequence[NicKind], oracles: Sequence[Oracle], *, exhaustive: bool = True) -> None:
         self.kinds = kinds

@@ -1,7 +1,5 @@
 """NFs of which a core carries 100 kpps alone, and less beside what others carry; on NICs with a slow port."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from placer.model.fleet import NicKind

@@ -1,7 +1,5 @@
 """The client: an event that is sent again is decided on once, and refusals are errors with their status."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

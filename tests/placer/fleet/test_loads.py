@@ -1,9 +1,5 @@
-"""Instances with a rate: as many cores as it takes, and others when the rate changes.
-
-A core carries 100 kpps alone; each kpps that others carry on the NIC costs 0.05 % of that.
-"""
-
-from __future__ import annotations
+"""Instances with a rate: as many cores as it takes, and others when the rate changes. A core carries 100 kpps alone;
+each kpps that others carry on the NIC costs 0.05 % of that."""
 
 import json
 from collections.abc import Sequence
@@ -31,8 +27,7 @@ class Loaded:
     """An engine that is spoken to in lines, and the log of what was decided."""
 
     def __init__(self, count: int | None = None, **options: Any) -> None:
-        kind = loaded_kind(count=count)
-        self.engine = Engine(Fleet([kind]), [LoadedOracle()], **options)
+        self.engine = Engine(Fleet([loaded_kind(count=count)]), [LoadedOracle()], **options)
         self.reader = Reader(TOY_TRAFFIC, overload, self.engine.workload_of, of_log=True)
         self.log: list[tuple[str, str]] = []
 
@@ -185,8 +180,7 @@ def test_an_instance_that_waited_gets_its_cores_when_it_is_placed() -> None:
     one = Loaded(1, when_full=QUEUE)
     one.arrive("1", 300)
     assert one.arrive("2", 390) == (None, None)
-    answer = one.send("depart", "1")
-    assert answer["moves"][1] == {"id": "2", "from": None, "to": "nic-1", "cores": 4}
+    assert one.send("depart", "1")["moves"][1] == {"id": "2", "from": None, "to": "nic-1", "cores": 4}
     assert one.send("where", "2")["cores"] == 4
 
 
@@ -237,6 +231,5 @@ def test_a_question_answers_as_the_engine_would_decide() -> None:
     places = complete(what_if.places(arrival, 3))
     assert complete(what_if.misfits(arrival, ["nic-1"])) == {"nic-1": None}
     assert [*complete(what_if.scores(arrival, ["nic-1"]))] == ["nic-1"]
-    found = [one.arrive(id, 95) for id in ("2", "3", "4")]
-    assert [(place.nic, place.cores) for place in places] == found
+    assert [(place.nic, place.cores) for place in places] == [one.arrive(id, 95) for id in ("2", "3", "4")]
     assert complete(what_if.places(replace(arrival, id="5")))[0].cores == one.arrive("5", 95)[1]

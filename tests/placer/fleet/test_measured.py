@@ -1,7 +1,5 @@
 """The `measured` event: what is answered, what is learnt at once, and what is refused."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -122,20 +120,15 @@ def test_what_is_not_saturated_lowers_nothing() -> None:
     [
         ('{"nic": "nic-2", "window_s": 1, "instances": [{"id": "1", "throughput_kpps": 1}]}', "'nic-2' has no tenants"),
         ('{"nic": "nic-1", "window_s": 1, "instances": [{"id": "9", "throughput_kpps": 1}]}', "not on nic-1: '9'"),
-        (
-            '{"nic": "nic-1", "window_s": 1, "instances": [{"id": "1", "throughput_kpps": 1},'
-            ' {"id": "1", "throughput_kpps": 1}]}',
-            "measured twice in one event: '1'",
-        ),
-        (
-            '{"nic": "nic-1", "window_s": 1, "instances": [{"id": "1", "throughput_kpps": 9, "offered_kpps": 8}]}',
-            "throughput_kpps is above offered_kpps: '1'",
-        ),
+        ('{"nic": "nic-1", "window_s": 1, "instances": [{"id": "1", "throughput_kpps": 1},'
+            ' {"id": "1", "throughput_kpps": 1}]}', "measured twice in one event: '1'"),
+        ('{"nic": "nic-1", "window_s": 1, "instances": [{"id": "1", "throughput_kpps": 9, "offered_kpps": 8}]}',
+            "throughput_kpps is above offered_kpps: '1'"),
         ('{"nic": "nic-1", "window_s": 0, "instances": [{"id": "1", "throughput_kpps": 1}]}', "window_s: 0"),
         ('{"nic": "nic-1", "window_s": 1, "instances": []}', "instances"),
         ('{"nic": "nic-1", "window_s": 1, "instances": [{"id": "1", "throughput_kpps": -1}]}', "throughput_kpps"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_have_been_measured_is_refused(line: str, message: str) -> None:
     """And nothing of it is learnt."""
     engine = engine_of()

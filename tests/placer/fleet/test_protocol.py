@@ -1,9 +1,5 @@
-"""Lines that are not an event are refused with what is wrong, and change nothing.
-
-The most frequent lines are those that `json.dumps` would write.
-"""
-
-from __future__ import annotations
+"""Lines that are not an event are refused with what is wrong, and change nothing. The most frequent lines are those
+that `json.dumps` would write."""
 
 import json
 from dataclasses import replace

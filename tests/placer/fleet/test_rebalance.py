@@ -1,9 +1,5 @@
-"""Rebalancing, in cases computed by hand.
-
-Repair: who is seen below the SLA moves, alone, and does not move back and forth.
-"""
-
-from __future__ import annotations
+"""Rebalancing, in cases computed by hand. Repair: who is seen below the SLA moves, alone, and does not move back and
+forth."""
 
 from itertools import pairwise
 

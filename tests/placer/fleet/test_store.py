@@ -1,7 +1,5 @@
 """The state file: nothing acknowledged is lost, and a file that makes no sense is refused by name."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import sqlite3
@@ -161,17 +159,13 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
         ("UPDATE nics SET kind = 99", "nics 'nic-1': kind 99 is not one of 1"),
         ("UPDATE nics SET kind = 'x'", "kind 'x' is not one of"),
         ("UPDATE nics SET number = 0", "number 0 is not"),
-        (
-            "UPDATE nics SET number = 9223372036854775807",
-            "nics 'nic-1': number 9223372036854775807 is not .* 1 to 1,000",
-        ),
+        ("UPDATE nics SET number = 9223372036854775807",
+            "nics 'nic-1': number 9223372036854775807 is not .* 1 to 1,000"),
         ("UPDATE nics SET number = 2", "nics 'nic-1': number 2 is not that of its id"),
         ("INSERT INTO nics VALUES ('nic-6', 0, 2, 'up')", "nics 'nic-6': number 2 is not that of its id"),
         ("UPDATE tenants SET place = -1 WHERE id = '1'", "tenants '1': place -1 is not"),
-        (
-            "UPDATE tenants SET place = 9223372036854775807 WHERE id = '3'",
-            "tenants '3': place 9223372036854775807 is not",
-        ),
+        ("UPDATE tenants SET place = 9223372036854775807 WHERE id = '3'",
+            "tenants '3': place 9223372036854775807 is not"),
         ("UPDATE tenants SET flows = 1e12 WHERE id = '2'", "tenants '2': flows is outside the profiled range"),
         ("CREATE VIEW v AS SELECT * FROM tenants", "has a view 'v'"),
         ("CREATE TRIGGER t AFTER INSERT ON log BEGIN DELETE FROM tenants; END", "has a trigger 't'"),
@@ -183,7 +177,7 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
         ("ALTER TABLE tenants DROP COLUMN mtbr", "lacks the tables of a state: tenants"),
         ("UPDATE facts SET value = '7' WHERE name = 'format'", "is of format 7, not 2"),
     ],
-)
+)  # fmt: skip
 def test_what_makes_no_sense_in_a_state_is_refused_by_name(change: str, message: str, saved: Path) -> None:
     """Each is found on opening, and nothing is changed."""
     with closing(sqlite3.connect(saved, isolation_level=None)) as file:
@@ -284,8 +278,7 @@ def test_readings_are_as_they_were_after_a_restart(saved: Path) -> None:
     with State(saved, KINDS) as state:
         feedback, oracles = correct(KINDS, [PredictorOracle(ToyPredictor(), None)])
         engine = Engine(state.fleet, oracles, waiting=state.waiting, feedback=feedback, events=state.events)
-        readings = (MeasuredInstance("1", 100.0, 900.0), MeasuredInstance("2", 650.5))
-        event = Measure("nic-1", 10.0, readings)
+        event = Measure("nic-1", 10.0, (MeasuredInstance("1", 100.0, 900.0), MeasuredInstance("2", 650.5)))
         decision = engine.handle(event)
         assert isinstance(decision, Learned)
         assert [one.below_sla for one in decision.readings] == [True, False]

@@ -15,8 +15,6 @@ cannot be better:
 All times are whole multiples of one fraction of a microsecond; nothing is rounded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -25,8 +23,7 @@ from math import lcm
 from typing import Any, NamedTuple
 
 Json = dict[str, Any]
-Counts = tuple[int, ...]
-"""A number for each SLO of a set."""
+Counts = tuple[int, ...]  # a number for each SLO of a set
 
 
 class Try(NamedTuple):
@@ -37,13 +34,8 @@ class Try(NamedTuple):
 
 
 def best_answer(device: Json, slos: Sequence[Json]) -> Json:
-    """An ANSWER with as many SLOs as can be admitted; `rejected` names a cause at random.
-
-    Parameters
-    ----------
-    device, slos
-        In the layout of CONTRACTS.md, section 10.
-    """
+    """An ANSWER with as many SLOs as can be admitted; `rejected` names a cause at random. `device`, `slos`: in the
+    layout of CONTRACTS.md, section 10."""
     search = _Search(device, slos)
     found: dict[tuple[int, ...], list[Json]] = {(): []}
     best: tuple[int, ...] = ()
@@ -217,14 +209,7 @@ class _Search:
 
 def longest_wait(own: tuple[int, int], earlier: Sequence[tuple[int, int]], blocking: int, most: int) -> int | None:
     """The longest wait of a batch in the busy period that begins with everybody's arrival; None where above `most`.
-
-    Parameters
-    ----------
-    own, earlier
-        Times of transfer and periods.
-    blocking
-        The longest transfer that is later in the order.
-    """
+    `own`, `earlier`: times of transfer and periods. `blocking`: the longest transfer that is later in the order."""
     if sum(Fraction(transfer, period) for transfer, period in (own, *earlier)) >= 1:
         return None
     together = blocking + own[0] + sum(transfer for transfer, _ in earlier)

@@ -1,7 +1,5 @@
 """Small devices and SLOs, worked by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import ceil
 from random import Random
@@ -189,8 +187,7 @@ def unseen(rng: Random, arbitration: str, slos: int) -> Instance:
             nf: {other: rng.choice((0, step, 4 * step)) for other in device["nfs"]} for nf in device["nfs"]
         }
     base = rng.choice((8, 16, 20)) * step
-    requests = [_stepped(rng, device, number, base, step) for number in range(slos)]
-    return device, _shuffled(rng, requests)
+    return device, _shuffled(rng, [_stepped(rng, device, number, base, step) for number in range(slos)])
 
 
 def _stepped(rng: Random, device: Json, number: int, base: int, step: int) -> Json:

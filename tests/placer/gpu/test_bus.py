@@ -1,7 +1,5 @@
 """Waits for the bus, worked by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from math import inf
@@ -13,24 +11,15 @@ from hypothesis import strategies as st
 
 from placer.gpu.bus import one_shot_wait, sporadic_wait
 
-Arrivals = Sequence[Sequence[Fraction]]
-"""Times at which each stream's batches arrive, in ascending order."""
+Arrivals = Sequence[Sequence[Fraction]]  # times at which each stream's batches arrive, in ascending order
 
 
 def longest_waits(
     transfers: Sequence[Fraction], arrivals: Arrivals, busy_until: Fraction | None = None
 ) -> list[Fraction]:
-    """The longest time that a batch of each stream waits for the bus.
-
-    Parameters
-    ----------
-    transfers
-        The time of a transfer of each stream, smallest order first.
-    arrivals
-        As many lists. A batch that arrives at the instant at which the bus becomes free takes part in the choice.
-    busy_until
-        End of a transfer that already began.
-    """
+    """The longest time that a batch of each stream waits for the bus. `transfers`: the time of a transfer of each
+    stream, smallest order first. `arrivals`: as many lists. A batch that arrives at the instant at which the bus
+    becomes free takes part in the choice. `busy_until`: end of a transfer that already began."""
     queues = [list(reversed(times)) for times in arrivals]
     longest = [Fraction(0)] * len(transfers)
     now = busy_until or Fraction(0)
@@ -55,8 +44,7 @@ def test_the_first_waits_for_the_largest_later_transfer_only() -> None:
 def test_the_whole_busy_period_is_searched() -> None:
     """The example of Davis et al. (2007), section 3: the second instance of C waits longest, 3.5 - 1 us."""
     assert sporadic_wait(1.0, 3.5, [1.0, 1.0], [2.5, 3.5], 0.0) == pytest.approx(2.5)
-    first_instance_alone = 1.0 + 1.0
-    assert first_instance_alone < 2.5
+    assert 1.0 + 1.0 < 2.5
 
 
 def test_a_transfer_that_arrives_as_another_would_start_goes_first() -> None:

@@ -1,7 +1,5 @@
 """Exact admission: cases worked by hand, and random ones beside an exhaustive search."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations, product
@@ -32,8 +30,7 @@ from tests.placer.gpu.instances import (
     with_another_sm,
 )
 
-LONG_S = 30.0
-"""More than any of these cases needs."""
+LONG_S = 30.0  # more than any of these cases needs
 
 
 def test_the_later_deadline_goes_second() -> None:
@@ -64,8 +61,7 @@ def test_a_larger_batch_saves_bus_time_where_transfers_recur() -> None:
     admission = admit_exactly(device, slos, LONG_S)
     assert len(admission.admitted) == 2
     assert max(one.batch for one in admission.admitted) > 1
-    pinned = [replace(slo, batch=1) for slo in slos]
-    assert len(admit_exactly(device, pinned, LONG_S).admitted) == 1
+    assert len(admit_exactly(device, [replace(slo, batch=1) for slo in slos], LONG_S).admitted) == 1
 
 
 def test_a_batch_is_split_where_one_sm_is_too_slow() -> None:
@@ -74,8 +70,7 @@ def test_a_batch_is_split_where_one_sm_is_too_slow() -> None:
     slo = LatencySlo("a", "ids", 1000.0, 19.0 + 5.0 + 10.0 + 20.0, 20)
     one = admit_exactly(device, [slo], LONG_S).admitted[0]
     assert sorted((share.sm, share.packets) for share in one.minibatches) == [(0, 10), (1, 10)]
-    shorter = replace(slo, latency_us=slo.latency_us - 1.0)
-    assert admit_exactly(device, [shorter], LONG_S).admitted == ()
+    assert admit_exactly(device, [replace(slo, latency_us=slo.latency_us - 1.0)], LONG_S).admitted == ()
 
 
 def test_penalties_keep_slos_apart() -> None:
@@ -138,8 +133,7 @@ def test_as_many_as_an_exhaustive_search(generator: Generator, arbitration: str)
 @settings(max_examples=10, deadline=None)
 def test_larger_sets_keep_the_model_and_the_bound(seed: int, arbitration: str, count: int) -> None:
     """On 8 SMs; nobody is lost, and no more are admitted than the bound says."""
-    rng = Random(seed)
-    written, requests = contended(rng, arbitration, count)
+    written, requests = contended(Random(seed), arbitration, count)
     written |= {"sms": 8, "executors_per_sm": 4}
     device, slos = device_of(written, "DEVICE"), [LatencySlo(**one) for one in requests]
     admission = admit_exactly(device, slos, 0.1)

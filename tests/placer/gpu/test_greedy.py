@@ -1,7 +1,5 @@
 """Greedy admission, compiled: as the readable version, within the model, and one arrival after another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
@@ -44,9 +42,7 @@ def test_the_readable_version_gives_the_same_answers(arbitration: Arbitration, e
 
 def test_times_of_a_million_years_are_no_batch() -> None:
     """A kernel in which more packets arrive than an integer counts is too slow, as in the readable version."""
-    device = small_gpu()
-    nfs = {"acl": GpuNf("header", 5.0, (0.0, 1e12))}
-    slow = replace(device, nfs=nfs, sharing_us={})
+    slow = replace(small_gpu(), nfs={"acl": GpuNf("header", 5.0, (0.0, 1e12))}, sharing_us={})
     slos = [LatencySlo("a", "acl", 1e12, 1e12)]
     assert admit_greedily(slow, slos) == admit_readably(slow, slos)
     assert [one.cause for one in admit_greedily(slow, slos)[1]] == ["executors"]
@@ -101,8 +97,7 @@ def test_arrivals_beside_penalties_keep_the_model(arbitration: Arbitration) -> N
         accepted = [slo for slo in random_slos(rng, device, 20) if gpu.arrive(slo) is None]
         admitted = gpu.admitted()
         assert {one.slo.id for one in admitted} == {slo.id for slo in accepted}
-        kept = Admission(admitted, (), 20, len(admitted) == 20, 0.0)
-        assert broken_rules(device, accepted, kept) == []
+        assert broken_rules(device, accepted, Admission(admitted, (), 20, len(admitted) == 20, 0.0)) == []
 
 
 def test_a_full_gpu_takes_no_more() -> None:

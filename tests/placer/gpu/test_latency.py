@@ -1,7 +1,5 @@
 """The latency of admitted SLOs: by hand, and as the verifier has it; and what a plan breaks."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -79,8 +77,7 @@ def test_penalties_are_of_the_other_slos_only() -> None:
 
 DEVICE = small_device(kernel_us=(0.0, 30.0), beta_us=4.0)
 A, B = slos_of(55, 55)
-ALONE = Admitted(A, 1, 0, (SmShare(0, 1),))
-"""Batching 0, pre/post 5, transfer 10, kernel 30: 45 us, every 100 us."""
+ALONE = Admitted(A, 1, 0, (SmShare(0, 1),))  # batching 0, pre/post 5, transfer 10, kernel 30: 45 us, every 100 us
 
 
 @pytest.mark.parametrize(
@@ -115,8 +112,7 @@ def test_violations_name_the_cause(plan: list[Admitted], causes: list[str]) -> N
 def test_workers_limit_the_number() -> None:
     """With one worker, the second SLO has none."""
     plan = [ALONE, Admitted(B, 1, 1, (SmShare(1, 1),))]
-    device = replace(DEVICE, workers=1)
-    assert [(one.id, one.cause) for one in violations(device, plan)] == [("b", "workers")]
+    assert [(one.id, one.cause) for one in violations(replace(DEVICE, workers=1), plan)] == [("b", "workers")]
 
 
 def test_times_are_those_of_the_contract() -> None:

@@ -1,7 +1,5 @@
 """Methods of admission: small cases by hand, and that no answer violates the model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from random import Random
 
@@ -104,10 +102,8 @@ def test_a_batch_too_large_for_an_sm_is_split() -> None:
     ],
 )
 def test_the_cause_of_an_slo_that_an_empty_gpu_rejects(slo: LatencySlo, cause: str) -> None:
-    """64 packets at 100 kpps take 630 us; 0.5 us a packet carry 2,000 kpps at most; 80 packets take 16 us.
-
-    A kernel takes 10 us at least. The CPU needs 10 us for a batch that comes every 8 us; the kernel 36 us for 20.
-    """
+    """64 packets at 100 kpps take 630 us; 0.5 us a packet carry 2,000 kpps at most; 80 packets take 16 us. A kernel
+    takes 10 us at least. The CPU needs 10 us for a batch that comes every 8 us; the kernel 36 us for 20."""
     answered = admit("grus", slo)
     assert names(answered) == {"a": cause}
     assert (answered.bound, answered.proven) == (0, True)

@@ -1,7 +1,5 @@
 """The forms in which people write arrivals: what each is read as, and which have no single meaning and are refused."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from collections.abc import Sequence
@@ -196,23 +194,14 @@ LOCAL = "2026-03-01T08:30"
         ('a,"Mar 1, 2026",NAT,0.1,,,', "time: 'Mar 1, 2026' is not a number", TIME_FORMS),
         ("a,soon,NAT,0.1,,,", "time: 'soon' is not a number", TIME_FORMS),
         # two forms in one row
-        (
-            f"a,5,NAT,0.1,{LOCAL},,",
-            f"departure: {LOCAL} is a time without zone, but line 2 has a number of seconds",
-            ONE_FORM,
-        ),
+        (f"a,5,NAT,0.1,{LOCAL},,", f"departure: {LOCAL} is a time without zone, but line 2 has a number of seconds",
+            ONE_FORM),
         (f"a,{LOCAL}Z,NAT,0.1,7,,", "departure: 7 is a number of seconds, but line 2 has a time with zone", ONE_FORM),
-        (
-            f"a,{LOCAL}Z,NAT,0.1,2026-03-02,,",
-            "departure: 2026-03-02 is a date without a time of day, but line 2 has a time with zone",
-            ONE_FORM,
-        ),
+        (f"a,{LOCAL}Z,NAT,0.1,2026-03-02,,",
+            "departure: 2026-03-02 is a date without a time of day, but line 2 has a time with zone", ONE_FORM),
         # a departure that is none; the option is named only where it helps
-        (
-            f"a,{LOCAL},NAT,0.1,{LOCAL}:00,,",
-            f"departure: {LOCAL}:00 is not after the arrival at {LOCAL}",
-            "--skip-empty-stays skips instances that depart at the time of their arrival",
-        ),
+        (f"a,{LOCAL},NAT,0.1,{LOCAL}:00,,", f"departure: {LOCAL}:00 is not after the arrival at {LOCAL}",
+            "--skip-empty-stays skips instances that depart at the time of their arrival"),
         ("a,5,NAT,0.1,4,,", "departure: 4 is not after the arrival at 5", None),
         # a comma is no decimal point, and in most columns no thousands mark
         ('a,0,NAT,"0,1",,,', "sla_drop: '0,1' is not a number", DECIMALS),
@@ -272,20 +261,12 @@ def test_a_cell_without_one_meaning_is_refused_with_what_to_write(row: str, faul
         # nothing else
         ("id,time,nf,sla_drop\n,,,\n", ["t.csv: has a header but no arrivals"]),
         # a row that has only an index
-        (
-            ",id,time,nf,sla_drop\n0,a,0,NAT,0.1\n1,,,,\n",
-            [
-                *(
-                    f"t.csv:3: {fault}"
-                    for fault in ("id: is empty", "time: is empty", "sla_drop: no SLA", "nf: is empty")
-                ),
-                "hint: fill sla_drop, or sla_min_kpps",
-            ],
-        ),
+        (",id,time,nf,sla_drop\n0,a,0,NAT,0.1\n1,,,,\n", [*(f"t.csv:3: {fault}" for fault in ("id: is empty",
+            "time: is empty", "sla_drop: no SLA", "nf: is empty")), "hint: fill sla_drop, or sla_min_kpps"]),
         # two names that differ in case only
         ("id,time,nf,SLA_Drop,sla_drop\na,0,NAT,0.1,0.1\n", ["t.csv:1: sla_drop: column named twice"]),
     ],
-)
+)  # fmt: skip
 def test_every_line_that_is_refused_is_named(text: str, lines: list[str]) -> None:
     """In order of lines, and each hint stands once."""
     assert refusal(text) == lines

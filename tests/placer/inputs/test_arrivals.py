@@ -1,7 +1,5 @@
 """Arrival files: what is read, what is refused, and how faults are reported."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from pathlib import Path
@@ -88,6 +86,16 @@ def test_a_rate_and_a_promised_latency_are_part_of_the_workload(tmp_path: Path) 
     assert [one.sla for one in read_all[:2]] == [Sla(max_drop=0.0), Sla(max_drop=0.1)]
     assert read_all[2].workload == Workload("NAT", DEFAULT, 400.0)
     assert read_all[3].workload == Workload("NAT", DEFAULT)
+
+
+def test_a_mean_latency_is_promised_instead_of_the_p99(tmp_path: Path) -> None:
+    """Not both in a row."""
+    text = "id,time,nf,rate_kpps,sla_latency_us,sla_mean_latency_us\na,0,NAT,400,,30\nb,0,NAT,400,30,\n"
+    (mean, p99) = read(written(tmp_path, text))
+    assert mean.workload == Workload("NAT", DEFAULT, 400.0, latency_us=30.0, latency_statistic="mean")
+    assert p99.workload == Workload("NAT", DEFAULT, 400.0, latency_us=30.0)
+    with pytest.raises(InputError, match=r"b\.csv:4: sla_mean_latency_us: two latency SLAs"):
+        read(written(tmp_path, text + "c,0,NAT,400,30,30\n", "b.csv"))
 
 
 @pytest.mark.parametrize(
@@ -207,18 +215,11 @@ HEADER = "id,time,nf,flows,sla_drop,sla_min_kpps,departure\n"
         (HEADER, ["has a header but no arrivals"]),
         ("", ["is empty: not even a header"]),
         # several at once, in order of lines
-        (
-            HEADER + "a,x,NTA,,2,,\nb,0,NAT,,0.1,,\nb,1,NAT,,0.1,,0.5\n",
-            [
-                "2: time: 'x' is not a number",
-                "2: sla_drop: 2 is not in [0, 1)",
-                "2: nf: 'NTA' is not profiled",
-                "4: id: 'b' is already on line 3",
-                "4: departure: 0.5 is not after the arrival at 1",
-            ],
-        ),
+        (HEADER + "a,x,NTA,,2,,\nb,0,NAT,,0.1,,\nb,1,NAT,,0.1,,0.5\n", ["2: time: 'x' is not a number",
+            "2: sla_drop: 2 is not in [0, 1)", "2: nf: 'NTA' is not profiled", "4: id: 'b' is already on line 3",
+            "4: departure: 0.5 is not after the arrival at 1"]),
     ],
-)
+)  # fmt: skip
 def test_bad_files_are_refused_with_every_fault(tmp_path: Path, text: str, faults: list[str]) -> None:
     """Each fault is reported as FILE:LINE: column: what is wrong; all of a file at once."""
     path = written(tmp_path, text)

@@ -1,7 +1,5 @@
 """Measured curves and points from CSV: what is read, and every reason to refuse a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

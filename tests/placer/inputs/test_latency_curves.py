@@ -1,7 +1,5 @@
 """Curves of latency against utilisation in a MODELS folder."""
 
-from __future__ import annotations
-
 import json
 from math import inf
 from pathlib import Path
@@ -35,8 +33,7 @@ def models(folder: Path, fitted: dict[str, Any], nf: str = "NAT") -> Path:
 
 def test_a_curve_is_read_both_ways(tmp_path: Path) -> None:
     """60 us are kept up to 60 % of utilisation; below what was measured its first value counts, and beyond none."""
-    line = fit()
-    found = read_latency_curves(models(tmp_path, line), ("ACL", "NAT"))
+    found = read_latency_curves(models(tmp_path, fit()), ("ACL", "NAT"))
     curve = found["NAT"]
     assert list(found) == ["NAT"]
     assert curve.least_kpps(promised(60.0)) == pytest.approx(100 / 0.6, rel=5e-3)

@@ -1,7 +1,5 @@
 """Where models come from."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Plan files: which NIC each instance of a trace gets, and what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -78,19 +76,13 @@ def test_the_plan_that_is_wanted_is_read(
 @pytest.mark.parametrize(
     ("rows", "strategy", "message"),
     [
-        (
-            GREEDY + PLANNED.replace("planned", "b"),
-            None,
-            r"plan.csv: has the plans of several strategies: greedy, b\nhint: name one: --plan-strategy NAME",
-        ),
+        (GREEDY + PLANNED.replace("planned", "b"), None,
+            r"plan.csv: has the plans of several strategies: greedy, b\nhint: name one: --plan-strategy NAME"),
         (GREEDY, "b", r"--plan-strategy: .*plan.csv has no plan of 'b'\nhint: it has those of greedy"),
-        (
-            PLANNED.replace("toy,", "x,") + PLANNED.replace("toy,", "y,"),
-            None,
-            r"plan.csv: has plans of 'planned' by x, y, and none by toy\nhint: name one of them: --predictor NAME",
-        ),
+        (PLANNED.replace("toy,", "x,") + PLANNED.replace("toy,", "y,"), None,
+            r"plan.csv: has plans of 'planned' by x, y, and none by toy\nhint: name one of them: --predictor NAME"),
     ],
-)
+)  # fmt: skip
 def test_a_choice_that_is_left_open_is_refused_with_the_names(
     tmp_path: Path, rows: str, strategy: str | None, message: str
 ) -> None:
@@ -103,16 +95,10 @@ def test_a_choice_that_is_left_open_is_refused_with_the_names(
     ("old", "new", "faults"),
     [
         ("greedy,,3,", "greedy,,,", ["plan.csv:4: id: is empty", "plan.csv: id: '3' of trace.csv is missing"]),
-        (
-            "greedy,,3,",
-            "greedy,,2,",
-            ["plan.csv:4: id: '2' is already on line 3", "plan.csv: id: '3' of trace.csv is missing"],
-        ),
-        (
-            "greedy,,3,",
-            "greedy,,9,",
-            ["plan.csv:4: id: '9' is not in trace.csv", "plan.csv: id: '3' of trace.csv is missing"],
-        ),
+        ("greedy,,3,", "greedy,,2,", ["plan.csv:4: id: '2' is already on line 3",
+            "plan.csv: id: '3' of trace.csv is missing"]),
+        ("greedy,,3,", "greedy,,9,", ["plan.csv:4: id: '9' is not in trace.csv",
+            "plan.csv: id: '3' of trace.csv is missing"]),
         ("nic-2,toy-0", "nic-2,", ["plan.csv:2: nic_model: is empty"]),
         ("nic-2,toy-0", ",toy-0", ["plan.csv:2: nic: is empty"]),
         ("nic-2,toy-0", "nic-2,x", ["plan.csv:2: nic_model: 'x' is not a NIC model of the fleet"]),
@@ -124,17 +110,11 @@ def test_a_choice_that_is_left_open_is_refused_with_the_names(
         ("nic-2", "slot-1", ["plan.csv:2: nic_model: 'slot-1' is a toy-1 in the fleet"]),
         ("nic-3", "nic-2", ["plan.csv:2: nic: the instances of 'nic-2' take 8 cores, and a toy-0 has 7"]),
         ("nic-3,toy-0,9", "nic-4,toy-0,9", ["plan.csv:4: nic: no toy-0 is left for 'nic-4': the fleet has 2"]),
-        (
-            "greedy,,1,nic-2,toy-0,0,\ngreedy,,2,nic-3",
-            "greedy,,1,nic-2,toy-0,0\ngreedy,,2,x",
-            [
-                "plan.csv:2: has 6 values, the header has 7",
-                "plan.csv:3: nic: 'x' is not a NIC of the fleet",
-                "plan.csv: id: '1' of trace.csv is missing",
-            ],
-        ),
+        ("greedy,,1,nic-2,toy-0,0,\ngreedy,,2,nic-3", "greedy,,1,nic-2,toy-0,0\ngreedy,,2,x",
+            ["plan.csv:2: has 6 values, the header has 7", "plan.csv:3: nic: 'x' is not a NIC of the fleet",
+            "plan.csv: id: '1' of trace.csv is missing"]),
     ],
-)
+)  # fmt: skip
 def test_a_plan_that_does_not_fit_trace_and_fleet_is_refused_with_every_fault(
     tmp_path: Path, old: str, new: str, faults: list[str]
 ) -> None:
@@ -179,16 +159,12 @@ def test_nics_of_a_model_with_several_kinds_are_of_the_cheapest_that_has_the_cor
 @pytest.mark.parametrize(
     ("trace", "fault"),
     [
-        (
-            [*TRACE[:2], arrival("3", 9, "c", departure=20.0)],
-            "trace.csv: departure: 1 of 3 instances depart, the first of them is '3'",
-        ),
-        (
-            [*TRACE[:2], Arrival("3", 9, replace(TRACE[2].workload, rate_kpps=100.0), TRACE[2].sla)],
-            "trace.csv: rate_kpps: a running fleet knows neither offered rates nor promised latencies",
-        ),
+        ([*TRACE[:2], arrival("3", 9, "c", departure=20.0)],
+            "trace.csv: departure: 1 of 3 instances depart, the first of them is '3'"),
+        ([*TRACE[:2], Arrival("3", 9, replace(TRACE[2].workload, rate_kpps=100.0), TRACE[2].sla)],
+            "trace.csv: rate_kpps: a running fleet knows neither offered rates nor promised latencies"),
     ],
-)
+)  # fmt: skip
 def test_a_trace_that_no_fleet_can_begin_with_is_refused(tmp_path: Path, trace: list[Arrival], fault: str) -> None:
     """Instances that are gone at some time, and those with a rate."""
     assert refusal(tmp_path, GREEDY, trace=trace) == [fault]

@@ -1,7 +1,5 @@
 """Production files: every fault with its line and a hint; what is left out has a default."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -51,8 +49,7 @@ def test_an_empty_file_measures_without_drift_or_lies(tmp_path: Path) -> None:
 
 def test_a_moment_is_the_number_of_an_event_or_a_fraction_of_all(tmp_path: Path) -> None:
     """Half of 100 events have happened before the 51st."""
-    drift = read(tmp_path, WHOLE).tables.drift[0]
-    assert drift.span(100) == (51, None)
+    assert read(tmp_path, WHOLE).tables.drift[0].span(100) == (51, None)
     both = read(tmp_path, WHOLE.replace("at = 0.5", "at = 20\nuntil = 0.9")).tables.drift[0]
     assert both.span(100) == (20, 91)
 
@@ -92,8 +89,7 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
 
 def test_what_the_trace_lacks_is_refused(tmp_path: Path) -> None:
     """Unknown NFs and tenants, and changes that come too late, are named together."""
-    late = '[[drift]]\nnf = "NAT"\nat = 11\nuntil = 5\nfactor = 2.0\n'
-    file = read(tmp_path, WHOLE + late)
+    file = read(tmp_path, WHOLE + '[[drift]]\nnf = "NAT"\nat = 11\nuntil = 5\nfactor = 2.0\n')
     with pytest.raises(InputError) as refused:
         file.refuse_unknown(["NAT", "ACLs"], ["b"], 10)
     assert str(refused.value).replace(f"{tmp_path}/", "").splitlines() == [

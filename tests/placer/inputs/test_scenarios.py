@@ -1,7 +1,5 @@
 """Scenario and contention files: what is accepted, and what is refused with its line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

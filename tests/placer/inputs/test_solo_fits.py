@@ -1,7 +1,5 @@
 """`--solo-fit NF=MODEL.json`: what is read, and what does not match the profile."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

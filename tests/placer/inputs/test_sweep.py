@@ -1,7 +1,5 @@
 """Sweep files: every fault with its line; the text names the testbed that ran."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 
@@ -65,8 +63,7 @@ def test_the_testbed_of_the_command_line_is_written_down(tmp_path: Path) -> None
 
 def test_a_text_of_several_lines_is_not_replaced(tmp_path: Path) -> None:
     """Nothing is guessed."""
-    several = WHOLE.replace('"simulated"', '"""simul\\\nated"""')
-    assert read(tmp_path, several, "host").startswith("s.toml")
+    assert read(tmp_path, WHOLE.replace('"simulated"', '"""simul\\\nated"""'), "host").startswith("s.toml")
 
 
 @pytest.mark.parametrize(
@@ -119,11 +116,7 @@ def test_competitors_are_benches_or_nfs(tmp_path: Path) -> None:
 
 def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
     """Two keys varied twice, and too many runs."""
-    again = '[[vary]]\nkey = "flows"\nvalues = [1, 1]\n'
-    shown = read(tmp_path, WHOLE + again).splitlines()
-    assert shown == [
-        "s.toml:15: vary.2.values: holds a value twice",
-        "s.toml:14: vary.2.key: flows is varied twice",
-    ]
+    shown = read(tmp_path, WHOLE + '[[vary]]\nkey = "flows"\nvalues = [1, 1]\n').splitlines()
+    assert shown == ["s.toml:15: vary.2.values: holds a value twice", "s.toml:14: vary.2.key: flows is varied twice"]
     grid = "".join(f'[[vary]]\nkey = "k{n}"\nfrom = 1\nto = 9999\npoints = 5000\n' for n in range(2))
     assert read(tmp_path, WHOLE + grid) == "s.toml:7: vary.1: 750,000,000 runs are more than 1,000,000"

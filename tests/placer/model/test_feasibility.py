@@ -1,7 +1,5 @@
 """Whether NFs can share a NIC, and by what margin, on cases worked by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from placer.model.feasibility import below_sla, feasible, fits, margin, smallest_margin, tenant_margin
@@ -26,8 +24,7 @@ def test_a_shortfall_below_rounding_is_still_a_violation() -> None:
 def test_the_tenant_nearest_to_its_sla_decides() -> None:
     """Next to b, c gets 360 of 400 kpps and requires 320; b gets 192 of 200 kpps and requires 190."""
     c, b = arrival("c", 0, "c", 0.2).tenant, arrival("b", 0, "b", 0.05).tenant
-    both = co_location_of([c.workload, b.workload])
-    assert tenant_margin(ORACLE, both, c) == pytest.approx(360 / 320 - 1)
+    assert tenant_margin(ORACLE, co_location_of([c.workload, b.workload]), c) == pytest.approx(360 / 320 - 1)
     assert smallest_margin(ORACLE, [c, b]) == pytest.approx(192 / 190 - 1)
     assert smallest_margin(ORACLE, []) == float("inf")
 

@@ -1,7 +1,5 @@
 """The fleet: names of NICs, and which kind is opened next."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from placer.model.fleet import Fleet, Nic, NicKind

@@ -1,7 +1,5 @@
 """One feasibility behind each kind of device, on cases worked by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -70,8 +68,7 @@ def test_a_promise_does_not_replace_the_throughput_of_an_sla() -> None:
 
 
 def test_without_a_curve_no_latency_is_promised() -> None:
-    nic = mixed(curves={"c": CURVES["c"]}).kinds[0]
-    assert not nic.hosts(promised("1", "a", 57.0, 68.0).workload)
+    assert not mixed(curves={"c": CURVES["c"]}).kinds[0].hosts(promised("1", "a", 57.0, 68.0).workload)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Workloads at an offered rate, with a promised latency."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from math import inf
@@ -43,7 +41,7 @@ def test_a_kind_hosts_what_it_knows_enough_of() -> None:
     rated = replace(PLAIN, rate_kpps=5.0)
     unknown = NicKind(0, "nic", 8, {"a": 1})
     assert [unknown.hosts(one) for one in (PLAIN, rated, FAST)] == [True, True, False]
-    known = NicKind(0, "server", 8, {"a": 1}, latency_of=frozenset("a"))
+    known = NicKind(0, "server", 8, {"a": 1}, latency_of={"p99": frozenset("a")})
     assert [known.hosts(one) for one in (PLAIN, rated, FAST)] == [True, True, True]
-    gpu = NicKind(0, "gpu", 8, {"a": 1}, latency_of=frozenset("a"), paced=True)
+    gpu = NicKind(0, "gpu", 8, {"a": 1}, latency_of={"p99": frozenset("a")}, paced=True)
     assert [gpu.hosts(one) for one in (PLAIN, rated, FAST)] == [False, True, True]

@@ -1,7 +1,5 @@
 """Oracles cache their answers, within limits."""
 
-from __future__ import annotations
-
 import pytest
 
 from placer.model import oracle

@@ -1,7 +1,5 @@
 """The ground truth of promised latencies, on a testbed that answers by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
@@ -85,6 +83,15 @@ def test_a_missed_promise_is_no_throughput(p99: float | None, leaves: float, kpp
     promised = Workload("a", TOY_TRAFFIC, 60.0, latency_us=50.0)
     assert truth.throughput([(promised,)]) == [(kpps,)]
     assert truth.latency((promised,)) == (p99,)
+
+
+@pytest.mark.parametrize(("mean_us", "kpps"), [(10.0, 59.7), (9.9, 0.0)])
+def test_a_promised_mean_is_judged_by_the_mean(mean_us: float, kpps: float) -> None:
+    """It is 10 us, whatever the p99."""
+    truth = PacedTruth(AnsweringTestbed())
+    promised = Workload("a", TOY_TRAFFIC, 60.0, latency_us=mean_us, latency_statistic="mean")
+    assert truth.throughput([(promised,)]) == [(kpps,)]
+    assert truth.latency((promised,)) == (10.0,)
 
 
 def test_without_a_promise_the_rate_is_offered_too() -> None:

@@ -1,7 +1,5 @@
 """The events of a trace, and the loop that lets them happen, on cases worked by hand."""
 
-from __future__ import annotations
-
 from placer.model.fleet import Fleet, NicKind
 from placer.model.plan import Event, Placement, Plan, events_of, replay, replay_plan
 from placer.model.running import settle_running

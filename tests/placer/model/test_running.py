@@ -1,7 +1,5 @@
 """Instances that already run: which NICs a trace may name, and how the fleet begins."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Dictionaries in parts, against those of Python."""
 
-from __future__ import annotations
-
 import random
 import tracemalloc
 

@@ -1,12 +1,10 @@
-"""Exhaustive search over the partitions of a few tenants: checks the pattern program and shares no code with it.
-
-Every plan for a trace of a few arrivals, in which no tenant moves: a search that shares no code with the optimum.
-"""
-
-from __future__ import annotations
+"""Exhaustive search over the partitions of a few tenants: checks the pattern program and shares no code with it. Every
+plan for a trace of a few arrivals, in which no tenant moves: a search that shares no code with the optimum."""
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 from placer.model.arrival import Arrival
@@ -19,15 +17,8 @@ MOST_TENANTS = 12
 
 def exhaustive_plan(tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> Optimum:
     """The plan without SLA violations that places the most tenants and, of those, costs least, by dynamic programming.
-
-    Sets of tenants are bit masks. For every kind, the fewest NICs that carry exactly a set; then, kind after kind,
-    the least cost of placing exactly a set.
-
-    Raises
-    ------
-    ValueError
-        With more than 12 tenants.
-    """
+    Sets of tenants are bit masks. For every kind, the fewest NICs that carry exactly a set; then, kind after kind, the
+    least cost of placing exactly a set. Raises `ValueError` with more than 12 tenants."""
     if len(tenants) > MOST_TENANTS:
         raise ValueError(f"Exhaustive search takes at most {MOST_TENANTS} tenants, got {len(tenants)}.")
     began = time.monotonic()
@@ -124,12 +115,7 @@ class Group(NamedTuple):
 
 def exhaustive_trace(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> Best:
     """Try every partition of every subset of the arrivals into NICs of every kind; what already runs is in all of them.
-
-    Raises
-    ------
-    ValueError
-        With more than 8 arrivals.
-    """
+    Raises `ValueError` with more than 8 arrivals."""
     if len(arrivals) > MOST_ARRIVALS:
         raise ValueError(f"Exhaustive search takes at most {MOST_ARRIVALS} arrivals, got {len(arrivals)}.")
     groups = list(_groups(arrivals, kinds, oracles))
@@ -179,11 +165,34 @@ def _groups(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Sequ
         for kind, oracle in zip(kinds, oracles, strict=True):
             if homes and len(kinds) > 1 and homes.isdisjoint(kind.names):
                 continue
-            if all(_may_share(tenants, kind, oracle) for tenants in present if tenants):
+            if any(
+                all(
+                    _may_share([given[arrival.id] for arrival in tenants], kind, oracle)
+                    for tenants in present
+                    if tenants
+                )
+                for given in _with_cores(members, kind)
+            ):
                 yield Group(kind.index, mask, tuple(bool(tenants) for tenants in present))
 
 
+def _with_cores(members: Sequence[Arrival], kind: NicKind) -> Iterator[dict[str, Arrival]]:
+    """The arrivals by id, with all numbers of cores that those at a rate can be given; the others as they are."""
+    counts = [
+        (member.workload.cores,)
+        if member.nic is not None or member.workload.cores or member.workload.is_saturated
+        else kind.core_counts.get(member.workload.nf, (0,))
+        for member in members
+    ]
+    for cores in product(*counts):
+        yield {
+            member.id: replace(member, workload=replace(member.workload, cores=count))
+            for member, count in zip(members, cores, strict=True)
+        }
+
+
 def _may_share(tenants: Sequence[Arrival], kind: NicKind, oracle: Oracle) -> bool:
-    if sum(kind.cores_of.get(one.workload.nf, kind.cores + 1) for one in tenants) > kind.cores:
+    taken = (one.workload.cores or kind.cores_of.get(one.workload.nf, kind.cores + 1) for one in tenants)
+    if sum(taken) > kind.cores:
         return False
     return all(one.nic is not None for one in tenants) or _keep_slas(tenants, oracle)

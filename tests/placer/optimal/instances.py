@@ -1,7 +1,5 @@
 """Small instances with simple oracles, and a checker of plans that is independent of all solvers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

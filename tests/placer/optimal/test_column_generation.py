@@ -1,7 +1,5 @@
 """Column generation: workers against exhaustive search, the bound in every round, and diving."""
 
-from __future__ import annotations
-
 import csv
 import time
 from itertools import combinations
@@ -120,8 +118,7 @@ def test_generated_packings_agree_with_exhaustive_search(sizes: list[tuple[int, 
     with patch.multiple(placer.optimal.packing, FEW_SETS=0, MOST_SETS=0):
         packed = pack(packing)
     assert list(faults_of(packed, packing)) == []
-    fewest = fewest_bins(packing)
-    assert packed.lower_bound <= fewest <= len(packed.assignment)
+    assert packed.lower_bound <= fewest_bins(packing) <= len(packed.assignment)
 
 
 @pytest.mark.parametrize("oracle", [ErraticOracle(3), CrowdingOracle(3)])

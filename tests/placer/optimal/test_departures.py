@@ -1,7 +1,5 @@
 """The optimum of traces with departures: moments, bounds, and plans without migration."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -134,8 +132,7 @@ def test_an_sla_is_met_before_later_arrivals_help() -> None:
 
 def test_arrivals_at_one_time_are_one_moment() -> None:
     """The same three at one time share a NIC: a co-location counts when all arrivals of its time are placed."""
-    at_once = [replace(one, time=0.0) for one in NEEDS_THREE]
-    plan = found(at_once, [replace(KIND, cores=6)], [FAST_AS_THREE])
+    plan = found([replace(one, time=0.0) for one in NEEDS_THREE], [replace(KIND, cores=6)], [FAST_AS_THREE])
     assert (plan.nics, plan.proven) == (1, True)
 
 

@@ -1,10 +1,5 @@
-"""The optimum of a fleet of NICs and GPUs, against exhaustive search.
-
-NIC kinds that differ in nothing but their number. The optimum beside instances that already run, on cases worked by
-hand and against exhaustive search.
-"""
-
-from __future__ import annotations
+"""The optimum of a fleet of NICs and GPUs, against exhaustive search. NIC kinds that differ in nothing but their
+number. The optimum beside instances that already run, on cases worked by hand and against exhaustive search."""
 
 import random
 import time
@@ -130,8 +125,7 @@ def test_a_thousand_nics_of_a_kind_each_are_one_kind(lasts: float | None) -> Non
     used = {(placement.nic, placement.kind.index) for placement in found.plan.placed if placement.kind}
     assert len(used) == len({kind for _, kind in used}) == 2
     if lasts is None:
-        prices = certificate(trace, catalogue, found)["bound"]["nic_prices"]
-        assert len(prices) == len(kinds)
+        assert len(certificate(trace, catalogue, found)["bound"]["nic_prices"]) == len(kinds)
 
 
 def test_kinds_of_different_cost_or_oracle_stay_apart() -> None:
@@ -177,11 +171,9 @@ def optimum_of(arrivals: list[Arrival], nics: ToyCatalogue) -> tuple[dict[str, s
 
 @pytest.mark.parametrize("leaves", [None, 20.0])
 def test_nics_in_use_are_filled_as_far_as_their_slas_allow(leaves: float | None) -> None:
-    """c on x loses 6 % next to one d, 12 % next to two, and accepts 9 %.
-
-    On y, c loses 20 % next to two b: it is broken before, and bars all. Three d take more cores than a NIC has. So one
-    is on x, two share a new NIC, and three NICs are the least; if what arrives leaves again, too.
-    """
+    """c on x loses 6 % next to one d, 12 % next to two, and accepts 9 %. On y, c loses 20 % next to two b: it is broken
+    before, and bars all. Three d take more cores than a NIC has. So one is on x, two share a new NIC, and three NICs
+    are the least; if what arrives leaves again, too."""
     trace = [*(replace(one, departure=leaves) for one in FURTHER), *RUNNING]
     homes, nics, cost, bound, proven = optimum_of(trace, catalogue())
     assert (nics, cost, bound, proven) == (3, 3.0, 3.0, True)
@@ -189,10 +181,8 @@ def test_nics_in_use_are_filled_as_far_as_their_slas_allow(leaves: float | None)
 
 
 def test_what_leaves_makes_room() -> None:
-    """y is whole again when b2 leaves at 4 s, but c would lose 14 % beside b and a, and 16 % beside b and d.
-
-    So a goes to x, and when b1 leaves, at 5 s, d fits beside c on y: no further NIC is needed. Two d at 4 s need one.
-    """
+    """y is whole again when b2 leaves at 4 s, but c would lose 14 % beside b and a, and 16 % beside b and d. So a goes
+    to x, and when b1 leaves, at 5 s, d fits beside c on y: no further NIC is needed. Two d at 4 s need one."""
     leaving = {"b1": 5.0, "b2": 4.0}
     running = [replace(one, time=0, departure=leaving.get(one.id)) for one in RUNNING]
     homes, nics, *_, proven = optimum_of([*running, arrival("a", 4, "a", 0.5), arrival("d", 5, "d", 0.5)], catalogue())
@@ -206,8 +196,7 @@ def test_what_leaves_makes_room() -> None:
 
 def test_a_limited_fleet_lacks_what_does_not_fit_beside_what_runs() -> None:
     """Of two NICs both are in use: two of three arrivals are left out, and one more NIC is enough for them."""
-    nics = catalogue((2, 1.0))
-    found = find_optimum([*FURTHER, *RUNNING], nics, [ToyOracle()], time_limit=10)
+    found = find_optimum([*FURTHER, *RUNNING], catalogue((2, 1.0)), [ToyOracle()], time_limit=10)
     assert (found.plan.rejected, found.nics, found.proven) == (2, 2, True)
     assert found.shortfall is not None
     assert (found.shortfall.proven, found.shortfall.to_add, found.shortfall.everything) == (True, {"toy-0": 1}, False)

@@ -1,7 +1,5 @@
 """Plans where not all co-locations can be queried. Ejection search on cases worked by hand and with random oracles."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -1,7 +1,5 @@
 """The pattern program on cases worked by hand. The shortfall of a fleet, on cases worked by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -172,8 +170,7 @@ def test_the_bound_is_raised_by_nics_and_not_by_cost_units(monkeypatch: pytest.M
 
     monkeypatch.setattr("placer.optimal.solvers.solve_integers", counted)
     kinds = [NicKind(0, "large", 4, CORES_OF), NicKind(1, "small", 2, CORES_OF, cost=1.01)]
-    tenants = [tenant(str(i), "acl", drop=0.1) for i in range(5)]
-    optimum = optimal_plan(tenants, kinds, [TableOracle({})] * 2)
+    optimum = optimal_plan([tenant(str(i), "acl", drop=0.1) for i in range(5)], kinds, [TableOracle({})] * 2)
     assert (optimum.cost, optimum.proven) == (3.0, True)
     assert len(calls) < 10
 

@@ -1,7 +1,5 @@
 """Vector packing: cases worked by hand, and published instances with known optima."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import time
@@ -132,10 +130,8 @@ def test_published_optima_are_proven(shared_data: Path) -> None:
 def test_packing_ends_at_the_time_limit(
     items: int, dimensions: int, smallest: int, largest: int, readings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many items there are, the clock is read a few times after the time limit, where the packing ends.
-
-    It is sound and has a valid bound. The clock moves on by a second when it is read.
-    """
+    """However many items there are, the clock is read a few times after the time limit, where the packing ends. It is
+    sound and has a valid bound. The clock moves on by a second when it is read."""
     clock = itertools.count()
     monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
     sizes = np.random.default_rng(0).integers(smallest, largest + 1, (items, dimensions))

@@ -1,7 +1,5 @@
 """Compiled kernels do not check the bounds of arrays: what lies beyond one is read as if it were a number."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The dual simplex method, against the solver of SciPy."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import linprog
 

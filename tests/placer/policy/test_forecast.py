@@ -1,9 +1,5 @@
-"""The forecast, in cases that are priced by hand.
-
-Prices for the last arrivals of a trace. Frequencies that are smoothed as far as they differ by chance only.
-"""
-
-from __future__ import annotations
+"""The forecast, in cases that are priced by hand. Prices for the last arrivals of a trace. Frequencies that are
+smoothed as far as they differ by chance only."""
 
 import numpy as np
 import pytest
@@ -59,8 +55,7 @@ def value_of(prices: Prices, big: int, small: int, *, required: tuple[float, flo
 
 def test_prices_add_up_to_the_nics_that_arrivals_need() -> None:
     """Four small NFs share a NIC if each accepts 80 %, a quarter each; next to others with a tight SLA, none can."""
-    loose = prices_of((1_000, 1, 50.0))
-    assert loose.worth[pattern_of(0, 4), 1] == pytest.approx(0.25, abs=1e-3)
+    assert prices_of((1_000, 1, 50.0)).worth[pattern_of(0, 4), 1] == pytest.approx(0.25, abs=1e-3)
     tight = prices_of((1_000, 1, 90.0))
     assert tight.worth[pattern_of(0, 1), 1] == pytest.approx(1.0, abs=2e-3)
     assert tight.worth[pattern_of(0, 4), 1] == 0.0
@@ -87,8 +82,7 @@ def test_free_cores_that_no_arrival_can_use_have_no_value() -> None:
     only_small = prices_of((1_000, 1, 50.0))
     assert value_of(only_small, 0, 1) == pytest.approx(0.75, abs=1e-3)
     assert value_of(only_small, 0, 1, required=(0.0, 90.0)) <= value_of(only_small, 0, 0) - 0.25 + 1e-3
-    both = prices_of((500, 0, 50.0), (500, 1, 50.0))
-    assert value_of(both, 0, 1, required=(0.0, 90.0)) > 0.7
+    assert value_of(prices_of((500, 0, 50.0), (500, 1, 50.0)), 0, 1, required=(0.0, 90.0)) > 0.7
 
 
 def test_free_cores_are_worth_more_to_arrivals_that_are_hard_to_place() -> None:
@@ -148,8 +142,7 @@ def test_levels_are_those_of_weighted_shares(arrivals: list[tuple[int, float]]) 
         below = np.cumsum(weight) - weight
         at = np.searchsorted(below, np.linspace(0.0, weight.sum(), SLA_LEVELS, endpoint=False), side="right") - 1
         assert levels[column].tolist() == (share[at] * kpps).tolist()
-        first = np.searchsorted(share, share[at[::FINER_LEVELS]])
-        mass = np.diff(np.append(below[first], weight.sum()))
+        mass = np.diff(np.append(below[np.searchsorted(share, share[at[::FINER_LEVELS]])], weight.sum()))
         assert probability[column].tolist() == (likely[column] * mass / weight.sum()).tolist()
     assert probability.shape == (3, PRICED_LEVELS)
 
@@ -164,8 +157,7 @@ def _prices(classes: list[OpenClass], arrivals: float) -> np.ndarray:
     return program.prices()
 
 
-HALF_FULL = OpenClass(1, np.array([2]), 4)
-"""Four NICs with one free slot each."""
+HALF_FULL = OpenClass(1, np.array([2]), 4)  # four NICs with one free slot each
 
 
 @pytest.mark.parametrize(

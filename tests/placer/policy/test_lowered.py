@@ -1,9 +1,5 @@
-"""What was learnt since predictions were made in advance is heeded by every decision.
-
-A rebuild in small steps: at its end indexes are as if built at once, and no decision meanwhile is wrong.
-"""
-
-from __future__ import annotations
+"""What was learnt since predictions were made in advance is heeded by every decision. A rebuild in small steps: at its
+end indexes are as if built at once, and no decision meanwhile is wrong."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -89,10 +85,8 @@ def test_a_nic_that_takes_an_arrival_keeps_all_slas_by_what_was_learnt(seed: int
 
 @pytest.mark.parametrize("seed", range(8))
 def test_an_arrival_is_rejected_only_where_no_nic_keeps_all_slas_by_what_was_learnt(seed: int) -> None:
-    """A NIC of which the tenants want more than is measured now keeps no other NIC of its class from an arrival.
-
-    What is measured above the prediction counts once indexes are built anew.
-    """
+    """A NIC of which the tenants want more than is measured now keeps no other NIC of its class from an arrival. What
+    is measured above the prediction counts once indexes are built anew."""
     engine, draw = engine_of(count=4), Random(seed)
     index, rejected = engine.selector.indexes[0], 0
     lower = LowerOracle(engine.oracles[0])
@@ -269,8 +263,7 @@ def choices(selector: Selector) -> list[object]:
 def test_a_rebuilt_index_is_as_one_that_is_built_at_once(before: list[FleetEvent], after: list[FleetEvent]) -> None:
     """Whatever happens meanwhile; without a forecast an index depends on the fleet alone."""
     oracle = SwitchedOracle()
-    kinds = catalogue((None, 1.0)).kinds
-    engine = Engine(Fleet(kinds), [oracle], BEST_FIT, expected=EVERY)
+    engine = Engine(Fleet(catalogue((None, 1.0)).kinds), [oracle], BEST_FIT, expected=EVERY)
     for event in before:
         handled(engine, event)
     oracle.switch()
@@ -279,8 +272,7 @@ def test_a_rebuilt_index_is_as_one_that_is_built_at_once(before: list[FleetEvent
         handled(engine, event)
     while engine.selector.rebuilding:
         engine.selector.advance()
-    found = choices(engine.selector)
-    assert found == choices(Selector(engine.fleet, [oracle], BEST_FIT, expected=EVERY))
+    assert choices(engine.selector) == choices(Selector(engine.fleet, [oracle], BEST_FIT, expected=EVERY))
 
 
 @settings(max_examples=examples(60))

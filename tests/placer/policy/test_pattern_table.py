@@ -1,7 +1,5 @@
 """The pattern table, on one NIC of four cores."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """NICs for instances with a rate: their SLA is relative to it, and the port bounds the sum of the rates."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

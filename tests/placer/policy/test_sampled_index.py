@@ -1,9 +1,5 @@
-"""The sampled index and its estimate of interference, on toy NICs.
-
-GPUs where nearly every arrival has a rate of its own.
-"""
-
-from __future__ import annotations
+"""The sampled index and its estimate of interference, on toy NICs. GPUs where nearly every arrival has a rate of its
+own."""
 
 import math
 import random
@@ -141,10 +137,8 @@ def filled(rule: Rule, *rates: float) -> tuple[GpuIndex, list[Nic]]:
 
 @pytest.mark.parametrize(("rule", "chosen"), [("first-fit", 0), ("best-fit", 2), ("worst-fit", 1), ("look-ahead", 2)])
 def test_rules_compare_what_is_left_of_the_scarcest_resource(rule: str, chosen: int) -> None:
-    """Of 1000 kpps, 500, 100, 700 and 950 are taken: 200 more fit three GPUs.
-
-    On the second workers are scarcer: it loses a quarter of what it has left, the others a fifth.
-    """
+    """Of 1000 kpps, 500, 100, 700 and 950 are taken: 200 more fit three GPUs. On the second workers are scarcer: it
+    loses a quarter of what it has left, the others a fifth."""
     index, nics = filled(RULES_BY_NAME[rule], 500.0, 100.0, 700.0, 950.0)
     found = index.best(promised("new", "a", 200.0, 900.0).tenant)
     assert found is not None

@@ -1,9 +1,5 @@
-"""The selector: which NICs are compared, and when co-locations are predicted anew.
-
-The lowest NIC number of a class, against a sorted list.
-"""
-
-from __future__ import annotations
+"""The selector: which NICs are compared, and when co-locations are predicted anew. The lowest NIC number of a class,
+against a sorted list."""
 
 import random
 

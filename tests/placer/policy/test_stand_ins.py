@@ -1,7 +1,5 @@
 """Traffic that differs from instance to instance: what is compared by stand-ins, and when NICs are sampled instead."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 
@@ -23,8 +21,7 @@ from tests.placer.policy.test_selector import placed
 
 KIND = catalogue((None, 1.0)).kinds[0]
 USUAL_FLOWS = 1_000
-MOST_ASKED = 80
-"""Co-locations that one event may ask for: those of a decision, and those of a few steps of a rebuild."""
+MOST_ASKED = 80  # Co-locations that one event may ask for: those of a decision, and those of a few steps of a rebuild
 
 
 class FlowsOracle(ToyOracle):
@@ -94,8 +91,7 @@ def test_one_arrival_with_other_traffic_waits_for_no_table() -> None:
     """A few NICs are predicted with it; before, a table of all co-locations was."""
     oracle = FlowsOracle()
     selector = selector_with_stand_ins(oracle)
-    usual = [tenant(number, "abcd"[number % 4], 0.2) for number in range(200)]
-    assert sum(asked(selector, oracle, usual)) == 0
+    assert sum(asked(selector, oracle, [tenant(number, "abcd"[number % 4], 0.2) for number in range(200)])) == 0
     assert max(asked(selector, oracle, [tenant("other", "b", 0.2, 2_345)])) <= MOST_ASKED
     assert isinstance(selector.indexes[0], ClassIndex)
 

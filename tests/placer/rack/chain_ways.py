@@ -1,7 +1,5 @@
 """All ways to place one chain on an empty rack, in exact fractions; the first half of `exhaustive.py`."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +8,7 @@ from itertools import product
 from math import lcm
 from typing import Any
 
-TOLERANCE = Fraction(1, 10**9)
-"""Relative, of comparisons with a limit."""
+TOLERANCE = Fraction(1, 10**9)  # relative, of comparisons with a limit
 SWITCH = "switch"
 Json = Mapping[str, Any]
 
@@ -57,13 +54,7 @@ def places_of(rack: Json) -> dict[str, Place]:
 
 
 class ChainWays:
-    """All ways to place one chain on an empty rack.
-
-    Parameters
-    ----------
-    old
-        Per NF where it was; NFs that are not in it move nothing.
-    """
+    """All ways to place one chain on an empty rack. `old`: per NF where it was; NFs that are not in it move nothing."""
 
     def __init__(self, chain: Json, rack: Json, old: Mapping[str, str] | None = None) -> None:
         self.chain, self.rack, self.places, self.old = chain, rack, places_of(rack), old or {}

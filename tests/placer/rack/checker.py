@@ -3,8 +3,6 @@
 No code of placing takes part. Comparisons allow 1e-9 relative.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 

@@ -6,8 +6,6 @@ cores beyond those for t_max, ways that need no less of anything than another on
 combinations whose caps bound them to no more than what was found.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -48,10 +46,7 @@ class _Need:
 def best_rates(chains: Json, rack: Json, fits: Fits | None = None) -> BestRates | None:
     """The plan with the largest marginal throughput; None where no plan is feasible.
 
-    Parameters
-    ----------
-    fits
-        What decides on stages; None: blocks.
+    `fits`: what decides on stages; None: blocks.
     """
     return _Trial(chains["chains"], rack, fits=fits).best()
 

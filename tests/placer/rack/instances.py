@@ -5,8 +5,6 @@ Generators draw different kinds: `everyday` has a little of everything, `edges` 
 of NFs on the switch. The same seed gives the same instance. Of each, 20 to 40 % are infeasible.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from random import Random

@@ -1,7 +1,5 @@
 """Optima of Lemur's evaluation (paper 001, section 5), for the chains and the rack that `placer reproduce` uses."""
 
-from __future__ import annotations
-
 from experiments.lemur.methodology.paper_rack import CHAIN_GRAPHS, RATE_DELTAS, chain_json, chains, rack, rack_json
 
 __all__ = ["CHAIN_GRAPHS", "OPTIMA_GBPS", "RATE_DELTAS", "chain_json", "chains", "rack", "rack_json"]

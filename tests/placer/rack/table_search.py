@@ -3,8 +3,6 @@
 All NFs on the switch are one program. Only what its steering and splitting tables look like is taken from the library.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeVar
 
@@ -49,8 +47,7 @@ def _fillings(
 Json = Mapping[str, Any]
 Rows = tuple[int, ...]
 
-MOST_STEPS = 20_000
-"""Rows that are tried in stages; each takes some 10 to 30 microseconds."""
+MOST_STEPS = 20_000  # rows that are tried in stages; each takes some 10 to 30 microseconds
 
 
 class TooLarge(Exception):
@@ -60,10 +57,7 @@ class TooLarge(Exception):
 def fits_tables(chains: Sequence[Json], rack: Json, nfs: frozenset[tuple[int, str]], stages: int) -> bool:
     """Whether all NFs, by index of the chain and id, fit so many stages.
 
-    Raises
-    ------
-    TooLarge
-        When that is not found out in so many steps.
+    Raises TooLarge when that is not found out in so many steps.
     """
     if not nfs:
         return True

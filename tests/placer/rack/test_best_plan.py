@@ -1,7 +1,5 @@
 """The best plan of small instances is that of an exhaustive search with exact fractions, and Lemur's optima are met."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from typing import Any
@@ -24,8 +22,7 @@ from tests.placer.rack.small import ON_SERVER, ON_SWITCH, Json, chain, rack, ser
 from tests.placer.rack.table_search import fits_stages
 
 GENERATORS = [instances.everyday, instances.edges, instances.openflow, instances.racks]
-IN_CHUNKS = [range(begin, begin + 100) for begin in range(1000, 2000, 100)]
-"""Ten hundreds."""
+IN_CHUNKS = [range(begin, begin + 100) for begin in range(1000, 2000, 100)]  # ten hundreds
 
 
 def answered(chains: instances.Json, rack: instances.Json) -> dict[str, Any]:

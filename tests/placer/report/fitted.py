@@ -1,7 +1,5 @@
 """Fitted models and curves for tests of reports, made by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from predictor.fitting.fitted_model import CurveBreak, FittedModel, smape_pct

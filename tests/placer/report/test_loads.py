@@ -1,7 +1,5 @@
 """Reports and plan files of a trace whose instances have offered rates and numbers of cores."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import replace

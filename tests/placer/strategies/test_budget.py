@@ -1,7 +1,5 @@
 """A budget of SLA violations chooses the risk."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A risk that was chosen is kept, and a trace that is placed again is placed once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace

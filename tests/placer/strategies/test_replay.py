@@ -1,7 +1,5 @@
 """Decisions replayed over measured co-locations."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

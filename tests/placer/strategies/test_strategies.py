@@ -1,7 +1,5 @@
 """Strategies, on cases worked by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from placer.model.arrival import Arrival
@@ -55,19 +53,16 @@ def test_contention_aware_keeps_the_slas_of_old_and_new_tenants() -> None:
 def test_departures_free_capacity() -> None:
     """Where the first tenant left at the moment the third comes, the third takes its place."""
     trace = [arrival("1", 0, "c", 0.0, departure=5), arrival("2", 1, "c", 0.0), arrival("3", 5, "a", 0.0)]
-    plan = place("contention-aware", trace)
-    assert homes(plan) == {"1": "nic-1", "2": "nic-2", "3": "nic-1"}
+    assert homes(place("contention-aware", trace)) == {"1": "nic-1", "2": "nic-2", "3": "nic-1"}
     freed = place("contention-aware", [arrival("1", 0, "d", 0.03, 5), arrival("2", 1, "a", 0.03),
                                        arrival("3", 5, "a", 0.03)])  # fmt: skip
     assert homes(freed) == {"1": "nic-1", "2": "nic-1", "3": "nic-1"}
 
 
 def test_what_already_runs_stays_and_takes_part() -> None:
-    """On x, c accepts nothing beside it; d and d on y leave room for b, and the second d leaves at 5 s.
-
-    Monopolization shares neither; greedy takes the NIC with most left, which is x; contention-aware finds that only y
-    has room, and at 6 s, when two more d arrive, room for one.
-    """
+    """On x, c accepts nothing beside it; d and d on y leave room for b, and the second d leaves at 5 s. Monopolization
+    shares neither; greedy takes the NIC with most left, which is x; contention-aware finds that only y has room, and at
+    6 s, when two more d arrive, room for one."""
     trace = [
         arrival("1", 1, "b", 0.5),
         arrival("2", 2, "c", 0.0, nic="x"),
@@ -103,8 +98,7 @@ def test_contention_aware_rejects_an_sla_above_the_solo_throughput() -> None:
 @pytest.mark.parametrize("rule", ["look-ahead", "first-fit", "best-fit", "worst-fit"])
 def test_a_rule_is_a_variant_of_contention_aware(rule: str) -> None:
     """Its plans bear the variant's name."""
-    plan = place(f"contention-aware:{rule}", [arrival("1", 0, "a")])
-    assert plan.strategy == f"contention-aware:{rule}"
+    assert place(f"contention-aware:{rule}", [arrival("1", 0, "a")]).strategy == f"contention-aware:{rule}"
 
 
 def test_best_fit_fills_the_fuller_nic_and_worst_fit_the_emptier() -> None:

@@ -1,9 +1,5 @@
-"""Execution of a study: results are kept, continued, and the same to the byte; statistics over draws.
-
-Executors: a cluster of two workers gives the results of one process, to the byte.
-"""
-
-from __future__ import annotations
+"""Execution of a study: results are kept, continued, and the same to the byte; statistics over draws. Executors: a
+cluster of two workers gives the results of one process, to the byte."""
 
 import subprocess
 import sys
@@ -141,8 +137,7 @@ def dask() -> Iterator[str]:
 def ray() -> Iterator[str]:
     """The address of a local cluster of two workers."""
     utils = pytest.importorskip("ray.cluster_utils", reason="ray is not installed: it is not tested")
-    head = {"num_cpus": 2, "include_dashboard": False}
-    cluster = utils.Cluster(initialize_head=True, head_node_args=head)
+    cluster = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
     yield cluster.address
     cluster.shutdown()
 

@@ -1,7 +1,5 @@
 """The strategy of the recommended plan on traces drawn from the given one, and on any number of NICs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,9 +1,5 @@
-"""Sizing: the options, recommendations checked by hand, and the command.
-
-Growth of a trace: drawn from itself, inside the profiled range.
-"""
-
-from __future__ import annotations
+"""Sizing: the options, recommendations checked by hand, and the command. Growth of a trace: drawn from itself, inside
+the profiled range."""
 
 import io
 import json
@@ -103,15 +99,11 @@ def test_a_fleet_that_is_large_enough_needs_no_more(tmp_path: Path, trace: Path)
 @pytest.mark.parametrize(
     ("options", "strategy", "begins", "ends"),
     [
-        (
-            [("rash", 5, (10, 10), 9.0, 0), ("bold", 6, (12, 12), 3.0, 0)],
-            "bold", "No option keeps the budget; the closest one: Buy 6 more NICs", "",
-        ),
-        (
-            [("small", 5, (5, 5), 0.0, 7)],
-            "small", "No option places every arrival within the budget; the one that rejects fewest: Buy no NICs",
-            "0.0 % SLA violations, budget 2 %; 7 arrivals rejected.",
-        ),
+        ([("rash", 5, (10, 10), 9.0, 0), ("bold", 6, (12, 12), 3.0, 0)], "bold",
+            "No option keeps the budget; the closest one: Buy 6 more NICs", ""),
+        ([("small", 5, (5, 5), 0.0, 7)], "small",
+            "No option places every arrival within the budget; the one that rejects fewest: Buy no NICs",
+            "0.0 % SLA violations, budget 2 %; 7 arrivals rejected."),
         (  # the budget comes before rejections
             [("rash", 5, (5, 5), 9.0, 0), ("small", 5, (5, 5), 0.0, 7), ("safe", 5, (6, 6), 1.0, 1)],
             "safe", "", "budget 2 %; 1 arrival rejected.",
@@ -318,6 +310,7 @@ def test_grown_arrivals_survive_a_csv_file(growth: Growth, tmp_path: Path) -> No
 def test_rates_and_promised_latencies_survive_a_csv_file(tmp_path: Path) -> None:
     """They grow with nothing; traces without them have no such columns."""
     promised = [Workload("NAT", TRAFFIC, 400.0, latency_us=latency) for latency in (90.0, float("inf"))]
+    promised.append(Workload("NAT", TRAFFIC, 400.0, latency_us=30.0, latency_statistic="mean"))
     trace = [
         Arrival(str(n), float(n), one, Sla(min_kpps=400.0)) for n, one in enumerate([*promised, TRACE[0].workload])
     ]

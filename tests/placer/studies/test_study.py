@@ -1,7 +1,5 @@
 """Study files: the runs that they describe, and the faults that are refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

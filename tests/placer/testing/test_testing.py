@@ -1,7 +1,5 @@
 """The conformance kit accepts what conforms, and names the fact that does not hold."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Certificates of `planned`: honest ones are accepted, and every kind of tampering is found."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re
@@ -49,16 +47,13 @@ def faults_in(claims: dict[str, Any], folder: Path, errors: Sequence[Predictor] 
     return list(budget_faults(found, found.budget, errors))
 
 
-FOUR = (0.2, 0.2, 0.05, 0.05)
-"""Two may lose 20 %, and two less than any pair is expected to."""
+FOUR = (0.2, 0.2, 0.05, 0.05)  # two may lose 20 %, and two less than any pair is expected to
 
 
 def test_a_plan_by_hand(tmp_path: Path) -> None:
-    """The two that may lose 20 % share a NIC, with a probability of ndtr(ln(0.8 / 0.88) / 0.05) = 2.8 % each.
-
-    Two of four tenants: 1.415 % are expected. Both are of one case and equally likely, so the variance of their
-    violations is q^2 * 2^3 * q / (2 q^2) - (2 q)^2 = 4 q - 4 q^2. The others are alone, where nothing errs.
-    """
+    """The two that may lose 20 % share a NIC, with a probability of ndtr(ln(0.8 / 0.88) / 0.05) = 2.8 % each. Two of
+    four tenants: 1.415 % are expected. Both are of one case and equally likely, so the variance of their violations is
+    q^2 * 2^3 * q / (2 q^2) - (2 q)^2 = 4 q - 4 q^2. The others are alone, where nothing errs."""
     claims = claimed(FOUR)
     q = 0.0283146
     assert {tuple(nic["tenants"]) for nic in claims["plan"]["nics"]} == {("1", "2"), ("3",), ("4",)}

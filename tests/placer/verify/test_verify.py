@@ -1,7 +1,5 @@
 """Certificates: what an optimum writes is accepted, and every kind of tampering is found."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re
@@ -305,8 +303,7 @@ def test_an_accepted_certificate_is_true(
 def test_costs_need_not_be_round(tmp_path: Path) -> None:
     """Seven NICs at a third each, and a plan of three at a tenth each: sums are compared as floats."""
     thirds = replace(KIND, cost=1 / 3)
-    strict = arrivals_of(*[("acl", 0.0)] * 7)
-    assert faults_in(certified(strict, [thirds], [PAIRS]), tmp_path, [PAIRS]) == []
+    assert faults_in(certified(arrivals_of(*[("acl", 0.0)] * 7), [thirds], [PAIRS]), tmp_path, [PAIRS]) == []
     tenths = replace(KIND, cost=0.1)
     catalogue = Catalogue((tenths,), (), (), specs=("simulated",))
     found = find_optimum(FOUR, catalogue, [PAIRS], time_limit=5)
@@ -363,8 +360,7 @@ def simulated() -> dict[str, Any]:
     """The certificate of a dozen NFs on the simulated card."""
     with open_testbed("simulated") as testbed:
         described = testbed.describe()
-        cores_of = {nf.name: nf.cores for nf in described.nfs}
-        kind = NicKind(0, described.nic.model, described.nic.cores, cores_of)
+        kind = NicKind(0, described.nic.model, described.nic.cores, {nf.name: nf.cores for nf in described.nfs})
         arrivals = [
             Arrival(f"{nf}-{i}", 0.0, Workload(nf, described.traffic), Sla(max_drop=0.1))
             for nf in ("ACL", "NAT", "NIDS")

@@ -1,10 +1,6 @@
-"""Synthetic labs: NFs with a CPU share and a workload, measured alone and in a chain, with noise and outliers.
-
-Each seed is another lab: other laws of the NFs, another law of the chain, another noise. What a lab returns looks like
-measurements of real ones: repeats of every setting, of which some are off by a factor of seven.
-"""
-
-from __future__ import annotations
+"""Synthetic labs: NFs with a CPU share and a workload, measured alone and in a chain, with noise and outliers. Each
+seed is another lab: other laws of the NFs, another law of the chain, another noise. What a lab returns looks like
+measurements of real ones: repeats of every setting, of which some are off by a factor of seven."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,23 +21,18 @@ CHAIN_LAWS = ("weakest link", "factor", "soft", "costs add", "factor per NF", "c
 class Lab:
     """One lab."""
 
-    seed: int
-    """Of everything."""
-    workloads: int = 1
-    """How many workload columns there are, at most two."""
-    response_time: bool = False
-    """Measures response time (ms) instead of throughput (kpps)."""
-    chain_law: str = "weakest link"
-    """One of `CHAIN_LAWS`."""
-    repeats: int = 10
-    """Of each setting of a profile."""
+    seed: int  # of everything
+    workloads: int = 1  # how many workload columns there are, at most two
+    response_time: bool = False  # measures response time (ms) instead of throughput (kpps)
+    chain_law: str = "weakest link"  # one of `CHAIN_LAWS`
+    repeats: int = 10  # of each setting of a profile
     noise: float = 0.05
     nfs: Mapping[str, Callable[[Floats, Floats], Floats]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
 
     @classmethod
-    def of(cls, seed: int) -> Lab:
+    def of(cls, seed: int) -> "Lab":
         """The lab of a seed."""
         draw = np.random.default_rng([seed, 1])
         return cls(
@@ -113,8 +104,7 @@ class Lab:
         clients, think_ms = (workload[:, 0] if self.workloads else np.full(len(workload), 50.0)), 20.0
         if self.response_time:
             return np.asarray(2.0 + (clients / capacity**1.0) * 1.0 + 1.0 / capacity)
-        offered = clients / think_ms * 40
-        return np.asarray((offered**-4 + capacity**-4) ** -0.25)
+        return np.asarray(((clients / think_ms * 40) ** -4 + capacity**-4) ** -0.25)
 
     def _composed(self, each: Floats, cpu: Floats) -> Floats:
         draw = np.random.default_rng([self.seed, 5])

@@ -1,9 +1,5 @@
-"""Chains predicted from profiles and corrected by measured runs, in labs that nothing was tuned on.
-
-Seeds from 1000: those below 100 were looked at while the methods were chosen.
-"""
-
-from __future__ import annotations
+"""Chains predicted from profiles and corrected by measured runs, in labs that nothing was tuned on. Seeds from 1000:
+those below 100 were looked at while the methods were chosen."""
 
 from functools import cache
 
@@ -141,8 +137,7 @@ def test_a_profile_of_another_day_is_corrected() -> None:
 
 
 def test_the_weakest_is_the_nf_that_costs_most() -> None:
-    lab = LABS[0]
-    fitted = model(lab, 0)
+    fitted = model(LABS[0], 0)
     at = {"nx.cpu": np.array([0.1, 1.0]), "sc.cpu": np.array([1.0, 0.1]), "sq.cpu": np.array([1.0, 1.0])}
     weakest = fitted.predict(at).weakest
     alone = [
@@ -152,8 +147,7 @@ def test_the_weakest_is_the_nf_that_costs_most() -> None:
 
 
 def test_outside_of_the_profiles_is_marked() -> None:
-    lab = LABS[0]
-    fitted = model(lab, 0)
+    fitted = model(LABS[0], 0)
     at = {"nx.cpu": np.array([0.5, 0.5]), "sc.cpu": np.array([0.5, 3.0]), "sq.cpu": np.array([0.5, 0.5])}
     predicted = fitted.predict(at)
     assert predicted.extrapolated.tolist() == [False, True] and np.isfinite(predicted.predicted).all()

@@ -1,7 +1,5 @@
 """Chains on cores: what limits them, and how many cores reach a target."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -175,8 +173,7 @@ def test_the_greedy_procedure_takes_measurements_where_there_are_any() -> None:
         amounts = {nf: np.array([amount]) for nf, amount in allocation.items()}
         return float(predict_allocations(model, target, amounts).predicted[0]) / 2
 
-    found = greedy_allocation(model, target, AMOUNTS, run)
-    assert found.allocation == {"nx": 0.4, "sc": 0.8}
+    assert greedy_allocation(model, target, AMOUNTS, run).allocation == {"nx": 0.4, "sc": 0.8}
 
 
 def test_the_greedy_procedure_ends_when_there_is_no_more() -> None:

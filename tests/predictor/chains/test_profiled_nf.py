@@ -1,7 +1,5 @@
 """NFs measured alone: regressors, processes, and which of them follows the measurements."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -24,8 +22,7 @@ def saturating(*, regressor: str | None = "smooth", noise: float = 0.04) -> Prof
 
 
 def test_at_a_measured_point_it_is_near_the_median_of_the_repeats() -> None:
-    profile = saturating()
-    assert profile.predict(np.array([[0.2], [0.4], [0.9]])) == pytest.approx([20, 40, 60], rel=0.04)
+    assert saturating().predict(np.array([[0.2], [0.4], [0.9]])) == pytest.approx([20, 40, 60], rel=0.04)
 
 
 def test_the_regressor_with_the_smallest_error_is_chosen() -> None:
@@ -137,8 +134,7 @@ def test_a_regressor_predicts_finite_values_near_what_it_learnt(name: str) -> No
     fitted = REGRESSORS[name]().fit(settings)
     error = np.abs(fitted.predict(settings.inputs) - np.log(settings.value)).mean()
     assert error < (0.3 if name.startswith(("lasso", "elastic")) else 0.06)
-    outside = np.array([[5.0, 64], [0.01, 1500], [0.5, 9000]])
-    assert np.isfinite(fitted.predict(outside)).all()
+    assert np.isfinite(fitted.predict(np.array([[5.0, 64], [0.01, 1500], [0.5, 9000]]))).all()
 
 
 @pytest.mark.parametrize("name", REGRESSORS)
@@ -234,8 +230,7 @@ def test_left_out_is_what_the_others_predict() -> None:
             points[at : at + 1]
         )
         assert errors[at] == pytest.approx(learnt.outputs[at] - value[0], rel=1e-5, abs=1e-8)
-        known = np.sqrt(deviation[0] ** 2 + learnt.variance[at])
-        assert deviations[at] == pytest.approx(known, rel=1e-4)
+        assert deviations[at] == pytest.approx(np.sqrt(deviation[0] ** 2 + learnt.variance[at]), rel=1e-4)
 
 
 def test_beyond_its_points_it_continues_the_trend_and_is_less_sure() -> None:

@@ -1,7 +1,5 @@
 """Measurements by setting: repeats, noise, outliers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -57,8 +55,7 @@ def test_a_single_outlier_without_repeats_is_left_out() -> None:
 def test_steep_but_smooth_measurements_are_all_kept() -> None:
     """A response time that falls by a factor of fifty is no outlier at its ends."""
     cpu = np.linspace(0.02, 1, 12)
-    settings = without_strange(settings_of(("cpu",), cpu[:, None], 5 / cpu))
-    assert len(settings) == 12
+    assert len(without_strange(settings_of(("cpu",), cpu[:, None], 5 / cpu))) == 12
 
 
 def test_without_repeats_the_noise_is_assumed() -> None:
@@ -110,5 +107,4 @@ def test_outside_is_beyond_the_smallest_and_the_largest() -> None:
 
 
 def test_zero_and_negative_values_outside_a_wide_range_stay_finite() -> None:
-    scale = InputScale.of(np.array([[1.0], [1000.0]]))
-    assert np.isfinite(scale(np.array([[0.0], [-5.0], [1e9]]))).all()
+    assert np.isfinite(InputScale.of(np.array([[1.0], [1000.0]]))(np.array([[0.0], [-5.0], [1e9]]))).all()

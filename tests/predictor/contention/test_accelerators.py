@@ -1,7 +1,5 @@
 """Queues served round robin: small cases by hand, and water-filling against a search."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -47,8 +45,7 @@ def test_water_filling_uses_the_accelerator_exactly(members: list[tuple[float, i
     service, queues, demand = (np.array([part], dtype=np.float64) for part in zip(*members, strict=True))
     for i, allowed in enumerate(limits(service, queues, demand)[0]):
         others = np.arange(len(members)) != i
-        turn = allowed / queues[0, i]
-        taken = (np.minimum(queues * turn, demand) * service)[0, others].sum()
+        taken = (np.minimum(queues * (allowed / queues[0, i]), demand) * service)[0, others].sum()
         assert allowed * service[0, i] + taken == pytest.approx(1.0)
 
 

@@ -1,7 +1,5 @@
 """Corrections of predictions: by calibration, by neighbours, and in compiled code."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,8 +66,7 @@ def corrected(models: Models) -> dict[str, NfModel]:
 @given(co_location=st.lists(workloads, min_size=2, max_size=5))
 def test_a_prediction_is_composed_of_its_models(corrected: dict[str, NfModel], co_location: list[Workload]) -> None:
     """The equilibrium times the factors of both corrections, at most the throughput alone; and the spread left."""
-    table = WorkloadTable(corrected)
-    model = EquilibriumModel(table)
+    model = EquilibriumModel(WorkloadTable(corrected))
     equilibrium = model.solve([co_location])
     given = equilibrium.batch.order[0]
     predictor = TomurPredictor(corrected)
@@ -219,8 +216,7 @@ def _correction(errors: list[float], noise: float, own: float = 0.2) -> Neighbou
 
 def test_a_measured_co_location_is_answered_as_measured() -> None:
     """Without noise the error is the measured one, and nothing stays unknown."""
-    correction = _correction([1.5, -0.5, 0.3], noise=0.0)
-    error, deviation = correction(np.array([_row(2, 0), _row(0, 2), _row(1, 1)]))
+    error, deviation = _correction([1.5, -0.5, 0.3], noise=0.0)(np.array([_row(2, 0), _row(0, 2), _row(1, 1)]))
     assert error == pytest.approx([1.5, -0.5, 0.3], abs=1e-3)
     assert deviation == pytest.approx([0.0, 0.0, 0.0], abs=0.02)
 

@@ -1,7 +1,5 @@
 """Intervals and quantiles of prediction errors, and errors of runs that were left out."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 
@@ -89,11 +87,9 @@ def test_coverage_on_fresh_errors(coverage: float) -> None:
 @pytest.mark.parametrize("coverage", [0.8, 0.9, 0.95])
 @pytest.mark.parametrize("noise", [0.0, 0.007])
 def test_noise_is_taken_off(coverage: float, noise: float) -> None:
-    """Learnt from 80 runs of each of 10 NFs, intervals hold their share of the true errors within 3 points.
-
-    With noise as large as the errors, the share is that or up to 5 points more; at default traffic, where errors are
-    half as large as far away and smaller than the noise, up to 7 points more.
-    """
+    """Learnt from 80 runs of each of 10 NFs, intervals hold their share of the true errors within 3 points. With noise
+    as large as the errors, the share is that or up to 5 points more; at default traffic, where errors are half as large
+    as far away and smaller than the noise, up to 7 points more."""
     rng = np.random.default_rng(1)
     held: dict[str, list[float]] = {"all": [], "default": []}
     for _ in range(6):
@@ -222,8 +218,7 @@ USUAL, OTHER = (16_000.0, 1500.0, 600.0), (100.0, 64.0, 0.0)
 
 def test_many_repeats_outweigh_the_model() -> None:
     """A hundred runs that are 2 % above the model, with 0.2 % of noise, are answered as measured within 0.05 %."""
-    rng = np.random.default_rng(0)
-    errors = 0.02 + 0.002 * rng.standard_normal(100)
+    errors = 0.02 + 0.002 * np.random.default_rng(0).standard_normal(100)
     alone = MeasuredAlone.fit(np.array([USUAL] * 100), errors)
     assert alone is not None
     assert np.log(alone.factor(np.array([USUAL]))[0]) == pytest.approx(errors.mean(), abs=5e-4)

@@ -1,7 +1,5 @@
 """Predictions of NFs at an offered rate, and on other numbers of cores than their default."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -52,16 +50,14 @@ def test_a_light_competitor_takes_of_an_accelerator_what_it_asks(models: Models)
     time = float(use.service(np.array([DEFAULT.as_tuple()]))[0])
     crypto = Workload(CRYPTO.name, DEFAULT)
     for share in (0.1, 0.3):
-        light = replace(crypto, rate_kpps=share / time)
-        predicted = float(tomur.throughput([[crypto, light]])[0][0])
+        predicted = float(tomur.throughput([[crypto, replace(crypto, rate_kpps=share / time)]])[0][0])
         assert predicted == pytest.approx((1 - share) / time, rel=1e-6)
     assert float(tomur.throughput([[crypto, crypto]])[0][0]) == pytest.approx(0.5 / time, rel=1e-6)
 
 
 def test_a_prediction_tells_what_is_carried_from_what_could_be(models: Models) -> None:
     """At most the offered rate is carried, and no interval reaches above it."""
-    light = replace(TARGET, rate_kpps=100.0)
-    ((predicted, other),) = models.predictors["tomur"].predict([[light, OTHER]])
+    ((predicted, other),) = models.predictors["tomur"].predict([[replace(TARGET, rate_kpps=100.0), OTHER]])
     assert (predicted.throughput_kpps, predicted.low_kpps, predicted.high_kpps) == (100.0, 100.0, 100.0)
     assert predicted.capacity_kpps == pytest.approx(_capacity(models, [TARGET, OTHER]))
     assert other.capacity_kpps == other.throughput_kpps
@@ -73,9 +69,7 @@ def _on(cores: int, logarithm: float) -> CoreScale:
 
 def test_four_cores_follow_from_one_by_amdahls_law() -> None:
     """One core carries 0.6 of two, so a fifth is done one after the other: four carry (0.2 + 0.4) / (0.2 + 0.2) of two.
-
-    Where one core carries half of two, four carry twice as much.
-    """
+    Where one core carries half of two, four carry twice as much."""
     assert scale_to(4, 2, {1: _on(1, math.log(0.6))}).logarithm == pytest.approx(math.log(1.5), abs=1e-3)
     assert scale_to(4, 2, {1: _on(1, math.log(0.5))}).logarithm == pytest.approx(math.log(2.0))
 

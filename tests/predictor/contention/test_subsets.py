@@ -1,7 +1,5 @@
 """Predictions under memory contention are bounded by those for fewer competitors."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -43,8 +41,7 @@ def _dip_at(table: WorkloadTable, competitors: int) -> MemoryModels:
         len(COUNTERS) + len(ATTRIBUTES),
     )
     trend, none = GaussianProcess.none(INPUT_COUNT), Trees.none(dip.features)
-    model = MemoryModel(trend, np.inf, dip, none, np.zeros(0))
-    return memory_models([model] * len(table.names))
+    return memory_models([MemoryModel(trend, np.inf, dip, none, np.zeros(0))] * len(table.names))
 
 
 def _lowest_shares(table: WorkloadTable, batch: CoLocationBatch, models: MemoryModels) -> np.ndarray:
@@ -57,16 +54,14 @@ def _lowest_shares(table: WorkloadTable, batch: CoLocationBatch, models: MemoryM
 
 def test_the_lowest_prediction_of_any_subset_counts(table: WorkloadTable) -> None:
     """A dip at two competitors bounds the predictions for two, three and four competitors, not that for one."""
-    batch = _batch(table, 1, 2, 3, 4, 5)
-    lowest = _lowest_shares(table, batch, _dip_at(table, 2))
+    lowest = _lowest_shares(table, _batch(table, 1, 2, 3, 4, 5), _dip_at(table, 2))
     assert lowest[:, 0] == pytest.approx([1.0, 2 / 3, 1 / 3, 1 / 3, 1 / 3])
 
 
 def test_of_very_many_competitors_only_all_together_count(table: WorkloadTable) -> None:
     """The number of subsets doubles with each competitor."""
     batch = _batch(table, MOST_COMPETITORS + 1, MOST_COMPETITORS + 2)
-    lowest = _lowest_shares(table, batch, _dip_at(table, 2))
-    assert lowest[:, 0] == pytest.approx([1 / 3, 2 / 3])
+    assert _lowest_shares(table, batch, _dip_at(table, 2))[:, 0] == pytest.approx([1 / 3, 2 / 3])
     all_of_them = _lowest_shares(table, batch, _dip_at(table, MOST_COMPETITORS + 1))
     assert all_of_them[:, 0] == pytest.approx([2 / 3, 1 / 3])
 

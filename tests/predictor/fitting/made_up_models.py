@@ -1,14 +1,11 @@
 """Fitted models made by hand: every family, several segments, and names that no language takes as they are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel
 
-Part = tuple[str, tuple[float, ...]]
-"""Family and parameters of a segment."""
+Part = tuple[str, tuple[float, ...]]  # family and parameters of a segment
 
 
 def made_up(

@@ -1,16 +1,13 @@
 """Random piecewise curves whose truth is known.
 
-Distributions: 1 to 5 segments, equally likely as far as each can have at least 20 points and a tenth of the span; 40
-to 200 points, evenly spaced on the axis and shifted by up to a third of a gap; half of the axes are linear, from 1 to
-100, 1,000 or 100,000, and half logarithmic, from 1 to 10^3, 10^4, 10^5 or 10^6. Families are equally likely: constant,
+Distributions: 1 to 5 segments, equally likely as far as each can have at least 20 points and a tenth of the span; 40 to
+200 points, evenly spaced on the axis and shifted by up to a third of a gap; half of the axes are linear, from 1 to 100,
+1,000 or 100,000, and half logarithmic, from 1 to 10^3, 10^4, 10^5 or 10^6. Families are equally likely: constant,
 linear, quadratic, log, inverse, exp; across a segment the value changes by 10 to 60 %, up or down (constant: not at
 all). Half of the breakpoints are jumps, by 10 to 35 % of the value and at least five times the noise; the others are
-bends: there either curve, continued to the middle of the other, is off by at least 20 % and ten times the noise.
-The noise is normal and relative, 0.5 to 3 %, its logarithm a little denser towards 0.5 (median 1.1 %); in a quarter of
-the curves each segment has its own.
-"""
-
-from __future__ import annotations
+bends: there either curve, continued to the middle of the other, is off by at least 20 % and ten times the noise. The
+noise is normal and relative, 0.5 to 3 %, its logarithm a little denser towards 0.5 (median 1.1 %); in a quarter of the
+curves each segment has its own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -93,8 +90,7 @@ class RandomCurve:
 
     def matched(self, found: Sequence[float]) -> list[tuple[int, int]]:
         """Pairs (number of a true breakpoint, number of a found one) within 2 % of the span or 1.5 sample gaps."""
-        gap = 1.0 / (len(np.unique(self.x)) - 1)
-        near = max(0.02, 1.5 * gap)
+        near = max(0.02, 1.5 * (1.0 / (len(np.unique(self.x)) - 1)))
         true, places = self.axis(self.breakpoints), self.axis(found)
         pairs = sorted((abs(t - f), i, j) for i, t in enumerate(true) for j, f in enumerate(places))
         matches: list[tuple[int, int]] = []
@@ -115,9 +111,7 @@ def random_curve(seed: int) -> RandomCurve:
     least = max(LEAST_SHARE, LEAST_POINTS / points)
     count = int(rng.integers(1, min(5, int(1 / least)) + 1))
     noise = _noise(rng, count) if rng.random() < 0.25 else np.full(count, _noise(rng, 1)[0])
-    free = 1.0 - count * least
-    widths = least + free * rng.dirichlet(np.full(count, 2.0))
-    shares = np.r_[0.0, np.cumsum(widths)[:-1], 1.0]
+    shares = np.r_[0.0, np.cumsum(least + (1.0 - count * least) * rng.dirichlet(np.full(count, 2.0)))[:-1], 1.0]
     places = high**shares if x_log else 1.0 + (high - 1.0) * shares
     pieces = [_piece(rng, places[0], places[1], 10 ** rng.uniform(1, 4))]
     jumps: list[bool] = []

@@ -1,7 +1,5 @@
 """Fitting: number, places and families of segments, jumps and bends, errors, noise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -72,8 +70,7 @@ def test_a_bend_has_no_jump_and_one_value_on_both_sides() -> None:
 
 
 def test_levels_of_a_cache_are_found_on_a_logarithmic_axis() -> None:
-    levels = np.select([WIDE < 4096, WIDE < 65536], [123.0, 180.0], 310.0)
-    model = fitted(WIDE, levels, 0.01)
+    model = fitted(WIDE, np.select([WIDE < 4096, WIDE < 65536], [123.0, 180.0], 310.0), 0.01)
     assert families(model) == ["constant"] * 3
     for point, true in zip(model.breakpoints, (4096, 65536), strict=True):
         assert point.low <= true <= point.high
@@ -98,8 +95,7 @@ def test_repeats_weigh_and_show_the_noise() -> None:
     model = fitted(x, y)
     assert [point.at for point in model.breakpoints] == [7.5]
     assert model.points == 160
-    true_noise = smape_pct(y, np.where(x < 8, 10.0, 14.0))
-    assert model.noise_pct == pytest.approx(true_noise, rel=0.2)
+    assert model.noise_pct == pytest.approx(smape_pct(y, np.where(x < 8, 10.0, 14.0)), rel=0.2)
 
 
 @pytest.mark.parametrize("y", [np.zeros(4), np.full(4, 5.0), np.arange(4.0), np.array([1.0, 2, 1, 2])])
@@ -128,10 +124,8 @@ def test_far_from_zero_a_formula_keeps_its_digits() -> None:
 
 
 def test_thousands_of_points_have_the_breakpoints_of_the_truth() -> None:
-    rng = np.random.default_rng(0)
-    x = np.sort(rng.uniform(1, 1e5, 5000))
-    y = np.select([x < 2e4, x < 6e4], [100.0, 100 + (x - 2e4) / 400], 150.0)
-    model = fitted(x, y, 0.02)
+    x = np.sort(np.random.default_rng(0).uniform(1, 1e5, 5000))
+    model = fitted(x, np.select([x < 2e4, x < 6e4], [100.0, 100 + (x - 2e4) / 400], 150.0), 0.02)
     assert [round(point.at, -3) for point in model.breakpoints] == [2e4, 6e4]
     assert model.breakpoints[1].jump == pytest.approx(-50, abs=1)
     assert sum(segment.points for segment in model.segments) == 5000
@@ -153,8 +147,7 @@ def _noise(seed: int, count: int = 60) -> Floats:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_change_of_noise_alone_is_no_breakpoint(seed: int) -> None:
     x = np.linspace(1.0, 100.0, 60)
-    model = fitted(x, 100 * (1 + np.where(x < 50, 0.003, 0.05) * _noise(seed)))
-    assert families(model) == ["constant"]
+    assert families(fitted(x, 100 * (1 + np.where(x < 50, 0.003, 0.05) * _noise(seed)))) == ["constant"]
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-4, 1e-3, 1e-2])

@@ -1,7 +1,5 @@
 """Fitted models as JSON: what is written is read back, and what is wrong is refused with its place."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable
@@ -186,15 +184,13 @@ def test_there_are_as_few_ranges_as_the_bound_allows(at: int, slope: float, curv
 
 def test_with_too_few_ranges_the_error_grows() -> None:
     """A line from 1 to 2,001 in ten ranges."""
-    model = made_up((0.0, 1000.0), ("linear", (1.0, 2.0)))
-    table = integer_table(model, most=10)
+    table = integer_table(made_up((0.0, 1000.0), ("linear", (1.0, 2.0))), most=10)
     assert len(table.ranges) <= 10 and table.bound > 0.01 and 0.2 < table.largest_error <= table.bound
 
 
 def test_a_turn_between_ends_counts() -> None:
     """A parabola with equal ends and a minimum that is a tenth of them."""
-    model = made_up((0.0, 200.0), ("quadratic", (1000.0, -18.0, 0.09)))
-    table = integer_table(model)
+    table = integer_table(made_up((0.0, 200.0), ("quadratic", (1000.0, -18.0, 0.09))))
     lowest = min(table.ranges, key=lambda one: one.value)
     assert lowest.first <= 100 <= lowest.last
     assert lowest.value / 2.0**table.fraction_bits == pytest.approx(100, rel=0.01)

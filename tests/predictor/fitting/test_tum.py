@@ -1,7 +1,5 @@
 """The choice of segments by Scholz et al.: margins, small parameters, splits that are all tried or only some."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -18,8 +16,7 @@ from tests.predictor.fitting.random_curves import FAMILIES as TRUE_FAMILIES
 from tests.predictor.fitting.random_curves import random_curve
 
 POLYNOMIALS = ("constant", "linear", "quadratic")
-LINEAR_PCT, QUADRATIC_PCT = 1.418, 1.196
-"""Errors of the paper's example."""
+LINEAR_PCT, QUADRATIC_PCT = 1.418, 1.196  # errors of the paper's example
 
 
 def points_of(x: np.ndarray, y: np.ndarray) -> FitPoints:
@@ -38,8 +35,7 @@ def levels(*values: float, each: int = 15) -> np.ndarray:
 def nearly_linear() -> tuple[np.ndarray, np.ndarray]:
     """Points of the paper's line with a little curvature and noise."""
     x = np.arange(1.0, 21.0)
-    wave = np.where(np.arange(20) % 2, 1.0, -1.0)
-    return x, 659.44034 + 14.77241 * x + 18.0 * wave - 0.15 * (x - 10.5) ** 2
+    return x, 659.44034 + 14.77241 * x + 18.0 * np.where(np.arange(20) % 2, 1.0, -1.0) - 0.15 * (x - 10.5) ** 2
 
 
 def test_the_papers_example() -> None:
@@ -75,8 +71,7 @@ def test_of_equally_simple_families_the_smaller_error_counts() -> None:
 def test_small_parameters_have_the_size_of_gamma() -> None:
     """y is up to 200, x ranges over 50: a slope is at least 0.01 * 200 / 50, a start at least 0.01 * 200."""
     numbers = np.array([[-1.5, 0.03], [5.0, -0.03], [0.0, 0.05], [1e-15, -0.5]])
-    ranges = np.broadcast_to([1.0, 50.0], numbers.shape)
-    enlarged = at_least(numbers, ranges, np.full(4, 200.0), 0.01)
+    enlarged = at_least(numbers, np.broadcast_to([1.0, 50.0], numbers.shape), np.full(4, 200.0), 0.01)
     assert enlarged == pytest.approx(np.array([[-2.0, 0.04], [5.0, -0.04], [0.0, 0.05], [1e-15, -0.5]]), rel=1e-12)
 
 

@@ -1,7 +1,5 @@
 """Queues, bursts and stages of a GPU server, on cases that can be followed by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -39,14 +37,12 @@ def _serve(
 @pytest.mark.long
 def test_a_bus_is_never_interrupted_and_then_serves_by_order() -> None:
     """NF 1 has the bus at 0; of NF 2 at 1 and NF 0 at 2, NF 0 is next."""
-    alone = KernelShare((1.0,))
-    at = _serve([[2.0], [0.0], [1.0]], [alone] * 3, orders=[0, 1, 2])
+    at = _serve([[2.0], [0.0], [1.0]], [KernelShare((1.0,))] * 3, orders=[0, 1, 2])
     assert at[tandem.ON_BUS].tolist() == [10.0, 0.0, 20.0]
 
 
 def test_batches_of_equal_order_are_served_as_they_come() -> None:
-    alone = KernelShare((1.0,))
-    at = _serve([[2.0], [0.0], [1.0]], [alone] * 3, orders=[0, 0, 0])
+    at = _serve([[2.0], [0.0], [1.0]], [KernelShare((1.0,))] * 3, orders=[0, 0, 0])
     assert at[tandem.ON_BUS].tolist() == [20.0, 0.0, 10.0]
 
 
@@ -67,8 +63,7 @@ def test_a_worker_takes_no_more_batches_than_its_window() -> None:
 
 def test_a_kernel_is_slowed_only_while_its_sharer_runs() -> None:
     """NF 0 runs from 10; NF 1 from 20 to 30, and halves its speed: 20 us of work end at 35."""
-    slowed = KernelShare((20.0,), ({1: 1.0},))
-    at = _serve([[0.0], [10.0]], [slowed, KernelShare((10.0,))], orders=[0, 1])
+    at = _serve([[0.0], [10.0]], [KernelShare((20.0,), ({1: 1.0},)), KernelShare((10.0,))], orders=[0, 1])
     assert at[tandem.KERNEL_END].tolist() == [pytest.approx(35.0), pytest.approx(30.0)]
 
 
@@ -169,8 +164,7 @@ def test_sizes_of_bursts_and_the_line_are_found() -> None:
         batch = round(float(np.exp(rng.uniform(3, 7))))
         flows, size = float(np.exp(rng.uniform(1, 12))), float(rng.uniform(64, 1500))
         rate = min(float(np.exp(rng.uniform(3, 9))), 0.8 * 1000 / (size * 2e-4))
-        drawn = Bursts(_size(flows), size * 2e-4).batches(batch, rate, 3000, rng)
-        waits = drawn.waits_us(0, 8, rng)
+        waits = Bursts(_size(flows), size * 2e-4).batches(batch, rate, 3000, rng).waits_us(0, 8, rng)
         inputs.append([batch, rate, flows, size, 0.0])
         means.append(waits.mean())
         p99s.append(np.quantile(waits, 0.99))
@@ -256,8 +250,7 @@ def test_sharers_add_up_and_are_weighed_by_how_long_they_run() -> None:
     assert sum(model.parts(2, three)) == pytest.approx(model.slowdown(2, three))
     assert model.slowdown(2, []) == 0
     assert model.slowdown(2, [Sharer("unknown", 2)]) == pytest.approx(0.1, abs=0.02), "as the worst that is known"
-    same = SharingModel.from_arrays(model.as_arrays())
-    assert same.slowdown(3, three) == model.slowdown(3, three)
+    assert SharingModel.from_arrays(model.as_arrays()).slowdown(3, three) == model.slowdown(3, three)
 
 
 def test_the_line_is_nowhere_below_and_touches() -> None:

@@ -1,7 +1,5 @@
 """Predictions of co-locations: properties that hold for any models."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

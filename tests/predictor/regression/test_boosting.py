@@ -1,7 +1,5 @@
 """Boosting that takes only the stages that help."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -73,8 +71,7 @@ def test_folds_keep_settings_together() -> None:
 
 
 def _data(rows: int = 400) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    features = rng.normal(size=(rows, 5)) * [1, 1e6, 1e-3, 1e9, 0]
+    features = np.random.default_rng(0).normal(size=(rows, 5)) * [1, 1e6, 1e-3, 1e9, 0]
     return features, np.sin(features[:, 0]) + features[:, 1] / 1e6 + (features[:, 3] > 0)
 
 
@@ -140,8 +137,7 @@ def test_the_position_of_a_row_does_not_change_its_value() -> None:
     """Blocks and what is left over at their end round alike, to the bit."""
     features, target = _data(700)
     trees = Trees.of([fit_stages(features, target, 10, seed=0)])
-    together = trees.predict(features)
-    np.testing.assert_array_equal(together, [trees.predict(row[None, :])[0] for row in features])
+    np.testing.assert_array_equal(trees.predict(features), [trees.predict(row[None, :])[0] for row in features])
 
 
 # Stages are those of scikit-learn's gradient boosting.

@@ -1,7 +1,5 @@
 """Gaussian processes, their factors and compiled kernels, and significant digits."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -44,8 +42,7 @@ def test_keeps_the_edge_value_beyond() -> None:
 
 def test_anchored_fades_to_zero_beyond() -> None:
     """An anchored function is nothing far from what was measured, and not near there either."""
-    inputs = np.linspace(0, 1, 20)[:, None]
-    smooth = GaussianProcess.fit(inputs, np.ones((20, 1)), anchored=True)
+    smooth = GaussianProcess.fit(np.linspace(0, 1, 20)[:, None], np.ones((20, 1)), anchored=True)
     assert abs(smooth(np.array([[1000.0]]))[0, 0]) < 1e-3
     assert smooth(np.array([[0.5]]))[0, 0] > 0.9
     assert smooth.nearness(np.array([[0.5], [1000.0]]))[1] < 0.01
@@ -72,8 +69,7 @@ def test_left_out_is_what_a_fit_without_the_setting_would_miss() -> None:
     smooth = GaussianProcess.fit(inputs, outputs, settings, anchored=True)
     rows = settings == 4
     near = (inputs - smooth.low) * smooth.scale
-    squared = (near - near.T) ** 2
-    distance = np.sqrt(5 * squared)
+    distance = np.sqrt(5 * ((near - near.T) ** 2))
     covariance = (1 + distance + distance**2 / 3) * np.exp(-distance)
     noisy = covariance + smooth.noise[0] * np.eye(30) + smooth.noise[1] * (settings[:, None] == settings)
     expected = covariance[rows][:, ~rows] @ np.linalg.solve(noisy[~rows][:, ~rows], outputs[~rows])
@@ -108,8 +104,7 @@ def test_a_dot_product_ends_where_it_should() -> None:
 
 def test_padding_is_zero() -> None:
     """A shorter array is filled up at its ends."""
-    both = pad([np.ones((1, 2)), np.ones((2, 1))])
-    assert both.tolist() == [[[1, 1], [0, 0]], [[1, 0], [1, 0]]]
+    assert pad([np.ones((1, 2)), np.ones((2, 1))]).tolist() == [[[1, 1], [0, 0]], [[1, 0], [1, 0]]]
 
 
 def test_a_process_is_the_same_next_to_a_larger_one() -> None:
@@ -151,16 +146,11 @@ def test_compiling_is_announced_once_to_who_asked_last() -> None:
     assert len(last) == 1 and last[0].startswith("compiling")
 
 
-def _covariance(size: int, seed: int) -> np.ndarray:
-    points = np.random.default_rng(seed).standard_normal((size, 3))
-    covariance: np.ndarray = matern_exactly(square_distances(points, points)) + 0.01 * np.eye(size)
-    return covariance
-
-
 @given(st.integers(1, 40), st.integers(0, 1_000))
 def test_a_factor_is_the_inverse_of_choleskys(size: int, seed: int) -> None:
     """Row by row as LAPACK computes it, and it solves."""
-    covariance = _covariance(size, seed)
+    points = np.random.default_rng(seed).standard_normal((size, 3))
+    covariance: np.ndarray = matern_exactly(square_distances(points, points)) + 0.01 * np.eye(size)
     inverse_factor = factorise(covariance)
     assert inverse_factor == pytest.approx(
         np.linalg.inv(np.linalg.cholesky(covariance))[np.tril_indices(size)], rel=1e-9, abs=1e-9

@@ -1,7 +1,5 @@
 """Measured co-locations as people record them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is inferred of an NF from its runs: processors, noise, execution pattern."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess
@@ -64,8 +62,7 @@ def test_solo_throughput_over_traffic(models: Models) -> None:
 
 def test_without_nf_json_one_queue_and_a_pipeline_are_assumed_with_a_warning() -> None:
     """A profile written by hand, with neither testbed.json nor nf.json, trains, with a warning of what was assumed."""
-    serial = MadeUpNf("nf", False, 8e-4, {"crypto": Engine(2, 3e-4, 5e-4)})
-    made = profile([serial])
+    made = profile([MadeUpNf("nf", False, 8e-4, {"crypto": Engine(2, 3e-4, 5e-4)})])
     by_hand = replace(made, testbed=None, nfs={"nf": replace(made.nfs["nf"], description=None)})
     warnings: list[str] = []
     found = train(by_hand, ["tomur"], warn=warnings.append).completed_nf_json["nf"]

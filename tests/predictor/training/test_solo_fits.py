@@ -1,7 +1,5 @@
 """Fitted curves in solo models: when they are fitted, when they serve, and what is saved of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,8 +36,7 @@ def runs(count: int, noise: float = 0.01, seed: int = 0) -> NfMeasurements:
     kpps = truth(traffic) * np.exp(noise * rng.standard_normal(count))
     none = np.zeros((count, 0))
     alone = Runs(traffic, np.ones((count, 7)), none, none, kpps)
-    measured = NfMeasurements.of(measure(PLAIN), 1)
-    return replace(measured, solo=alone, alone=alone)
+    return replace(NfMeasurements.of(measure(PLAIN), 1), solo=alone, alone=alone)
 
 
 def solo_error(throughput: SoloThroughput) -> float:
@@ -89,8 +86,7 @@ def test_without_a_line_of_runs_no_curve_is_fitted() -> None:
 
 def test_the_longest_line_has_twelve_values_of_one_attribute() -> None:
     """Eleven are too few; twelve with the same rest of the traffic are a line, other runs are not of it."""
-    flows = np.geomspace(1, 1000, 12)
-    line = np.column_stack([flows, np.full(12, 64.0), np.zeros(12)])
+    line = np.column_stack([np.geomspace(1, 1000, 12), np.full(12, 64.0), np.zeros(12)])
     other = np.array([[5.0, 1500.0, 0.0]])
     assert longest_line((0, 1, 2), np.concatenate([line[1:], other])) is None
     found = longest_line((0, 1, 2), np.concatenate([line, other]))

@@ -1,7 +1,5 @@
 """Which chains are measured, on which cores."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Profiling of chains, from describe to chains.csv and cycles.json."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -127,8 +125,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_an_nf_that_runs_in_no_chain_is_left_out(tmp_path: Path) -> None:
     """Its chains are named in a message; the others are measured."""
     messages: list[str] = []
-    testbed = ToyServer(refused=["coder"])
-    profile_chains(testbed, tmp_path / "p", PLAN, notify=messages.append)
+    profile_chains(ToyServer(refused=["coder"]), tmp_path / "p", PLAN, notify=messages.append)
     assert messages == ["3 placements of coder, gate,coder do not run here; left out"]
     assert set(read_chains(tmp_path / "p" / "chains.csv").order) == {"gate"}
 

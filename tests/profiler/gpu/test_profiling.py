@@ -1,7 +1,5 @@
 """Profiling of a GPU server: which runs, what becomes of them, and what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -94,8 +92,7 @@ def test_an_interrupted_profile_is_resumed(profiled: Path, tmp_path: Path) -> No
     server = ToyGpu()
     profile_gpu(server, tmp_path / "profile", quota=60)
     assert 0 < server.runs < 120
-    latency = (tmp_path / "profile" / LATENCY_FILE).read_bytes()
-    assert latency == (profiled / LATENCY_FILE).read_bytes()
+    assert (tmp_path / "profile" / LATENCY_FILE).read_bytes() == (profiled / LATENCY_FILE).read_bytes()
 
 
 def test_chosen_runs_are_none_that_the_server_refuses(times: dict[str, StageEstimate]) -> None:

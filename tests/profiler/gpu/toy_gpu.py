@@ -1,7 +1,5 @@
 """A GPU server whose stages are short formulas, so that tests know what profiling and training must find."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Sequence
@@ -15,8 +13,7 @@ from profiles import COUNTERS, Counters, GpuWorkload, Load, TestbedDescription
 from profiles.arrays import Floats
 
 EXECUTORS, PER_EXECUTOR = 8, 32
-BURST = 4.0
-"""Mean packets of a burst."""
+BURST = 4.0  # mean packets of a burst
 BATCHES = 150
 PACKETS_AT_MOST = 60_000
 PENALTY = {("hash", "scan"): 0.05, ("scan", "hash"): 0.02, ("hash", "hash"): 0.03, ("scan", "scan"): 0.04}
@@ -55,7 +52,7 @@ class ToyTimes:
     returned: float
 
     @classmethod
-    def of(cls, load: GpuWorkload) -> ToyTimes:
+    def of(cls, load: GpuWorkload) -> "ToyTimes":
         """The times of an NF with its SMs for itself."""
         assert load.gpu is not None
         batch, size = load.gpu.batch, load.traffic.packet_size
@@ -70,10 +67,8 @@ class ToyGpu(Testbed):
     """A server that answers from formulas, and queues on its bus."""
 
     described: TestbedDescription = field(default_factory=toy_description)
-    tails: bool = True
-    """Whether it measures the p99 of each stage."""
-    noise: float = 0.003
-    """Relative error of each stage's mean."""
+    tails: bool = True  # whether it measures the p99 of each stage
+    noise: float = 0.003  # relative error of each stage's mean
     runs: int = field(default=0, init=False)
 
     def describe(self) -> TestbedDescription:
@@ -125,8 +120,7 @@ def _arrivals(load: GpuWorkload, rng: np.random.Generator) -> Floats:
     batch = load.gpu.batch
     batches = max(min(BATCHES * 4, PACKETS_AT_MOST // batch), 20)
     count = batches * batch
-    first = rng.random(count) < 1 / BURST
-    gaps = np.where(first, rng.exponential(1000.0 / load.rate_kpps * BURST, count), 0.0)
+    gaps = np.where(rng.random(count) < 1 / BURST, rng.exponential(1000.0 / load.rate_kpps * BURST, count), 0.0)
     gaps *= 1000.0 / load.rate_kpps * count / gaps.sum()
     found: Floats = np.cumsum(gaps).reshape(batches, batch)
     return found

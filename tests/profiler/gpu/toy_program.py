@@ -1,7 +1,5 @@
 """The GPU server of `toy_gpu` as a program: `exec:python -m tests.profiler.gpu.toy_program`."""
 
-from __future__ import annotations
-
 import sys
 
 from profiler.serve import serve

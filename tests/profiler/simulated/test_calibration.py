@@ -1,7 +1,5 @@
 """The simulated testbeds against published measurements and recorded profiles."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -86,8 +84,7 @@ def test_two_regex_users_violate_a_usual_sla() -> None:
 
 def test_regex_drop_is_linear_then_flat() -> None:
     """Figure 4: each request of the bench takes one of FlowMonitor until both are served equally often."""
-    rates = [100, 200, 300, 1000, 2000, 0]
-    measured = first([[nf("FlowMonitor"), regex_bench(600, rate)] for rate in rates])
+    measured = first([[nf("FlowMonitor"), regex_bench(600, rate)] for rate in [100, 200, 300, 1000, 2000, 0]])
     assert np.diff(measured[:3]) == pytest.approx([-100, -100], rel=0.02)
     assert measured[3:] == pytest.approx(measured[3], rel=0.001)
     both = TESTBED.run([nf("FlowMonitor"), regex_bench(600, 0)], noise=False).measurements
@@ -222,8 +219,7 @@ def test_recorded_latencies_are_those_of_the_server(tmp_path: Path) -> None:
 def test_recorded_chains_are_pairs_and_triples_with_their_nfs() -> None:
     """Thirty pairs and twelve triples, and each of the fourteen functions alone."""
     orders = read_chains(RECORDED / "chains.csv")[ORDER_COLUMN].unique()
-    lengths = np.bincount([1 + order.count(",") for order in orders])
-    assert lengths.tolist() == [0, 14, 30, 12]
+    assert np.bincount([1 + order.count(",") for order in orders]).tolist() == [0, 14, 30, 12]
     assert not any("Null" in order for order in orders)
 
 

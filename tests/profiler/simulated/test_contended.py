@@ -1,7 +1,5 @@
 """The card of `simulated:contended` meets the published figures that it is calibrated to."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from contextlib import ExitStack

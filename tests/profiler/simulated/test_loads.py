@@ -1,7 +1,5 @@
 """Offered loads and numbers of cores on the simulated card."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -78,8 +76,7 @@ def test_noise_does_not_reach_a_rate_far_below_the_capacity() -> None:
     capacity = carried(NAT)[0]
     for share, lossless in ((0.9, True), (0.995, False)):
         load = replace(NAT, rate_kpps=share * capacity)
-        runs = SimulatedTestbed().run_many([[load]] * 200)
-        kpps = {run.measurements[0].throughput_kpps for run in runs}
+        kpps = {run.measurements[0].throughput_kpps for run in SimulatedTestbed().run_many([[load]] * 200)}
         assert max(kpps) == load.rate_kpps and (len(kpps) == 1) == lossless
 
 

@@ -1,7 +1,5 @@
 """The simulated server: its functions meet the published cycles, and chains follow from what packets need."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
@@ -147,8 +145,7 @@ def test_a_pipeline_goes_at_the_rate_of_its_slowest_core_and_rings_cost() -> Non
     one, two = cycles(chain(["Tunnel", "Tunnel"], [[0, 1]])), cycles(chain(["Tunnel", "Tunnel"], [[0], [1]]))
     assert one / 2 < two < one
     assert two > cycles(Workload("Tunnel", TRAFFIC))
-    back = cycles(chain(["Tunnel", "Null", "Tunnel"], [[0, 2], [1]]))
-    assert back > one
+    assert cycles(chain(["Tunnel", "Null", "Tunnel"], [[0, 2], [1]])) > one
 
 
 def test_what_a_stage_drops_later_stages_do_not_see() -> None:

@@ -1,7 +1,5 @@
 """The simulated testbed keeps to the testbed protocol, and its mechanisms slow NFs as they should."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

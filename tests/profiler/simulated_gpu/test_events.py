@@ -1,7 +1,5 @@
 """What happens to batches on the simulated GPU: rules that hold at every moment."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,8 +14,7 @@ from tests.profiler.gpu_loads import at_two_gbps, crowd, on_sms
 
 GPU = SimulatedGpu()
 OTHER = SimulatedGpu(card=SMALL_CARD, nfs=SMALL_CARD_NFS)
-FAST = 3000.0
-"""A rate at which ten NFs use most of the bus."""
+FAST = 3000.0  # a rate at which ten NFs use most of the bus
 
 RUNS = [
     pytest.param(GPU, crowd(10), id="executors"),
@@ -42,8 +39,7 @@ def intervals(timelines: Sequence[Timeline], begins: int, ends: int) -> np.ndarr
 def test_every_packet_leaves_is_lost_or_waits(gpu: SimulatedGpu, loads: list[GpuWorkload]) -> None:
     """In arrival order, each in one batch; nothing is under way once the last batch is back."""
     for load, timeline in zip(loads, gpu.timelines(loads, until_us=20_000), strict=True):
-        taken = int(timeline.count.sum())
-        assert taken + timeline.waiting == len(timeline.arrived)
+        assert int(timeline.count.sum()) + timeline.waiting == len(timeline.arrived)
         assert list(timeline.first) == [0, *np.cumsum(timeline.count)[:-1]]
         assert np.all(np.diff(timeline.arrived) >= 0)
         assert load.gpu is not None and np.all((timeline.count > 0) & (timeline.count <= load.gpu.batch))
@@ -55,8 +51,7 @@ def test_the_steps_of_a_batch_follow_each_other(gpu: SimulatedGpu, loads: list[G
     """No step begins before the one before it has ended, nor before the last packet came."""
     for timeline in gpu.timelines(loads, until_us=20_000):
         assert np.all(np.diff(timeline.times[:, of.TAKEN : of.POSTED + 1], axis=1) >= 0)
-        last = timeline.arrived[timeline.first + timeline.count - 1]
-        assert np.all(timeline.times[:, of.TAKEN] >= last)
+        assert np.all(timeline.times[:, of.TAKEN] >= timeline.arrived[timeline.first + timeline.count - 1])
 
 
 @pytest.mark.parametrize(("gpu", "loads"), RUNS)
@@ -67,8 +62,7 @@ def test_transfers_never_overlap_on_a_bus(gpu: SimulatedGpu, loads: list[GpuWork
         used = intervals(timelines, begins, ends)
         assert np.all(used[1:, 0] >= used[:-1, 1])
         waited = intervals(timelines, begins, asked)
-        free = np.concatenate([[0.0], used[:-1, 1]])
-        assert np.allclose(used[:, 0], np.maximum(waited[:, 1], free))
+        assert np.allclose(used[:, 0], np.maximum(waited[:, 1], np.concatenate([[0.0], used[:-1, 1]])))
 
 
 def test_the_bus_serves_the_smallest_order_that_waits() -> None:
@@ -118,16 +112,14 @@ def test_batching_of_steady_packets_is_as_computed() -> None:
 def test_batching_of_bursts_is_the_same_on_average() -> None:
     """Time between packets has the same mean, whatever its spread."""
     for flows in (10, 16_000):
-        load = on_sms("IPSec", traffic=TrafficProfile(flows, 850, 0))
-        one = GPU.run([load], noise=False).measurements[0]
+        one = GPU.run([on_sms("IPSec", traffic=TrafficProfile(flows, 850, 0))], noise=False).measurements[0]
         assert one.stages_us is not None
         assert one.stages_us.batching == pytest.approx(255 / 2 / 0.294, rel=0.02)
 
 
 def test_a_time_out_bounds_batching() -> None:
     """A batch leaves when its oldest packet has waited long enough, however few it has."""
-    load = on_sms("ACL", rate_kpps=20, flush_us=400)
-    (timeline,) = GPU.timelines([load])
+    (timeline,) = GPU.timelines([on_sms("ACL", rate_kpps=20, flush_us=400)])
     waited = timeline.times[:, of.TAKEN] - timeline.arrived[timeline.first]
     assert waited.max() < 400 + 30  # the worker may be busy with the batch before
     assert timeline.count.mean() < 50

@@ -1,7 +1,5 @@
 """The simulated GPU as a testbed: its answers, its calibration, and properties of every run."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A testbed whose throughput is a given function of the flows, and sweeps of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
@@ -21,15 +19,11 @@ class CurveTestbed(ToyTestbed):
     described: TestbedDescription = field(default_factory=description, kw_only=True)
     curve: Callable[[float], float]
     _: KW_ONLY
-    noise: float = 0.0
-    """Relative standard deviation."""
+    noise: float = 0.0  # relative standard deviation
     refused: Collection[float] = ()
-    failing: Collection[float] = ()
-    """Flows at which it refuses a run, or fails."""
-    slower: float = 0.0
-    """By how much it gets slower with each run, relative."""
-    stray: Collection[int] = ()
-    """The numbers of runs, from 0, that reach half of the throughput."""
+    failing: Collection[float] = ()  # flows at which it refuses a run, or fails
+    slower: float = 0.0  # by how much it gets slower with each run, relative
+    stray: Collection[int] = ()  # the numbers of runs, from 0, that reach half of the throughput
 
     @property
     def flows(self) -> list[float]:

@@ -1,7 +1,5 @@
 """Which loads run at a point, and what a testbed does not accept."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -70,29 +68,19 @@ def test_a_dot_in_the_name_of_a_competitor_does_no_harm() -> None:
         (sweep({"nf": "counter"}, "packet_size"), "vary.0.from: packet_size 1 is outside [64, 1500] of toy"),
         (sweep({"nf": "counter"}, "rules"), "vary.0.key: counter has no rules"),
         (sweep({"nf": "filter"}, "ruls"), "vary.0.key: filter has no ruls"),
-        (
-            sweep({"nf": "filter", "parameters": {"rules": 0}}, "flows"),
-            "workload.parameters.rules: rules 0 is outside [1, 1000] of toy",
-        ),
+        (sweep({"nf": "filter", "parameters": {"rules": 0}}, "flows"),
+            "workload.parameters.rules: rules 0 is outside [1, 1000] of toy"),
         (sweep({"nf": "filter"}, "rules", "parameters.rules"), "vary.1.key: parameters.rules is varied twice"),
-        (
-            sweep({"nf": "counter", "competitors": [{"nf": "counter", "count": 3}]}, "flows"),
-            "workload: needs 8 cores, the NIC of toy has 6",
-        ),
-        (
-            sweep({"nf": "counter", "competitors": [{"bench": "mem", "parameters": {}}]}, "flows"),
-            "workload.competitors.0.bench: toy has no mem",
-        ),
-        (
-            sweep({"nf": "counter", "competitors": [{"bench": "mem-bench", "parameters": {"wss_mb": 1}}]}, "flows"),
-            "workload.competitors.0: mem-bench needs parameter access_mops",
-        ),
-        (
-            sweep({"nf": "counter"}, "flows", measure={"metrics": ["cycles_per_packet"]}),
-            "measure.metrics: cycles_per_packet is not known",
-        ),
+        (sweep({"nf": "counter", "competitors": [{"nf": "counter", "count": 3}]}, "flows"),
+            "workload: needs 8 cores, the NIC of toy has 6"),
+        (sweep({"nf": "counter", "competitors": [{"bench": "mem", "parameters": {}}]}, "flows"),
+            "workload.competitors.0.bench: toy has no mem"),
+        (sweep({"nf": "counter", "competitors": [{"bench": "mem-bench", "parameters": {"wss_mb": 1}}]}, "flows"),
+            "workload.competitors.0: mem-bench needs parameter access_mops"),
+        (sweep({"nf": "counter"}, "flows", measure={"metrics": ["cycles_per_packet"]}),
+            "measure.metrics: cycles_per_packet is not known"),
     ],
-)
+)  # fmt: skip
 def test_what_the_testbed_does_not_accept_is_named(spec: SweepSpec, message: str) -> None:
     """One fault each, before anything runs."""
     assert faults(spec)[0] == message

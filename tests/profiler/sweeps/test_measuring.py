@@ -1,7 +1,5 @@
 """A sweep: points, passes, repeats, and what happens when something fails."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from datetime import datetime
@@ -54,8 +52,7 @@ def test_further_points_land_near_the_bend(tmp_path: Path, noise: float) -> None
     """The gap in which the bend lies is narrower than even points would leave it."""
     measured = swept(CurveTestbed(bending, noise=noise), tmp_path / "s", flows_sweep(points=40, repeats=3))
     x = np.array([point[0] for point in measured.points])
-    around = np.diff(x)[np.searchsorted(x, BEND) - 1]
-    assert around < 100_000 / 39 / 2
+    assert np.diff(x)[np.searchsorted(x, BEND) - 1] < 100_000 / 39 / 2
     assert np.sum(np.abs(x - BEND) < 10_000) >= (12 if noise == 0 else 10)  # of even points, 8
 
 
@@ -110,8 +107,7 @@ def test_a_point_that_is_refused_is_left_out(tmp_path: Path) -> None:
     """With the testbed's reason; the others are measured."""
     spoken: list[str] = []
     spec = flows_sweep(points=5)
-    testbed = CurveTestbed(flat, refused=[100_000])
-    measured = measure_sweep(testbed, tmp_path / "s", spec, notify=spoken.append)
+    measured = measure_sweep(CurveTestbed(flat, refused=[100_000]), tmp_path / "s", spec, notify=spoken.append)
     assert len(measured.points) == 4
     assert spoken == ["flows = 100000: left out: no 100000 flows here"]
 

@@ -1,7 +1,5 @@
 """Further points go where a curve bends or jumps, on linear and logarithmic axes."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -17,8 +15,7 @@ EVEN = np.linspace(0, 100, 21).tolist()
 
 def test_a_straight_line_is_filled_evenly() -> None:
     """Where nothing bends, the widest gaps are halved."""
-    runs = {x: [10 + x] for x in (0.0, 20.0, 40.0, 80.0, 100.0)}
-    assert further_points(AXIS, runs, 1, 10) == [60.0]
+    assert further_points(AXIS, {x: [10 + x] for x in (0.0, 20.0, 40.0, 80.0, 100.0)}, 1, 10) == [60.0]
 
 
 def test_a_bend_draws_points_to_both_of_its_sides() -> None:
@@ -29,8 +26,7 @@ def test_a_bend_draws_points_to_both_of_its_sides() -> None:
 
 def test_a_jump_is_halved_first() -> None:
     """A step between 60 and 65."""
-    runs = {x: [100.0 if x < 62 else 50.0] for x in EVEN}
-    assert further_points(AXIS, runs, 1, 40) == [62.5]
+    assert further_points(AXIS, {x: [100.0 if x < 62 else 50.0] for x in EVEN}, 1, 40) == [62.5]
 
 
 def test_a_jump_is_not_halved_for_ever() -> None:
@@ -47,8 +43,7 @@ def test_a_jump_is_not_halved_for_ever() -> None:
 def test_noise_draws_no_points() -> None:
     """A flat curve with 2 % noise is filled evenly: nearly all points halve an interval of full width."""
     rng = np.random.default_rng(3)
-    runs = {x: (100 + 2 * rng.normal(size=3)).tolist() for x in EVEN}
-    chosen = further_points(AXIS, runs, 10, 40)
+    chosen = further_points(AXIS, {x: (100 + 2 * rng.normal(size=3)).tolist() for x in EVEN}, 10, 40)
     assert len(chosen) == 10 and len(set(chosen)) == 10
 
 
@@ -64,8 +59,7 @@ def test_the_noise_is_that_of_the_repeats() -> None:
 
 def test_there_may_be_nothing_left_to_measure() -> None:
     """Every whole number is measured."""
-    axis = Axis(1, 4, whole=True)
-    assert further_points(axis, {1.0: [1.0], 2.0: [5.0], 3.0: [1.0], 4.0: [1.0]}, 3, 10) == []
+    assert further_points(Axis(1, 4, whole=True), {1.0: [1.0], 2.0: [5.0], 3.0: [1.0], 4.0: [1.0]}, 3, 10) == []
 
 
 def test_points_are_even_on_the_scale() -> None:

@@ -1,7 +1,5 @@
 """`exec:` testbeds, against a program that shares no code with ours, and against programs that misbehave."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -186,8 +184,7 @@ def test_an_answer_of_unbounded_length_is_refused(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_description_without_bounds_is_refused(tmp_path: Path, changes: dict[str, object], message: str) -> None:
     """More NFs or cores than any NIC has, and values that are not numbers, are refused at once, with the limit."""
-    described = description().model_dump(mode="json") | changes
-    line = json.dumps({"id": 0, "ok": True, "testbed": described})
+    line = json.dumps({"id": 0, "ok": True, "testbed": (description().model_dump(mode="json") | changes)})
     with ExecTestbed(_answering(tmp_path, line)) as testbed, pytest.raises(TestbedError, match=re.escape(message)):
         testbed.describe()
 

@@ -1,7 +1,5 @@
 """`--testbed host` without DPDK: which program is started, and the error when there is none."""
 
-from __future__ import annotations
-
 import stat
 import sys
 from pathlib import Path

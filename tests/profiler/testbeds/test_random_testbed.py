@@ -1,7 +1,5 @@
 """Registered testbeds, and those drawn at random in `tests/data`, which keep the protocol and make physical sense."""
 
-from __future__ import annotations
-
 import ast
 import json
 import math
@@ -18,16 +16,7 @@ from placer.testing import check_testbed
 from profiler.testbed import RunRefused, Testbed
 from profiler.testbeds import TESTBEDS, list_testbeds, open_testbed
 from profiler.testbeds.exec import ExecTestbed
-from profiles import (
-    BenchLoad,
-    GpuSettings,
-    GpuWorkload,
-    InputError,
-    Load,
-    TestbedDescription,
-    TrafficProfile,
-    Workload,
-)
+from profiles import BenchLoad, GpuSettings, GpuWorkload, InputError, Load, TestbedDescription, TrafficProfile, Workload
 
 REPO = Path(__file__).parents[3]
 PROGRAM = REPO / "tests" / "data" / "random_testbed.py"
@@ -116,8 +105,7 @@ def test_seeds_differ_in_hardware_and_in_how_resources_are_shared(monkeypatch: p
     assert len({(nic.cores, nic.llc_mb, nic.bandwidth, *nic.nfs) for nic in nics}) == len(nics)
     assert {nic.sharing for nic in nics} == set(random_nic.SHARES)
     assert {nic.waiting for nic in nics} == set(random_nic.WAITS)
-    disciplines = {engine.discipline for nic in nics for engine in nic.engines.values()}
-    assert disciplines == set(random_nic.DISCIPLINES)
+    assert {engine.discipline for nic in nics for engine in nic.engines.values()} == set(random_nic.DISCIPLINES)
     assert {"mtbr" in nic.traffic for nic in nics} == {True, False}
     assert {nf.pipeline for nic in nics for nf in nic.nfs.values() if nf.engines} == {True, False}
 
@@ -233,14 +221,11 @@ def test_a_timeout_that_no_clock_can_measure_is_refused(timeout: float) -> None:
         ("none", "nothing can be run without a testbed\nhint: one of exec:COMMAND, host, replay:PROFILE, simulated, "),
         ("", "--testbed: names no testbed\nhint: one of exec:COMMAND"),
         ("replay:", "--testbed: replay: names no profile\nhint: replay:PROFILE"),
-        (
-            "simulated:fast",
-            "--testbed: there is no simulated card 'fast'\n"
+        ("simulated:fast", "--testbed: there is no simulated card 'fast'\n"
             "hint: simulated, simulated:contended, simulated:bluefield-3, simulated:server, simulated:gpu or "
-            "simulated:gpu-b",
-        ),
+            "simulated:gpu-b"),
     ],
-)
+)  # fmt: skip
 def test_a_spec_that_opens_nothing_is_refused(spec: str, message: str) -> None:
     """The error has the nearest name, or all."""
     with pytest.raises(InputError) as raised:

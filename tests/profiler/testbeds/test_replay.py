@@ -1,7 +1,5 @@
 """A testbed that answers from a recorded profile."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Reads and writes outside of packet, stack and data are faults, as for the kernel
 the packets that are run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
@@ -135,12 +133,10 @@ def _moved(one: Instruction) -> str:
 
 
 HEADROOM = 256
-FRAME_BYTES = 40
-"""At the begin of the headroom, which the kernel keeps to itself."""
+FRAME_BYTES = 40  # at the begin of the headroom, which the kernel keeps to itself
 LEAST_BYTES = 14
 STACK_BYTES = 512
-LOWEST = 32
-"""Bits of an address below the number of its region."""
+LOWEST = 32  # bits of an address below the number of its region
 CONTEXT, PACKET, STACK, DATA = 1, 2, 3, 4
 REFUSED = (1 << 64) - 22
 ABORTED, DROP, PASS, TX = 0, 1, 2, 3
@@ -168,10 +164,7 @@ class NicMachine:
     def run(self, packet: bytes) -> tuple[int, bytes]:
         """The action for a packet, one of XDP's, and the packet as the program leaves it.
 
-        Raises
-        ------
-        MachineFaultError
-            If the program reads or writes where it must not.
+        Raises MachineFaultError if the program reads or writes where it must not.
         """
         self.packet, self.begin = bytearray(HEADROOM) + packet, HEADROOM
         self.regions[PACKET] = self.packet

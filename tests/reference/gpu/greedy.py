@@ -1,7 +1,5 @@
 """Greedy admission to a GPU, readable: the reference of `placer.gpu.greedy`, which is compiled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import inf
 

@@ -20,19 +20,14 @@ from placer.gpu.plan import Admitted, LatencySlo, SmShare
 from placer.gpu.tables import empty_tables, gpu_numbers, nf_times, numbers_of
 from tests.reference.gpu.greedy_layouts import NEAR, WITHIN, BatchLayout
 
-TRIED_SMS = 4
-"""Of each layout; beside the tenants of an SM that is less preferred, kernels take longer."""
+TRIED_SMS = 4  # of each layout; beside the tenants of an SM that is less preferred, kernels take longer
 
 
 class GreedyGpu:
     """A GPU, its tenants, and their order on the bus.
 
-    Parameters
-    ----------
-    exclusive
-        Whether an SM serves one SLO only.
-    in_time
-        What decides whether transfers are in time, sorted by when they are due.
+    `exclusive`: whether an SM serves one SLO only. `in_time`: what decides whether transfers are in time, sorted by
+    when they are due.
     """
 
     def __init__(self, device: GpuDevice, *, exclusive: bool, in_time: InTime) -> None:
@@ -137,20 +132,12 @@ def without_layout(device: GpuDevice, slo: LatencySlo) -> str:
 
 @dataclass(frozen=True)
 class GpuJob:
-    """An SLO with a batch, and what that fixes.
-
-    Parameters
-    ----------
-    before_kernel_us
-        The latency that is left for bus and kernel: without batching, pre- and post-processing.
-    base_us
-        Times of the minibatches on SMs of their own.
-    """
+    """An SLO with a batch, and what that fixes."""
 
     slo: LatencySlo
     layout: BatchLayout
-    before_kernel_us: float
-    base_us: tuple[float, ...]
+    before_kernel_us: float  # the latency that is left for bus and kernel: without batching, pre- and post-processing
+    base_us: tuple[float, ...]  # times of the minibatches on SMs of their own
     transfer_us: float
     period_us: float
 
@@ -165,18 +152,12 @@ class GpuJob:
 
 @dataclass
 class GpuTenant:
-    """A job on its SMs.
-
-    Parameters
-    ----------
-    kernel_us
-        Of the slowest minibatch, with its sharing penalty.
-    """
+    """A job on its SMs."""
 
     number: int
     job: GpuJob
     sms: tuple[int, ...]
-    kernel_us: float
+    kernel_us: float  # of the slowest minibatch, with its sharing penalty
 
     def admitted(self, order: int) -> Admitted:
         """The same, as part of an answer."""
@@ -249,21 +230,13 @@ class SmTable:
 
 @dataclass(frozen=True)
 class BusTransfer:
-    """A transfer that must be over in time.
+    """A transfer that must be over in time."""
 
-    Parameters
-    ----------
-    due_us
-        Counted from the end of the batch.
-    kernel_us
-        Of the kernel that follows, on SMs that nobody shares.
-    """
-
-    due_us: float
+    due_us: float  # counted from the end of the batch
     number: int
     transfer_us: float
     period_us: float
-    kernel_us: float
+    kernel_us: float  # of the kernel that follows, on SMs that nobody shares
 
 
 InTime = Callable[[Sequence[BusTransfer], Arbitration], bool]
@@ -301,10 +274,7 @@ def ends(
 ) -> list[float]:
     """When each of these, served in this order, is over, us; infinite where that is above its limit.
 
-    Parameters
-    ----------
-    times_us, periods_us
-        Of the service, and between two batches.
+    `times_us`, `periods_us`: of the service, and between two batches.
     """
     times, periods = np.array(times_us), np.array(periods_us)
     over, used, found = 0.0, 0.0, []
@@ -349,10 +319,7 @@ class FastGpu:
     def arrive(self, slo: LatencySlo) -> str | None:
         """Admit an SLO if all keep their latency with it, and return None; else the cause.
 
-        Raises
-        ------
-        ValueError
-            More arrive than were announced.
+        Raises ValueError: more arrive than were announced.
         """
         if len(self._slos) >= self._most:
             raise ValueError(f"The GPU was made for {self._most} SLOs.")

@@ -1,7 +1,5 @@
 """Batches of an SLO and their minibatches, readable: the reference of `placer.gpu.batches`, which is compiled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, floor
@@ -9,12 +7,10 @@ from math import ceil, floor
 from placer.gpu.device import GpuDevice
 from placer.gpu.plan import LatencySlo
 
-NEAR = 1e-9
-"""What counts as equal, relative."""
+NEAR = 1e-9  # what counts as equal, relative
 WITHIN = 1.0 + NEAR / 2
 """Times may exceed their limits by this factor: half of what counts as equal, so that rounding stays within it."""
-ROUNDED = 1.0 - 1e-12
-"""A number of packets this little above a whole number is that whole number."""
+ROUNDED = 1.0 - 1e-12  # a number of packets this little above a whole number is that whole number
 
 
 @dataclass(frozen=True)
@@ -28,14 +24,9 @@ class BatchLayout:
 def layouts(device: GpuDevice, slo: LatencySlo, allowance_us: float, share: float = 0.0) -> Iterator[BatchLayout]:
     """Layouts of an SLO, on few SMs first.
 
-    A kernel on one SM takes longest and shares with fewest; on more SMs it is faster.
-
-    Parameters
-    ----------
-    allowance_us
-        Sharing penalty for which the period leaves time. Layouts without it follow.
-    share
-        Share of the headroom that is spent on a larger batch, which takes less of the bus.
+    A kernel on one SM takes longest and shares with fewest; on more SMs it is faster. `allowance_us`: sharing penalty
+    for which the period leaves time. Layouts without it follow. `share`: share of the headroom that is spent on a
+    larger batch, which takes less of the bus.
     """
     allowances = (allowance_us, 0.0) if allowance_us and slo.batch is None else (0.0,)
     found: dict[BatchLayout, None] = {}

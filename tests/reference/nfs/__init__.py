@@ -5,8 +5,6 @@ switches, SmartNICs and servers (`tests/placer/rack/compiler`). A new one is a s
 this folder; nothing else needs an edit.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from functools import cache

@@ -1,7 +1,5 @@
 """ACL: an ordered list of filters by addresses, protocol and ports; the first that matches decides."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from ipaddress import IPv4Network

@@ -6,8 +6,6 @@ al., USENIX ATC 2016). An encoded payload is a header, regions that are copied f
 between them.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 from collections import deque
@@ -31,15 +29,11 @@ from tests.reference.nfs.traffic import Mix, Sent, mixed_frames
 MAGIC = b"DDUP"
 HEADER = struct.Struct("!4sBBHQ")
 REGION = struct.Struct("!QHHH")
-LEAST, MOST, MOST_REGIONS = 64, 2048, 16
-"""Bytes of a payload that is kept, and regions of an encoded one."""
-BUFFER = 2048
-"""Bytes of a frame that fit a buffer of the function in C."""
-WINDOW, SAMPLE_BITS, SPACING = 64, 4, 16
-"""Bytes of a window, of which one of 16 is sampled, and between samples."""
+LEAST, MOST, MOST_REGIONS = 64, 2048, 16  # bytes of a payload that is kept, and regions of an encoded one
+BUFFER = 2048  # bytes of a frame that fit a buffer of the function in C
+WINDOW, SAMPLE_BITS, SPACING = 64, 4, 16  # bytes of a window, of which one of 16 is sampled, and between samples
 PLACES_PER_PAYLOAD, TAG_BITS = 32, 16
-MOST_BACK = 1 << 24
-"""Most bytes that a TCP sender goes back; farther back is another connection with the same ports."""
+MOST_BACK = 1 << 24  # most bytes that a TCP sender goes back; farther back is another connection with the same ports
 
 
 class Region(NamedTuple):

@@ -1,7 +1,5 @@
 """Encrypt and Decrypt, and what ends of an ESP link have in common (RFC 4303), also in UDP (RFC 3948)."""
 
-from __future__ import annotations
-
 import hmac
 import random
 import struct
@@ -29,8 +27,7 @@ from tests.reference.nfs.traffic import Mix, Sent, mixed_frames
 ESP, NO_NEXT_HEADER = 50, 59
 UDP_PORT = 4500
 ICV = 16
-BUFFER = 2048
-"""Bytes of a frame that fit a buffer; functions make frames of one buffer."""
+BUFFER = 2048  # bytes of a frame that fit a buffer; functions make frames of one buffer
 
 
 class EspCipher(Protocol):

@@ -1,7 +1,5 @@
 """FastEncrypt: ESP by ChaCha20-Poly1305 (RFC 7634), or a key stream over the first blocks of a payload."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 
@@ -16,8 +14,7 @@ from tests.reference.nfs.model import Contract, FirstRun, FunctionModel, Left
 from tests.reference.nfs.traffic import Sent, mixed_frames
 
 KEY = "0f1e2d3c4b5a69788796a5b4c3d2e1f0" * 2 + "a1b2c3d4"
-BLOCK = 64
-"""Bytes of a block of key stream."""
+BLOCK = 64  # bytes of a block of key stream
 
 
 class ChaCha20:

@@ -140,14 +140,7 @@ class FlowClassifierModel(FunctionModel):
         return {**self.counted, **self.flows.counters()}
 
 
-SEGMENTS = {
-    SYN: "syn",
-    SYN | ACK: "syn-ack",
-    ACK: "ack",
-    FIN | ACK: "fin",
-    RST: "rst",
-    RST | ACK: "rst",
-}
+SEGMENTS = {SYN: "syn", SYN | ACK: "syn-ack", ACK: "ack", FIN | ACK: "fin", RST: "rst", RST | ACK: "rst"}
 """What a segment is by its flags, of which PSH and URG do not count; others are invalid."""
 
 TIMEOUTS = {
@@ -171,8 +164,7 @@ class Tracked:
     state: str
     opener: End
     last_us: int = 0
-    closed: list[End] = field(default_factory=list)
-    """Ends that have sent FIN, in that order."""
+    closed: list[End] = field(default_factory=list)  # ends that have sent FIN, in that order
 
     def close(self, end: End) -> None:
         """Note a FIN."""

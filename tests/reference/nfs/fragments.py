@@ -1,7 +1,5 @@
 """Fragments of IPv4: cut and reassembled as RFC 791, section 3.2, has it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -17,8 +15,7 @@ from tests.reference.nfs.headers import (
 
 COPIED, END_OF_OPTIONS, NO_OPERATION = 0x80, 0, 1
 LARGEST = 65535
-CONGESTED, NOT_CAPABLE = 3, 0
-"""Marks of ECN."""
+CONGESTED, NOT_CAPABLE = 3, 0  # marks of ECN
 
 
 def copy_options(options: bytes) -> bytes:
@@ -64,21 +61,17 @@ class Whole:
     """A datagram that was reassembled."""
 
     frame: bytes
-    largest: int
-    """Length of its largest fragment, with the header."""
-    marks: set[int]
-    """ECN marks of its fragments."""
+    largest: int  # length of its largest fragment, with the header
+    marks: set[int]  # ECN marks of its fragments
 
 
 @dataclass(slots=True)
 class _Datagram:
     begun_us: int
     end: int = 0
-    more_behind: int = 0
-    """How far fragments reach that are not the last."""
+    more_behind: int = 0  # how far fragments reach that are not the last
     known: bytearray = field(default_factory=bytearray)
-    has: bytearray = field(default_factory=bytearray)
-    """1 for each byte that has arrived."""
+    has: bytearray = field(default_factory=bytearray)  # 1 for each byte that has arrived
     pieces: list[tuple[int, int]] = field(default_factory=list)
     first: bytes = b""
     largest: int = 0

@@ -1,7 +1,5 @@
 """Headers of frames, read and written by the RFCs alone: 802.1Q, RFC 791, 768, 793 and 792; the split hash of racks."""
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Mapping
@@ -20,10 +18,8 @@ FIN, SYN, RST, ACK = 1, 2, 4, 16
 SOURCE, DESTINATION = 0, 1
 CHECKSUM_AT = {TCP: 16, UDP: 6, ICMP: 2}
 
-Flow = tuple[int, int, int, int, int]
-"""Source, destination, protocol and ports."""
-End = tuple[int, int]
-"""An address, and a port or the identifier of an ICMP query."""
+Flow = tuple[int, int, int, int, int]  # source, destination, protocol and ports
+End = tuple[int, int]  # an address, and a port or the identifier of an ICMP query
 
 ICMP_ERRORS = frozenset({3, 4, 5, 11, 12})
 """Types of ICMP errors, about which no error may be sent (RFC 1122, section 3.2.2)."""
@@ -33,18 +29,14 @@ ICMP_ERRORS = frozenset({3, 4, 5, 11, 12})
 class Headers:
     """Where the headers of a frame are; offsets from its beginning, 0 where there is none."""
 
-    kind: str
-    """`ipv4`, `ipv6`, `other`, or `malformed`: shorter than its headers say, or with invalid ones."""
-    l3: int = 0
-    """Set for a malformed frame, too, if its IPv4 header is valid and only what follows is not."""
+    kind: str  # `ipv4`, `ipv6`, `other`, or `malformed`: shorter than its headers say, or with invalid ones
+    l3: int = 0  # set for a malformed frame, too, if its IPv4 header is valid and only what follows is not
     l4: int = 0
     payload: int = 0
-    end: int = 0
-    """Behind the datagram; padding of the frame may follow."""
+    end: int = 0  # behind the datagram; padding of the frame may follow
     protocol: int = 0
     fragment: bool = False
-    later: bool = False
-    """A fragment other than the first one, without ports."""
+    later: bool = False  # a fragment other than the first one, without ports
 
     @property
     def has_ipv4(self) -> bool:
@@ -284,10 +276,8 @@ def readdress(frame: bytes, l3: int, l4: int, end: int, address: int, until: int
     return with_end(frame, l3, l4, end, (address, end_of(frame, l3, l4, end)[1]), until)
 
 
-MOST = 576
-"""Bytes of an error at most (RFC 1812, section 4.3.2.3)."""
-CONTROL = 0xC0
-"""Internetwork control (RFC 1812, section 4.3.2.5)."""
+MOST = 576  # bytes of an error at most (RFC 1812, section 4.3.2.3)
+CONTROL = 0xC0  # internetwork control (RFC 1812, section 4.3.2.5)
 
 
 def is_host(address: int) -> bool:

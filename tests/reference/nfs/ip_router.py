@@ -1,7 +1,5 @@
 """IPRouter (RFC 1812) and IPv4Fwd: forward by longest prefix match."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network

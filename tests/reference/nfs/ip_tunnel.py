@@ -1,7 +1,5 @@
 """IPTunnel: IPv4 in IPv4 (RFC 2003), fragmented before it, with ECN of RFC 6040."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from ipaddress import IPv4Address

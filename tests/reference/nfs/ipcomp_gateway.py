@@ -1,7 +1,5 @@
 """IPCompGateway: compresses the payload of IPv4 (IPComp, RFC 3173, by DEFLATE, RFC 2394)."""
 
-from __future__ import annotations
-
 import random
 import zlib
 
@@ -12,8 +10,7 @@ from tests.reference.nfs.traffic import Mix, Sent
 
 IPCOMP, HEADER, DEFLATE_CPI = 108, 4, 2
 MOST = 2048
-SLACK = 16
-"""Bytes by which compressors may differ about whether a payload shrinks."""
+SLACK = 16  # bytes by which compressors may differ about whether a payload shrinks
 
 
 def text_payload(rng: random.Random) -> bytes:

@@ -1,7 +1,5 @@
 """LB: balances flows over backends by consistent hashing (Eisenbud et al., "Maglev", NSDI 2016)."""
 
-from __future__ import annotations
-
 import random
 import struct
 from collections import Counter

@@ -1,7 +1,5 @@
 """Limiter: a token bucket, as its parameters describe it."""
 
-from __future__ import annotations
-
 from tests.reference.nfs.model import Contract, FunctionModel, Left
 from tests.reference.nfs.traffic import Sent
 

@@ -1,7 +1,5 @@
 """Match: sorts packets by expressions of pcap-filter(7), whose meaning is written here by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tests.reference.nfs.headers import ICMP, IPV4, IPV6, OFFSET, SYN, TCP, UDP

@@ -1,12 +1,9 @@
 """Mirror: every packet passes, and a copy of it goes back to where it came from."""
 
-from __future__ import annotations
-
 from tests.reference.nfs.model import FunctionModel, Left
 from tests.reference.nfs.traffic import Mix, Sent
 
-BUFFER = 2048
-"""Bytes of a frame that fit a buffer of the function in C."""
+BUFFER = 2048  # bytes of a frame that fit a buffer of the function in C
 
 
 class MirrorModel(FunctionModel):

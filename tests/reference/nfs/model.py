@@ -1,7 +1,5 @@
 """What every model of a network function (NF) has, and the simplest one, Null."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
@@ -10,10 +8,8 @@ from typing import ClassVar
 from tests.reference.nfs.headers import INSIDE
 from tests.reference.nfs.traffic import Mix, Sent, mixed_frames
 
-Bounds = tuple[int, int]
-"""Least and most that a counter may be."""
-Left = tuple[list[bytes], list[bytes]]
-"""Frames that leave outside, and those that leave inside."""
+Bounds = tuple[int, int]  # least and most that a counter may be
+Left = tuple[list[bytes], list[bytes]]  # frames that leave outside, and those that leave inside
 FirstRun = Callable[[Iterable[Sent]], Iterable[tuple[int, bytes]]]
 """Gives frames to a function of its own: times, us, and frames that leave outside."""
 
@@ -21,30 +17,19 @@ FirstRun = Callable[[Iterable[Sent]], Iterable[tuple[int, bytes]]]
 class Contract(StrEnum):
     """How outputs of an NF in a chain may differ from its model's (`tests/reference/compare.py`)."""
 
-    BYTES = "bytes"
-    """Not at all."""
-    NAT = "nat"
-    """The external endpoint is any, but one per internal endpoint, and never shared."""
-    RATE = "rate"
-    """Which packets pass depends on when they arrive; the rate is kept."""
-    ESP = "esp"
-    """Sequence numbers and initialization vectors are any; what is encrypted is equal."""
-    DEDUP = "dedup"
-    """Which bytes are replaced by references is any; what is restored is equal."""
+    BYTES = "bytes"  # not at all
+    NAT = "nat"  # the external endpoint is any, but one per internal endpoint, and never shared
+    RATE = "rate"  # which packets pass depends on when they arrive; the rate is kept
+    ESP = "esp"  # sequence numbers and initialization vectors are any; what is encrypted is equal
+    DEDUP = "dedup"  # which bytes are replaced by references is any; what is restored is equal
 
 
 class FunctionModel:
     """A function as its documentation and the RFCs describe it: plain Python that shares no code with what it judges.
 
     `take` states the frames that leave because of one. Where a function may choose freely, such as a NAT its ports,
-    `judge` learns the choice from what came out, and checks what any valid one has.
-
-    Parameters
-    ----------
-    settings
-        Those of the function in C; others have its defaults.
-    files
-        Texts of the files that settings name.
+    `judge` learns the choice from what came out, and checks what any valid one has. `settings`: those of the function
+    in C; others have its defaults. `files`: texts of the files that settings name.
     """
 
     nf: ClassVar[str] = ""

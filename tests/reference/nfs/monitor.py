@@ -1,7 +1,5 @@
 """Monitor: packets and bytes by protocol, and bounds of the flows with the most bytes."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from ipaddress import IPv4Address

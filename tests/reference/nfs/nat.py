@@ -1,7 +1,5 @@
 """NAT: inside hosts share a few external addresses (RFC 4787, RFC 5382, RFC 5508)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -49,8 +47,7 @@ class Session:
 
     phase: str
     last_us: int = 0
-    acked: set[int] = field(default_factory=set)
-    """Sides that have acknowledged."""
+    acked: set[int] = field(default_factory=set)  # sides that have acknowledged
     closed: set[int] = field(default_factory=set)
     reset: bool = False
 

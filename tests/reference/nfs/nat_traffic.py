@@ -1,7 +1,5 @@
 """Traffic of a NAT: replies, errors and hairpinned packets need the ends that it chose, so it runs twice."""
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Iterator
@@ -28,8 +26,7 @@ from tests.reference.nfs.headers import (
 from tests.reference.nfs.model import FirstRun
 from tests.reference.nfs.traffic import Mix, Sent, connection_frames
 
-Key = tuple[int, End]
-"""Protocol and inside end."""
+Key = tuple[int, End]  # protocol and inside end
 TRANSLATED = (TCP, UDP, ICMP)
 
 

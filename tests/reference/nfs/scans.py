@@ -4,8 +4,6 @@ The expressions are data: they stand nowhere but in the table of nfs/core/rules.
 match is decided here by `re`, not by the function's engine.
 """
 
-from __future__ import annotations
-
 import ast
 import random
 import re
@@ -22,8 +20,7 @@ from tests.reference.nfs.traffic import Mix, Sent, random_payload
 TABLE = Path(__file__).resolve().parents[3] / "nfs" / "core" / "rules.c"
 CLASSES = ("peer_to_peer", "remote", "chat", "mail", "media", "store", "web", "network")
 ENTRY = re.compile(r'\{"([\w-]+)", RULE_(\w+),\s*((?:"(?:[^"\\]|\\.)*"\s*)+),\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\}')
-BUFFER = 2048
-"""Bytes of a frame in its first buffer: of a longer frame only these are scanned."""
+BUFFER = 2048  # bytes of a frame in its first buffer: of a longer frame only these are scanned
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 

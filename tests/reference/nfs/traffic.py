@@ -1,7 +1,5 @@
 """Mixed frames from a seed, fast enough for a million: flows of TCP, UDP and ICMP, and what disturbs functions."""
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Callable, Iterator
@@ -45,22 +43,17 @@ class Mix:
     """What a capture consists of; shares are of all frames."""
 
     flows: int = 4000
-    outside: float = 0.3
-    """Share of frames from outside."""
+    outside: float = 0.3  # share of frames from outside
     hosts: int = 500
-    burst: int = 8
-    """Most frames of one time, which functions get at once."""
-    gap_us: int = 800
-    """Mean time between bursts."""
+    burst: int = 8  # most frames of one time, which functions get at once
+    gap_us: int = 800  # mean time between bursts
     odd: float = 0.08
     """Share of frames that are not plain: tagged, cut off, fragments, with options, wrong checksums, IPv6, ARP."""
     protocols: tuple[int, ...] = (TCP, TCP, TCP, UDP, UDP, UDP, ICMP, 47)
-    payload: Callable[[random.Random], bytes] | None = None
-    """The bytes of a payload; random ones without it."""
+    payload: Callable[[random.Random], bytes] | None = None  # the bytes of a payload; random ones without it
     flags: tuple[int, ...] = (SYN, SYN | ACK, ACK, ACK, ACK, ACK, FIN | ACK, RST, RST | ACK, 0, SYN | FIN)
     tags: bool = True
-    jumbo: float = 0.0005
-    """Share of payloads that do not fit one buffer of a function."""
+    jumbo: float = 0.0005  # share of payloads that do not fit one buffer of a function
     own: list[tuple[int, bytes]] = field(default_factory=list)
     """Frames and their sides that a function gets as they are, now and then."""
 

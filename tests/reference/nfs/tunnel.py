@@ -1,7 +1,5 @@
 """Tunnel and Detunnel: put a VLAN tag on packets, and take the outer one off (IEEE 802.1Q and 802.1ad)."""
 
-from __future__ import annotations
-
 import struct
 
 from tests.reference.nfs.headers import ETHERNET, TAGS, word_at

@@ -1,7 +1,5 @@
 """UrlFilter: blocks requests and handshakes by a list: HTTP/1 by host and path, TLS by the server name."""
 
-from __future__ import annotations
-
 import random
 import re
 import struct
@@ -210,8 +208,7 @@ class RequestKind(Enum):
     NONE = "none"
     HTTP = "http"
     TLS = "tls"
-    INCOMPLETE = "incomplete"
-    """A request or handshake that goes on behind the segment's end."""
+    INCOMPLETE = "incomplete"  # a request or handshake that goes on behind the segment's end
 
 
 @dataclass

@@ -4,8 +4,6 @@ It reads the text, not what the text was made from. An NF is its model, with the
 text and the files that it names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,15 +12,12 @@ from tests.reference.nfs import nf_models
 from tests.reference.nfs.headers import read_headers, split_value, word_at
 from tests.reference.nfs.model import FunctionModel
 
-OUTER_BYTES = 22
-"""Outer Ethernet and network service header."""
+OUTER_BYTES = 22  # outer Ethernet and network service header
 TYPE_NSH = 0x894F
 NSH_HEAD = bytes.fromhex("0fc20203")
 
-Sorter = Callable[[Sequence[str], bytes], int | None]
-"""The number of the first filter that matches a frame."""
-Target = tuple[Fraction, str]
-"""A share and where it goes: a function, or `nsh PATH INDEX`."""
+Sorter = Callable[[Sequence[str], bytes], int | None]  # the number of the first filter that matches a frame
+Target = tuple[Fraction, str]  # a share and where it goes: a function, or `nsh PATH INDEX`
 
 
 @dataclass

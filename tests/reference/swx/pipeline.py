@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 from tests.reference.swx.spec_reader import SpecAction, SpecTable, SpecText, read_spec
 
-MOST_STEPS = 100_000
-"""Of one packet: the pipeline has no loops."""
+MOST_STEPS = 100_000  # of one packet: the pipeline has no loops
 
 
 @dataclass
@@ -31,20 +30,12 @@ class _Packet:
     sent_to: int | None = None
 
 
-Step = Callable[[_Packet], str | None]
-"""Does one instruction; the label to go to, if it jumps."""
-END = "end"
-"""In place of a label."""
+Step = Callable[[_Packet], str | None]  # does one instruction; the label to go to, if it jumps
+END = "end"  # in place of a label
 
 
 class Pipeline:
-    """A pipeline with its tables and registers.
-
-    Raises
-    ------
-    SpecError
-        When a text cannot be read.
-    """
+    """A pipeline with its tables and registers. Raises SpecError when a text cannot be read."""
 
     def __init__(self, spec: str, entries: str) -> None:
         self.spec: SpecText = read_spec(spec, entries)

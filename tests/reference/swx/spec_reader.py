@@ -1,12 +1,9 @@
 """Reads the text of a DPDK pipeline and its entries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-Instruction = tuple[str, list[str]]
-"""A label or nothing, and the words of an instruction; headers lose their `h.`."""
+Instruction = tuple[str, list[str]]  # a label or nothing, and the words of an instruction; headers lose their `h.`
 
 
 class SpecError(Exception):
@@ -56,13 +53,7 @@ class SpecText:
 
 
 def read_spec(spec: str, entries: str) -> SpecText:
-    """What the two texts say.
-
-    Raises
-    ------
-    SpecError
-        At the first line that does not belong there.
-    """
+    """What the two texts say. Raises SpecError at the first line that does not belong there."""
     found = SpecText()
     structs: dict[str, list[tuple[str, int]]] = {}
     lines = _lines(spec)
@@ -89,10 +80,7 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _read_block(
-    found: SpecText,
-    structs: dict[str, list[tuple[str, int]]],
-    words: list[str],
-    lines: Iterator[tuple[int, list[str]]],
+    found: SpecText, structs: dict[str, list[tuple[str, int]]], words: list[str], lines: Iterator[tuple[int, list[str]]]
 ) -> None:
     match words:
         case ["struct", name, "{"]:

@@ -1,10 +1,8 @@
 """The NFs of a SmartNIC: each is one snippet in `nfs/xdp`, its tables as constants, and how it is called."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from placer.rack.compiler.library.acl import ANY_PORT, AclFilter
 from placer.rack.compiler.library.ipv4_fwd import Route
@@ -20,45 +18,36 @@ KEY_BYTES = 32
 DEFAULT_KEY = bytes(range(KEY_BYTES))
 
 
-class NicFunction(Protocol):
-    """An NF on a SmartNIC.
+class NicFunction:
+    """An NF on a SmartNIC."""
 
-    Parameters
-    ----------
-    snippet
-        Its file in `nfs/xdp`.
-    """
-
-    snippet: ClassVar[str]
+    snippet: ClassVar[str]  # its file in `nfs/xdp`
 
     def faults(self) -> Faults:
         """What the card cannot do, and what to do instead."""
-
-    def tables(self, name: str) -> str:
-        """Declarations of constants, whose names begin with `name`."""
-
-    def call(self, name: str) -> str:
-        """The expression in C that processes the packet of `ctx`; false drops it."""
-
-
-@dataclass(frozen=True)
-class NicMatch:
-    """Match: its edges sort packets."""
-
-    snippet: ClassVar[str] = "match.h"
-
-    def faults(self) -> Faults:
         return iter(())
 
     def tables(self, name: str) -> str:
+        """Declarations of constants, whose names begin with `name`."""
         return ""
+
+    def call(self, name: str) -> str:
+        """The expression in C that processes the packet of `ctx`; false drops it."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class NicMatch(NicFunction):
+    """Match: its edges sort packets."""
+
+    snippet: ClassVar[str] = "match.h"
 
     def call(self, name: str) -> str:
         return "match(ctx)"
 
 
 @dataclass(frozen=True)
-class NicTunnel:
+class NicTunnel(NicFunction):
     """Tunnel: puts a VLAN tag on packets."""
 
     vlan: int = 100
@@ -69,15 +58,12 @@ class NicTunnel:
         yield from _outside("vlan", self.vlan, 4094)
         yield from _outside("priority", self.priority, 7)
 
-    def tables(self, name: str) -> str:
-        return ""
-
     def call(self, name: str) -> str:
         return f"tunnel(ctx, {self.vlan}, {self.priority})"
 
 
 @dataclass(frozen=True)
-class NicDetunnel:
+class NicDetunnel(NicFunction):
     """Detunnel: takes the outer VLAN tag off packets; of any VLAN with 4095."""
 
     vlan: int = 4095
@@ -88,15 +74,12 @@ class NicDetunnel:
         yield from _outside("vlan", self.vlan, 4095)
         yield from _outside("untagged", self.untagged, 1)
 
-    def tables(self, name: str) -> str:
-        return ""
-
     def call(self, name: str) -> str:
         return f"detunnel(ctx, {self.vlan}, {_truth(self.untagged == 1)})"
 
 
 @dataclass(frozen=True)
-class NicAcl:
+class NicAcl(NicFunction):
     """ACL: the first filter that matches decides."""
 
     filters: Sequence[AclFilter]
@@ -124,7 +107,7 @@ class NicAcl:
 
 
 @dataclass(frozen=True)
-class NicIpv4Fwd:
+class NicIpv4Fwd(NicFunction):
     """IPv4Fwd: the longest prefix that matches the destination decides."""
 
     routes: Sequence[Route]
@@ -146,7 +129,7 @@ class NicIpv4Fwd:
 
 
 @dataclass(frozen=True)
-class NicLb:
+class NicLb(NicFunction):
     """LB: backends by a table of Maglev, whose size is a power of two."""
 
     backends: Backends
@@ -167,7 +150,7 @@ class NicLb:
 
 
 @dataclass(frozen=True)
-class NicFastEncrypt:
+class NicFastEncrypt(NicFunction):
     """FastEncrypt(blocks): exclusive or of payloads with the keystream of ChaCha20."""
 
     key: bytes = DEFAULT_KEY

@@ -72,10 +72,7 @@ def violations(program: NicObject) -> list[tuple[str, str]]:
 def build(program: NicProgram) -> tuple[bytes, NicUse]:
     """The object of a program within the limits, and what it takes of the card.
 
-    Raises
-    ------
-    InputError
-        With each limit that it violates, and which NF takes how much of that.
+    Raises InputError with each limit that it violates, and which NF takes how much of that.
     """
     try:
         data = compile_source(source_of(program))
@@ -219,24 +216,12 @@ class NicSymbol(NamedTuple):
 
 @dataclass(frozen=True)
 class NicObject:
-    """A program in memory.
+    """A program in memory."""
 
-    Parameters
-    ----------
-    code
-        The instructions of its only section of code.
-    addresses
-        By instruction that loads an address: section and offset there.
-    data
-        Sections of data, `.bss` as zeros.
-    functions
-        Functions with code, one in a program that the card takes.
-    """
-
-    code: Sequence[Instruction]
-    addresses: Mapping[int, tuple[str, int]]
-    data: Mapping[str, bytes]
-    functions: Sequence[NicSymbol]
+    code: Sequence[Instruction]  # the instructions of its only section of code
+    addresses: Mapping[int, tuple[str, int]]  # by instruction that loads an address: section and offset there
+    data: Mapping[str, bytes]  # sections of data, `.bss` as zeros
+    functions: Sequence[NicSymbol]  # functions with code, one in a program that the card takes
 
 
 class _Section(NamedTuple):
@@ -250,13 +235,7 @@ class _Section(NamedTuple):
 
 
 def read_object(data: bytes) -> NicObject:
-    """The program in an object.
-
-    Raises
-    ------
-    ObjectError
-        If it is no ELF file for BPF, or has no program for XDP.
-    """
+    """The program in an object. Raises ObjectError if it is no ELF file for BPF, or has no program for XDP."""
     try:
         return _read(data)
     except (struct.error, IndexError, ValueError) as error:
@@ -353,11 +332,7 @@ def compile_command(source: Path | str, target: Path | str) -> list[str]:
 def compile_source(source: str) -> bytes:
     """The object of a program in C.
 
-    Raises
-    ------
-    InputError
-        If clang is missing or refuses the program, with its first message.
-    StackLimitError
+    Raises InputError if clang is missing or refuses the program, with its first message. Raises StackLimitError.
     """
     with tempfile.TemporaryDirectory() as folder:
         text, target = Path(folder, "nic.c"), Path(folder, "nic.o")

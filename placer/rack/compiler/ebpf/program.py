@@ -1,7 +1,5 @@
 """What a SmartNIC does with packets: where they enter by label, the NFs they pass, and how they leave."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,10 +34,7 @@ class NicExit:
 class NicEdge:
     """One way behind an NF: to a step, by its number, or out.
 
-    Parameters
-    ----------
-    match
-        Which packets take it; None: those that no match takes, shared in proportion to `share`.
+    `match`: which packets take it; None: those that no match takes, shared in proportion to `share`.
     """
 
     to: int | NicExit
@@ -76,10 +71,7 @@ class NicPassing:
 class NicProgram:
     """All that a SmartNIC runs; each edge leads to a later step.
 
-    Raises
-    ------
-    InputError
-        From `check`, with every fault of the program.
+    Raises InputError from `check`, with every fault of the program.
     """
 
     name: str

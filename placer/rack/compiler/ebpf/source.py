@@ -4,8 +4,6 @@ Each step is a function that processes the packet and returns what is next; the 
 the steps in order, each if it is next, and puts the label of the next platform on.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -65,13 +63,7 @@ def names_of(program: NicProgram) -> NicNames:
 
 
 def source_of(program: NicProgram) -> str:
-    """The program in C.
-
-    Raises
-    ------
-    InputError
-        With every fault of the program, and what its NFs cannot do on the card.
-    """
+    """The program in C. Raises InputError with every fault of the program, and what its NFs cannot do on the card."""
     program.check()
     identifiers = program.identifiers()
     snippets = ["packet.h", "fields.h", "split.h", "nsh.h", *(step.function.snippet for step in program.steps)]

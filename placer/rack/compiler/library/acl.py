@@ -1,7 +1,5 @@
 """ACL: the first filter that matches permits or denies a packet; without a match it passes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -27,14 +25,8 @@ HIGH_PORTS = (1024, 65535)
 class AclFilter:
     """Conditions on a packet, and whether it is permitted.
 
-    Fragments other than the first, and protocols without ports, match as if both ports were 0.
-
-    Parameters
-    ----------
-    protocol
-        0: any.
-    source_ports, destination_ports
-        The lowest and the highest port; of UDP and TCP only, any for others.
+    Fragments other than the first, and protocols without ports, match as if both ports were 0. `protocol`: 0: any.
+    `source_ports`, `destination_ports`: the lowest and the highest port; of UDP and TCP only, any for others.
     """
 
     permit: bool

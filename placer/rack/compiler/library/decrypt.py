@@ -1,7 +1,5 @@
 """Decrypt: the other end of Encrypt's link."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from placer.rack.compiler.library.encrypt import IN_UDP, esp_settings

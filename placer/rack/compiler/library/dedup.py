@@ -1,7 +1,5 @@
 """Dedup: replaces payload bytes that were sent before by references; the other end of the link restores them."""
 
-from __future__ import annotations
-
 from placer.rack.compiler.library.nf_kind import NF_KINDS, NoData
 
 

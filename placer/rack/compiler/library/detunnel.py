@@ -1,7 +1,5 @@
 """Detunnel: takes the outer VLAN tag off frames (IEEE 802.1Q and 802.1ad)."""
 
-from __future__ import annotations
-
 from placer.rack.compiler.library.nf_kind import ALL_PLATFORMS, NF_KINDS, NoData
 
 

@@ -1,7 +1,5 @@
 """Encrypt: packets leave as ESP (RFC 4303) by AES-128-CBC (RFC 3602) and HMAC-SHA-256-128 (RFC 4868)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from placer.rack.compiler.library.nf_kind import NF_KINDS, NoData, ParameterRange

@@ -1,7 +1,5 @@
 """FastEncrypt: ESP by ChaCha20-Poly1305 (RFC 7634), or ChaCha20 over the begin of payloads, which fits a SmartNIC."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from placer.rack.compiler.library.encrypt import IN_UDP, esp_settings

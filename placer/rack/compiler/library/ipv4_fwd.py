@@ -1,7 +1,5 @@
 """IPv4Fwd: forwards IPv4 by the longest prefix of the destination, and rewrites MAC addresses and time to live."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,10 +13,8 @@ from placer.rack.compiler.library.nf_kind import (
 )
 from placer.rack.compiler.library.prefixes import INSIDE_PREFIX, OUTSIDE_PREFIXES, Prefix
 
-OWN_MAC = bytes.fromhex("020000000001")
-"""The source address of forwarded frames."""
-NEXT_HOPS = 16
-"""Next hops of generated routes."""
+OWN_MAC = bytes.fromhex("020000000001")  # the source address of forwarded frames
+NEXT_HOPS = 16  # next hops of generated routes
 BROAD_PREFIXES = (INSIDE_PREFIX, *OUTSIDE_PREFIXES)
 """Prefixes that the first routes cover: destinations elsewhere have no route."""
 

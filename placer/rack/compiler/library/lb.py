@@ -1,7 +1,5 @@
 """LB: deals flows out to backends by consistent hashing (Eisenbud et al., "Maglev", NSDI 2016, section 3.4)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address
@@ -10,31 +8,18 @@ from placer.rack.compiler.library.nf_kind import NF_KINDS, SEED_PARAMETER, NfKin
 from profiles.faults import Fault, InputError
 
 FIRST_BACKEND = int(IPv4Address("198.18.0.1"))
-MOST_TABLE = 65536
-"""Entries of the table at most: the split hash has 16 bits."""
+MOST_TABLE = 65536  # entries of the table at most: the split hash has 16 bits
 FREE_SLOT = -1
 
 
 @dataclass(frozen=True)
 class Backends:
-    """What an LB looks up.
+    """What an LB looks up."""
 
-    Parameters
-    ----------
-    first
-        The address of the first backend; those of the others follow.
-    table
-        Per entry the number of a backend, from 0; as many entries as a power of two.
-    seed
-        Salt of the hash.
-    address
-        The only destination that is balanced; 0: every one is.
-    """
-
-    first: int
-    table: tuple[int, ...]
-    seed: int
-    address: int
+    first: int  # the address of the first backend; those of the others follow
+    table: tuple[int, ...]  # per entry the number of a backend, from 0; as many entries as a power of two
+    seed: int  # salt of the hash
+    address: int  # the only destination that is balanced; 0: every one is
 
 
 class LbNf(NfKind[Backends]):

@@ -1,7 +1,5 @@
 """Limiter: a token bucket; frames above the rate are dropped."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from placer.rack.compiler.library.nf_kind import NF_KINDS, NoData, ParameterRange

@@ -1,7 +1,5 @@
 """Match: sorts packets by expressions. The edges behind it have them: the NF itself passes all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from placer.rack.compiler.library.nf_kind import NF_KINDS, NoData

@@ -1,7 +1,5 @@
 """Monitor: counts packets and bytes of flows, and passes all."""
 
-from __future__ import annotations
-
 from placer.rack.compiler.library.nf_kind import NF_KINDS, NoData
 
 

@@ -1,7 +1,5 @@
 """NAT: inside hosts share external addresses. Traffic goes outward only."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from ipaddress import IPv4Address
 

@@ -1,7 +1,5 @@
 """The seam of the library: what a file says about its kind of NF."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,22 +45,14 @@ Data = TypeVar("Data")
 
 @dataclass(frozen=True)
 class ParameterRange:
-    """A parameter of an NF in a chain: a number.
-
-    Parameters
-    ----------
-    default
-        None: the chain must set it.
-    is_whole
-        Whether it is a count or a number of something.
-    """
+    """A parameter of an NF in a chain: a number."""
 
     name: str
     help: str
     low: float
     high: float
-    default: float | None = None
-    is_whole: bool = True
+    default: float | None = None  # None: the chain must set it
+    is_whole: bool = True  # whether it is a count or a number of something
 
     def fault(self, value: float) -> str | None:
         """Why a value is refused."""
@@ -79,16 +69,13 @@ class NfKind(ABC, Generic[Data]):
 
     name: ClassVar[str]
     parameters: ClassVar[tuple[ParameterRange, ...]] = ()
-    platforms: ClassVar[frozenset[Platform]]
-    """Where it can run, by table 3 of Lemur (Yen et al.)."""
+    platforms: ClassVar[frozenset[Platform]]  # where it can run, by table 3 of Lemur (Yen et al.)
 
     def completed(self, given: Mapping[str, float], where: str) -> dict[str, float]:
         """The parameters of an instance, with defaults.
 
-        Raises
-        ------
-        InputError
-            When a parameter is unknown, out of its range, or missing: all of them, in the name of `where`.
+        Raises InputError when a parameter is unknown, out of its range, or missing: all of them, in the name of
+        `where`.
         """
         known = {parameter.name: parameter for parameter in self.parameters}
         faults = [

@@ -39,7 +39,6 @@ def parse_prefix(text: str) -> Prefix:
 
 
 ANY_PREFIX = Prefix(0, 0)
-INSIDE_PREFIX = parse_prefix("10.0.0.0/8")
-"""Where clients are."""
+INSIDE_PREFIX = parse_prefix("10.0.0.0/8")  # where clients are
 OUTSIDE_PREFIXES = tuple(parse_prefix(text) for text in ("192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24"))
 """Where servers are: networks for documentation and benchmarks (RFC 5737, RFC 2544). That of a NAT is another one."""

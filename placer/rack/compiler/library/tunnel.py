@@ -1,7 +1,5 @@
 """Tunnel: puts a VLAN tag on frames (IEEE 802.1Q)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from placer.rack.compiler.library.nf_kind import ALL_PLATFORMS, NF_KINDS, NoData, ParameterRange

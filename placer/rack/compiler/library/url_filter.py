@@ -1,7 +1,5 @@
 """UrlFilter: drops requests to listed domains and URLs: HTTP/1 by host and path, TLS by the server name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from placer.rack.compiler.library.nf_kind import NF_KINDS, SEED_PARAMETER, NfKind, ParameterRange, SplitMix

@@ -31,8 +31,7 @@ from placer.rack.compiler.openflow.headers import (
 
 ADDRESS_BYTES = 12
 TAG_PRESENT = 0x1000
-PROTOCOL_WORDS = {"ip": None, "icmp": 1, "tcp": 6, "udp": 17}
-"""Words of matches, and the protocol that they stand for."""
+PROTOCOL_WORDS = {"ip": None, "icmp": 1, "tcp": 6, "udp": 17}  # words of matches, and the protocol that they stand for
 
 
 @dataclass

@@ -1,19 +1,15 @@
 """Headers of frames, found by the same rules as `nfs/core/packet.h`; the split hash; checksums by their change."""
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import NamedTuple
 
 ETHERNET_BYTES = 14
 TAG_BYTES = 4
-MOST_TAGS = 2
-"""VLAN tags that are skipped: one, or two with 802.1ad."""
+MOST_TAGS = 2  # VLAN tags that are skipped: one, or two with 802.1ad
 
 TYPE_IPV4, TYPE_IPV6, TYPE_VLAN, TYPE_QINQ, TYPE_NSH = 0x0800, 0x86DD, 0x8100, 0x88A8, 0x894F
 ICMP, TCP, UDP, ESP = 1, 6, 17, 50
-IPV4_BYTES = 20
-"""Bytes of an IPv4 header without options."""
+IPV4_BYTES = 20  # bytes of an IPv4 header without options
 FRAGMENT_OFFSET, MORE_FRAGMENTS = 0x1FFF, 0x2000
 
 WORD_MASK = 0xFFFF
@@ -26,8 +22,7 @@ class FrameType(Enum):
     IPV4 = "ipv4"
     IPV6 = "ipv6"
     OTHER = "other"
-    MALFORMED = "malformed"
-    """Shorter than its headers say, or with invalid ones."""
+    MALFORMED = "malformed"  # shorter than its headers say, or with invalid ones
 
 
 class Headers(NamedTuple):
@@ -45,10 +40,8 @@ class Headers(NamedTuple):
     payload: int = 0
     end: int = 0
     protocol: int = 0
-    fragment: bool = False
-    """Any part of a datagram, the first one, too."""
-    later_fragment: bool = False
-    """Not the first part: it has no ports."""
+    fragment: bool = False  # any part of a datagram, the first one, too
+    later_fragment: bool = False  # not the first part: it has no ports
 
     @property
     def has_ports(self) -> bool:

@@ -27,8 +27,7 @@ LINK_MAGIC = 0x316B6E696C73666E
 TAIL_OFFSET, HEAD_OFFSET, FIRST_SLOT_OFFSET = 0, 64, PAGE_BYTES
 USES_OFFSET = 8
 NEVER_OPENED, IS_OPEN, HAS_LEFT = range(3)
-OUR_SIDE, THEIR_SIDE, MAKING_LOCK = range(3)
-"""Sides of the file, and the bytes that are locked: the switch is side A."""
+OUR_SIDE, THEIR_SIDE, MAKING_LOCK = range(3)  # sides of the file, and the bytes that are locked: the switch is side A
 LOCK_STRUCT = struct.Struct("=hh4xqqi4x")
 """struct flock of Linux on 64-bit machines: kind, whence, start, length, process."""
 
@@ -48,10 +47,7 @@ class MessageKind(IntEnum):
 class LinkEnd:
     """The end of a link; messages to send wait here until there is room.
 
-    Raises
-    ------
-    LinkError
-        When the file is no link, or that side is open in another process.
+    Raises LinkError when the file is no link, or that side is open in another process.
     """
 
     def __init__(self, path: Path) -> None:
@@ -112,13 +108,7 @@ class LinkEnd:
         return self._use(THEIR_SIDE) == IS_OPEN and self._is_locked(THEIR_SIDE)
 
     def send(self, kind: MessageKind, time_us: int = 0, data: bytes = b"") -> None:
-        """Let a message wait for room; `pump` sends it.
-
-        Raises
-        ------
-        LinkError
-            When it is longer than a slot.
-        """
+        """Let a message wait for room; `pump` sends it. Raises LinkError when it is longer than a slot."""
         if len(data) > MOST_BYTES:
             raise LinkError(f"{self.path}: a packet is longer than {MOST_BYTES:,} bytes")
         self.waiting.append((kind, time_us, data))
@@ -139,10 +129,7 @@ class LinkEnd:
     def messages(self) -> Iterator[tuple[MessageKind, int, bytes]]:
         """The messages that are there: kind, time and bytes.
 
-        Raises
-        ------
-        LinkError
-            When the other process sent what is no message.
+        Raises LinkError when the other process sent what is no message.
         """
         head = self._words[_word(THEIR_SIDE, HEAD_OFFSET)]
         while head != self._words[_word(THEIR_SIDE, TAIL_OFFSET)]:
@@ -186,10 +173,7 @@ LONGEST_PACKET = 65535
 def read_capture(path: Path) -> Iterator[tuple[int, bytes]]:
     """The times of a capture's frames, us, and the frames.
 
-    Raises
-    ------
-    InputError
-        When it is no capture of whole frames from Ethernet.
+    Raises InputError when it is no capture of whole frames from Ethernet.
     """
     try:
         data = path.read_bytes()

@@ -6,8 +6,6 @@ Between tables a packet carries the number of the NF that is next in its metadat
 of its label in front. A packet passes the tables once per visit, and only forward.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,8 +30,7 @@ from placer.rack.compiler.traffic.entries import TooManyEntriesError, entries_of
 from placer.rack.compiler.traffic.expression import Or
 from profiles import Fault, InputError
 
-MOST_LABELS = 4094
-"""VLANs that a tag can name: 0 and 4095 are reserved (IEEE 802.1Q, table 9-2)."""
+MOST_LABELS = 4094  # VLANs that a tag can name: 0 and 4095 are reserved (IEEE 802.1Q, table 9-2)
 ADDRESS_BYTES = 12
 NSH_BASE = bytes.fromhex("0fc20203")
 """Version 0, time to live 63, two words, metadata of variable length, Ethernet (RFC 8300)."""
@@ -62,13 +59,7 @@ def read_labels(text: str) -> VlanLabels:
 
 
 def vlan_labels(routing: Routing) -> VlanLabels:
-    """The VLANs of the labels by which packets travel.
-
-    Raises
-    ------
-    InputError
-        When there are more than a tag can name.
-    """
+    """The VLANs of the labels by which packets travel. Raises InputError when there are more than a tag can name."""
     used = {routing.labels[nf] for nf in routing.entered} | set(routing.exits.values())
     if len(used) > MOST_LABELS:
         message = f"{len(used)} labels are too many for an OpenFlow switch: a VLAN tag names {MOST_LABELS}"
@@ -103,23 +94,18 @@ def with_vlan_label(frame: bytes, labels: VlanLabels) -> bytes | None:
     return None if vlan is None else tag(frame[begin:], vlan)
 
 
-WORLD_PORT = 1
-"""The port to the world; those of the servers follow."""
-ANY_OUTPUT = "load:0->NXM_OF_IN_PORT[]"
-"""Lets a packet leave by the port by which it came, too."""
+WORLD_PORT = 1  # the port to the world; those of the servers follow
+ANY_OUTPUT = "load:0->NXM_OF_IN_PORT[]"  # lets a packet leave by the port by which it came, too
 FORGED, UNCLASSIFIED, UNMATCHED, UNKNOWN_PATH = "forged", "unclassified", "unmatched", "unknown_path"
-OTHER_COOKIE = 1
-"""Of rules that count nothing."""
+OTHER_COOKIE = 1  # of rules that count nothing
 MOST_PRIORITY = 65535
 
 
 def openflow_program(routing: Routing, instances: Mapping[int, NfInstance], labels: VlanLabels) -> OpenFlowProgram:
     """The rules and groups of the switch.
 
-    Raises
-    ------
-    InputError
-        When an NF has no table, or follows one whose table is not before its own; when rules have no priority left.
+    Raises InputError when an NF has no table, or follows one whose table is not before its own; when rules have no
+    priority left.
     """
     order = routing.graph.rack.switch.table_order
     faults = list(_faults(routing, order))

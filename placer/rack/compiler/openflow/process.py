@@ -29,12 +29,10 @@ from placer.rack.compiler.openflow.pipeline import (
 from profiles import InputError
 
 INTERRUPTED_STATUS = 130
-QUIET_ROUNDS = 8
-"""As `nf-switch` has them: a server and its SmartNIC exchange packets that the switch does not see."""
+QUIET_ROUNDS = 8  # as `nf-switch` has them: a server and its SmartNIC exchange packets that the switch does not see
 BATCH_PACKETS, MOST_WAITING = 32, 512
 IDLE_S, PATIENCE_S = 50e-6, 30.0
-LOOK_S = 0.1
-"""How often an idle switch looks whether the other processes are still there."""
+LOOK_S = 0.1  # how often an idle switch looks whether the other processes are still there
 
 
 class SwitchProcess:
@@ -48,10 +46,7 @@ class SwitchProcess:
     def run(self, packets: Iterator[tuple[int, bytes]]) -> None:
         """Until all packets are through.
 
-        Raises
-        ------
-        LinkError
-            When a process at the other end does not come, or ends too early.
+        Raises LinkError when a process at the other end does not come, or ends too early.
         """
         self._meet()
         number = quiet = moved_packets = 0

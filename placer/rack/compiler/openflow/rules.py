@@ -1,7 +1,5 @@
 """Flow rules and groups, written as `ovs-ofctl add-flows` and `add-groups` read them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
@@ -10,12 +8,10 @@ from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.traffic.entries import Bits
 from profiles.registry import Registry
 
-TAG_PRESENT = 0x1000
-"""The bit of `vlan_tci` and of values of `vlan_vid` that says that there is a tag."""
+TAG_PRESENT = 0x1000  # the bit of `vlan_tci` and of values of `vlan_vid` that says that there is a tag
 TAGS_REGISTER = "reg15"
 """Where the emulated switch puts the number of VLAN tags: OpenFlow itself matches only the outer one."""
-FLOWS_TABLE = 250
-"""The table of rules that the Monitor learns: it comes after those of all kinds of NF."""
+FLOWS_TABLE = 250  # the table of rules that the Monitor learns: it comes after those of all kinds of NF
 DROP_ACTIONS = ("drop",)
 
 Match = Mapping[str, str]
@@ -25,19 +21,13 @@ Actions = tuple[str, ...]
 
 @dataclass(frozen=True)
 class FlowRule:
-    """One rule of a table: of those that match, the one with the highest priority runs.
-
-    Parameters
-    ----------
-    cookie
-        By which counters are found again.
-    """
+    """One rule of a table: of those that match, the one with the highest priority runs."""
 
     table: int
     priority: int
     match: Match
     actions: Actions
-    cookie: int
+    cookie: int  # by which counters are found again
 
     def __str__(self) -> str:
         fields = [f"cookie={self.cookie:#x}", f"table={self.table}", f"priority={self.priority}"]
@@ -69,12 +59,8 @@ class SplitGroup:
 class OpenFlowProgram:
     """What is loaded into a switch.
 
-    Parameters
-    ----------
-    names
-        What rules with a cookie count: `NF sent`, `NF dropped`, or `reason REASON`.
-    ports
-        Names of the servers at ports from 2 on; port 1 is the world.
+    `names`: what rules with a cookie count: `NF sent`, `NF dropped`, or `reason REASON`. `ports`: names of the servers
+    at ports from 2 on; port 1 is the world.
     """
 
     rules: Sequence[FlowRule]
@@ -149,17 +135,11 @@ def _ternary(bits: Bits) -> Match:
 
 @dataclass(frozen=True)
 class NfRule:
-    """A rule of an NF, among packets that are in it.
-
-    Parameters
-    ----------
-    actions
-        Done to the packet before it goes on; None: it is dropped.
-    """
+    """A rule of an NF, among packets that are in it."""
 
     priority: int
     match: Match
-    actions: Actions | None = ()
+    actions: Actions | None = ()  # done to the packet before it goes on; None: it is dropped
 
 
 NfRules = Callable[[NfInstance], Sequence[NfRule]]

@@ -1,7 +1,5 @@
 """Statements of a switch program as P4-16: every value is cast to the width of what it is written to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -52,8 +50,7 @@ ARCHITECTURE_NAMES = frozenset(_ARCHITECTURE_NAMES.split())
 OWN_NAMES = "hdr meta istd ostd packet main MainParser PreControl MainControl MainDeparser headers_t metadata_t"
 RESERVED_NAMES = frozenset({*(P4_KEYWORDS - ALSO_NAMES), *ARCHITECTURE_NAMES, *OWN_NAMES.split()})
 """Names that stand for something else in every program."""
-FIELD_PLACES = {"h": "hdr.", "m": "meta.", "t": ""}
-"""Where headers, metadata and an action's arguments stand."""
+FIELD_PLACES = {"h": "hdr.", "m": "meta.", "t": ""}  # where headers, metadata and an action's arguments stand
 
 
 @dataclass(frozen=True)
@@ -122,17 +119,11 @@ def number(value: int) -> str:
 
 @dataclass(frozen=True)
 class BodyWriter:
-    """Writes bodies of one program.
-
-    Parameters
-    ----------
-    arguments
-        Bits of the arguments of the action that is written.
-    """
+    """Writes bodies of one program."""
 
     program: SwitchProgram
     names: P4Names
-    arguments: Mapping[str, int]
+    arguments: Mapping[str, int]  # bits of the arguments of the action that is written
 
     def bits(self, name: str) -> int:
         """Width of a field."""

@@ -4,8 +4,6 @@ The text means what the DPDK pipeline of `swx/spec.py` means. No P4 compiler has
 its types, and `run` interprets it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from placer.rack.compiler.p4.bodies import (
@@ -32,18 +30,11 @@ from placer.rack.compiler.switch.program import (
 )
 from placer.rack.rack import MatchKind
 
-VARYING_FIELD = "bytes"
-"""The field of a header whose length follows from another one."""
+VARYING_FIELD = "bytes"  # the field of a header whose length follows from another one
 
 
 def p4_text(program: SwitchProgram, *, entries: bool = True) -> str:
-    """The program as text.
-
-    Parameters
-    ----------
-    entries
-        With the entries of its tables; else the control plane gives them.
-    """
+    """The program as text. `entries`: with the entries of its tables; else the control plane gives them."""
     program = with_arithmetic(program)
     names = p4_names(program)
     parts = [
@@ -92,12 +83,7 @@ def _parser(program: SwitchProgram) -> Iterator[str]:
     yield from _block(
         "parser",
         "MainParser",
-        (
-            "packet_in packet",
-            "out headers_t hdr",
-            "inout metadata_t meta",
-            "in pna_main_parser_input_metadata_t istd",
-        ),
+        ("packet_in packet", "out headers_t hdr", "inout metadata_t meta", "in pna_main_parser_input_metadata_t istd"),
     )
     headers = {header.name: header for header in program.headers}
     states = dict.fromkeys(["start", *(state for edge in program.parser for state in (edge.source, edge.target))])

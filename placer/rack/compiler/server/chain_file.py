@@ -4,8 +4,6 @@ A demultiplexer takes the label off each packet and gives the packet to the subg
 on several cores is copied, and flows are split over the copies. Behind a subgroup packets get the label of the next NF.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,26 +15,17 @@ from placer.rack.compiler.routing import Label, Routing
 from placer.rack.compiler.traffic.pcap import pcap_filter
 from profiles import Fault, InputError
 
-MOST_FUNCTIONS, MOST_EDGES, MOST_CORES, MOST_WAYS = 256, 1024, 32, 32
-"""Of the chain runtime (`nfs/core/chain.h`)."""
-MOST_ON_LINE = 16
-"""Functions of a core; a line of a chain file has few words, and a core may have several lines."""
-SORTING_FUNCTION = "Match"
-"""The function that sorts packets by filters."""
+MOST_FUNCTIONS, MOST_EDGES, MOST_CORES, MOST_WAYS = 256, 1024, 32, 32  # of the chain runtime (`nfs/core/chain.h`)
+MOST_ON_LINE = 16  # functions of a core; a line of a chain file has few words, and a core may have several lines
+SORTING_FUNCTION = "Match"  # the function that sorts packets by filters
 
 
 @dataclass(frozen=True)
 class ServerProgram:
     """What a server runs.
 
-    Parameters
-    ----------
-    files
-        Files that functions read, by name.
-    functions
-        By the name of each function the NF that it is, or whose packets it sorts; none for rate limits.
-    cores
-        How many it uses.
+    `files`: files that functions read, by name. `functions`: by the name of each function the NF that it is, or whose
+    packets it sorts; none for rate limits. `cores`: how many it uses.
     """
 
     chain: str
@@ -162,10 +151,7 @@ class _Writer:
 def server_program(routing: Routing, place: Place, instances: Mapping[int, NfInstance]) -> ServerProgram | None:
     """What a server runs; None if it runs no NF.
 
-    Raises
-    ------
-    InputError
-        When it has more functions than the chain runtime takes.
+    Raises InputError when it has more functions than the chain runtime takes.
     """
     writer = _Writer(routing, place, instances)
     for group in _subgroups(routing, place):

@@ -1,7 +1,5 @@
 """The program of the switch of a plan: packets are steered to their run of NFs, pass it, and go on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -49,8 +47,7 @@ FORGED, UNCLASSIFIED, UNKNOWN_PATH, WITHOUT_LABEL, UNMATCHED = DROP_REASONS = (
     "without_label",
     "unmatched",
 )
-WORLD_PORT = 0
-"""The port of the world; the others are those of servers."""
+WORLD_PORT = 0  # the port of the world; the others are those of servers
 
 SWITCH_METADATA: Mapping[str, int] = {
     "port": 32,
@@ -72,10 +69,8 @@ SWITCH_ACTIONS = (
 )
 """What becomes of a packet next: a run of NFs on the switch, another device with a new label, the world, or another
 device with the label that the packet has."""
-COMPARED_LABELS = 2
-"""Labels; more of them are looked up in a table."""
-GROUPED_RUNS = 3
-"""Runs side by side; from so many on, else-if does not nest them deeper."""
+COMPARED_LABELS = 2  # labels; more of them are looked up in a table
+GROUPED_RUNS = 3  # runs side by side; from so many on, else-if does not nest them deeper
 
 
 @dataclass
@@ -254,10 +249,7 @@ class _Composer:
     def one_of(self, group: Sequence[NfRun], done: Mapping[int, Block]) -> Body:
         """The run that `m.node` names; halves, so that many runs take few comparisons.
 
-        Parameters
-        ----------
-        done
-            By first NF of the run, the block that was run for it.
+        `done`: by first NF of the run, the block that was run for it.
         """
         if len(group) <= GROUPED_RUNS:
             body: Body = ()
@@ -284,17 +276,9 @@ def compose(
 ) -> SwitchProgram:
     """The program of the switch.
 
-    Parameters
-    ----------
-    shares
-        Whether NFs of the same kind that no packet passes both share their tables (`sharing.py`).
-    only_steering
-        NFs do nothing: what is left is the steering of packets.
-
-    Raises
-    ------
-    InputError
-        When NFs cannot share a parser.
+    `shares`: whether NFs of the same kind that no packet passes both share their tables (`sharing.py`).
+    `only_steering`: NFs do nothing: what is left is the steering of packets. Raises InputError when NFs cannot share a
+    parser.
     """
     composer = _Composer(routing, instances, shares, only_steering)
     classified, steered = composer.classify(), composer.steer()
@@ -383,15 +367,8 @@ def _notes(routing: Routing) -> Iterator[str]:
 def merge_parser(parsers: Iterable[tuple[str, Sequence[ParserEdge]]]) -> tuple[ParserEdge, ...]:
     """All transitions of parsers, each once, in the order in which they come first.
 
-    Parameters
-    ----------
-    parsers
-        Each with the name of the NF that it belongs to.
-
-    Raises
-    ------
-    InputError
-        When two NFs go to different headers for the same packets: they cannot be on one switch.
+    `parsers`: each with the name of the NF that it belongs to. Raises InputError when two NFs go to different headers
+    for the same packets: they cannot be on one switch.
     """
     known: dict[object, tuple[ParserEdge, str]] = {}
     for name, edges in parsers:

@@ -1,7 +1,5 @@
 """Bodies over the metadata of a packet's flow: its copy from the headers, and the hash that splits flows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -23,20 +21,14 @@ from placer.rack.compiler.switch.program import (
 )
 from profiles.registry import Registry
 
-HASH_VALUES = 1 << 16
-"""The hash has 16 bits."""
+HASH_VALUES = 1 << 16  # the hash has 16 bits
 VLAN_MASK = 0xFFF
 
 
 def flow_of(wanted: Set[str], has: Mapping[str, bool]) -> Body:
     """Copies metadata of the flow from the headers; what a packet does not have is 0.
 
-    Parameters
-    ----------
-    wanted
-        Names of metadata.
-    has
-        Headers that all packets have here, or do not have.
+    `wanted`: names of metadata. `has`: headers that all packets have here, or do not have.
     """
     tag = {"m.tagged": (Assign("m.tagged", 1),), "m.vlan": _vlan()}
     ip = {"m.ip": (Assign("m.ip", 1),)}
@@ -147,8 +139,7 @@ def limits_of(shares: Sequence[Fraction]) -> list[int]:
 # What the author of an NF for the switch gives: its headers, tables and state, and what it does with a packet.
 
 
-DROP_BODY: Body = (Assign("m.drop", 1),)
-"""The packet goes no further."""
+DROP_BODY: Body = (Assign("m.drop", 1),)  # the packet goes no further
 PASS_ACTION = SwitchAction("pass_on", ())
 DROP_ACTION = SwitchAction("drop_it", DROP_BODY)
 
@@ -157,14 +148,9 @@ DROP_ACTION = SwitchAction("drop_it", DROP_BODY)
 class Block:
     """One NF, standing alone.
 
-    Parameters
-    ----------
-    body
-        What happens to a packet; it goes on to the next NF unless `m.drop` is set to 1.
-    parser
-        The ways to the headers that it looks at.
-    node_field
-        Metadata by which tables that several NFs share know the NF; `m.node` unless keys need it elsewhere.
+    `body`: what happens to a packet; it goes on to the next NF unless `m.drop` is set to 1. `parser`: the ways to the
+    headers that it looks at. `node_field`: metadata by which tables that several NFs share know the NF; `m.node` unless
+    keys need it elsewhere.
     """
 
     body: Body

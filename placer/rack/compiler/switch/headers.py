@@ -4,8 +4,6 @@ A packet's fields that many tables look at are copied into metadata once it is p
 by whatever changes them: a table of a DPDK pipeline takes all fields of its key from one struct.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from placer.rack.compiler.switch.program import (

@@ -1,7 +1,5 @@
 """A program without what no packet needs: metadata that nothing reads, and headers, states and actions without use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -134,8 +132,7 @@ def fields_written_by(body: Body) -> Iterator[str]:
                 yield from fields_written_by(otherwise)
 
 
-KEPT_FIELDS = {"m.port", "m.drop"}
-"""What the switch itself reads."""
+KEPT_FIELDS = {"m.port", "m.drop"}  # what the switch itself reads
 
 
 def _without_dead(body: Body, read: set[str]) -> Body:

@@ -20,12 +20,8 @@ Value = str | int
 class HeaderType:
     """A header.
 
-    Parameters
-    ----------
-    fields
-        Bits by name, in the order on the wire.
-    most_bytes
-        Of a header without fields whose length follows from another one; 0: its length is that of its fields.
+    `fields`: bits by name, in the order on the wire. `most_bytes`: of a header without fields whose length follows from
+    another one; 0: its length is that of its fields.
     """
 
     name: str
@@ -84,14 +80,9 @@ class Compute:
 class UpdateChecksum:
     """A checksum after one of the fields that it covers changed (RFC 1624, equation 3).
 
-    Parameters
-    ----------
-    checksum
-        A field of a header.
-    before, after
-        Where the value is as it was and as it is, of 16 or 32 bits; `after` is not 0 where `before` is all ones.
-    never_zero
-        A result of 0 is written as all ones, as UDP wants it (RFC 768).
+    `checksum`: a field of a header. `before`, `after`: where the value is as it was and as it is, of 16 or 32 bits;
+    `after` is not 0 where `before` is all ones. `never_zero`: a result of 0 is written as all ones, as UDP wants it
+    (RFC 768).
     """
 
     checksum: str
@@ -127,16 +118,10 @@ class TakeNumber:
 
 @dataclass(frozen=True)
 class Learn:
-    """Adds an entry to the table that missed, with the key that missed.
-
-    Parameters
-    ----------
-    arguments
-        Names of metadata, in the order of the action's arguments.
-    """
+    """Adds an entry to the table that missed, with the key that missed."""
 
     action: str
-    arguments: tuple[str, ...]
+    arguments: tuple[str, ...]  # names of metadata, in the order of the action's arguments
 
 
 @dataclass(frozen=True)
@@ -164,18 +149,12 @@ class IsValid:
 
 @dataclass(frozen=True)
 class If:
-    """Runs one of two bodies.
-
-    Parameters
-    ----------
-    note
-        What the case is, for readers.
-    """
+    """Runs one of two bodies."""
 
     condition: FieldComparison | IsValid
     then: Body
     otherwise: Body = ()
-    note: str = ""
+    note: str = ""  # what the case is, for readers
 
 
 Statement = Assign | Compute | UpdateChecksum | SetValid | Count | TakeNumber | Learn | Apply | If
@@ -210,13 +189,7 @@ class TableKey:
 
 @dataclass(frozen=True)
 class MatchEntry:
-    """An entry of a table.
-
-    Parameters
-    ----------
-    key
-        Per field of the key its value, and the mask under which a packet's must equal it.
-    """
+    """An entry of a table. `key`: per field of the key its value, and the mask under which a packet's must equal it."""
 
     key: tuple[tuple[int, int], ...]
     call: ActionCall
@@ -226,16 +199,9 @@ class MatchEntry:
 class MatchTable:
     """A table.
 
-    Parameters
-    ----------
-    actions
-        Names of those that entries and default may run.
-    entries
-        Of a ternary table, the first one that fits decides.
-    learns_for_s
-        Entries are learnt from packets that miss, and forgotten after this time without a hit, s; 0: they are given.
-    of
-        The NF that it belongs to, for readers and for counting; empty: it steers packets.
+    `actions`: names of those that entries and default may run. `entries`: of a ternary table, the first one that fits
+    decides. `learns_for_s`: entries are learnt from packets that miss, and forgotten after this time without a hit, s;
+    0: they are given. `of`: the NF that it belongs to, for readers and for counting; empty: it steers packets.
     """
 
     name: str
@@ -259,32 +225,18 @@ class Registers:
 
 @dataclass(frozen=True)
 class SwitchProgram:
-    """A program.
+    """A program."""
 
-    Parameters
-    ----------
-    headers
-        In the order in which they stand in packets.
-    parser
-        States have the names of headers; `start` extracts none.
-    functions
-        Names of NFs, in the order of the registers `entered` and `sent`.
-    reasons
-        Why packets are dropped, in the order of the registers `reasons`.
-    notes
-        For readers, one line each.
-    """
-
-    headers: Sequence[HeaderType]
-    parser: Sequence[ParserEdge]
+    headers: Sequence[HeaderType]  # in the order in which they stand in packets
+    parser: Sequence[ParserEdge]  # states have the names of headers; `start` extracts none
     metadata: Mapping[str, int]
     registers: Sequence[Registers]
     actions: Sequence[SwitchAction]
     tables: Sequence[MatchTable]
     control: Body
-    functions: Sequence[str]
-    reasons: Sequence[str]
-    notes: Sequence[str] = ()
+    functions: Sequence[str]  # names of NFs, in the order of the registers `entered` and `sent`
+    reasons: Sequence[str]  # why packets are dropped, in the order of the registers `reasons`
+    notes: Sequence[str] = ()  # for readers, one line each
 
     def table(self, name: str) -> MatchTable:
         return next(table for table in self.tables if table.name == name)

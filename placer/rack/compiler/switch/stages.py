@@ -5,8 +5,6 @@ condition shares the stage of what decides it. Scratch metadata of one NF is not
 estimate; no compiler of a vendor has seen the program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -45,20 +43,12 @@ STAGE_MEMORIES = Memories(TCAM_MEMORY, SRAM_MEMORY)
 
 @dataclass
 class _Unit:
-    """A table, or statements between tables.
-
-    Parameters
-    ----------
-    cases
-        The conditions around it: the number of each, and which of its bodies.
-    decided_by
-        The fields of these conditions.
-    """
+    """A table, or statements between tables."""
 
     name: str
     table: SwitchTable
-    cases: tuple[tuple[int, bool], ...]
-    decided_by: frozenset[str]
+    cases: tuple[tuple[int, bool], ...]  # the conditions around it: the number of each, and which of its bodies
+    decided_by: frozenset[str]  # the fields of these conditions
     reads: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
 

@@ -12,25 +12,16 @@ from dataclasses import dataclass, field
 
 from placer.rack.compiler.graph import DeviceKind, RackGraph, RackNf
 
-ROOT_NODE = -1
-"""In place of a run: the tables that steer packets."""
+ROOT_NODE = -1  # in place of a run: the tables that steer packets
 
 
 @dataclass
 class NfRun:
-    """NFs in a row without a branch, a merge, or an entry between them.
-
-    Parameters
-    ----------
-    parent
-        The number of the first NF of the run under which it stands, or ROOT.
-    depth
-        Of it in the tree.
-    """
+    """NFs in a row without a branch, a merge, or an entry between them."""
 
     nfs: list[RackNf]
-    parent: int = ROOT_NODE
-    depth: int = 1
+    parent: int = ROOT_NODE  # the number of the first NF of the run under which it stands, or ROOT
+    depth: int = 1  # of it in the tree
     before: set[int] = field(default_factory=set)
     children: list[NfRun] = field(default_factory=list)
 

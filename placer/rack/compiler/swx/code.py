@@ -1,7 +1,5 @@
 """Statements of a switch program as instructions of a DPDK pipeline."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -22,21 +20,14 @@ from placer.rack.compiler.switch.program import (
     UpdateChecksum,
 )
 
-SUMMANDS_FIELD = "summands"
-"""A header that no packet has: DPDK adds only fields of headers to checksums."""
+SUMMANDS_FIELD = "summands"  # a header that no packet has: DPDK adds only fields of headers to checksums
 
 
 @dataclass
 class SpecCode:
-    """Instructions with labels; labels at the same place become one.
+    """Instructions with labels; labels at the same place become one."""
 
-    Parameters
-    ----------
-    names
-        Fields that are elsewhere than the program says.
-    """
-
-    names: Mapping[str, str]
+    names: Mapping[str, str]  # fields that are elsewhere than the program says
     lines: list[tuple[str, str]] = field(default_factory=list)
     labels: int = 0
 
@@ -181,8 +172,7 @@ JUMP_FACTS = {"jmpeq": IS_EQUAL, "jmpv": IS_EQUAL, "jmpneq": IS_DIFFERENT, "jmpn
 VALID = "valid"
 FORGETTING_INSTRUCTIONS = {"table", "learn", "rx", "extract", "lookahead"}
 """Instructions behind which nothing is known of what was before."""
-Facts = dict[str, tuple[str, str]]
-"""By field or header: whether it equals a value, or does not."""
+Facts = dict[str, tuple[str, str]]  # by field or header: whether it equals a value, or does not
 
 
 def with_fewer_jumps(lines: Sequence[Line]) -> list[Line]:

@@ -1,7 +1,5 @@
 """A switch program as the text of a DPDK pipeline (`.spec`), and its table entries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -21,8 +19,7 @@ from placer.rack.compiler.switch.program import (
 from placer.rack.compiler.swx.code import SUMMANDS_FIELD, SpecCode
 from placer.rack.rack import MatchKind
 
-LEAST_SIZE = 16
-"""Of a table: room for entries."""
+LEAST_SIZE = 16  # of a table: room for entries
 
 
 def spec_text(program: SwitchProgram) -> str:

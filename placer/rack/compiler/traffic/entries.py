@@ -4,8 +4,6 @@ A list of entries is complete: the last one fits every packet. Negation flips wh
 among several expressions pair the entries of two lists, in the order of the first, then of the second.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -64,12 +62,7 @@ class Entry(Generic[Verdict]):
 
 
 def entries_of(expressions: Sequence[Expression]) -> list[Entry[int | None]]:
-    """Entries that say which expression is the first one that holds; None if none does.
-
-    Raises
-    ------
-    TooManyEntriesError
-    """
+    """Entries that say which expression is the first one that holds; None if none does. Raises TooManyEntriesError."""
     found: list[Entry[int | None]] = [Entry({}, None)]
     for at, expression in reversed(list(enumerate(expressions))):
         found = _pair_entries(_entries(expression), found, partial(_first, at))
@@ -197,10 +190,7 @@ class ExpressionError(Exception):
 def parse(text: str) -> Expression:
     """The expression that a text describes; an empty one holds for each packet.
 
-    Raises
-    ------
-    ExpressionError
-        At the first word that does not belong there.
+    Raises ExpressionError at the first word that does not belong there.
     """
     return Everything() if not text.strip() else _Parser(text).whole()
 

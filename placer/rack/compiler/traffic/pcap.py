@@ -5,8 +5,6 @@ look behind a tag only after `vlan`, and take the first fragment of a datagram f
 filter is one word of a chain file.
 """
 
-from __future__ import annotations
-
 from placer.rack.compiler.traffic.expression import (
     And,
     End,

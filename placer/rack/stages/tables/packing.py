@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
 CLASS_FIELD = "meta.class"
-Tables = Mapping[str, Sequence[SwitchTable]]
-"""By kind of NF."""
+Tables = Mapping[str, Sequence[SwitchTable]]  # by kind of NF
 
 
 class DependencyKind(StrEnum):
@@ -66,11 +65,8 @@ def table_program(
 ) -> TableProgram:
     """The program that runs these NFs; empty without any.
 
-    Parameters
-    ----------
-    branches_share
-        False: NFs follow one another as if each packet passed all of them, and each checks its branch in its key, as in
-        a program that is generated NF by NF (Lemur, section 4.2).
+    `branches_share`: False: NFs follow one another as if each packet passed all of them, and each checks its branch in
+    its key, as in a program that is generated NF by NF (Lemur, section 4.2).
     """
     return _Building(nfs, chains, tables_of, branches_share).program() if nfs else TableProgram((), ())
 
@@ -168,11 +164,7 @@ TABLE_LIBRARY: Mapping[str, tuple[SwitchTable, ...]] = {
     "NAT": (
         SwitchTable("interface", {"port.in": 9}, MatchKind.EXACT, 64, ("meta.side",)),
         SwitchTable(
-            "translations",
-            {**ADDRESS_FIELDS, "l4.ports": 32, "meta.side": 3},
-            MatchKind.TERNARY,
-            2000,
-            ("meta.found",),
+            "translations", {**ADDRESS_FIELDS, "l4.ports": 32, "meta.side": 3}, MatchKind.TERNARY, 2000, ("meta.found",)
         ),
         SwitchTable("rewrite", {"meta.found": 1}, MatchKind.EXACT, 2, ("ip.src", "ip.dst", "l4.ports")),
     ),
@@ -195,15 +187,9 @@ class Memories:
 
 @dataclass(frozen=True)
 class TableNeed:
-    """What a table needs: so many rows of blocks, each as wide as its key; no width without a key.
+    """What a table needs: so many rows of blocks, each as wide as its key; no width without a key."""
 
-    Parameters
-    ----------
-    memory
-        0 TCAM, 1 SRAM.
-    """
-
-    memory: int
+    memory: int  # 0 TCAM, 1 SRAM
     columns: int
     rows: int
 
@@ -215,10 +201,7 @@ class TableNeed:
 def table_need(table: SwitchTable, memories: Memories, *, by_field: bool = False) -> TableNeed:
     """The blocks of a table.
 
-    Parameters
-    ----------
-    by_field
-        Whether each field of the key begins a block of its own: an estimate that is known to be too large.
+    `by_field`: whether each field of the key begins a block of its own: an estimate that is known to be too large.
     """
     exact = table.match is MatchKind.EXACT
     memory = memories.sram if exact else memories.tcam
@@ -262,13 +245,7 @@ class TablePacking:
         return tails
 
     def fits(self, stages: int) -> bool:
-        """Whether so many stages hold all tables.
-
-        Raises
-        ------
-        TimeoutError
-            When that is not decided in `MOST_SECONDS`.
-        """
+        """Whether so many stages hold all tables. Raises TimeoutError when that is not decided in `MOST_SECONDS`."""
         if not self.needs:
             return True
         if self.too_wide or self._windows_full(stages):
@@ -359,10 +336,7 @@ def fewest_stages(program: TableProgram, memories: Memories, *, by_field: bool =
 def is_solved(model: cp_model.CpModel, question: str) -> bool:
     """Whether a model has a solution.
 
-    Raises
-    ------
-    TimeoutError
-        When that is not decided in `MOST_SECONDS`; the message names the question.
+    Raises TimeoutError when that is not decided in `MOST_SECONDS`; the message names the question.
     """
     from ortools.sat.python import cp_model
 

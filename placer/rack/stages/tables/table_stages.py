@@ -1,7 +1,5 @@
 """Stages as the packer of tables sees them: NFs on the switch are the tables of one program."""
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -46,15 +44,8 @@ class KnownVerdicts:
 class CheckedPrograms(ABC):
     """Stages whose tables are checked as one program; each set of NFs is checked once.
 
-    Parameters
-    ----------
-    chains
-        Those that the indices of NFs count.
-
-    Raises
-    ------
-    InputError
-        For NFs that the switch can run and whose tables nobody gives.
+    `chains`: those that the indices of NFs count. Raises InputError for NFs that the switch can run and whose tables
+    nobody gives.
     """
 
     def __init__(self, rack: Rack, chains: Sequence[Chain]) -> None:
@@ -101,10 +92,7 @@ class TableStages(CheckedPrograms):
 def tables_of_nfs(rack: Rack, chains: Sequence[Chain]) -> Mapping[str, Sequence[SwitchTable]]:
     """The tables of each kind of NF of the chains that the switch can run.
 
-    Raises
-    ------
-    InputError
-        Where nobody gives them.
+    Raises InputError where nobody gives them.
     """
     found: dict[str, Sequence[SwitchTable]] = {}
     faults = []
@@ -129,8 +117,7 @@ def tables_of_nfs(rack: Rack, chains: Sequence[Chain]) -> Mapping[str, Sequence[
 # "dependencies": [[before, after, kind]]}`, its answer `{"id", "fits"}`, perhaps with the `stages` that it takes.
 
 
-ANSWER_S = 300.0
-"""A compiler may take so long."""
+ANSWER_S = 300.0  # a compiler may take so long
 
 
 class CompilerError(TestbedError):
@@ -140,19 +127,8 @@ class CompilerError(TestbedError):
 class CompiledStages(CheckedPrograms):
     """Stages as a compiler sees them.
 
-    Parameters
-    ----------
-    chains
-        Those that the indices of NFs count.
-    command
-        As typed in a shell, but run without one.
-
-    Raises
-    ------
-    InputError
-        For NFs without tables, and a command that is none.
-    CompilerError
-        When it cannot be started.
+    `chains`: those that the indices of NFs count. `command`: as typed in a shell, but run without one. Raises
+    InputError for NFs without tables, and a command that is none. Raises CompilerError when it cannot be started.
     """
 
     def __init__(self, rack: Rack, chains: Sequence[Chain], command: str) -> None:
@@ -190,10 +166,7 @@ def compile_request(program: TableProgram, stages: int, rack: Rack) -> Mapping[s
 class StageCompiler:
     """A compiler that runs; the first answer that is late, missing or wrong ends it.
 
-    Parameters
-    ----------
-    timeout
-        The longest time that an answer may take, seconds.
+    `timeout`: the longest time that an answer may take, seconds.
     """
 
     def __init__(self, command: str, timeout: float = ANSWER_S) -> None:
@@ -210,13 +183,7 @@ class StageCompiler:
             raise CompilerError(str(error).replace("testbed", "compiler", 1)) from None
 
     def fits(self, request: Mapping[str, object]) -> bool:
-        """Its answer.
-
-        Raises
-        ------
-        CompilerError
-            When it gives none, or one that is not understood.
-        """
+        """Its answer. Raises CompilerError when it gives none, or one that is not understood."""
         asked = json.dumps(request)
         if asked not in self.answers:
             self.answers[asked] = self._answer(request)

@@ -1,7 +1,5 @@
 """Sequences of arrivals evaluated on several cores, and the cost of profiling."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -13,8 +11,7 @@ from experiments.tomur.table6_online import _oracles
 from placer.strategies.contention_aware import ContentionAware
 
 FOUR = Setting(scale=0.04)
-RISK = 0.1
-"""Given: to choose one takes most of the time of a sequence."""
+RISK = 0.1  # given: to choose one takes most of the time of a sequence
 
 Score = tuple[float, float]
 

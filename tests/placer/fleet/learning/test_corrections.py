@@ -1,9 +1,5 @@
-"""Corrections: predictions move to what was measured, fading away from it, and one tenant moves little.
-
-The corrected oracle: what is asked for again and again is what is asked for once.
-"""
-
-from __future__ import annotations
+"""Corrections: predictions move to what was measured, fading away from it, and one tenant moves little. The corrected
+oracle: what is asked for again and again is what is asked for once."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -273,8 +269,7 @@ def learn_share(learning: CorrectedOracle, co_location: CoLocation, tenant: str,
     for workload, estimate in zip(co_location, learning.estimates(co_location), strict=True):
         kpps = share * estimate.kpps
         reading = ProductionReading(MODEL, co_location, workload, tenant, kpps, 2 * kpps, 1, share < 1)
-        entry = learning.corrections.ledger.add(reading)
-        learning.corrections.learn(entry, MODEL, workload, estimate)
+        learning.corrections.learn(learning.corrections.ledger.add(reading), MODEL, workload, estimate)
 
 
 @given(st.lists(st.tuples(CO_LOCATIONS, st.sampled_from("123"), st.floats(0.7, 1.2)), max_size=12), CO_LOCATIONS)

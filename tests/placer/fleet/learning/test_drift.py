@@ -1,7 +1,5 @@
 """Drift: a change of an NF is found, dated and sized; noise, one tenant and lower bounds are none."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import exp
 from random import Random

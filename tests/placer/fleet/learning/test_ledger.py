@@ -1,7 +1,5 @@
 """The ledger: one vote per tenant, lower bounds never lower a prediction, and what is near is found."""
 
-from __future__ import annotations
-
 from math import log
 from statistics import median
 

@@ -1,9 +1,5 @@
-"""Versions of models: a retrained one is tried, decides once it is better, and goes when it turns out worse.
-
-Betting and challenges: a model that is no better is not promoted, whatever one tenant reports; a better one is.
-"""
-
-from __future__ import annotations
+"""Versions of models: a retrained one is tried, decides once it is better, and goes when it turns out worse. Betting
+and challenges: a model that is no better is not promoted, whatever one tenant reports; a better one is."""
 
 from collections.abc import Iterator
 from itertools import combinations_with_replacement
@@ -131,8 +127,7 @@ def test_operators_freeze_and_go_back() -> None:
     found = statuses(feedback, 1.0, 70)
     assert (found[48], found[49], found[60]) == (CANARY, NOTED, ROLLED_BACK)
     assert feedback.model == 2
-    rows = feedback.take_rows()
-    assert {"action 1", "action 4", "model", "frozen", "version 2"} <= set(rows)
+    assert {"action 1", "action 4", "model", "frozen", "version 2"} <= set(feedback.take_rows())
 
 
 def test_on_trial_both_models_have_to_agree() -> None:

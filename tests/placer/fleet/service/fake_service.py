@@ -1,7 +1,5 @@
 """A service with canned answers, for tests of the page: names as markup, long names, many NICs, errors, a token."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator
@@ -22,25 +20,10 @@ FILES = page_files()
 
 @dataclass
 class Fake:
-    """What the service answers.
-
-    Parameters
-    ----------
-    nics
-        NICs in order.
-    nfs
-        NFs that can be asked for.
-    events
-        The log; `add_event` ends waiting for it.
-    logs
-        Whether there is a log.
-    token
-        The bearer token that is asked for; none if empty.
-    broken
-        Status of all answers in place of 200.
-    requests
-        Method and path of all requests so far; bodies of questions are in `questions`.
-    """
+    """What the service answers. `nics`: NICs in order. `nfs`: NFs that can be asked for. `events`: the log; `add_event`
+    ends waiting for it. `logs`: whether there is a log. `token`: the bearer token that is asked for; none if empty.
+    `broken`: status of all answers in place of 200. `requests`: method and path of all requests so far; bodies of
+    questions are in `questions`."""
 
     nics: list[dict[str, Any]]
     nfs: list[str] = field(default_factory=lambda: list(NFS))

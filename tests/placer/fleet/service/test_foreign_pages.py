@@ -128,8 +128,7 @@ def test_the_own_page_of_the_service_can_do_everything(browser: Browser, tmp_pat
         for number, name in enumerate(("127.0.0.1", "localhost"), start=1):
             page = browser.new_page()
             page.goto(f"http://{name}:{client.base_url.port}/")
-            arrival = ARRIVAL.replace("evil", name)
-            found = dict(page.evaluate(ATTEMPTS, ["", arrival, QUESTION]))
+            found = dict(page.evaluate(ATTEMPTS, ["", ARRIVAL.replace("evil", name), QUESTION]))
             assert json.loads(found["/v1/events"])["status"] == "placed"
             assert client.get("/v1/summary").json()["version"] == number
             page.close()

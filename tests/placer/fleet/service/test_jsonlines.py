@@ -1,7 +1,5 @@
 """The service answers every line with one, and nothing that it acknowledged is lost when it is killed."""
 
-from __future__ import annotations
-
 import gc
 import io
 import json

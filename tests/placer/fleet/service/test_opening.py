@@ -1,9 +1,5 @@
-"""A restart: the engine of a state is, to the last bit, what it was.
-
-A fleet that begins with a plan: its NICs, its SLAs, and what a restart makes of it.
-"""
-
-from __future__ import annotations
+"""A restart: the engine of a state is, to the last bit, what it was. A fleet that begins with a plan: its NICs, its
+SLAs, and what a restart makes of it."""
 
 import json
 import sqlite3
@@ -131,8 +127,7 @@ def test_kills_change_nothing(tmp_path: Path, every: int) -> None:
     lines = list(events(620))
     uninterrupted = answers(tmp_path / "one.db", lines, set())
     assert '"promoted"' in "".join(uninterrupted)
-    kills = set(range(every, len(lines), every))
-    assert answers(tmp_path / "other.db", lines, kills) == uninterrupted
+    assert answers(tmp_path / "other.db", lines, set(range(every, len(lines), every))) == uninterrupted
     assert contents(tmp_path / "other.db") == contents(tmp_path / "one.db")
 
 

@@ -1,7 +1,5 @@
-"""The page of the service in a browser: by keyboard, with hostile names, errors and a token.
-
-The files of the page: all are served, load nothing from elsewhere, and have colours with contrast.
-"""
+"""The page of the service in a browser: by keyboard, with hostile names, errors and a token. The files of the page: all
+are served, load nothing from elsewhere, and have colours with contrast."""
 
 from __future__ import annotations
 
@@ -76,8 +74,7 @@ def test_the_summary_adds_up_the_fleet(opened: Page, fake: Fake) -> None:
             strict=True,
         )
     )
-    failed = sum(nic["service"] == "failed" for nic in fake.nics)
-    assert tiles["NICs failed"] == str(failed) == "6"
+    assert tiles["NICs failed"] == str(sum(nic["service"] == "failed" for nic in fake.nics)) == "6"
     assert tiles["Queued"] == "2"
     assert tiles["SLA violations seen"] == "5"
     assert tiles["Model version"] == "3"
@@ -367,8 +364,7 @@ def test_words_have_contrast(theme: str) -> None:
 
 def test_both_themes_have_the_same_colours() -> None:
     assert colours("light").keys() == colours("dark").keys()
-    used = set(re.findall(r"var\(--([\w-]+)\)", text("/page/page.css")))
-    assert used == colours("light").keys()
+    assert set(re.findall(r"var\(--([\w-]+)\)", text("/page/page.css"))) == colours("light").keys()
 
 
 def test_every_file_that_is_named_is_served() -> None:

@@ -1,7 +1,5 @@
 """A service over toy NICs, for tests that kill it: `python -m tests.placer.fleet.service.toy_service STATE`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,10 +1,6 @@
-"""The life of a fleet: the same events, the same bytes; what drifts, who knows it and what it costs.
-
-Measurements of a simulated production: noise, lost and wrong readings, too little offered, lies. Retraining in a
-simulated production takes as many events as the file says. Counts of violations and alarms.
-"""
-
-from __future__ import annotations
+"""The life of a fleet: the same events, the same bytes; what drifts, who knows it and what it costs. Measurements of a
+simulated production: noise, lost and wrong readings, too little offered, lies. Retraining in a simulated production
+takes as many events as the file says. Counts of violations and alarms."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -117,8 +113,7 @@ def test_a_drift_that_ends_is_undone_by_hand() -> None:
 
 def test_a_measured_fleet_reads_every_instance_it_should() -> None:
     """All tenants of all NICs after each of eight arrivals: 1 + 2 + ... + 8 readings."""
-    outcome = play(WITH_FEEDBACK, arrivals_of(8), measure=MonitorTable(share=1.0))
-    assert outcome.readings == 36
+    assert play(WITH_FEEDBACK, arrivals_of(8), measure=MonitorTable(share=1.0)).readings == 36
     assert play(WITHOUT_FEEDBACK, arrivals_of(8)).readings == 0
 
 

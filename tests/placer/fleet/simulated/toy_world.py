@@ -1,7 +1,5 @@
 """A production of toy NFs, whose figures can be checked by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from placer.fleet.engine import Engine

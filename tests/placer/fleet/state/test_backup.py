@@ -1,7 +1,5 @@
 """Copies of a state, and a restore: whole or not at all, with the models, whatever lies beside the state."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """Rates, cores and promised latencies of tenants: kept in a file and in a database, also of the former version."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """SLOs and devices: what is read, and how every fault is named."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -54,8 +52,7 @@ def test_slos_keep_the_order_of_their_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    "written",
-    [lambda text: b"\xef\xbb\xbf" + text, lambda text: text.replace(b"\n", b"\r\n"), gzip.compress],
+    "written", [lambda text: b"\xef\xbb\xbf" + text, lambda text: text.replace(b"\n", b"\r\n"), gzip.compress]
 )
 def test_equal_files_give_equal_slos(tmp_path: Path, written: Any) -> None:
     """With a byte order mark, CRLF, or gzipped."""

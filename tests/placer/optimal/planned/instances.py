@@ -1,7 +1,5 @@
 """Small instances of `planned`, with a predictor whose errors are normally distributed and whose table is random."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -19,16 +17,13 @@ from placer.testing.strategies import CORES_BY_NF, SOLO_KPPS, TOY_TRAFFIC
 from predictor import Models, Prediction, Predictor
 from profiles import Workload
 
-SPREAD = 0.05
-"""How far the logarithm of a throughput beside others errs: its standard deviation."""
+SPREAD = 0.05  # how far the logarithm of a throughput beside others errs: its standard deviation
 NAME = "toy"
 
 
 class ErringPredictor(Predictor):
-    """Predicts the share of its throughput that an NF keeps, by a table or at random from a seed.
-
-    A departure may slow down the others. Throughput alone is known exactly.
-    """
+    """Predicts the share of its throughput that an NF keeps, by a table or at random from a seed. A departure may slow
+    down the others. Throughput alone is known exactly."""
 
     def __init__(self, seed: int = 0, kept: Mapping[tuple[str, ...], Sequence[float]] | None = None) -> None:
         self.seed, self.kept = seed, kept

@@ -1,7 +1,5 @@
 """What `planned` calls proven, and its bounds, against all plans of small instances."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -41,10 +39,8 @@ def planned(given: Instance) -> Plan:
 
 
 class AllPlans:
-    """All plans of a few arrivals that stay, without a reserve.
-
-    `values` has of each what it rejects and costs, if the violations that it expects keep the budget.
-    """
+    """All plans of a few arrivals that stay, without a reserve. `values` has of each what it rejects and costs, if the
+    violations that it expects keep the budget."""
 
     def __init__(self, arrivals: Sequence[Arrival], catalogue: Catalogue) -> None:
         self.arrivals, self.catalogue = arrivals, catalogue
@@ -148,8 +144,7 @@ def test_plans_are_valid_and_keep_the_budget(given: Instance) -> None:
 
 def test_what_no_nic_can_carry_is_rejected() -> None:
     """An NF whose SLA is above its throughput alone has no place, and neither a plan nor its bound needs a NIC."""
-    workload = Workload("a", TOY_TRAFFIC)
-    arrivals = [Arrival("t0", 0.0, workload, Sla(min_kpps=1.1 * SOLO_KPPS["a"]))]
+    arrivals = [Arrival("t0", 0.0, Workload("a", TOY_TRAFFIC), Sla(min_kpps=1.1 * SOLO_KPPS["a"]))]
     kind = NicKind(0, "toy-0", 4, CORES_BY_NF, None, 1.0)
     plan = planned(Instance(arrivals, catalogue_of([kind], [ErringPredictor()], 5.0)))
     assert plan.rejected == 1 and plan.within is not None and plan.within.lower_bound == 0.0

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from itertools import combinations, product
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placer.evaluate.checks import check_plan, peak_cost, peak_nics, slas_kept
+from placer.model.arrival import Arrival
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
+from placer.model.plan import Plan
 from placer.model.sla import Sla
+from placer.optimal.bounded_plan import placements_on
 from placer.optimal.planned.judges import OracleJudge
-from placer.optimal.planned.rate_search import LoadPlan, LoadPlanner
+from placer.optimal.planned.rate_nics import KnownKind
+from placer.optimal.planned.rate_search import RatePlanner
 from placer.testing.strategies import TOY_TRAFFIC
 from profiles import CoLocation, Workload
+from tests.placer.optimal.exhaustive import exhaustive_trace
 
 COUNTS = (1, 2, 4)
 PER_CORE = {"a": 100.0, "b": 60.0}
@@ -42,121 +48,119 @@ class Disturbed(Oracle):
         return PER_CORE[workload.nf] * (workload.cores or 2)
 
 
-def _tenants(*loads: tuple[str, float]) -> list[Tenant]:
-    return [Tenant(str(at), Workload(nf, TOY_TRAFFIC, kpps), Sla(max_drop=0.0)) for at, (nf, kpps) in enumerate(loads)]
+def _arrivals(*loads: tuple[str, float]) -> list[Arrival]:
+    return [
+        Arrival(str(at), 0.0, Workload(nf, TOY_TRAFFIC, kpps), Sla(max_drop=0.0)) for at, (nf, kpps) in enumerate(loads)
+    ]
 
 
-def _planner(tenants: Sequence[Tenant], kind: NicKind = KIND) -> LoadPlanner:
+def _planner(arrivals: Sequence[Arrival], *kinds: NicKind) -> RatePlanner:
     oracle = Disturbed()
-    return LoadPlanner(
-        tenants,
-        kind,
-        OracleJudge(oracle),
-        lambda workload: {"cores": kind.cores_for(workload) / kind.cores},
-        lambda workloads: [oracle.solo(workload) for workload in workloads],
-    )
+
+    def known(kind: NicKind) -> KnownKind:
+        return KnownKind(
+            kind,
+            OracleJudge(oracle),
+            lambda workload: {"cores": kind.cores_for(workload) / kind.cores},
+            lambda workloads: [oracle.solo(workload) for workload in workloads],
+        )
+
+    return RatePlanner(arrivals, [known(kind) for kind in kinds or (KIND,)])
 
 
-def _plan(tenants: Sequence[Tenant], kind: NicKind = KIND) -> LoadPlan:
-    return _planner(tenants, kind).plan(0.0, time.monotonic() + 20)
+def _plan(arrivals: Sequence[Arrival], *kinds: NicKind) -> list[list[Tenant]]:
+    return [[*tenants] for _, tenants in _planner(arrivals, *kinds).plan(0.0, time.monotonic() + 20)]
+
+
+def _ids(nics: Sequence[Sequence[Tenant]]) -> list[str]:
+    return sorted(tenant.id for nic in nics for tenant in nic)
 
 
 def test_an_instance_gets_the_cores_that_its_rate_takes() -> None:
     """90, 150 and 300 kpps of an NF that carries 100 on a core: one, two and four cores, on one NIC."""
-    plan = _plan(_tenants(("a", 90.0), ("a", 150.0), ("a", 300.0)))
-    (nic,) = plan.nics
+    (nic,) = _plan(_arrivals(("a", 90.0), ("a", 150.0), ("a", 300.0)))
     assert sorted(tenant.workload.cores for tenant in nic) == [1, 2, 4]
-    assert (plan.bound, plan.left_out) == (1, [])
 
 
 def test_the_bound_is_that_of_cores() -> None:
     """Nine instances that take a core each need two NICs of eight; three that take four each need two."""
-    assert _planner(_tenants(*[("a", 50.0)] * 9)).bound == 2
-    assert _planner(_tenants(*[("a", 350.0)] * 3)).bound == 2
+    assert _planner(_arrivals(*[("a", 50.0)] * 9)).fewest.nics == 2
+    assert _planner(_arrivals(*[("a", 350.0)] * 3)).fewest.nics == 2
 
 
 def test_the_bound_is_that_of_the_port() -> None:
     """Ten instances of 1 Gb/s each, on one core, need three ports of 4 Gb/s."""
     kpps = 1e6 / (8 * (TOY_TRAFFIC.packet_size + 20))
     kind = NicKind(0, "toy", 8, KIND.cores_of, core_counts=KIND.core_counts, line_rate_gbps=4.0)
-    plan = _plan(_tenants(*[("a", kpps)] * 10), kind)
-    assert plan.bound == 3
-    assert [sum(map(kind.gbps_of, (tenant.workload for tenant in nic))) <= 4.0 for nic in plan.nics] == [True] * 3
+    arrivals = _arrivals(*[("a", kpps)] * 10)
+    assert _planner(arrivals, kind).fewest.nics == 3
+    assert [kind.has_port_for(tenant.workload for tenant in nic) for nic in _plan(arrivals, kind)] == [True] * 3
 
 
 def test_what_no_number_of_cores_carries_is_left_out() -> None:
-    plan = _plan(_tenants(("a", 401.0), ("a", 403.0), ("a", 10.0)))
-    assert [tenant.id for tenant in plan.left_out] == ["1"]
+    assert _ids(_plan(_arrivals(("a", 401.0), ("a", 403.0), ("a", 10.0)))) == ["0", "2"]
 
 
 def test_a_neighbour_that_disturbs_costs_a_core() -> None:
     """Alone 98 kpps take one core; beside b at 60 kpps, which takes 8 %, they take two."""
-    (nic,) = _plan(_tenants(("a", 98.0), ("b", 60.0))).nics
+    (nic,) = _plan(_arrivals(("a", 98.0), ("b", 60.0)))
     assert {tenant.workload.nf: tenant.workload.cores for tenant in nic} == {"a": 2, "b": 2}
 
 
-def _partitions(items: list[int]) -> Iterator[list[list[int]]]:
-    if not items:
-        yield []
-        return
-    first, rest = items[0], items[1:]
-    for size in range(len(rest) + 1):
-        for others in combinations(rest, size):
-            left = [item for item in rest if item not in others]
-            for more in _partitions(left):
-                yield [[first, *others], *more]
-
-
-def _serves(tenants: Sequence[Tenant], oracle: Oracle) -> bool:
-    """Whether one NIC serves all of these with some numbers of cores."""
-    for counts in product(COUNTS, repeat=len(tenants)):
-        if sum(counts) <= KIND.cores:
-            co_location = tuple(
-                Workload(tenant.workload.nf, TOY_TRAFFIC, tenant.workload.rate_kpps, cores=cores)
-                for tenant, cores in zip(tenants, counts, strict=True)
-            )
-            answers = oracle.throughput([co_location])[0]
-            if all(kpps >= tenant.required_kpps(0.0) for tenant, kpps in zip(tenants, answers, strict=True)):
-                return True
-    return False
-
-
-def _fewest_nics(tenants: Sequence[Tenant]) -> int:
-    """By trying all: every way to share NICs, and all numbers of cores."""
-    oracle = Disturbed()
-    together: dict[tuple[int, ...], bool] = {}
-
-    def serves(part: list[int]) -> bool:
-        key = tuple(part)
-        if key not in together:
-            together[key] = _serves([tenants[at] for at in part], oracle)
-        return together[key]
-
-    possible = (parts for parts in _partitions(list(range(len(tenants)))) if all(map(serves, parts)))
-    return min(map(len, possible))
-
-
 LOADS = st.tuples(st.sampled_from(sorted(PER_CORE)), st.floats(5.0, 220.0))
+SMALL = replace(KIND, model="small", cores=4, names=("s1",))
+LARGE = replace(KIND, index=1, model="large", cost=1.7, names=("l1",))
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.lists(LOADS, min_size=1, max_size=5))
-def test_no_plan_is_better_than_the_best_of_all_and_none_is_far(loads: list[tuple[str, float]]) -> None:
-    """Of up to five instances: at most one NIC more than the fewest, never fewer, and the bound is below."""
-    tenants = _tenants(*loads)
-    plan, fewest = _plan(tenants), _fewest_nics(tenants)
-    assert plan.bound <= fewest <= len(plan.nics) <= fewest + 1
+@st.composite
+def traces(draw: st.DrawFn) -> tuple[list[Arrival], list[NicKind]]:
+    """Up to five instances, of which some leave and some already run, and one or two kinds of NIC, some limited."""
+    kinds = draw(
+        st.sampled_from([[KIND], [SMALL, LARGE], [SMALL, replace(LARGE, count=1)], [replace(SMALL, count=1), LARGE]])
+    )
+    homes = [None, None, None, *([] if len(kinds) == 1 else ["s1", "l1"])]
+    arrivals, free = [], {"s1": 4, "l1": 8}
+    for at in range(draw(st.integers(1, 5))):
+        nf, kpps = draw(LOADS)
+        stay, home = draw(st.sampled_from([None, 1.5, 3.0])), draw(st.sampled_from(homes))
+        if home and free[home] < 2:
+            home = None
+        free[home or ""] = free.get(home or "", 0) - 2
+        workload = Workload(nf, TOY_TRAFFIC, kpps)
+        departure = None if stay is None else at + stay
+        arrivals.append(Arrival(str(at), float(at), workload, Sla(max_drop=0.0), departure, home))
+    return arrivals, kinds
+
+
+@settings(max_examples=60, deadline=None)
+@given(traces())
+def test_no_plan_is_better_than_the_best_of_all_and_none_is_far(of: tuple[list[Arrival], list[NicKind]]) -> None:
+    """All are placed that can be, for the cost of at most one NIC more, never for less, and the bound is below."""
+    (arrivals, kinds), oracle = of, Disturbed()
+    planner = _planner(arrivals, *kinds)
+    found = planner.plan(0.0, time.monotonic() + 20)
+    plan = Plan("planned", None, placements_on(arrivals, kinds, found), 0.0)
+    check_plan(plan, arrivals, kinds)
+    assert not any(slas_kept(plan, [oracle] * len(kinds)))
+    best = exhaustive_trace(arrivals, kinds, [oracle] * len(kinds))
+    assert plan.rejected == best.rejected
+    cost, bound = peak_cost(plan, kinds), planner.bound_of(plan)
+    assert best.cost - 1e-9 <= cost <= best.cost + max(kind.cost for kind in kinds) + 1e-9
+    assert peak_nics(plan) >= best.nics
+    if not plan.rejected:
+        assert bound.cost <= best.cost + 1e-9
+        assert bound.nics <= best.nics
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(LOADS, min_size=1, max_size=40))
 def test_every_plan_keeps_cores_and_slas(loads: list[tuple[str, float]]) -> None:
     """Each instance is on one NIC, none has too many, and what it carries there is what it is offered."""
-    tenants, oracle = _tenants(*loads), Disturbed()
-    plan = _plan(tenants)
-    assert sorted(tenant.id for nic in plan.nics for tenant in nic) == sorted(tenant.id for tenant in tenants)
-    assert len(plan.nics) >= plan.bound
-    for nic in plan.nics:
+    arrivals, oracle = _arrivals(*loads), Disturbed()
+    nics = _plan(arrivals)
+    assert _ids(nics) == sorted(arrival.id for arrival in arrivals)
+    assert len(nics) >= _planner(arrivals).fewest.nics
+    for nic in nics:
         assert KIND.fits([tenant.workload for tenant in nic])
         answers = oracle.throughput([tuple(tenant.workload for tenant in nic)])[0]
         assert all(kpps >= tenant.required_kpps(0.0) for tenant, kpps in zip(nic, answers, strict=True))
@@ -164,24 +168,22 @@ def test_every_plan_keeps_cores_and_slas(loads: list[tuple[str, float]]) -> None
 
 def test_a_plan_that_is_begun_from_another_is_no_worse() -> None:
     """Twenty light instances, each on a NIC of its own, end on the three NICs of the bound."""
-    tenants = _tenants(*[("a", 40.0 + at) for at in range(20)])
-    planner = _planner(tenants)
-    plan = planner.shrink([[tenant] for tenant in tenants], 0.0, time.monotonic() + 20)
-    assert planner.bound <= len(plan.nics) <= planner.bound + 1
-    assert plan.left_out == []
+    arrivals = _arrivals(*[("a", 40.0 + at) for at in range(20)])
+    planner = _planner(arrivals)
+    nics = planner.shrink([(KIND, [arrival.tenant]) for arrival in arrivals], 0.0, time.monotonic() + 20)
+    assert planner.fewest.nics <= len(nics) <= planner.fewest.nics + 1
+    assert sum(len(tenants) for _, tenants in nics) == 20
 
 
 @pytest.mark.parametrize("allowed", [0.0, 0.1])
 def test_the_same_instances_give_the_same_plan(allowed: float) -> None:
-    tenants = _tenants(*[("ab"[at % 2], 20.0 + 9 * at) for at in range(16)])
-    plans = [_planner(tenants).plan(allowed, time.monotonic() + 20).nics for _ in range(2)]
+    arrivals = _arrivals(*[("ab"[at % 2], 20.0 + 9 * at) for at in range(16)])
+    plans = [_planner(arrivals).plan(allowed, time.monotonic() + 20) for _ in range(2)]
     assert plans[0] == plans[1]
 
 
 def test_where_nics_are_few_most_instances_are_placed() -> None:
     """One NIC of eight cores takes six of one core and one of two, and leaves out the three that take four each."""
     kind = NicKind(0, "toy", 8, KIND.cores_of, count=1, core_counts=KIND.core_counts)
-    plan = _plan(_tenants(*[("a", 350.0)] * 3, *[("a", 60.0)] * 6, ("a", 150.0)), kind)
-    (nic,) = plan.nics
+    (nic,) = _plan(_arrivals(*[("a", 350.0)] * 3, *[("a", 60.0)] * 6, ("a", 150.0)), kind)
     assert sorted(tenant.id for tenant in nic) == ["3", "4", "5", "6", "7", "8", "9"]
-    assert [tenant.id for tenant in plan.left_out] == ["0", "1", "2"]

@@ -1,7 +1,5 @@
 """Packets for the chains of a plan: of each aggregate and each match, what NFs look for, and strays."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 
@@ -27,11 +25,9 @@ from tests.reference.nfs.dedup import repeated_payload
 from tests.reference.nfs.url_filter import web_payload
 from tests.reference.peel import fields_of, holds
 
-GAP_US = 10
-"""Between packets."""
+GAP_US = 10  # between packets
 FORGED = MACS + bytes.fromhex("894f0fc20203")
-EDGES = (1023, 1024, 40000, 40001)
-"""Of the range of ports that matches of random chains name."""
+EDGES = (1023, 1024, 40000, 40001)  # of the range of ports that matches of random chains name
 KNOWN = (0x0A000001, 0x0A800001, 0xC0000207, 0xC6120101, 0x08080808)
 TEXTS = tuple(random.Random(at).randbytes(600) for at in range(2))
 
@@ -39,12 +35,7 @@ TEXTS = tuple(random.Random(at).randbytes(600) for at in range(2))
 def rack_packets(chains: Sequence[Chain], seed: int, of_each: int = 1, others: int = 20) -> list[bytes]:
     """Frames in a random order, but flows come again.
 
-    Parameters
-    ----------
-    of_each
-        Frames for each pair of an aggregate and a match of the same chain.
-    others
-        Random frames besides.
+    `of_each`: frames for each pair of an aggregate and a match of the same chain. `others`: random frames besides.
     """
     rng = random.Random(seed)
     frames = [*random_frames(seed, others), *strays(rng), *icmp_queries(rng)]

@@ -35,13 +35,7 @@ def _libpcap() -> ctypes.CDLL | None:
         return None
     library = ctypes.CDLL(name)
     library.pcap_open_dead.restype = ctypes.c_void_p
-    library.pcap_compile.argtypes = (
-        ctypes.c_void_p,
-        ctypes.c_void_p,
-        ctypes.c_char_p,
-        ctypes.c_int,
-        ctypes.c_uint32,
-    )
+    library.pcap_compile.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint32)
     library.bpf_filter.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint, ctypes.c_uint)
     return library
 
@@ -93,15 +87,7 @@ def outcome_of(emulation: Emulation) -> RackOutcome:
 
 @dataclass
 class Coverage:
-    """What runs of racks covered.
-
-    Parameters
-    ----------
-    idle
-        NFs that no packet entered.
-    refused
-        Placements that a device has no room for.
-    """
+    """What runs of racks covered."""
 
     pairs: int = 0
     chains: int = 0
@@ -110,8 +96,8 @@ class Coverage:
     replicated: int = 0
     crossings: int = 0
     packets: int = 0
-    idle: int = 0
-    refused: int = 0
+    idle: int = 0  # NFs that no packet entered
+    refused: int = 0  # placements that a device has no room for
     nfs: Counter[tuple[str, str]] = field(default_factory=Counter)
     platforms: Counter[str] = field(default_factory=Counter)
 

@@ -1,7 +1,5 @@
 """Racks, chains and plans to compile, made by hand and at random."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
@@ -58,8 +56,7 @@ def made_plan(*placed: tuple[Chain, str], cores: Sequence[SubgroupCores] = ()) -
 SAME_BYTES = ("ACL", "Detunnel", "IPv4Fwd", "LB", "Match", "Monitor", "Tunnel")
 """Kinds whose output depends on nothing but the packet."""
 ALL_KINDS = tuple(sorted(NF_KINDS))
-ONE_CORE = ("Dedup", "Limiter", "NAT")
-"""Kinds of which copies on several cores would do something else."""
+ONE_CORE = ("Dedup", "Limiter", "NAT")  # kinds of which copies on several cores would do something else
 MATCHES = (
     "udp",
     "tcp",

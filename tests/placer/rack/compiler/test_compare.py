@@ -1,16 +1,13 @@
 """Comparing what programs did with the reference: what is a difference, and what contracts leave open."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 
 from placer.rack.chain import Chain
 from placer.rack.compiler.execute import NfCounts
-from tests.placer.rack.compiler.library.frames import TCP, UDP, in_c, ipv4_frame, random_frames
+from tests.placer.rack.compiler.library.frames import TCP, UDP, ipv4_frame, random_frames
 from tests.placer.rack.compiler.racks import made_chain
 from tests.reference.compare import RackOutcome, ReferenceRun
 from tests.reference.interpret import Interpreter
@@ -241,12 +238,3 @@ def test_a_limiter_may_drop_others_at_its_rate() -> None:
 class _Late(LimiterModel):
     def process(self, frame: bytes, time_us: int) -> list[bytes]:
         return super().process(frame, time_us + (time_us // 1000 % 3) * 900)
-
-
-def test_the_nat_in_c_keeps_the_contract(tmp_path: Path) -> None:
-    """Random and stray frames through nf-run: other ports, the same rest."""
-    frames = random_frames(11, 3000)
-    sent = in_c("NAT", {}, frames, tmp_path)
-    run = ReferenceRun([made_chain(["NAT"])], timed(frames))
-    assert len(sent.out) > 1000
-    assert run.differences(RackOutcome(sent.out)) == []

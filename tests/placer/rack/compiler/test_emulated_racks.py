@@ -1,7 +1,5 @@
 """Generated programs, run by interpreters of their texts, do what the reference does: random chains and placements."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from collections.abc import Sequence
@@ -19,12 +17,10 @@ FEW, FEW_WITH_SMARTNICS, MANY = range(30), range(100, 110), range(10_040)
 PARTS = 4
 AT_A_TIME = 20
 EMULATION_WORKERS = int(os.environ.get("TEST_WORKERS") or os.cpu_count() or 1)
-EMULATED_SMARTNICS = 0.1
-"""Chance of a server to have one."""
+EMULATED_SMARTNICS = 0.1  # chance of a server to have one
 MOST_REFUSED = 0.01
 
-Findings = tuple[Coverage, dict[int, list[str]]]
-"""What was covered, and differences by seed."""
+Findings = tuple[Coverage, dict[int, list[str]]]  # what was covered, and differences by seed
 
 
 def run_racks(seeds: Sequence[int], smartnics: float = EMULATED_SMARTNICS, *, shares: bool = False) -> Findings:

@@ -1,7 +1,5 @@
 """Programs that run as processes, joined by links, do what the reference does: random chains and placements."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """The comparison with the reference catches faults of the generator: mutants, one fault each."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
@@ -33,8 +31,7 @@ PORTS = made_chain(
     ["Match", "Tunnel", "Monitor", "LB"],
     [(0, 1, "1/3", "tcp dst portrange 1024-40000"), (0, 2, "1/3", "udp src port 53"), (0, 3, "1/3", "")],
 )
-MADE = {-1: TAGS, -2: PORTS}
-"""Chains on the switch, as far as that is possible, for what random ones rarely have."""
+MADE = {-1: TAGS, -2: PORTS}  # chains on the switch, as far as that is possible, for what random ones rarely have
 SWITCHES = (*MADE, 0, 1, 2, 4, 5, 7, 11, 13)
 SMARTNICS = (100, 101, 103)
 

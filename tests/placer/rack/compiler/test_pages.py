@@ -1,7 +1,5 @@
 """What the docs say of NFs is what the library knows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Service paths and labels: each NF has one, and a label names the NF that is next."""
 
-from __future__ import annotations
-
 import pytest
 
 from placer.rack.compiler.graph import graph_of, identifier

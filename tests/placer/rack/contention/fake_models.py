@@ -1,7 +1,5 @@
 """Models whose predictions can be worked out by hand, of the simulated server."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Contention in the loop, with predictors whose answers can be worked out by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

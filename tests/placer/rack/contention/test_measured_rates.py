@@ -1,7 +1,5 @@
 """What the simulated server measures of plans."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any

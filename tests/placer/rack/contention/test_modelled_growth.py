@@ -1,7 +1,5 @@
 """CycleGrowth of cycles by models: what a core exerts, what its NFs meet, and what models cannot answer."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`.chains` files: what they describe, and every fault with its line and column."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 

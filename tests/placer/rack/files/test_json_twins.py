@@ -1,7 +1,5 @@
 """The JSON of chains and racks: a faulty one is refused whole, with every fault."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -117,19 +115,13 @@ def test_all_faults_are_named_at_once() -> None:
             "servers: the name 's0' is there twice",
         ),
         ({"servers": [server("switch")]}, "servers: 'switch' is how plans name the switch, and no device"),
-        ({"switch": {"kind": "p4"}}, "switch.kind: 'p4' is not one of pisa, openflow"),
-        ({"switch": {"table_order": ["Y"]}}, "switch.table_order: 'Y' is no NF of the rack"),
         ({"switch": {"table_order": ["X", "X"]}}, "switch.table_order: the name 'X' is there twice"),
         ({"switch": {"tcam": {"blocks": 1, "bits": 0, "entries": 1}}}, "switch.tcam.bits: "),
-        ({"switch": {"stages": 1.5}}, "switch.stages: "),
         ({"servers": [server("s0", cores=-1)]}, "servers.0.cores: "),
         ({"servers": [server("s0", clock_mhz=0)]}, "servers.0.clock_mhz: "),
         ({"servers": [server("s0", nic_mbps="40 Gbps")]}, "servers.0.nic_mbps: '40 Gbps' is not a number"),
-        ({"servers": [{"name": "s0"}]}, "servers.0.cores: "),
-        ({"nfs": {"X": {"server": {"cycles": -1}}}}, "nfs.X.server.cycles: "),
         ({"nfs": {"X": {"server": {"cycles": 1, "replicable": 1}}}}, "nfs.X.server.replicable: "),
         ({"nfs": {"X": {"gpu": {"cycles": 1}}}}, "nfs.X.gpu: "),
-        ({"crossing_us": -6}, "crossing_us: "),
     ],
 )
 def test_a_fault_of_a_rack_is_named(changes: Json, fault: str) -> None:

@@ -1,7 +1,5 @@
 """`rack.toml`: what it describes, and every fault with its line."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Verdicts on layouts: what forbids them, and what they cost, against an exhaustive search and by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

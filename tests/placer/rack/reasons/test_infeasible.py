@@ -1,7 +1,5 @@
 """Why chains do not fit: each change that is named is enough, and a little less is not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -101,8 +99,7 @@ OF_CHAINS = {"t_min": "t_min_mbps", "d_max": "d_max_us"}
 ENOUGH = {"t_min": 0, "d_max": None, "cores": 1024, "nic_mbps": 10**9, "blocks": 1024}
 """Values at which a limit never matters."""
 WHOLE = ("cores", "blocks")
-ENOUGH_S = 600.0
-"""On a busy machine too; what is not known in time is left out."""
+ENOUGH_S = 600.0  # on a busy machine too; what is not known in time is left out
 
 
 def limits(chains: Json, rack: Json) -> Iterator[tuple[str, str, Any]]:

@@ -1,7 +1,5 @@
 """Replanning: SLOs first, then the fewest moves, then the largest rates; against an exhaustive search, and by hand."""
 
-from __future__ import annotations
-
 import json
 from random import Random
 from typing import Any
@@ -20,8 +18,7 @@ from tests.placer.rack.exhaustive import BestRates, best_rates_within
 from tests.placer.rack.small import ON_SERVER, ON_SWITCH, Json, chain, rack, server
 
 Places = dict[str, dict[str, str]]
-MOST = 12
-"""Moves that the exhaustive search is asked for."""
+MOST = 12  # moves that the exhaustive search is asked for
 
 
 def old_places(chains: Json, places: Places) -> OldPlaces:

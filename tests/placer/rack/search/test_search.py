@@ -1,7 +1,5 @@
 """The linear programs under all relaxations."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Rivals on random instances, judged by a checker that shares no code with placing, and by the best plan."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

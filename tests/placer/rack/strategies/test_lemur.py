@@ -1,7 +1,5 @@
 """The strategies on Lemur's 40 instances: five sets of chains, each at eight least rates."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Each strategy by hand: which NFs it places where, and how it gives out cores."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """One run and its page, for all tests of HTML reports."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

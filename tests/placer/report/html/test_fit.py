@@ -1,7 +1,5 @@
 """The page of fitted models: what it says, what it draws, and in a browser."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -110,8 +108,7 @@ def test_a_wide_positive_range_has_a_logarithmic_axis() -> None:
         figure = page_of(model).sections[0].figures[0]
         assert ("logarithmic axis" if kind else "linear axis") in figure.caption
         assert isinstance(figure, Figure)
-        spec = figure.chart.to_dict()
-        assert spec["layer"][-1]["encoding"]["x"]["scale"].get("type") == kind
+        assert figure.chart.to_dict()["layer"][-1]["encoding"]["x"]["scale"].get("type") == kind
 
 
 def test_a_formula_that_leaves_the_points_does_not_hide_them() -> None:
@@ -171,8 +168,7 @@ def test_where_the_model_is_zero_there_is_no_deviation() -> None:
     zero = made_up((0.0, 4.0), ("linear", (0.0, 1.0)), x="rules", y="cycles", points=3)
     curve = MeasuredCurve("rules", "cycles", np.array([0.0, 2.0, 4.0]), np.array([0.0, 2.0, 4.0]))
     assert "are left out" in fit_page([zero], [curve], "").sections[-1].figures[0].caption
-    alone = MeasuredCurve("rules", "cycles", np.zeros(2), np.zeros(2))
-    assert render(fit_page([zero], [alone], ""))
+    assert render(fit_page([zero], [MeasuredCurve("rules", "cycles", np.zeros(2), np.zeros(2))], ""))
 
 
 @pytest.mark.parametrize(

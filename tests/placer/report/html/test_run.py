@@ -1,7 +1,5 @@
 """The page of a run as a file, without a browser, section by section."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import replace
@@ -232,8 +230,7 @@ def test_occupancy_section_without_nics(nothing: Comparison) -> None:
     """No bar, no co-location."""
     table = occupancy(nothing)
     assert table.empty
-    plan = nothing.evaluations[0].plan
-    assert without_chart([occupancy_section(table, co_locations(plan), 8, "greedy")])
+    assert without_chart([occupancy_section(table, co_locations(nothing.evaluations[0].plan), 8, "greedy")])
 
 
 def test_agreement_section_without_predictions(nothing: Comparison) -> None:

@@ -1,7 +1,5 @@
 """The page of a study: its first sentence, its numbers, and names of charts."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

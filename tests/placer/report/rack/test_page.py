@@ -1,7 +1,5 @@
 """The page of a plan of chains: what it says, and what its drawings hold."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -123,8 +121,7 @@ def test_a_path_has_all_nfs_shares_and_cores() -> None:
 
 def test_names_cannot_break_a_drawing() -> None:
     one = best().chains[0]
-    nfs = (replace(one.chain.nfs[0], id="<a&b>"), *one.chain.nfs[1:])
-    chain = replace(one.chain, nfs=nfs, name="<c>")
+    chain = replace(one.chain, nfs=(replace(one.chain.nfs[0], id="<a&b>"), *one.chain.nfs[1:]), name="<c>")
     renamed = replace(one, layout=replace(one.layout, chain=chain))
     assert "<a&b>" in words(chain_drawing(renamed, "#000000"))
     assert "<c>" in words(rack_drawing(replace(best(), chains=(renamed,)), ""))

@@ -1,7 +1,5 @@
 """Plans of chains as text: what is known of them, in a sentence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

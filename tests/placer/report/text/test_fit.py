@@ -1,7 +1,5 @@
 """A fitted model, the formula of a throughput alone, and a sweep in a terminal."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -64,8 +62,7 @@ def test_another_encoding_has_plain_ascii_and_loses_only_foreign_letters(encodin
 @pytest.mark.parametrize("rows", [3, 100_000])
 def test_few_and_many_points_take_the_same_space(rows: int) -> None:
     model = line_model()
-    curve = curve_of(model, repeats=1, rows=rows)
-    lines = format_fit(model, curve, 80).splitlines()
+    lines = format_fit(model, curve_of(model, repeats=1, rows=rows), 80).splitlines()
     assert len(lines) == PLOT_ROWS + 5
     assert max(map(len, lines)) <= 80
 

@@ -1,7 +1,5 @@
 """An admission that is worked out by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 DEVICE: dict[str, Any] = {

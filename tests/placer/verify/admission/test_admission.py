@@ -1,9 +1,5 @@
-"""A hand-made admission is right, and each way to break it is named.
-
-The wait for the bus: cases by hand, and what a simulated bus does.
-"""
-
-from __future__ import annotations
+"""A hand-made admission is right, and each way to break it is named. The wait for the bus: cases by hand, and what a
+simulated bus does."""
 
 import copy
 import re
@@ -198,10 +194,8 @@ def test_hand_cases_of_recurring_transfers(streams: list[tuple[float, float]], e
 
 
 def test_the_second_batch_of_a_busy_period_can_wait_longest() -> None:
-    """Davis et al., section 3.1: three messages of 1 ms with periods 2.5, 3.5 and 3.5 ms.
-
-    The third waits 2 ms in its first instance, and 2.5 ms in its second.
-    """
+    """Davis et al., section 3.1: three messages of 1 ms with periods 2.5, 3.5 and 3.5 ms. The third waits 2 ms in its
+    first instance, and 2.5 ms in its second."""
     assert waits(streams_of((1, 2.5), (1, 3.5), (1, 3.5))) == [1, 2, Fraction("2.5")]
 
 

@@ -1,7 +1,5 @@
 """Certificates of plans of chains for tests: written, read and checked in this process."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,9 +1,5 @@
 """The certificates of Lemur's instances, of random ones and of fleets are accepted, and prove what the plan claims.
-
-Whether tables fit the stages of a switch, as the check decides it.
-"""
-
-from __future__ import annotations
+Whether tables fit the stages of a switch, as the check decides it."""
 
 from dataclasses import replace
 
@@ -134,8 +130,7 @@ def test_plans_of_other_strategies_are_certified_with_the_bound_of_the_best(stra
 def test_nothing_is_claimed_where_nothing_is_known() -> None:
     """A plan alone, without a bound, is a certificate, too."""
     chains, on = chains_of({"chains": [chain("a", "X")]}, "chains"), rack_of(rack({"X": ON_SERVER}), "rack")
-    plan = replace(best_plan(chains, on), status=Status.FEASIBLE)
-    claims = {**certificate_of(plan, chains), "proof": None}
+    claims = {**certificate_of(replace(best_plan(chains, on), status=Status.FEASIBLE), chains), "proof": None}
     claims["plan"] = {**claims["plan"], "bound_mbps": None}  # type: ignore[dict-item]
     assert faults_in(claims) == []
     assert claims["chains"] == write_chains(chains)

@@ -1,9 +1,5 @@
-"""Executes the P4 that a model is written as: matches a whole number with the ranges of the table, in whole numbers.
-
-It shares nothing with what writes the table, and understands nothing else.
-"""
-
-from __future__ import annotations
+"""Executes the P4 that a model is written as: matches a whole number with the ranges of the table, in whole numbers. It
+shares nothing with what writes the table, and understands nothing else."""
 
 import re
 from bisect import bisect_right

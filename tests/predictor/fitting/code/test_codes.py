@@ -1,7 +1,5 @@
 """Models as C, LaTeX, P4 and Python: each keeps the error that its comment states."""
 
-from __future__ import annotations
-
 import ast
 import ctypes
 import math
@@ -27,8 +25,7 @@ from tests.predictor.fitting.made_up_models import made_up
 
 def functions(models: Sequence[FittedModel]) -> list[Callable[[float], float]]:
     """The functions of the generated module, in its order."""
-    code = CODES["python"](models)
-    tree = ast.parse(code)
+    tree = ast.parse(CODES["python"](models))
     imported = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     assert [ast.unparse(node) for node in imported] in ([], ["import math"])
     names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
@@ -144,8 +141,7 @@ def test_there_is_a_control_per_setting() -> None:
 
 def test_values_below_zero_are_signed_numbers() -> None:
     """Errors near 0 are relative to a thousandth of the largest value, and the comment says so."""
-    model = made_up((0.0, 100.0), ("linear", (-50.0, 1.0)))
-    code = CODES["p4"]([model])
+    code = CODES["p4"]([made_up((0.0, 100.0), ("linear", (-50.0, 1.0)))])
     (control,) = parsed(code)
     assert "out int<32> " in code and "relative to the model's value, or to 0.05 where that is larger." in code
     assert control.apply(0)[0] < 0 == control.apply(50)[0] < control.apply(100)[0]
@@ -159,8 +155,7 @@ def test_wide_ranges_need_wide_keys() -> None:
 
 @pytest.mark.parametrize("name", made_up_models.HOSTILE_NAMES)
 def test_whatever_columns_are_called_the_control_is_understood(name: str) -> None:
-    model = made_up((1.0, 9.0), ("linear", (1.0, 2.0)), x=name, y=name)
-    (control,) = parsed(CODES["p4"]([model]))
+    (control,) = parsed(CODES["p4"]([made_up((1.0, 9.0), ("linear", (1.0, 2.0)), x=name, y=name)]))
     assert control.apply(4)[0] == 9 * 2**control.fraction_bits
 
 

@@ -1,15 +1,12 @@
 """Whether a text is a program that the compiler may emit: its declarations in order, then what only the whole shows."""
 
-from __future__ import annotations
-
 from profiles.faults import suggestion
 from tests.reference.p4.checker.paths import HeaderPairs, check_control_paths, check_parser_paths
 from tests.reference.p4.checker.reader import Node, P4SyntaxError, SourcePosition, parse_program
 from tests.reference.p4.checker.scope import INDEX, REGISTER, UNKNOWN, P4Fault, ProgramScope, ValueType, bits
 from tests.reference.p4.checker.tables import check_statements, check_table, check_value_lists, expect_type, find_type
 
-ACCEPT = "accept"
-"""The state of every parser in which it ends."""
+ACCEPT = "accept"  # the state of every parser in which it ends
 
 
 def check(text: str, file: str) -> list[P4Fault]:

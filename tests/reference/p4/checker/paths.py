@@ -4,8 +4,6 @@ A table of a pipeline cannot be revisited (Lemur, section 4.2), so two `if` behi
 their conditions never hold together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
@@ -13,8 +11,7 @@ from tests.reference.p4.checker.reader import Node, SourcePosition
 from tests.reference.p4.checker.scope import ProgramScope
 
 HeaderPairs = set[tuple[str, str]]
-Branches = tuple[tuple[SourcePosition, bool], ...]
-"""The `if` that something stands in, and in which of its branches."""
+Branches = tuple[tuple[SourcePosition, bool], ...]  # the `if` that something stands in, and in which of its branches
 
 
 def check_parser_paths(scope: ProgramScope, states: Mapping[str, Node]) -> HeaderPairs:

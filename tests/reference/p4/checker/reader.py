@@ -121,12 +121,7 @@ class P4SyntaxError(Exception):
 class P4Token:
     """A word, number or sign, and where it stands.
 
-    Parameters
-    ----------
-    kind
-        `keyword`, `name`, `number`, `text`, `sign`, `include`, `end`.
-    start, end
-        Its characters in the text.
+    `kind`: `keyword`, `name`, `number`, `text`, `sign`, `include`, `end`. `start`, `end`: its characters in the text.
     """
 
     kind: str
@@ -139,10 +134,7 @@ class P4Token:
 def split_tokens(text: str) -> list[P4Token]:
     """All tokens of a text, and one of kind `end` behind them.
 
-    Raises
-    ------
-    P4SyntaxError
-        At the first character that belongs to no token.
+    Raises P4SyntaxError at the first character that belongs to no token.
     """
     found: list[P4Token] = []
     start, line, line_start = 0, 1, 0
@@ -238,18 +230,11 @@ def _find_fields(alternatives: Sequence[Sequence[GrammarPart]]) -> Iterator[tupl
 
 
 def parse_program(text: str) -> Node:
-    """The syntax tree of a program.
-
-    Raises
-    ------
-    P4SyntaxError
-        At the first token that the compiler would not emit there.
-    """
+    """The syntax tree of a program. Raises P4SyntaxError at the first token that the compiler would not emit there."""
     return _GrammarReader(text).program()
 
 
-Read = tuple[Any, int]
-"""What was read, and the number of the token behind it."""
+Read = tuple[Any, int]  # what was read, and the number of the token behind it
 
 
 class _GrammarReader:

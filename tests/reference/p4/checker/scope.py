@@ -1,7 +1,5 @@
 """What the names of a program stand for, its faults so far, and which fields and headers it reads and writes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -11,24 +9,15 @@ from tests.reference.p4.checker.reader import Node, SourcePosition
 
 Declaration = TypeVar("Declaration")
 
-MAX_BITS = 2048
-"""Of a type."""
+MAX_BITS = 2048  # of a type
 
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """The type of a value.
+    """The type of a value."""
 
-    Parameters
-    ----------
-    name
-        As messages name it.
-    width
-        Bits; of `varbit`, at most.
-    """
-
-    name: str
-    width: int
+    name: str  # as messages name it
+    width: int  # bits; of `varbit`, at most
 
     def __str__(self) -> str:
         return self.name
@@ -45,13 +34,10 @@ def bits(width: int) -> ValueType:
 
 
 BOOL = ValueType("bool", 1)
-PORT = ValueType("PortId_t", 32)
-"""Mixes with no other type without a cast."""
-REGISTER, INDEX = bits(64), bits(32)
-"""The numbers of a register, and their indexes."""
+PORT = ValueType("PortId_t", 32)  # mixes with no other type without a cast
+REGISTER, INDEX = bits(64), bits(32)  # the numbers of a register, and their indexes
 NUMBER = ValueType("a number", 0)
-UNKNOWN = ValueType("unknown", 0)
-"""What is wrong with such a value was said before."""
+UNKNOWN = ValueType("unknown", 0)  # what is wrong with such a value was said before
 
 _PNA_WIDTHS = """
     ClassOfService ExpireTimeProfileId FlowId InterfaceId MirrorSessionId MirrorSlotId MulticastGroup MulticastInstance
@@ -69,8 +55,7 @@ PNA_NAMES = frozenset(_PNA_OTHERS.split()) | {
 """What core.p4 and pna.p4 declare (PNA in the variant for DPDK)."""
 
 _COMMON = "hdr meta istd ostd packet main MainParser PreControl MainControl MainDeparser headers_t metadata_t"
-COMMON_NAMES = frozenset(_COMMON.split())
-"""What every emitted program declares."""
+COMMON_NAMES = frozenset(_COMMON.split())  # what every emitted program declares
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,24 +70,12 @@ class P4Fault(Fault):
 class ProgramScope:
     """What is known of a program while it is checked.
 
-    Parameters
-    ----------
-    file
-        The program's file as its user named it.
-    declared
-        Where each name was declared.
-    used
-        Names that something else names.
-    header_types
-        The fields of the types of headers.
-    headers
-        The fields of each header of the packet; None for one of a type that is not known.
-    arguments
-        Those of the action that is checked.
-    fields_read, headers_read
-        Fields of the metadata, and headers, of which a value is read, and where first.
-    fields_written, headers_made
-        Fields of the metadata that get a value; headers that are extracted or set valid, and where first.
+    `file`: the program's file as its user named it. `declared`: where each name was declared. `used`: names that
+    something else names. `header_types`: the fields of the types of headers. `headers`: the fields of each header of
+    the packet; None for one of a type that is not known. `arguments`: those of the action that is checked.
+    `fields_read`, `headers_read`: fields of the metadata, and headers, of which a value is read, and where first.
+    `fields_written`, `headers_made`: fields of the metadata that get a value; headers that are extracted or set valid,
+    and where first.
     """
 
     file: str

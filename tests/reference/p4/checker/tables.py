@@ -1,7 +1,5 @@
 """Tables: keys, actions, default action, entries, and what a table learns; and the values of a parser's cases."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from profiles.faults import suggestion
@@ -179,8 +177,7 @@ def check_arguments(scope: ProgramScope, at: SourcePosition, action: Node, argum
 MATCH_KINDS = ("exact", "ternary", "lpm")
 MAX_TABLE_SIZE = (1 << 31) - 1
 
-KeyColumn = tuple[ValueType, str]
-"""Type and match kind of a key; the kind of a key of `select` is empty."""
+KeyColumn = tuple[ValueType, str]  # type and match kind of a key; the kind of a key of `select` is empty
 
 
 def check_table(scope: ProgramScope, table: Node) -> None:
@@ -263,12 +260,7 @@ def _check_learning(scope: ProgramScope, table: Node, columns: Sequence[KeyColum
             scope.fault(statement.at, message)
 
 
-def check_value_lists(
-    scope: ProgramScope,
-    lists: Sequence[Node],
-    columns: Sequence[KeyColumn],
-    what: str,
-) -> None:
+def check_value_lists(scope: ProgramScope, lists: Sequence[Node], columns: Sequence[KeyColumn], what: str) -> None:
     """The values of entries or cases: one set for each key, that fits it, and no two lists with the same sets."""
     seen: dict[tuple[tuple[int, int | None], ...], SourcePosition] = {}
     for line in lists:

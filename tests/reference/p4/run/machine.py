@@ -1,7 +1,5 @@
 """A P4 program that runs: its parser, control and deparser, its tables and registers."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,8 +7,7 @@ from dataclasses import dataclass, field
 from tests.reference.p4.checker.reader import Node, parse_program
 
 REGISTER_BITS = 64
-MAX_SHIFT = 4096
-"""A shift by more is one by this: all bits are gone."""
+MAX_SHIFT = 4096  # a shift by more is one by this: all bits are gone
 
 COMPARISONS: Mapping[str, Callable[[int, int], int]] = {
     "==": operator.eq,
@@ -62,16 +59,8 @@ Step = Callable[[PacketRun], None]
 class ExpressionRun:
     """Makes functions of expressions.
 
-    Attributes
-    ----------
-    types
-        The fields of the types of headers.
-    unset
-        The bits of fields that nothing was written to.
-    widths
-        Bits of fields, by their path, and of the arguments of the action that is read.
-    registers
-        Their numbers.
+    `types`: the fields of the types of headers. `unset`: the bits of fields that nothing was written to. `widths`: bits
+    of fields, by their path, and of the arguments of the action that is read. `registers`: their numbers.
     """
 
     def __init__(self, program: Node, unset: int) -> None:
@@ -132,11 +121,9 @@ def _prefix_length(values: Node) -> int:
     return REGISTER_BITS if values.mask is None else int(values.mask).bit_count()
 
 
-MAX_STATES = 100
-"""That a packet passes in the parser."""
+MAX_STATES = 100  # that a packet passes in the parser
 
-ChosenAction = tuple[str, Mapping[str, int]]
-"""An action and its arguments."""
+ChosenAction = tuple[str, Mapping[str, int]]  # an action and its arguments
 
 
 @dataclass(frozen=True)
@@ -153,18 +140,9 @@ class _RunTable:
 class P4Machine(ExpressionRun):
     """A program with its tables and registers.
 
-    Parameters
-    ----------
-    text
-        That the checker accepts.
-    unset
-        The bits that metadata has, and fields of headers that are not valid, until they are written: P4 leaves them
-        open, so a program must do the same whatever they are.
-
-    Raises
-    ------
-    P4SyntaxError
-        When the text is no program that is emitted.
+    `text`: that the checker accepts. `unset`: the bits that metadata has, and fields of headers that are not valid,
+    until they are written: P4 leaves them open, so a program must do the same whatever they are. Raises P4SyntaxError
+    when the text is no program that is emitted.
     """
 
     def __init__(self, text: str, unset: int = 0) -> None:

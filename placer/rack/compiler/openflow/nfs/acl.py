@@ -1,7 +1,5 @@
 """ACL: a rule per filter, or several where ranges of ports are several prefixes; the first filter decides."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Detunnel: the outer tag is popped, if there is one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from placer.rack.compiler.graph import NfInstance

@@ -1,15 +1,12 @@
 """IPv4Fwd: a rule per prefix, the longer ones first; time to live and MAC addresses are rewritten."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.library.ipv4_fwd import OWN_MAC, Route
 from placer.rack.compiler.openflow.rules import OPENFLOW_NFS, Actions, NfRule, prefix_match
 
-ENDED_PRIORITY = 100
-"""The priority of what is dropped whatever its route."""
+ENDED_PRIORITY = 100  # the priority of what is dropped whatever its route
 
 
 @OPENFLOW_NFS.register("IPv4Fwd")

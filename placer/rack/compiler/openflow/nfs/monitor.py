@@ -3,8 +3,6 @@
 Open vSwitch learns these rules by itself (`learn`), into a table behind all others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from placer.rack.compiler.graph import NfInstance

@@ -1,7 +1,5 @@
 """Tunnel: a tag is pushed; packets that have two tags are dropped."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from placer.rack.compiler.graph import NfInstance

@@ -1,7 +1,5 @@
 """ACL on the switch: the first filter that matches decides."""
 
-from __future__ import annotations
-
 from itertools import product
 
 from placer.rack.compiler.graph import NfInstance

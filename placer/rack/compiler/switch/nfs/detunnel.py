@@ -1,7 +1,5 @@
 """Detunnel on the switch: takes the outer VLAN tag off packets; those without one pass."""
 
-from __future__ import annotations
-
 from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.switch.flow import BLOCKS, Block, load_tag
 from placer.rack.compiler.switch.headers import PLAIN_EDGES

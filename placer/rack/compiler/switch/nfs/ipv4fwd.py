@@ -1,7 +1,5 @@
 """IPv4Fwd on the switch: the longest prefix of the destination names the next hop."""
 
-from __future__ import annotations
-
 from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.library.ipv4_fwd import OWN_MAC
 from placer.rack.compiler.switch.flow import BLOCKS, DROP_ACTION, DROP_BODY, Block

@@ -1,7 +1,5 @@
 """LB on the switch: the hash of a flow names an entry, and the entry its backend."""
 
-from __future__ import annotations
-
 from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.library.lb import Backends
 from placer.rack.compiler.switch.flow import BLOCKS, Block, hash_flow

@@ -1,7 +1,5 @@
 """Match on the switch: packets are sorted by the edges behind it."""
 
-from __future__ import annotations
-
 from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.switch.flow import BLOCKS, Block
 from placer.rack.compiler.switch.headers import PLAIN_EDGES

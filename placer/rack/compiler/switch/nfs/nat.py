@@ -3,8 +3,6 @@
 Fragments are dropped, since a switch cannot wait for their ports; so are packets without ports, but for ICMP queries.
 """
 
-from __future__ import annotations
-
 from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.switch.flow import BLOCKS, DROP_BODY, Block
 from placer.rack.compiler.switch.headers import FRAGMENT_MASK, TO_PORTS, address_rewritten, port_rewritten
@@ -28,8 +26,7 @@ from placer.rack.compiler.switch.program import (
 
 ICMP_QUERIES = (8, 13, 17)
 """ICMP types of requests with an identifier: echo, timestamp, address mask (RFC 792, RFC 950)."""
-FIRST_PORT, PORT_BITS = 0x8000, 15
-"""Ports of each external address: the upper half."""
+FIRST_PORT, PORT_BITS = 0x8000, 15  # ports of each external address: the upper half
 MOST_SESSIONS = 65536
 TIMEOUT_S = 300
 TRANSLATE_ACTION = SwitchAction(

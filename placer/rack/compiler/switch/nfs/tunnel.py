@@ -1,7 +1,5 @@
 """Tunnel on the switch: puts a VLAN tag on packets; those that have two are dropped."""
 
-from __future__ import annotations
-
 from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.switch.flow import BLOCKS, DROP_BODY, Block
 from placer.rack.compiler.switch.headers import PLAIN_EDGES, VLAN_TYPE

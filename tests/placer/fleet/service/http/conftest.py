@@ -1,7 +1,5 @@
 """Where a service keeps its fleet: a file, or a database of PostgreSQL."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

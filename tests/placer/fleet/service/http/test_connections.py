@@ -1,9 +1,5 @@
-"""Requests on a connection: none is read otherwise than it was meant, and each gets its answer in turn.
-
-Searches for garbage stay short, and nothing is lost by that: no request leaves a cycle behind.
-"""
-
-from __future__ import annotations
+"""Requests on a connection: none is read otherwise than it was meant, and each gets its answer in turn. Searches for
+garbage stay short, and nothing is lost by that: no request leaves a cycle behind."""
 
 import asyncio
 import gc

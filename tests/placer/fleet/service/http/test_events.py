@@ -1,9 +1,5 @@
-"""Events over HTTP: one answer for each, kept by key, and nothing that is decided on old knowledge.
-
-Questions over HTTP change nothing and say why.
-"""
-
-from __future__ import annotations
+"""Events over HTTP: one answer for each, kept by key, and nothing that is decided on old knowledge. Questions over HTTP
+change nothing and say why."""
 
 import json
 import sqlite3
@@ -107,8 +103,7 @@ def test_an_arrival_on_a_nic_that_changed_since_the_version_is_412(place: Path |
         one.event(event="join", nic="rack-1", nic_model="toy-0")
         pinned = {"event": "arrive", "nf": "a", "sla_drop": 0.9, "nic": "nic-1"}
         assert one.event({"If-Version": str(version)}, id="b", **pinned).status_code == 200
-        stale = one.event({"If-Version": str(version)}, id="c", **pinned)
-        assert stale.status_code == 412
+        assert one.event({"If-Version": str(version)}, id="c", **pinned).status_code == 412
         assert one.event({"If-Version": str(one.engine.events)}, id="c", **pinned).status_code == 200
         assert one.event({"If-Version": "x"}, id="d", **pinned).status_code == 422
 
@@ -149,8 +144,7 @@ def test_more_requests_than_may_wait_are_turned_away(place: Path | str) -> None:
         one.writer._most_waiting = 0
         answer = one.event(**ARRIVAL)
         assert (answer.status_code, answer.headers["Retry-After"]) == (429, "1")
-        batch = one.client.post("/v1/events:batch", content=json.dumps(ARRIVAL))
-        assert batch.status_code == 429
+        assert one.client.post("/v1/events:batch", content=json.dumps(ARRIVAL)).status_code == 429
         assert "placer_overload_total 2.0" in one.client.get("/metrics").text
         assert one.engine.events == 0
 
@@ -270,8 +264,7 @@ def test_a_key_that_is_given_twice_is_422_and_named(tmp_path: Path, path: str, b
         answer = one.client.post(path, content=body)
         assert (answer.status_code, answer.json()["error"]) == (422, f"{key}: is given twice")
         if path == "/v1/events":
-            line = one.client.post("/v1/events:batch", content=body).json()
-            assert line["error"] == f"{key}: is given twice"
+            assert one.client.post("/v1/events:batch", content=body).json()["error"] == f"{key}: is given twice"
         assert one.engine.events == 0
 
 

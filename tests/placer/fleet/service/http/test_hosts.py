@@ -1,7 +1,5 @@
 """Without tokens, only clients that know the service by its own name are answered: no page of another site is."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -90,8 +88,7 @@ def statuses(one: Service, headers: list[tuple[str, str]]) -> set[int]:
         ("/v1/events:batch", ARRIVAL),
         ("/v1/ask", {"nf": "d", "sla_drop": 0.5}),
     ):
-        content = json.dumps(body)
-        found.append(one.client.post(path, content=content, headers=headers).status_code)
+        found.append(one.client.post(path, content=json.dumps(body), headers=headers).status_code)
     return {*found}
 
 

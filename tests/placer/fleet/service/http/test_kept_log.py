@@ -1,7 +1,5 @@
 """A log of which only a part is kept: its numbers stay, keys outlive it, and a webhook gets what it has not had."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

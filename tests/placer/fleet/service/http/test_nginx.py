@@ -1,7 +1,5 @@
 """Behind nginx, each answer belongs to its request: nothing is smuggled through a proxy."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

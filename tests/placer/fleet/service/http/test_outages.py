@@ -1,7 +1,5 @@
 """A state that cannot be written or reached for a while: reads go on, nothing that was answered is lost."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time
@@ -46,10 +44,6 @@ def fill(one: Service, pages: int) -> None:
     file.execute(f"PRAGMA max_page_count = {used + pages}")
 
 
-def empty(one: Service) -> None:
-    one.writer.state._file.execute("PRAGMA max_page_count = 1000000000")  # type: ignore[attr-defined]
-
-
 def arrive_until_full(one: Service) -> list[str]:
     """Instances that were answered as placed, before one was not answered with 200."""
     answered: list[str] = []
@@ -79,7 +73,7 @@ def test_a_full_disk_stops_decisions_only_and_they_go_on_by_themselves(tmp_path:
         assert (read.status_code, read.headers["Age"].isdigit()) == (200, True)
         assert len(one.log()) == len(answered)
         assert "placer_state_outages_total 1.0" in one.client.get("/metrics").text
-        empty(one)
+        one.writer.state._file.execute("PRAGMA max_page_count = 1000000000")
         eventually(one, "/readyz", 200)
         assert "Age" not in one.client.get("/v1/summary").headers
         again = one.event({"Idempotency-Key": unknown[:100]}, **ARRIVAL, id=unknown)
@@ -142,8 +136,7 @@ def test_a_file_system_that_is_full_and_has_room_again(small_disk: Path, hasty: 
     """Another file takes the room, as a log does that nobody rotates."""
     with service(small_disk / "s.db", count=None) as one:
         answered = arrive_until_full(one)
-        full = one.event(**ARRIVAL, id="x")
-        assert full.status_code == 503
+        assert one.event(**ARRIVAL, id="x").status_code == 503
         subprocess.run(["mount", "-o", "remount,size=4m", str(small_disk)], check=True)
         eventually(one, "/readyz", 200)
         assert one.arrive("last")["version"] == len(answered) + 2
@@ -178,8 +171,7 @@ def test_a_database_that_is_stopped_or_hangs_holds_up_nobody(capsys: pytest.Capt
             assert one.event(event="where", id="a").json()["status"] == "placed"
         assert "placer_state_outages_total 2.0" in one.client.get("/metrics").text
     logged = [json.loads(line)["log"] for line in capsys.readouterr().err.splitlines()]
-    shown = [line for line in logged if line != "request"]
-    assert shown == ["the state is away", "the state is back"] * 2
+    assert [line for line in logged if line != "request"] == ["the state is away", "the state is back"] * 2
 
 
 def timed(one: Service, identity: str) -> tuple[int, float]:

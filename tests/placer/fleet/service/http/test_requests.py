@@ -1,7 +1,5 @@
 """What is noted of requests: all are counted, and those that the doors refuse are logged, but never without limit."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -1,7 +1,5 @@
 """Services that share a fleet: what one has answered, the other knows, also through an end of the database."""
 
-from __future__ import annotations
-
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -37,10 +35,8 @@ def test_what_one_has_answered_the_other_knows_at_once(postgres: Cluster) -> Non
 
 
 def test_events_of_nics_and_rejections_are_about_the_whole_fleet(postgres: Cluster) -> None:
-    """Two NICs for two agents: both are filled by either, and a third instance of the size is rejected by both.
-
-    Those of a failed NIC wait, for every agent and one that starts later, until it returns.
-    """
+    """Two NICs for two agents: both are filled by either, and a third instance of the size is rejected by both. Those
+    of a failed NIC wait, for every agent and one that starts later, until it returns."""
     address = postgres.database()
     with service(address, count=2) as one, service(address, count=2) as other:
         for number in range(4):

@@ -1,7 +1,5 @@
 """Clients that are slow, endless or cut off: they are sent away, others are served, and nothing changes."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from pathlib import Path

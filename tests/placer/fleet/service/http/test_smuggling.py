@@ -1,9 +1,5 @@
 """No request is smuggled in: wherever its bytes are cut, a request has one meaning, or it ends its connection.
-
-Connections are fed in this process, over a transport in memory, so that every cut is tried.
-"""
-
-from __future__ import annotations
+Connections are fed in this process, over a transport in memory, so that every cut is tried."""
 
 import asyncio
 import re

@@ -1,7 +1,5 @@
 """Tokens: without one nothing is answered, and none does more than its scopes."""
 
-from __future__ import annotations
-
 import base64
 from pathlib import Path
 

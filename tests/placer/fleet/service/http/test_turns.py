@@ -1,7 +1,5 @@
 """Turns: long requests are decided on, and long questions answered, a little at a time, between those of others."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator
@@ -114,8 +112,7 @@ def test_a_rebalancing_takes_turns_and_its_log_leads_to_the_same_fleet(
         assert given["status"] == "rebalanced"
         assert given["budget"] == 500
         logged = [row for row in one.log() if row["event"]["event"] == "rebalance"]
-        moves = [move for row in logged for move in row["answer"]["moves"]]
-        assert moves == given["moves"]
+        assert [move for row in logged for move in row["answer"]["moves"]] == given["moves"]
         assert len(logged) > 1
         assert all(len(row["event"]["nics"]) <= 2 for row in logged)
         assert len(one.engine.fleet.nics) < before

@@ -1,7 +1,5 @@
 """Webhooks: signed, in order, again until they are answered, and from where they were after a restart."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import hmac

@@ -1,9 +1,5 @@
-"""The HTTP service over toy NICs, in this process.
-
-The HTTP service over toy NICs on a socket, and clients that say what they want on it.
-"""
-
-from __future__ import annotations
+"""The HTTP service over toy NICs, in this process. The HTTP service over toy NICs on a socket, and clients that say
+what they want on it."""
 
 import asyncio
 import json

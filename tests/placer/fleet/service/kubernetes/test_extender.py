@@ -1,7 +1,5 @@
 """The extender answers kube-scheduler in its types, decides on bind, and follows the cluster."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -46,8 +44,7 @@ def test_what_can_never_fit_is_told_from_what_may_fit_later(tmp_path: Path) -> N
         for number in (1, 2):
             one.add(pod(f"p{number}"))
             assert one.bind(pod(f"p{number}"), "n1") == ""
-        hopeless = pod("p3", drop="", sla_min_kpps="100000")
-        found = one.filter(hopeless, "n1", "n2")
+        found = one.filter(pod("p3", drop="", sla_min_kpps="100000"), "n1", "n2")
         assert (found["NodeNames"], found["FailedNodes"]) == ([], {})
         reasons = found["FailedAndUnresolvableNodes"]
         assert [*reasons] == ["n1", "n2"]

@@ -1,7 +1,5 @@
 """The fleet is what the cluster is: nodes that may take pods, and every pod that runs, counted where it runs."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,19 +27,13 @@ def listed_again(one: Cluster, resource: str = "pods") -> None:
     [
         ("MODIFIED", node("n1", None), "the node has no label nf-placer.io/nic-model"),
         ("DELETED", node("n1"), "the node is deleted"),
-        (
-            "MODIFIED",
-            node("n1", "other"),
-            "the node joined as a toy-0, and its label nf-placer.io/nic-model is other now",
-        ),
-        (
-            "MODIFIED",
-            node("n1", "toy-1"),
-            "the node joined as a toy-0, and its label nf-placer.io/nic-model is toy-1 now",
-        ),
+        ("MODIFIED", node("n1", "other"),
+            "the node joined as a toy-0, and its label nf-placer.io/nic-model is other now"),
+        ("MODIFIED", node("n1", "toy-1"),
+            "the node joined as a toy-0, and its label nf-placer.io/nic-model is toy-1 now"),
     ],
     ids=["no label", "deleted", "unknown model", "another model"],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("seen", [True, False], ids=["watched", "listed"])
 @pytest.mark.parametrize("used", [True, False], ids=["used", "idle"])
 def test_a_node_that_is_no_such_nic_any_more_takes_no_pods_until_it_is_one_again(

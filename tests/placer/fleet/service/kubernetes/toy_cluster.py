@@ -1,7 +1,5 @@
 """A cluster of toy nodes: an API server in memory, as far as the extender uses one."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter
@@ -33,11 +31,9 @@ from tests.placer.fleet.service.http.toy_http import PORT, Service, check, clien
 
 @dataclass
 class ToyApi:
-    """Nodes and pods, and every change of them; a cut watch has to list again.
-
-    `refuses`: why it does not bind. `unanswered`: it binds, but its answers are lost. `slow`: resources of which a list
-    is under way until they are taken out; also `binding`. `lists`: how many were begun.
-    """
+    """Nodes and pods, and every change of them; a cut watch has to list again. `refuses`: why it does not bind.
+    `unanswered`: it binds, but its answers are lost. `slow`: resources of which a list is under way until they are
+    taken out; also `binding`. `lists`: how many were begun."""
 
     objects: dict[str, dict[str, dict[str, Any]]] = field(default_factory=lambda: {"nodes": {}, "pods": {}})
     history: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)

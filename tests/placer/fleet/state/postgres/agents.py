@@ -1,7 +1,5 @@
 """Agents over toy NICs that share a state, each with a fleet of its own in memory."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +26,7 @@ class Agent:
         *,
         picky: bool = False,
         oracle: type[Oracle] = ToyOracle,
-    ) -> Agent:
+    ) -> "Agent":
         """An agent that begins with what is in the state; one that is not `picky` prefers no NIC."""
         state = SharedState(address, kinds)
         engine = Engine(

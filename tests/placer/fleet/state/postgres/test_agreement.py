@@ -1,9 +1,5 @@
-"""Races between agents: one wins, the other decides again, and nothing is ever doubled or overcommitted.
-
-Agents that follow have the fleet that others made; what is taken back leaves no trace.
-"""
-
-from __future__ import annotations
+"""Races between agents: one wins, the other decides again, and nothing is ever doubled or overcommitted. Agents that
+follow have the fleet that others made; what is taken back leaves no trace."""
 
 import random
 from collections.abc import Sequence

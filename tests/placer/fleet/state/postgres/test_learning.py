@@ -1,7 +1,5 @@
 """What one agent learns, all know: after the same log they predict alike, those that start later included."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -115,8 +113,7 @@ def test_a_measurement_outlives_its_connection(postgres: Cluster, committed: boo
     state, engine = one
     agreement = state.agreement
     agreement.begin(engine, agreement.fetch(alone=alone), alone=alone)
-    reader = Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of)
-    event = reader.read(_measured(lines[at], engine, at))
+    event = Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of).read(_measured(lines[at], engine, at))
     state.record(event, engine.handle(event), engine.fleet)
     agreement.seal(engine)
     if committed:

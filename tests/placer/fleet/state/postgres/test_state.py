@@ -1,7 +1,5 @@
 """Databases that are no state, or that of another fleet, are refused by name, and no password is ever shown."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import psycopg

@@ -1,7 +1,5 @@
 """Programs of SmartNICs for tests: one NF alone, and random ones, with what they should do to frames."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import random

@@ -1,7 +1,5 @@
 """What violates a limit of the card is refused, with the limit and the NFs that take most of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

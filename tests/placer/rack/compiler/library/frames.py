@@ -1,7 +1,5 @@
 """Random frames, and strays of every kind, written byte by byte."""
 
-from __future__ import annotations
-
 import random
 import struct
 import subprocess
@@ -167,8 +165,7 @@ def _broken(rng: random.Random) -> bytes:
 
 
 GAP_US = 1000
-FIRST_US = 1_000_000
-"""When the first packet of a capture arrives; others follow at equal gaps."""
+FIRST_US = 1_000_000  # when the first packet of a capture arrives; others follow at equal gaps
 
 
 @dataclass(frozen=True)

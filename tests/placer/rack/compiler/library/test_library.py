@@ -1,7 +1,5 @@
 """What holds for every kind of NF in the library."""
 
-from __future__ import annotations
-
 import random
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What a mutant is, and ways to change what parts of the generator give."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Faults of chain files, and of the filters that sort packets on servers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -134,8 +132,7 @@ MUTANTS = (
         wrapped(pcap, "_port", lambda text, *_: text.replace("&0x3fff=0", "&0x1fff=0")),
     ),
     Mutant(
-        "filters take source for destination",
-        wrapped(pcap, "_ends", lambda ends, end: tuple(1 - one for one in ends)),
+        "filters take source for destination", wrapped(pcap, "_ends", lambda ends, end: tuple(1 - one for one in ends))
     ),
     Mutant(
         "filters forget that it is IPv4",

@@ -1,7 +1,5 @@
 """Faults of the programs of SmartNICs."""
 
-from __future__ import annotations
-
 import re
 import types
 import zlib

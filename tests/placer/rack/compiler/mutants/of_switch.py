@@ -1,7 +1,5 @@
 """Faults of the switch's program, and of what all platforms share: labels and salts."""
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """A rack with an emulated OpenFlow switch, and servers that run the chain files that the compiler writes for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from placer.rack.compiler.execute import NfCounts

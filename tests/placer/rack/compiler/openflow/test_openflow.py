@@ -1,7 +1,5 @@
 """Rules for an OpenFlow switch, run by the emulated one, do what the reference does."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from random import Random
 

@@ -1,7 +1,5 @@
 """The emulated OpenFlow switch as a process of a rack, joined with nf-server by links."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A small switch program by hand: every kind of statement and of table once."""
 
-from __future__ import annotations
-
 from placer.rack.compiler.switch.program import (
     ActionCall,
     Apply,

@@ -1,7 +1,5 @@
 """Switch programs are written as P4-16 that the checker accepts."""
 
-from __future__ import annotations
-
 import random
 import struct
 from collections import Counter

@@ -1,7 +1,5 @@
 """The chain file of a server: entries, copies, sorting and labels."""
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The program of the switch: its tree of runs, merged NFs, and the stages of blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

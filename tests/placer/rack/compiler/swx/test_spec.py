@@ -1,7 +1,5 @@
 """The text of a DPDK pipeline: labels, conditions, tables and entries."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

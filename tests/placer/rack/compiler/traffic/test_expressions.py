@@ -1,7 +1,5 @@
 """Traffic expressions mean the same to the reference, to a ternary table and to libpcap."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Tables packed into stages: figures of Lemur's evaluation, cases by hand, and any small program by trying all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from itertools import product

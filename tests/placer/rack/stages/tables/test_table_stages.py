@@ -1,7 +1,5 @@
 """Plans whose NFs on the switch are packed as tables, by hand and against all sets of NFs."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace
@@ -130,12 +128,7 @@ def renamed(chains: tuple[Chain, ...]) -> tuple[list[Chain], Rack]:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("table", "'table' is none"),
-        ("exec", "'exec' is none"),
-        ("exec:", "exec: names no program"),
-    ],
+    ("name", "message"), [("table", "'table' is none"), ("exec", "'exec' is none"), ("exec:", "exec: names no program")]
 )
 def test_other_oracles_are_refused(name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):

@@ -1,7 +1,5 @@
 """Changes that make an emitted program wrong, and what the checker says of each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,10 +12,7 @@ TEXT = p4_text(SMALL)
 class ProgramMutation(NamedTuple):
     """A change to the small program, and words of the fault that it must cause.
 
-    Parameters
-    ----------
-    old, new
-        What stands in the program, and what replaces it where it stands first.
+    `old`, `new`: what stands in the program, and what replaces it where it stands first.
     """
 
     what: str
