@@ -74,3 +74,19 @@ def test_a_generated_day_is_read(placer: Placer, tmp_path: Path) -> None:
     status, out, err = placer("run", trace, "--loads", loads, *options)
     assert (status, json.loads(out)["strategies"][0]["peak_nics"] > 0) == (0, True), err
     assert "--day: needs --loads" in refuse("generate", "--day", loads)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hours_never_take_more_nics_than_peaks(placer: Placer, tmp_path: Path, seed: int) -> None:
+    """Of planned and optimal, on a day of 24 hours; and the bound of all plans by hours is kept."""
+    trace, loads = tmp_path / "t.csv", tmp_path / "d.csv"
+    size = ("--count", 20, "--loads", "0.1:1.0", "--sla", "0-0.05", "--seed", seed)
+    assert placer("generate", *size, "--day", loads, "--out", trace).status == 0
+    options = ("--strategy", "planned", "--strategy", "optimal", "--format", "json", "--range", 0)
+    status, out, err = placer("run", trace, "--loads", loads, "--time-limit", 20, *options)
+    assert status == 0, err
+    found = json.loads(out)
+    planned, optimal = found["strategies"]
+    assert found["optimal"]["lower_bound"] <= optimal["nics"] <= planned["nics"] <= planned["peak_nics"]
+    assert optimal["nics"] <= optimal["peak_nics"]
+    assert (optimal["violated"], optimal["rejected"], planned["rejected"]) == (0, 0, 0)
