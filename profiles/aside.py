@@ -6,8 +6,8 @@ import ctypes
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 UNFINISHED_PREFIX = ".unfinished."
@@ -132,3 +132,18 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+# The files of a report: all of them, or none.
+
+
+Files = dict[Path, bytes]
+"""Contents by path."""
+
+
+def write_files(files: Mapping[Path, bytes]) -> list[Path]:
+    """Write all files aside, then rename them: if one cannot be written, none is."""
+    with ExitStack() as stack:
+        for path, content in files.items():
+            stack.enter_context(file_aside(path)).write_bytes(content)
+    return list(files)

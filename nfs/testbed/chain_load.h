@@ -1,4 +1,4 @@
-/* A chain of a run request: what runs, on which cores, and what is offered to it. */
+/* A chain of a run request: what runs, and on which cores. */
 #pragma once
 
 #include "core/chain.h"
@@ -6,7 +6,6 @@
 struct chain_load {
 	struct chain_spec spec;
 	char name[128];                  /* "ACL -> NAT"; long ones are cut */
-	double rate_kpps;                /* offered; 0: as fast as it goes */
 	double shares[CHAIN_MOST_CORES]; /* of each core's time, above 0, at most 1 */
 };
 

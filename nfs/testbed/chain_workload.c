@@ -6,22 +6,18 @@
 #include "core/memory.h"
 
 #define PERIOD_US 1000
-#define MOST_DUE 4096 /* packets: what a stalled machine owes beyond that is forgotten */
 
 /* What one core needs. */
 struct core_state {
 	uint64_t period_begin, busy; /* cycles of the current period */
 	uint64_t allowed;            /* cycles of a period; UINT64_MAX: all */
-	unsigned int epoch;          /* of its latencies */
-	struct latencies latencies;
+	struct core_latencies latencies;
 } __rte_cache_aligned;
 
 struct chain_workload {
 	struct chain *chain;
-	struct traffic *traffic;
+	struct source source;
 	unsigned int entry;
-	double cycles_per_packet; /* of the offered rate; 0: as fast as it goes */
-	double due;               /* TSC at which the next packet should enter; 0: not begun */
 	uint64_t period;
 	bool interrupted;
 	unsigned int epoch; /* how often latencies were forgotten */
@@ -33,22 +29,19 @@ static void take(void *state, unsigned int core, enum chain_end end, struct rte_
 		 uint16_t n)
 {
 	struct chain_workload *workload = state;
-	const uint32_t now = (uint32_t)(rte_rdtsc() >> LATENCY_SHIFT);
 
 	(void)end;
-	for (uint16_t i = 0; workload->cycles_per_packet > 0 && i < n; i++)
-		latencies_add(&workload->cores[core].latencies,
-			      now - metadata_of(packets[i])->begun);
+	if (workload->source.cycles_per_packet > 0)
+		core_latencies_add(&workload->cores[core].latencies, &workload->source, packets, n);
 	rte_pktmbuf_free_bulk(packets, n);
 }
 
-struct chain_workload *chain_workload_create(const struct chain_load *load, struct traffic *traffic,
-					     struct rte_mempool *spare,
+struct chain_workload *chain_workload_create(const struct chain_load *load,
+					     const struct source *source, struct rte_mempool *spare,
 					     struct accelerator *const *accelerators)
 {
 	struct chain_workload *workload = nf_zalloc_for("chain", sizeof(*workload));
 	struct chain_config config = {.spare = spare, .sink = take, .state = workload};
-	const double hz = clock_tsc_hz();
 
 	if (!workload)
 		return NULL;
@@ -60,10 +53,9 @@ struct chain_workload *chain_workload_create(const struct chain_load *load, stru
 		nf_free(workload);
 		return NULL;
 	}
-	workload->traffic = traffic;
+	workload->source = *source;
 	workload->entry = chain_entry_core(workload->chain, NF_INSIDE);
-	workload->cycles_per_packet = load->rate_kpps > 0 ? hz / (1e3 * load->rate_kpps) : 0;
-	workload->period = (uint64_t)(hz * PERIOD_US * 1e-6);
+	workload->period = (uint64_t)(clock_tsc_hz() * PERIOD_US * 1e-6);
 	for (unsigned int i = 0; i < load->spec.n_cores; i++)
 		workload->cores[i].allowed =
 			load->shares[i] < 1
@@ -80,30 +72,6 @@ void chain_workload_destroy(struct chain_workload *workload)
 	nf_free(workload);
 }
 
-/* How many packets should have entered by now, at most a burst. */
-static uint16_t packets_due(struct chain_workload *workload, double now)
-{
-	const double each = workload->cycles_per_packet;
-
-	if (workload->due == 0 || now - workload->due > MOST_DUE * each)
-		workload->due = now;
-	return (uint16_t)RTE_MIN((now - workload->due) / each, (double)NF_BURST);
-}
-
-/* The latency of a packet begins when it should have entered, whenever there was time for it. */
-static uint16_t receive_paced(struct chain_workload *workload, struct rte_mbuf **packets)
-{
-	uint16_t n = packets_due(workload, (double)rte_rdtsc());
-
-	n = n ? traffic_receive(workload->traffic, packets, n) : 0;
-	for (uint16_t i = 0; i < n; i++) {
-		metadata_of(packets[i])->begun =
-			(uint32_t)((uint64_t)workload->due >> LATENCY_SHIFT);
-		workload->due += workload->cycles_per_packet;
-	}
-	return n;
-}
-
 /* Whether a core has used up its share of this period. */
 static bool is_resting(struct core_state *core, uint64_t period, uint64_t now)
 {
@@ -117,16 +85,6 @@ static bool is_resting(struct core_state *core, uint64_t period, uint64_t now)
 	return core->busy >= core->allowed;
 }
 
-static inline void forget_if_reset(const struct chain_workload *workload, struct core_state *core)
-{
-	const unsigned int epoch = __atomic_load_n(&workload->epoch, __ATOMIC_RELAXED);
-
-	if (likely(core->epoch == epoch))
-		return;
-	core->epoch = epoch;
-	memset(&core->latencies, 0, sizeof(core->latencies));
-}
-
 uint16_t chain_workload_step(struct chain_workload *workload, unsigned int core, uint64_t now_us)
 {
 	struct core_state *state = &workload->cores[core];
@@ -134,14 +92,11 @@ uint16_t chain_workload_step(struct chain_workload *workload, unsigned int core,
 	struct rte_mbuf *packets[NF_BURST];
 	uint16_t n = 0;
 
-	forget_if_reset(workload, state);
+	core_latencies_begin(&state->latencies, &workload->epoch);
 	if (is_resting(state, workload->period, begin))
 		return 0;
 	if (core == workload->entry) {
-		if (workload->cycles_per_packet > 0)
-			n = receive_paced(workload, packets);
-		else
-			n = traffic_receive(workload->traffic, packets, NF_BURST);
+		n = source_receive(&workload->source, packets);
 		if (n > 0)
 			chain_enter(workload->chain, packets, n, now_us);
 	}
@@ -171,7 +126,7 @@ struct latencies chain_workload_latencies(const struct chain_workload *workload)
 	struct latencies all = {0};
 
 	for (unsigned int i = 0; i < CHAIN_MOST_CORES; i++)
-		latencies_merge(&all, &workload->cores[i].latencies);
+		latencies_merge(&all, &workload->cores[i].latencies.latencies);
 	return all;
 }
 

@@ -2,17 +2,14 @@
 #pragma once
 
 #include "core/chain.h"
-#include "core/latency.h"
-#include "core/traffic.h"
 #include "testbed/chain_load.h"
-
-#define LATENCY_SHIFT 8 /* latencies, and metadata->begun, are TSC / 256 */
+#include "testbed/source.h"
 
 struct chain_workload;
 
-/* NULL after printing why. The traffic, spare packets and accelerators stay the caller's. */
-struct chain_workload *chain_workload_create(const struct chain_load *load, struct traffic *traffic,
-					     struct rte_mempool *spare,
+/* NULL after printing why. Traffic, spare packets and accelerators stay the caller's. */
+struct chain_workload *chain_workload_create(const struct chain_load *load,
+					     const struct source *source, struct rte_mempool *spare,
 					     struct accelerator *const *accelerators);
 /* No core may be in it any more, and it must be flushed. */
 void chain_workload_destroy(struct chain_workload *workload);

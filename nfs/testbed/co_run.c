@@ -13,7 +13,7 @@
 #include "core/clock.h"
 
 /* Add what a chain did in a round. No core may be in it any more. */
-static void chain_result_add(struct chain_result *result, const struct chain_workload *workload)
+static void add_chain(struct load_result *result, const struct chain_workload *workload)
 {
 	const struct chain *chain = chain_workload_chain(workload);
 	const struct latencies latencies = chain_workload_latencies(workload);
@@ -29,14 +29,14 @@ static void chain_result_add(struct chain_result *result, const struct chain_wor
 	latencies_merge(&result->latencies, &latencies);
 }
 
-double chain_result_leaving(const struct chain_result *result, unsigned int stage)
+double load_result_leaving(const struct load_result *result, unsigned int stage)
 {
 	const uint64_t entered = result->stages[0].entered;
 
 	return entered ? (double)result->stages[stage].sent / (double)entered : 0;
 }
 
-double chain_result_dropped_pct(const struct chain_result *result, unsigned int stage)
+double load_result_dropped_pct(const struct load_result *result, unsigned int stage)
 {
 	const struct chain_counts *counts = &result->stages[stage];
 	const uint64_t passed = counts->sent + counts->sent_back;
@@ -54,7 +54,7 @@ struct task {
 	const bool *stop;
 	unsigned int n;
 	struct workload *workloads[MOST_LOADS];
-	unsigned int core; /* which of a chain's cores */
+	unsigned int core; /* which of the load's cores */
 	struct probe *probe;
 	/* Without workloads: the engine to serve; NULL: keep the core busy. */
 	struct accelerator *engine;
@@ -104,11 +104,13 @@ unsigned int co_run_cores(const struct co_location *co_location, const struct en
 static void assign_core(struct co_run *co_run, unsigned int workload, unsigned int core)
 {
 	struct task *task = &co_run->tasks[co_run_worker(co_run, workload) + core];
+	struct workload *copy = workload_on(co_run->workloads[workload], core);
 
 	task->stop = &co_run->stop_clients;
 	task->core = core;
 	task->probe = &co_run->probes[task - co_run->tasks];
-	task->workloads[task->n++] = co_run->workloads[workload];
+	if (copy)
+		task->workloads[task->n++] = copy;
 }
 
 static void assign(struct co_run *co_run, const struct engines *engines)
@@ -199,16 +201,20 @@ static void wait_for(const struct co_run *co_run, bool clients)
 }
 
 /* Cores of a chain may wait for each other, so packets in it leave once all have stopped. */
-static void end_workloads(struct co_run *co_run, struct chain_result *chains)
+static void end_workloads(struct co_run *co_run, struct load_result *results)
 {
 	const uint64_t now_us = (uint64_t)((double)rte_rdtsc() * 1e6 / clock_tsc_hz());
 
 	for (unsigned int i = 0; i < co_run->co_location->n; i++) {
-		if (!co_run->workloads[i])
+		const struct workload *copy = co_run->workloads[i];
+
+		if (!copy)
 			continue;
 		workload_end(co_run->workloads[i], now_us);
-		if (chains && co_run->workloads[i]->chain)
-			chain_result_add(&chains[i], co_run->workloads[i]->chain);
+		if (results && copy->chain)
+			add_chain(&results[i], copy->chain);
+		for (; results && copy; copy = copy->next)
+			latencies_merge(&results[i].latencies, &copy->latencies.latencies);
 	}
 }
 
@@ -216,14 +222,14 @@ static void end_workloads(struct co_run *co_run, struct chain_result *chains)
  * Engines stop after the clients, which wait for their last requests. Queues are detached only
  * after the engines stopped: a preempted engine that holds the lock would block this for good.
  */
-void co_run_stop(struct co_run *co_run, struct chain_result *chains)
+void co_run_stop(struct co_run *co_run, struct load_result *results)
 {
 	__atomic_store_n(&co_run->stop_clients, true, __ATOMIC_RELAXED);
 	for (unsigned int i = 0; i < co_run->co_location->n; i++)
 		if (co_run->workloads[i])
 			workload_interrupt(co_run->workloads[i]);
 	wait_for(co_run, true);
-	end_workloads(co_run, chains);
+	end_workloads(co_run, results);
 	__atomic_store_n(&co_run->stop_engines, true, __ATOMIC_RELAXED);
 	wait_for(co_run, false);
 	for (unsigned int i = 0; i < co_run->co_location->n; i++)

@@ -12,8 +12,11 @@
 #include "testbed/worker.h"
 #include "testbed/workload.h"
 
-/* What the functions of a chain did in a run: packets that enter and leave each, and latency. */
-struct chain_result {
+/*
+ * What a load did in a run besides its work: the latency of packets at a rate; of a chain, the
+ * packets that enter and leave each function.
+ */
+struct load_result {
 	struct chain_counts stages[CHAIN_MOST_FUNCTIONS];
 	uint64_t lost; /* on full rings */
 	struct latencies latencies;
@@ -74,7 +77,7 @@ struct co_run {
 	bool stop_clients, stop_engines;
 };
 
-/* The worker that runs a workload; of a chain, the first of its cores. */
+/* The worker that runs a workload, on the first of its cores. */
 static inline unsigned int co_run_worker(const struct co_run *co_run, unsigned int workload)
 {
 	unsigned int worker = 0;
@@ -93,12 +96,12 @@ unsigned int co_run_cores(const struct co_location *co_location, const struct en
  */
 int co_run_start(struct co_run *co_run, const struct co_location *co_location,
 		 struct workers *workers, const struct engines *engines);
-/* End it. What its chains did is added to `chains`, one for each load, unless it is NULL. */
-void co_run_stop(struct co_run *co_run, struct chain_result *chains);
+/* End it. What its loads did is added to `results`, one for each, unless it is NULL. */
+void co_run_stop(struct co_run *co_run, struct load_result *results);
 
 /*
  * Packets that leave a stage for each that enters the chain; above 1 if it makes several of one.
  */
-double chain_result_leaving(const struct chain_result *result, unsigned int stage);
+double load_result_leaving(const struct load_result *result, unsigned int stage);
 /* Packets that the stage neither sends on nor sends back, in percent of those that enter it. */
-double chain_result_dropped_pct(const struct chain_result *result, unsigned int stage);
+double load_result_dropped_pct(const struct load_result *result, unsigned int stage);

@@ -323,7 +323,7 @@ static int count(const struct counting *counting, const struct load *load, char 
 
 int counts_get(struct counting *counting, const struct load *load, struct counts *counts)
 {
-	json_t *json = load_json(load, true);
+	json_t *json = load_json(load);
 	char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
 	int result = text ? 0 : -ENOMEM;
 

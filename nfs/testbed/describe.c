@@ -26,6 +26,15 @@ static unsigned int offered_accelerators(const struct testbed *testbed)
 	return offered;
 }
 
+json_t *describe_core_counts(const struct testbed *testbed)
+{
+	json_t *counts = json_array();
+
+	for (unsigned int cores = 1; testbed_gives(testbed, cores); cores *= 2)
+		json_array_append_new(counts, json_integer(cores));
+	return counts;
+}
+
 static json_t *nfs(const struct testbed *testbed)
 {
 	json_t *nfs = json_array();
@@ -37,7 +46,8 @@ static json_t *nfs(const struct testbed *testbed)
 		if (missing[0])
 			continue;
 		json_array_append_new(nfs,
-				      json_pack("{s:s, s:i, s:o}", "name", nf->name, "cores", 1,
+				      json_pack("{s:s, s:i, s:o, s:o}", "name", nf->name, "cores",
+						1, "core_counts", describe_core_counts(testbed),
 						"accelerators", names_of(nf->accelerators)));
 	}
 	return nfs;
@@ -123,6 +133,7 @@ json_t *describe(const struct testbed *testbed)
 	json_object_set_new(description, "benches", benches(testbed));
 	json_object_set_new(description, "chains",
 			    json_boolean(!testbed->options.share_client_core));
+	json_object_set_new(description, "paced", json_true());
 	json_object_set_new(description, "shared_client_core",
 			    json_boolean(testbed->options.share_client_core));
 	json_object_set_new(description, "null_control", null_control(&testbed->null_control));

@@ -19,6 +19,12 @@ struct load {
 	const struct bench_kind *bench;
 	struct chain_load *chain;       /* the load's own */
 	struct traffic_profile traffic; /* unless it is a bench, or `capture` is set */
+	double rate_kpps;               /* offered to a function or chain; 0: as fast as it goes */
+	/*
+	 * Of a function, if it is above 1: as many copies run, one a core. As by receive-side
+	 * scaling, each has its share of the flows, in tables of its own.
+	 */
+	unsigned int cores;
 	char capture[PATH_MAX];      /* file whose packets it gets; empty for generated traffic */
 	enum nf_execution execution; /* 0: the default */
 	unsigned int n_settings;
@@ -46,14 +52,22 @@ static inline bool has_flow_table(const struct nf_kind *nf)
 	return false;
 }
 
-/* Packets after which every flow has been seen and tables are filled; 0 without tables. */
-static inline uint64_t load_fill(const struct load *load)
+/* Flows of one of its copies; the first one has no fewer than any other. */
+static inline uint32_t load_flows(const struct load *load, unsigned int copy)
+{
+	const uint32_t cores = RTE_MAX(load->cores, 1u);
+
+	return load->traffic.flows / cores + (copy < load->traffic.flows % cores);
+}
+
+/* Packets after which a copy has seen its flows and tables are filled; 0 without tables. */
+static inline uint64_t load_fill(const struct load *load, unsigned int copy)
 {
 	bool table = load->nf && has_flow_table(load->nf);
 
 	for (unsigned int i = 0; load->chain && i < load->chain->spec.n_functions; i++)
 		table |= has_flow_table(load->chain->spec.functions[i].kind);
-	return table ? load->traffic.flows : 0;
+	return table ? load_flows(load, copy) : 0;
 }
 
 /* Units per second that 1 of a bench's rate parameter means; 0 for all other parameters. */
@@ -64,11 +78,11 @@ static inline double rate_unit(const char *parameter)
 	return strcmp(parameter, "rate_kpps") == 0 ? 1e3 : 0;
 }
 
-/* Most units per second, by the rate that a bench or chain is given; infinite without one. */
+/* Most units per second, by the rate that is given; infinite without one. */
 static inline double load_limit(const struct load *load)
 {
-	if (load->chain && load->chain->rate_kpps > 0)
-		return 1e3 * load->chain->rate_kpps;
+	if (load->rate_kpps > 0)
+		return 1e3 * load->rate_kpps;
 	for (unsigned int i = 0; load->bench && i < load->n_settings; i++) {
 		const double limit = rate_unit(load->settings[i].name) * load->settings[i].value;
 
@@ -94,7 +108,7 @@ static inline unsigned int load_accelerators(const struct load *load)
 /* Cores that it runs on, without engines of accelerators. */
 static inline unsigned int load_cores(const struct load *load)
 {
-	return load->chain ? load->chain->spec.n_cores : 1;
+	return load->chain ? load->chain->spec.n_cores : RTE_MAX(load->cores, 1u);
 }
 
 static inline unsigned int co_location_accelerators(const struct co_location *co_location)

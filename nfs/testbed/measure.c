@@ -44,7 +44,7 @@ static void sleep_ms(unsigned int ms)
 static const struct load *unfilled(const struct co_run *co_run)
 {
 	for (unsigned int i = 0; i < co_run->co_location->n; i++)
-		if (workload_done(co_run->workloads[i]) < load_fill(&co_run->co_location->loads[i]))
+		if (!workload_filled(co_run->workloads[i]))
 			return &co_run->co_location->loads[i];
 	return NULL;
 }
@@ -109,6 +109,15 @@ static bool hopeless(const struct run *run, unsigned int undisturbed, unsigned i
 		(taken >= PATIENCE_WINDOWS && undisturbed * share < required * taken));
 }
 
+/*
+ * What a function carries at most, packets per second. In a window it may carry more, which waited
+ * before; a run that begins with such windows would seem to carry more than is offered.
+ */
+static double most_carried(const struct load *load)
+{
+	return load->nf ? load_limit(load) : INFINITY;
+}
+
 static void add_window(struct run *run, const struct snapshot *from, const struct snapshot *to,
 		       enum disturbance disturbance, struct readings *of_round)
 {
@@ -118,7 +127,9 @@ static void add_window(struct run *run, const struct snapshot *from, const struc
 	run->measured->windows[disturbance]++;
 	for (unsigned int i = 0; i < co_run->co_location->n; i++) {
 		const double slowness = window_slowness(from, to, co_run, i);
-		const double rate = slowness * window_rate(from, to, i);
+		const double counted = window_rate(from, to, i);
+		const double most = fmax(most_carried(&co_run->co_location->loads[i]), counted);
+		const double rate = fmin(slowness * counted, most);
 
 		core_rates[i] = slowness * window_core_rate(from, to, co_run, i);
 		if (disturbance != UNDISTURBED)
@@ -165,7 +176,8 @@ static double estimate(struct run *run, bool best_effort)
 		const double error = best_effort ? best_effort_error_pct(&run->effort, i)
 						 : rounds_error_pct(&run->rounds, i);
 
-		measured->per_s[i] = means[i].mean;
+		measured->per_s[i] =
+			fmin(means[i].mean, most_carried(&run->co_run.co_location->loads[i]));
 		measured->standard_error_pct[i] = error;
 		largest = isfinite(error) ? fmax(largest, error) : INFINITY;
 	}
@@ -186,7 +198,7 @@ static enum round run_round(struct run *run, const struct co_location *co_locati
 	run->windows.n = 0;
 	warm = warm_up(run);
 	complete = warm && take_windows(run, required, of_round);
-	co_run_stop(&run->co_run, run->measured->chains);
+	co_run_stop(&run->co_run, run->measured->results);
 	if (!complete && *run->stop)
 		return ROUND_INTERRUPTED;
 	if (!warm)

@@ -26,7 +26,7 @@ struct run_limits {
 
 struct measured {
 	double per_s[MOST_LOADS]; /* units per second */
-	struct chain_result chains[MOST_LOADS]; /* of those that are chains, all rounds together */
+	struct load_result results[MOST_LOADS]; /* of all rounds together */
 	double standard_error_pct[MOST_LOADS];
 	unsigned int rounds;
 	unsigned int windows[DISTURBANCES];

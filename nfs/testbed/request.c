@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/capture.h"
+#include "testbed/machine.h"
 #include "testbed/names.h"
 #include "testbed/settings_json.h"
 
@@ -78,8 +79,16 @@ static json_t *traffic_json(const struct load *load)
 
 	if (load->capture[0])
 		return capture_json(load->capture);
-	return json_pack("{s:i, s:i, s:f, s:f}", "flows", (int)traffic->flows, "packet_size",
+	return json_pack("{s:i, s:i, s:f, s:f}", "flows", (int)load_flows(load, 0), "packet_size",
 			 (int)traffic->packet_size, "mtbr", traffic->mtbr, "zipf", traffic->zipf);
+}
+
+static void read_rate(const json_t *workload, struct load *load, struct faults *faults)
+{
+	static const struct nf_parameter rate = {"rate_kpps", "offered", 0, 1e6, 0};
+
+	if (json_object_get(workload, rate.name))
+		load->rate_kpps = number_read(workload, &rate, load_name(load), faults);
 }
 
 /* Of a request; a chain may have more. */
@@ -184,14 +193,6 @@ static void read_shares(const json_t *workload, struct chain_load *chain, struct
 	}
 }
 
-static void read_rate(const json_t *workload, struct chain_load *chain, struct faults *faults)
-{
-	static const struct nf_parameter rate = {"rate_kpps", "offered", 0, 1e6, 0};
-
-	if (json_object_get(workload, rate.name))
-		chain->rate_kpps = number_read(workload, &rate, "a chain", faults);
-}
-
 static void read_parameters(const json_t *workload, struct load *load, struct faults *faults)
 {
 	const json_t *stages = json_object_get(workload, "stages");
@@ -233,7 +234,7 @@ static void request_chain(const json_t *workload, struct load *load, struct faul
 	read_stages(workload, load->chain, faults);
 	read_cores(workload, load->chain, faults);
 	read_shares(workload, load->chain, faults);
-	read_rate(workload, load->chain, faults);
+	read_rate(workload, load, faults);
 	if (faults->n > before) { /* without functions, nothing else can be checked */
 		free(load->chain);
 		load->chain = NULL;
@@ -287,6 +288,23 @@ static void parse_execution(const json_t *given, struct load *load, struct fault
 		fault(faults, "%s cannot execute as %s", load->nf->name, name);
 }
 
+/* Which numbers the machine has is checked later. */
+static void read_copies(const json_t *workload, struct load *load, struct faults *faults)
+{
+	const json_t *given = json_object_get(workload, "cores");
+	const json_int_t cores = json_integer_value(given);
+
+	if (!given)
+		return;
+	load->cores = (unsigned int)cores;
+	if (!json_is_integer(given) || cores < 1 || cores > MACHINE_MOST_CORES)
+		fault(faults, "%s: cores is no whole number from 1 to %d", load->nf->name,
+		      MACHINE_MOST_CORES);
+	else if (cores > 1 && (load->capture[0] || load->traffic.zipf > 0))
+		fault(faults, "%s: the flows of %s are not divided among %u cores", load->nf->name,
+		      load->capture[0] ? "a capture" : "zipf", load->cores);
+}
+
 static struct settings settings_of(struct load *load)
 {
 	return (struct settings){
@@ -304,9 +322,11 @@ static void parse_nf(const json_t *workload, struct load *load, struct faults *f
 	const json_t *parameters = json_object_get(workload, "parameters");
 	struct settings settings = settings_of(load);
 
+	read_rate(workload, load, faults);
 	if (!request_traffic(workload, load, faults))
 		return;
-	settings_size_tables(parameters, &settings, load->traffic.flows);
+	read_copies(workload, load, faults);
+	settings_size_tables(parameters, &settings, load_flows(load, 0));
 	settings_read(parameters, &settings, faults);
 	parse_execution(json_object_get(workload, "execution"), load, faults);
 }
@@ -364,25 +384,24 @@ void request_co_location(const json_t *workloads, struct co_location *co_locatio
 			     &co_location->loads[co_location->n], faults);
 }
 
-/* With `unlimited`, rates of benches are 0. */
-static json_t *parameters_json(const struct load *load, bool unlimited)
+static json_t *parameters_json(const struct load *load)
 {
 	json_t *parameters = settings_json(load->settings, load->n_settings);
 
-	for (unsigned int i = 0; load->bench && unlimited && i < load->n_settings; i++)
+	for (unsigned int i = 0; load->bench && i < load->n_settings; i++)
 		if (rate_unit(load->settings[i].name) > 0)
 			json_object_set_new(parameters, load->settings[i].name, json_real(0));
 	return parameters;
 }
 
-json_t *load_json(const struct load *load, bool unlimited_rate)
+json_t *load_json(const struct load *load)
 {
 	json_t *json;
 
 	if (load->chain)
 		return chain_json(load);
 	json = json_pack("{s:s, s:s, s:o}", "kind", load->nf ? "nf" : "bench", "name",
-			 load_name(load), "parameters", parameters_json(load, unlimited_rate));
+			 load_name(load), "parameters", parameters_json(load));
 	if (!load->nf)
 		return json;
 	json_object_set_new(json, "traffic", traffic_json(load));

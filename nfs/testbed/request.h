@@ -17,7 +17,7 @@ void request_co_location(const json_t *workloads, struct co_location *co_locatio
 void request_load(const json_t *workload, struct load *load, struct faults *faults);
 
 /*
- * The JSON that `request_load` reads; with `unlimited_rate`, rates of benches are 0. See
- * chain_json() for chains.
+ * The JSON, as `request_load` reads it, of a load whose events are counted: of one copy, as fast as
+ * it goes. See chain_json() for chains.
  */
-json_t *load_json(const struct load *load, bool unlimited_rate);
+json_t *load_json(const struct load *load);

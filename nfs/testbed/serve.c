@@ -101,16 +101,16 @@ static json_t *response_too_noisy(const struct testbed *testbed, const struct me
 	return answer;
 }
 
-/* Counts per unit times units per second; cycles are those of the time stamp counter. */
-static json_t *counters_json(const struct counts *counts, double per_s)
+/* Counts per unit times units per second; cycles are those of the time stamp counter of a core. */
+static json_t *counters_json(const struct counts *counts, double per_s, unsigned int copies)
 {
 	const double instructions = counts->instructions * per_s;
 
 	return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "ipc",
-			 instructions / clock_tsc_hz(), "irt", instructions, "l2crd",
+			 instructions / clock_tsc_hz() / copies, "irt", instructions, "l2crd",
 			 counts->l2_reads * per_s, "l2cwr", counts->l2_writes * per_s, "memrd",
 			 counts->memory_reads * per_s, "memwr", counts->memory_writes * per_s,
-			 "wss", counts->working_set_mb);
+			 "wss", copies * counts->working_set_mb);
 }
 
 static const char *counters_from(const struct testbed *testbed)
@@ -132,7 +132,7 @@ static void report_best_effort(struct testbed *testbed, const struct measured *m
 		measured_disturbed_pct(measured), largest_error(measured, n));
 }
 
-static json_t *stages_json(const struct chain_load *chain, const struct chain_result *result,
+static json_t *stages_json(const struct chain_load *chain, const struct load_result *result,
 			   double per_s)
 {
 	json_t *stages = json_array();
@@ -140,9 +140,8 @@ static json_t *stages_json(const struct chain_load *chain, const struct chain_re
 	for (unsigned int i = 0; i < chain->spec.n_functions; i++)
 		json_array_append_new(stages,
 				      json_pack("{s:f, s:f}", "throughput_kpps",
-						chain_result_leaving(result, i) * per_s / 1e3,
-						"dropped_pct",
-						chain_result_dropped_pct(result, i)));
+						load_result_leaving(result, i) * per_s / 1e3,
+						"dropped_pct", load_result_dropped_pct(result, i)));
 	return stages;
 }
 
@@ -157,13 +156,11 @@ static json_t *latency_json(const struct latencies *latencies)
 }
 
 static void add_chain(json_t *answer, const struct chain_load *chain,
-		      const struct chain_result *result, double per_s)
+		      const struct load_result *result, double per_s)
 {
 	const double entered = (double)result->stages[0].entered;
 
 	json_object_set_new(answer, "stages", stages_json(chain, result, per_s));
-	if (result->latencies.n > 0)
-		json_object_set_new(answer, "latency_us", latency_json(&result->latencies));
 	if (result->lost > 0)
 		json_object_set_new(answer, "lost_pct",
 				    json_real(100 * (double)result->lost / entered));
@@ -173,12 +170,16 @@ static json_t *workload_json(const struct load *load, const struct measured *mea
 			     const struct counts *counts, unsigned int at)
 {
 	const double per_s = measured->per_s[at];
-	json_t *answer = json_pack("{s:f, s:o, s:o}", "throughput_kpps", per_s / 1e3, "counters",
-				   counters_json(&counts[at], per_s), "standard_error_pct",
-				   error_json(measured->standard_error_pct[at]));
+	json_t *answer =
+		json_pack("{s:f, s:o, s:o}", "throughput_kpps", per_s / 1e3, "counters",
+			  counters_json(&counts[at], per_s, RTE_MAX(load->cores, 1u)),
+			  "standard_error_pct", error_json(measured->standard_error_pct[at]));
 
 	if (load->chain)
-		add_chain(answer, load->chain, &measured->chains[at], per_s);
+		add_chain(answer, load->chain, &measured->results[at], per_s);
+	if (measured->results[at].latencies.n > 0)
+		json_object_set_new(answer, "latency_us",
+				    latency_json(&measured->results[at].latencies));
 	return answer;
 }
 
@@ -223,6 +224,22 @@ static int count_co_location(struct testbed *testbed, const struct co_location *
 	return result;
 }
 
+static void check_cores(const struct testbed *testbed, const struct load *load,
+			struct faults *faults)
+{
+	json_t *counts;
+	char *possible;
+
+	if (load->cores == 0 || testbed_gives(testbed, load->cores))
+		return;
+	counts = describe_core_counts(testbed);
+	possible = json_dumps(counts, 0);
+	fault(faults, "%s cannot be given %u cores, possible: %s", load_name(load), load->cores,
+	      possible ? possible : "1");
+	free(possible);
+	json_decref(counts);
+}
+
 static void check_co_location(const struct testbed *testbed, const struct co_location *co_location,
 			      struct faults *faults)
 {
@@ -239,6 +256,7 @@ static void check_co_location(const struct testbed *testbed, const struct co_loc
 				sizeof(missing));
 		if (missing[0])
 			fault(faults, "%s: %s", load_name(&co_location->loads[i]), missing);
+		check_cores(testbed, &co_location->loads[i], faults);
 	}
 	if (testbed->options.share_client_core && co_location->n > MOST_SHARING)
 		fault(faults, "%u workloads cannot share a core; at most %d", co_location->n,

@@ -140,6 +140,14 @@ void testbed_missing(const struct testbed *testbed, unsigned int accelerators, c
 	}
 }
 
+/* Powers of two, which divide the flows most evenly. */
+bool testbed_gives(const struct testbed *testbed, unsigned int cores)
+{
+	const unsigned int most = testbed->options.share_client_core ? 1 : testbed_cores(testbed);
+
+	return cores <= most && __builtin_popcount(cores) == 1;
+}
+
 bool testbed_offers(const struct testbed *testbed, const struct bench_kind *bench)
 {
 	bool offered = false;

@@ -46,6 +46,8 @@ unsigned int testbed_cores(const struct testbed *testbed);
  */
 void testbed_missing(const struct testbed *testbed, unsigned int accelerators, char *text,
 		     size_t size);
+/* Whether a function can be given so many cores, where no other workload needs them. */
+bool testbed_gives(const struct testbed *testbed, unsigned int cores);
 /* Whether the bench is offered. */
 bool testbed_offers(const struct testbed *testbed, const struct bench_kind *bench);
 

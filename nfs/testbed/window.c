@@ -208,9 +208,12 @@ double window_core_rate(const struct snapshot *from, const struct snapshot *to,
 {
 	const struct load *load = &co_run->co_location->loads[workload];
 	const unsigned int first = co_run_worker(co_run, workload);
-	double share = 1;
+	double least = 1, sum = 0;
 
-	for (unsigned int i = 0; i < load_cores(load); i++)
-		share = fmin(share, on_core(from, to, first + i));
-	return fmin(window_rate(from, to, workload) / share, load_limit(load));
+	for (unsigned int i = 0; i < load_cores(load); i++) {
+		least = fmin(least, on_core(from, to, first + i));
+		sum += on_core(from, to, first + i);
+	}
+	return fmin(window_rate(from, to, workload) / (load->cores > 1 ? sum / load->cores : least),
+		    load_limit(load));
 }

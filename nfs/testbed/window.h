@@ -83,7 +83,8 @@ double window_disturbance(const struct snapshot *from, const struct snapshot *to
 
 /*
  * Units per second of its worker's time on the core: what the workload does while it runs; of a
- * chain's cores, the one that lost most counts. With a rate limit it does no more than that.
+ * chain's cores, the one that lost most counts, of those of copies the mean. With a rate limit it
+ * does no more than that.
  */
 double window_core_rate(const struct snapshot *from, const struct snapshot *to,
 			const struct co_run *co_run, unsigned int workload);

@@ -7,6 +7,16 @@
 #include "core/memory.h"
 
 #define SPARE_PACKETS 4095
+/*
+ * Packets that may wait for a function: those that come while it processes a burst, and as many
+ * again twice. A core may be lost for as long in a window of usual length (MOST_LOST).
+ */
+#define MOST_WAITING (4 * NF_BURST)
+#define MOST_LATE_S 250e-6
+#define MOST_WAITING_FOR_CHAIN 4096
+/* Packets a second that are timed: to time all would slow down functions that take few cycles. */
+#define TIMED_KPPS 200
+#define SEED_STEP 0x9e3779b9 /* copies have packets of their own */
 
 static int create_spare(struct workload *workload, const char *of)
 {
@@ -22,19 +32,24 @@ static int create_spare(struct workload *workload, const char *of)
 	return -rte_errno;
 }
 
-static int create_traffic(struct workload *workload, const struct load *load, uint64_t seed)
+static int create_traffic(struct workload *workload, const struct load *load, unsigned int copy,
+			  uint64_t seed)
 {
+	struct traffic_profile profile = load->traffic;
+
+	profile.flows = load_flows(load, copy);
 	workload->traffic = load->capture[0] ? traffic_create_pcap(load->capture)
-					     : traffic_create(&load->traffic, seed);
+					     : traffic_create(&profile, seed + copy * SEED_STEP);
 	if (!workload->traffic)
 		return -ENOMEM;
 	traffic_sweep(workload->traffic);
 	return load_alters(load) ? traffic_renew(workload->traffic) : 0;
 }
 
-static int create_nf(struct workload *workload, const struct load *load,
+static int create_nf(struct workload *workload, const struct load *load, unsigned int copy,
 		     struct accelerator *const *accelerators)
 {
+	const double share = (double)load_flows(load, copy) / load->traffic.flows;
 	struct nf_config config = {
 		.name = load->nf->name,
 		.execution = load->execution,
@@ -43,6 +58,12 @@ static int create_nf(struct workload *workload, const struct load *load,
 
 	for (int i = 0; accelerators && i < ACCELERATOR_KINDS; i++)
 		config.accelerators[i] = accelerators[i];
+	workload->source =
+		source_at(workload->traffic, share * load->rate_kpps, MOST_WAITING, MOST_LATE_S);
+	workload->source.fill = workload->fill;
+	if (load->rate_kpps > TIMED_KPPS)
+		workload->source.mask =
+			rte_align32pow2((uint32_t)(NF_BURST * load->rate_kpps / TIMED_KPPS)) - 1;
 	workload->nf = nf_create(&config, load->settings, load->n_settings);
 	return workload->nf ? 0 : -ENOMEM;
 }
@@ -50,8 +71,11 @@ static int create_nf(struct workload *workload, const struct load *load,
 static int create_chain(struct workload *workload, const struct load *load,
 			struct accelerator *const *accelerators)
 {
-	workload->chain = chain_workload_create(load->chain, workload->traffic, workload->spare,
-						accelerators);
+	const struct source source =
+		source_at(workload->traffic, load->rate_kpps, MOST_WAITING_FOR_CHAIN, 0);
+
+	workload->chain =
+		chain_workload_create(load->chain, &source, workload->spare, accelerators);
 	return workload->chain ? 0 : -ENOMEM;
 }
 
@@ -63,7 +87,7 @@ static int create_bench(struct workload *workload, const struct load *load,
 	return workload->bench ? 0 : -ENOMEM;
 }
 
-static int create(struct workload *workload, const struct load *load,
+static int create(struct workload *workload, const struct load *load, unsigned int copy,
 		  struct accelerator *const *accelerators, uint64_t seed)
 {
 	int result;
@@ -72,33 +96,36 @@ static int create(struct workload *workload, const struct load *load,
 		return create_bench(workload, load, accelerators);
 	result = create_spare(workload, load_name(load));
 	if (result == 0)
-		result = create_traffic(workload, load, seed);
+		result = create_traffic(workload, load, copy, seed);
 	if (result < 0)
 		return result;
+	workload->fill = load_fill(load, copy);
 	return load->chain ? create_chain(workload, load, accelerators)
-			   : create_nf(workload, load, accelerators);
+			   : create_nf(workload, load, copy, accelerators);
 }
 
 struct workload *workload_create(const struct load *load, struct accelerator *const *accelerators,
 				 uint64_t seed)
 {
-	struct workload *workload = nf_zalloc(sizeof(*workload));
+	struct workload *first = NULL, **place = &first;
+	unsigned int copy = 0;
 
-	if (!workload) {
-		fprintf(stderr, "%s: no memory for an instance\n", load_name(load));
-		return NULL;
-	}
-	if (create(workload, load, accelerators, seed) < 0) {
-		workload_destroy(workload);
-		return NULL;
-	}
-	return workload;
+	do {
+		*place = nf_zalloc_for(load_name(load), sizeof(**place));
+		if (!*place || create(*place, load, copy, accelerators, seed) < 0) {
+			workload_destroy(first);
+			return NULL;
+		}
+		place = &(*place)->next;
+	} while (++copy < load->cores && load_flows(load, copy) > 0);
+	return first;
 }
 
 void workload_destroy(struct workload *workload)
 {
 	if (!workload)
 		return;
+	workload_destroy(workload->next);
 	nf_destroy(workload->nf);
 	chain_workload_destroy(workload->chain);
 	traffic_destroy(workload->traffic);
@@ -107,13 +134,28 @@ void workload_destroy(struct workload *workload)
 	nf_free(workload);
 }
 
+struct workload *workload_on(struct workload *workload, unsigned int core)
+{
+	for (; core > 0 && workload && !workload->chain; core--)
+		workload = workload->next;
+	return workload;
+}
+
 static uint64_t process_burst(struct workload *workload, uint64_t now_us)
 {
 	struct rte_mbuf *packets[NF_BURST];
-	uint16_t n = traffic_receive(workload->traffic, packets, NF_BURST);
+	const uint16_t n = source_receive(&workload->source, packets);
 
 	workload->nf->now_us = now_us;
-	nf_process(workload->nf, packets, n, &workload->out);
+	if (n == 0 && workload->source.cycles_per_packet > 0)
+		nf_poll(workload->nf, &workload->out);
+	else
+		nf_process(workload->nf, packets, n, &workload->out);
+	if (workload->source.timed) {
+		core_latencies_begin(&workload->latencies, &workload->epoch);
+		core_latencies_add(&workload->latencies, &workload->source, workload->out.packets,
+				   workload->out.n);
+	}
 	nf_out_free(&workload->out);
 	return n;
 }
@@ -148,6 +190,8 @@ void workload_begin(struct workload *workload)
 {
 	if (workload->chain)
 		chain_workload_reset(workload->chain);
+	for (; workload; workload = workload->next)
+		__atomic_fetch_add(&workload->epoch, 1, __ATOMIC_RELAXED);
 }
 
 void workload_interrupt(struct workload *workload)

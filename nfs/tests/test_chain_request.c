@@ -28,7 +28,7 @@ TEST(reads_a_chain)
 	assert_float_equal(setting(&load.chain->spec.functions[1], "sessions"), 10000, 0);
 	assert_float_equal(load.chain->shares[0], 0.5, 0);
 	assert_float_equal(load_limit(&load), 7000, 0);
-	assert_int_equal(load_fill(&load), 5000);
+	assert_int_equal(load_fill(&load, 0), 5000);
 	assert_int_equal(chain_spec_check(&load.chain->spec), 0);
 	free(load.chain);
 }
@@ -38,7 +38,7 @@ TEST(counts_on_one_core)
 {
 	struct faults faults;
 	struct load load = parsed(CHAIN(TWO ", \"cores\": [[0], [1]], " HALF), &faults);
-	json_t *json = load_json(&load, true);
+	json_t *json = load_json(&load);
 	char *text = json_dumps(json, 0);
 	struct load again = parsed(text, &faults);
 

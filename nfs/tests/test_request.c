@@ -30,7 +30,7 @@ TEST(tables_have_twice_the_flows)
 /* A load written as JSON and read again, as for counting. */
 static struct load from_json_again(const struct load *load, struct faults *faults)
 {
-	json_t *json = load_json(load, true);
+	json_t *json = load_json(load);
 	char *text = json_dumps(json, 0);
 	struct load again = parsed(text, faults);
 
@@ -65,27 +65,68 @@ TEST(reads_zipf_and_captures)
 			    "FlowStats: capture no-such-file.pcap: No such file or directory");
 }
 
-/* A load written as JSON is read as the same load; with an unlimited rate, a bench has rate 0. */
+/* A load written as JSON is read as the same load, but for the rate of a bench, which is 0. */
 TEST(loads_survive_json)
 {
 	struct faults faults;
 	struct load load = parsed("{\"kind\": \"bench\", \"name\": \"mem-bench\", \"parameters\": "
 				  "{\"wss_mb\": 2, \"access_mops\": 30, \"pattern\": 1}}",
 				  &faults);
-	json_t *same = load_json(&load, false), *unlimited_rate = load_json(&load, true);
-	char *text = json_dumps(same, 0);
-	struct load again = parsed(text, &faults);
+	struct load again = from_json_again(&load, &faults);
+
+	assert_float_equal(setting(&again, "wss_mb"), 2, 0);
+	assert_float_equal(setting(&again, "access_mops"), 0, 0);
+	assert_float_equal(setting(&again, "pattern"), 1, 0);
+}
+
+#define NAT_ON(fields)                                                                             \
+	"{\"kind\": \"nf\", \"name\": \"NAT\", " fields ", \"traffic\": {\"flows\": 1001, "        \
+	"\"packet_size\": 100, \"zipf\": 0}}"
+
+/* Copies have their share of the flows, with tables for twice as many; one of them is counted. */
+TEST(flows_are_divided_among_cores)
+{
+	struct faults faults;
+	struct load load = parsed(NAT_ON("\"cores\": 2, \"rate_kpps\": 7"), &faults);
+	struct load counted = from_json_again(&load, &faults);
 
 	assert_int_equal(faults.n, 0);
-	assert_float_equal(setting(&again, "wss_mb"), 2, 0);
-	assert_float_equal(setting(&again, "access_mops"), 30, 0);
-	assert_float_equal(setting(&again, "pattern"), 1, 0);
-	assert_float_equal(json_number_value(json_object_get(
-				   json_object_get(unlimited_rate, "parameters"), "access_mops")),
-			   0, 0);
-	free(text);
-	json_decref(same);
-	json_decref(unlimited_rate);
+	assert_int_equal(load_cores(&load), 2);
+	assert_int_equal(load_flows(&load, 0), 501);
+	assert_int_equal(load_flows(&load, 1), 500);
+	assert_float_equal(setting(&load, "sessions"), 1002, 0);
+	assert_float_equal(load_limit(&load), 7000, 0);
+	assert_int_equal(load_cores(&counted), 1);
+	assert_int_equal(counted.traffic.flows, 501);
+	assert_float_equal(setting(&counted, "sessions"), 1002, 0);
+	assert_true(isinf(load_limit(&counted)));
+}
+
+/* A rate below 0, cores that are no whole number, and flows that cannot be divided are faults. */
+TEST(rejects_rates_and_cores)
+{
+	static const struct {
+		const char *text, *fault;
+	} cases[] = {
+		{NAT_ON("\"rate_kpps\": -1"), "NAT: rate_kpps -1 is outside [0, 1e+06]"},
+		{NAT_ON("\"rate_kpps\": \"7\""), "NAT: rate_kpps is not a number"},
+		{NAT_ON("\"cores\": 0"), "NAT: cores is no whole number from 1 to 64"},
+		{NAT_ON("\"cores\": 1.5"), "NAT: cores is no whole number from 1 to 64"},
+		{"{\"kind\": \"nf\", \"name\": \"NAT\", \"cores\": 2, \"traffic\": {\"flows\": 9, "
+		 "\"packet_size\": 100, \"zipf\": 1}}",
+		 "NAT: the flows of zipf are not divided among 2 cores"},
+		{"{\"kind\": \"nf\", \"name\": \"NAT\", \"cores\": 2, \"traffic\": {\"capture\": "
+		 "\"/proc/self/exe\"}}",
+		 "NAT: the flows of a capture are not divided among 2 cores"},
+	};
+
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
+		struct faults faults;
+
+		parsed(cases[i].text, &faults);
+		assert_int_equal(faults.n, 1);
+		assert_string_equal(faults.text, cases[i].fault);
+	}
 }
 
 /* All faults are listed; those beyond the buffer are cut off. */

@@ -146,6 +146,19 @@ TEST(rates_per_time_on_the_core)
 	assert_float_equal(window_core_rate(&span.from, &span.to, &span.co_run, 1), 120000, 1e-6);
 }
 
+/* Copies are told apart by nothing but their cores: the mean share of these counts. */
+TEST(copies_share_what_they_lost)
+{
+	struct span span;
+
+	make_quiet(&span);
+	span.co_location.loads[0].cores = 2;
+	span.co_run.n_workers = 2;
+	span.to.workers[0].on_core = 60 * MS;
+	span.to.workers[1].on_core = 100 * MS;
+	assert_float_equal(window_core_rate(&span.from, &span.to, &span.co_run, 0), 12500, 1e-6);
+}
+
 /* A bench catches up after it waited for its core, but does no more than its rate. */
 TEST(rates_have_their_limit)
 {

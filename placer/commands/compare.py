@@ -59,7 +59,6 @@ def command(
     from placer.model.catalogue import DEFAULT_BUDGET_PCT
     from placer.placing import RISK_DIVISORS
     from placer.progress import Progress
-    from placer.report.files import write_files
     from placer.report.text.study import STUDY_FORMATS, misses_budget
     from placer.studies import (
         GROUP_COLUMNS,
@@ -71,6 +70,7 @@ def command(
         tasks_of_study,
     )
     from placer.studies.execute import RESULTS_FILE
+    from profiles.aside import write_files
 
     refuse_bad_budget(budget)
     render = STUDY_FORMATS[one_of("--format", format, STUDY_FORMATS)]

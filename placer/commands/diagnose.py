@@ -85,8 +85,8 @@ def command(
     from placer.explain.solo_formula import solo_formula
     from placer.inputs.catalogue import Cards, open_catalogue
     from placer.progress import Progress
-    from placer.report.files import write_files
     from placer.report.text.diagnosis import DIAGNOSIS_FORMATS
+    from profiles.aside import write_files
 
     render = DIAGNOSIS_FORMATS[one_of("--format", format, DIAGNOSIS_FORMATS)]
     refuse_unwritable("--report", report)

@@ -123,9 +123,9 @@ def command(
         progress.say(f"wrote {out}")
     if report is not None or plots is not None:
         made_by = command_line(context)
-        from placer.report.files import write_files
         from placer.report.html import page_files
         from placer.report.html.fit import fit_page
+        from profiles.aside import write_files
 
         write_files(page_files(fit_page(fits.models, fits.curves, made_by), report, plots, made_by=made_by))
     typer.echo(text, nl=False)
@@ -259,7 +259,7 @@ def _predictions(models: Sequence[FittedModel], at: str, progress: Progress) -> 
 
 
 def _write(models: Sequence[FittedModel], out: Path) -> None:
-    from placer.report.files import write_files
     from predictor.fitting.model_file import models_text
+    from profiles.aside import write_files
 
     write_files({out: models_text(models).encode()})

@@ -208,7 +208,7 @@ class Beginning:
             plan = read_plan(str(self.plan), self.strategy, self.predictor, trace, arrivals, engine.fleet)
             if moved := list(running_kept(plan, catalogue.kinds)):
                 raise InputError([Fault(str(self.plan), None, "nic", message) for message in moved])
-            violated = take_over(plan, engine, saved)
+            violated = take_over(plan, engine, saved, arrivals)
             if violated is None:
                 self._report_continued(saved, progress)
             else:

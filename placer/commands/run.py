@@ -151,11 +151,11 @@ def command(
         return
     from placer.inputs.catalogue import Cards
     from placer.progress import Progress
-    from placer.report.files import write_files
     from placer.report.text.plan import plans_csv
     from placer.report.text.run import RUN_FORMATS
     from placer.run import CERTIFIED_STRATEGIES, RunRequest, run
     from profiles import InputError
+    from profiles.aside import write_files
 
     render = RUN_FORMATS[one_of("--format", format, RUN_FORMATS)]
     one_of("--of", of, CERTIFIED_STRATEGIES)

@@ -53,9 +53,9 @@ def command(context: typer.Context, production: Path) -> None:
     found = simulate(request, progress)
     text = render(found)
     if report is not None or plots is not None:
-        from placer.report.files import write_files
         from placer.report.html import page_files
         from placer.report.html.production import page_of_production
+        from profiles.aside import write_files
 
         page = page_of_production(found, arrivals)
         write_files(page_files(page, report, plots, made_by=command_line(context)))

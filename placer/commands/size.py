@@ -107,11 +107,11 @@ def command(
     cores. More --draws give more precise ranges and take longer. After an interruption, the same command resumes.
     """
     from placer.progress import Progress
-    from placer.report.files import write_files
     from placer.report.text.sizing import SIZING_FORMATS
     from placer.studies import cluster_executor, local_executor
     from placer.studies.execute import RESULTS_FILE
     from placer.studies.sizing import Sizing, size
+    from profiles.aside import write_files
 
     axis = GROWTHS[one_of("--growth-of", growth_of, GROWTHS)]
     refuse_bad_budget(budget)

@@ -116,17 +116,8 @@ FEWEST_POINTS = 3
 
 
 def curves_of(table: pd.DataFrame, keys: Sequence[str], x: str, y: Sequence[str]) -> list[MeasuredCurve]:
-    """Each metric of `y` over the varied key `x`, at each setting of the other varied keys.
-
-    A curve with fewer than three different x is left out.
-
-    Parameters
-    ----------
-    table
-        `measurements.csv`.
-    keys
-        The varied keys.
-    """
+    """Each metric of `y` over the varied key `x`, at each setting of the other varied keys. A curve with fewer than
+    three different x is left out. `table`: `measurements.csv`. `keys`: the varied keys."""
     return [curve for metric in y for curve in _of_metric(table, [key for key in keys if key != x], x, metric)]
 
 

@@ -71,7 +71,7 @@ def workloads_kept(plan: Plan, arrivals: Sequence[Arrival]) -> Iterator[str]:
             yield f"{given.id}: is another arrival in the plan than in the trace"
         elif asked.workload.cores or asked.workload.is_saturated:
             yield f"{given.id}: has {cores or 'default'} cores in the plan, and they were not to be chosen"
-        elif kind is not None and cores not in _core_counts(kind, given.workload.nf):
+        elif kind is not None and not kind.paced and cores not in _core_counts(kind, given.workload.nf):
             yield f"{given.id}: {given.workload.nf} cannot have {cores} cores on a {kind.model}"
 
 

@@ -6,12 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from placer.model.arrival import Arrival
+from placer.model.arrival import Arrival, settle_running
 from placer.model.feasibility import fits, margin, tenant_margin
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import replay
-from placer.model.running import settle_running
 from placer.policy.rejection import Cause
 from placer.policy.rules import Rule, length_of
 from placer.policy.selector import Selector

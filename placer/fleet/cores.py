@@ -1,4 +1,4 @@
-"""How many cores an instance gets: those that are given for it, else the fewest with which every SLA is met.
+"""How many cores an instance gets: those that are given for it, else the first number with which every SLA is met.
 
 Without a rate an instance has the default number of its NF. Its number changes only where the instance itself changes.
 """
@@ -11,6 +11,7 @@ from dataclasses import replace
 from placer.model.feasibility import Misfit, fits, keeps_slas, tenant_margin
 from placer.model.fleet import Nic, NicKind, Tenant
 from placer.model.oracle import Oracle, co_location_of
+from placer.policy.cores import order_choices
 from profiles import Workload
 
 LEAST_HEADROOM = 0.1
@@ -19,21 +20,16 @@ soon."""
 
 
 def cores_choices(kinds: Sequence[NicKind], oracles: Sequence[Oracle], tenant: Tenant) -> list[Tenant]:
-    """The instance on each number of cores that it may be given, the fewest first; as it is where that is fixed.
+    """The instance on each number of cores that it may be given, in the order of `order_choices`.
 
-    Numbers with which it would violate its SLA even alone are left out, unless nothing else is left.
+    As it is where that is fixed. Numbers with which it would violate its SLA even alone are left out, unless nothing
+    else is left.
     """
-    workload = tenant.workload
-    if workload.cores or workload.is_saturated or tenant.free_cores:
+    choices = order_choices(kinds, oracles, tenant.workload)
+    if len(choices) == 1:
         return [tenant]
-    cores: dict[Workload, int] = {}
-    for kind in kinds:
-        if kind.hosts(workload):
-            for choice in kind.choices(workload):
-                cores[choice] = min(kind.cores_for(choice), cores.get(choice, kind.cores))
-    fewest_first = sorted(cores, key=lambda choice: (cores[choice], choice.cores))
-    found = [replace(tenant, workload=choice, free_cores=True) for choice in fewest_first]
-    return [choice for choice in found if _keeps_sla_alone(kinds, oracles, choice)] or found or [tenant]
+    found = [replace(tenant, workload=choice, free_cores=True) for choice in choices]
+    return [choice for choice in found if _keeps_sla_alone(kinds, oracles, choice)] or found
 
 
 def _keeps_sla_alone(kinds: Sequence[NicKind], oracles: Sequence[Oracle], tenant: Tenant) -> bool:
@@ -49,7 +45,10 @@ def stay(home: Nic, oracle: Oracle, before: Tenant, after: Tenant, choices: Sequ
     as of `cores_choices`.
     """
     kind, others = home.kind, [tenant for tenant in home.tenants if tenant.id != after.id]
-    by_cores = {kind.cores_for(choice.workload): choice for choice in choices if kind.hosts(choice.workload)}
+    by_cores: dict[int, Tenant] = {}
+    for choice in choices:
+        if kind.hosts(choice.workload):
+            by_cores.setdefault(kind.cores_for(choice.workload), choice)
     held = kind.cores_for(before.workload)
     as_before = by_cores.pop(held, None)
     if as_before is None or not keeps_slas(kind, oracle, [*others, as_before]):
@@ -69,11 +68,13 @@ def _keeps_with_headroom(kind: NicKind, oracle: Oracle, others: Sequence[Tenant]
     return tenant_margin(oracle, co_location_of(member.workload for member in together), tenant) >= LEAST_HEADROOM
 
 
-def stay_at_risk(home: Nic, before: Tenant, after: Tenant) -> Tenant | None:
+def stay_at_risk(home: Nic, before: Tenant, after: Tenant, choices: Sequence[Tenant]) -> Tenant | None:
     """A changed instance, taken off its NIC, as it stays there whatever the SLAs; None where it does not fit.
 
-    It has the cores that it had, or else as many as fit.
+    It has the cores that it had, or else as many as fit; on a GPU the first of `choices`, as of `cores_choices`.
     """
+    if home.kind.paced:
+        return next((choice for choice in choices if home.kind.hosts(choice.workload)), None)
     present, held = [tenant.workload for tenant in home.tenants], home.kind.cores_for(before.workload)
     chosen = not after.workload.cores and not after.workload.is_saturated
     fitting = [choice for choice in home.kind.choices(after.workload) if fits(home.kind, [*present, choice])]

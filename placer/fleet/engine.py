@@ -158,7 +158,7 @@ class Engine:
         tenant = event.tenant
         before = self._find(tenant.id)
         if before is not None:
-            if before.asked == tenant:  # sent again, because the answer was lost
+            if before.asked == tenant.asked:  # sent again, because the answer was lost
                 return self._where(Where(tenant.id))
             raise Refused(f"'{tenant.id}' already exists with another NF, traffic or SLA; send a change")
         self._refuse_unknown(tenant)
@@ -166,11 +166,12 @@ class Engine:
             return self._take_over(tenant, event.nic, event.kind)
         if event.nic is not None:
             return self._arrive_on(tenant, event.nic)
-        self.selector.observe(tenant)
+        choices = self.choices(tenant)
+        self.selector.observe(choices[0])
         nic = self._place(tenant)
         if nic is not None:
             return self._placed(tenant.id, nic)
-        reasons = tuple(self.selector.reasons(self.choices(tenant)[0]))
+        reasons = tuple(self.selector.reasons(choices[0]))
         if self.when_full == REJECT:
             return Decision("rejected", reasons=reasons)
         self.waiting[tenant.id] = tenant
@@ -258,7 +259,8 @@ class Engine:
             return Decision("placed" if event.id not in self.waiting else "queued", moves, cores=self._cores(event.id))
         home = self.fleet.nic_of(event.id)
         assert home is not None
-        staying = stay(home, self.oracles[home.kind.index], before, after, self.choices(after))
+        choices = self.choices(after)
+        staying = stay(home, self.oracles[home.kind.index], before, after, choices)
         if staying is not None:
             self.fleet.remove(after.id)
             self.fleet.put_back(staying, home)
@@ -270,7 +272,7 @@ class Engine:
         if nic is not None:
             moves = (Move(event.id, home.id, nic.id), *self._place_waiting())
             return Decision("moved", moves, cores=self._cores(event.id))
-        staying = stay_at_risk(home, before, after)
+        staying = stay_at_risk(home, before, after, choices)
         if staying is None:
             workloads = [*(tenant.workload for tenant in home.tenants), after.workload]
             self.fleet.put_back(before, home)

@@ -17,7 +17,8 @@ class Arrive:
     """An NF instance needs a NIC.
 
     `nic`: where it is placed, or refused; None for any NIC. `kind`: where a plan or a cluster decides, the number of
-    the kind of `nic`, which comes into use where it was not; then no SLA is asked for.
+    the kind of `nic`, which comes into use where it was not; then no SLA is asked for, and a plan may have chosen the
+    number of cores (`Tenant.free_cores`).
     """
 
     tenant: Tenant

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import inf
@@ -60,6 +60,9 @@ SMALLEST_POSITIVE = 1e-6
 
 LOAD_KEYS = ("rate_kpps", "cores", "sla_latency_us")
 """Keys of what is offered to an instance, what it is given, and the latency that its packets are promised."""
+
+ONLY_IN_LOGS = ("kind", "free_cores")
+"""Keys of arrivals on which a plan or a cluster has decided."""
 
 MAX_REMEMBERED_WORKLOADS = 100_000
 """Workloads that are remembered, and SLAs: most events name one that came before."""
@@ -182,15 +185,21 @@ class Wanted(_Requirement):
     nf: Name
 
 
+def _forget_keys(properties: dict[str, Any], keys: Iterable[str]) -> None:
+    for key in keys:
+        del properties[key]
+
+
 class ArriveEvent(Wanted):
     """An instance arrives, with its SLA: `sla_drop` or `sla_min_kpps`; with a rate, `sla_drop` is 0 if not given."""
 
-    model_config = ConfigDict(json_schema_extra=lambda schema: schema["properties"].pop("kind"))  # only in logs
+    model_config = ConfigDict(json_schema_extra=lambda schema: _forget_keys(schema["properties"], ONLY_IN_LOGS))
 
     event: Literal["arrive"]
     id: Name
     nic: Name | None = None
     kind: Annotated[Whole, Field(ge=0)] | None = None
+    free_cores: Literal[True] | None = None
 
 
 class ChangeEvent(_Requirement):
@@ -309,9 +318,10 @@ class Reader:
             raise Malformed("; ".join((*faults_in(error, 1), *self._faults_of_workload(line, error)))) from error
         refuse_repeated_keys(line, read.keys)
         if isinstance(read, ArriveEvent):
-            if read.kind is not None and not self.of_log:
-                raise Malformed("kind: unknown key")
-            return Arrive(self.tenant(read.id, read), read.nic, read.kind)
+            if not self.of_log and (unknown := [key for key in ONLY_IN_LOGS if getattr(read, key) is not None]):
+                raise Malformed(f"{unknown[0]}: unknown key")
+            tenant = self.tenant(read.id, read)
+            return Arrive(replace(tenant, free_cores=True) if read.free_cores else tenant, read.nic, read.kind)
         if isinstance(read, InstanceEvent):
             return _OF_AN_INSTANCE[read.event](read.id)
         if isinstance(read, NicEvent):
@@ -474,6 +484,8 @@ def any_event(event: FleetEvent) -> str:
             line["nic"] = event.nic
         if event.kind is not None:
             line["kind"] = event.kind
+        if event.tenant.free_cores:
+            line["free_cores"] = True
         load = load_of(event.tenant.workload)
         line |= _requirement(event.tenant.workload, event.tenant.sla, ("traffic", *load) if load else ())
     elif isinstance(event, Change):

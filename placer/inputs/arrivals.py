@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import TextIO
 
-from placer.model.arrival import Arrival
+from placer.model.arrival import Arrival, running_faults
 from placer.model.fleet import WIRE_BYTES, NicKind
-from placer.model.running import running_faults
 from placer.model.sla import LATENCY_SLAS, Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 from profiles.description import MOST_CORES

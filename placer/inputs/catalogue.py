@@ -20,7 +20,7 @@ from placer.inputs.models import (
     specs_of_recorded,
     why_no_models,
 )
-from placer.model.catalogue import DEFAULT_BUDGET_PCT, DEFAULT_PREDICTOR, Catalogue
+from placer.model.catalogue import ADMISSION_PREDICTOR, DEFAULT_BUDGET_PCT, DEFAULT_PREDICTOR, Catalogue
 from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.latency_oracle import LatencyCurve, TrainedLatency, known_latencies
@@ -41,21 +41,12 @@ NONE = "none"
 class Cards:
     """Which NICs there are, what predicts their throughput, and what measures it.
 
-    Parameters
-    ----------
-    models
-        A MODELS folder; None means the models of the recorded simulated card: the testbed's, or else the BlueField-2.
-    fleet
-        A fleet file; None means unlimited NICs of the model that the models were trained on.
-    testbed
-        The SPEC of the ground truth; None means the simulated card for its own models, and no truth for others.
-    risk
-        The share of instances that may be expected to violate their SLA; None uses the median prediction.
-    timeout
-        Seconds that a testbed may take for one answer.
-    budget_pct
-        Instances that may be expected to violate their SLA, per 100; None means the default where no risk is given.
-    """
+    `models`: a MODELS folder; None means the models of the recorded simulated card: the testbed's, or else the
+    BlueField-2. `fleet`: a fleet file; None means unlimited NICs of the model that the models were trained on.
+    `testbed`: the SPEC of the ground truth; None means the simulated card for its own models, and no truth for others.
+    `risk`: the share of instances that may be expected to violate their SLA; None uses the median prediction.
+    `timeout`: seconds that a testbed may take for one answer. `budget_pct`: instances that may be expected to violate
+    their SLA, per 100; None means the default where no risk is given."""
 
     models: Path | None = None
     fleet: Path | None = None
@@ -80,15 +71,9 @@ class Cards:
 
 
 def open_catalogue(cards: Cards, stack: ExitStack, say: Say) -> Catalogue:
-    """The kinds of NIC with their models and testbeds; testbeds are closed with `stack`.
-
-    Raises
-    ------
-    InputError
-        When a file is refused, or when models, fleet and testbed are of different cards.
-    TestbedError
-        When a testbed fails.
-    """
+    """The kinds of NIC with their models and testbeds; testbeds are closed with `stack`. Raises `InputError` when a
+    file is refused, or when models, fleet and testbed are of different cards. Raises `TestbedError` when a testbed
+    fails."""
     opening = _Opening(cards, stack, say)
     tables: Sequence[NicTable | None] = [None]
     if cards.fleet:
@@ -116,13 +101,8 @@ def _gpu_source(table: NicTable | None, models: Path | None) -> GpuSource | None
 
 
 class _Opening:
-    """Opens one kind after the other; models and testbeds that several of them name are opened once.
-
-    Attributes
-    ----------
-    failure
-        The first failure of a testbed while the fleet file was checked; faults of the file are reported before it.
-    """
+    """Opens one kind after the other; models and testbeds that several of them name are opened once. `failure`: the
+    first failure of a testbed while the fleet file was checked; faults of the file are reported before it."""
 
     def __init__(self, cards: Cards, stack: ExitStack, say: Say) -> None:
         self.cards, self.stack, self.say = cards, stack, say
@@ -354,20 +334,14 @@ def _with_loads(kind: NicKind, models: Models) -> NicKind:
 
 
 def open_online(cards: Cards, stack: ExitStack, say: Say, predictor: str = DEFAULT_PREDICTOR) -> Catalogue:
-    """The catalogue for placement by that predictor, without a ground truth.
-
-    The cards' testbed only names the recorded models that are used where the cards have no others.
-
-    Raises
-    ------
-    InputError
-        When a file is refused, or the models have no such predictor.
-    """
+    """The catalogue for placement by that predictor, without a ground truth. The cards' testbed only names the recorded
+    models that are used where the cards have no others. Raises `InputError` when a file is refused, or the models have
+    no such predictor."""
     find_recorded(cards.testbed)
     named = cards.testbed if cards.models is None else None
     catalogue = open_catalogue(replace(cards, testbed=named or NONE), stack, say)
     known = catalogue.predictors()
-    if predictor not in known:
+    if predictor not in known and (known != [ADMISSION_PREDICTOR] or predictor != DEFAULT_PREDICTOR):
         raise InputError.of(
             "--predictor", f"not in the models: {predictor}", hint=f"these models have {', '.join(known)}"
         )

@@ -46,23 +46,20 @@ def read_plan(
             rows.read(line, identity, nic_id, model, given)
     rows.refuse_missing()
     kinds = rows.assign_kinds()
-    if faults := [*_find_unsupported(trace, arrivals), *rows.faults]:
+    if faults := [*_find_departures(trace, arrivals), *rows.faults]:
         raise InputError(faults)
     placed = [(rows.arrivals[arrival.id], rows.nic_of.get(arrival.id)) for arrival in arrivals]
     placements = tuple(Placement(arrival, nic, None if nic is None else kinds[nic]) for arrival, nic in placed)
     return Plan(chosen[0], chosen[1] or None, placements, 0.0)
 
 
-def _find_unsupported(trace: str, arrivals: Sequence[Arrival]) -> Iterator[Fault]:
-    """What a trace has that a running fleet cannot begin with."""
+def _find_departures(trace: str, arrivals: Sequence[Arrival]) -> Iterator[Fault]:
+    """Refuse a trace whose instances do not all run at the same time."""
     departing = [arrival.id for arrival in arrivals if arrival.departure is not None]
     if departing:
         message = f"{len(departing)} of {len(arrivals)} instances depart, the first of them is '{departing[0]}'"
         hint = "a fleet begins with instances that run at the same time: plan those of one moment, without departures"
         yield Fault(trace, None, "departure", message, hint)
-    if any(not arrival.workload.is_saturated for arrival in arrivals):
-        message = "a running fleet knows neither offered rates nor promised latencies"
-        yield Fault(trace, None, "rate_kpps", message, "leave out rate_kpps and sla_latency_us, and plan again")
 
 
 def _choose_plan(table: CsvTable, strategy: str | None, predictor: str) -> tuple[str, str]:
@@ -152,21 +149,20 @@ class _Rows:
         return found
 
     def _give_cores(self, line: int, arrival: Arrival, model: str, cell: str) -> Arrival:
-        """The arrival with the cores of the plan, which must be those that the trace gives it, if any. Without an
-        offered rate an instance has the default number of its NF."""
+        """The arrival with the cores of the plan, which must be a number that it may be given on that model. Without
+        an offered rate an instance has the default number of its NF. A GPU gives it a worker."""
         count = int(cell) if cell.isdecimal() else 0
         if not 1 <= count <= MOST_CORES:
             self._fault(line, CORES_COLUMN, f"'{cell}' is not a number of cores")
             return arrival
-        workload, nf = arrival.workload, arrival.workload.nf
-        if not workload.is_saturated and not workload.cores:
+        workload = arrival.workload
+        hosting = [kind for kind in self._fleet.kinds if kind.model == model and kind.hosts(workload)]
+        possible = {kind.cores_for(choice) for kind in hosting for choice in kind.choices(workload)}
+        if possible and count not in possible:
+            expected = " or ".join(map(str, sorted(possible)))
+            self._fault(line, CORES_COLUMN, f"'{arrival.id}' of {self._trace} may have {expected}, not {count}")
+        elif not workload.is_saturated and not all(kind.paced for kind in hosting):
             return replace(arrival, workload=replace(workload, cores=count))
-        of_model = {
-            kind.cores_for(workload) for kind in self._fleet.kinds if kind.model == model and nf in kind.cores_of
-        }
-        if of_model and count not in of_model:
-            expected = " or ".join(map(str, sorted(of_model)))
-            self._fault(line, CORES_COLUMN, f"'{arrival.id}' has {expected} cores in {self._trace}, not {count}")
         return arrival
 
     def _read_nic(self, line: int, nic_id: str, model: str) -> _PlannedNic:

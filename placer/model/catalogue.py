@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from placer.model.fleet import NicKind
+from placer.model.fleet import NicKind, choices_on
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.latency_oracle import LatencyCurve, LatencyOracle, PacedTruth, least_kpps
 from placer.model.oracle import Oracle, PredictorOracle, TestbedOracle
@@ -122,17 +122,12 @@ class Catalogue(Shown):
         """Whether an empty NIC that runs the NF keeps the latency that is promised; true where none is."""
         return workload.is_saturated or self._alone[kind.index].solo(workload) > 0
 
-    def choices(self, workload: Workload) -> list[Workload]:
-        """The workload on each number of cores that it may be given on some kind of NIC, ascending."""
-        found = {choice for kind in self.kinds if kind.hosts(workload) for choice in kind.choices(workload)}
-        return sorted(found or {workload}, key=lambda choice: choice.cores)
-
     def request(self, workload: Workload) -> Workload:
         """The workload on the fewest cores that carry its rate alone, by the median prediction; else on the most.
 
         That is what operators request for it who know what it needs, and not what its neighbours cost.
         """
-        choices = self.choices(workload)
+        choices = choices_on(self.kinds, workload)
         if len(choices) == 1:
             return workload
         able = [predictor for predictor in self.main_models.predictors.values() if predictor.supports_loads]

@@ -75,8 +75,11 @@ class NicKind:
         return sum(map(self.cores_for, workloads))
 
     def cores_for(self, workload: Workload) -> int:
-        """Cores that the workload takes: those that it is given, or the default number of its NF."""
-        return workload.cores or self.cores_of[workload.nf]
+        """Cores that the workload takes: those that it is given, or the default number of its NF.
+
+        A GPU gives each NF a worker, whatever cores the NF has on other kinds.
+        """
+        return self.cores_of[workload.nf] if self.paced else workload.cores or self.cores_of[workload.nf]
 
     @property
     def all_core_counts(self) -> set[int]:
@@ -114,6 +117,9 @@ class NicKind:
         Where the number of cores is to be chosen, it is whether it hosts one of the choices.
         """
         default = self.cores_of.get(workload.nf, self.cores + 1)
+        knows_latency = workload.nf in self.latency_of.get(workload.latency_statistic, ())
+        if self.paced:
+            return default <= self.cores and not workload.is_saturated and knows_latency
         counts = self.core_counts.get(workload.nf, (default,))
         if workload.cores not in (0, default) and workload.cores not in counts:
             return False
@@ -121,10 +127,19 @@ class NicKind:
             return False
         if self.gbps_of(workload) > self.line_rate_gbps:
             return False
-        if not workload.is_saturated:
-            known = self.latency_of.get(workload.latency_statistic, ())
-            return not workload.promises_latency or workload.nf in known
-        return not self.paced
+        return workload.is_saturated or not workload.promises_latency or knows_latency
+
+
+def choices_on(kinds: Iterable[NicKind], workload: Workload) -> list[Workload]:
+    """The workload on each number of cores that it may be given on some of these kinds, ascending.
+
+    As it is where that is fixed, or where only GPUs run it, which run it on whatever number it has.
+    """
+    hosting = [kind for kind in kinds if not kind.paced and kind.hosts(workload)]
+    if all(kind.choices(workload) == (workload,) for kind in hosting):
+        return [workload]
+    counts = {kind.cores_for(choice) for kind in hosting for choice in kind.choices(workload)}
+    return [replace(workload, cores=count) for count in sorted(counts)]
 
 
 @dataclass(frozen=True, slots=True)

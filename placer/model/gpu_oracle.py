@@ -7,7 +7,7 @@ rejected. As an oracle it answers what counts: the offered rate, or 0 for a work
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from placer.model.oracle import CACHED_ANSWERS, CONTENTION_BOTTLENECK, Oracle
@@ -107,15 +107,16 @@ class GpuOracle(Oracle):
 
     def schedule(self, co_location: CoLocation) -> GpuSchedule:
         """How the workloads of the co-location share the GPU."""
-        if co_location not in self._schedules:
+        offered = tuple(map(run_on_gpu, co_location))
+        if offered not in self._schedules:
             if len(self._schedules) >= CACHED_ANSWERS:
                 self._schedules.clear()
-            self._schedules[co_location] = self.test.schedule(_offered(co_location))
-        return self._schedules[co_location]
+            self._schedules[offered] = self.test.schedule(offered)
+        return self._schedules[offered]
 
     def shares(self, workload: Workload) -> dict[str, float]:
         """As `AdmissionTest.shares`."""
-        return self.test.shares(_offered((workload,))[0])
+        return self.test.shares(run_on_gpu(workload))
 
     def latency(self, co_location: CoLocation) -> tuple[float | None, ...]:
         return tuple(workload.latency_us for workload in self.schedule(co_location).workloads)
@@ -126,7 +127,8 @@ class GpuOracle(Oracle):
         return next(filter(None, causes), CONTENTION_BOTTLENECK)
 
 
-def _offered(co_location: CoLocation) -> CoLocation:
-    if any(workload.is_saturated for workload in co_location):
-        raise ValueError(f"A GPU runs NFs at a known rate only, got {co_location}.")
-    return co_location
+def run_on_gpu(workload: Workload) -> Workload:
+    """The workload as a GPU runs it: at a known rate, and without the cores that it would have on a NIC."""
+    if workload.is_saturated:
+        raise ValueError(f"A GPU runs NFs at a known rate only, got {workload}.")
+    return replace(workload, cores=0) if workload.cores else workload

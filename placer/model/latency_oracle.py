@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import inf
 from typing import Protocol
 
-from placer.model.gpu_oracle import GpuOracle
+from placer.model.gpu_oracle import GpuOracle, run_on_gpu
 from placer.model.oracle import Oracle
 from predictor.latency import LATENCY_STATISTICS, NfLatency
 from profiler.testbed import Run, Testbed
@@ -176,7 +176,7 @@ class PacedTruth(Oracle):
             return [0.0] * len(co_location)
         loads = [
             GpuWorkload(_without_promise(workload), scheduled.settings) if scheduled.settings else workload
-            for workload, scheduled in zip(co_location, schedule.workloads, strict=True)
+            for workload, scheduled in zip(map(run_on_gpu, co_location), schedule.workloads, strict=True)
         ]
         run = self.testbed.run(loads, noise=False)
         return [

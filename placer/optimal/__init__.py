@@ -13,9 +13,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from placer.model.arrival import RunningNic
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
-from placer.model.running import RunningNic
 from placer.optimal.incumbent import better_of, valid_incumbent
 from placer.optimal.merged_kinds import KindsBesideRunning, MergedKinds
 from placer.optimal.neighbourhoods import neighbourhood_plan

@@ -8,11 +8,10 @@ from fractions import Fraction
 
 from placer.evaluate.checks import peak_nics
 from placer.evaluate.evaluation import to_buy
-from placer.model.arrival import Arrival
+from placer.model.arrival import Arrival, settle_running
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.plan import OPTIMAL, Placement, Plan
-from placer.model.running import settle_running
-from placer.optimal.duals import Duals
+from placer.optimal.optimum import Duals
 from placer.optimal.program import exact_cost
 from placer.optimal.shortfall import Shortfall
 from profiles.shown import Shown

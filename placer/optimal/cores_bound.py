@@ -10,8 +10,8 @@ import numpy as np
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.model.sla import Sla
-from placer.optimal.duals import Duals, duals_of
 from placer.optimal.merged_kinds import MergedKinds
+from placer.optimal.optimum import Duals, duals_of
 from placer.optimal.patterns import (
     Patterns,
     TenantGroup,

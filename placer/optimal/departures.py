@@ -12,12 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from placer.model.arrival import Arrival
+from placer.model.arrival import Arrival, running_nics, settle_running
 from placer.model.feasibility import feasible
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.model.plan import Placement, events_of
-from placer.model.running import running_nics, settle_running
 from placer.optimal import Optimum, optimal_plan
 from placer.optimal.program import exact_cost
 

@@ -9,11 +9,10 @@ from fractions import Fraction
 from functools import cached_property
 from math import ceil
 
+from placer.model.arrival import RunningNic
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle, co_location_of, lowest_by_workload
-from placer.model.running import RunningNic
-from placer.optimal.duals import Duals
-from placer.optimal.optimum import Optimum
+from placer.optimal.optimum import Duals, Optimum
 from placer.optimal.program import BOUND_ROUNDING, exact_cost
 from profiles import CoLocation, Workload
 

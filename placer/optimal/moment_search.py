@@ -19,12 +19,11 @@ from fractions import Fraction
 from itertools import groupby
 from typing import NamedTuple
 
-from placer.model.arrival import Arrival
+from placer.model.arrival import Arrival, RunningNic, running_nics, settle_running
 from placer.model.feasibility import feasible
 from placer.model.fleet import Fleet, NicKind
 from placer.model.oracle import Oracle
 from placer.model.plan import Event, Placement, events_of
-from placer.model.running import RunningNic, running_nics, settle_running
 from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.program import exact_cost
 

@@ -12,8 +12,7 @@ from scipy import sparse
 
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
-from placer.optimal.duals import duals_of
-from placer.optimal.optimum import Optimum
+from placer.optimal.optimum import Optimum, duals_of
 from placer.optimal.patterns import Members, Patterns, TenantGroup, join, patterns_of, slots_and_levels
 from placer.optimal.program import IntegerProgram, costs_in_units, exact_cost, program_of
 from placer.optimal.solvers import relaxation, solve

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from placer.model.arrival import RunningNic
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
-from placer.model.running import RunningNic
 from placer.optimal import MOST_CO_LOCATIONS, Optimum, optimal_plan
 from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.patterns import co_locations_on, group_tenants, slots_and_levels

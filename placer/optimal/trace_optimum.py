@@ -16,14 +16,13 @@ from fractions import Fraction
 from functools import partial
 
 from placer.evaluate.checks import peak_nics, slas_kept
-from placer.model.arrival import Arrival, have_loads
+from placer.model.arrival import Arrival, have_loads, running_nics
 from placer.model.catalogue import Catalogue
 from placer.model.day import at_peak, has_days
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
 from placer.model.plan import OPTIMAL, Placement, Plan
-from placer.model.running import running_nics
 from placer.optimal import Optimum, optimal_plan
 from placer.optimal.bounded_plan import (
     BoundedPlan,

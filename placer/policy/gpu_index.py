@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from placer.model.fleet import Nic, NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle
@@ -103,15 +104,17 @@ class GpuIndex:
 
     def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
         """The GPU that the rule prefers among the few that are asked, with its score; None when none admits it."""
-        return self._first_of(tenant, MAX_ASKED_GPUS)
+        return next(self._admitting(tenant, MAX_ASKED_GPUS), None)
 
     def rank(self, tenant: Tenant, most: int) -> list[tuple[float, Nic]]:
-        """Empty: what is found here by asking would be learnt."""
-        return []
+        """GPUs that admit the tenant, of the few that are asked, with their scores; of those with equal tenants one."""
+        return [*islice(self._admitting(tenant, MAX_ASKED_GPUS), most)]
 
     def scores_on(self, tenant: Tenant, nics: Sequence[Nic]) -> list[float]:
-        """Infinite: only NICs that are compared have a score."""
-        return [math.inf] * len(nics)
+        """By the rule, whether they admit the tenant or not."""
+        arriving = self.oracle.shares(tenant.workload)
+        known = (self._taken.get(nic.number) for nic in nics)
+        return [math.inf if taken is None else self._score(taken, arriving) for taken in known]
 
     def most_free(self) -> int:
         """All: the admission test says what fits."""
@@ -119,8 +122,7 @@ class GpuIndex:
 
     def last_resort(self, tenant: Tenant) -> Nic | None:
         """A GPU that admits the tenant, out of many more than `best` asks."""
-        found = self._first_of(tenant, LAST_RESORT)
-        return None if found is None else found[1]
+        return next((nic for _, nic in self._admitting(tenant, LAST_RESORT)), None)
 
     def opening_score(self, tenant: Tenant) -> float | None:
         """The score of a new GPU, above any other; None when the tenant would not be admitted there."""
@@ -142,9 +144,10 @@ class GpuIndex:
     def _is_full(self, nic: Nic) -> bool:
         return len(nic.tenants_by_id) >= self.kind.cores
 
-    def _first_of(self, tenant: Tenant, most: int) -> tuple[float, Nic] | None:
+    def _admitting(self, tenant: Tenant, most: int) -> Iterator[tuple[float, Nic]]:
+        """GPUs that admit the tenant, with their scores, the best first; at most so many are asked."""
         if not self.kind.hosts(tenant.workload):
-            return None
+            return
         arriving = self.oracle.shares(tenant.workload)
         scored = sorted(
             (self._score(taken, arriving), number)
@@ -157,12 +160,11 @@ class GpuIndex:
             joined = co_location_of((*(member.workload for member in nic.tenants_by_id.values()), tenant.workload))
             if joined in asked:
                 continue
-            if self._keeps(tenant, joined):
-                return score, nic
             asked.add(joined)
+            if self._keeps(tenant, joined):
+                yield score, nic
             if len(asked) == most:
-                return None
-        return None
+                return
 
     def _keeps(self, tenant: Tenant, co_location: CoLocation) -> bool:
         """Whether all of the co-location are admitted, and the tenant has the throughput of its SLA."""

@@ -5,11 +5,13 @@ No tenant is placed by these: they decide only which NICs are checked, and in wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from placer.model.fleet import NicKind
-from placer.policy.kernels import add_biases, learn_biases, learn_losses, write_losses
+from placer.policy.kernels import add_biases, learn_losses, learn_margins, write_losses
 from profiles.arrays import Floats
 
 FIRST_LOSS = 0.05
@@ -22,6 +24,11 @@ LEAST_LOSS = 1e-3
 
 LEAST_SIZE_RATE, NEIGHBOUR_RATE = 0.02, 0.05
 """Shares of an error that biases correct at once: at least by how many share the NIC, and by all neighbours."""
+
+OFFSET_RATE = 0.3
+"""Share of an error by which the margin of a tenant is taken to be smaller, where it lost more than was expected."""
+
+RATES = LEAST_SIZE_RATE, NEIGHBOUR_RATE, LEARNING_RATE, LEAST_LOSS, OFFSET_RATE
 
 
 class Interference:
@@ -42,6 +49,15 @@ class Interference:
         """Correct the losses by the logarithm of the throughput share of each NF of one co-location."""
         learn_losses(self.loss, np.asarray(nfs), np.asarray(logs), LEARNING_RATE, LEAST_LOSS)
 
+    def learn_all(self, biases: Biases, nfs: NDArray[np.int64], at: int, margins: Sequence[Floats]) -> float:
+        """Correct losses, biases and offsets by the margins of tenants on a NIC, with an arrival at `at`.
+
+        `margins`: of all, NaN where they are not known; of all alone; their rough logarithms; and of all but the
+        arrival, margins less rough logarithms, which are corrected. Returns the mean loss.
+        """
+        mean: float = learn_margins(self.loss, biases.arrays, nfs, *margins, at, RATES)
+        return mean
+
     def rough_logarithms(self, nfs: NDArray[np.int64], sizes: NDArray[np.int64]) -> Floats:
         """As `CoLocationChecks.rough_logarithms`, by these losses; `nfs` are the NFs of members, by number."""
         logarithms = np.zeros(nfs.shape)
@@ -59,13 +75,9 @@ class Biases:
     def __init__(self, nfs: int, most: int) -> None:
         self.by_size = np.zeros((nfs, most + 1))
         self.by_neighbour = np.zeros((nfs, nfs))
-        self._count = np.zeros((nfs, most + 1))
+        self.arrays = self.by_size, self.by_neighbour, np.zeros((nfs, most + 1))
 
     def add(self, nfs: NDArray[np.int64], sizes: NDArray[np.int64], logarithms: Floats) -> Floats:
         """Add them to rough logarithms; `nfs` are the NFs of members, by number, shape as `logarithms`."""
         add_biases(self.by_size, self.by_neighbour, nfs, sizes, logarithms)
         return logarithms
-
-    def learn(self, nfs: NDArray[np.int64], errors: Floats) -> None:
-        """Correct them by the errors of logarithms of NFs that share a NIC; NaN where they are not known."""
-        learn_biases(self.by_size, self.by_neighbour, self._count, nfs, errors, LEAST_SIZE_RATE, NEIGHBOUR_RATE)

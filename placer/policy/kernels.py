@@ -277,13 +277,41 @@ def learn_biases(by_size, by_neighbour, count, nfs, errors, size_rate, neighbour
 
 
 @compile_kernel
-def write_members(places, of_tenants, sizes, arriving, members, together):  # type: ignore[no-untyped-def]
-    """Write what `of_tenants` holds of the tenants at each place, and `arriving` behind it; and how many they are."""
+def learn_margins(loss, biases, nfs, margins, alone, rough, offset, arriving, rates):  # type: ignore[no-untyped-def]
+    """Learn from the margins of tenants that share a NIC, NaN where they are not known; return the mean loss.
+
+    `biases` and `rates` are those of `learn_biases` and `learn_losses`, and the share of an error by which `offset`
+    falls: it holds what the margins of all but the one at `arriving` are less their rough logarithms, `rough`.
+    """
+    size_rate, neighbour_rate, loss_rate, least, offset_rate = rates
+    logs, errors = np.empty(len(nfs)), np.empty(len(nfs))
+    for at in range(len(nfs)):
+        logs[at] = margins[at] - alone[at]
+        errors[at] = logs[at] - rough[at]
+        if at != arriving:
+            present = at if at < arriving else at - 1
+            error = margins[at] - rough[at] - offset[present]
+            # one that lost more than expected beside this arrival will beside the next; NaN is not known
+            if error < 0.0:
+                offset[present] += offset_rate * error
+    learn_losses(loss, nfs, logs, loss_rate, least)
+    by_size, by_neighbour, count = biases
+    learn_biases(by_size, by_neighbour, count, nfs, errors, size_rate, neighbour_rate)
+    total = 0.0
+    for number in range(len(loss)):
+        for other in range(len(loss)):
+            total += loss[number, other]
+    return total / loss.size
+
+
+@compile_kernel
+def write_members(places, nf_at, row_at, sizes, arriving, nfs, rows, together):  # type: ignore[no-untyped-def]
+    """Write NF and row of the tenants at each place, and those of `arriving` behind them; and how many they are."""
     for at in range(len(places)):
         size = sizes[places[at]]
         for tenant in range(size):
-            members[at, tenant] = of_tenants[places[at], tenant]
-        members[at, size] = arriving
+            nfs[at, tenant], rows[at, tenant] = nf_at[places[at], tenant], row_at[places[at], tenant]
+        nfs[at, size], rows[at, size] = arriving
         together[at] = size + 1
 
 

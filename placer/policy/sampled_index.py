@@ -32,7 +32,7 @@ COMPARED_NICS = 24
 CHECKED_NICS = 6
 """NICs of these that are checked at most, where margins are estimated from traffic."""
 
-LEAST_ESTIMATED_SLACK, SAFE_SLACK = -0.015, 0.002
+LEAST_ESTIMATED_SLACK, SAFE_SLACK = -0.005, 0.002
 """NICs with a smaller margin, as estimated from traffic, are not checked, and those with a smaller one last."""
 
 LAST_RESORT = 256
@@ -145,6 +145,7 @@ class SampledIndex:
         self._offset = np.zeros((FIRST_SIZE, width))
         cores = [cores for cores in kind.cores_of.values() if 0 < cores <= kind.cores]
         self._mean_cores = sum(cores) / len(cores) if cores else 1.0
+        self._mean_loss = float(self.interference.loss.mean())
         self._weights = self._weigh()
 
     def observe(self, tenant: Tenant) -> None:
@@ -340,9 +341,9 @@ class SampledIndex:
 
     def _preferred(self, arriving: SampledTenant, most: int, least_slack: float) -> NDArray[np.int64]:
         """The places that the rule prefers by what NFs lose on average."""
-        free, gbps = self._free, self.kind.gbps_of(arriving.workload)
-        if gbps and self.kind.line_rate_gbps < math.inf:
-            free = np.where(self._gbps + gbps <= self.kind.line_rate_gbps, free, -1.0)
+        free, line_rate = self._free, self.kind.line_rate_gbps
+        if line_rate < math.inf:
+            free = np.where(self._gbps + self.kind.gbps_of(arriving.workload) <= line_rate, free, -1.0)
         found: NDArray[np.int64] = preferred_nics(
             self._number[: self._used], free, self._margin, self._left[arriving.nf], self._own[arriving.nf],
             arriving.alone, least_slack, float(arriving.cores), self._weights, most,
@@ -353,8 +354,7 @@ class SampledIndex:
         """Rough logarithms of the tenants of some places, and of the arrival behind them."""
         nfs, rows = (np.zeros((len(places), self._row.shape[1] + 1), dtype=np.int64) for _ in range(2))
         together = np.empty(len(places), dtype=np.int64)
-        write_members(places, self._nf_at, self._size, arriving.nf, nfs, together)
-        write_members(places, self._row, self._size, arriving.row, rows, together)
+        write_members(places, self._nf_at, self._row, self._size, (arriving.nf, arriving.row), nfs, rows, together)
         return self._rough_logarithms(nfs, rows, together)
 
     def _rough(self, tenants: Sequence[SampledTenant]) -> Floats:
@@ -389,7 +389,7 @@ class SampledIndex:
             self._left[nf, place] = left
             if own == own:
                 self._own[nf, place] = own - arriving.alone
-            self._learn(checked)
+            self._learn(checked, place, at)
         if not met:
             return None
         self._checked = checked
@@ -408,15 +408,14 @@ class SampledIndex:
                 found[sampled.nic.number] = self._score(sampled.place, arriving.cores, least)
         return found
 
-    def _learn(self, checked: Checked) -> None:
-        """Correct the estimates by the margins of a co-location, as far as they are known."""
+    def _learn(self, checked: Checked, place: int, at: int) -> None:
+        """Correct the estimates by the margins of a co-location, as far as they are known; the arrival is at `at`."""
         size = len(checked.tenants)
         if size > self._row.shape[1]:
             return
-        nfs = np.array([tenant.nf for tenant in checked.tenants])
-        logs = checked.margins - np.array([tenant.alone for tenant in checked.tenants])
-        self.interference.learn(nfs, logs)
-        self._biases.learn(nfs, logs - checked.rough[:size])
+        nfs, alone = [tenant.nf for tenant in checked.tenants], [tenant.alone for tenant in checked.tenants]
+        margins = checked.margins, np.array(alone), checked.rough, self._offset[place]
+        self._mean_loss = self.interference.learn_all(self._biases, np.array(nfs), at, margins)
         self._weights = self._weigh()
 
     def _score(self, place: int, cores: int, margin: float) -> float:
@@ -430,7 +429,7 @@ class SampledIndex:
     def _weigh(self) -> tuple[float, float, float, float]:
         """NFs per free core, NFs per margin, and the weights of their number before and after an arrival."""
         after = self.rule.after + (FULLER_WEIGHT if self.rule.forecasts else 0.0)
-        return 1.0 / self._mean_cores, 1.0 / float(self.interference.loss.mean()), self.rule.before, after
+        return 1.0 / self._mean_cores, 1.0 / self._mean_loss, self.rule.before, after
 
     def _sample(self, tenant: Tenant) -> SampledTenant:
         """The tenant as it would be alone on the NIC."""
@@ -453,7 +452,8 @@ class SampledIndex:
         place, tenants = sampled.place, sampled.tenants
         self._number[place] = sampled.nic.number
         self._free[place] = self.kind.cores - sum([tenant.cores for tenant in tenants])
-        self._gbps[place] = sum([self.kind.gbps_of(tenant.workload) for tenant in tenants])
+        if self.kind.line_rate_gbps < math.inf:
+            self._gbps[place] = sum([self.kind.gbps_of(tenant.workload) for tenant in tenants])
         self._margin[place] = write_margins(
             self.interference.loss, np.array([(tenant.nf, tenant.row) for tenant in tenants]),
             margins, rough, place, self._left, self._own,

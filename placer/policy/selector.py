@@ -11,12 +11,19 @@ from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
 from placer.policy.forecast import MAX_REMEMBERED_ARRIVALS
-from placer.policy.nic_index import NicIndex, best_of, last_resort_of, rank_over, reasons_of
+from placer.policy.nic_index import (
+    NicIndex,
+    Rebuild,
+    TableWorkloads,
+    best_of,
+    index_of,
+    last_resort_of,
+    rank_over,
+    reasons_of,
+)
 from placer.policy.pattern_table import MOST_PATTERNS, LoosestSlas, PatternTable, TooManyPatterns
-from placer.policy.rebuild import Rebuild, index_of
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import CLOSING_ARRIVALS, LOOK_AHEAD, Rule, is_due
-from placer.policy.table_workloads import TableWorkloads
 from profiles import Workload
 
 FORECAST_FROM = 5
@@ -176,7 +183,7 @@ class Selector:
                 free[number] = max(free.get(number, 0), index.most_free())
         found = [(kind, free.get(kind.index, 0)) for kind in self.fleet.kinds]
         return lambda workload: any(
-            (workload.cores or kind.cores_of.get(workload.nf, kind.cores + 1)) <= cores for kind, cores in found
+            workload.nf in kind.cores_of and kind.cores_for(workload) <= cores for kind, cores in found
         )
 
     def observe(self, tenant: Tenant) -> None:

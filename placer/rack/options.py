@@ -31,20 +31,18 @@ CAP_TOLERANCE = 1e-9  # relative, of every comparison with a limit (CONTRACTS 9)
 class Layouts:
     """Layouts of one chain; rows are layouts.
 
-    `sites`: per NF the index of a device, or SWITCH; shape (layouts, NFs). `group_of`: per NF the first NF of its
-    subgroup, for NFs on the switch, too; shape (layouts, NFs). `cycles`, `replica_cycles`: of the subgroup whose first
-    NF it is, per packet that enters the chain; NaN elsewhere, and for replicas where there may be none; shape (layouts,
-    NFs). `nic_shares`: shares of the chain's packets that a server's NIC carries, in and out; shape (layouts, servers,
-    2). `latency_us`: shape (layouts,).
+    `cycles`, `replica_cycles`: of the subgroup whose first NF it is, per packet that enters the chain; NaN elsewhere,
+    and for replicas where there may be none; shape (layouts, NFs). `nic_shares`: shares of the chain's packets that a
+    server's NIC carries, in and out; shape (layouts, servers, 2).
     """
 
     chain: Chain
-    sites: Ints
-    group_of: Ints
+    sites: Ints  # per NF the index of a device, or SWITCH; shape (layouts, NFs)
+    group_of: Ints  # per NF the first NF of its subgroup, for NFs on the switch, too; shape (layouts, NFs)
     cycles: Floats
     replica_cycles: Floats
     nic_shares: Floats
-    latency_us: Floats
+    latency_us: Floats  # shape (layouts,)
 
     def __len__(self) -> int:
         return len(self.sites)
@@ -97,7 +95,18 @@ def lay_out_sites(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
 def _compute(chain: Chain, rack: Rack, sites: Ints, sides: Ints, latency: Floats) -> Layouts:
     groups = _components(chain, sites)
     cycles, replicas = _cycles(chain, rack, sites, groups)
-    return Layouts(chain, sites, groups, cycles, replicas, _nic_shares(chain, rack, sides), latency)
+    shares = np.zeros((len(sides), len(rack.servers) + 1, 2))  # the last server stands for the switch
+    rows, switch = np.arange(len(sides)), np.full(len(sides), SWITCH_SITE)
+    moves = [(switch, sides[:, chain.entry], 1.0)]
+    moves += [
+        (sides[:, edge.tail], sides[:, edge.head], float(chain.reach[edge.tail] * edge.share)) for edge in chain.edges
+    ]
+    moves += [(sides[:, at], switch, float(chain.reach[at])) for at in chain.exits]
+    for source, target, share in moves:
+        crossing = np.where(source == target, 0.0, share)
+        shares[rows, target, 0] += crossing
+        shares[rows, source, 1] += crossing
+    return Layouts(chain, sites, groups, cycles, replicas, shares[:, :-1], latency)
 
 
 def possible_sites(chain: Chain, rack: Rack) -> list[list[int]]:
@@ -198,21 +207,6 @@ def _cycles(chain: Chain, rack: Rack, sites: Ints, groups: Ints) -> tuple[Floats
     replicas = np.where(replicable, cycles + float(rack.overheads.replica_cycles) * entered, np.nan)
     first = (groups == np.arange(nfs)) & (sites != SWITCH_SITE)
     return np.where(first, cycles, np.nan), np.where(first, replicas, np.nan)
-
-
-def _nic_shares(chain: Chain, rack: Rack, sides: Ints) -> Floats:
-    shares = np.zeros((len(sides), len(rack.servers) + 1, 2))  # the last server stands for the switch
-    rows, switch = np.arange(len(sides)), np.full(len(sides), SWITCH_SITE)
-    moves = [(switch, sides[:, chain.entry], 1.0)]
-    moves += [
-        (sides[:, edge.tail], sides[:, edge.head], float(chain.reach[edge.tail] * edge.share)) for edge in chain.edges
-    ]
-    moves += [(sides[:, at], switch, float(chain.reach[at])) for at in chain.exits]
-    for source, target, share in moves:
-        crossing = np.where(source == target, 0.0, share)
-        shares[rows, target, 0] += crossing
-        shares[rows, source, 1] += crossing
-    return shares[:, :-1]
 
 
 # Options: layouts with allocations of cores.

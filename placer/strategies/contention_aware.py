@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
+
+import platformdirs
 
 from placer.evaluate.checks import peak_cost
 from placer.model.arrival import Arrival, have_loads
@@ -13,6 +19,7 @@ from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import DEFAULT_RISK, Oracle
 from placer.model.plan import Plan
+from placer.policy.cores import USUAL_ROOM, order_choices
 from placer.policy.rules import LOOK_AHEAD, RULES_BY_NAME, Rule, length_of
 from placer.policy.selector import Selector
 from placer.progress import Advance
@@ -25,13 +32,13 @@ from placer.strategies.budget import (
     left_out_co_locations,
     risk_within_budget,
 )
-from placer.strategies.chosen_risks import keep_risk, recall_risk, risk_key
 from placer.strategies.strategy import OnlineStrategy, register
+from predictor.regression.compiled import digest_of_sources
 from profiles import Workload
+from profiles.aside import file_aside
 
-USUAL_ROOM, OTHER_ROOM = 1.1, (1.0, 1.2)
-"""What an NF must be able to carry alone on the cores that it gets, relative to what is offered to it: at first, and in
-the other plans that are tried. On a NIC with much contention, cores spared here are lost by its neighbours."""
+OTHER_ROOM = (1.0, 1.2)
+"""In place of `USUAL_ROOM`, in the other plans that are tried."""
 MORE_CAREFUL = 2
 """Smaller risks at which a trace is placed, too, where a budget chooses the risk: one may need fewer NICs by chance."""
 CHOSEN_FROM = 5_000
@@ -191,17 +198,8 @@ class ContentionAware(OnlineStrategy):
         self._selector = Selector(fleet, self.oracles, self.rule, arrivals=self._length, expected=self._known)
 
     def choices(self, workload: Workload) -> Sequence[Workload]:
-        """All numbers of cores, the fewest first with which it could carry a little more than is offered to it."""
-        if workload.is_saturated or workload.cores:
-            return [workload]
-        choices = self.catalogue.choices(workload)
-        tight = [choice for choice in choices if self._alone(choice) < self.room * workload.rate_kpps]
-        return [choice for choice in choices if choice not in tight] + tight[::-1]
-
-    def _alone(self, workload: Workload) -> float:
-        """The most that some kind of NIC carries of the workload alone, kpps."""
-        hosting = [kind for kind in self.catalogue.kinds if kind.hosts(workload)]
-        return max((self.oracles[kind.index].solo(workload) for kind in hosting), default=0.0)
+        """As of `order_choices`."""
+        return order_choices(self.catalogue.kinds, self.oracles, workload, self.room)
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
         if tenant.id != self._observed:  # not each number of cores that is tried
@@ -211,3 +209,64 @@ class ContentionAware(OnlineStrategy):
 
     def reason(self, tenant: Tenant) -> str:
         return "" if self._tried else str(self._selector.tally(tenant))
+
+
+# Risks that were chosen, kept in the user's cache.
+#
+# A risk within a budget is found by placing the trace, or one like it, several times. `placer explain` and `diagnose`
+# ask for the plan that `placer run` made: with the risk known, it is placed once.
+
+
+KEPT_RISKS = 500
+"""Risks that are kept; the oldest go."""
+PLACER_FOLDER = Path(__file__).parents[1]
+CODE_FOLDERS = (
+    *(PLACER_FOLDER / room for room in ("strategies", "policy", "model", "evaluate")),
+    PLACER_FOLDER.parent / "predictor",
+)
+"""Folders of the code that chooses a risk."""
+
+
+def risk_key(catalogue: Catalogue, predictor: str, rule: Rule, arrivals: Sequence[Arrival]) -> str | None:
+    """A name for all that the choice depends on; None where nothing is chosen, or models are of no folder."""
+    digests = [models.digest for models in catalogue.models]
+    chosen = catalogue.budget_pct is not None and catalogue.supports_risk(predictor)
+    if not chosen or catalogue.gpus or catalogue.curves or not digests or not all(digests):
+        return None
+    asked = (
+        catalogue.kinds,
+        digests,
+        catalogue.budget_pct,
+        predictor,
+        rule.name,
+        digest_of_sources(CODE_FOLDERS),
+        list(arrivals),
+    )
+    return hashlib.sha256(repr(asked).encode()).hexdigest()[:24]
+
+
+def recall_risk(key: str | None) -> float | None:
+    """The risk that was kept under this key."""
+    return _read_risks().get(key) if key else None
+
+
+def keep_risk(key: str | None, risk: float | None) -> None:
+    """Keep a risk; where the cache cannot be written, nothing is kept."""
+    if key is None or risk is None:
+        return
+    kept = _read_risks()
+    kept.pop(key, None)
+    kept[key] = risk
+    with suppress(OSError), file_aside(_file()) as aside:
+        aside.write_text(json.dumps(dict(list(kept.items())[-KEPT_RISKS:])), encoding="utf-8")
+
+
+def _read_risks() -> dict[str, float]:
+    try:
+        return {str(key): float(risk) for key, risk in json.loads(_file().read_text(encoding="utf-8")).items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}  # there is no file yet, or not one of ours: it is written anew
+
+
+def _file() -> Path:
+    return platformdirs.user_cache_path("nf-placer") / "risks.json"

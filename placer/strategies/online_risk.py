@@ -39,11 +39,16 @@ def oracles_within_budget(
 
 
 def typical_arrivals(catalogue: Catalogue, tenants: Sequence[Tenant] = ()) -> list[Arrival]:
-    """Arrivals like these tenants; without tenants a trace as of `placer generate`, of all NFs at default traffic."""
+    """Arrivals like these tenants; without tenants a trace as of `placer generate`, of all NFs at default traffic.
+
+    None of NFs that run on GPUs only, whose rates are not known.
+    """
     if not tenants:
         known = dict.fromkeys(nf for kind in catalogue.kinds for nf in kind.cores_of)
         nfs = tuple(nf for nf in known if not catalogue.check(Workload(nf, catalogue.default_traffic)))
-        text = io.StringIO("".join(generate(Recipe(count=TYPICAL_ARRIVALS if nfs else 0, nfs=nfs))))
+        if not nfs:
+            return []
+        text = io.StringIO("".join(generate(Recipe(count=TYPICAL_ARRIVALS, nfs=nfs))))
         return read_arrivals(text, catalogue.default_traffic, catalogue.check)
     draw = random.Random(0)
     sampled = (

@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
-from placer.model.arrival import Arrival
+from placer.model.arrival import Arrival, settle_running
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.model.plan import Placement, Plan, replay
-from placer.model.running import settle_running
 from placer.progress import Advance
 from profiles import Workload
 from profiles.registry import Registry

@@ -1,8 +1,5 @@
-"""Fits the model of a chain to measured runs of it, where there are any.
-
-By default the rule is the weakest link; measured runs show whether another one fits better, and whether a correction is
-better than none.
-"""
+"""Fits the model of a chain to measured runs of it, where there are any. By default the rule is the weakest link;
+measured runs show whether another one fits better, and whether a correction is better than none."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -54,22 +51,11 @@ def fit_chain(
 ) -> ChainModel:
     """The model of a chain.
 
-    Parameters
-    ----------
-    profiles
-        By NF.
-    chain
-        The stages on their cores.
-    higher_is_better
-        Whether the measure is a throughput; else it is a response time.
-    measured_at, measured
-        Runs of the chain: columns, and the measure, above 0, shape (runs,).
-    cores_are_known
-        Whether costs add on each of the chain's cores. Else the rule is the weakest link, or what fits the measured
-        runs better.
-    source
-        The profile of an NF that does nothing, whose cost every other profile contains.
-    """
+    `profiles`: by NF. `chain`: the stages on their cores. `higher_is_better`: whether the measure is a throughput; else
+    it is a response time. `measured_at`, `measured`: runs of the chain: columns, and the measure, above 0, shape
+    (runs,). `cores_are_known`: whether costs add on each of the chain's cores. Else the rule is the weakest link, or
+    what fits the measured runs better. `source`: the profile of an NF that does nothing, whose cost every other profile
+    contains."""
     measured_alone = [profile.settings for profile in profiles.values()]
     noise = float(np.median([settings.spread for settings in measured_alone]))
     outliers = sum(nf.left_out for nf in measured_alone) / sum(nf.measurements for nf in measured_alone)

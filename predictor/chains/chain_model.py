@@ -171,26 +171,9 @@ def stage_costs(
     higher_is_better: bool,
     source: str | None = None,
 ) -> StageCosts:
-    """What each stage costs at each row of `columns`.
-
-    Parameters
-    ----------
-    profiles
-        By NF.
-    chain
-        The stages.
-    columns
-        Configurations and workloads.
-    higher_is_better
-        Whether profiles hold throughputs; else they hold response times.
-    source
-        The profile of an NF that does nothing.
-
-    Raises
-    ------
-    KeyError
-        When a column of a profile has no values.
-    """
+    """What each stage costs at each row of `columns`. `profiles`: by NF. `chain`: the stages. `columns`: configurations
+    and workloads. `higher_is_better`: whether profiles hold throughputs; else they hold response times. `source`: the
+    profile of an NF that does nothing. Raises `KeyError` when a column of a profile has no values."""
     costs, errors, outside = [], [], []
     inputs: dict[str, Floats] = {}
     for stage in chain.stages:
@@ -268,23 +251,10 @@ class Correction:
         *,
         iterations: int = TUNING_STEPS,
     ) -> Correction:
-        """The correction by some runs.
-
-        Parameters
-        ----------
-        features
-            What the factor may depend on, each of about unit range. Shape (runs, features).
-        factor
-            Natural logarithm of measured over predicted, shape (runs,).
-        variance
-            Of its noise, shape (runs,).
-        doubtful
-            Runs with too few repeats to show an outlier, shape (runs,).
-        assumed
-            Of the factor.
-        iterations
-            Of the search for the most likely parameters.
-        """
+        """The correction by some runs. `features`: what the factor may depend on, each of about unit range. Shape
+        (runs, features). `factor`: natural logarithm of measured over predicted, shape (runs,). `variance`: of its
+        noise, shape (runs,). `doubtful`: runs with too few repeats to show an outlier, shape (runs,). `assumed`: of the
+        factor. `iterations`: of the search for the most likely parameters."""
         centre = float(np.median(factor))
         unit = max(DEVIATION_OF_MAD * float(np.median(np.abs(factor - centre))), float(np.sqrt(np.median(variance))))
         kept = ~doubtful | (np.abs(factor - centre) <= max(FAR_DEVIATIONS * unit, np.log(FAR_FACTOR)))
@@ -313,15 +283,9 @@ def _errors(
 
 
 def improves(gain: Floats, chance: float) -> bool:
-    """Whether gains, shape (runs,), are above 0 on the mean, more than by chance (Student's t, one-sided).
-
-    Parameters
-    ----------
-    gain
-        By how much the error of each left-out run becomes smaller; of fewer than two, nothing is known.
-    chance
-        How probable it may be that no gain looks like one.
-    """
+    """Whether gains, shape (runs,), are above 0 on the mean, more than by chance (Student's t, one-sided). `gain`: by
+    how much the error of each left-out run becomes smaller; of fewer than two, nothing is known. `chance`: how probable
+    it may be that no gain looks like one."""
     from scipy.stats import t as student
 
     if len(gain) < 2:

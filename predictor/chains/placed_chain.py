@@ -67,24 +67,10 @@ class PlacedChain:
         effects: Sequence[StageEffect] | None = None,
         core_times: Sequence[float] = (),
     ) -> PlacedChain:
-        """A chain of these NFs.
-
-        Parameters
-        ----------
-        nfs
-            Names of profiles, in the order of the packets; at least one.
-        cores
-            As the attribute; by default each stage has its own.
-        effects
-            Per stage; by default none has any.
-        core_times
-            As the attribute.
-
-        Raises
-        ------
-        ValueError
-            When a stage is on no core or on several, or numbers of NFs and effects, or of cores and times, differ.
-        """
+        """A chain of these NFs. `nfs`: names of profiles, in the order of the packets; at least one. `cores`: as the
+        attribute; by default each stage has its own. `effects`: per stage; by default none has any. `core_times`: as
+        the attribute. Raises `ValueError` when a stage is on no core or on several, or numbers of NFs and effects, or
+        of cores and times, differ."""
         effects = [StageEffect()] * len(nfs) if effects is None else effects
         if len(effects) != len(nfs):
             raise ValueError(f"{len(effects)} effects are given for {len(nfs)} NFs")
@@ -122,21 +108,9 @@ class CompositionRule(ABC):
 
     @abstractmethod
     def cost(self, stages: Floats, shares: Floats, source: Floats) -> Floats:
-        """The costs of chains.
-
-        Parameters
-        ----------
-        stages
-            Cost of each stage alone, shape (N, stages).
-        shares
-            Packets that reach it, as a share of those that enter the chain, shape (stages,).
-        source
-            Cost of the traffic source, which each stage's cost contains; 0 where it is not known. Shape (N,).
-
-        Returns
-        -------
-        Shape (N,).
-        """
+        """The costs of chains. `stages`: cost of each stage alone, shape (N, stages). `shares`: packets that reach it,
+        as a share of those that enter the chain, shape (stages,). `source`: cost of the traffic source, which each
+        stage's cost contains; 0 where it is not known. Shape (N,). Returns shape (N,)."""
 
     @abstractmethod
     def __str__(self) -> str:
@@ -145,11 +119,9 @@ class CompositionRule(ABC):
 
 @dataclass(frozen=True)
 class CostsByCore(CompositionRule):
-    """On a core costs add, less the source's own; the slowest core limits the chain.
-
-    With one core, 1/T = t0 + sum_i s_i (1/T_i - t0). With a core for each stage, it is the weakest link (van Rossem et
-    al., equation 4): receiving from the ring before a core costs what receiving from the source does.
-    """
+    """On a core costs add, less the source's own; the slowest core limits the chain. With one core, 1/T = t0 + sum_i
+    s_i (1/T_i - t0). With a core for each stage, it is the weakest link (van Rossem et al., equation 4): receiving from
+    the ring before a core costs what receiving from the source does."""
 
     cores: Cores
     """Per core the indices of its stages."""

@@ -42,26 +42,10 @@ class ProfiledNf:
     def fit(
         cls, name: str, inputs: tuple[str, ...], measured_at: Floats, measured: Floats, *, regressor: str | None = None
     ) -> ProfiledNf:
-        """The profile of single measurements.
-
-        Parameters
-        ----------
-        name
-            Of the NF.
-        inputs
-            Names of configuration and workload columns.
-        measured_at
-            Their values, shape (measurements, inputs).
-        measured
-            What was measured, above 0, shape (measurements,).
-        regressor
-            One of `REGRESSORS`; None chooses the one with the smallest error by cross-validation.
-
-        Raises
-        ------
-        InputError
-            When there is no such regressor.
-        """
+        """The profile of single measurements. `name`: of the NF. `inputs`: names of configuration and workload columns.
+        `measured_at`: their values, shape (measurements, inputs). `measured`: what was measured, above 0, shape
+        (measurements,). `regressor`: one of `REGRESSORS`; None chooses the one with the smallest error by
+        cross-validation. Raises `InputError` when there is no such regressor."""
         settings = without_strange(settings_of(inputs, measured_at, measured))
         errors = _errors(settings, regressor)
         if regressor is not None or not errors:
@@ -181,21 +165,9 @@ class RegressorError:
 def compare_regressors(
     settings: Settings, names: Iterable[str] | None = None, *, race: bool = False, seed: int = 0
 ) -> list[RegressorError]:
-    """Each regressor's error by cross-validation, in the order of the registry.
-
-    All repeats of a setting are on one side of each fold, since a setting is one row here.
-
-    Parameters
-    ----------
-    settings
-        At least two.
-    names
-        Of the regressors; by default all.
-    race
-        Whether to try only those on all folds that are not far behind on the first.
-    seed
-        Of the folds.
-    """
+    """Each regressor's error by cross-validation, in the order of the registry. All repeats of a setting are on one
+    side of each fold, since a setting is one row here. `settings`: at least two. `names`: of the regressors; by default
+    all. `race`: whether to try only those on all folds that are not far behind on the first. `seed`: of the folds."""
     order = np.random.default_rng(seed).permutation(len(settings))[:LEARNT_FROM]
     count = min(CROSS_VALIDATION_FOLDS, len(order))
     folds = [order[start::count] for start in range(count)]

@@ -43,13 +43,8 @@ class Polynomial(Regressor):
     degree: ClassVar[int]
 
     def linear_model(self, noise_variance: float) -> Any:
-        """The regularised linear model of the expanded inputs.
-
-        Parameters
-        ----------
-        noise_variance
-            Of the measured values, in the unit in which they are fitted.
-        """
+        """The regularised linear model of the expanded inputs. `noise_variance`: of the measured values, in the unit in
+        which they are fitted."""
         from sklearn.linear_model import LassoLarsIC
 
         return LassoLarsIC(criterion="bic", noise_variance=noise_variance)

@@ -1,8 +1,6 @@
-"""How much of a resource each NF of a chain needs for a target (van Rossem et al., section 4).
-
-From profiles, the smallest allocation follows in one shot. Without them, the greedy procedure of the paper (algorithm
-1) starts small, measures the chain, and gives the limiting NFs a step more until the target is met.
-"""
+"""How much of a resource each NF of a chain needs for a target (van Rossem et al., section 4). From profiles, the
+smallest allocation follows in one shot. Without them, the greedy procedure of the paper (algorithm 1) starts small,
+measures the chain, and gives the limiting NFs a step more until the target is met."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,22 +71,9 @@ def smallest_allocation(
     """The allocation of least total that meets the target as predicted; the chain is not run.
 
     Where the weakest link limits the chain, each NF by itself takes the least amount that meets the target. Else
-    combinations of amounts are predicted in the order of their totals, until one meets the target.
-
-    Parameters
-    ----------
-    model
-        Of the chain.
-    target
-        What to reach.
-    amounts
-        By NF, the amounts to choose from.
-
-    Raises
-    ------
-    ValueError
-        When there are more than `MOST_COMBINATIONS` combinations.
-    """
+    combinations of amounts are predicted in the order of their totals, until one meets the target. `model`: of the
+    chain. `target`: what to reach. `amounts`: by NF, the amounts to choose from. Raises `ValueError` when there are
+    more than `MOST_COMBINATIONS` combinations."""
     choices = {nf: sorted(set(map(float, one))) for nf, one in amounts.items()}
     if model.correction is None and model.rule.name == "weakest-link" and not target.safe:
         least = {nf: _least_sufficient(model, target, choices, nf) for nf in choices}
@@ -115,20 +100,10 @@ def greedy_allocation(
     amounts: Mapping[str, Sequence[float]],
     run: Callable[[Allocation], float] | None = None,
 ) -> ScalingResult:
-    """The greedy procedure of van Rossem et al., algorithm 1: each step is a run of the chain.
-
-    Parameters
-    ----------
-    model
-        Of the chain; its profiles stand for the CPU usage that the paper monitors: NFs with at least 90 % of the
-        largest cost get a step more.
-    target
-        What to reach.
-    amounts
-        By NF, the amounts in the order in which they are tried.
-    run
-        Measures the chain; None takes the prediction in place of a measurement.
-    """
+    """The greedy procedure of van Rossem et al., algorithm 1: each step is a run of the chain. `model`: of the chain;
+    its profiles stand for the CPU usage that the paper monitors: NFs with at least 90 % of the largest cost get a step
+    more. `target`: what to reach. `amounts`: by NF, the amounts in the order in which they are tried. `run`: measures
+    the chain; None takes the prediction in place of a measurement."""
     level = dict.fromkeys(amounts, 0)
     tried: list[Allocation] = []
     while True:

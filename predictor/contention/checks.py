@@ -14,25 +14,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.correcting import (
-    UNSEEN_FACTOR,
     Corrected,
-    Corrections,
     correct_throughput,
+    corrections_at,
     count_competitors,
+    widen,
 )
 from predictor.contention.equilibrium import BY_PATTERN, composition_of, settle_one, share_accelerators
 from predictor.contention.execution import compose
 from predictor.contention.memory import (
     INPUT_COUNT,
+    MEMORY_ARRAYS,
     OF_COMPETITORS,
     WORKING_SET,
-    MemoryModels,
+    memory_models_at,
     write_inputs_of_competitors,
     write_own_inputs,
 )
 from predictor.contention.neighbours import SAME_DISTANCE
+from predictor.contention.workload_columns import columns_of
 from predictor.contention.workload_table import WorkloadTable
 from predictor.regression.compiled import compile_kernel, copy_into, fill, reducing
+from predictor.regression.packed import Packed, processes_at
 from predictor.regression.processes import add_squared, value_at
 from predictor.regression.significant import significant_number
 from profiles import Workload
@@ -59,16 +62,13 @@ The second has more nodes near its end, where most working sets are: they exceed
 class CoLocationChecks:
     """Answers for one co-location at a time.
 
-    `table`, `memory`, `corrections`: of the predictor. `exponents`: `ErrorModel.lower_exponents` of each NF, shape
-    (NFs, 3); None for median predictions.
+    `table`: of the predictor. `models`: its `MemoryModels` and `Corrections`. `exponents`: `ErrorModel.lower_exponents`
+    of each NF, shape (NFs, 3); None for median predictions.
     """
 
-    def __init__(
-        self, table: WorkloadTable, memory: MemoryModels, corrections: Corrections, exponents: Floats | None
-    ) -> None:
+    def __init__(self, table: WorkloadTable, models: Packed, exponents: Floats | None) -> None:
         self._table = table
-        self._memory = memory
-        self._corrections = corrections
+        self._models = models
         self._exponents = np.zeros((0, 3)) if exponents is None else exponents
         self._surfaces = np.zeros((0, ACCESS_NODES, SPILL_NODES))
         self._known = 0
@@ -77,11 +77,11 @@ class CoLocationChecks:
         """The row of the workload, by which `rough_logarithms` knows it."""
         row = self._table.row(workload)
         if row >= self._known:
-            columns = self._table.columns
-            if len(self._surfaces) < len(columns.nf):
-                more = np.zeros((len(columns.nf) - len(self._surfaces), ACCESS_NODES, SPILL_NODES))
-                self._surfaces = np.concatenate([self._surfaces, more])
-            write_surfaces(columns, self._memory, self._surfaces, self._known, row + 1)
+            numbers, before = self._table.numbers, self._surfaces
+            if len(before) < len(numbers):
+                self._surfaces = np.zeros((len(numbers), ACCESS_NODES, SPILL_NODES))
+                self._surfaces[: len(before)] = before
+            write_surfaces(numbers, self._table.whole, self._models, self._surfaces, self._known, row + 1)
             self._known = row + 1
         return row
 
@@ -97,9 +97,8 @@ class CoLocationChecks:
         rows = np.array([*map(self._table.row, co_location)], dtype=np.intp)
         self._table.refuse_unknown_contention(rows)
         kpps = np.empty(len(rows))
-        columns = self._table.columns
-        required = np.array(required_kpps)
-        return check_members(columns, self._memory, self._corrections, self._exponents, rows, required, kpps), kpps
+        required, table = np.array(required_kpps), self._table
+        return check_members(table.numbers, table.whole, self._models, self._exponents, rows, required, kpps), kpps
 
     def rough_logarithms(self, member: NDArray[np.intp], sizes: NDArray[np.intp]) -> Floats:
         """About the logarithm of the share of its throughput alone that each workload keeps, shape as `member`.
@@ -108,18 +107,18 @@ class CoLocationChecks:
         are in each. What the share lacks depends on the NF and on how many share the NIC more than on traffic.
         """
         logarithms = np.zeros(member.shape)
-        trend = self._memory.trend
-        write_rough_logarithms(self._table.columns, self._surfaces, trend.low, trend.high, member, sizes, logarithms)
+        table = self._table
+        write_rough_logarithms(table.numbers, table.whole, self._models, self._surfaces, member, sizes, logarithms)
         return logarithms
 
 
 @compile_kernel
-def write_surfaces(table, models, surfaces, first, end):  # type: ignore[no-untyped-def]  # pragma: no cover
+def write_surfaces(numbers, whole, packed, surfaces, first, end):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write the logarithm of the trend of memory of each workload from `first` to `end`, by both sums of contention.
 
     Nodes are spread over what was measured, shape (workloads, `ACCESS_NODES`, `SPILL_NODES`).
     """
-    inputs = np.empty(INPUT_COUNT)
+    table, models, inputs = columns_of(numbers, whole), memory_models_at(packed, 0), np.empty(INPUT_COUNT)
     for row in range(first, end):
         nf = table.nf[row]
         count, low, high = models.trend.size[nf], models.trend.low[nf], models.trend.high[nf]
@@ -137,8 +136,10 @@ def write_surfaces(table, models, surfaces, first, end):  # type: ignore[no-unty
 
 
 @compile_kernel
-def write_rough_logarithms(table, surfaces, low, high, member, sizes, logarithms):  # type: ignore[no-untyped-def]  # pragma: no cover
+def write_rough_logarithms(numbers, whole, packed, surfaces, member, sizes, logarithms):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write what `CoLocationChecks.rough_logarithms` describes: the trend of memory alone, and no corrections."""
+    table, trend = columns_of(numbers, whole), processes_at(packed, 0)
+    low, high = trend.low, trend.high
     most, accelerators = member.shape[1], table.queues.shape[1]
     rates, solo, inputs = np.empty(most), np.empty(most), np.empty(OF_COMPETITORS)
     lost, limits = np.empty((most, 1 + accelerators)), np.empty((most, 1 + accelerators))
@@ -215,8 +216,10 @@ def _is_shared(table, rows):  # type: ignore[no-untyped-def]  # pragma: no cover
 
 
 @compile_kernel
-def check_members(table, models, corrections, exponents, rows, required, kpps):  # type: ignore[no-untyped-def]  # pragma: no cover
+def check_members(numbers, whole, packed, exponents, rows, required, kpps):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write about the throughput (kpps) of each of `rows`, and return whether all get what they require."""
+    table, models = columns_of(numbers, whole), memory_models_at(packed, 0)
+    corrections = corrections_at(packed, MEMORY_ARRAYS)
     size, accelerators = len(rows), table.queues.shape[1]
     shares, rates, solo = np.empty(size), np.empty(size), np.empty(size)
     lost, limits = np.empty((size, 1 + accelerators)), np.empty((size, 1 + accelerators))
@@ -236,12 +239,13 @@ def check_members(table, models, corrections, exponents, rows, required, kpps): 
                 table, corrections, rows, place, arrays, rates[place], solo[place], corrected, 0
             )
             median = corrected.throughput[0, place]
-            least = most = median
+            least = most = kpps[place] = median
             if len(exponents):
                 least, most = _bounds(
-                    table, corrections, exponents, rows, place, arrays[3], usual, own, median, required
+                    table, corrections, exponents, rows, place, arrays[3], usual, own, median, required, kpps
                 )
-        kpps[place] = math.sqrt(least * most)
+        else:
+            kpps[place] = kpps[place - 1]
         if most < required[place] * (1.0 - CLOSE_SHARE):
             fill(kpps[place + 1 :], np.nan)
             return VIOLATED
@@ -251,29 +255,33 @@ def check_members(table, models, corrections, exponents, rows, required, kpps): 
 
 
 @compile_kernel
-def _bounds(table, corrections, exponents, rows, place, near, usual, own, median, required):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """The bounds of the throughput at risk of the member at `place`, between which it does not require anything."""
+def _bounds(table, corrections, exponents, rows, place, near, usual, own, median, required, kpps):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """The bounds of the throughput at risk of the member at `place`, between which it does not require anything.
+
+    About what it is is written into `kpps`.
+    """
     row, nf, models = rows[place], table.nf[rows[place]], corrections.neighbours
     if not corrections.by_neighbours[nf]:
-        exactly = _at_risk(exponents[nf], usual, median)
+        exactly = kpps[place] = _at_risk(exponents[nf], usual, median)
         return exactly, exactly
     size, smooth = models.at.size[nf], models.at.smooth[nf]
     # of an error that was measured itself nothing may remain; of all others at least their own variance
-    remains = own
+    nearest, remains = 0.0, own
     for point in range(size):
-        if near[point] > smooth:
-            remains = 0.0
+        nearest = max(nearest, near[point])
+    if nearest > smooth:
+        remains = 0.0
     others = count_competitors(table, rows, place)
-    factor = 1.0 + UNSEEN_FACTOR * max(others - corrections.most[nf], 0.0)
+    competitors, seen = len(rows) - 1, corrections.most[nf]
     alone = table.alone_spread[row] / usual
-    first = min(size, FIRST_POINTS)
-    explained = _explain(models.inverse_factor[nf], near, 0, first)
-    end = first
+    explained, end, following = 0.0, 0, min(size, FIRST_POINTS)
     while True:
         largest = max(smooth + own - explained, SAME_DISTANCE)
         smallest = largest if end == size else min(max(remains, SAME_DISTANCE), largest)
-        least = _at_risk(exponents[nf], usual * math.hypot(math.sqrt(largest) * factor, alone), median)
-        most = _at_risk(exponents[nf], usual * math.hypot(math.sqrt(smallest) * factor, alone), median)
+        widest = widen(math.sqrt(largest), others, competitors, seen)
+        narrowest = widen(math.sqrt(smallest), others, competitors, seen)
+        least = _at_risk(exponents[nf], usual * math.hypot(widest, alone), median)
+        most = _at_risk(exponents[nf], usual * math.hypot(narrowest, alone), median)
         decided = True
         for equal in range(place, len(rows)):
             if rows[equal] == row:
@@ -281,9 +289,14 @@ def _bounds(table, corrections, exponents, rows, place, near, usual, own, median
                 above, below = needed * (1.0 + CLOSE_SHARE), needed * (1.0 - CLOSE_SHARE)
                 decided = decided and (least >= above or most < below)
         if decided or end == size:
-            return least, most
-        explained += _explain(models.inverse_factor[nf], near, first, size)
-        end = size
+            break
+        explained += _explain(models.inverse_factor[nf], near, end, following)
+        end, following = following, size
+    # one error that was measured already explains so much, and all together explain not much more
+    likely = max(smooth + own - max(explained, nearest * nearest / (smooth + own)), smallest)
+    left = widen(math.sqrt(likely), others, competitors, seen)
+    kpps[place] = _at_risk(exponents[nf], usual * math.hypot(left, alone), median)
+    return least, most
 
 
 @compile_kernel

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from predictor.regression.boosting import Forests, Trees, boost, forests_of, write_sums
 from predictor.regression.compiled import compile_kernel, copy_into, fill
 from predictor.regression.gaussian_process import GaussianProcess, side_by_side
+from predictor.regression.packed import FOREST_ARRAYS, PROCESS_ARRAYS, forests_at, numbers_1d, processes_at
 from predictor.regression.processes import Processes, add_squared, value_at
 from predictor.regression.significant import significant
 from profiles import COUNTERS
@@ -197,6 +198,19 @@ class MemoryModels(NamedTuple):
     within: Forests
     beyond: Forests
     most_accesses: Floats
+
+
+MEMORY_ARRAYS = PROCESS_ARRAYS + 2 * FOREST_ARRAYS + 1
+
+
+@compile_kernel
+def memory_models_at(packed, at):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """`MemoryModels` whose first array is number `at`."""
+    trees = at + PROCESS_ARRAYS
+    return MemoryModels(
+        processes_at(packed, at), forests_at(packed, trees), forests_at(packed, trees + FOREST_ARRAYS),
+        numbers_1d(packed, trees + 2 * FOREST_ARRAYS),
+    )  # fmt: skip
 
 
 @compile_kernel

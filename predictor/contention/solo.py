@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -221,7 +221,7 @@ class MeasuredAlone(Shown):
 
     def at(self, traffic: TrafficProfile) -> tuple[float, float]:
         """The factor on solo throughput at that traffic, and its spread."""
-        logarithm, spread = self._known.get(tuple(np.round(traffic.as_tuple(), POSITION_DECIMALS).tolist()), (0.0, 0.0))
+        logarithm, spread = self._known.get(_key(traffic.as_tuple()), (0.0, 0.0))
         return float(np.exp(logarithm)), spread
 
     @cached_property
@@ -241,4 +241,8 @@ class MeasuredAlone(Shown):
 
 
 def _keys(traffic: Floats) -> list[tuple[float, ...]]:
-    return [tuple(row) for row in np.round(traffic, POSITION_DECIMALS).tolist()]
+    return [_key(row) for row in traffic.tolist()]
+
+
+def _key(traffic: Iterable[float]) -> tuple[float, ...]:
+    return tuple([round(attribute, POSITION_DECIMALS) for attribute in traffic])

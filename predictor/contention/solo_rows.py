@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 
 from predictor.contention.accelerators import HEADER_BYTES, SERVICE_TERMS
 from predictor.contention.execution import ADDED_WAITS, PIPELINE, SLOWEST_STAGE, compose, drop_on_accelerator
+from predictor.contention.memory import WORKING_SET
 from predictor.contention.nf_model import NfModel
 from predictor.contention.solo import TINY_DIFFERENCE
+from predictor.contention.workload_columns import columns_of
 from predictor.regression.compiled import compile_kernel, dot
 from predictor.regression.gaussian_process import GaussianProcess, side_by_side
+from predictor.regression.packed import flags, numbers_2d, numbers_3d, processes_at, whole_2d
 from predictor.regression.processes import Processes, write_similarity
 from predictor.regression.significant import VALUE_BITS
 from profiles import ATTRIBUTES, COUNTERS
@@ -81,11 +84,22 @@ def solo_models(models: Sequence[NfModel], accelerators: Sequence[str]) -> SoloM
 
 
 @compile_kernel
-def write_rows(models, table, first, end):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
-    """Write the rows from `first` to `end` of the columns of a `WorkloadTable`, which hold NF and traffic already.
+def solo_models_at(packed):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """The `SoloModels` that were packed."""
+    return SoloModels(
+        flags(packed, 0), processes_at(packed, 1), processes_at(packed, 9), whole_2d(packed, 17),
+        numbers_2d(packed, 18), numbers_2d(packed, 19), flags(packed, 20), numbers_2d(packed, 21),
+        numbers_3d(packed, 22),
+    )  # fmt: skip
 
-    `factor` and `alone_spread`, which depend on what was measured, are not written.
+
+@compile_kernel
+def write_rows(packed, numbers, whole, first, end, loaded):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write the rows from `first` to `end` of a `WorkloadTable`, which hold NF and `GIVEN_NUMBERS` already.
+
+    `packed` are `SoloModels`. If `loaded`, what they exert is scaled by what they carry.
     """
+    models, table = solo_models_at(packed), columns_of(numbers, whole)
     most = max(models.throughput.points.shape[2], models.counters.points.shape[2])
     axes, inputs, near = np.empty(len(ATTRIBUTES)), np.zeros(len(ATTRIBUTES)), np.empty(most)
     for row in range(first, end):
@@ -106,6 +120,11 @@ def write_rows(models, table, first, end):  # type: ignore[no-untyped-def]  # pr
         table.pipeline[row], table.relative[row], table.base[row] = models.pipeline[nf], True, base
         _write_deviation(models, nf, traffic, table.deviation[row])
         _write_accelerators(models, table, row)
+        if loaded:
+            table.rate[row] /= table.factor[row]
+            table.presence[row] = min(table.rate[row], table.modelled_solo[row]) / table.modelled_solo[row]
+            for counter in range(WORKING_SET):
+                table.counters[row, counter] *= table.presence[row]
 
 
 @compile_kernel

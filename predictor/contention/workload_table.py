@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,39 +12,18 @@ from numpy.typing import NDArray
 from predictor.contention.execution import PIPELINE
 from predictor.contention.memory import WORKING_SET
 from predictor.contention.nf_model import NfModel
-from predictor.contention.solo_rows import solo_models, write_rows
+from predictor.contention.solo_rows import SoloModels, solo_models, write_rows
+from predictor.contention.workload_columns import GIVEN_NUMBERS, WHOLE_NUMBERS, count_numbers, view_columns
+from predictor.regression.packed import pack
 from profiles import InputError, Workload
 from profiles.arrays import Floats
 from profiles.faults import suggestion
 
 
-class WorkloadColumns(NamedTuple):
-    """The arrays of a `WorkloadTable`, as compiled code reads them; one row per workload."""
-
-    nf: NDArray[np.intp]
-    pipeline: NDArray[np.bool_]
-    relative: NDArray[np.bool_]
-    traffic: Floats
-    deviation: Floats
-    counters: Floats
-    base: Floats
-    match_ms: Floats
-    modelled_solo: Floats
-    factor: Floats
-    alone_spread: Floats
-    rate: Floats
-    presence: Floats
-    pressure: Floats
-    exposure: Floats
-    doubt: Floats
-    queues: Floats
-    service: Floats
-
-
 class WorkloadTable:
     """Solo behaviour of workloads, computed once per distinct workload.
 
-    Arrays have a row per workload, and spare rows at the end.
+    Arrays have a row per workload, and spare rows at the end; they are views of `numbers` and `whole`.
 
     Attributes
     ----------
@@ -80,6 +58,25 @@ class WorkloadTable:
         Per accelerator in `accelerators`, 0 where it is not used, shape (workloads, accelerators).
     """
 
+    nf: NDArray[np.int64]
+    pipeline: NDArray[np.int64]
+    relative: NDArray[np.int64]
+    traffic: Floats
+    deviation: Floats
+    counters: Floats
+    base: Floats
+    match_ms: Floats
+    modelled_solo: Floats
+    factor: Floats
+    alone_spread: Floats
+    rate: Floats
+    presence: Floats
+    pressure: Floats
+    exposure: Floats
+    doubt: Floats
+    queues: Floats
+    service: Floats
+
     def __init__(self, nfs: Mapping[str, NfModel]) -> None:
         self.models = nfs
         self.names = tuple(nfs)
@@ -87,20 +84,10 @@ class WorkloadTable:
         self._index = WorkloadIndex(self._add)
         self._filled = 0
         self._measured_alone = all(model.solo for model in nfs.values())
-        self.nf: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
-        self.pipeline: NDArray[np.bool_] = np.zeros(0, dtype=bool)
-        self.relative: NDArray[np.bool_] = np.zeros(0, dtype=bool)
-        self.traffic, self.counters = np.zeros((0, 3)), np.zeros((0, 7))
-        self.deviation = np.zeros((0, 3))
-        self.base, self.match_ms, self.modelled_solo = (np.zeros(0) for _ in range(3))
-        self.factor, self.alone_spread = np.zeros(0), np.zeros(0)
-        self.rate, self.presence, self.pressure, self.exposure = (np.zeros(0) for _ in range(4))
-        self.doubt = np.zeros(0)
-        self.queues = np.zeros((0, len(self.accelerators)))
-        self.service = np.zeros((0, len(self.accelerators)))
-        self.columns = WorkloadColumns(*(getattr(self, name) for name in WorkloadColumns._fields))
+        self._hold(0)
         self._number_of = {name: number for number, name in enumerate(self.names)}
-        self._models = solo_models(list(nfs.values()), self.accelerators)
+        self._models: SoloModels = solo_models(list(nfs.values()), self.accelerators)
+        self._packed = pack(self._models)
 
     def rows(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
         """The row of each workload. Raises `InputError` when an NF is not modelled."""
@@ -167,21 +154,23 @@ class WorkloadTable:
         scaled: dict[tuple[str, int], list[int]] = {}
         for row, workload in enumerate(workloads, start=first):
             number, model = self._number_of[workload.nf], self.models[workload.nf]
-            self.nf[row], self.traffic[row] = number, workload.traffic.as_tuple()
-            self.factor[row], self.alone_spread[row] = model.alone.at(workload.traffic) if model.alone else (1.0, 0.0)
-            self.rate[row], self.pressure[row], self.exposure[row] = workload.rate_kpps, 1.0, 1.0
-            self.doubt[row] = 1.0 if workload.is_saturated else model.doubt_at_loads
+            factor, spread = model.alone.at(workload.traffic) if model.alone else (1.0, 0.0)
+            doubt = 1.0 if workload.is_saturated else model.doubt_at_loads
+            given = factor, spread, workload.rate_kpps, 1.0, 1.0, doubt, *workload.traffic.as_tuple()
+            self.whole[row, 0], self.numbers[row, :GIVEN_NUMBERS] = number, given
             if not self._models.compiled[number]:
                 rest.setdefault(workload.nf, []).append(row)
             if workload.cores not in (0, model.cores):
                 scaled.setdefault((workload.nf, workload.cores), []).append(row)
-        write_rows(self._models, self.columns, first, end)
-        for nf, rows in rest.items():
-            self._fill(self.models[nf], np.array(rows))
-        self.presence[first:end] = self.modelled_solo[first:end]
-        for (nf, cores), rows in scaled.items():
-            self._scale(self.models[nf], cores, np.array(rows))
-        self._load(slice(first, end))
+        loaded = not rest and not scaled
+        write_rows(self._packed, self.numbers, self.whole, first, end, loaded)
+        if not loaded:
+            for nf, rows in rest.items():
+                self._fill(self.models[nf], np.array(rows))
+            self.presence[first:end] = self.modelled_solo[first:end]
+            for (nf, cores), rows in scaled.items():
+                self._scale(self.models[nf], cores, np.array(rows))
+            self._load(slice(first, end))
         self._filled = end
 
     def _refuse_unknown_cores(self, workloads: Sequence[Workload]) -> None:
@@ -196,11 +185,17 @@ class WorkloadTable:
         """Make room for that many workloads more; arrays at least double, so that growing costs little."""
         if self._filled + count <= len(self.nf):
             return
-        spare = max(self._filled + count, 2 * len(self.nf)) - len(self.nf)
-        for name in WorkloadColumns._fields:
-            old = getattr(self, name)
-            setattr(self, name, np.concatenate([old, np.zeros((spare, *old.shape[1:]), dtype=old.dtype)]))
-        self.columns = WorkloadColumns(*(getattr(self, name) for name in WorkloadColumns._fields))
+        numbers, whole = self.numbers, self.whole
+        self._hold(max(self._filled + count, 2 * len(numbers)))
+        self.numbers[: len(numbers)], self.whole[: len(whole)] = numbers, whole
+
+    def _hold(self, rows: int) -> None:
+        """Make arrays of so many rows, all of them zero."""
+        self.numbers = np.zeros((rows, count_numbers(len(self.accelerators))))
+        self.whole = np.zeros((rows, WHOLE_NUMBERS), dtype=np.int64)
+        self.columns = view_columns(self.numbers, self.whole)
+        for name, column in self.columns._asdict().items():
+            setattr(self, name, column)
 
     def _fill(self, model: NfModel, rows: NDArray[np.intp]) -> None:
         """Fill the rows of an NF whose models are not compiled."""

@@ -31,20 +31,9 @@ SELECTIONS: "dict[str, Selection]" = {"bic": find_structure, "tum": find_tum_str
 
 
 def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
-    """The simplest model that explains the curve.
-
-    Parameters
-    ----------
-    curve
-        At least three distinct x.
-    select
-        How number, places and families of the segments are chosen: `bic`, or `tum` as the paper does it.
-
-    Raises
-    ------
-    ValueError
-        When there is no such choice.
-    """
+    """The simplest model that explains the curve. `curve`: at least three distinct x. `select`: how number, places and
+    families of the segments are chosen: `bic`, or `tum` as the paper does it. Raises `ValueError` when there is no such
+    choice."""
     if select not in SELECTIONS:
         raise ValueError(f"no such selection: {select!r}, one of {', '.join(SELECTIONS)}")
     began = time.perf_counter()
@@ -187,11 +176,9 @@ FAMILIES_ALWAYS_TRIED = ("constant", "linear")
 def left_out_smape_pct(
     curve: MeasuredCurve, points: FitPoints, families: Iterable[str], selection: Selection
 ) -> float | None:
-    """The sMAPE at every fifth x, predicted by a fit to the others, five times; None for few points.
-
-    Number and places of the segments are found again each time, among the families of the model. The ends are never
-    left out, since nothing is extrapolated.
-    """
+    """The sMAPE at every fifth x, predicted by a fit to the others, five times; None for few points. Number and places
+    of the segments are found again each time, among the families of the model. The ends are never left out, since
+    nothing is extrapolated."""
     if len(points) < FEWEST_POINTS:
         return None
     known = tuple(dict.fromkeys((*families, *FAMILIES_ALWAYS_TRIED)))
@@ -217,11 +204,9 @@ ENOUGH_POINTS = 10
 
 
 def noise_pct(curve: MeasuredCurve, predicted: Floats, segments: tuple[CurveSegment, ...]) -> float:
-    """The estimated sMAPE between the measured rows and the true curve.
-
-    From repeats where there are enough. Else from what the fit leaves over, which is less than the noise, as the
-    parameters follow it: by the root of the share of points that parameters do not take.
-    """
+    """The estimated sMAPE between the measured rows and the true curve. From repeats where there are enough. Else from
+    what the fit leaves over, which is less than the noise, as the parameters follow it: by the root of the share of
+    points that parameters do not take."""
     x, place = np.unique(curve.x, return_inverse=True)
     rows = np.bincount(place)
     if len(curve.x) - len(x) >= ENOUGH_POINTS:
@@ -255,11 +240,9 @@ INTERVAL_COVERAGE = 0.9
 def place_interval(
     points: FitPoints, tables: Mapping[str, Floats], prior: NoisePrior, structured: Structured, number: int
 ) -> tuple[float, float]:
-    """The interval on the axis that contains the breakpoint of that number, from 0, with a probability of 90 %.
-
-    Before it was measured, every place is equally likely. Its neighbours, and the families beside it, are taken as they
-    are. Jump and bend count by how well they explain the points; a jump is anywhere between two of them.
-    """
+    """The interval on the axis that contains the breakpoint of that number, from 0, with a probability of 90 %. Before
+    it was measured, every place is equally likely. Its neighbours, and the families beside it, are taken as they are.
+    Jump and bend count by how well they explain the points; a jump is anywhere between two of them."""
     starts = [*structured.split.starts, len(points)]
     first, end = starts[number], starts[number + 2]
     edges = points.on_axis(points.x[first:end])

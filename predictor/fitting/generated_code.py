@@ -53,17 +53,9 @@ LONGEST_NAME = 60
 
 
 def identifier(text: str, avoided: Collection[str], empty: str = "x") -> str:
-    """An identifier of ASCII letters, digits and underscores: `cycles/packet` becomes `cycles_packet`.
-
-    Parameters
-    ----------
-    text
-        Whatever a column is called.
-    avoided
-        Keywords, and names that are taken; those get an underscore at the end.
-    empty
-        What stands for a text without letters and digits.
-    """
+    """An identifier of ASCII letters, digits and underscores: `cycles/packet` becomes `cycles_packet`. `text`: whatever
+    a column is called. `avoided`: keywords, and names that are taken; those get an underscore at the end. `empty`: what
+    stands for a text without letters and digits."""
     letters = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     name = re.sub(r"[^0-9A-Za-z]+", "_", letters).strip("_")[:LONGEST_NAME].rstrip("_") or empty
     if name[0].isdigit():
@@ -94,17 +86,8 @@ DOUBLE_DIGITS = 17
 
 
 def expression(segment: CurveSegment, x: str, parameters: Sequence[float] | None = None) -> Any:
-    """The segment's function of a symbol.
-
-    Parameters
-    ----------
-    segment
-        Its family, and its parameters.
-    x
-        Name of the symbol.
-    parameters
-        Others to use instead.
-    """
+    """The segment's function of a symbol. `segment`: its family, and its parameters. `x`: name of the symbol.
+    `parameters`: others to use instead."""
     numbers = [sympy.Float(float(number), DOUBLE_DIGITS) for number in parameters or segment.parameters]
     return sympy.sympify(FAMILIES[segment.family].value(numbers, sympy.Symbol(x, real=True), sympy))
 

@@ -1,9 +1,7 @@
-"""A fitted model as a table from ranges of whole numbers to whole values, for machines that cannot calculate.
-
-A range is as long as one value is within the error bound on all of it, which gives the fewest ranges. Where there are
-too many, the bound grows. Each segment is cut where it turns, so that on every piece the ends are the extremes; the
-cuts and ends decide, and no number between them has to be looked at.
-"""
+"""A fitted model as a table from ranges of whole numbers to whole values, for machines that cannot calculate. A range
+is as long as one value is within the error bound on all of it, which gives the fewest ranges. Where there are too many,
+the bound grows. Each segment is cut where it turns, so that on every piece the ends are the extremes; the cuts and ends
+decide, and no number between them has to be looked at."""
 
 from __future__ import annotations
 
@@ -68,23 +66,9 @@ class IntegerTable:
 
 
 def integer_table(model: FittedModel, bound: float = DEFAULT_ERROR_BOUND, most: int = MOST_RANGES) -> IntegerTable:
-    """The table of fewest ranges within a relative error.
-
-    Parameters
-    ----------
-    model
-        Of x from 0.
-    bound
-        Of the relative error; it grows until there are at most `most` ranges.
-    most
-        Ranges.
-
-    Raises
-    ------
-    InputError
-        When the model's range holds no whole number, one below 0 or above 2^53, or when its values are too large or
-        have no finite value.
-    """
+    """The table of fewest ranges within a relative error. `model`: of x from 0. `bound`: of the relative error; it
+    grows until there are at most `most` ranges. `most`: ranges. Raises `InputError` when the model's range holds no
+    whole number, one below 0 or above 2^53, or when its values are too large or have no finite value."""
     # the pieces, by rising x, without gaps. Raises ------ InputError When the model's range holds no whole number, one
     # below 0 or one above 2^53, or when a value is not finite.
     if model.start < 0 or model.end > LARGEST_X:

@@ -1,8 +1,6 @@
-"""Fitted models as JSON (CONTRACTS 8; docs/formats/curves.md): one model, or a table of them, one per setting.
-
-Numbers are written with as many digits as give the same number back. A file that is read is refused whole with all
-that is wrong in it, and nothing in it is executed: a family is looked up by its name.
-"""
+"""Fitted models as JSON (CONTRACTS 8; docs/formats/curves.md): one model, or a table of them, one per setting. Numbers
+are written with as many digits as give the same number back. A file that is read is refused whole with all that is
+wrong in it, and nothing in it is executed: a family is looked up by its name."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -147,20 +145,8 @@ class _Table(_Part):
 
 
 def models_of(text: str, file: str) -> tuple[FittedModel, ...]:
-    """The models of a file written by `placer fit --out`: one, or one per setting.
-
-    Parameters
-    ----------
-    text
-        Its content.
-    file
-        Its name, for messages.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-    """
+    """The models of a file written by `placer fit --out`: one, or one per setting. `text`: its content. `file`: its
+    name, for messages. Raises `InputError` with every fault."""
     document = parse_json(text, file)
     if not isinstance(document, dict):
         raise InputError.of(file, "is no fitted model: it must be a JSON object")

@@ -23,6 +23,7 @@ from predictor.contention.left_out import LeftOutCoLocation, rows_left_out
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
 from predictor.registry import PREDICTORS, SOLO_ERROR, Prediction, Predictor, Warn
+from predictor.regression.packed import Packed, pack
 from predictor.tables import contention_of, counters_of, model_of, refuse_unreadable, traffic_of
 from profiles import CoLocation, TrafficProfile, Workload
 from profiles.arrays import Floats
@@ -101,7 +102,7 @@ class TomurPredictor(Predictor):
         if self._composition is not None:
             return None
         exponents = None if risk is None else self._lower_exponents(risk)
-        return CoLocationChecks(self._table, self._model.memory, self._corrections_by_number, exponents)
+        return CoLocationChecks(self._table, self._packed, exponents)
 
     def _lower_exponents(self, risk: float) -> Floats:
         """`ErrorModel.lower_exponents` of each NF, shape (NFs, 3)."""
@@ -256,6 +257,10 @@ class TomurPredictor(Predictor):
             equilibrium.solo, certainty, corrected,
         )  # fmt: skip
         return corrected
+
+    @cached_property
+    def _packed(self) -> Packed:
+        return pack((self._model.memory, self._corrections_by_number))
 
     @cached_property
     def _corrections_by_number(self) -> Corrections:

@@ -1,8 +1,6 @@
-"""A sweep: first the whole range, then where the curve bends, then the remaining repeats of all points.
-
-Every pass over the points has an order of its own, drawn by the seed, so that a testbed that gets slower does not look
-like a curve: it shows in the repeats, and so in the noise. Later passes hold the points that were added, too.
-"""
+"""A sweep: first the whole range, then where the curve bends, then the remaining repeats of all points. Every pass over
+the points has an order of its own, drawn by the seed, so that a testbed that gets slower does not look like a curve: it
+shows in the repeats, and so in the noise. Later passes hold the points that were added, too."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,11 +44,9 @@ class SweepRun:
 
 @dataclass
 class SweepRuns:
-    """Runs points several times, and keeps all that was measured.
-
-    A point that is refused, or fails at every attempt, is left out from then on. After a failure, `known` is run, so
-    that a testbed that ended is not taken for one on which the last points do not work.
-    """
+    """Runs points several times, and keeps all that was measured. A point that is refused, or fails at every attempt,
+    is left out from then on. After a failure, `known` is run, so that a testbed that ended is not taken for one on
+    which the last points do not work."""
 
     testbed: Testbed
     loads: Callable[[Point], Sequence[Load]]
@@ -69,13 +65,8 @@ class SweepRuns:
     _probes: int = 0
 
     def measure(self, points: Sequence[Point], repeat: int) -> None:
-        """One run of each point, in order.
-
-        Raises
-        ------
-        TestbedError
-            When several points fail one after another, or what ran before: then the testbed is at fault.
-        """
+        """One run of each point, in order. Raises `TestbedError` when several points fail one after another, or what
+        ran before: then the testbed is at fault."""
         seed = self.seed + RUN_SEEDS * repeat
         working = [point for point in points if point not in self.left_out]
         together = self._together(working, seed)
@@ -186,31 +177,12 @@ def measure_sweep(
     """Measure a sweep that is free of faults (`spec_faults`, `faults_on_testbed`).
 
     Every run is kept in the journal of `out` before the next begins, so the same call resumes what was interrupted.
-
-    Parameters
-    ----------
-    testbed
-        Where it runs.
-    out
-        The folder of its results, which is not written here.
-    spec
-        What to measure.
-    machine
-        Facts of the machine where it is the testbed; those of the first call are kept.
-    progress
-        Called after every run.
-    notify
-        Called with messages: points that are left out, outliers, drift, nothing left to do.
-
-    Raises
-    ------
-    InputError
-        When `out` holds something else or another sweep, no point runs, or a metric is not measured.
-    TestbedError
-        When the testbed fails; what it measured before is in the journal.
-    OSError
-        When the journal cannot be written.
-    """
+    `testbed`: where it runs. `out`: the folder of its results, which is not written here. `spec`: what to measure.
+    `machine`: facts of the machine where it is the testbed; those of the first call are kept. `progress`: called after
+    every run. `notify`: called with messages: points that are left out, outliers, drift, nothing left to do. Raises
+    `InputError` when `out` holds something else or another sweep, no point runs, or a metric is not measured. Raises
+    `TestbedError` when the testbed fails; what it measured before is in the journal. Raises `OSError` when the journal
+    cannot be written."""
     description = testbed.describe()
     refuse_taken(out, journal_of(out))
     with Journal(journal_of(out)) as journal:
@@ -311,13 +283,8 @@ class _Sweep:
         }
 
     def _pass(self, points: Sequence[Point], repeat: int) -> None:
-        """One run of each point, in an order of its own.
-
-        Raises
-        ------
-        InputError
-            When none of the points runs, or the first run lacks a metric.
-        """
+        """One run of each point, in an order of its own. Raises `InputError` when none of the points runs, or the first
+        run lacks a metric."""
         order = np.random.default_rng([self._spec.seed, self._passes]).permutation(len(points)).tolist()
         shuffled = [points[index] for index in order]
         if self._passes == 0:

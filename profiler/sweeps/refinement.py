@@ -1,9 +1,6 @@
-"""Where further points of a curve are worth most: where it bends or jumps by more than its noise.
-
-Without a model: at each point, how far the curve is from the straight line through two others at both sides, on the
-scale of the axis. A bend shows at the points beside it, a jump at both of its ends; on a straight curve, only noise
-does.
-"""
+"""Where further points of a curve are worth most: where it bends or jumps by more than its noise. Without a model: at
+each point, how far the curve is from the straight line through two others at both sides, on the scale of the axis. A
+bend shows at the points beside it, a jump at both of its ends; on a straight curve, only noise does."""
 
 from __future__ import annotations
 
@@ -35,19 +32,8 @@ Runs = Mapping[float, Sequence[float]]
 
 
 def further_points(axis: Axis, runs: Runs, count: int, planned: int) -> list[float]:
-    """At most that many further values to measure, the most useful ones first.
-
-    Parameters
-    ----------
-    axis
-        The range.
-    runs
-        What is measured so far.
-    count
-        How many.
-    planned
-        How many points the curve will have in all.
-    """
+    """At most that many further values to measure, the most useful ones first. `axis`: the range. `runs`: what is
+    measured so far. `count`: how many. `planned`: how many points the curve will have in all."""
     x = sorted(runs)
     left = [_Interval(axis, low, high) for low, high in pairwise(x)]
     scores = _scores(axis, runs) if len(x) > 2 else [0.0] * len(left)

@@ -38,8 +38,7 @@ def test_all_pairs_and_as_many_triples_and_pipelines_are_measured() -> None:
     """72 ordered pairs and 24 triples on one core, 24 pairs on two, each at two traffics; none is there twice."""
     loads = chains_of(tuple("ABCDEFGHI"), small_server().describe(), FULL, 0)
     assert len(set(loads)) == len(loads) == 2 * (72 + 24 + 24)
-    sizes = Counter((len(load.stages), len(load.cores)) for load in loads)
-    assert sizes == {(2, 1): 144, (3, 1): 48, (2, 2): 48}
+    assert Counter((len(load.stages), len(load.cores)) for load in loads) == {(2, 1): 144, (3, 1): 48, (2, 2): 48}
     assert all(len({stage.nf for stage in load.stages}) == len(load.stages) for load in loads)
 
 
@@ -49,8 +48,7 @@ def test_a_function_that_drops_everything_is_in_no_chain(tmp_path: Path) -> None
     said: list[str] = []
     with small_server(wall) as server, ChainRounds(server, tmp_path / "out") as rounds:
         found = chosen_functions(rounds, ["ACL", "Wall", "NAT", "LB"], 4, said.append)
-    assert found == ("ACL", "NAT", "LB")
-    assert said == ["Wall drops 100 % of these packets; left out"]
+    assert found == ("ACL", "NAT", "LB") and said == ["Wall drops 100 % of these packets; left out"]
 
 
 def test_rising_loads_are_measured_into_a_folder_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -107,8 +105,7 @@ def test_what_functions_pass_on_alone_reaches_those_behind_them(tmp_path: Path) 
     with small_server() as server, ChainRounds(server, tmp_path / "out") as rounds:
         measured = list(rounds.measure([*loads, ChainLoad.of(["ACL", "NAT"], [[0, 1]], traffic)], 2).values())
     (one,) = MeasuredSingles.of(measured).settings(measured, {"ACL": 8.0})
-    assert one.chain.stages[1].share == pytest.approx(0.9)
-    assert one.chain.stages[1].bytes_added == 8
+    assert one.chain.stages[1].share == pytest.approx(0.9) and one.chain.stages[1].bytes_added == 8
     assert one.drops_as_alone
 
 

@@ -16,9 +16,7 @@ def test_the_truth_is_found_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     curve = random_curve(SEVERAL)
     monkeypatch.setitem(TOOLS, "truth", lambda task: FoundCurve(curve.breakpoints, curve.truth))
     one = scored("truth", curve, 0)
-    assert one.exact
-    assert one.hits == one.found == len(curve.breakpoints) > 1
-    assert one.error_pct == 0
+    assert one.exact and one.hits == one.found == len(curve.breakpoints) > 1 and one.error_pct == 0
     assert len(one.jumps) + len(one.bends) == len(curve.breakpoints)
 
 
@@ -61,8 +59,7 @@ def test_tools_that_are_not_installed_are_left_out(
         raise ImportError
 
     monkeypatch.setitem(TOOLS, "absent", missing)
-    assert len(run(count=1, tool=["absent"])) == 0
-    assert capsys.readouterr().err == "absent: not installed\n"
+    assert len(run(count=1, tool=["absent"])) == 0 and capsys.readouterr().err == "absent: not installed\n"
 
 
 @pytest.mark.parametrize("name", ["pwlf-fast", "pwlf"])
@@ -74,6 +71,5 @@ def test_peers_find_a_bend_on_either_axis(name: str, x_log: bool) -> None:
     bend = 100.0 if x_log else 400.0
     along = np.log(x / bend) if x_log else (x - bend) / bend
     found = found_by(TOOLS[name], CurveTask(x, 50 + np.maximum(along, 0) * 20 - along, x_log, 1))
-    assert found is not None
-    assert found.breakpoints == pytest.approx([bend], rel=0.02)
+    assert found is not None and found.breakpoints == pytest.approx([bend], rel=0.02)
     assert found.predict(np.array([bend])) == pytest.approx([50.0], abs=0.2)

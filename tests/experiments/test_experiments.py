@@ -106,10 +106,8 @@ def test_tables_come_before_figures_in_the_order_of_their_numbers() -> None:
 def test_a_table_has_published_numbers_verdicts_and_both_testbeds(name: str, results: Results) -> None:
     """Published numbers, the column `verdict`, and the runs on the simulated card and on the hardware."""
     _, result = results(name)
-    assert len(result.table)
-    assert "verdict" in result.table
-    published = [column for column in result.table if column.startswith("published")]
-    assert result.table[published].notna().any(axis=None)
+    assert len(result.table) and "verdict" in result.table
+    assert result.table[[column for column in result.table if column.startswith("published")]].notna().any(axis=None)
     assert [one.partition(":")[0] for one in result.testbeds] == [SIMULATED_CARD, HARDWARE_CARD]
 
 
@@ -146,8 +144,7 @@ def test_the_same_seed_gives_the_same_bytes(name: str, written: Written, tmp_pat
     """Run again, an experiment writes the same tables and plots."""
     one = find_experiment(name)
     before = [path.read_bytes() for path in written(name)]
-    after = [path.read_bytes() for path in write_result(one, one.run(TINY), tmp_path)]
-    assert before == after
+    assert before == [path.read_bytes() for path in write_result(one, one.run(TINY), tmp_path)]
 
 
 def test_another_seed_draws_other_runs(results: Results) -> None:
@@ -167,20 +164,17 @@ def test_the_index_has_a_section_per_experiment(
     index, _ = write_index([Outcome(*both) for both in made.values()], TINY, tmp_path)
     page = index.read_text(encoding="utf-8")
     assert page.startswith("# Tomur: reproduced tables and figures\n")
-    assert f"- {PAPER.title} (Wu et al.)\n" in page
-    assert "2 % of the full number of runs, seed 0." in page
+    assert f"- {PAPER.title} (Wu et al.)\n" in page and "2 % of the full number of runs, seed 0." in page
     for name, (one, result) in made.items():
         assert f"## {name}\n" in page
-        assert one.title in page
-        assert f"({name}.svg)" in page
+        assert one.title in page and f"({name}.svg)" in page
         assert all(f"({name}-{data}.csv)" in page for data in result.data)
 
 
 def test_the_text_has_dashes_for_unpublished_numbers(results: Results) -> None:
     """An unknown number is a dash; the reason for missing runs is below the table."""
     text = as_text(*results("table3"))
-    assert text.startswith("Tomur, table3: ")
-    assert f"Testbed: {MISSING_NOTE}\n" in text
+    assert text.startswith("Tomur, table3: ") and f"Testbed: {MISSING_NOTE}\n" in text
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -286,8 +280,6 @@ def test_the_summary_counts_rows_worse_or_different(outcomes: list[Outcome], tmp
 def test_a_section_has_headings_with_units_and_notes(outcomes: list[Outcome], tmp_path: Path) -> None:
     """Column names become headings; testbeds come before the notes; a skipped experiment gives its reason."""
     _, ran, skipped = page_of_outcomes(outcomes, Setting(), tmp_path).sections
-    assert ran.table is not None
-    assert list(ran.table) == ["NF", "published MAPE, %", "solo, kpps", "verdict"]
+    assert ran.table is not None and list(ran.table) == ["NF", "published MAPE, %", "solo, kpps", "verdict"]
     assert ran.notes == ("Testbed: Card: all runs.", "Invented.")
-    assert skipped.title == "Two, tableTwo"
-    assert "Skipped: no card is available" in repr(skipped)
+    assert skipped.title == "Two, tableTwo" and "Skipped: no card is available" in repr(skipped)

@@ -27,8 +27,7 @@ def test_without_a_name_the_experiments_are_listed(capsys: pytest.CaptureFixture
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len({one.paper for one in all_experiments()}) + len(all_experiments())
     tomur = [line.startswith("Tomur: Traffic-Aware Performance Prediction") for line in lines].index(True)
-    assert lines[tomur + 1].startswith("  table2 ")
-    assert not (tmp_path / "results").exists()
+    assert lines[tomur + 1].startswith("  table2 ") and not (tmp_path / "results").exists()
 
 
 def test_list_takes_precedence_over_a_name(capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,8 +60,7 @@ def test_the_table_is_on_stdout_and_progress_on_stderr(capsys: pytest.CaptureFix
     command(name="table12", out=tmp_path / "results", scale=0.02)
     captured = capsys.readouterr()
     assert "published_mape_pct" in captured.out
-    assert "Testbed: Simulated BlueField-2: " in captured.out
-    assert "written:" in captured.err
+    assert "Testbed: Simulated BlueField-2: " in captured.out and "written:" in captured.err
     assert (tmp_path / "results" / "table12.svg").is_file()
 
 

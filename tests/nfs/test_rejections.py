@@ -21,6 +21,10 @@ from tests.nfs.testbed_program import DESCRIBE, FLOW_STATS, QUICK, mem_bench, re
         (run_request(FLOW_STATS | {"name": "Teapot"}), ["NF Teapot is not known"]),
         (run_request(FLOW_STATS | {"traffic": {"flows": 100}}), ["needs packet_size"]),
         (run_request(FLOW_STATS | {"execution": "pipeline"}), ["cannot execute as pipeline"]),
+        (run_request(FLOW_STATS | {"rate_kpps": -1}), ["rate_kpps -1 is outside [0, 1e+06]"]),
+        (run_request(FLOW_STATS | {"cores": 3}), ["FlowStats cannot be given 3 cores, possible: [1, 2]"]),
+        (run_request(FLOW_STATS | {"cores": 0}), ["cores is no whole number from 1 to 64"]),
+        (run_request(FLOW_STATS | {"cores": 2}, mem_bench(wss_mb=1, access_mops=1)), ["needs 3 cores"]),
         (run_request(mem_bench(wss_mb=1)), ["needs access_mops"]),
         (  # all faults in one message
             run_request(

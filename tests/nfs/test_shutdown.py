@@ -32,19 +32,15 @@ def start_run(program: Path, *options: str) -> subprocess.Popen[str]:
     return running
 
 
-def wait_until_busy(pid: int) -> None:
-    """Return when a process uses the CPU; one that waits for input does not."""
-    idle, end = cpu_time_s(pid), time.monotonic() + 60
-    while cpu_time_s(pid) < idle + BUSY_S:
-        assert time.monotonic() < end, "the process never used the CPU"
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("signalled", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_run(either: Path, signalled: signal.Signals) -> None:
     """SIGINT and SIGTERM end the program in the middle of a run, with status 0 and without a response."""
     with start_run(either, "--windows", "100000,1000000", "--timeout", "120") as running:
-        wait_until_busy(running.pid)
+        # until it uses the CPU: a process that waits for input does not
+        idle, end = cpu_time_s(running.pid), time.monotonic() + 60
+        while cpu_time_s(running.pid) < idle + BUSY_S:
+            assert time.monotonic() < end, "the process never used the CPU"
+            time.sleep(0.02)
         running.send_signal(signalled)
         stdout, stderr = running.communicate(timeout=30)
         assert running.returncode == 0

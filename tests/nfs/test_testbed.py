@@ -6,14 +6,22 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from profiler.testbeds.exec import ExecTestbed
-from tests.nfs.testbed_program import DESCRIBE, FLOW_STATS, QUICK, mem_bench, responses_to, run_request, run_to_end
+from tests.nfs.testbed_program import (
+    ACCEPTS_NOISE,
+    DESCRIBE,
+    FLOW_STATS,
+    QUICK,
+    measured_or_skip,
+    mem_bench,
+    responses_to,
+    run_request,
+    run_to_end,
+)
 
-ACCEPTS_NOISE = ("--windows", "5,200", "--standard-error", "50", *(["--realtime"] if os.geteuid() == 0 else []))
 REJECTS_NOISE = ("--windows", "5,10", "--standard-error", "0.000001")
 
 
@@ -23,14 +31,6 @@ def cache(tmp_path: Path) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("XDG_CACHE_HOME", str(tmp_path))
         yield tmp_path / "nf-placer" / "counts"
-
-
-def measured_or_skip(answer: dict[str, Any]) -> dict[str, Any]:
-    """The response to a run; the test is skipped if the machine was too busy to measure."""
-    if not answer["ok"] and answer["error"]["code"] == "too-noisy":
-        pytest.skip(f"this machine has other work: {answer['error']['message']}")
-    assert answer["ok"], answer
-    return answer
 
 
 def test_describe_lists_functions_and_benches(program: Path) -> None:
@@ -48,7 +48,7 @@ def test_describe_lists_functions_and_benches(program: Path) -> None:
 def test_measures_co_located_workloads(program: Path, cache: Path) -> None:
     """The response has throughput, counters and standard error per workload, and the number of windows."""
     request = run_request(FLOW_STATS, mem_bench(wss_mb=1, access_mops=5))
-    answer = measured_or_skip(responses_to(program, *ACCEPTS_NOISE, lines=[request])[0])
+    (answer,) = measured_or_skip(program, *ACCEPTS_NOISE, lines=[request])
     flow_stats, bench = answer["workloads"]
     assert flow_stats["throughput_kpps"] > 100
     assert bench["throughput_kpps"] == pytest.approx(5000, rel=0.1)
@@ -60,27 +60,23 @@ def test_measures_co_located_workloads(program: Path, cache: Path) -> None:
     assert len(list(cache.glob("*.json"))) == 2
 
 
-def per_packet(answer: dict[str, Any]) -> float:
-    """Instructions per packet of the first workload."""
-    workload = measured_or_skip(answer)["workloads"][0]
+def per_packet(program: Path) -> float:
+    """Instructions per packet of FlowStats."""
+    workload = measured_or_skip(program, *ACCEPTS_NOISE, lines=[run_request(FLOW_STATS)])[0]["workloads"][0]
     return float(workload["counters"]["irt"] / workload["throughput_kpps"])
 
 
 @pytest.mark.slow
 def test_counts_are_cached(program: Path, cache: Path) -> None:
     """Counts per packet are read from the cache, and counted again if the cached file is damaged."""
-    counted = per_packet(responses_to(program, *ACCEPTS_NOISE, lines=[run_request(FLOW_STATS)])[0])
+    counted = per_packet(program)
     (cached,) = cache.glob("*.json")
     first = cached.stat()
-    assert per_packet(responses_to(program, *ACCEPTS_NOISE, lines=[run_request(FLOW_STATS)])[0]) == pytest.approx(
-        counted
-    )
+    assert per_packet(program) == pytest.approx(counted)
     assert cached.stat().st_mtime_ns == first.st_mtime_ns and cached.stat().st_ino == first.st_ino
     whole = cached.read_text()
     cached.write_text(whole[: len(whole) // 2])
-    assert per_packet(responses_to(program, *ACCEPTS_NOISE, lines=[run_request(FLOW_STATS)])[0]) == pytest.approx(
-        counted, rel=0.05
-    )
+    assert per_packet(program) == pytest.approx(counted, rel=0.05)
     assert json.loads(cached.read_text()).keys() == json.loads(whole).keys()
 
 
@@ -126,7 +122,7 @@ def test_clients_of_an_engine_share_a_core(either: Path) -> None:
     packet_filter = {"kind": "nf", "name": "PacketFilter", "traffic": {"flows": 100, "packet_size": 512, "mtbr": 600}}
     bench = {"kind": "bench", "name": "regex-bench", "parameters": {"rate_kpps": 5, "mtbr": 600, "packet_size": 512}}
     options = ("--share-client-core", "--counters", "none", "--cores", "0,1", *ACCEPTS_NOISE)
-    answer = measured_or_skip(responses_to(either, *options, lines=[run_request(packet_filter, bench)])[0])
+    (answer,) = measured_or_skip(either, *options, lines=[run_request(packet_filter, bench)])
     served = [workload["throughput_kpps"] for workload in answer["workloads"]]
     assert served[0] > 5
     assert served[1] == pytest.approx(5, rel=0.1)
@@ -134,14 +130,16 @@ def test_clients_of_an_engine_share_a_core(either: Path) -> None:
 
 @pytest.fixture
 def other_work() -> Iterator[None]:
-    """Two processes on each core, which never sleep."""
-    spin = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nwhile True: pass"
+    """Two processes on each core, which never sleep once the test begins."""
+    spin = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nprint(flush=True)\nwhile True: pass"
     cores = [str(core) for core in os.sched_getaffinity(0)] * 2
-    busy = [subprocess.Popen([sys.executable, "-c", spin, core]) for core in cores]
+    busy = [subprocess.Popen([sys.executable, "-c", spin, core], stdout=subprocess.PIPE) for core in cores]
+    for process in busy:
+        assert process.stdout and process.stdout.readline()
     yield
-    for one in busy:
-        one.kill()
-        one.wait()
+    for process in busy:
+        process.kill()
+        process.communicate()
 
 
 BUSY = ("--counters", "none", "--windows", "5,60")
@@ -163,7 +161,8 @@ def test_a_best_effort_answers_on_a_busy_machine(program: Path, other_work: None
     flow_stats, bench = answer["workloads"]
     assert flow_stats["throughput_kpps"] > 100 and flow_stats["standard_error_pct"] > 0
     assert bench["throughput_kpps"] <= 5000 + 1e-6
-    assert bench["throughput_kpps"] == pytest.approx(5000, rel=max(0.1, bench["standard_error_pct"] / 50))
+    # four errors, which hold the truth in nearly all runs
+    assert bench["throughput_kpps"] == pytest.approx(5000, rel=max(0.1, bench["standard_error_pct"] / 25))
     assert "testbed: best effort: " in done.stderr
 
 
@@ -177,10 +176,6 @@ def test_a_request_may_ask_for_a_best_effort(either: Path, other_work: None) -> 
 
 def test_an_accurate_run_is_no_best_effort(program: Path) -> None:
     """With the option, a run whose windows are undisturbed is answered as without it."""
-    answer = responses_to(
-        program, "--best-effort", "--counters", "none", *ACCEPTS_NOISE, lines=[run_request(FLOW_STATS)]
-    )[0]
-    assert answer["ok"]
-    if "best_effort" in answer:
-        pytest.skip(f"this machine has other work: {answer['windows']}")
+    options = ("--best-effort", "--counters", "none", *ACCEPTS_NOISE)
+    (answer,) = measured_or_skip(program, *options, lines=[run_request(FLOW_STATS)])
     assert answer["windows"]["kept"] >= 5 and "disturbed_pct" not in answer

@@ -85,8 +85,7 @@ class TestShown:
         """It is a list all the same, and a notebook shows the first arrivals."""
         assert trace == list(trace) and isinstance(trace, list)
         assert repr(trace).startswith("<Trace of 60 arrivals, 1.443 to ") and "FlowMonitor" in repr(trace)
-        assert repr(placer.Trace()) == "<Trace of 0 arrivals: >"
-        assert trace._repr_html_().count("<tr>") == 5
+        assert repr(placer.Trace()) == "<Trace of 0 arrivals: >" and trace._repr_html_().count("<tr>") == 5
 
     def test_the_recommendation_names_arguments(self) -> None:
         """Commands stay commands."""

@@ -26,8 +26,7 @@ REPO = Path(__file__).parents[2]
 def test_every_command_has_help_and_a_summary(name: str) -> None:
     """The help shows brackets as typed: `[[nic]]` is no markup."""
     shown = CliRunner().invoke(app, [name, "--help"])
-    assert shown.exit_code == 0
-    assert "Usage" in shown.output
+    assert shown.exit_code == 0 and "Usage" in shown.output
     if "--fleet" in shown.output and name != "size":
         assert "[[nic]]" in " ".join(shown.output.split())
 
@@ -37,20 +36,17 @@ def test_the_help_lists_all_commands_under_their_headings_without_importing_them
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "Planning:\n  run " in shown and "Checking:\n  verify " in shown
     assert "  reproduce  Reproduce tables" in shown  # it comes from another package
-    assert not any(f"'placer.commands.{name}'" in shown for name in COMMANDS)
-    assert "'numpy'" not in shown
+    assert not any(f"'placer.commands.{name}'" in shown for name in COMMANDS) and "'numpy'" not in shown
 
 
 def test_an_unknown_command_is_refused_with_the_nearest() -> None:
     shown = CliRunner().invoke(app, ["comparee"])
-    assert shown.exit_code == 2
-    assert "there is no command 'comparee': did you mean compare?" in shown.output
+    assert shown.exit_code == 2 and "there is no command 'comparee': did you mean compare?" in shown.output
 
 
 def test_shells_complete_strategies_rules_testbeds_and_nfs() -> None:
     """The names are those of the registries and of the recorded profiles."""
-    assert {*STRATEGY_NAMES} == {*STRATEGIES, OPTIMAL}
-    assert {*RULE_NAMES} == {*RULES_BY_NAME}
+    assert {*STRATEGY_NAMES} == {*STRATEGIES, OPTIMAL} and {*RULE_NAMES} == {*RULES_BY_NAME}
     assert complete_strategy("contention-aware:b") == ["contention-aware:best-fit"]
     assert complete_testbed("simulated:c") == ["simulated:contended"]
     assert complete_nf("NAT,NID") == ["NAT,NIDS"]
@@ -90,9 +86,7 @@ def test_the_version_is_printed() -> None:
 )  # fmt: skip
 def test_a_failure_is_one_line_with_its_exit_status(error: Exception, line: str, status: int) -> None:
     failure = failure_of(error)
-    assert failure is not None
-    assert failure[0].startswith(line)
-    assert "\n" not in failure[0]
+    assert failure is not None and failure[0].startswith(line) and "\n" not in failure[0]
     assert failure[1] == status
 
 
@@ -108,8 +102,7 @@ def test_standard_output_on_a_full_disk_is_one_line() -> None:
     command = [sys.executable, "-m", "placer", "generate", "--count", "1"]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=REPO)
-    assert done.returncode == 1
-    assert done.stderr.strip().splitlines()[-1].startswith("error: ")
+    assert done.returncode == 1 and done.stderr.strip().splitlines()[-1].startswith("error: ")
 
 
 @pytest.mark.long

@@ -105,8 +105,7 @@ def test_intervals_hold_what_they_promise() -> None:
         assert found and found.p99_interval and found.mean_interval
         inside += found.p99_interval[0] <= truth <= found.p99_interval[1]
         above += truth > found.p99_us * NOISY.errors.exceeded("p99", np.array([used]), 0.1)[0]
-    assert 0.85 < inside / count < 0.97
-    assert 0.05 < above / count < 0.15
+    assert 0.85 < inside / count < 0.97 and 0.05 < above / count < 0.15
 
 
 def test_too_little_is_not_learned() -> None:

@@ -126,8 +126,7 @@ def test_damaged_models_are_refused(saved: Path, spoil: object, message: str) ->
 
 def test_range_is_checked(models: Models) -> None:
     """Faults of an unknown NF and of traffic outside the profiled range name the column."""
-    assert models.check(CO_LOCATION[0]) == []
-    assert models.check(Workload("Firewall", DEFAULT))[0][0] == "nf"
+    assert models.check(CO_LOCATION[0]) == [] and models.check(Workload("Firewall", DEFAULT))[0][0] == "nf"
     wrong = models.check(Workload(PLAIN.name, TrafficProfile(1e6, 1500, 2000)))
     assert wrong == [
         ("flows", "1e+06 is outside the profiled range 1 to 200000"),
@@ -182,8 +181,7 @@ def test_what_is_read_is_what_numpy_reads(tmp_path: Path) -> None:
         for name, array in read.items():
             np.testing.assert_array_equal(array, file[name])
             assert (array.dtype, array.shape) == (file[name].dtype, file[name].shape)
-            assert array.flags.f_contiguous == file[name].flags.f_contiguous
-            assert array.flags.writeable
+            assert array.flags.f_contiguous == file[name].flags.f_contiguous and array.flags.writeable
 
 
 def test_objects_are_refused(tmp_path: Path) -> None:

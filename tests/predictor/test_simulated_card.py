@@ -59,8 +59,7 @@ def errors(trained: Models) -> dict[str, np.ndarray]:
 def test_random_traffic_in_random_co_locations(errors: dict[str, np.ndarray]) -> None:
     """Tomur within 3.7 % on average, SLOMO several times worse."""
     tomur, slomo = (100 * np.abs(errors[name]).mean() for name in ("tomur", "slomo"))
-    assert tomur <= 3.7
-    assert slomo >= 3 * tomur
+    assert tomur <= 3.7 and slomo >= 3 * tomur
 
 
 def test_patterns_and_queues(recorded: Models) -> None:
@@ -168,9 +167,7 @@ def test_a_further_competitor_hardly_ever_speeds_an_nf_up(recorded: Models) -> N
             shared = {name for other in others for name in recorded.models[other.nf].accelerators}
             if not shared & set(recorded.models[workload.nf].accelerators):
                 rises.append(after[at] / before[at] - 1)
-    assert len(rises) > 500
-    assert max(rises) < 1e-2
-    assert np.mean(np.array(rises) > 1e-3) < 0.05
+    assert len(rises) > 500 and max(rises) < 1e-2 and np.mean(np.array(rises) > 1e-3) < 0.05
 
 
 def test_nothing_jumps_where_contention_exceeds_what_nfs_exert(recorded: Models) -> None:

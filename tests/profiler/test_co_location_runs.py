@@ -39,8 +39,7 @@ def test_what_keeps_its_throughput_is_expected_from_the_parts() -> None:
     assert runs.expected((LIGHT, LIGHT, MIDDLE)) == pytest.approx(
         {LIGHT: 1000 / 1.12 / 1.02, MIDDLE: 1000 / 1.02 / 1.02}
     )
-    assert runs.slowest((LIGHT, MIDDLE)) == pytest.approx(1 / 1.12)
-    assert runs.slowest((LIGHT, HEAVY)) is None
+    assert runs.slowest((LIGHT, MIDDLE)) == pytest.approx(1 / 1.12) and runs.slowest((LIGHT, HEAVY)) is None
 
 
 @pytest.mark.parametrize(
@@ -57,8 +56,7 @@ def test_a_first_run_that_is_absurd_is_replaced_by_its_repeat(co_location: CoLoc
     runs, confirmed = runs_on(CrowdTestbed(factor=off(tuple(one.nf for one in co_location), by)))
     for level in [*PARTS, *([[co_location]] if len(co_location) > 2 else [])]:
         runs.measure(level)
-    assert 1000 - runs.left == len({*PARTS[0], *PARTS[1], co_location})
-    assert confirmed.outliers == 1
+    assert 1000 - runs.left == len({*PARTS[0], *PARTS[1], co_location}) and confirmed.outliers == 1
     assert runs.count(co_location) == 1
     truth = [1.14 if one.nf == "light" else 1.04 for one in co_location] if len(co_location) > 2 else [1.12, 1.02]
     assert runs.throughputs(co_location)[0] == pytest.approx(1000 / np.array(truth), rel=0.01)
@@ -81,8 +79,7 @@ def test_a_repeat_that_disagrees_is_decided_by_another(wrong: int) -> None:
     for _ in range(5):
         runs.measure([(LIGHT,)])
     assert runs.count((LIGHT,)) == 5 and runs.left == 995
-    assert abs(runs.throughputs((LIGHT,)) / 1000 - 1).max() < 0.05
-    assert confirmed.outliers == 1
+    assert abs(runs.throughputs((LIGHT,)) / 1000 - 1).max() < 0.05 and confirmed.outliers == 1
 
 
 def test_no_more_runs_than_allowed_are_made() -> None:
@@ -126,15 +123,13 @@ def test_what_always_fails_is_left_out(victim: CoLocation) -> None:
     """Also the last one; what is known to run is run to see whether the testbed still works."""
     testbed = Failing()
     testbed.victims = names(victim)
-    assert working(testbed) == [one for one in ALL if one != victim]
-    assert testbed.requests.count((LIGHT,)) == 1
+    assert working(testbed) == [one for one in ALL if one != victim] and testbed.requests.count((LIGHT,)) == 1
 
 
 def test_what_is_refused_is_left_out() -> None:
     """A testbed that answers works, so nothing else is run."""
     testbed = CrowdTestbed(refuses=lambda nfs: "heavy" in nfs)
-    assert working(testbed) == ALL[2:]
-    assert (LIGHT,) not in testbed.requests
+    assert working(testbed) == ALL[2:] and (LIGHT,) not in testbed.requests
 
 
 @pytest.mark.parametrize("runs", range(len(ALL)))

@@ -27,8 +27,7 @@ def cycles_of(testbed: Testbed, tmp_path: Path, messages: list[str] | None = Non
 def test_cycles_are_those_of_the_server_at_the_worst_traffic(tmp_path: Path) -> None:
     """Without the source; coder takes most with the largest packets, gate the same at all traffic."""
     found = cycles_of(ToyServer(), tmp_path)
-    assert found is not None
-    assert (found.clock_mhz, found.source_cycles) == (CLOCK_MHZ, pytest.approx(SOURCE))
+    assert found is not None and (found.clock_mhz, found.source_cycles) == (CLOCK_MHZ, pytest.approx(SOURCE))
     coder, gate = found.nfs["coder"], found.nfs["gate"]
     assert (coder.cycles, coder.at_default, coder.traffic.packet_size) == (pytest.approx(550), pytest.approx(500), 1000)
     assert (gate.cycles, gate.replicable, coder.replicable) == (pytest.approx(150), True, False)
@@ -39,8 +38,7 @@ def test_cycles_grow_with_rules_by_a_straight_line(tmp_path: Path) -> None:
     found = cycles_of(ToyServer(), tmp_path)
     assert found is not None and found.nfs["coder"].of_rules is None
     rules = found.nfs["gate"].of_rules
-    assert rules is not None
-    assert (rules.rules, rules.cycles_per_rule) == (RULES, pytest.approx(PER_RULE))
+    assert rules is not None and (rules.rules, rules.cycles_per_rule) == (RULES, pytest.approx(PER_RULE))
     assert rules.error_pct == pytest.approx(0, abs=1e-6)
 
 
@@ -84,12 +82,10 @@ def test_published_cycles_are_found_on_the_simulated_server(tmp_path: Path) -> N
     """Within 2 %, and of Limiter's 20 cycles within 2 cycles; ACL with its default rules and with 1,024."""
     specs = [spec for spec in SimulatedServer()._specs.values() if spec.name in ("Null", "ACL", "Limiter", "NAT")]
     found = cycles_of(SimulatedServer(nfs=specs), tmp_path)
-    assert found is not None
-    assert found.nfs["NAT"].cycles == pytest.approx(519, rel=0.02)
+    assert found is not None and found.nfs["NAT"].cycles == pytest.approx(519, rel=0.02)
     assert found.nfs["NAT"].traffic == TrafficProfile(100_000, 1500, found.nfs["NAT"].traffic.mtbr)
     assert found.nfs["Limiter"].cycles == pytest.approx(20, abs=2)
     acl = found.nfs["ACL"]
-    assert acl.of_rules is not None
-    assert acl.cycles == pytest.approx(985, rel=0.02)
+    assert acl.of_rules is not None and acl.cycles == pytest.approx(985, rel=0.02)
     assert acl.cycles + acl.of_rules.cycles_per_rule * (1024 - acl.of_rules.rules) == pytest.approx(4091, rel=0.02)
     assert acl.low < acl.cycles < acl.high and acl.repeats == 12

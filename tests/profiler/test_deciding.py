@@ -74,15 +74,13 @@ def test_the_most_promising_are_run_where_not_all_can_be() -> None:
     alone, pairs = 3, 6
     threes = {nfs for nfs in counted(measured(CrowdTestbed(), most=alone + pairs + 2)) if len(nfs) == 3}
     left_out = {nfs for nfs in whole if len(nfs) == 3} - threes
-    assert len(threes) == len(left_out) == 2
-    assert min(map(kept, threes)) >= max(map(kept, left_out))
+    assert len(threes) == len(left_out) == 2 and min(map(kept, threes)) >= max(map(kept, left_out))
 
 
 def test_only_co_locations_with_a_profiled_nf_are_run() -> None:
     """The others are run alone, a few times."""
     found = counted(measured(CrowdTestbed(), targets=("middle",)))
-    assert all("middle" in nfs for nfs in found if len(nfs) > 1)
-    assert ("light", "light", "middle") in found
+    assert all("middle" in nfs for nfs in found if len(nfs) > 1) and ("light", "light", "middle") in found
     assert found[("light",)] < SOLO_RUNS[0] <= found[("middle",)]
 
 
@@ -142,5 +140,4 @@ def test_a_testbed_that_fails_meanwhile_is_resumed(tmp_path: Path, whole: tuple[
         profile(CrowdTestbed(fails_after=runs - left), tmp_path / "p", quota=100)
     again = CrowdTestbed()
     profile(again, tmp_path / "p", quota=100)
-    assert again.runs == left
-    assert bytes_of(tmp_path / "p") == bytes_of(out)
+    assert again.runs == left and bytes_of(tmp_path / "p") == bytes_of(out)

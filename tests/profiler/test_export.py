@@ -74,8 +74,7 @@ def test_tables_of_an_earlier_description_are_removed(tmp_path: Path) -> None:
     """A table that this profile no longer has, also under its former name, would be read as a measurement of it."""
     accelerated = NfDescription(name="NF", cores=1, accelerators=("crypto",))
     rows = pd.DataFrame([[1.0, 64.0, 0.0, *range(7), 5.0]], columns=[*TRAFFIC_COLUMNS, *COUNTER_COLUMNS, KPPS_COLUMN])
-    earlier = NfProfile("NF", accelerated, rows, rows, {"crypto": rows}, pattern=rows)
-    earlier.write(tmp_path / "NF")
+    NfProfile("NF", accelerated, rows, rows, {"crypto": rows}, pattern=rows).write(tmp_path / "NF")
     (tmp_path / "NF" / "companies.csv").write_text("former name")
     NfProfile("NF", NfDescription(name="NF", cores=1), rows, rows).write(tmp_path / "NF")
     assert sorted(path.name for path in (tmp_path / "NF").iterdir()) == ["memory.csv", "nf.json", "solo.csv"]
@@ -170,8 +169,7 @@ def run_of(*kpps: float, effort: BestEffort | None = None) -> Run:
 def test_an_answer_says_what_it_is() -> None:
     """Mark, share of disturbed windows and errors are sent and parsed; other answers do not carry them."""
     sent = run_answer(3, run_of(100, 200, effort=HURRIED))
-    assert json.loads(sent)["best_effort"] is True
-    assert json.loads(sent)["disturbed_pct"] == 97.5
+    assert json.loads(sent)["best_effort"] is True and json.loads(sent)["disturbed_pct"] == 97.5
     assert [one["standard_error_pct"] for one in json.loads(sent)["workloads"]] == [5.0, None]
     assert parse_run(json.loads(sent), [FIREWALL] * 2) == run_of(100, 200, effort=HURRIED)
     accepted = json.loads(run_answer(3, run_of(100)))
@@ -283,6 +281,5 @@ def test_another_program_may_answer_best_effort() -> None:
     """`exec:` testbeds mark their runs by the protocol."""
     with ExecTestbed(f"{FOREIGN} --best-effort 2") as testbed:
         runs = [testbed.run([FIREWALL], seed=1) for _ in range(2)]
-    assert runs[0].best_effort is None
-    assert runs[1].best_effort == BestEffort((4.0,), 97.5)
+    assert runs[0].best_effort is None and runs[1].best_effort == BestEffort((4.0,), 97.5)
     assert runs[0].measurements == runs[1].measurements

@@ -175,8 +175,7 @@ def test_the_earliest_confirmed_run_counts(script: tuple[float, ...], factor: fl
     toy = Scripted(script)
     testbed = ConfirmedTestbed(toy, toy)
     assert testbed.run([NF]).measurements[0].throughput_kpps == pytest.approx(1000 * factor)
-    assert len(toy.requests) == runs
-    assert testbed.outliers == outliers
+    assert len(toy.requests) == runs and testbed.outliers == outliers
 
 
 def test_a_counter_that_a_repeat_does_not_confirm_is_an_outlier() -> None:
@@ -199,8 +198,7 @@ def test_only_runs_off_a_smooth_surface_are_doubted() -> None:
     for index, change in off.items():
         logarithm[index] += change
     assert set(doubtful(inputs, logarithm)) == set(off)
-    assert doubtful(inputs, logarithm)[0] in (10, 120)
-    assert doubtful(inputs, np.zeros(200)) == []
+    assert doubtful(inputs, logarithm)[0] in (10, 120) and doubtful(inputs, np.zeros(200)) == []
 
 
 def test_small_drift_is_ignored_larger_corrected_and_large_refused() -> None:
@@ -276,5 +274,4 @@ def test_drift_of_chains_is_corrected_with_their_stages_but_not_beyond_what_is_o
     assert corrected.throughput_kpps == pytest.approx(truth.throughput_kpps)
     assert corrected.stages[1].throughput_kpps == pytest.approx(truth.stages[1].throughput_kpps)
     light, heavy = (steady.run([load], seed=1000).measurements[0] for load in opened)
-    assert light.throughput_kpps == 100
-    assert heavy.throughput_kpps == pytest.approx(truth.throughput_kpps)
+    assert light.throughput_kpps == 100 and heavy.throughput_kpps == pytest.approx(truth.throughput_kpps)

@@ -101,8 +101,7 @@ def test_a_call_that_was_killed_is_resumed(made: Path, tmp_path: Path, runs: int
         profile_further(CrowdTestbed(fails_after=runs), out, five(), key="k", most=10)
     assert bytes_of(out) == bytes_of(made)
     profile_further(again, out, five(), key="k", most=10)
-    assert again.runs == undisturbed.runs - runs
-    assert bytes_of(out) == bytes_of(whole)
+    assert again.runs == undisturbed.runs - runs and bytes_of(out) == bytes_of(whole)
 
 
 def test_a_kill_before_the_directory_is_written_loses_nothing(
@@ -119,8 +118,7 @@ def test_a_kill_before_the_directory_is_written_loses_nothing(
         profile_further(CrowdTestbed(), out, five(), key="k", most=10)
     testbed = CrowdTestbed()
     profile_further(testbed, out, five(), key="k", most=10)
-    assert testbed.runs == 0
-    assert runs_in(read_profile(out)) == runs_in(read_profile(made)) + 10
+    assert testbed.runs == 0 and runs_in(read_profile(out)) == runs_in(read_profile(made)) + 10
 
 
 def test_a_later_profiling_keeps_further_runs(made: Path, tmp_path: Path) -> None:
@@ -138,8 +136,7 @@ def test_what_is_refused_is_left_out(made: Path, tmp_path: Path) -> None:
     testbed = CrowdTestbed(refuses=lambda nfs: nfs == ("light", "middle"))
     chooser = Chooser([(LIGHT, MIDDLE), (LIGHT, SLOW)], [(LIGHT, SLOW)])
     profile_further(testbed, out, chooser, key="k", most=10, notify=messages.append)
-    assert chooser.refused == {(LIGHT, MIDDLE)}
-    assert messages == ["1 co-locations do not run here; left out"]
+    assert chooser.refused == {(LIGHT, MIDDLE)} and messages == ["1 co-locations do not run here; left out"]
 
 
 def test_a_run_that_contradicts_the_earlier_ones_is_replaced(made: Path, tmp_path: Path) -> None:

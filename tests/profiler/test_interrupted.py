@@ -43,8 +43,7 @@ def test_kills_at_random_moments_change_nothing(tmp_path: Path, kills: int) -> N
     assert bytes_of(tmp_path / "killed") == bytes_of(tmp_path / "whole")
     logged, once = _logged(log), _logged(tmp_path / "undisturbed")
     assert set(logged) == set(once) and set(once.values()) == {1}
-    assert sum(logged.values()) - len(logged) <= kills
-    assert len(once) / 4 < interrupted
+    assert sum(logged.values()) - len(logged) <= kills and len(once) / 4 < interrupted
 
 
 def _kill_in_the_middle(log: Path, out: Path, rng: random.Random, most: int) -> None:
@@ -95,8 +94,7 @@ def test_status_reports_what_is_done_and_what_is_left(tmp_path: Path) -> None:
     assert (benches.done, counter.done, together.done) == (True, True, False)
     assert counter.planned is not None and other.planned is not None and together.planned is not None
     assert counter.planned + other.planned + together.planned == 2 * 60
-    assert (together.name, together.recorded) == ("co-locations", 0)
-    assert status.recorded == 250
+    assert (together.name, together.recorded) == ("co-locations", 0) and status.recorded == 250
     assert together.left == together.planned > 0
     assert status.left is not None and status.left >= together.left
     assert "left: about" in as_text(status)
@@ -120,8 +118,7 @@ def test_the_time_left_follows_from_the_times_of_runs(tmp_path: Path) -> None:
     with pytest.raises(TestbedError):
         profile(testbed, tmp_path / "p", quota=60)
     status = read_status(journal_of(tmp_path / "p"))
-    assert status.run_s == pytest.approx(0.5)
-    assert status.left_s == pytest.approx(0.5 * (status.left or 0))
+    assert status.run_s == pytest.approx(0.5) and status.left_s == pytest.approx(0.5 * (status.left or 0))
 
 
 def test_a_status_without_a_journal_is_refused(tmp_path: Path) -> None:
@@ -143,8 +140,7 @@ def test_journals_of_two_machines_make_one_profile(tmp_path: Path) -> None:
     assert merge(tmp_path / "a", journal_of(tmp_path / "b")) == 0
     testbed = ToyTestbed(TWO_NFS)
     profile(testbed, tmp_path / "a", quota=60)
-    assert bytes_of(tmp_path / "a") == bytes_of(tmp_path / "both")
-    assert len(testbed.requests) < 20
+    assert bytes_of(tmp_path / "a") == bytes_of(tmp_path / "both") and len(testbed.requests) < 20
     assert all(isinstance(load, Workload) for loads in testbed.requests for load in loads)
 
 

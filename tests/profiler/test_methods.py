@@ -43,31 +43,27 @@ def test_a_misspelt_method_is_refused_with_the_nearest() -> None:
 def test_adaptive_prunes_an_attribute_without_effect() -> None:
     """Packet size changes nothing: except at the ends of its range, it stays at its default."""
     sizes = [traffic.packet_size for traffic, _, _ in profiled("adaptive", ToyTestbed(), 200).all()]
-    assert set(sizes) == {64, 512, 1500}
-    assert sizes.count(512) > 0.9 * len(sizes)
+    assert set(sizes) == {64, 512, 1500} and sizes.count(512) > 0.9 * len(sizes)
 
 
 def test_adaptive_bisects_where_throughput_falls() -> None:
     """Half of all runs off default traffic are within a factor of four of the step, which is a fifth of the range."""
     runs = profiled("adaptive", ToyTestbed(), 200)
     flows = np.array([traffic.flows for traffic, _, _ in runs.all() if traffic.flows not in (1, 1000, 100000)])
-    assert (np.abs(np.log(flows / STEP)) < math.log(4)).mean() > 0.5
-    assert min(abs(flows / STEP - 1)) < 0.2
+    assert (np.abs(np.log(flows / STEP)) < math.log(4)).mean() > 0.5 and min(abs(flows / STEP - 1)) < 0.2
 
 
 def test_adaptive_finds_a_change_that_appears_only_under_contention() -> None:
     """A change that solo throughput hides, because the NF's data fits the cache alone, is bisected as well."""
     flows = {traffic.flows for traffic, _, _ in profiled("adaptive", ToyTestbed(hidden=True), 200).all()}
-    assert len(flows) > 10
-    assert min(abs(np.array(sorted(flows)) / STEP - 1)) < 0.2
+    assert len(flows) > 10 and min(abs(np.array(sorted(flows)) / STEP - 1)) < 0.2
 
 
 def test_active_measures_where_the_model_is_least_certain() -> None:
     """Runs at many flows, where this model is uncertain, are at least half as many again as without it."""
     flows = np.array([traffic.flows for traffic, _, _ in profiled("active", ToyTestbed(), 300).all()])
     adaptive = np.array([traffic.flows for traffic, _, _ in profiled("adaptive", ToyTestbed(), 300).all()])
-    assert (flows > 30000).mean() > 1.5 * (adaptive > 30000).mean()
-    assert (flows == 1000).mean() > 0.1
+    assert (flows > 30000).mean() > 1.5 * (adaptive > 30000).mean() and (flows == 1000).mean() > 0.1
 
 
 def test_active_needs_a_model(tmp_path: Path) -> None:
@@ -91,8 +87,7 @@ def test_an_effect_near_the_threshold_is_decided_by_three_runs() -> None:
 def test_the_quota_is_never_exceeded(method: str, quota: int) -> None:
     """A method makes exactly its quota of runs, both extremes of contention among them."""
     runs = profiled(method, ToyTestbed(), quota)
-    assert sum(len(measured) for _, _, measured in runs.all()) == quota
-    assert runs.left == 0
+    assert sum(len(measured) for _, _, measured in runs.all()) == quota and runs.left == 0
     assert {0, 4} <= {len(contention.levels) for _, contention, _ in runs.all()}
 
 
@@ -122,8 +117,7 @@ def test_even_points_fill_every_part(dimensions: int) -> None:
     """However many are taken at a time, points stay in the unit cube and no tenth of any axis stays empty."""
     points = EvenPoints(dimensions, np.random.default_rng(0))
     taken = np.concatenate([points.take(30), points.take(34)])
-    assert taken.shape == (64, dimensions)
-    assert ((taken >= 0) & (taken < 1)).all()
+    assert taken.shape == (64, dimensions) and ((taken >= 0) & (taken < 1)).all()
     for axis in taken.T:
         assert set((axis * 10).astype(int)) == set(range(10))
 

@@ -47,8 +47,7 @@ def test_a_profile_holds_the_requested_nfs(simulated: Profile) -> None:
 def test_an_nf_has_as_many_runs_as_its_quota(simulated: Profile, foreign: Profile) -> None:
     """Benches, random co-locations and those at default traffic together; three runs are the same solo run."""
     solo_runs_of_others = 3 * (len(SimulatedTestbed().describe().nfs) - len(simulated.nfs))
-    assert 2 * 160 - 10 < _runs(simulated) + solo_runs_of_others <= 2 * 160
-    assert _runs(foreign) <= 5 * 80
+    assert 2 * 160 - 10 < _runs(simulated) + solo_runs_of_others <= 2 * 160 and _runs(foreign) <= 5 * 80
 
 
 def test_co_locations_of_nfs_are_run_twice(simulated: Profile) -> None:
@@ -104,12 +103,10 @@ def test_memory_contention_has_both_extremes_and_exceeds_that_of_nfs(simulated: 
     """No bench, and six at their maximum; summed counters exceed those of three NFs, and fall below those of one."""
     memory = simulated.nfs["FlowStats"].memory
     alone = (memory[list(COUNTERS)] == 0).all(axis=1)
-    assert 0 < alone.sum() < len(memory) / 2
-    assert max(memory.wss) > 6 * 20
+    assert 0 < alone.sum() < len(memory) / 2 and max(memory.wss) > 6 * 20
     for name in ("l2crd", "l2cwr", "wss"):
         solo = np.median(simulated.nfs["FlowStats"].solo[name])
-        assert memory[name].max() > 3 * solo
-        assert memory[name][~alone].min() < solo
+        assert memory[name].max() > 3 * solo and memory[name][~alone].min() < solo
 
 
 def test_a_testbed_unlike_ours_is_profiled_completely(foreign: Profile) -> None:
@@ -185,9 +182,7 @@ def test_progress_counts_to_the_end(tmp_path: Path) -> None:
     steps: list[tuple[int, int]] = []
     profile(ToyTestbed(), tmp_path / "p", quota=60, progress=lambda done, total: steps.append((done, total)))
     done = [one for one, _ in steps]
-    assert done == sorted(done)
-    assert all(one <= total for one, total in steps)
-    assert done[-1] >= 60
+    assert done == sorted(done) and all(one <= total for one, total in steps) and done[-1] >= 60
 
 
 def _runs(profile_read: Profile) -> int:
@@ -210,8 +205,7 @@ def test_an_nf_that_needs_more_cores_than_the_nic_has_is_left_out(tmp_path: Path
     """With a message; requested by name it is refused. No run has it as a neighbour."""
     toy = ToyTestbed(description(nfs=[{"name": "huge", "cores": 7}, {"name": "counter", "cores": 2}]))
     messages: list[str] = []
-    written = read_profile(profile(toy, tmp_path / "p", quota=60, notify=messages.append))
-    assert list(written.nfs) == ["counter"]
+    assert list(read_profile(profile(toy, tmp_path / "p", quota=60, notify=messages.append)).nfs) == ["counter"]
     assert messages == ["huge needs 7 cores, the NIC has 6: left out"]
     assert not any(isinstance(load, Workload) and load.nf == "huge" for loads in toy.requests for load in loads)
     with pytest.raises(InputError, match="--nf: huge needs 7 cores, the NIC has 6"):
@@ -247,8 +241,7 @@ def test_wrong_arguments_are_refused(tmp_path: Path, arguments: dict[str, object
     """Before anything is written."""
     with pytest.raises(InputError) as raised:
         profile(ToyTestbed(), tmp_path / "p", **arguments)  # type: ignore[arg-type]
-    assert message in str(raised.value)
-    assert not (tmp_path / "p").exists()
+    assert message in str(raised.value) and not (tmp_path / "p").exists()
 
 
 @pytest.mark.parametrize("quota", [200, 400, 600, 5000])
@@ -257,8 +250,7 @@ def test_a_fifth_to_a_half_of_a_usual_quota_is_for_deciding_co_locations(quota: 
     shares = divide("NAT", quota, 20)
     assert shares.own is not None and shares.own + shares.deciding == quota
     least, most = DECIDING_SHARES
-    assert least * quota <= shares.deciding <= most * quota
-    assert shares.random == quota // 10 // 2 * 2
+    assert least * quota <= shares.deciding <= most * quota and shares.random == quota // 10 // 2 * 2
 
 
 def test_small_quotas_leave_what_every_method_needs() -> None:

@@ -75,8 +75,7 @@ def test_an_interrupt_waits_until_the_threads_of_a_program_are_started(monkeypat
     monkeypatch.setattr("profiler.protocol.program.Thread", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         Program("sleep 600")
-    assert len(started) == 3
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert len(started) == 3 and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_signal_that_comes_just_before_a_wait_is_seen_within_a_second(monkeypatch: pytest.MonkeyPatch) -> None:

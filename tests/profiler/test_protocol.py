@@ -100,8 +100,7 @@ def test_a_wrong_gpu_request_is_refused_with_its_fault(changes: dict[str, object
 
 def test_an_nf_at_rate_0_runs_in_a_closed_loop() -> None:
     """As without the key, which testbeds without rates know."""
-    workload = paced({0: 3}).workload.as_request() | {"rate_kpps": 0}
-    line = json.dumps({"id": 3, "op": "run", "workloads": [workload]})
+    line = json.dumps({"id": 3, "op": "run", "workloads": [(paced({0: 3}).workload.as_request() | {"rate_kpps": 0})]})
     assert json.loads(answer(ToyTestbed(), line))["ok"] is True
 
 

@@ -101,10 +101,8 @@ def test_a_chain_is_answered_with_its_stages() -> None:
 def test_a_bad_request_is_answered_with_its_faults(line: str, message: str) -> None:
     """The answer to a bad request has its id and what is wrong with it."""
     answered = json.loads(answer(ToyTestbed(), line))
-    assert answered["ok"] is False
-    assert answered["id"] == (7 if '"id": 7' in line else None)
-    assert answered["error"]["code"] == "bad-request"
-    assert message in answered["error"]["message"]
+    assert answered["ok"] is False and answered["id"] == (7 if '"id": 7' in line else None)
+    assert answered["error"]["code"] == "bad-request" and message in answered["error"]["message"]
 
 
 def test_a_line_that_is_too_long_is_answered_once() -> None:

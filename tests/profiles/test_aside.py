@@ -22,8 +22,7 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
     with file_aside(target) as aside:
         aside.write_text("whole")
         assert not target.exists()
-    assert target.read_text() == "whole"
-    assert list(target.parent.iterdir()) == [target]
+    assert target.read_text() == "whole" and list(target.parent.iterdir()) == [target]
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
@@ -33,8 +32,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="full"), file_aside(target) as aside:
         aside.write_text("ne")
         raise OSError("disk full")
-    assert target.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [target]
+    assert target.read_text() == "old" and list(tmp_path.iterdir()) == [target]
 
 
 @pytest.mark.parametrize("write", [file_aside, directory_aside, files_aside])
@@ -69,8 +67,7 @@ def test_a_directory_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(KeyboardInterrupt), directory_aside(target) as aside:
         (aside / "third").write_text("3")
         raise KeyboardInterrupt
-    assert [path.name for path in target.iterdir()] == ["second"]
-    assert list(tmp_path.iterdir()) == [target]
+    assert [path.name for path in target.iterdir()] == ["second"] and list(tmp_path.iterdir()) == [target]
 
 
 def test_files_replace_those_of_their_names_and_all_others_stay(tmp_path: Path) -> None:
@@ -151,8 +148,7 @@ def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
     link.symlink_to(target)
     with file_aside(link) as aside:
         aside.write_text("new")
-    assert link.is_symlink()
-    assert target.read_text() == "new"
+    assert link.is_symlink() and target.read_text() == "new"
 
 
 def test_a_pipe_stays_and_gets_the_content(tmp_path: Path) -> None:
@@ -165,5 +161,4 @@ def test_a_pipe_stays_and_gets_the_content(tmp_path: Path) -> None:
     with file_aside(pipe) as aside:
         aside.write_text("new")
     reader.join(10)
-    assert received == ["new"]
-    assert pipe.is_fifo()
+    assert received == ["new"] and pipe.is_fifo()

@@ -11,8 +11,7 @@ from tests.profiler.toy_testbed import description
 def test_what_a_testbed_does_not_describe_is_not_written() -> None:
     """Journals and profiles of testbeds without chains, clocks and parameters stay as they were."""
     written = description().model_dump(mode="json")
-    assert "chains" not in written
-    assert written["nfs"] == [{"name": "counter", "cores": 2, "accelerators": []}]
+    assert "chains" not in written and written["nfs"] == [{"name": "counter", "cores": 2, "accelerators": []}]
     assert set(written["nic"]) == {"model", "cores", "llc_bytes", "accelerators"}
 
 

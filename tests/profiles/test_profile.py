@@ -28,9 +28,7 @@ def test_memory_files_alone_make_a_profile(tmp_path: Path) -> None:
         tmp_path, {"NF/memory.csv": f"{MEMORY}\n{ROW}\n", "NF/memory-more.csv": f"{MEMORY}\n{ROW}\n{ROW}\n"}
     )
     nf = read_profile(folder).nfs["NF"]
-    assert len(nf.memory) == 3
-    assert set(nf.memory["mtbr"]) == {0.0}
-    assert nf.uses == ()
+    assert len(nf.memory) == 3 and set(nf.memory["mtbr"]) == {0.0} and nf.uses == ()
     assert nf.description is None
 
 
@@ -38,8 +36,7 @@ def test_a_table_of_another_name_is_of_the_accelerator_of_that_name(tmp_path: Pa
     """crypto.csv holds runs under contention for the accelerator crypto; without a rate it is saturated."""
     crypto = "flows,packet_size,competitor_service_ms,throughput_kpps\n1000,1500,0.002,300\n"
     nf = read_profile(written(tmp_path, {"NF/memory.csv": f"{MEMORY}\n{ROW}\n", "NF/crypto.csv": crypto})).nfs["NF"]
-    assert nf.uses == ("crypto",)
-    assert np.isnan(nf.accelerators["crypto"]["competitor_kpps"]).all()
+    assert nf.uses == ("crypto",) and np.isnan(nf.accelerators["crypto"]["competitor_kpps"]).all()
 
 
 def test_the_default_traffic_is_the_most_frequent_where_none_is_declared(tmp_path: Path) -> None:
@@ -184,5 +181,4 @@ def test_co_locations_are_read_under_their_present_and_their_former_name(tmp_pat
     runs = {"co-locations.csv": "new", "companies.csv": "old"}
     files = {f"NF/{name}": f"{header}\n{runs[name]},{row}\n" for name in names}
     nf = read_profile(written(tmp_path, {"NF/memory.csv": f"{MEMORY}\n{ROW}\n", **files})).nfs["NF"]
-    assert list(nf.co_locations["run"]) == [runs[names[0]]]
-    assert nf.uses == ()
+    assert list(nf.co_locations["run"]) == [runs[names[0]]] and nf.uses == ()

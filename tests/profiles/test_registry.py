@@ -67,14 +67,12 @@ def test_a_package_that_does_not_load_is_left_out(colours: Registry[int]) -> Non
 
 
 def test_looking_up_a_name_imports_its_file_alone(colours: Registry[int]) -> None:
-    assert colours["red"] == 1
-    assert "colour_room.red" in sys.modules
+    assert colours["red"] == 1 and "colour_room.red" in sys.modules
     assert "colour_room.blue" not in sys.modules
 
 
 def test_names_are_listed_in_alphabetical_order_whatever_was_imported_first(colours: Registry[int]) -> None:
-    assert colours["red"] == 1
-    assert list(colours) == ["blue", "red"]
+    assert colours["red"] == 1 and list(colours) == ["blue", "red"]
 
 
 @pytest.mark.parametrize("name", ["", "no such", "../red", "red.blue", "__init__"])

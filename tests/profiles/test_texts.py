@@ -113,8 +113,7 @@ def test_of_many_faults_twenty_are_shown_and_the_others_counted() -> None:
     lines = (
         InputError([Fault("a.csv", line, None, "is wrong", "mend it") for line in range(1, 31)]).render().splitlines()
     )
-    assert len(lines) == 22
-    assert lines[-2:] == ["... and 10 more", "hint: mend it"]
+    assert len(lines) == 22 and lines[-2:] == ["... and 10 more", "hint: mend it"]
 
 
 TEXT = """top = 1
@@ -138,13 +137,10 @@ def test_each_key_has_its_line() -> None:
     lines = TomlLines(TEXT)
     assert [lines.of(path) for path in (["top"], ["a"], ["a", "b"])] == [1, 2, 3]
     assert lines.of(["server", 0, "name"]) == 6 and lines.of(["server", 1, "name"]) == 10
-    assert lines.of(["server", 0, "nic", "cores"]) == 8
-    assert lines.of(["nf", "ACL", "cycles"]) == 12
+    assert lines.of(["server", 0, "nic", "cores"]) == 8 and lines.of(["nf", "ACL", "cycles"]) == 12
 
 
 def test_what_is_not_there_has_the_line_of_the_table_around_it() -> None:
     lines = TomlLines(TEXT)
-    assert lines.of(["a", "c d", "e", "f"]) == 4
-    assert lines.of(["server", 1, "cores"]) == 9
-    assert lines.of(["nf", "ACL", "cycles", 0]) == 12
-    assert lines.of(["missing", "key"]) is None
+    assert lines.of(["a", "c d", "e", "f"]) == 4 and lines.of(["server", 1, "cores"]) == 9
+    assert lines.of(["nf", "ACL", "cycles", 0]) == 12 and lines.of(["missing", "key"]) is None

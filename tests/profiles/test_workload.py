@@ -73,8 +73,7 @@ def test_a_chain_is_written_as_the_protocol_has_it() -> None:
 def test_shares_are_written_only_where_there_are_any() -> None:
     """A chain without them has all of its cores."""
     chain = ChainLoad.of(["ACL"], [[0]], TRAFFIC, shares=[0.5], rate_kpps=7)
-    assert chain.as_request()["shares"] == [0.5]
-    assert chain.as_request()["rate_kpps"] == 7
+    assert chain.as_request()["shares"] == [0.5] and chain.as_request()["rate_kpps"] == 7
 
 
 def test_equal_chains_are_one_key() -> None:
@@ -107,8 +106,7 @@ stages = st.lists(
 def test_stages_have_their_parameters() -> None:
     """Spaces around a stage do not matter."""
     parsed, cores = parse_chain("ACL:rules=1024:denied_pct=0.5, NAT")
-    assert parsed == (NfStage.of("ACL", {"rules": 1024, "denied_pct": 0.5}), NfStage("NAT"))
-    assert cores is None
+    assert parsed == (NfStage.of("ACL", {"rules": 1024, "denied_pct": 0.5}), NfStage("NAT")) and cores is None
 
 
 def test_a_bar_begins_the_next_core() -> None:
@@ -158,5 +156,4 @@ def test_a_paced_workload_writes_what_is_set() -> None:
 def test_a_paced_workload_is_known_by_its_nf_and_traffic() -> None:
     """Equal ones are one key."""
     one, other = (GpuWorkload(replace(NAT, rate_kpps=5.5), GpuSettings.of([(0, 3)], order=1)) for _ in range(2))
-    assert (one.nf, one.label, one.traffic) == ("NAT", "NAT", NAT.traffic)
-    assert {one: 1}[other] == 1
+    assert (one.nf, one.label, one.traffic) == ("NAT", "NAT", NAT.traffic) and {one: 1}[other] == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from placer.fleet.events import Arrive, Change, Depart, Drain, Fail, FleetEvent,
 from placer.fleet.protocol import Reader, decision_line, event_line
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf, complete
-from placer.model.fleet import Fleet, Nic, Tenant
+from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.gpu_oracle import GpuOracle
+from placer.model.oracle import Oracle
 from placer.model.sla import Sla
 from placer.policy.rules import RULES_BY_NAME
 from profiles import TrafficProfile, Workload
@@ -28,19 +31,27 @@ from tests.placer.fleet.loaded_oracle import (
     LoadedOracle,
     loaded_kind,
 )
+from tests.placer.toy_gpu import WORKERS, ToyAdmission, mixed
 
 TRAFFIC = TrafficProfile(1e3, 1500.0)
 RATES = st.sampled_from([inf, 30.0, 45.0, 90.0, 95.0, 130.0, 190.0, 260.0, 380.0])
 SLAS = st.sampled_from([0.0, 0.05, 0.2, 0.6]).map(lambda drop: Sla(max_drop=drop))
 FLEETS = st.sampled_from([((None, 8),), ((2, 8),), ((1, 4), (2, 8)), ((2, 6), (None, 4))])
+LATENCIES = st.sampled_from([inf, inf, 90.0, 35.0])
 
 
 class OnlineLoads(RuleBasedStateMachine):
-    """A fleet whose log is decided on once more now and then."""
+    """A fleet of NICs and GPUs, whose log is decided on once more now and then."""
 
-    @initialize(fleet=FLEETS, rule=st.sampled_from(list(RULES_BY_NAME.values())), when_full=st.sampled_from(WHEN_FULL))
-    def begin(self, fleet: tuple[tuple[int | None, int], ...], rule: object, when_full: str) -> None:
+    @initialize(
+        fleet=FLEETS,
+        gpus=st.sampled_from([0, 1, 3]),
+        rule=st.sampled_from(list(RULES_BY_NAME.values())),
+        when_full=st.sampled_from(WHEN_FULL),
+    )
+    def begin(self, fleet: tuple[tuple[int | None, int], ...], gpus: int, rule: object, when_full: str) -> None:
         self.kinds = [loaded_kind(index, count, cores) for index, (count, cores) in enumerate(fleet)]
+        self.kinds += [replace(mixed(gpus).kinds[1], index=len(fleet))] if gpus else []
         self.options: dict[str, Any] = {"rule": rule, "when_full": when_full}
         self.folder = tempfile.TemporaryDirectory()
         self.state = State(Path(self.folder.name) / "state.db", self.kinds)
@@ -51,7 +62,7 @@ class OnlineLoads(RuleBasedStateMachine):
         self.arrivals = 0
 
     def new_engine(self) -> Engine:
-        return Engine(Fleet(self.kinds), [LoadedOracle() for _ in self.kinds], **self.options)
+        return Engine(Fleet(self.kinds), list(map(_oracle, self.kinds)), **self.options)
 
     def tenants(self) -> dict[str, Tenant]:
         placed = {tenant.id: tenant for tenant in self.engine.fleet.all_tenants()}
@@ -74,11 +85,20 @@ class OnlineLoads(RuleBasedStateMachine):
         assert isinstance(event, Change) or decision.status != "resized"
         self.at_risk |= set(decision.at_risk)
 
-    @rule(nf=st.sampled_from("ab"), rate=RATES, cores=st.sampled_from([0, 0, 1, 2]), sla=SLAS, ask=st.booleans())
-    def arrive(self, nf: str, rate: float, cores: int, sla: Sla, ask: bool) -> None:
+    @rule(
+        nf=st.sampled_from("ab"),
+        rate=RATES,
+        cores=st.sampled_from([0, 0, 1, 2]),
+        latency=LATENCIES,
+        sla=SLAS,
+        ask=st.booleans(),
+    )
+    def arrive(self, nf: str, rate: float, cores: int, latency: float, sla: Sla, ask: bool) -> None:
         """What is asked before is what is decided then."""
         self.arrivals += 1
-        tenant = Tenant(f"nf-{self.arrivals}", Workload(nf, TRAFFIC, rate, cores=cores), sla)
+        latency = latency if rate < inf else inf
+        workload = Workload(nf, TRAFFIC, rate, cores=cores, latency_us=latency)
+        tenant = Tenant(f"nf-{self.arrivals}", workload, sla)
         places = complete(WhatIf(self.engine).places(tenant)) if ask else []
         if cores:
             self.given[tenant.id] = cores
@@ -96,7 +116,8 @@ class OnlineLoads(RuleBasedStateMachine):
         before = self.engine.workload_of(chosen)
         assert before is not None
         given = (*(("rate_kpps",) if rate is not None else ()), *(("cores",) if cores else ()))
-        after = Workload(before.nf, TRAFFIC, before.rate_kpps if rate is None else rate, cores=cores or before.cores)
+        latency = inf if rate == inf else before.latency_us
+        after = Workload(before.nf, TRAFFIC, rate or before.rate_kpps, cores=cores or before.cores, latency_us=latency)
         event = Change(chosen, after if given else None, sla, given)
         if given or sla is not None:
             count = len(self.log)
@@ -144,6 +165,9 @@ class OnlineLoads(RuleBasedStateMachine):
         """Cores and ports are as large as what is on them, and cores that were given are those that are there."""
         for nic in self.engine.fleet.nics.values() if hasattr(self, "engine") else ():
             workloads = [tenant.workload for tenant in nic.tenants]
+            if nic.kind.paced:
+                assert len(workloads) <= WORKERS
+                continue
             cores = [one.cores or DEFAULT_CORES[one.nf] for one in workloads]
             assert sum(cores) <= nic.kind.cores
             assert sum(one.rate_kpps * 1520 * 8e-6 for one in workloads if one.rate_kpps < inf) <= PORT_GBPS * (
@@ -174,11 +198,16 @@ def _homes(fleet: Fleet) -> dict[str, tuple[str, Tenant]]:
     return {tenant.id: (nic.id, tenant) for nic in fleet.nics.values() for tenant in nic.tenants}
 
 
+def _oracle(kind: NicKind) -> Oracle:
+    return GpuOracle(ToyAdmission()) if kind.paced else LoadedOracle()
+
+
 def _below(nic: Nic) -> list[str]:
     """Tenants whose SLA is violated."""
     co_location = tuple(tenant.workload for tenant in nic.tenants)
-    (together,) = LoadedOracle().throughput([co_location])
-    alone = [LoadedOracle().solo(workload) for workload in co_location]
+    oracle = _oracle(nic.kind)
+    (together,) = oracle.throughput([co_location])
+    alone = [oracle.solo(workload) for workload in co_location]
     found = zip(nic.tenants, together, alone, strict=True)
     return [tenant.id for tenant, kpps, solo in found if not tenant.is_met(kpps, solo)]
 

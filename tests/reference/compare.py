@@ -76,7 +76,21 @@ class ReferenceRun:
 
     def differences(self, outcome: RackOutcome) -> list[str]:
         """What is wrong with an outcome, a sentence each; nothing if it is as it must be."""
-        frames = self._matched(outcome.frames)
+        recipes = sorted({key.recipe for key in self._wanted}, key=len)
+        matched, used = _Frames([], [], []), Counter[_Key]()
+        for frame in outcome.frames:
+            for recipe in recipes:
+                left = peel(frame, [self._steps[name] for name in recipe])
+                key = _Key(recipe, left.frame if left else b"")
+                if left and used[key] < len(self._wanted.get(key, ())):
+                    matched.found.append((key, left))
+                    used[key] += 1
+                    break
+            else:
+                matched.foreign.append(frame)
+        for key, outputs in self._wanted.items():
+            matched.missing.extend(output for output, _ in outputs[used[key] :])
+        frames = matched
         wrong = [*_leaked(outcome.frames), *self._wrong_frames(frames)]
         if not wrong:
             wrong += [*self._wrong_endpoints(frames.found), *self._wrong_order(frames.found)]
@@ -103,26 +117,6 @@ class ReferenceRun:
                 recipe.append(name)
                 left = further
         return tuple(recipe), left
-
-    def _peeled(self, frame: bytes, recipe: Iterable[str]) -> Peeled | None:
-        return peel(frame, [self._steps[name] for name in recipe])
-
-    def _matched(self, frames: Sequence[bytes]) -> _Frames:
-        recipes = sorted({key.recipe for key in self._wanted}, key=len)
-        matched, used = _Frames([], [], []), Counter[_Key]()
-        for frame in frames:
-            for recipe in recipes:
-                left = self._peeled(frame, recipe)
-                key = _Key(recipe, left.frame if left else b"")
-                if left and used[key] < len(self._wanted.get(key, ())):
-                    matched.found.append((key, left))
-                    used[key] += 1
-                    break
-            else:
-                matched.foreign.append(frame)
-        for key, outputs in self._wanted.items():
-            matched.missing.extend(output for output, _ in outputs[used[key] :])
-        return matched
 
     def _wrong_frames(self, frames: _Frames) -> Iterator[str]:
         """Frames that should not have left, or did not. Each uncertain one may have become any frame."""

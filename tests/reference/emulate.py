@@ -38,15 +38,12 @@ class RackTexts:
 
 @dataclass
 class Emulation:
-    """What became of frames.
-
-    `outputs`: number of the frame that entered, and the frame that left. `dropped`: by reason, outside of NFs.
-    """
+    """What became of frames. `outputs`: number of the frame that entered, and the frame that left."""
 
     outputs: list[tuple[int, bytes]] = field(default_factory=list)
     entered: Counter[str] = field(default_factory=Counter)
     sent: Counter[str] = field(default_factory=Counter)
-    dropped: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)  # by reason, outside of NFs
 
 
 def texts_of(rack: CompiledRack) -> RackTexts:

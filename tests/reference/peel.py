@@ -138,19 +138,14 @@ TYPE = 12  # where the type of a frame is, or its outer tag
 
 @dataclass(frozen=True)
 class PacketFields:
-    """The fields of a packet that expressions look at.
+    """The fields of a packet that expressions look at. `source`, `destination`: addresses as numbers."""
 
-    `vlan`: VLAN of the outermost tag; None without a tag. `ip`: whether it is IPv4, perhaps behind one tag or two; if
-    not, the other fields are 0. `source`, `destination`: addresses as numbers. `ports`: source and destination port;
-    None unless it is UDP or TCP and no fragment.
-    """
-
-    vlan: int | None = None
-    ip: bool = False
+    vlan: int | None = None  # VLAN of the outermost tag; None without a tag
+    ip: bool = False  # whether it is IPv4, perhaps behind one tag or two; if not, the other fields are 0
     source: int = 0
     destination: int = 0
     protocol: int = 0
-    ports: tuple[int, int] | None = None
+    ports: tuple[int, int] | None = None  # source and destination port; None unless it is UDP or TCP and no fragment
 
 
 def fields_of(frame: bytes) -> PacketFields:

@@ -246,16 +246,19 @@ def place_all(arrivals: Sequence[Arrival], engine: Engine, state: SavedState | N
     return sum(engine.fleet.nic_of(arrival.tenant.id) is not None for arrival in arrivals)
 
 
-def take_over(plan: Plan, engine: Engine, state: SavedState | None) -> int | None:
+def take_over(plan: Plan, engine: Engine, state: SavedState | None, trace: Sequence[Arrival] = ()) -> int | None:
     """Place the instances of a plan on its NICs, all of them or none; what it rejects stays out.
 
+    Cores that the plan gives an instance and the trace does not were chosen, and change where the instance changes.
     Returns how many are predicted to violate their SLA; None where another agent has begun the fleet meanwhile.
     """
-    events = [
-        Arrive(placement.arrival.tenant, placement.nic, placement.kind.index)
-        for placement in plan.placements
-        if placement.kind is not None
-    ]
+    asked = {arrival.id: arrival.workload for arrival in trace}
+    events = []
+    for placement in plan.placements:
+        if placement.kind is not None:
+            tenant = placement.arrival.tenant
+            chosen = tenant.workload != asked.get(tenant.id, tenant.workload)
+            events.append(Arrive(replace(tenant, free_cores=chosen), placement.nic, placement.kind.index))
 
     taken = False
 

@@ -18,11 +18,10 @@ from fractions import Fraction
 
 from placer.evaluate.checks import peak_nics
 from placer.evaluate.expected_violations import expected_violations
-from placer.model.arrival import Arrival
+from placer.model.arrival import Arrival, running_nics
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import Tenant
 from placer.model.plan import PLANNED, Plan, Within
-from placer.model.running import running_nics
 from placer.optimal.bounded_plan import exact_peak_cost
 from placer.optimal.departures import fullest_moment, peaks, plan_over_time, present_at
 from placer.optimal.planned.mend import mend

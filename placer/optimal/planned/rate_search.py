@@ -18,10 +18,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placer.model.arrival import Arrival
+from placer.model.arrival import Arrival, running_nics
 from placer.model.fleet import NicKind, Tenant
 from placer.model.plan import Plan
-from placer.model.running import running_nics
 from placer.optimal.planned.chances import LIKELIEST_VIOLATION
 from placer.optimal.planned.rate_bound import FewestNics, fewest_nics
 from placer.optimal.planned.rate_deal import deal

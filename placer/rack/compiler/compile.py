@@ -29,8 +29,7 @@ class CompiledRack:
     """The programs of a rack.
 
     `switch`: the program of a programmable switch; None for an OpenFlow switch, which has rules instead. `servers`,
-    `nics`: by name, those that run NFs. `tables`: what the choice of shared tables was made by; None where it was
-    given.
+    `nics`: by name, those that run NFs.
     """
 
     routing: Routing
@@ -38,7 +37,7 @@ class CompiledRack:
     switch: SwitchProgram | None
     servers: Mapping[str, ServerProgram]
     nics: Mapping[str, NicProgram]
-    tables: SharedTables | None = None
+    tables: SharedTables | None = None  # what the choice of shared tables was made by; None where it was given
     openflow: OpenFlowRules | None = None
 
 

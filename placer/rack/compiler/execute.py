@@ -91,15 +91,12 @@ class NfCounts:
 
 @dataclass
 class RackRun:
-    """What became of packets.
-
-    `received`, `sent`: from and to the world. `nfs`: by `chain/nf`. `dropped`: by reason, outside of NFs.
-    """
+    """What became of packets. `received`, `sent`: from and to the world."""
 
     received: int = 0
     sent: int = 0
-    nfs: dict[str, NfCounts] = field(default_factory=dict)
-    dropped: Counter[str] = field(default_factory=Counter)
+    nfs: dict[str, NfCounts] = field(default_factory=dict)  # by `chain/nf`
+    dropped: Counter[str] = field(default_factory=Counter)  # by reason, outside of NFs
     seconds: float = 0.0
 
     @property
@@ -132,7 +129,14 @@ def execute_rack(directory: Path, source: Path, target: Path, *, on_wait: Callab
     Raises InputError when the directory or the capture cannot be used. Raises ExecutionError when a process fails.
     """
     rack = read_rack_file(directory)
-    _check_capture(source)
+    # refuse what is no capture before anything is started
+    try:
+        with source.open("rb") as content:
+            magic = content.read(4)
+    except OSError as error:
+        raise InputError.of(str(source), error.strerror or str(error)) from None
+    if magic not in CAPTURE_MAGICS:
+        raise InputError.of(str(source), "is no capture", hint="pcap or pcapng, as tcpdump writes it")
     programs = find_programs(bool(rack.nics))
     begun = time.monotonic()
     with _copy(directory) as running, file_aside(target) as aside:
@@ -145,17 +149,6 @@ def execute_rack(directory: Path, source: Path, target: Path, *, on_wait: Callab
         )
     result.seconds = time.monotonic() - begun
     return result
-
-
-def _check_capture(file: Path) -> None:
-    """Refuse what is no capture before anything is started."""
-    try:
-        with file.open("rb") as content:
-            magic = content.read(4)
-    except OSError as error:
-        raise InputError.of(str(file), error.strerror or str(error)) from None
-    if magic not in CAPTURE_MAGICS:
-        raise InputError.of(str(file), "is no capture", hint="pcap or pcapng, as tcpdump writes it")
 
 
 def find_programs(with_nics: bool) -> Path:

@@ -35,17 +35,16 @@ class ContendedPlan:
     """A plan that keeps its SLOs by prediction, beside the one by cycles alone.
 
     `plan`: what was found; of status `unknown`, with a note why, where no plan keeps every SLO by prediction. Its bound
-    is that of the program with cycles alone. `predicted`: the same with grown cycles: its latencies, and what limits
-    its rates, are as predicted. `by_cycles`: the plan by cycles alone. `factors`: per chain and NF, by which its cycles
-    grow in this plan; 1 on the switch. `rounds`: plans that were solved and predicted. `agreed`: whether the last plan
-    keeps, by prediction, what the program gave it; else rounds or time ended first.
+    is that of the program with cycles alone. `factors`: per chain and NF, by which its cycles grow in this plan; 1 on
+    the switch. `agreed`: whether the last plan keeps, by prediction, what the program gave it; else rounds or time
+    ended first.
     """
 
     plan: RackPlan
-    predicted: RackPlan
-    by_cycles: RackPlan
+    predicted: RackPlan  # the same with grown cycles: its latencies, and what limits its rates, are as predicted
+    by_cycles: RackPlan  # the plan by cycles alone
     factors: tuple[tuple[float, ...], ...] = ()
-    rounds: int = 0
+    rounds: int = 0  # plans that were solved and predicted
     agreed: bool = False
 
 

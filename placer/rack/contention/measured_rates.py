@@ -85,18 +85,14 @@ def _beside(at: int, plan: RackPlan, placed: Sequence[Placed], paths: Sequence[S
         if other != at:
             offered = [path.load for path in paths[other]]
             rate = plan.chains[one.chain].rate_mbps
-            if _busy(plan, one, rate) < NEARLY_BUSY:
+            # the share of its time that a subgroup works at a rate of its chain, by cycles
+            group, cores = plan.chains[one.chain].subgroups[one.group]
+            most = group.rate(cores, plan.rack.devices[group.device], one.member.chain.packet_bits)
+            if (rate / float(most) if most else 0.0) < NEARLY_BUSY:
                 kpps = rate * KPPS_PER_MBPS / one.member.chain.packet_bits / one.member.cores
                 offered = [replace(path.load, rate_kpps=max(kpps * path.packets, LEAST_KPPS)) for path in paths[other]]
             loads += offered * one.member.cores
     return loads
-
-
-def _busy(plan: RackPlan, one: Placed, mbps: float) -> float:
-    """The share of its time that a subgroup works at a rate of its chain, by cycles."""
-    group, cores = plan.chains[one.chain].subgroups[one.group]
-    most = group.rate(cores, plan.rack.devices[group.device], one.member.chain.packet_bits)
-    return mbps / float(most) if most else 0.0
 
 
 def _capacity(paths: Sequence[CorePath], kpps: Sequence[float]) -> float:

@@ -39,14 +39,11 @@ WORKING_SET = COUNTERS.index("wss")
 
 @dataclass(frozen=True)
 class NfOfModels:
-    """An NF on a device that the models answer for.
-
-    `chain`, `id`: where it is used first. `workload`: as the models know it.
-    """
+    """An NF on a device that the models answer for. `chain`, `id`: where it is used first."""
 
     chain: str
     id: str
-    workload: Workload
+    workload: Workload  # as the models know it
     faults: tuple[tuple[str, str | None], ...] = ()
 
 

@@ -36,15 +36,14 @@ class ProfileColumns:
 class ChainFiles:
     """What the files of a command hold.
 
-    `measured_at`, `measured`: runs of the chain: values by column, and the measure; empty without such a file. `asked`:
-    the configurations to predict, as they are written; None without such a file. `asked_at`: their values by column.
+    `measured_at`, `measured`: runs of the chain: values by column, and the measure; empty without such a file.
     """
 
     profiles: Mapping[str, ProfileColumns]
     measured_at: Mapping[str, Floats]
     measured: Floats
-    asked: CsvTable | None
-    asked_at: Mapping[str, Floats]
+    asked: CsvTable | None  # the configurations to predict, as they are written; None without such a file
+    asked_at: Mapping[str, Floats]  # their values by column
     notes: tuple[str, ...]
 
 
@@ -149,13 +148,10 @@ class _Reading:
         of_another = any(f"{table}.{column}" in other.header and column in tables[table].header for table in tables)
         numeric = profile.is_numeric(column)
         if of_another or (numeric and _influences(profile, column, found, self.measure)):
-            self._missing(nf, column, other)
+            hint = f"{nf}.{column} is a column of the profile of {nf}; --ignore {column} predicts without it"
+            self.faults.append(Fault(other.name, 1, f"{nf}.{column}", "column is missing", hint))
         else:
             self.notes.append(f"{profile.name}: column {column} is not used: {other.name} does not have it")
-
-    def _missing(self, nf: str, column: str, table: CsvTable) -> None:
-        hint = f"{nf}.{column} is a column of the profile of {nf}; --ignore {column} predicts without it"
-        self.faults.append(Fault(table.name, 1, f"{nf}.{column}", "column is missing", hint))
 
     def _profile(self, table: CsvTable, inputs: tuple[str, ...]) -> ProfileColumns:
         values = [table.numbers(column) for column in inputs]

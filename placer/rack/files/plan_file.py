@@ -59,13 +59,12 @@ class SubgroupCores:
 class PlanFile:
     """A plan: chains and rack as they were, and where each NF is.
 
-    `places`: of the chains that are placed; none where the plan is infeasible. `subgroups`: by the name of the chain;
-    none for those whose file names none.
+    `subgroups`: by the name of the chain; none for those whose file names none.
     """
 
     chains: Sequence[Chain]
     rack: Rack
-    places: OldPlaces
+    places: OldPlaces  # of the chains that are placed; none where the plan is infeasible
     subgroups: Mapping[str, Sequence[SubgroupCores]] = field(default_factory=dict)
     rates_mbps: Mapping[str, float] = field(default_factory=dict)
 

@@ -23,14 +23,11 @@ from placer.rack.stages.stage_oracles import stage_oracle
 
 @dataclass(frozen=True)
 class Joining:
-    """Two subgroups that become one.
-
-    `before`, `after`: layouts of the chain. `parts`: the two, in the layout before.
-    """
+    """Two subgroups that become one. `before`, `after`: layouts of the chain."""
 
     before: Layout
     after: Layout
-    parts: tuple[Subgroup, Subgroup]
+    parts: tuple[Subgroup, Subgroup]  # the two, in the layout before
 
     @property
     def joined(self) -> Subgroup:

@@ -98,7 +98,8 @@ def _proof(plan: RackPlan, chains: Sequence[Chain], seconds: float) -> BoundProo
             if found[0].bound is None or (enough is not None and found[0].bound <= enough):
                 return found[0]
         if few or layouts_in_all(chains, plan.rack) <= FEW_LAYOUTS:
-            found.append(proof_by_splits(chains, plan.rack, enough, until - time.monotonic()))
+            # in a tree of splits every server has prices of its own; out of time, it ends with the bound that it proves
+            found.append(_Tree(chains, plan.rack, enough).proof(until - time.monotonic()))
     except (ArithmeticError, TimeoutError):
         pass  # the certificate claims what was proven until then, and the command says that it is less
     return min(found, key=lambda one: float("-inf") if one.bound is None else one.bound, default=None)
@@ -147,16 +148,6 @@ def proof_by_classes(chains: Sequence[Chain], rack: Rack, enough: float | None) 
 Document = dict[str, object]
 
 LEAST_WEIGHT = 1e-7  # the least weight that counts in a mixture
-
-
-def proof_by_splits(chains: Sequence[Chain], rack: Rack, enough: float | None, seconds: float) -> BoundProof:
-    """A proof from a tree of splits, in which every server has prices of its own.
-
-    `enough`: mbps; a bound below is not looked for. None: that there is no plan is to be proven. `seconds`: once all
-    ways are listed; after them the tree ends as it is, with the bound that it proves. Raises ArithmeticError when the
-    solver gives up.
-    """
-    return _Tree(chains, rack, enough).proof(seconds)
 
 
 @dataclass(order=True)

@@ -40,13 +40,11 @@ class PricedWays:
 class Priced:
     """A bound and its prices.
 
-    `bound`: of the marginal throughput, Mbps; without gains, below 0 if there is no plan. `prices`: of each limit, then
-    of each cut. `weights`: per chain the ways of the mixture that the bound belongs to, with their weights; empty where
-    unknown.
+    `weights`: per chain the ways of the mixture that the bound belongs to, with their weights; empty where unknown.
     """
 
-    bound: float
-    prices: Floats
+    bound: float  # of the marginal throughput, Mbps; without gains, below 0 if there is no plan
+    prices: Floats  # of each limit, then of each cut
     weights: Sequence[dict[int, float]]
 
 

@@ -60,7 +60,9 @@ class LayoutQuestions:
         self.chains = [chain.chain for chain in plan.chains]
         self.until = time.monotonic() + time_limit
         self.regions = Regions(self.chains, self.rack, [chain.layout.sites for chain in plan.chains])
-        self.region_of = self._region_of()
+        # by server its region in the plan
+        regions, _ = self.regions.every()
+        self.region_of = {server: region for region in regions for server in region.servers}
         self.known: dict[object, Options] = {}
 
     def explanation(self, chain: int, layouts: int) -> ChainExplanation:
@@ -134,11 +136,6 @@ class LayoutQuestions:
             layouts = layouts_at(chain, rack, sites_within(chain, possible, [NEW_SITE] * len(chain.nfs), 0))
             self.known[key] = drop_dominated_options(layouts, rack, np.zeros(len(layouts), np.int64))
         return self.known[key]
-
-    def _region_of(self) -> dict[int, Region]:
-        """By server its region in the plan."""
-        regions, _ = self.regions.every()
-        return {server: region for region in regions for server in region.servers}
 
     def _region(self, chain: int, sites: Ints) -> tuple[Region, bool]:
         """The servers of a chain and of some of its layouts, with all chains on them; whether that is everything."""

@@ -32,16 +32,14 @@ RELATIVE_GAP = 1e-9
 class Found:
     """What a search found.
 
-    `chosen`: per chain the index of its option; None without a plan. `rates`: per chain, Mbps; shape (chains,).
     `marginal`, `bound`: of the plan, and of every plan, Mbps; the bound is minus infinity where no plan is possible.
-    `nodes`: relaxations that were solved.
     """
 
-    chosen: tuple[int, ...] | None
-    rates: Floats
+    chosen: tuple[int, ...] | None  # per chain the index of its option; None without a plan
+    rates: Floats  # per chain, Mbps; shape (chains,)
     marginal: float
     bound: float
-    nodes: int
+    nodes: int  # relaxations that were solved
 
     @property
     def proven(self) -> bool:

@@ -122,7 +122,12 @@ def _cut(layouts: Layouts, rack: Rack, most_cores: Ints) -> _Part:
     options = allocations(layouts, rack, once, each, lambda _, cores: np.all(cores <= most_cores, axis=1))
     rows = np.flatnonzero(np.isfinite(cheapest[options.layout]))
     layout = options.layout[rows]
-    shares = options.nic_shares[rows] + _crossings(layouts, rack, layout, cheapest[layout])
+    # what a cut adds at least to the NICs; nothing where it may be of either of several kinds of servers
+    share = cheapest[layout]
+    added = np.zeros((len(layout), 2 * len(rack.servers)))
+    if len(rack.servers) == 1:
+        added += share[:, None]
+    shares = options.nic_shares[rows] + added
     return options.rate[rows], options.cores[rows], shares, layout
 
 
@@ -138,14 +143,6 @@ def _least_inside(layouts: Layouts) -> Floats:
         share = np.where(together, float(chain.reach[edge.tail] * edge.share), np.inf)
         least[rows, group] = np.minimum(least[rows, group], share)
     return least
-
-
-def _crossings(layouts: Layouts, rack: Rack, layout: Ints, share: Floats) -> Floats:
-    """What a cut adds at least to the NICs; nothing where it may be of either of several kinds of servers."""
-    added = np.zeros((len(layout), 2 * len(rack.servers)))
-    if len(rack.servers) == 1:
-        added += share[:, None]
-    return added
 
 
 # Equal servers and equal chains.

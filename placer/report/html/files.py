@@ -5,9 +5,9 @@ from pathlib import Path
 
 import vl_convert
 
-from placer.report.files import Files, write_files
 from placer.report.html import theme
 from placer.report.html.page import Page, render, spec_of
+from profiles.aside import Files, write_files
 
 CHART_WIDTH = 560
 PIXELS_PER_POINT = 2.0

@@ -37,15 +37,7 @@ STANDARD_INPUT = "standard input"
 
 
 def page_of_run(comparison: Comparison, trace: str) -> Page:
-    """The page of a run.
-
-    Parameters
-    ----------
-    comparison
-        All strategies on one trace.
-    trace
-        Name of the trace.
-    """
+    """The page of a run. `comparison`: all strategies on one trace. `trace`: name of the trace."""
     trace = STANDARD_INPUT if trace == STDIN else trace
     chosen = choose_plan(comparison)
     return Page(

@@ -50,16 +50,14 @@ def test_a_line_is_chosen_for_a_line_with_noise() -> None:
     assert rows.loc["both errors as published: error of the line", ["ours", "published"]].tolist() == ["1.418"] * 2
     assert rows.loc["both errors as published: error of the quadratic", ["ours", "published"]].tolist() == ["1.196"] * 2
     assert rows.loc["both errors as published: the quadratic's is smaller in", "ours"] == "100"
-    assert len(result.data["choices"]) == 2 * 8
-    assert "Nothing was measured." in as_text(one, result)
+    assert len(result.data["choices"]) == 2 * 8 and "Nothing was measured." in as_text(one, result)
 
 
 def test_the_case_study_runs_on_the_simulated_card_and_says_so() -> None:
     """Twelve numbers of flows, three runs each; more flows than the cache holds cost more."""
     swept = simulate_sweep(Setting(scale=0.1))
     x, y = swept.curve.x, swept.curve.y
-    assert len(x) == 36
-    assert y[x == x.max()].mean() > 1.2 * y[x < 1000].mean()
+    assert len(x) == 36 and y[x == x.max()].mean() > 1.2 * y[x < 1000].mean()
     assert "Not measured on hardware." in swept.testbed
     rows = find_experiment("match-action-entries").run(Setting(scale=0.1)).table.set_index("quantity")
     assert rows.loc["bic: segments", "published"] == "4"

@@ -67,8 +67,7 @@ def test_firewalls_in_turns_wait_and_side_by_side_do_not(results: dict[str, tupl
     """Only in turns is the published increase met beside two others; beside one, none is printed."""
     result, keys = results["grus-figure1"][1], ["sharing", "others"]
     increase, verdict = _column(result, keys, "increase_pct"), _column(result, keys, "verdict")
-    assert increase["temporal", 2] > increase["temporal", 1] > 10
-    assert increase["spatial", 2] < 1
+    assert increase["temporal", 2] > increase["temporal", 1] > 10 and increase["spatial", 2] < 1
     assert verdict["temporal", 2] == "" and verdict["spatial", 2] == "differs"
     assert _column(result, keys, "published_increase_pct")["temporal", 1] == NOT_PRINTED
 
@@ -132,8 +131,7 @@ def test_the_wait_for_a_batch_is_predicted_closer_than_chance(results: dict[str,
     """Errors against long runs are below those against short ones, and a row per traffic says what is published."""
     table = results["grus-figure10a"][1].table
     assert list(table["published_error_pct"]) == [1.2, 1.6, 1.3]
-    assert (table["error_pct"] < table["short_run_error_pct"]).all()
-    assert (table["runs"] == 8).all()
+    assert (table["error_pct"] < table["short_run_error_pct"]).all() and (table["runs"] == 8).all()
 
 
 @pytest.mark.long

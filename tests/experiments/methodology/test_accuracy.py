@@ -96,8 +96,7 @@ class Noisy(Testbed):
 def test_the_standard_error_is_that_of_the_mean() -> None:
     """Of 1, 2 and 3 the mean is 2 with a standard error of 1/sqrt(3); of a single value it is 0."""
     runs = RepeatedRuns(np.array([[1.0], [2.0], [3.0]]))
-    assert runs.mean[0] == 2.0
-    assert runs.standard_error[0] == pytest.approx(1 / np.sqrt(3))
+    assert runs.mean[0] == 2.0 and runs.standard_error[0] == pytest.approx(1 / np.sqrt(3))
     assert RepeatedRuns(np.array([[1.0]])).standard_error[0] == 0.0
 
 

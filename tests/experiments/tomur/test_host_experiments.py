@@ -45,8 +45,7 @@ def test_a_round_robin_engine_follows_the_equations(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(figure4_host, "open_host_testbed", lambda setting, *options: RoundRobin())
     table = figure4_host.run(TINY).table.set_index("quantity")["ours"]
     distances = [value for name, value in table.items() if " distance " in str(name)]
-    assert distances
-    assert distances == pytest.approx([0.0] * len(distances), abs=0.1)
+    assert distances and distances == pytest.approx([0.0] * len(distances), abs=0.1)
 
 
 def test_distances_are_computed_within_each_repeat(monkeypatch: pytest.MonkeyPatch) -> None:

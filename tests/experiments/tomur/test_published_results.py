@@ -26,8 +26,7 @@ def test_composition_follows_the_execution_pattern() -> None:
     """Table 4: Tomur equals min on pipelines, beats sum there, and beats both on run-to-completion."""
     table = _table("table4").set_index(["nf", "pattern"])
     for (_, pattern), row in table.iterrows():
-        assert row["detected"] == pattern
-        assert row["tomur_mape_pct"] < row["sum_mape_pct"]
+        assert row["detected"] == pattern and row["tomur_mape_pct"] < row["sum_mape_pct"]
         if pattern == "pipeline":
             assert row["tomur_mape_pct"] == pytest.approx(row["min_mape_pct"])
         else:
@@ -40,8 +39,7 @@ def test_tomur_beats_slomo_where_several_resources_are_contended() -> None:
     table = _table("table2").set_index(["nf", "testbed", "predictor"])["mape_pct"]["mean"]
     for testbed, most in (("simulated", 3.7), ("simulated:contended", 4.0)):
         means = table[testbed]
-        assert means["tomur"] <= most
-        assert means["slomo"] >= 3 * means["tomur"]
+        assert means["tomur"] <= most and means["slomo"] >= 3 * means["tomur"]
 
 
 def test_slomo_is_accurate_with_memory_contention_alone() -> None:
@@ -53,8 +51,7 @@ def test_the_accelerator_follows_the_queue_equations() -> None:
     """Figure 4: the equilibrium is within 2 % of equation 2, and light contention within 2 % of equation 8."""
     table = _table("figure4")
     distances = table[table["quantity"].str.contains("distance")]
-    assert len(distances) == 12
-    assert distances["ours"].max() < 2
+    assert len(distances) == 12 and distances["ours"].max() < 2
 
 
 @pytest.mark.long
@@ -69,8 +66,7 @@ def test_tomur_errs_at_most_as_published_on_bluefield_2_measurements(shared_data
     """Table 3 has rows of BlueField-2 when the measurements are present."""
     measured = Setting(scale=0.02, measurements=shared_data / "flowmon-bf2")
     real = _table("table3", measured).set_index(["testbed", "predictor"]).loc["BlueField-2", "tomur"]
-    assert real["runs"] == 37
-    assert real["mape_pct"] <= real["published_mape_pct"]
+    assert real["runs"] == 37 and real["mape_pct"] <= real["published_mape_pct"]
 
 
 @pytest.mark.parametrize(
@@ -88,8 +84,7 @@ def test_tomur_identifies_the_bottleneck_and_slomo_only_memory() -> None:
     """Tomur is correct in at least 90 % for every NF; SLOMO only for the NF whose bottleneck is always memory."""
     table = find_experiment("table7").run(Setting(scale=0.1)).table.set_index(["nf", "predictor"])["correct_pct"]
     tomur, slomo = table.xs("tomur", level=1), table.xs("slomo", level=1)
-    assert (tomur >= 90).all()
-    assert slomo["FlowStats"] == 100
+    assert (tomur >= 90).all() and slomo["FlowStats"] == 100
     assert (slomo.drop("FlowStats") < 60).all()
 
 
@@ -123,8 +118,7 @@ def test_a_row_of_the_budget_has_means_and_the_share_of_sequences_that_kept_it()
     """Violations of 1 and 3 % at a budget of 2 %: a mean of 2 %, kept by half, worse than the published 1.9 %."""
     values = np.array([[4.0, 1.0, 1.5, 0.1], [6.0, 3.0, 1.7, 0.1]])
     row = budget._row(FIRST, 2.0, values, np.array([[3.0, 0.0, np.nan, np.nan]]))
-    assert row["sla_violations_pct"] == pytest.approx(2.0)
-    assert row["std_error"] == pytest.approx(1.0)
+    assert row["sla_violations_pct"] == pytest.approx(2.0) and row["std_error"] == pytest.approx(1.0)
     assert row["expected_violations_pct"] == pytest.approx(1.6)
     assert (row["noise_free_wastage_pct"], row["kept_pct"]) == (3.0, 50.0)
     assert row["verdict"] == "worse: wastage, violations"

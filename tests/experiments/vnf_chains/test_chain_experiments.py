@@ -33,8 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr(table4, "RUN_DRAWS", 2)
         with SimulatedServer() as server, ChainRounds(server, out) as rounds:
             rounds.measure(shares.share_loads(server.describe(), [("NAT", "LB")]), 2)
-            found = shares.topologies(rounds.write())
-            write_table(scaling.scaling_table(found, rounds, 2), out / "scaling.csv")
+            write_table(scaling.scaling_table(shares.topologies(rounds.write()), rounds, 2), out / "scaling.csv")
         yield out
 
 
@@ -64,8 +63,7 @@ def test_cells_that_the_paper_does_not_print_say_so(name: str, results: Results,
     """No cell is empty but those of verdicts; the text and the files are complete."""
     one, result = results(name)
     assert result.table.drop(columns="verdict").notna().all(axis=None)
-    assert (result.table == NOT_PRINTED).any(axis=None)
-    assert NOT_PRINTED in as_text(one, result)
+    assert (result.table == NOT_PRINTED).any(axis=None) and NOT_PRINTED in as_text(one, result)
     assert "simulated" in result.testbeds[0] and result.testbeds[0].endswith(".")
     assert f"{name}.csv" in {path.name for path in write_result(one, result, tmp_path)}
 

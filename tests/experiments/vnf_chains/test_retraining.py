@@ -61,8 +61,7 @@ def results(folder: Path) -> dict[str, Result]:
 def test_response_time_is_the_load_over_the_throughput() -> None:
     """4,000 flows that wait for one packet each, 100 packets per ms: 40 ms. The first run trains, the others judge."""
     one = chain(100.0)
-    assert one.once[3] == pytest.approx(40)
-    assert one.truth[3] == pytest.approx(40)
+    assert one.once[3] == pytest.approx(40) and one.truth[3] == pytest.approx(40)
     assert one.lower.tolist() == [True] * 10 + [False] * 10
 
 
@@ -92,8 +91,7 @@ def test_a_line_is_continued_and_the_nearest_value_is_not() -> None:
         [Retrained(one, one.once, one.truth)], ["lasso-1", "interpolation"], canary_order, [10], upper_half
     )
     lasso, interpolation = found["mape_pct"]
-    assert lasso < 1
-    assert interpolation == pytest.approx(100 * np.mean(1 - 10 / np.arange(11, 21)), abs=0.5)
+    assert lasso < 1 and interpolation == pytest.approx(100 * np.mean(1 - 10 / np.arange(11, 21)), abs=0.5)
     assert list(found["samples"]) == [10, 10] and set(found["placed"]) == {"one core at 1"}
 
 
@@ -127,8 +125,7 @@ def test_by_default_loads_run_on_the_simulated_server(monkeypatch: pytest.Monkey
 def test_what_the_figures_do_not_print_is_marked(name: str, results: dict[str, Result], tmp_path: Path) -> None:
     """No cell is empty but those of verdicts, and the files are complete."""
     one, result = find_experiment(name), results[name]
-    assert set(result.table["published_mape_pct"]) == {NOT_PRINTED}
-    assert result.table.notna().all(axis=None)
+    assert set(result.table["published_mape_pct"]) == {NOT_PRINTED} and result.table.notna().all(axis=None)
     assert NOT_PRINTED in as_text(one, result) and "simulated" in result.testbeds[0]
     assert f"{name}.csv" in {path.name for path in write_result(one, result, tmp_path)}
 
@@ -156,8 +153,7 @@ def test_figure_14_has_every_regressor_before_and_after(results: dict[str, Resul
     """Retrained chains on one core are no longer wrong by half; the chosen one keeps 10 % by runs of the lower half."""
     table = results["chains-figure14"].table
     assert list(table["regressor"][:-1]) == list(ALL_REGRESSORS)
-    assert table["regressor"].iloc[-1].startswith("chosen: ")
-    assert (table["before_mape_pct"] > 10).all()
+    assert table["regressor"].iloc[-1].startswith("chosen: ") and (table["before_mape_pct"] > 10).all()
     chosen = table.iloc[-1]
     assert chosen["canary_mape_pct"] <= 10 and chosen["verdict"] == ""
 
@@ -237,7 +233,6 @@ def test_functions_come_before_chains() -> None:
     chain = [("A,B", share, size, 1000.0, 40.0) for share in shares for size in (64.0, 512.0)]
     seconds = [("B", share, size, flows, kpps) for _, share, size, flows, kpps in ALONE]
     found = topologies(table([*chain, *ALONE, *seconds]))
-    assert list(found) == ["A", "B", "A-B"]
-    assert found["A-B"].inputs == ("A.cpu", "B.cpu", "packet_size")
+    assert list(found) == ["A", "B", "A-B"] and found["A-B"].inputs == ("A.cpu", "B.cpu", "packet_size")
     assert np.array_equal(np.unique(found["A-B"].columns["A.cpu"]), [0.5, 1.0])
     assert place_on_cores(found["A-B"], found).shares.tolist() == pytest.approx([1.0, 0.9])

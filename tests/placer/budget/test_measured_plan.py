@@ -129,8 +129,7 @@ TWO = [arrival("1", 1.0, "a"), arrival("2", 2.0, "b")]
 def test_a_co_location_that_is_measured_to_violate_is_left() -> None:
     """Two NFs are predicted to keep all; measured, they lose 20 % of which 10 % are allowed."""
     found, card = planned(TWO, {}, {(A, B): 0.8}, 20)
-    assert nics(found) == [{"1"}, {"2"}]
-    assert (found.measured_pct, found.runs) == (100.0, 3)
+    assert nics(found) == [{"1"}, {"2"}] and (found.measured_pct, found.runs) == (100.0, 3)
     assert card.requests == {(A,): 1, (B,): 1, (A, B): 1}
 
 
@@ -157,8 +156,7 @@ def test_each_kind_of_nic_is_measured_on_its_testbed() -> None:
 def test_no_more_runs_are_spent_than_there_are() -> None:
     """One run measures an NF alone: no instance rests on measurements, because they share their NIC."""
     found, card = planned(TWO, {}, {(A, B): 0.8}, 1)
-    assert found.runs == card.requests.total() == 1
-    assert found.measured_pct == 0.0
+    assert found.runs == card.requests.total() == 1 and found.measured_pct == 0.0
     assert nics(found) == [{"1", "2"}]
 
 
@@ -213,8 +211,7 @@ def test_measurement_and_prediction_are_weighed_by_their_precision() -> None:
     (pair, other) = weighed.throughput([(B, A), (A, C)])
     together = 0.05**2 - 0.005**2
     expected = 0.8 ** (together / (together + 0.01**2))
-    assert pair / [200, 100] == pytest.approx(expected)
-    assert other.tolist() == [100, 400]
+    assert pair / [200, 100] == pytest.approx(expected) and other.tolist() == [100, 400]
     ((careful, _),) = weighed.throughput([(A, B)], risk=0.02)
     deviation = np.sqrt(1 / (1 / together + 1 / 0.01**2) + 0.005**2)
     assert careful == pytest.approx(100 * expected * np.exp(ndtri(0.02) * deviation))
@@ -229,16 +226,14 @@ def test_instances_need_every_co_location_of_their_stay() -> None:
     plan = Plan("by hand", None, tuple(Placement(one, "nic-1", kind) for one in stays), 0.0)
     needs = needs_of(plan, [kind], [0])
     first, second = frozenset({(0, (A,)), (0, (A, B))}), frozenset({(0, (A, B)), (0, (B,))})
-    assert needs.groups == {first: 1, second: 1}
-    assert needs.measured_pct({(0, (A,)), (0, (A, B))}) == 50.0
+    assert needs.groups == {first: 1, second: 1} and needs.measured_pct({(0, (A,)), (0, (A, B))}) == 50.0
 
 
 def test_runs_go_first_to_what_completes_most_instances() -> None:
     """Three instances need one run, two need two others: the budget decides how far the list goes."""
     ab, cd, c = (0, (A, B)), (0, (C, D)), (0, (C,))
     needs = Needs(Counter({frozenset[OnCard]({cd, c}): 2, frozenset[OnCard]({ab}): 3}))
-    assert needs.next_runs(set(), 1) == [ab]
-    assert needs.next_runs(set(), 9) == [ab, c, cd]
+    assert needs.next_runs(set(), 1) == [ab] and needs.next_runs(set(), 9) == [ab, c, cd]
     assert needs.next_runs({ab, c, cd}, 9) == []
 
 
@@ -257,8 +252,7 @@ def test_the_command_line_measures_on_the_simulated_card(placer: Placer, trace: 
     for plan in plans:
         options = ("run", trace, "--strategy", "contention-aware", "--measure", 8, "--seed", 3)
         ended = placer(*options, "--format", "json", "--plan", plan)
-        assert ended.status == 0
-        assert "of 8 runs" in ended.stderr
+        assert ended.status == 0 and "of 8 runs" in ended.stderr
     rows = json.loads(ended.stdout)["strategies"]
     assert [row["measured_runs"] for row in rows[:-1]] == [None, None]
     assert (rows[-1]["strategy"], rows[-1]["predictor"]) == ("contention-aware measured", "tomur")
@@ -289,5 +283,4 @@ def test_what_cannot_be_measured_is_refused(
 ) -> None:
     """Before anything is placed, with a hint and exit status 2."""
     ended = placer("run", trace, *arguments)
-    assert (ended.status, ended.stdout) == (2, "")
-    assert printed in ended.stderr
+    assert (ended.status, ended.stdout) == (2, "") and printed in ended.stderr

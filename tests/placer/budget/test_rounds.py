@@ -91,9 +91,7 @@ def test_what_does_not_fit_is_refused(
     } | changed  # fmt: skip
     arguments = [part for name, value in options.items() if value is not None for part in (name, value)]
     ended = placer("profile", *arguments)
-    assert ended.status == 2
-    assert message in ended.stderr
-    assert bytes_of(trained / "profile") == before
+    assert ended.status == 2 and message in ended.stderr and bytes_of(trained / "profile") == before
 
 
 def test_an_nf_that_is_not_in_the_profile_is_refused(trained: Path, tmp_path: Path) -> None:
@@ -135,8 +133,7 @@ def test_few_repeats_that_agree_do_not_make_runs_exact(trained: Path) -> None:
     table = pd.DataFrame([{"run": run, "nf": "light", **LIGHT.as_dict(), "throughput_kpps": 900.0} for run in range(2)])
     nfs = {name: replace(nf, co_locations=table if nf is light else table[:0]) for name, nf in read.nfs.items()}
     runs, noise = measure(replace(read, nfs=nfs))
-    assert runs == {(Workload("light", LIGHT),): 2}
-    assert 0.8 * ASSUMED_NOISE < noise < ASSUMED_NOISE
+    assert runs == {(Workload("light", LIGHT),): 2} and 0.8 * ASSUMED_NOISE < noise < ASSUMED_NOISE
 
 
 @pytest.mark.long
@@ -152,8 +149,7 @@ def test_what_is_fitted_anew_is_what_training_would_find(trained: Path) -> None:
             np.concatenate(one.predictors["tomur"].throughput([pair, (*pair, pair[0])], risk=risk))
             for one in (again, anew, before)
         )
-        assert found == pytest.approx(expected, rel=1e-9)
-        assert found != pytest.approx(former, rel=0.01)
+        assert found == pytest.approx(expected, rel=1e-9) and found != pytest.approx(former, rel=0.01)
 
 
 @pytest.mark.long

@@ -41,8 +41,7 @@ def test_the_directory_has_a_program_for_each_device(placer: Placer, plan: Path,
     status, stdout, stderr = placer("chain", "compile", plan, "--out", tmp_path / "rack")
     assert (status, stderr) == (0, "")
     assert "  1: c/ACL (switch) -> c/Match (switch) -> c/Monitor (s0) -> c/IPv4Fwd (switch)\n" in stdout
-    assert "switch, emulated" in stdout
-    assert "Stages of the switch, by our packer: " in stdout
+    assert "switch, emulated" in stdout and "Stages of the switch, by our packer: " in stdout
     files = {str(file.relative_to(tmp_path / "rack")) for file in (tmp_path / "rack").rglob("*") if file.is_file()}
     assert files == {
         "Makefile",
@@ -127,8 +126,7 @@ def test_what_was_not_compiled_is_not_run(placer: Placer, tmp_path: Path) -> Non
     hint = "hint: `placer chain compile PLAN --out DIR` writes such a directory\n"
     assert stderr == f"{tmp_path}: is no compiled rack: it has no routing.json\n{hint}"
     status, _, stderr = placer("chain", "exec", tmp_path / "x", *rest)
-    assert status == 2
-    assert stderr == f"{tmp_path / 'x'}: does not exist\n{hint}"
+    assert status == 2 and stderr == f"{tmp_path / 'x'}: does not exist\n{hint}"
     assert "hint: `placer chain compile PLAN --out DIR` writes such a directory" in stderr
 
 
@@ -137,8 +135,7 @@ def test_what_is_no_capture_is_refused(placer: Placer, rack: Path, tmp_path: Pat
     (tmp_path / "text").write_text("hello", encoding="utf-8")
     for name, message in (("none", "No such file"), (".", "Is a directory"), ("text", "is no capture")):
         status, _, stderr = placer("chain", "exec", rack, "--in", tmp_path / name, "--out", tmp_path / "out.pcap")
-        assert status == 2
-        assert message in stderr
+        assert status == 2 and message in stderr
 
 
 @pytest.fixture
@@ -166,8 +163,7 @@ def test_packets_pass_the_processes(placer: Placer, rack: Path, tmp_path: Path, 
     status, stdout, _ = placer("chain", "exec", rack, "--in", capture, "--out", out, "--format", "json", "--quiet")
     assert status == 0
     answer = json.loads(stdout)
-    assert answer["explained"]
-    assert (answer["received"], answer["sent"]) == (5, 2)
+    assert answer["explained"] and (answer["received"], answer["sent"]) == (5, 2)
     assert answer["dropped"] == {"forged": 1, "malformed": 1, "unclassified": 1}
     entered = {name: one["entered"] for name, one in answer["nfs"].items()}
     assert entered == {"c/ACL": 2, "c/Match": 2, "c/Monitor": 1, "c/Tunnel": 1, "c/IPv4Fwd": 2}
@@ -222,8 +218,7 @@ def test_a_program_that_refuses_its_input_is_named(placer: Placer, rack: Path, t
     (rack / "servers" / "s0" / "server.chain").write_text("x: NoSuchFunction\n", encoding="utf-8")
     capture = _capture(tmp_path / "in.pcap", PACKETS)
     status, _, stderr = placer("chain", "exec", rack, "--in", capture, "--out", tmp_path / "out.pcap", "--quiet")
-    assert status == 1
-    assert "error: nf-server of s0 failed with 2: server.chain:1:" in stderr
+    assert status == 1 and "error: nf-server of s0 failed with 2: server.chain:1:" in stderr
     assert not (tmp_path / "out.pcap").exists()
 
 

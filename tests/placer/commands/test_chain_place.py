@@ -182,8 +182,7 @@ def test_what_is_no_option_is_refused(more: tuple[object, ...], fault: str) -> N
 
 
 def test_missing_files_are_refused(tmp_path: Path) -> None:
-    printed = refuse("chain", "place", tmp_path / "a", "--rack", tmp_path / "b")
-    assert printed.count("No such file or directory") == 2
+    assert refuse("chain", "place", tmp_path / "a", "--rack", tmp_path / "b").count("No such file or directory") == 2
 
 
 def test_what_takes_long_is_announced(placer: Placer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,12 +205,10 @@ def test_conflict_and_changes_are_in_the_answer(placer: Placer, small: Path) -> 
 def test_a_chain_of_a_hundred_nfs_is_placed(placer: Placer, small: Path) -> None:
     """More than numpy's arrays have dimensions."""
     path = " -> ".join(["Monitor"] * 99)
-    text = f"slo a: 1 Mbps to 2 Mbps\nchain a: {path} -> IPv4Fwd\n"
-    (small / "long.chains").write_text(text, encoding="utf-8")
+    (small / "long.chains").write_text(f"slo a: 1 Mbps to 2 Mbps\nchain a: {path} -> IPv4Fwd\n", encoding="utf-8")
     rack = Path(__file__).parents[3] / "examples" / "rack.toml"
     status, stdout, _ = placer("chain", "place", small / "long.chains", "--rack", rack)
-    assert status == 0
-    assert "Optimal, proven" in stdout
+    assert status == 0 and "Optimal, proven" in stdout
 
 
 PLACE_QUIETLY = ["chain", "place", EXAMPLES / "edge.chains", "--rack", EXAMPLES / "rack.toml", "--quiet"]

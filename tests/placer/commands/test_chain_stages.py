@@ -82,8 +82,7 @@ def test_a_compiler_that_fails_is_an_error(placer: Placer, tmp_path: Path) -> No
 )
 def test_other_names_are_refused(placer: Placer, tmp_path: Path, stages: str, message: str) -> None:
     status, stdout, stderr = place(placer, tmp_path, 2, "--stages", stages)
-    assert (status, stdout) == (2, "")
-    assert message in stderr
+    assert (status, stdout) == (2, "") and message in stderr
 
 
 def test_a_certificate_of_tables_is_refused(placer: Placer, tmp_path: Path) -> None:
@@ -122,8 +121,7 @@ def test_tables_and_memory_of_a_rack_file() -> None:
     rack = rack_of_toml(RACK.replace("stages = 12", "tcam = {blocks = 10, bits = 40, entries = 256}") + TABLES, "rack")
     key = {"ip.src": 32, "ip.dst": 32}
     assert rack.costs["Firewall"].switch_tables == (SwitchTable("rules", key, MatchKind.TERNARY, 4096, ("meta.drop",)),)
-    assert rack.costs["NAT"].switch_tables is None
-    assert rack.switch.tcam == StageMemory(10, 40, 256)
+    assert rack.costs["NAT"].switch_tables is None and rack.switch.tcam == StageMemory(10, 40, 256)
 
 
 @pytest.mark.parametrize(

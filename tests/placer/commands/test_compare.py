@@ -52,8 +52,7 @@ def test_a_study_is_placed_for_the_budget_of_the_command(study: Path, tmp_path: 
     out = tmp_path / "out"
     rows = json.loads(placer("compare", study, "--jobs", 1, "--budget", 5, "--out", out, "--format", "json", "--quiet"))
     for row in rows:
-        assert row["budget_pct"] == 5
-        assert row["keeps_budget"] is (row["violations_mean_pct"] <= 5)
+        assert row["budget_pct"] == 5 and row["keeps_budget"] is (row["violations_mean_pct"] <= 5)
         assert row["expected_violations_pct"] >= 0
     assert {"budget_pct", "expected_violations_pct", "risk"} <= set(pd.read_parquet(out / "results.parquet"))
 
@@ -80,8 +79,7 @@ def test_a_missed_budget_is_followed_by_smaller_ones(
     assert sorted(set(asked), reverse=True) == [2.0, 1.0, 0.5, 0.25]
     assert "Least wastage with at most 2 % SLA violations: contention-aware, tomur at budget " in shown
     missed = placer("compare", listed, "--jobs", 1, "--out", tmp_path / "out", "--quiet")
-    assert "8.0 % SLA violations; more than the budget of 4 %.\n" in missed
-    assert set(asked) == {4.0}
+    assert "8.0 % SLA violations; more than the budget of 4 %.\n" in missed and set(asked) == {4.0}
 
 
 @pytest.mark.parametrize(
@@ -91,8 +89,7 @@ def test_a_missed_budget_is_followed_by_smaller_ones(
 def test_a_bad_budget_is_refused(risky: Path, tmp_path: Path, arguments: list[str], fault: str) -> None:
     """A study with risks has no budget."""
     ended = CliRunner().invoke(app, ["compare", str(risky), "--out", str(tmp_path / "out"), *arguments])
-    assert fault in str(ended.exception)
-    assert not (tmp_path / "out").exists()
+    assert fault in str(ended.exception) and not (tmp_path / "out").exists()
 
 
 def test_results_are_kept_in_the_users_cache_unless_a_folder_is_named(

@@ -60,8 +60,7 @@ def test_an_exported_profile_trains(placer: Placer, state: Path, tmp_path: Path)
     """It is the recorded one with a run for each measured workload in its co-location."""
     out = tmp_path / "profile"
     ended = placer("feedback", "--state", state, "--export", out)
-    assert ended.status == 0
-    assert "measured co-locations" in ended.stderr
+    assert ended.status == 0 and "measured co-locations" in ended.stderr
     made = read_profile(out)
     assert 4 <= sum(len(nf.co_runs) for nf in made.nfs.values()) <= 12
     assert (made.nfs["NIDS"].co_runs["throughput_kpps"] > 0).all()
@@ -147,5 +146,4 @@ def test_versions_need_a_state_and_a_profile_of_the_fleet(placer: Placer, tmp_pa
     ended = placer("online", "--retrain", REPO / "traces" / "bluefield-2-simulated")
     assert "--retrain: there is no state to keep versions beside" in ended.stderr
     ended = placer("online", "--state", tmp_path / "s.db", "--retrain", REPO / "traces" / "server-simulated")
-    assert ended.status == 2
-    assert "is not a profile of another NIC model of the fleet" in ended.stderr
+    assert ended.status == 2 and "is not a profile of another NIC model of the fleet" in ended.stderr

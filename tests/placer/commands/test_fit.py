@@ -82,8 +82,7 @@ def test_equal_files_give_equal_models(placer: Placer, line: Path, written: obje
 
 def test_measurements_are_read_from_standard_input(placer: Placer, line: Path) -> None:
     plain = json.loads(placer("fit", line).stdout)
-    again = json.loads(placer("fit", "-", stdin=line.read_bytes()).stdout)
-    assert {**again, "seconds": 0} == {**plain, "seconds": 0}
+    assert {**json.loads(placer("fit", "-", stdin=line.read_bytes()).stdout), "seconds": 0} == {**plain, "seconds": 0}
 
 
 def test_a_model_is_read_from_standard_input(placer: Placer, model: Path, points: Path) -> None:
@@ -162,8 +161,7 @@ def test_one_setting_is_a_table_of_one(placer: Placer, tmp_path: Path) -> None:
 )
 def test_a_model_is_printed_as_code(placer: Placer, model: Path, language: str, begins: str) -> None:
     ended = placer("fit", model, "--code", language)
-    assert (ended.status, ended.stderr) == (0, "")
-    assert ended.stdout.startswith(begins)
+    assert (ended.status, ended.stderr) == (0, "") and ended.stdout.startswith(begins)
 
 
 def test_the_p4_of_measurements_keeps_its_error(placer: Placer, line: Path) -> None:
@@ -256,5 +254,4 @@ def test_fit_loads_no_symbols_and_no_charts(model: Path) -> None:
     """Unless code is requested."""
     heavy = {"sympy", "pandas", "sklearn", "ortools", *CHARTS}
     model_alone, code = loaded_by(["fit", model], ["fit", model, "--code", "c"])
-    assert model_alone.isdisjoint(heavy)
-    assert "sympy" in code
+    assert model_alone.isdisjoint(heavy) and "sympy" in code

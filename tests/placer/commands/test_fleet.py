@@ -106,8 +106,7 @@ def test_the_hint_leads_to_a_plan(placer: Placer) -> None:
     Path("a.csv").write_text("id,time,nf,sla_drop\na,0,edge-firewall,0.2\nb,1,NAT,0.2\n", encoding="utf-8")
     hint = placer("run", "a.csv", "--fleet", "fleet.toml").stderr.splitlines()[-1]
     profile, train = (shlex.split(command) for command in re.findall("`placer ([^`]*)`", hint))
-    assert placer(*profile, "--nf", "edge-firewall", "--quota", 40).status == 0
-    assert placer(*train).status == 0
+    assert placer(*profile, "--nf", "edge-firewall", "--quota", 40).status == 0 and placer(*train).status == 0
     (key,) = re.findall(r'models = "\w+"', hint)
     nics(f"{own}; {key}", simulated)
     by_table = placed(placer)

@@ -13,8 +13,8 @@ import pytest
 from experiments import Experiment, Paper, Result
 from placer.cli import main
 from placer.commands.options import refuse_unwritable, refuse_unwritable_folder
-from placer.report.files import write_files
 from profiles import InputError
+from profiles.aside import write_files
 from tests.placer.commands.conftest import refuse
 
 
@@ -45,8 +45,7 @@ def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *
     with pytest.raises(SystemExit) as ended:
         main()
     output = capsys.readouterr()
-    assert ended.value.code == 1
-    assert output.out == ""
+    assert ended.value.code == 1 and output.out == ""
     (line,) = output.err.splitlines()
     return line
 
@@ -62,8 +61,7 @@ def test_compare_on_a_full_disk(
     study = tmp_path / "study.toml"
     study.write_text(f'strategies = ["greedy"]\n[[trace]]\nfile = "{arrivals}"\n', encoding="utf-8")
     line = fails(monkeypatch, capsys, "compare", study, "--out", tmp_path / "out", "--jobs", 1, "--quiet")
-    assert "no space left" in line.lower()
-    assert files(tmp_path / "out") == []
+    assert "no space left" in line.lower() and files(tmp_path / "out") == []
 
 
 @pytest.mark.long

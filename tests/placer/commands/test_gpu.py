@@ -58,8 +58,7 @@ def test_latency_of_co_locations_is_predicted(models: GpuModels) -> None:
     for at, one in enumerate(models.predict(loads)):
         latencies = [run[at].latency_us for run in runs]
         mean, p99 = (sum(getattr(found, name) for found in latencies) / 4 for name in ("mean", "p99"))
-        assert one.mean_us == pytest.approx(mean, rel=0.04)
-        assert one.p99_us == pytest.approx(p99, rel=0.1)
+        assert one.mean_us == pytest.approx(mean, rel=0.04) and one.p99_us == pytest.approx(p99, rel=0.1)
         assert one.stages_us["transfer"] == pytest.approx(ToyTimes.of(loads[at]).transfer, rel=0.025)
         assert one.low_us is not None and one.high_us is not None and one.low_us <= one.p99_us <= one.high_us
 
@@ -115,8 +114,7 @@ def test_an_overloaded_server_is_an_answer_and_no_latency(placer: Placer, saved:
 def test_what_cannot_be_predicted_is_refused(
     saved: Path, tmp_path: Path, workload: dict[str, object], fault: str
 ) -> None:
-    scenario = _scenarios(tmp_path / "s.jsonl", [workload])
-    assert fault in refuse("predict", "--models", saved, "--scenarios", scenario)
+    assert fault in refuse("predict", "--models", saved, "--scenarios", _scenarios(tmp_path / "s.jsonl", [workload]))
 
 
 @pytest.mark.long
@@ -157,8 +155,7 @@ def test_the_device_is_never_faster_than_the_model(models: GpuModels) -> None:
             latency = 1000 * (batch - 1) / rate + nf["pre_post_us"] + slope * batch + fixed + kernel
             ratios.append(latency / one.p99_us)
         assert 0.97 < min(ratios) < 1.25
-    assert device["sharing_us"]["a"]["b"] > 0
-    assert json.loads(json.dumps(device)) == device
+    assert device["sharing_us"]["a"]["b"] > 0 and json.loads(json.dumps(device)) == device
 
 
 def test_slos_are_admitted_by_models(placer: Placer, saved: Path, tmp_path: Path) -> None:

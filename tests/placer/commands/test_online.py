@@ -63,13 +63,41 @@ def test_a_fleet_continues_from_its_state_and_is_rebalanced(placer: Placer, trac
     (planned,) = lines_of(placer("rebalance", "--state", state, "--budget", 50, *GIVEN))
     (done,) = lines_of(placer("rebalance", "--state", state, "--budget", 50, "--apply", *GIVEN))
     (again,) = lines_of(placer("rebalance", "--state", copy, "--budget", 50, "--apply", *GIVEN))
-    assert planned == done == again
-    assert done["status"] == "rebalanced"
+    assert planned == done == again and done["status"] == "rebalanced"
     moved = done["moves"][-1]  # type: ignore[index]
     more = [{"event": "rebalance", "budget": 50}, {"event": "where", "id": moved["id"]}]
     twice, where = lines_of(placer("online", "--state", state, *GIVEN, stdin="\n".join(map(json.dumps, more))))
-    assert twice["status"] == "as-it-was"
-    assert where["nic"] == moved["to"]
+    assert twice["status"] == "as-it-was" and where["nic"] == moved["to"]
+
+
+@pytest.mark.parametrize("online", [True, False])
+def test_a_fleet_of_nics_and_gpus_has_the_placements_of_run(placer: Placer, tmp_path: Path, online: bool) -> None:
+    """Of arrivals one after another, and of the plan that a fleet begins with."""
+    trace, plan = REPO / "examples" / "mixed.csv", tmp_path / "plan.csv"
+    common = ("--fleet", REPO / "examples" / "mixed-fleet.toml", "--quiet")
+    placer("run", trace, *common, "--strategy", "contention-aware", "--risk", 0.5, "--plan", plan)
+    planned = {row["id"]: row["nic"] for row in csv.DictReader(plan.open(encoding="utf-8"))}
+    assert set(planned.values()) == {"nic-1", "nic-2"}
+    keys = ("sla_drop", "rate_kpps", "sla_latency_us")
+    events = [
+        {"event": "arrive", "id": row["id"], "nf": row["nf"], **{key: float(row[key]) for key in keys if row[key]}}
+        if online
+        else {"event": "where", "id": row["id"]}
+        for row in csv.DictReader(trace.open(encoding="utf-8"))
+    ]
+    begun = () if online else ("--arrivals", trace, "--plan", plan)
+    answers = lines_of(placer("online", *common, "--risk", 0.5, *begun, stdin="\n".join(map(json.dumps, events))))
+    assert {answer["id"]: answer["nic"] for answer in answers} == planned
+
+
+def test_a_fleet_of_gpus_only_needs_no_predictor(placer: Placer, tmp_path: Path) -> None:
+    """Its admission test decides: 20 us are kept by nothing."""
+    fleet = tmp_path / "fleet.toml"
+    fleet.write_text(f'[[nic]]\nmodel = "titan-xp"\ncount = 1\ndevice = "{REPO / "examples" / "gpu.json"}"\n')
+    arrive = {"event": "arrive", "nf": "IPSec", "rate_kpps": 250}
+    events = [{**arrive, "id": f"{latency}", "sla_latency_us": latency} for latency in (700, 20)]
+    answers = lines_of(placer("online", "--fleet", fleet, stdin="\n".join(map(json.dumps, events))))
+    assert [answer["status"] for answer in answers] == ["placed", "rejected"]
 
 
 def test_a_state_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
@@ -123,8 +151,7 @@ def test_a_fleet_begins_with_a_plan(placer: Placer, trace: Path, plan: Path) -> 
         stdin="\n".join([*where, ARRIVAL]),
     )  # fmt: skip
     *found, arrived = lines_of(ended)
-    assert {answer["id"]: answer["nic"] for answer in found} == planned
-    assert arrived["nic"] in planned.values()
+    assert {answer["id"]: answer["nic"] for answer in found} == planned and arrived["nic"] in planned.values()
     nics = len(set(planned.values()))
     assert (
         f"20 of 20 instances of {trace} are placed on {nics} NICs by the plan of contention-aware, tomur"
@@ -200,11 +227,9 @@ def test_unused_capacity_and_one_arrival_are_explained_as_tables(placer: Placer,
         placer("explain", trace, "nf-20", *GIVEN).stdout,
         placer("explain", trace, "nf-20", "--all", *GIVEN).stdout,
     )
-    assert "free cores" in short
-    assert len(long.splitlines()) > len(short.splitlines())
+    assert "free cores" in short and len(long.splitlines()) > len(short.splitlines())
     refused = placer("explain", trace, "unknown"), placer("explain", trace, "--rule", "dice")
-    assert [ended.status for ended in refused] == [2, 2]
-    assert "look-ahead" in refused[1].stderr
+    assert [ended.status for ended in refused] == [2, 2] and "look-ahead" in refused[1].stderr
 
 
 @pytest.mark.long
@@ -241,10 +266,8 @@ def test_bad_budgets_and_testbeds_are_refused(
     """Exit status 2 with a hint, before a state is made."""
     state = tmp_path / "fleet.db"
     ended = placer(*arguments, "--state", state)
-    assert (ended.status, ended.stdout) == (2, "")
-    assert printed in ended.stderr
-    assert "hint: " in ended.stderr
-    assert not state.exists()
+    assert (ended.status, ended.stdout) == (2, "") and printed in ended.stderr
+    assert "hint: " in ended.stderr and not state.exists()
 
 
 NFS = ("plain", "crypto-pipeline", "lookup-serial")
@@ -262,8 +285,7 @@ class Service:
         )  # fmt: skip
 
     def answer(self, line: str) -> str:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
+        assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
         return self.process.stdout.readline()
@@ -322,5 +344,4 @@ def test_kills_change_neither_answers_nor_state(tmp_path: Path, made_up_models: 
     for name in ("one.db", "other.db"):
         with closing(sqlite3.connect(tmp_path / name)) as file:
             rows.append([row for row in file.iterdump() if "log_times" not in row])
-    assert rows[0] == rows[1]
-    assert any("action 2" in row for row in rows[0])
+    assert rows[0] == rows[1] and any("action 2" in row for row in rows[0])

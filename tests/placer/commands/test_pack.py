@@ -53,5 +53,4 @@ def test_a_bad_file_is_refused(
     file.write_text("two dimensions")
     assert ended(monkeypatch, "pack", file) == 2
     printed = capsys.readouterr()
-    assert printed.out == ""
-    assert "words.vbp: is not a .vbp file: it holds whole numbers only" in printed.err
+    assert printed.out == "" and "words.vbp: is not a .vbp file: it holds whole numbers only" in printed.err

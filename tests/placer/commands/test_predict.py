@@ -66,8 +66,7 @@ def test_predict_scenarios(placer: Placer, tmp_path: Path) -> None:
     lines = [{"workloads": [nat]}, {"workloads": [monitor, nat, monitor]}]
     scenarios.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     alone, together = map(json.loads, placer("predict", "--scenarios", scenarios).stdout.splitlines())
-    assert alone["throughput_kpps"] == alone["solo_kpps"]
-    assert together["bottleneck"][0] == "regex"
+    assert alone["throughput_kpps"] == alone["solo_kpps"] and together["bottleneck"][0] == "regex"
     assert together["throughput_kpps"][0] == together["throughput_kpps"][2] < together["solo_kpps"][0]
     assert together["solo_kpps"][1] == alone["solo_kpps"][0]
     assert "FlowMonitor" in placer("predict", "--scenarios", scenarios, "--format", "table").stdout
@@ -84,8 +83,7 @@ def test_a_prediction_has_drops_and_an_interval(placer: Placer, tmp_path: Path) 
         assert low <= got <= high
     assert set(printed["drop_kpps"][0]) == {"memory", "regex"}
     assert printed["drop_kpps"][0]["regex"] > printed["drop_kpps"][0]["memory"] > 0
-    assert printed["drop_kpps"][2].get("regex", 0) == 0
-    assert printed["calibrated"] == [True, True, True]
+    assert printed["drop_kpps"][2].get("regex", 0) == 0 and printed["calibrated"] == [True, True, True]
 
 
 def test_traffic_out_of_range_is_predicted_on_request(placer: Placer, tmp_path: Path) -> None:

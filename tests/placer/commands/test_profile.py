@@ -74,8 +74,7 @@ def test_a_signal_ends_the_testbed_with_every_process_that_it_started(
     survivors = [process for process in started if not _ended(process)]
     for process in survivors:
         os.kill(process, signal.SIGKILL)
-    assert not survivors
-    assert command.returncode == INTERRUPTED
+    assert not survivors and command.returncode == INTERRUPTED
     assert "Traceback" not in err and "interrupted" in err
     if busy:
         assert read_status(journal_of(tmp_path / "p")).recorded == 0
@@ -89,8 +88,7 @@ def test_a_profile_goes_into_the_current_folder(
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     arguments = ("profile", "--testbed", "simulated", "--nf", "FlowStats", "--quota", 100, "--quiet")
-    assert placer(*arguments, "--out", ".").status == 0
-    assert (tmp_path / "here" / "FlowStats").is_dir()
+    assert placer(*arguments, "--out", ".").status == 0 and (tmp_path / "here" / "FlowStats").is_dir()
     assert (tmp_path / "here.journal.sqlite").is_file()
     monkeypatch.chdir(tmp_path / "here" / "FlowStats")
     assert "left: nothing" in placer("profile", "--out", "..", "--status").stdout
@@ -116,8 +114,7 @@ def test_chains_are_profiled_into_a_folder(tmp_path: Path, placer: Placer) -> No
     """The placement that the user names, with its NFs alone; results in files, progress on stderr."""
     arguments = ("--out", tmp_path / "p", "--chain", "Tunnel|Tunnel", "--repeats", 1)
     status, out, err = placer(*SERVER, *arguments)
-    assert (status, out) == (0, "")
-    assert err.endswith(f"chains written: {tmp_path / 'p'}\n")
+    assert (status, out) == (0, "") and err.endswith(f"chains written: {tmp_path / 'p'}\n")
     table = read_chains(tmp_path / "p" / "chains.csv")
     assert list(dict.fromkeys(zip(table.order, table.cores, strict=True))) == [
         ("Tunnel", "[[0]]"),

@@ -30,8 +30,7 @@ def test_run_compares_all_strategies(placer: Placer, trace: Path, tmp_path: Path
     printed = json.loads(ended.stdout)
     assert (printed["arrivals"], printed["seed"], printed["truth"]) == (30, 3, "simulated")
     optimal = printed["optimal"]
-    assert optimal["proven"]
-    assert optimal["nics"] == optimal["lower_bound"]
+    assert optimal["proven"] and optimal["nics"] == optimal["lower_bound"]
     assert [(row["strategy"], row["predictor"]) for row in printed["strategies"]] == [
         ("monopolization", None),
         ("greedy", None),
@@ -75,8 +74,7 @@ def test_what_already_runs_stays_in_every_plan(placer: Placer, short: Path, tmp_
     running, plan = tmp_path / "running.csv", tmp_path / "plan.csv"
     running.write_text("\n".join(rows) + "\n", encoding="utf-8")
     ended = placer("run", running, "--format", "json", "--plan", plan)
-    assert ended.status == 0
-    assert json.loads(ended.stdout)["optimal"]["proven"]
+    assert ended.status == 0 and json.loads(ended.stdout)["optimal"]["proven"]
     placed = [row for row in csv.DictReader(plan.open(encoding="utf-8")) if row["id"] in homes]
     assert len(placed) == 4 * len(json.loads(ended.stdout)["strategies"])
     assert all(row["nic"] == homes[row["id"]] for row in placed)
@@ -112,8 +110,7 @@ def test_options_narrow_the_run_and_choose_the_format(placer: Placer, trace: Pat
     assert [(row["strategy"], row["predictor"]) for row in rows] == [("greedy", ""), ("contention-aware", "tomur")]
     assert all(row["optimal_proven"] == "True" for row in rows)
     table = placer("run", trace, "--strategy", "monopolization")
-    assert "monopolization" in table.stdout
-    assert "simulated card, not on hardware" in table.stdout
+    assert "monopolization" in table.stdout and "simulated card, not on hardware" in table.stdout
 
 
 @pytest.mark.long
@@ -189,8 +186,7 @@ def test_less_risk_violates_fewer_slas_on_more_nics(placer: Placer, trace: Path)
         ][2]
         for risk in (0.3, 0.01)
     )
-    assert lower["nics"] >= higher["nics"] - 1
-    assert lower["violated"] <= higher["violated"]
+    assert lower["nics"] >= higher["nics"] - 1 and lower["violated"] <= higher["violated"]
 
 
 @pytest.mark.long
@@ -200,8 +196,7 @@ def test_a_plan_is_made_for_the_budget(placer: Placer, short: Path) -> None:
     assert ended.status == 0
     rows = json.loads(ended.stdout)["strategies"]
     for row in rows:
-        assert row["budget_pct"] == 5
-        assert row["keeps_budget"] is (row["sla_violations_pct"] <= 5)
+        assert row["budget_pct"] == 5 and row["keeps_budget"] is (row["sla_violations_pct"] <= 5)
         assert (row["expected_violations_pct"] is None) is (row["predictor"] == "slomo")
         assert (row["risk"] is not None) is ((row["strategy"], row["predictor"]) == ("contention-aware", "tomur"))
         if row["strategy"] == "planned":
@@ -334,8 +329,7 @@ def test_if_one_output_cannot_be_written_none_is(trace: Path, tmp_path: Path) ->
     outputs = ("--certificate", certificate, "--plan", plan, "--plots", plots)
     printed = refuse("run", trace, "--strategy", "optimal", *outputs)
     assert printed == f"--plots: {plots} is a file\nhint: name a folder; it is created when it does not exist\n"
-    assert not certificate.exists()
-    assert not plan.exists()
+    assert not certificate.exists() and not plan.exists()
 
 
 TRACE, FLEET = REPO / "examples" / "mixed.csv", REPO / "examples" / "mixed-fleet.toml"
@@ -362,18 +356,15 @@ def test_every_strategy_and_the_optimum_place_a_mixed_fleet(placer: Placer, tmp_
     ended = placer("run", TRACE, "--fleet", FLEET, "--format", "json", "--plan", plan)
     assert ended.status == 0
     found = json.loads(ended.stdout)
-    assert found["truth"] == "predicted"
-    assert found["optimal"]["proven"]
+    assert found["truth"] == "predicted" and found["optimal"]["proven"]
     assert (found["optimal"]["cost"], found["optimal"]["rejected"]) == (2.6, 0)
     rows = {(one["strategy"], one["predictor"]): one for one in found["strategies"]}
     # slomo knows no offered rates
-    assert len(rows) == 5
-    assert "slomo is left out" in ended.stderr
+    assert len(rows) == 5 and "slomo is left out" in ended.stderr
     assert rows["planned", "tomur"]["rejected"] == 0
     assert {one["sla_violations_pct"] for one in rows.values()} == {None}
     assert rows["contention-aware", "tomur"]["cost"] >= 2.6
-    assert rows["monopolization", None]["rejected"] == 3
-    assert rows["greedy", None]["rejected"] == 0
+    assert rows["monopolization", None]["rejected"] == 3 and rows["greedy", None]["rejected"] == 0
     promised = {row["id"]: row["sla_latency_us"] for row in csv.DictReader(TRACE.open(encoding="utf-8"))}
     for row in csv.DictReader(plan.open(encoding="utf-8")):
         if row["nic"]:

@@ -58,16 +58,14 @@ def test_all_formats_print_the_same_simulation(
     assert printed["drift"] == [{"nf": "FlowStats", "event": 20, "until": None, "factor": 0.85}]
     without, learned, by_hand = printed["fleets"]
     for fleet, line in zip(printed["fleets"], lines[1:4], strict=True):
-        assert fleet["placed"] == 30
-        assert f"{fleet['sla_violations_pct']:.2f} %" in line
+        assert fleet["placed"] == 30 and f"{fleet['sla_violations_pct']:.2f} %" in line
     assert learned["measurements"] >= 30 > 0 == without["measurements"] == by_hand["readings"]
     rows = list(csv.DictReader(io.StringIO(placer(*simulated, "--format", "csv").stdout)))
     assert len(rows) == 3 * 30 and rows[29]["nics"] == rows[29]["nics"].strip()
     assert [row["drift_FlowStats"] for row in rows if row["fleet"] == "retrained by hand"][18:20] == ["1.0", "0.85"]
     first = page.read_bytes()
     placer(*simulated, "--report", page)
-    assert page.read_bytes() == first
-    assert "Drift over time" in first.decode()
+    assert page.read_bytes() == first and "Drift over time" in first.decode()
     assert {one.name for one in (tmp_path / "plots").iterdir()} >= {"violations.svg", "nics.svg", "drift.svg"}
 
 

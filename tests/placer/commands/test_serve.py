@@ -92,8 +92,7 @@ def test_it_stops_when_it_is_asked_to_and_continues_where_it_was(
         assert "cannot be used" in refuse("serve", "--state", str(tmp_path / "t.db"), "--listen", address, *given)
         with client.stream("GET", "/v1/log", params={"after": 2, "wait_s": 0}):
             process.send_signal(number)
-        assert process.wait(20) == 0
-        assert process.stderr is not None
+        assert process.wait(20) == 0 and process.stderr is not None
         last = json.loads(process.stderr.read().splitlines()[-1])
         assert (last["log"], last["version"]) == ("stopped", 2)
     for _ in range(2):
@@ -141,8 +140,7 @@ def test_a_start_says_what_it_begins_with(tmp_path: Path, given: tuple[str, ...]
     """A new and empty fleet, or what is continued; with --existing, a state that is missing is refused."""
     state = tmp_path / "s.db"
     missing = refuse("serve", "--state", str(state), "--existing", "--listen", "127.0.0.1:0", *given)
-    assert "s.db does not exist" in missing
-    assert not list(tmp_path.glob("s.db*"))
+    assert "s.db does not exist" in missing and not list(tmp_path.glob("s.db*"))
     for first, said in (
         (True, "s.db is new: the fleet is empty"),
         (False, "continued after event 2: 2 instances on 2"),
@@ -250,7 +248,6 @@ def test_an_empty_fleet_begins_with_a_plan_and_is_continued_after_a_kill(tmp_pat
     with serving(tmp_path / "s.db", *options) as (_, client):
         assert client.get("/v1/nics/nic-7").json()["version"] == 2
     with serving(tmp_path / "s.db", *options) as (_, client):
-        tenants = client.get("/v1/nics/nic-7").json()["tenants"]
-        assert [tenant["id"] for tenant in tenants] == ["web-nat", "edge-ids"]
+        assert [tenant["id"] for tenant in client.get("/v1/nics/nic-7").json()["tenants"]] == ["web-nat", "edge-ids"]
         alone = {"event": "arrive", "id": "alone", "nf": "NIDS", "sla_drop": 0}
         assert client.post("/v1/events", json=alone).json()["nic"] == "nic-8"

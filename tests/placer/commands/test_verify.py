@@ -86,8 +86,7 @@ def test_other_strategies_have_certificates_of_what_they_find(
     """A plan that is not the best one; and none, where A on the server makes the chain too slow."""
     (folder / "edge.chains").write_text(CHAINS.replace("12 us", "11.05 us"), encoding="utf-8")
     status, stdout, stderr = verify(placer, folder, certify(placer, folder, "--strategy", strategy))
-    assert (status, stderr) == (0, "")
-    assert stdout.endswith(result)
+    assert (status, stderr) == (0, "") and stdout.endswith(result)
 
 
 def test_every_fault_is_named(placer: Placer, folder: Path) -> None:
@@ -150,8 +149,7 @@ def test_a_file_that_is_no_certificate_is_refused(
         inside = inside[key]
     inside[part[-1]] = value
     status, stdout, stderr = verify(placer, folder, claims)
-    assert (status, stdout) == (2, "")
-    assert message in stderr
+    assert (status, stdout) == (2, "") and message in stderr
 
 
 def test_options_of_the_other_certificates_are_refused(placer: Placer, folder: Path) -> None:
@@ -224,23 +222,20 @@ def test_what_placer_admit_writes_is_accepted(method: str, tmp_path: Path, place
     admit = ("admit", files[1], "--device", files[3], "--method", method, "--certificate", written)
     assert placer(*admit).status == 0
     status, out, err = placer("verify", written, *files)
-    assert (status, err) == (0, "")
-    assert "SLOs keep their latency" in out
+    assert (status, err) == (0, "") and "SLOs keep their latency" in out
 
 
 def test_an_answer_is_checked_with_its_slos_and_device(tmp_path: Path, placer: Placer) -> None:
     """The three files say what a certificate says."""
     answer, device = written(tmp_path, ANSWER, "answer.json"), written(tmp_path, DEVICE, "device.json")
     status, out, _err = placer("verify", answer, "--slos", lines(tmp_path, SLOS), "--device", device)
-    assert status == 0
-    assert "the 2 admitted of 3 SLOs keep" in out
+    assert status == 0 and "the 2 admitted of 3 SLOs keep" in out
 
 
 def test_an_answer_alone_is_refused(tmp_path: Path) -> None:
     """Without SLOs and device, nothing can be checked: exit status 2."""
     err = refuse("verify", written(tmp_path, ANSWER))
-    assert "--slos: " in err
-    assert "--device: " in err
+    assert "--slos: " in err and "--device: " in err
 
 
 def test_broken_constraints_are_listed_on_stderr(certificate: dict[str, Any], tmp_path: Path, placer: Placer) -> None:

@@ -8,6 +8,7 @@ from placer.evaluate.checks import InvalidPlan, check_plan, peak_nics, slas_kept
 from placer.evaluate.evaluation import evaluate
 from placer.model.plan import Placement, Plan
 from placer.testing.strategies import ToyOracle, arrival, catalogue
+from tests.placer.toy_gpu import mixed, promised
 
 NICS = catalogue((2, 1.0), (None, 2.0))
 OWN, NEW = NICS.kinds
@@ -44,6 +45,14 @@ def test_cores_are_counted_over_time() -> None:
         check_plan(plan_of(*(Placement(a, "n", NEW) for a in together)), together, NICS.kinds)
     in_turn = [A, B, arrival("3", 4, "d")]
     check_plan(plan_of(*(Placement(a, "n", NEW) for a in in_turn)), in_turn, NICS.kinds)
+
+
+def test_any_cores_may_be_chosen_for_an_instance_on_a_gpu() -> None:
+    """It would have them on a NIC."""
+    asked = promised("1", "a", 100.0, 90.0)
+    given = replace(asked, workload=replace(asked.workload, cores=4))
+    gpu = mixed().kinds[1]
+    check_plan(plan_of(Placement(given, "nic-1", gpu)), [asked], [gpu])
 
 
 def test_rates_are_added_up_over_time() -> None:
@@ -126,8 +135,7 @@ def test_what_already_runs_is_there_from_the_beginning() -> None:
     with pytest.raises(InvalidPlan, match="n: 9 of 8 cores taken before the first arrival"):
         check_plan(plan_of(*(Placement(a, "n", NEW) for a in running)), running, NICS.kinds)
     late = arrival("late", 7, "a", departure=9, nic="m")
-    first = arrival("1", 0, "a", departure=2)
-    assert peak_nics(plan_of(Placement(first, "n", NEW), Placement(late, "m", NEW))) == 2
+    assert peak_nics(plan_of(Placement(arrival("1", 0, "a", departure=2), "n", NEW), Placement(late, "m", NEW))) == 2
 
 
 def test_slas_that_were_broken_before_bar_only_arrivals() -> None:

@@ -18,8 +18,7 @@ def test_the_lowest_throughput_of_the_stay_counts() -> None:
     """c loses 2 x 0.05 while b is there, from 1 to 2 s: 360 of 400 kpps."""
     c, b = arrival("c", 0, "c", 0.05), arrival("b", 1, "b", 0.5, departure=2)
     stays = evaluated(Placement(c, "n", KIND), Placement(b, "n", KIND)).stays
-    assert stays is not None
-    assert round(stays["c"].throughput_kpps, 9) == 360.0
+    assert stays is not None and round(stays["c"].throughput_kpps, 9) == 360.0
     assert not stays["c"].sla_met
 
 
@@ -28,8 +27,7 @@ def test_a_co_location_counts_only_after_its_moment() -> None:
     c, b, later = arrival("c", 0, "c", 0.1), arrival("b", 0, "b", 0.5, departure=1), arrival("b2", 1, "b", 0.5)
     placements = (Placement(c, "n", KIND), Placement(b, "n", KIND), Placement(later, "n", KIND))
     evaluation = evaluated(*placements)
-    assert evaluation.violated == 0
-    assert list(slas_kept(evaluation.plan, [ToyOracle()])) == []
+    assert evaluation.violated == 0 and list(slas_kept(evaluation.plan, [ToyOracle()])) == []
 
 
 def test_a_neighbour_that_arrives_at_the_same_time_counts_from_the_start() -> None:
@@ -43,8 +41,7 @@ def test_a_neighbour_that_arrives_at_the_same_time_counts_from_the_start() -> No
     a, b = arrival("a", 0, "a", 0.0), arrival("b", 0, "b", 0.5)
     plan = Plan("by hand", None, (Placement(a, "n", KIND), Placement(b, "n", KIND)), 0.0)
     stays = evaluate(plan, [KIND], [Helping()]).stays
-    assert stays is not None
-    assert stays["a"].throughput_kpps == 100.0
+    assert stays is not None and stays["a"].throughput_kpps == 100.0
 
 
 def test_what_is_owned_need_not_be_bought() -> None:

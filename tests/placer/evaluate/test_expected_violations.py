@@ -32,8 +32,7 @@ def _catalogue() -> Catalogue:
 
 def _plan(*placed: tuple[Arrival, str | None]) -> Plan:
     kind = catalogue().kinds[0]
-    placements = tuple(Placement(one, nic, kind if nic else None) for one, nic in placed)
-    return Plan("toy", "toy", placements, 0.0)
+    return Plan("toy", "toy", tuple(Placement(one, nic, kind if nic else None) for one, nic in placed), 0.0)
 
 
 def test_three_on_one_nic_and_one_alone() -> None:

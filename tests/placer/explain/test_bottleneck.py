@@ -57,8 +57,7 @@ def test_prediction_and_simulated_card_agree(diagnosis: Diagnosis) -> None:
 def test_without_the_simulated_card_the_true_bottleneck_is_unknown() -> None:
     """Only predictions are reported."""
     (reading,) = readings_of(open_models(None, print).predictors["tomur"], [MONITOR], [])
-    assert reading.true_bottleneck is None
-    assert reading.predicted_kpps == reading.solo_kpps
+    assert reading.true_bottleneck is None and reading.predicted_kpps == reading.solo_kpps
 
 
 def test_values_are_whole_and_include_both_ends() -> None:
@@ -76,8 +75,7 @@ def test_table_json_and_csv_agree() -> None:
     assert f"the bottleneck is {document['bottleneck']}." in table
     rows = list(csv.DictReader(io.StringIO(placer(*common, "--format", "csv"))))
     assert [row["along"] for row in rows] == ["", "mtbr", "mtbr", "mtbr"]
-    assert rows[0]["bottleneck"] == document["bottleneck"]
-    assert document["beside"][0]["traffic"]["mtbr"] == 900
+    assert rows[0]["bottleneck"] == document["bottleneck"] and document["beside"][0]["traffic"]["mtbr"] == 900
 
 
 def test_a_diagnosis_has_a_page(diagnosis: Diagnosis) -> None:
@@ -92,12 +90,10 @@ def test_a_diagnosis_has_a_page(diagnosis: Diagnosis) -> None:
 def test_a_diagnosis_without_readings_has_a_page(diagnosis: Diagnosis) -> None:
     """A testbed may declare no range for an attribute: its section has no chart, in text it has no table."""
     page = page_of_diagnosis(replace(diagnosis, along={}, shifts=()))
-    assert page.sections == ()
-    assert page.summary[-1] == "The bottleneck does not change."
+    assert page.sections == () and page.summary[-1] == "The bottleneck does not change."
     empty = replace(diagnosis, along={"mtbr": ()}, shifts=(), neighbours=())
     (section,) = page_of_diagnosis(empty).sections
-    assert section.figures == ()
-    assert render(page_of_diagnosis(empty))
+    assert section.figures == () and render(page_of_diagnosis(empty))
     assert "alone on its NIC: the bottleneck is" in as_table(empty)
 
 
@@ -144,8 +140,7 @@ def test_capacities_on_numbers_of_cores_are_the_predictor_s() -> None:
     nat = Workload("NAT", DEFAULT, 2000.0)
     needs = core_needs(models.predictors["tomur"], kind, nat, [NIDS])
     (of_two, _) = models.predictors["tomur"].predict([(replace(nat, cores=2), NIDS)])[0]
-    assert [need.cores for need in needs] == [1, 2, 4]
-    assert needs[1].capacity_kpps == of_two.capacity_kpps
+    assert [need.cores for need in needs] == [1, 2, 4] and needs[1].capacity_kpps == of_two.capacity_kpps
     assert needs[0].share < needs[1].share < 1 < needs[2].share
 
 

@@ -38,9 +38,7 @@ def test_every_class_of_nics_has_a_verdict() -> None:
     assert [(nf.kpps, nf.required_kpps) for nf in first.nfs if nf.workload.nf == "c"] == [
         (pytest.approx(360.0), pytest.approx(384.0))
     ]
-    assert (second.cause, second.free_cores) == (Cause.CORES, 0)
-    assert new.fits
-    assert new.chosen
+    assert (second.cause, second.free_cores) == (Cause.CORES, 0) and new.fits and new.chosen
 
 
 def test_the_arrival_itself_may_be_the_one_whose_sla_would_be_violated() -> None:
@@ -52,8 +50,7 @@ def test_the_arrival_itself_may_be_the_one_whose_sla_would_be_violated() -> None
 def test_a_fleet_without_free_nics_is_a_cause() -> None:
     """With two NICs the last arrival is rejected: a new one would fit, but none is left."""
     explanation = explanation_of(TRACE, "5", count=2)
-    assert explanation.nic is None
-    assert explanation.verdicts[-1].cause == Cause.NONE_LEFT
+    assert explanation.nic is None and explanation.verdicts[-1].cause == Cause.NONE_LEFT
 
 
 def test_departed_tenants_are_not_considered() -> None:
@@ -72,8 +69,7 @@ def test_the_table_names_the_nic_and_each_cause() -> None:
     """One line per verdict."""
     table = explanation_table(explanation_of(TRACE, "5"))
     assert "went to nic-3; it fits on 0 of 2 NICs in use." in table
-    assert "c would violate its SLA (contention)" in table
-    assert "too few free cores" in table
+    assert "c would violate its SLA (contention)" in table and "too few free cores" in table
     assert "a new toy-0" in table
 
 
@@ -90,8 +86,7 @@ def test_full_nics_take_one_line_unless_all_are_listed() -> None:
     trace += [arrival("b", 10, "b", 0.5), arrival("last", 11, "d", 0.5)]
     explanation = explanation_of(trace, "last")
     lines = [line for line in explanation_table(explanation).splitlines() if "too few" in line]
-    assert len(lines) == 1
-    assert lines[0].split()[:5] == ["5", "nic-1,", "nic-2,", "nic-3", "+2"]
+    assert len(lines) == 1 and lines[0].split()[:5] == ["5", "nic-1,", "nic-2,", "nic-3", "+2"]
     assert "0 to 2" in lines[0]
     listed = [line for line in explanation_table(explanation, everything=True).splitlines() if "too few" in line]
     assert sorted(line.split()[1] for line in listed) == [f"nic-{number}" for number in range(1, 6)]

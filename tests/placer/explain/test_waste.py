@@ -25,8 +25,7 @@ from placer.testing.strategies import ToyOracle, arrival, catalogue
 def test_unused_cores_have_the_cause_of_the_smallest_violation(trace: list[Arrival], idle: dict[str, float]) -> None:
     """Of all violations that an arrival of the trace would have caused on the NIC."""
     waste = waste_of(trace, catalogue().kinds, [ToyOracle()], FIRST_FIT)
-    assert waste.idle == idle
-    assert waste.filled + sum(waste.idle.values()) == pytest.approx(waste.nics)
+    assert waste.idle == idle and waste.filled + sum(waste.idle.values()) == pytest.approx(waste.nics)
 
 
 def test_waste_is_of_the_peak() -> None:
@@ -40,16 +39,13 @@ def test_waste_is_printed_in_nics_and_percent() -> None:
     """For people with the cause in words."""
     waste = Waste(4, 3.0, {"cores": 0.5, "regex": 0.5})
     table = waste_table(waste)
-    assert "12.5" in table
-    assert "too few free cores" in table
-    assert "contention for regex" in table
+    assert "12.5" in table and "too few free cores" in table and "contention for regex" in table
     assert json.loads(waste_json(waste)) == {"nics": 4, "filled": 3.0, "idle": {"cores": 0.5, "regex": 0.5}}
 
 
 def test_every_cause_has_words_for_people() -> None:
     """A resource of contention has its name."""
-    assert set(CAUSE_TEXTS) == set(Cause)
-    assert cause_text("contention") == "contention"
+    assert set(CAUSE_TEXTS) == set(Cause) and cause_text("contention") == "contention"
 
 
 def test_a_fleet_without_unused_capacity_gets_a_sentence() -> None:

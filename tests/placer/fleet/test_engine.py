@@ -88,8 +88,7 @@ def test_a_failed_nic_loses_its_tenants_and_takes_no_arrivals() -> None:
     one = engine(2)
     for identity in "12":
         arrive(one, identity, "d", 0.04)
-    failed = one.handle(Fail("nic-1"))
-    assert [(move.id, move.target) for move in failed.moves] == [("1", "nic-2"), ("2", "nic-2")]
+    assert [(move.id, move.target) for move in one.handle(Fail("nic-1")).moves] == [("1", "nic-2"), ("2", "nic-2")]
     assert arrive(one, "3", "d", 0.04) is None
     one.handle(Return("nic-1"))
     assert arrive(one, "3", "d", 0.04) == "nic-1"
@@ -146,8 +145,7 @@ def test_a_draining_nic_keeps_tenants_that_fit_nowhere_else() -> None:
     """With one NIC there is no other; it takes no arrivals, and is drained when its tenant has left."""
     one = engine(1)
     arrive(one, "1", "a")
-    assert one.handle(Drain("nic-1")).status == "draining"
-    assert arrive(one, "2", "a") is None
+    assert one.handle(Drain("nic-1")).status == "draining" and arrive(one, "2", "a") is None
     one.handle(Depart("1"))
     assert one.handle(Drain("nic-1")).status == "drained"
     one.handle(Return("nic-1"))
@@ -194,13 +192,11 @@ def test_a_nic_that_the_fleet_file_names_is_there_before_it_is_used() -> None:
     kind = replace(catalogue((2, 1.0)).kinds[0], names=("east", "west"))
     one = Engine(Fleet([kind]), [ToyOracle()], FIRST_FIT)
     decision = one.handle(Arrive(Tenant("1", Workload("a", TOY_TRAFFIC), Sla(max_drop=0.5)), "west"))
-    assert decision.moves[0].target == "west"
-    assert one.handle(Drain("east")).status == "drained"
+    assert decision.moves[0].target == "west" and one.handle(Drain("east")).status == "drained"
     assert arrive(one, "2", "c", drop=0.0) is None
     one.handle(Return("east"))
     assert arrive(one, "3", "c", drop=0.0) == "east"
-    assert one.handle(Join("west", "toy-0")).status == "joined"
-    assert one.fleet.count_of(kind) == 2
+    assert one.handle(Join("west", "toy-0")).status == "joined" and one.fleet.count_of(kind) == 2
 
 
 def looking_ahead(count: int | None = None, rule: Rule = LOOK_AHEAD) -> Engine:

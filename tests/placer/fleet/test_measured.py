@@ -84,8 +84,7 @@ def test_the_next_answer_has_what_was_learnt() -> None:
     arrive(engine, "1", "c"), arrive(engine, "2", "a")
     first = measure(engine, "nic-1", **{"1": 310.0}).instances[0].predicted_kpps
     second = measure(engine, "nic-1", **{"1": 310.0}).instances[0].predicted_kpps
-    assert second < first
-    assert measure(engine, "nic-1", **{"1": 310.0}).instances[0].predicted_kpps == second
+    assert second < first and measure(engine, "nic-1", **{"1": 310.0}).instances[0].predicted_kpps == second
 
 
 def test_a_co_location_that_two_tenants_saw_violate_is_not_chosen_again() -> None:
@@ -111,8 +110,7 @@ def test_what_is_not_saturated_lowers_nothing() -> None:
         engine.handle(Measure(nic.id, 1.0, tuple(MeasuredInstance(one, 100.0, 100.0) for one in nic.tenants_by_id)))
     for number in range(9, 17):
         arrive(engine, str(number), "b", 0.1)
-    after = [nic.co_location for nic in engine.fleet.nics.values()]
-    assert sorted(map(len, after)) == sorted(map(len, before * 2))
+    assert sorted(map(len, [nic.co_location for nic in engine.fleet.nics.values()])) == sorted(map(len, before * 2))
 
 
 @pytest.mark.parametrize(
@@ -136,8 +134,7 @@ def test_what_cannot_have_been_measured_is_refused(line: str, message: str) -> N
     reader = Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of)
     with pytest.raises(Refused, match=message):
         engine.handle(reader.read('{"event": "measured", ' + line[1:]))
-    assert engine.feedback is not None
-    assert engine.feedback.corrections.ledger.readings == 0
+    assert engine.feedback is not None and engine.feedback.corrections.ledger.readings == 0
 
 
 def test_nothing_is_learnt_of_nics_without_a_predictor() -> None:

@@ -163,5 +163,4 @@ def test_who_left_is_forgotten() -> None:
     engine.handle(Depart("1"))
     engine.handle(Arrive(Tenant("1", Workload("b", TOY_TRAFFIC), Sla(max_drop=0.25))))
     home = engine.fleet.nic_of("1")
-    assert home is not None
-    assert measure(engine, home.id, **{"1": 140.0}) == ()
+    assert home is not None and measure(engine, home.id, **{"1": 140.0}) == ()

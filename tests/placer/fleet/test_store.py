@@ -232,8 +232,7 @@ def test_a_backup_of_a_state_in_use_is_a_state(saved: Path, tmp_path: Path) -> N
         back_up(saved, copy)
         arrivals(state, "4")
     with State(copy, KINDS) as state:
-        assert placed(state) == {"1": "nic-1", "2": "nic-1"}
-        assert len(list(state.log())) == 3
+        assert placed(state) == {"1": "nic-1", "2": "nic-1"} and len(list(state.log())) == 3
     with pytest.raises(InputError, match="exists already"):
         back_up(saved, copy)
 
@@ -253,8 +252,7 @@ def test_a_state_of_the_former_format_is_read_and_continued(saved: Path) -> None
     with closing(sqlite3.connect(saved, isolation_level=None)) as file:
         file.executescript("DROP TABLE readings; DROP TABLE learnt; UPDATE facts SET value = '1' WHERE name = 'format'")
     with State(saved, KINDS) as state:
-        assert placed(state) == {"1": "nic-1", "2": "nic-1"}
-        assert state.readings == ()
+        assert placed(state) == {"1": "nic-1", "2": "nic-1"} and state.readings == ()
     with State(saved, KINDS) as state:
         assert state.events == 3
 
@@ -280,9 +278,7 @@ def test_readings_are_as_they_were_after_a_restart(saved: Path) -> None:
         engine = Engine(state.fleet, oracles, waiting=state.waiting, feedback=feedback, events=state.events)
         event = Measure("nic-1", 10.0, (MeasuredInstance("1", 100.0, 900.0), MeasuredInstance("2", 650.5)))
         decision = engine.handle(event)
-        assert isinstance(decision, Learned)
-        assert [one.below_sla for one in decision.readings] == [True, False]
+        assert isinstance(decision, Learned) and [one.below_sla for one in decision.readings] == [True, False]
         state.record(event, decision, engine.fleet)
     with State(saved, KINDS) as state:
-        assert state.readings == decision.readings
-        assert state.events == 4
+        assert state.readings == decision.readings and state.events == 4

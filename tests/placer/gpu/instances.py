@@ -128,8 +128,7 @@ def contended(rng: Random, arbitration: str, slos: int) -> Instance:
             device["sharing_us"][nf] = betas
     tolerance = rng.choice((0.05, 0.3, 1.0))
     spare = rng.uniform(1.0, 4.0)
-    requests = [_tolerant(rng, device, number, tolerance, spare) for number in range(slos)]
-    return device, _shuffled(rng, requests)
+    return device, _shuffled(rng, [_tolerant(rng, device, number, tolerance, spare) for number in range(slos)])
 
 
 def _tolerant(rng: Random, device: Json, number: int, tolerance: float, spare: float) -> Json:

@@ -59,8 +59,7 @@ def test_a_larger_batch_saves_bus_time_where_transfers_recur() -> None:
     device = small_device(arbitration=Arbitration.SPORADIC, kernel_us=(0.0, 1.0), pre_post_us=1.0)
     slos = slos_of(100, 100, rate_kpps=50.0)
     admission = admit_exactly(device, slos, LONG_S)
-    assert len(admission.admitted) == 2
-    assert max(one.batch for one in admission.admitted) > 1
+    assert len(admission.admitted) == 2 and max(one.batch for one in admission.admitted) > 1
     assert len(admit_exactly(device, [replace(slo, batch=1) for slo in slos], LONG_S).admitted) == 1
 
 
@@ -137,8 +136,7 @@ def test_larger_sets_keep_the_model_and_the_bound(seed: int, arbitration: str, c
     written |= {"sms": 8, "executors_per_sm": 4}
     device, slos = device_of(written, "DEVICE"), [LatencySlo(**one) for one in requests]
     admission = admit_exactly(device, slos, 0.1)
-    assert violations(device, admission.admitted) == []
-    assert len(admission.admitted) <= admission.bound
+    assert violations(device, admission.admitted) == [] and len(admission.admitted) <= admission.bound
     assert admission.proven == (len(admission.admitted) == admission.bound)
     ids = [one.slo.id for one in (*admission.admitted, *admission.rejected)]
     assert sorted(ids) == sorted(slo.id for slo in slos)
@@ -215,8 +213,7 @@ def test_what_it_admits_keeps_the_model(generator: Generator, arbitration: str, 
     """Nobody's latency is above the SLO, by the verifier."""
     for seed in range(5):
         device, requests = generator(Random(seed), arbitration, slos)
-        answer = best_answer(device, requests)
-        assert list(admission_faults(admission_case(device, requests, answer))) == [], seed
+        assert list(admission_faults(admission_case(device, requests, best_answer(device, requests)))) == [], seed
 
 
 @pytest.mark.long

@@ -115,8 +115,7 @@ def test_of_equal_slos_the_first_are_admitted(arbitration: Arbitration) -> None:
     """A hundred that differ in their names only: as many as fit, from the first one on, in this order."""
     slos = [LatencySlo(f"{number}", "acl", 10.0, 130.0) for number in range(100)]
     admitted, rejected = admit_greedily(small_gpu(arbitration, sms=8, workers=100), slos)
-    assert 8 < len(admitted) < 32
-    assert [one.slo for one in (*admitted, *rejected)] == slos
+    assert 8 < len(admitted) < 32 and [one.slo for one in (*admitted, *rejected)] == slos
 
 
 def test_slos_become_arrays() -> None:

@@ -56,8 +56,7 @@ def test_latency_is_the_sum_of_its_stages() -> None:
     parts = latency_of(device, plan)
     assert (parts["a"].batching, parts["a"].pre_post, parts["a"].transfer) == (200.0, 5.0, 10.0)
     assert (parts["a"].transfer_wait, parts["b"].transfer_wait) == (0.0, 10.0)
-    assert (parts["a"].kernel, parts["b"].kernel) == (24.0, 24.0)
-    assert parts["b"].total == 249.0
+    assert (parts["a"].kernel, parts["b"].kernel) == (24.0, 24.0) and parts["b"].total == 249.0
 
 
 def test_recurring_transfers_are_blocked_by_later_ones() -> None:
@@ -118,8 +117,7 @@ def test_workers_limit_the_number() -> None:
 def test_times_are_those_of_the_contract() -> None:
     """Batching 1000 * (batch - 1) / rate; a kernel by executors; the largest penalty; unknown neighbours cost 0."""
     device = small_device(kernel_us=(3.0, 20.0), transfer_us=(0.5, 10.0), beta_us=4.0)
-    assert device.batching_us(11, 20.0) == 500.0
-    assert device.period_us(11, 20.0) == 550.0
+    assert device.batching_us(11, 20.0) == 500.0 and device.period_us(11, 20.0) == 550.0
     assert device.transfer("ids", 8) == 14.0
     assert [device.executors(packets) for packets in (1, 10, 11)] == [1, 1, 2]
     assert device.kernel("ids", 11) == 26.0
@@ -178,8 +176,7 @@ def kept(room: Path, name: str) -> list[Path]:
 @pytest.mark.long
 def test_a_change_in_another_file_is_noticed(room: Path) -> None:
     """Numba alone would look at the outer file, and go on with the old inner loop."""
-    assert printed(room) == "2\n"
-    assert kept(room, "outer*.nbc")
+    assert printed(room) == "2\n" and kept(room, "outer*.nbc")
     inner = room / "inner.py"
     inner.write_text(inner.read_text(encoding="utf-8").replace("x + 1", "x + 2"), encoding="utf-8")
     assert printed(room) == "3\n"

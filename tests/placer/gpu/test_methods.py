@@ -79,15 +79,13 @@ def test_penalties_are_avoided_while_there_are_free_sms() -> None:
     slos = [LatencySlo(name, "ids", 200.0, 400.0) for name in "abc"]
     two, three = admit("grus", *slos[:2]), admit("grus", *slos)
     assert {share.sm for one in two.admitted for share in one.minibatches} == {0, 1}
-    kernels = [parts.kernel for parts in latency_of(small_gpu(), three.admitted).values()]
-    assert sorted(kernels) == [30.0, 33.0, 33.0]
+    assert sorted([parts.kernel for parts in latency_of(small_gpu(), three.admitted).values()]) == [30.0, 33.0, 33.0]
 
 
 def test_a_batch_too_large_for_an_sm_is_split() -> None:
     """4,000 kpps for 34 us are 136 packets: 14 executors on four SMs of four."""
     (one,) = admit("grus", LatencySlo("a", "acl", 4000.0, 200.0), sms=4).admitted
-    assert len(one.minibatches) > 1
-    assert sum(share.packets for share in one.minibatches) == one.batch
+    assert len(one.minibatches) > 1 and sum(share.packets for share in one.minibatches) == one.batch
 
 
 @pytest.mark.parametrize(
@@ -105,8 +103,7 @@ def test_the_cause_of_an_slo_that_an_empty_gpu_rejects(slo: LatencySlo, cause: s
     """64 packets at 100 kpps take 630 us; 0.5 us a packet carry 2,000 kpps at most; 80 packets take 16 us. A kernel
     takes 10 us at least. The CPU needs 10 us for a batch that comes every 8 us; the kernel 36 us for 20."""
     answered = admit("grus", slo)
-    assert names(answered) == {"a": cause}
-    assert (answered.bound, answered.proven) == (0, True)
+    assert names(answered) == {"a": cause} and (answered.bound, answered.proven) == (0, True)
 
 
 def test_workers_and_executors_run_out() -> None:
@@ -120,10 +117,8 @@ def test_rivals_admit_less_of_the_same() -> None:
     """Six SLOs of 80 us: whole SMs hold two, without order all transfers count, serial kernels run one by one."""
     slos = [LatencySlo(f"{number}", "acl", 500.0, 52.0) for number in range(6)]
     counts = {method: len(admit(method, *slos).admitted) for method in HEURISTICS}
-    assert counts["grus"] == 6
-    assert counts["grus-ns"] == counts["g-net"] == 2
-    assert counts["baymax"] == 1
-    assert counts["fixed-batch"] == 0
+    assert counts["grus"] == 6 and counts["grus-ns"] == counts["g-net"] == 2
+    assert counts["baymax"] == 1 and counts["fixed-batch"] == 0
 
 
 def test_the_printed_batch_takes_the_whole_latency() -> None:

@@ -285,8 +285,7 @@ def test_unknown_columns_are_ignored_where_that_is_asked_for() -> None:
         "t.csv:1: owner: unknown column",
     ]
     assert hint.startswith("hint: columns are id, time, nf, ") and hint.endswith("; --ignore-columns ignores others")
-    assert read(PLAIN, TraceOptions(ignore_columns=True, say=said.append)) == EXPECTED
-    assert len(said) == 1
+    assert read(PLAIN, TraceOptions(ignore_columns=True, say=said.append)) == EXPECTED and len(said) == 1
 
 
 def test_columns_that_are_needed_are_missed_even_where_others_are_ignored() -> None:

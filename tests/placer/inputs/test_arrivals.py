@@ -71,8 +71,7 @@ def test_empty_traffic_cells_mean_the_default(tmp_path: Path) -> None:
     """Traffic in the file is used, empty cells are the default; both SLA kinds and departures are read."""
     text = "id,time,nf,flows,mtbr,sla_drop,sla_min_kpps,departure\na,0,NAT,500,,0.1,,\nb,0,ACL,,7,,250,60\n"
     first, second = read(written(tmp_path, text))
-    assert first.workload.traffic == TrafficProfile(500, 1500, 600)
-    assert first.departure is None
+    assert first.workload.traffic == TrafficProfile(500, 1500, 600) and first.departure is None
     assert second == Arrival("b", 0.0, Workload("ACL", TrafficProfile(16000, 1500, 7)), Sla(min_kpps=250.0), 60.0)
 
 
@@ -128,8 +127,7 @@ def test_a_rate_may_be_given_in_gbps_and_needs_no_sla(tmp_path: Path) -> None:
     (rated, fixed) = read(written(tmp_path, text.replace("b,0,NAT,1230,,", "b,0,NAT,1230,2,4")))
     assert rated.workload.rate_kpps == pytest.approx(100.0)
     assert (rated.sla, rated.workload.cores) == (Sla(max_drop=0.0), 0)
-    assert fixed.workload.rate_kpps == pytest.approx(200.0)
-    assert fixed.workload.cores == 4
+    assert fixed.workload.rate_kpps == pytest.approx(200.0) and fixed.workload.cores == 4
 
 
 @pytest.mark.parametrize(
@@ -255,8 +253,7 @@ def test_twenty_faults_are_shown_then_counted(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         read(path)
     lines = str(refused.value).splitlines()
-    assert len(lines) == 22
-    assert lines[20:] == ["... and 10 more", "hint: 0.1 allows a drop of 10 %"]
+    assert len(lines) == 22 and lines[20:] == ["... and 10 more", "hint: 0.1 allows a drop of 10 %"]
 
 
 @pytest.mark.parametrize(
@@ -271,8 +268,7 @@ def test_twenty_faults_are_shown_then_counted(tmp_path: Path) -> None:
 def test_other_separators_and_decimal_commas_get_one_fault_and_a_hint(tmp_path: Path, content: str, fault: str) -> None:
     with pytest.raises(InputError) as refused:
         read(written(tmp_path, content))
-    assert fault in str(refused.value)
-    assert len(refused.value.faults) == 1
+    assert fault in str(refused.value) and len(refused.value.faults) == 1
     assert "0.1" in str(refused.value.faults[0].hint)
 
 
@@ -317,8 +313,7 @@ def test_reading_stops_at_many_faults(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_equal_workloads_and_slas_are_one_object(tmp_path: Path) -> None:
     """So that millions of arrivals of few workloads need little memory."""
     first, second = read(written(tmp_path, "id,time,nf,sla_drop\na,0,NAT,0.1\nb,1,NAT,0.1\n"))
-    assert first.workload is second.workload
-    assert first.sla is second.sla
+    assert first.workload is second.workload and first.sla is second.sla
 
 
 def test_an_open_text_file_is_read() -> None:

@@ -35,12 +35,10 @@ def test_a_curve_is_read_both_ways(tmp_path: Path) -> None:
     """60 us are kept up to 60 % of utilisation; below what was measured its first value counts, and beyond none."""
     found = read_latency_curves(models(tmp_path, fit()), ("ACL", "NAT"))
     curve = found["NAT"]
-    assert list(found) == ["NAT"]
-    assert curve.least_kpps(promised(60.0)) == pytest.approx(100 / 0.6, rel=5e-3)
+    assert list(found) == ["NAT"] and curve.least_kpps(promised(60.0)) == pytest.approx(100 / 0.6, rel=5e-3)
     assert curve.latency_us(promised(60.0), 100 / 0.6) == pytest.approx(60.0, abs=0.2)
     assert curve.latency_us(promised(60.0), 1e9) == pytest.approx(10.0)
-    assert curve.latency_us(promised(60.0), 99.0) == inf
-    assert curve.least_kpps(promised(9.0)) == inf
+    assert curve.latency_us(promised(60.0), 99.0) == inf and curve.least_kpps(promised(9.0)) == inf
     assert curve.latency_us(promised(33.3), curve.least_kpps(promised(33.3))) <= 33.3
     assert curve.least_kpps(promised(33.3), risk=0.01) == curve.least_kpps(promised(33.3))
 

@@ -10,8 +10,10 @@ from placer.inputs.plans import read_plan
 from placer.model.arrival import Arrival
 from placer.model.fleet import Fleet, NicKind
 from placer.model.plan import Plan
-from placer.testing.strategies import CORES_BY_NF, arrival, catalogue
-from profiles import InputError
+from placer.testing.strategies import CORES_BY_NF, TOY_TRAFFIC, arrival, catalogue
+from profiles import InputError, Workload
+from tests.placer.fleet.loaded_oracle import loaded_kind
+from tests.placer.toy_gpu import mixed
 
 TRACE = [arrival("1", 0, "d"), arrival("2", 5, "d"), arrival("3", 9, "c")]
 HEADER = "strategy,predictor,id,nic,nic_model,time,predicted_kpps\n"
@@ -27,10 +29,11 @@ def read(
     predictor: str = "toy",
     fleet: Fleet | None = None,
     trace: Sequence[Arrival] = TRACE,
+    header: str = HEADER,
 ) -> Plan:
     """The plan in these rows; by default for NICs without limit."""
     path = folder / "plan.csv"
-    path.write_text(HEADER + rows, encoding="utf-8")
+    path.write_text(header + rows, encoding="utf-8")
     return read_plan(str(path), strategy, predictor, "trace.csv", trace, fleet or Fleet(catalogue().kinds))
 
 
@@ -69,8 +72,7 @@ def test_the_plan_that_is_wanted_is_read(
 ) -> None:
     """By strategy and, where it has several plans, by predictor; instances are in the order of the trace."""
     plan = read(tmp_path, rows, strategy, predictor=predictor)
-    assert nics(plan) == expected
-    assert [placement.arrival for placement in plan.placements] == TRACE
+    assert nics(plan) == expected and [placement.arrival for placement in plan.placements] == TRACE
 
 
 @pytest.mark.parametrize(
@@ -119,8 +121,7 @@ def test_a_plan_that_does_not_fit_trace_and_fleet_is_refused_with_every_fault(
     tmp_path: Path, old: str, new: str, faults: list[str]
 ) -> None:
     """The plan of three instances on two NICs is taken; each change makes it wrong."""
-    assert nics(read(tmp_path, GREEDY, fleet=named_fleet())) == ["nic-2", "nic-3", "nic-3"]
-    assert old in GREEDY
+    assert nics(read(tmp_path, GREEDY, fleet=named_fleet())) == ["nic-2", "nic-3", "nic-3"] and old in GREEDY
     assert refusal(tmp_path, GREEDY.replace(old, new), fleet=named_fleet()) == faults
 
 
@@ -156,15 +157,62 @@ def test_nics_of_a_model_with_several_kinds_are_of_the_cheapest_that_has_the_cor
     assert [placement.kind and placement.kind.index for placement in plan.placements] == [0, 1, 0, 1]
 
 
+def test_a_trace_that_no_fleet_can_begin_with_is_refused(tmp_path: Path) -> None:
+    """Instances that are gone at some time."""
+    trace = [*TRACE[:2], arrival("3", 9, "c", departure=20.0)]
+    faults = ["trace.csv: departure: 1 of 3 instances depart, the first of them is '3'"]
+    assert refusal(tmp_path, GREEDY, trace=trace) == faults
+
+
+CORES_HEADER = HEADER.replace("time,predicted_kpps", "cores")
+
+
+def sized(model: str, cores: str) -> str:
+    """The plan of an instance with the id 1, which is given these cores on a NIC of this model."""
+    return f"p,,1,nic-1,{model},{cores}\n"
+
+
+def offered(cores: int = 0) -> list[Arrival]:
+    """An instance at a rate, whose NF may have 1, 2 or 4 cores."""
+    return [replace(arrival("1", 0, "a"), workload=Workload("a", TOY_TRAFFIC, 10.0, cores=cores))]
+
+
 @pytest.mark.parametrize(
-    ("trace", "fault"),
+    ("cores", "given", "expected"), [("4", 0, 4), ("1", 0, 1), ("", 0, 0), ("2", 2, 2), ("", 2, 2)]
+)
+def test_an_instance_with_a_rate_has_the_cores_of_the_plan(
+    tmp_path: Path, cores: str, given: int, expected: int
+) -> None:
+    """Those of the trace, where it gives them; of a plan without cores they are chosen later."""
+    fleet = Fleet([loaded_kind()])
+    (found,) = read(
+        tmp_path, sized("loaded-0", cores), fleet=fleet, trace=offered(given), header=CORES_HEADER
+    ).placements
+    assert found.arrival.workload.cores == expected
+
+
+def test_a_worker_of_a_gpu_is_no_number_of_cores(tmp_path: Path) -> None:
+    """What the instance has on a NIC, should it move there, is chosen then."""
+    fleet = Fleet(mixed().kinds)
+    (found,) = read(tmp_path, sized("toy-gpu", "1"), fleet=fleet, trace=offered(), header=CORES_HEADER).placements
+    assert (found.kind, found.arrival.workload.cores) == (fleet.kinds[1], 0)
+
+
+@pytest.mark.parametrize(
+    ("model", "cores", "given", "fault"),
     [
-        ([*TRACE[:2], arrival("3", 9, "c", departure=20.0)],
-            "trace.csv: departure: 1 of 3 instances depart, the first of them is '3'"),
-        ([*TRACE[:2], Arrival("3", 9, replace(TRACE[2].workload, rate_kpps=100.0), TRACE[2].sla)],
-            "trace.csv: rate_kpps: a running fleet knows neither offered rates nor promised latencies"),
+        ("loaded-0", "3", 0, "'1' of trace.csv may have 1 or 2 or 4, not 3"),
+        ("loaded-0", "4", 2, "'1' of trace.csv may have 2, not 4"),
+        ("loaded-0", "x", 0, "'x' is not a number of cores"),
+        ("toy-gpu", "2", 0, "'1' of trace.csv may have 1, not 2"),
     ],
-)  # fmt: skip
-def test_a_trace_that_no_fleet_can_begin_with_is_refused(tmp_path: Path, trace: list[Arrival], fault: str) -> None:
-    """Instances that are gone at some time, and those with a rate."""
-    assert refusal(tmp_path, GREEDY, trace=trace) == [fault]
+)
+def test_cores_that_an_instance_cannot_have_are_refused(
+    tmp_path: Path, model: str, cores: str, given: int, fault: str
+) -> None:
+    """With the numbers that it can have there."""
+    fleet = Fleet([loaded_kind(), replace(mixed().kinds[1], index=1)])
+    rows = sized(model, cores)
+    assert refusal(tmp_path, rows, fleet=fleet, trace=offered(given), header=CORES_HEADER) == [
+        f"plan.csv:2: cores: {fault}"
+    ]

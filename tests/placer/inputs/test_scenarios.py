@@ -75,8 +75,7 @@ def test_more_cores_than_the_nic_has_are_refused(models: Models, tmp_path: Path)
     """Six NFs of one core fit on six cores, seven do not; on request they are read and their lines are returned."""
     path = tmp_path / "s.jsonl"
     refused = _fault(models, path, _scenario(*[PLAIN.name] * 7))
-    assert "workloads: 7 NFs take 7 cores, a made-up has 6" in refused
-    assert "hint: --extrapolate" in refused
+    assert "workloads: 7 NFs take 7 cores, a made-up has 6" in refused and "hint: --extrapolate" in refused
     assert read_scenarios(models, path, extrapolate=True).overfull == (3,)
     path.write_text(_scenario(*[PLAIN.name] * 6), encoding="utf-8")
     assert len(read_scenarios(models, path).co_locations[0]) == 6

@@ -98,8 +98,7 @@ def test_a_text_of_several_lines_is_not_replaced(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_fault_is_named_with_its_line(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     """The file, the line, the key, what is wrong, and what to do."""
-    assert change[0] in WHOLE
-    assert read(tmp_path, WHOLE.replace(*change, 1)).startswith(message)
+    assert change[0] in WHOLE and read(tmp_path, WHOLE.replace(*change, 1)).startswith(message)
 
 
 def test_competitors_are_benches_or_nfs(tmp_path: Path) -> None:

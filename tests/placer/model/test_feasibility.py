@@ -12,8 +12,7 @@ ORACLE = ToyOracle()
 
 
 def test_the_margin_is_relative_to_what_is_required() -> None:
-    assert margin(100.0, 110.0) == pytest.approx(0.1)
-    assert margin(100.0, 90.0) == pytest.approx(-0.1)
+    assert margin(100.0, 110.0) == pytest.approx(0.1) and margin(100.0, 90.0) == pytest.approx(-0.1)
     assert margin(0.0, 5.0) == float("inf")
 
 
@@ -36,8 +35,7 @@ def test_only_the_tenants_below_their_sla_are_named() -> None:
 
 def test_cores_and_known_nfs_decide_what_fits() -> None:
     two, three = [arrival(str(i), 0, "d").workload for i in range(2)], [arrival("x", 0, "c").workload]
-    assert fits(KIND, two + three)
-    assert not fits(KIND, two + three + three[:1])
+    assert fits(KIND, two + three) and not fits(KIND, two + three + three[:1])
     assert not fits(NicKind(0, "other", 8, {"a": 1}), two)
 
 

@@ -11,8 +11,7 @@ KIND = NicKind(0, "toy", 8, CORES_BY_NF, names=("east", "west"))
 def test_named_nics_are_opened_first_and_others_are_numbered() -> None:
     """In the order of their kind; a NIC that is opened by its name is not opened again."""
     fleet = Fleet([KIND])
-    assert fleet.open(KIND, "west").id == "west"
-    assert fleet.next_of(KIND).id == "east"
+    assert fleet.open(KIND, "west").id == "west" and fleet.next_of(KIND).id == "east"
     assert [fleet.open(KIND).id for _ in range(3)] == ["east", "nic-3", "nic-4"]
 
 
@@ -31,8 +30,7 @@ def test_a_saved_nic_takes_the_place_of_the_named_one() -> None:
     fleet = Fleet([replace(KIND, count=2)])
     tenant = arrival("1", 0, "a").tenant
     fleet.adopt(Nic("west", fleet.kinds[0], 7), [tenant])
-    assert fleet.count_of(fleet.kinds[0]) == 2
-    assert [nic.id for nic in fleet.all_nics()] == ["west", "east"]
+    assert fleet.count_of(fleet.kinds[0]) == 2 and [nic.id for nic in fleet.all_nics()] == ["west", "east"]
     assert fleet.find("west") is fleet.nic_of("1")
 
 
@@ -43,8 +41,7 @@ def test_a_saved_nic_keeps_its_number_and_a_named_one_gets_another() -> None:
         fleet.adopt(Nic(f"nic-{number}", KIND, number), [])
     numbers = {nic.id: nic.number for nic in fleet.all_nics()}
     assert {name: numbers[name] for name in ("nic-1", "nic-2", "nic-3")} == {"nic-1": 1, "nic-2": 2, "nic-3": 3}
-    assert len(set(numbers.values())) == len(numbers) == 5
-    assert fleet.open(KIND, "nic-9").number > 3
+    assert len(set(numbers.values())) == len(numbers) == 5 and fleet.open(KIND, "nic-9").number > 3
 
 
 def test_of_kinds_that_cost_the_same_owned_nics_are_opened_first() -> None:

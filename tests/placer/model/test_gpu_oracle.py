@@ -21,8 +21,7 @@ ON_NIC, ON_GPU = FLEET.oracles("toy")
 def test_a_gpu_keeps_all_promises_or_names_who_and_why() -> None:
     """Transfers take turns of 10 us after which kernels take 20: three within 50 us, of two within 30 us only one."""
     three = [promised(str(n), "a", 100.0, 50.0).tenant for n in range(3)]
-    assert feasible(GPU, ON_GPU, [three]) == [True]
-    assert violations(ON_GPU, three) == []
+    assert feasible(GPU, ON_GPU, [three]) == [True] and violations(ON_GPU, three) == []
     urgent, other = promised("urgent", "a", 100.0, 30.0).tenant, promised("other", "b", 100.0, 30.5).tenant
     assert feasible(GPU, ON_GPU, [[urgent, other]]) == [False]
     assert violations(ON_GPU, [urgent, other]) == [Violation(other, "pcie")]
@@ -44,8 +43,7 @@ def test_a_gpu_is_asked_once_for_each_co_location() -> None:
     for _ in range(2):
         assert feasible(GPU, oracle, [tenants, tenants[1:]]) == [True, True]
         assert violations(oracle, tenants) == []
-    assert isinstance(oracle.test, ToyAdmission)
-    assert oracle.test.asked == 3
+    assert isinstance(oracle.test, ToyAdmission) and oracle.test.asked == 3
 
 
 def test_latency_on_a_nic_follows_from_utilisation_beside_others() -> None:
@@ -55,8 +53,7 @@ def test_latency_on_a_nic_follows_from_utilisation_beside_others() -> None:
     assert feasible(NIC, ON_NIC, [[strict], [strict, b], [loose, b]]) == [True, False, True]
     assert violations(ON_NIC, [strict, b]) == [Violation(strict, "latency")]
     of_a, of_b = ON_NIC.latency(co_location_of([loose.workload, b.workload]))
-    assert of_a == pytest.approx(70.0)
-    assert of_b is None
+    assert of_a == pytest.approx(70.0) and of_b is None
 
 
 def test_a_promise_does_not_replace_the_throughput_of_an_sla() -> None:
@@ -87,5 +84,4 @@ def test_what_no_device_can_promise_is_refused(workload: Workload, fault: tuple[
     found = replace(mixed(curves={}), models=(models, models)).check(workload)  # type: ignore[arg-type]
     assert len(found) == (fault is not None)
     if fault is not None:
-        assert found[0][0] == fault[0]
-        assert found[0][1].startswith(fault[1])
+        assert found[0][0] == fault[0] and found[0][1].startswith(fault[1])

@@ -16,11 +16,8 @@ SLOW, FAST = (Workload("a", TOY_TRAFFIC, 50.0, latency_us=latency) for latency i
 def test_rate_and_promise_make_workloads_different() -> None:
     """Equal ones are equal and hash alike, also in another process; a plain workload is another one."""
     again = pickle.loads(pickle.dumps(FAST))
-    assert again == FAST
-    assert hash(again) == hash(FAST)
-    assert len({PLAIN, SLOW, FAST, again}) == 3
-    assert FAST != PLAIN
-    assert PLAIN != FAST
+    assert again == FAST and hash(again) == hash(FAST) and len({PLAIN, SLOW, FAST, again}) == 3
+    assert FAST != PLAIN and PLAIN != FAST
 
 
 def test_workloads_of_both_sorts_have_one_order() -> None:
@@ -30,10 +27,8 @@ def test_workloads_of_both_sorts_have_one_order() -> None:
 
 
 def test_without_rate_and_promise_they_are_plain() -> None:
-    assert FAST.saturated == PLAIN.saturated == PLAIN
-    assert PLAIN.saturated is PLAIN
-    assert PLAIN.latency_us == inf
-    assert FAST.latency_us == 100.0
+    assert FAST.saturated == PLAIN.saturated == PLAIN and PLAIN.saturated is PLAIN
+    assert PLAIN.latency_us == inf and FAST.latency_us == 100.0
 
 
 def test_a_kind_hosts_what_it_knows_enough_of() -> None:

@@ -14,8 +14,7 @@ def test_a_co_location_is_queried_once() -> None:
     """Whether it occurs twice in one query or in two."""
     cached = ToyOracle()
     assert cached.throughput([A, B, A]) == [(100.0,), (200.0,), (100.0,)]
-    assert cached.throughput([B, C]) == [(200.0,), (400.0,)]
-    assert cached.queries == 3
+    assert cached.throughput([B, C]) == [(200.0,), (400.0,)] and cached.queries == 3
 
 
 def test_only_recent_answers_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from placer.model.arrival import Arrival
+from placer.model.arrival import Arrival, NamedNics, running_faults, running_nics, settle_running
 from placer.model.fleet import Fleet, NicKind
-from placer.model.running import NamedNics, running_faults, running_nics, settle_running
 from placer.testing.strategies import CORES_BY_NF, arrival
 
 KIND = NicKind(0, "toy", 8, CORES_BY_NF)

@@ -106,8 +106,7 @@ def test_two_kinds_at_different_cost() -> None:
     task = Task(np.array([1, 1, 1]), np.array([0, 1]), np.array([1, 3]), exactly=True)
     generated = generate(task, [], worker, enough=100, deadline=time.monotonic() + 5)
     plan, _ = dive(task, generated.columns, worker, below=100, deadline=time.monotonic() + 5)
-    assert plan is not None
-    assert (generated.bound, sum(column.kind for column in plan)) == (2, 2)
+    assert plan is not None and (generated.bound, sum(column.kind for column in plan)) == (2, 2)
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=7))

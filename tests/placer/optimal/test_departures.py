@@ -107,8 +107,7 @@ def found(trace: list[Arrival], kinds: list[NicKind], oracles: list[Oracle]) -> 
     check_plan(optimum.plan, trace, kinds)
     assert list(slas_kept(optimum.plan, oracles)) == []
     assert evaluate(optimum.plan, kinds, oracles).violated == 0
-    assert optimum.lower_bound <= optimum.cost + 1e-9
-    assert optimum.nics_lower_bound <= optimum.nics
+    assert optimum.lower_bound <= optimum.cost + 1e-9 and optimum.nics_lower_bound <= optimum.nics
     return optimum
 
 
@@ -160,8 +159,7 @@ def test_exhaustive_search_proves_that_an_arrival_is_rejected() -> None:
     trace = [stay("a", "acl", 0, 2), stay("b", "acl", 1, 3), stay("c", "acl", 4, 5)]
     plan = found(trace, [replace(KIND, cores=2, count=1)], [TableOracle({})])
     assert (plan.plan.rejected, plan.nics, plan.lower_bound, plan.proven) == (1, 1, 1, True)
-    assert plan.shortfall is not None
-    assert plan.shortfall.proven
+    assert plan.shortfall is not None and plan.shortfall.proven
 
 
 def test_an_unsatisfiable_arrival_is_named_and_the_rest_is_proven() -> None:

@@ -14,11 +14,10 @@ from hypothesis import given, settings
 import placer.optimal
 from placer.evaluate.checks import check_plan, slas_kept
 from placer.evaluate.evaluation import evaluate, to_buy
-from placer.model.arrival import Arrival
+from placer.model.arrival import Arrival, running_nics
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle, GpuSchedule, Scheduled
-from placer.model.running import running_nics
 from placer.model.sla import Sla
 from placer.optimal import optimal_plan
 from placer.optimal.certificate import certificate, refuse_uncertifiable
@@ -58,10 +57,8 @@ def test_it_is_that_of_exhaustive_search(seed: int) -> None:
     oracles = fleet.oracles("toy")
     found, best = optimal_plan(tenants, fleet.kinds, oracles), exhaustive_plan(tenants, fleet.kinds, oracles)
     assert faults_of(found, tenants, fleet.kinds, oracles) == []
-    assert len(found.unplaced) == len(best.unplaced)
-    assert found.cost == pytest.approx(best.cost)
-    assert found.proven
-    assert found.departure_safe
+    assert len(found.unplaced) == len(best.unplaced) and found.cost == pytest.approx(best.cost)
+    assert found.proven and found.departure_safe
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -83,8 +80,7 @@ def test_of_a_trace_it_uses_each_device_for_what_it_does_best() -> None:
     fleet = mixed(gpu_cost=0.9)
     trace = [*(promised(str(n), "b", 300.0, 45.0, n) for n in range(6)), arrival("d", 7, "d"), arrival("e", 8, "d")]
     found = find_optimum(trace, fleet, fleet.oracles("toy"), time_limit=5)
-    assert found.proven
-    assert found.cost == pytest.approx(3 * 0.9 + 1)
+    assert found.proven and found.cost == pytest.approx(3 * 0.9 + 1)
     assert not any(slas_kept(found.plan, fleet.oracles("toy")))
     assert {p.kind.model for p in found.plan.placed if p.kind and p.arrival.workload.nf == "d"} == {"toy"}
 
@@ -197,16 +193,14 @@ def test_what_leaves_makes_room() -> None:
 def test_a_limited_fleet_lacks_what_does_not_fit_beside_what_runs() -> None:
     """Of two NICs both are in use: two of three arrivals are left out, and one more NIC is enough for them."""
     found = find_optimum([*FURTHER, *RUNNING], catalogue((2, 1.0)), [ToyOracle()], time_limit=10)
-    assert (found.plan.rejected, found.nics, found.proven) == (2, 2, True)
-    assert found.shortfall is not None
+    assert (found.plan.rejected, found.nics, found.proven) == (2, 2, True) and found.shortfall is not None
     assert (found.shortfall.proven, found.shortfall.to_add, found.shortfall.everything) == (True, {"toy-0": 1}, False)
 
 
 def test_only_what_already_runs_is_a_plan_too() -> None:
     """Nothing is decided; its broken SLA is counted, and the NICs in use are the optimum."""
     homes, nics, cost, bound, proven = optimum_of(RUNNING, catalogue())
-    assert set(homes.values()) == {"x", "y"}
-    assert (nics, cost, bound, proven) == (2, 2.0, 2.0, True)
+    assert set(homes.values()) == {"x", "y"} and (nics, cost, bound, proven) == (2, 2.0, 2.0, True)
     found = find_optimum(RUNNING, catalogue(), [ToyOracle()], time_limit=10)
     assert evaluate(found.plan, catalogue().kinds, [ToyOracle()]).violated == 1
 
@@ -220,8 +214,7 @@ def test_of_plans_that_cost_the_same_owned_nics_are_used(leaves: float | None) -
     trace = [arrival("0", 0, "d", 0.0, leaves, nic="x"), *(arrival(str(i), 1, "d", 0.0, leaves) for i in range(1, 5))]
     found = find_optimum(trace, nics, [ToyOracle() for _ in kinds], time_limit=10)
     check_plan(found.plan, trace, kinds)
-    assert (found.cost, found.proven) == (5, True)
-    assert sum(to_buy(found.plan, kinds).values()) == 2
+    assert (found.cost, found.proven) == (5, True) and sum(to_buy(found.plan, kinds).values()) == 2
 
 
 def test_what_already_runs_is_not_certified() -> None:
@@ -247,7 +240,6 @@ def test_without_all_co_locations_the_plan_and_the_bound_are_valid(trace: SmallT
     assert (best.rejected, best.cost) <= (len(optimum.unplaced), optimum.cost + 1e-9)
     assert optimum.cost == pytest.approx(sum(kind.cost for kind, _ in optimum.nics))
     if best.rejected == len(optimum.unplaced):
-        assert optimum.lower_bound <= best.cost + 1e-9
-        assert optimum.nics_lower_bound <= best.nics
+        assert optimum.lower_bound <= best.cost + 1e-9 and optimum.nics_lower_bound <= best.nics
     if optimum.proven:
         assert optimum.cost == pytest.approx(best.cost)

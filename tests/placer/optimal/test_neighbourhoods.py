@@ -27,8 +27,7 @@ def few_queries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_plan_that_fills_all_cores_is_proven() -> None:
     """Forty NFs that do not slow one another down fill ten NICs, which the bound by cores proves."""
-    tenants = [tenant(nf, nf, drop=0.1) for nf in NFS]
-    optimum = optimal_plan(tenants, [BLUEFIELD], [TableOracle({})], time_limit=5)
+    optimum = optimal_plan([tenant(nf, nf, drop=0.1) for nf in NFS], [BLUEFIELD], [TableOracle({})], time_limit=5)
     assert (optimum.cost, optimum.lower_bound, optimum.nics_lower_bound, optimum.proven) == (10, 10, 10, True)
 
 

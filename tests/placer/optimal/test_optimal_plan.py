@@ -38,8 +38,7 @@ def test_pulp_is_another_way_to_the_same_optimum() -> None:
     oracle = TableOracle({"acl acl": [90, 90], "acl nat": [92, 85], "nat nids": [50, 50]})
     tenants = [tenant(str(i), nf, drop=0.05 + 0.01 * (i % 7)) for i, nf in enumerate(["acl", "nat", "nids"] * 8)]
     optima = [optimal_plan(tenants, [BLUEFIELD], [oracle], solver=solver) for solver in ("pulp", "cp-sat")]
-    assert optima[0].cost == optima[1].cost
-    assert all(optimum.proven for optimum in optima)
+    assert optima[0].cost == optima[1].cost and all(optimum.proven for optimum in optima)
     for unknown in ("pulp:NONE_CMD", "simplex"):
         with pytest.raises(InputError, match="--solver"):
             refuse_unknown(unknown)
@@ -59,8 +58,7 @@ def test_pulp_solvers_get_a_gap_of_zero(monkeypatch: pytest.MonkeyPatch) -> None
     oracle = TableOracle({"acl acl": [90, 90], "acl nat": [92, 85], "nat nids": [50, 50]})
     tenants = [tenant(str(i), nf, drop=0.05 + 0.01 * (i % 7)) for i, nf in enumerate(["acl", "nat", "nids"] * 8)]
     optimal_plan(tenants, [BLUEFIELD], [oracle], solver="pulp")
-    assert given
-    assert all(settings["gapRel"] == 0 for settings in given)
+    assert given and all(settings["gapRel"] == 0 for settings in given)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -136,8 +134,7 @@ def test_the_program_does_not_grow_with_the_tenants() -> None:
     oracle = TableOracle({"acl acl": [90, 90], "acl nat": [92, 85]})
     tenants = [tenant(str(i), "acl" if i % 3 else "nat", drop=0.05 + 0.1 * (i % 2)) for i in range(3000)]
     optimum = optimal_plan(tenants, [BLUEFIELD], [oracle])
-    assert optimum.proven
-    assert faults_of(optimum, tenants, [BLUEFIELD], [oracle]) == []
+    assert optimum.proven and faults_of(optimum, tenants, [BLUEFIELD], [oracle]) == []
     assert workload("acl") in {t.workload for _, on_nic in optimum.nics for t in on_nic}
 
 
@@ -171,8 +168,7 @@ def test_the_bound_is_raised_by_nics_and_not_by_cost_units(monkeypatch: pytest.M
     monkeypatch.setattr("placer.optimal.solvers.solve_integers", counted)
     kinds = [NicKind(0, "large", 4, CORES_OF), NicKind(1, "small", 2, CORES_OF, cost=1.01)]
     optimum = optimal_plan([tenant(str(i), "acl", drop=0.1) for i in range(5)], kinds, [TableOracle({})] * 2)
-    assert (optimum.cost, optimum.proven) == (3.0, True)
-    assert len(calls) < 10
+    assert (optimum.cost, optimum.proven) == (3.0, True) and len(calls) < 10
 
 
 KIND = NicKind(0, "bluefield-2", 4, {"acl": 2, "nids": 4}, count=1)
@@ -182,8 +178,7 @@ ORACLE = TableOracle({})
 def shortfall_with(tenants: list[Tenant], kinds: list[NicKind]) -> Shortfall | None:
     """The lack of the optimum of these tenants."""
     oracles = [ORACLE] * len(kinds)
-    optimum = optimal_plan(tenants, kinds, oracles)
-    return shortfall_of(optimum, tenants, kinds, oracles, seconds=5, solver="cp-sat")
+    return shortfall_of(optimal_plan(tenants, kinds, oracles), tenants, kinds, oracles, seconds=5, solver="cp-sat")
 
 
 ACLS = [tenant(str(i), "acl", drop=0.1) for i in range(5)]
@@ -232,8 +227,7 @@ def test_a_tenant_that_only_lacks_a_neighbour_is_not_unsatisfiable() -> None:
     oracle = TableOracle({"acl": [60], "acl acl": [60, 60], "acl nids": [100, 100]})
     tenants = [tenant("a", "acl", kpps=90), tenant("b", "acl", kpps=90), tenant("n", "nids", drop=0.1)]
     lack = shortfall_of(optimal_plan(tenants, [kind], [oracle]), tenants, [kind], [oracle], seconds=5, solver="cp-sat")
-    assert lack is not None
-    assert (len(lack.left_out), lack.proven, lack.unsatisfiable) == (1, True, ())
+    assert lack is not None and (len(lack.left_out), lack.proven, lack.unsatisfiable) == (1, True, ())
 
 
 def test_the_sentence_says_when_nothing_is_placed() -> None:

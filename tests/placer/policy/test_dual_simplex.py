@@ -35,8 +35,7 @@ def _cheapest(table: PatternTable, level: np.ndarray, classes: list[OpenClass], 
     ]  # fmt: skip
     taken = [owner == at for at in range(len(classes))]
     limits = np.array([*(-one for one in np.array(slots)), *taken], dtype=float)
-    bounds = [*-needed, *(one.nics for one in classes)]
-    return float(linprog(owner < 0, A_ub=limits, b_ub=bounds, method="highs").fun)
+    return float(linprog(owner < 0, A_ub=limits, b_ub=[*-needed, *(one.nics for one in classes)], method="highs").fun)
 
 
 def test_the_optimum_is_that_of_another_solver() -> None:

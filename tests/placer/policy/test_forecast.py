@@ -71,8 +71,7 @@ def test_no_pattern_is_worth_more_than_a_nic() -> None:
 def test_a_full_nic_has_no_value_and_an_empty_one_that_of_a_nic() -> None:
     """In between, it is worth what the best pattern adds."""
     prices = prices_of((1_000, 1, 50.0))
-    assert value_of(prices, 1, 1) == 0.0
-    assert value_of(prices, 0, 4) == 0.0
+    assert value_of(prices, 1, 1) == 0.0 and value_of(prices, 0, 4) == 0.0
     assert value_of(prices, 0, 0) == pytest.approx(1.0, abs=1e-3)
     assert value_of(prices, 0, 2) == pytest.approx(0.5, abs=1e-3)
 
@@ -88,8 +87,7 @@ def test_free_cores_that_no_arrival_can_use_have_no_value() -> None:
 def test_free_cores_are_worth_more_to_arrivals_that_are_hard_to_place() -> None:
     """The core next to a big NF is worth most to small NFs with a tight SLA, which cannot share with each other."""
     tight, loose = prices_of((50, 0, 50.0), (400, 1, 90.0)), prices_of((400, 0, 50.0), (50, 1, 50.0))
-    assert value_of(tight, 1, 0) > 0.9
-    assert value_of(loose, 1, 0) < 0.1
+    assert value_of(tight, 1, 0) > 0.9 and value_of(loose, 1, 0) < 0.1
 
 
 def test_prices_do_not_depend_on_the_steps_in_which_they_are_computed() -> None:
@@ -109,15 +107,13 @@ def test_without_feasible_arrivals_there_is_no_forecast() -> None:
     forecast = PriceForecast(TABLE)
     forecast.observe(0, 101.0)
     forecast.renew()
-    assert not forecast.renewing
-    assert forecast.advance(10) is None
+    assert not forecast.renewing and forecast.advance(10) is None
 
 
 def test_without_forecast_instances_are_worth_their_cores() -> None:
     """A big NF takes three of four cores."""
     prices = core_shares(TABLE)
-    assert prices.worth[pattern_of(1, 1)].tolist() == [0.75, 0.25]
-    assert value_of(prices, 0, 1) == 0.75
+    assert prices.worth[pattern_of(1, 1)].tolist() == [0.75, 0.25] and value_of(prices, 0, 1) == 0.75
 
 
 @given(

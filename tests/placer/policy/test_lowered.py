@@ -118,8 +118,7 @@ def test_questions_change_no_decision(seed: int) -> None:
     what_if = WhatIf(asked)
     for number in range(150):
         for nf in SOLO:
-            arrival = Tenant("?", Workload(nf, TOY_TRAFFIC), Sla(max_drop=0.1))
-            complete(what_if.places(arrival, count=1 + number % 2))
+            complete(what_if.places(Tenant("?", Workload(nf, TOY_TRAFFIC), Sla(max_drop=0.1)), count=1 + number % 2))
         event = next_event(asked, number, draw)
         assert asked.handle(event).moves == other.handle(event).moves
 

@@ -20,8 +20,7 @@ def rows_of(table: PatternTable) -> list[tuple[int, ...]]:
 def test_the_table_holds_all_co_locations_with_the_empty_one_first() -> None:
     """Four cores hold up to four small NFs, or a big one with or without a small one."""
     rows = rows_of(TABLE)
-    assert rows[0] == (0, 0)
-    assert sorted(rows) == [(0, 0), (0, 1), (0, 2), (0, 3), (0, 4), (1, 0), (1, 1)]
+    assert rows[0] == (0, 0) and sorted(rows) == [(0, 0), (0, 1), (0, 2), (0, 3), (0, 4), (1, 0), (1, 1)]
     assert TABLE.above(rows.index((1, 0))).tolist() == [rows.index((1, 0)), rows.index((1, 1))]
     assert TABLE.kpps[rows.index((0, 2))].tolist() == [0.0, 80.0]
     assert TABLE.free.tolist() == [4 - 3 * big - small for big, small in rows]
@@ -43,8 +42,7 @@ def test_throughput_outside_the_table_is_asked_for() -> None:
     """Two small NFs are not in the table, and each would get 80 kpps."""
     table = PatternTable(KIND, [BIG, SMALL], SmallSlowsSmall(), lambda workload, solo: 0.1)
     small = table.columns[SMALL]
-    assert table.kpps_with((small,), small) == 80.0
-    assert table.kpps_with((), small) == 100.0
+    assert table.kpps_with((small,), small) == 80.0 and table.kpps_with((), small) == 100.0
 
 
 def test_too_many_co_locations_are_refused_early() -> None:

@@ -141,8 +141,7 @@ def test_rules_compare_what_is_left_of_the_scarcest_resource(rule: str, chosen: 
     loses a quarter of what it has left, the others a fifth."""
     index, nics = filled(RULES_BY_NAME[rule], 500.0, 100.0, 700.0, 950.0)
     found = index.best(promised("new", "a", 200.0, 900.0).tenant)
-    assert found is not None
-    assert found[1] is nics[chosen]
+    assert found is not None and found[1] is nics[chosen]
 
 
 def test_a_gpu_that_rejects_the_arrival_or_a_tenant_is_passed_over() -> None:
@@ -155,13 +154,11 @@ def test_a_gpu_that_rejects_the_arrival_or_a_tenant_is_passed_over() -> None:
     fleet.place(tenant, nic)
     index.enter(nic)
     more_urgent = promised("more", "a", 1.0, 30.0).tenant
-    assert index.best(more_urgent) is None
-    assert index.last_resort(more_urgent) is None
+    assert index.best(more_urgent) is None and index.last_resort(more_urgent) is None
     assert list(index.reasons(more_urgent)) == [Reason("toy-gpu", (), 1, Cause.SAMPLED_SLA)]
     fleet.remove("urgent")
     index.left(nic, tenant)
-    assert index.tally(more_urgent).nics == 0
-    assert index.opening_score(more_urgent) is not None
+    assert index.tally(more_urgent).nics == 0 and index.opening_score(more_urgent) is not None
     assert index.opening_score(promised("hopeless", "a", 1.0, 29.0).tenant) is None
 
 
@@ -172,6 +169,5 @@ def test_plans_of_different_rates_keep_every_promise(rule: str) -> None:
     catalogue = mixed()
     plan = find_strategy(f"contention-aware:{rule}").build(catalogue, "toy").place(trace)
     check_plan(plan, trace, catalogue.kinds)
-    assert not any(slas_kept(plan, catalogue.oracles("toy")))
-    assert plan.rejected == 0
+    assert not any(slas_kept(plan, catalogue.oracles("toy"))) and plan.rejected == 0
     assert len({placement.nic for placement in plan.placements}) <= 20

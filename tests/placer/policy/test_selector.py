@@ -127,8 +127,7 @@ def test_what_is_expected_is_predicted_before_the_first_arrival() -> None:
         for nf in "abcd":
             placed(selector, tenant(nf, nf, 0.1))
         asked.append(oracle.queries - before)
-    assert asked[0] > 0
-    assert asked[1] == 0
+    assert asked[0] > 0 and asked[1] == 0
 
 
 @pytest.mark.long
@@ -145,8 +144,7 @@ def test_the_lowest_number_is_found_whatever_came_and_left() -> None:
             slots[number] = 3
             numbers.add(number)
         here = [number for number, slot in slots.items() if slot == 3]
-        assert numbers.lowest() == min(here, default=None)
-        assert numbers.size == len(here)
+        assert numbers.lowest() == min(here, default=None) and numbers.size == len(here)
 
 
 def test_numbers_of_nics_that_left_do_not_pile_up() -> None:
@@ -159,8 +157,7 @@ def test_numbers_of_nics_that_left_do_not_pile_up() -> None:
         numbers.add(number)
         slots[number] = 0
         numbers.size -= 1
-    assert numbers.lowest() == 0
-    assert len(numbers) < 1_000
+    assert numbers.lowest() == 0 and len(numbers) < 1_000
 
 
 def test_tables_that_begin_with_the_same_one_do_not_share_what_they_learn() -> None:

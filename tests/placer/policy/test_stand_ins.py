@@ -10,11 +10,11 @@ from placer.model.feasibility import below_sla
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
 from placer.policy.class_index import ClassIndex
+from placer.policy.nic_index import RECURS_FROM
 from placer.policy.rules import LOOK_AHEAD
 from placer.policy.sampled_index import LAST_RESORT, SampledIndex
 from placer.policy.selector import Selector
 from placer.policy.stand_ins import StandIns
-from placer.policy.table_workloads import RECURS_FROM
 from placer.testing.strategies import CORES_BY_NF, ToyOracle, catalogue
 from profiles import CoLocation, TrafficProfile, Workload
 from tests.placer.policy.test_selector import placed
@@ -64,11 +64,9 @@ def asked(selector: Selector, oracle: ToyOracle, arrivals: Sequence[Tenant]) -> 
 def test_the_nearest_workload_of_the_same_nf_stands_in() -> None:
     """Of another NF only where it takes as many cores, and of none where nothing in the table does."""
     assert CORES_BY_NF["b"] == CORES_BY_NF["c"] != CORES_BY_NF["d"]
-    known = [Workload("b", TrafficProfile(flows, 1500, 0)) for flows in (1_000, 8_000)]
-    stand_ins = StandIns(KIND, known)
+    stand_ins = StandIns(KIND, [Workload("b", TrafficProfile(flows, 1500, 0)) for flows in (1_000, 8_000)])
     columns = [stand_ins.column(Workload("b", TrafficProfile(flows, 1500, 0))) for flows in (1_200, 6_000, 90_000)]
-    assert columns == [0, 1, 1]
-    assert stand_ins.column(Workload("c", TrafficProfile(7_000, 1500, 0))) == 1
+    assert columns == [0, 1, 1] and stand_ins.column(Workload("c", TrafficProfile(7_000, 1500, 0))) == 1
     assert stand_ins.column(Workload("d", TrafficProfile(1_000, 1500, 0))) is None
 
 
@@ -118,8 +116,7 @@ def test_nics_are_sampled_while_most_traffic_differs_and_no_event_asks_for_all()
     most.append(max(asked(selector, oracle, differing)))
     assert isinstance(selector.indexes[0], SampledIndex)
     most.append(max(asked(selector, oracle, again)))
-    assert isinstance(selector.indexes[0], ClassIndex)
-    assert max(most) <= MOST_ASKED < LAST_RESORT
+    assert isinstance(selector.indexes[0], ClassIndex) and max(most) <= MOST_ASKED < LAST_RESORT
 
 
 def test_nics_that_are_sampled_have_scores_by_which_the_chosen_one_is_the_best() -> None:

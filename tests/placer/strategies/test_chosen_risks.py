@@ -14,8 +14,7 @@ from placer.model.plan import Plan
 from placer.model.sla import Sla
 from placer.policy.rules import BEST_FIT, LOOK_AHEAD
 from placer.strategies import contention_aware
-from placer.strategies.chosen_risks import risk_key
-from placer.strategies.contention_aware import ContentionAware
+from placer.strategies.contention_aware import ContentionAware, risk_key
 from profiles import Workload
 
 

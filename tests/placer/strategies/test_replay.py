@@ -50,8 +50,7 @@ def test_violations_are_counted_by_measurements(known: ToyCatalogue) -> None:
     """a accepts a drop of 12 % and lost 15 %: one violation. By its prediction it is expected now and then."""
     together = [Placement(arrival(nf, 0.0, nf, 0.12), "1", known.kinds[0]) for nf in "ab"]
     found = judge(Plan("contention-aware", "toy", tuple(together), 0.0), known, "toy")
-    assert found.violations == 1
-    assert 0 < found.of_predictions <= found.expected < 1
+    assert found.violations == 1 and 0 < found.of_predictions <= found.expected < 1
 
 
 def test_an_nf_alone_violates_nothing(known: ToyCatalogue) -> None:
@@ -71,8 +70,7 @@ def test_replayed_arrivals_have_the_same_nfs_and_slas_at_default_traffic(known: 
     of_a = [one for one in replayed if one.workload == A]
     assert len(of_a) == budget.LEAST_REPLAYED // 2
     assert {round(one.sla.max_drop or 0.0, 6) for one in of_a} == {0.2}
-    assert all(one.departure is None for one in replayed)
-    assert arrivals_to_replay(known, []) == []
+    assert all(one.departure is None for one in replayed) and arrivals_to_replay(known, []) == []
     many = [arrival(str(number), number, "ab"[number % 2], 0.1) for number in range(600)]
     assert len(arrivals_to_replay(known, many)) == budget.REPLAYED_ARRIVALS
 
@@ -82,5 +80,4 @@ def test_with_few_measured_co_locations_nothing_is_replayed(
 ) -> None:
     """One is not enough where fifty are needed; and a catalogue without models has none."""
     monkeypatch.setattr(budget, "FEWEST_MEASURED", 50)
-    assert left_out_co_locations(known, "toy") == []
-    assert left_out_co_locations(catalogue(), "toy") == []
+    assert left_out_co_locations(known, "toy") == [] and left_out_co_locations(catalogue(), "toy") == []

@@ -35,8 +35,7 @@ def test_greedy_prefers_the_nic_with_most_left_and_opens_none_while_one_fits() -
 def test_greedy_counts_every_resource() -> None:
     """Four c take 96 % of the cache and all 8 cores; a fifth resource user has to open a NIC."""
     trace = [arrival(str(i), i, "c") for i in range(5)]
-    assert homes(place("greedy", trace))["3"] == "nic-1"
-    assert homes(place("greedy", trace))["4"] == "nic-2"
+    assert homes(place("greedy", trace))["3"] == "nic-1" and homes(place("greedy", trace))["4"] == "nic-2"
 
 
 def test_contention_aware_keeps_the_slas_of_old_and_new_tenants() -> None:
@@ -75,8 +74,7 @@ def test_what_already_runs_stays_and_takes_part() -> None:
     for plan in nics.values():
         assert (plan["2"], plan["3"], plan["4"]) == ("x", "y", "y")
     assert {plan["1"] for plan in nics.values()} == {"nic-3", "x", "y"}
-    assert nics["monopolization"]["1"] == "nic-3"
-    assert nics["greedy"]["1"] == "x"
+    assert nics["monopolization"]["1"] == "nic-3" and nics["greedy"]["1"] == "x"
     assert nics["contention-aware"] == {"1": "y", "2": "x", "3": "y", "4": "y", "5": "y", "6": "nic-3"}
 
 
@@ -85,8 +83,7 @@ def test_limited_fleets_reject_what_does_not_fit(name: str) -> None:
     """With two NICs, of which the cheaper is taken first, a third d that may not share is rejected."""
     nics = catalogue((1, 2.0), (1, 1.0))
     plan = place(name, [arrival(str(i), i, "d", 0.0) for i in range(5)], nics)
-    assert plan.placements[0].kind is nics.kinds[1]
-    assert plan.rejected == (1 if name == "greedy" else 3)
+    assert plan.placements[0].kind is nics.kinds[1] and plan.rejected == (1 if name == "greedy" else 3)
 
 
 def test_contention_aware_rejects_an_sla_above_the_solo_throughput() -> None:

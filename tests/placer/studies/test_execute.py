@@ -73,8 +73,7 @@ def test_ctrl_c_keeps_finished_results(study: Path, tmp_path: Path) -> None:
         time.sleep(0.05)
     running.send_signal(SIGINT)
     _, stderr = running.communicate(timeout=20)
-    assert running.returncode == 130
-    assert "the same command" in stderr
+    assert running.returncode == 130 and "the same command" in stderr
     assert all(len(pd.read_parquet(part)) == 1 for part in out.glob("parts/*.parquet"))
     assert not (out / RESULTS_FILE).exists()
 
@@ -103,8 +102,7 @@ def test_statistics_keep_the_order_of_the_study(risky: Path, tmp_path: Path) -> 
     """Rows are ordered by strategy, then by risk, as in the study."""
     statistics = summarize(execute(tasks_of_study(read_study(risky), print), tmp_path / "out"), GROUP_COLUMNS)
     assert statistics["strategy"].tolist() == ["greedy", "contention-aware", "contention-aware", "optimal"]
-    assert statistics["risk"].tolist()[1:3] == [0.05, 0.5]
-    assert (statistics["draws"] == 1).all()
+    assert statistics["risk"].tolist()[1:3] == [0.05, 0.5] and (statistics["draws"] == 1).all()
 
 
 def test_results_of_earlier_versions_are_summarized() -> None:

@@ -22,8 +22,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     trace, fleet = folder / "arrivals.csv", folder / "fleet.toml"
     trace.write_text("".join(generate(Recipe(count=40, seed=5))), encoding="utf-8")
     fleet.write_text('[[nic]]\nmodel = "bluefield-2"\ncount = 5\n', encoding="utf-8")
-    request = RunRequest(str(trace), ("contention-aware",), ("tomur",), Cards(fleet=fleet))
-    return run(request, QUIET)
+    return run(RunRequest(str(trace), ("contention-aware",), ("tomur",), Cards(fleet=fleet)), QUIET)
 
 
 def again(compared: Comparison, draws: int = 2, strategy: str = "contention-aware") -> Comparison:
@@ -78,8 +77,7 @@ def test_any_number_of_nics_places_all(compared: Comparison) -> None:
 @pytest.mark.long
 def test_nothing_is_measured_in_a_lab(compared: Comparison) -> None:
     """With another testbed than a simulated one, violations are expected only."""
-    lab = replace(compared, catalogue=replace(compared.catalogue, specs=("exec:false",)))
-    (one,) = again(lab, 1).similar
+    (one,) = again(replace(compared, catalogue=replace(compared.catalogue, specs=("exec:false",))), 1).similar
     assert one.violations_pct is None and one.expected_violations_pct is not None
 
 

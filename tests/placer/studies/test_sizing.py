@@ -227,8 +227,7 @@ def test_size_prints_the_recommendation_in_its_first_line(trace: Path, tmp_path:
     assert line in html
     assert f"size {trace} --growth 1 --strategy contention-aware --budgets 2 --draws 2 --report FILE.html" in html
     narrow = json.loads(placer(*common, "--fleet", small, "--format", "json"))["answer"]
-    assert narrow["fleet"] == "four-cores"
-    assert narrow["nics"] >= answer["nics"]
+    assert narrow["fleet"] == "four-cores" and narrow["nics"] >= answer["nics"]
     assert (answer["budget_pct"], answer["asked_budget_pct"]) == (2, 2) and 0 < answer["risk"] <= 0.5
     assert answer["keeps_budget"] is (answer["sla_violations_pct"] <= 2)
     assert answer["expected_violations_pct"] >= 0 and answer["nics_without_margin"] <= answer["nics_high"]
@@ -255,8 +254,7 @@ def test_size_prints_the_recommendation_in_its_first_line(trace: Path, tmp_path:
 def test_numbers_out_of_range_are_refused(trace: Path, tmp_path: Path, arguments: list[str], fault: str) -> None:
     """The fault names the option and its range."""
     ended = CliRunner().invoke(app, ["size", str(trace), "--out", str(tmp_path / "out"), *arguments])
-    assert fault in str(ended.exception)
-    assert not (tmp_path / "out").exists()
+    assert fault in str(ended.exception) and not (tmp_path / "out").exists()
 
 
 TRAFFIC = TrafficProfile(1000, 1000, 600)
@@ -277,8 +275,7 @@ def test_a_larger_growth_begins_with_the_smaller(small: float, large: float, see
     """The requested number of arrivals, in order of time, with unique ids; a smaller growth is part of a larger one."""
     small, large = sorted((small, large))
     few, many = drawn(Growth(arrivals=small), seed), drawn(Growth(arrivals=large), seed)
-    assert len(few) == round(3 * small)
-    assert len({one.id for one in many}) == len(many)
+    assert len(few) == round(3 * small) and len({one.id for one in many}) == len(many)
     assert [one.time for one in many] == sorted(one.time for one in many)
     for nf in ("NAT", "ACL", "NIDS"):
         assert sum(one.workload.nf == nf for one in few) <= sum(one.workload.nf == nf for one in many)
@@ -287,8 +284,7 @@ def test_a_larger_growth_begins_with_the_smaller(small: float, large: float, see
 def test_slas_tighten_and_traffic_grows_within_the_profiled_range() -> None:
     """The drop is halved, ten times the flows end at the profiled maximum; kpps, match rate and stay do not change."""
     by_nf = {one.workload.nf: one for one in drawn(Growth(arrivals=9, sla=0.5, flows=10, packet_size=1.2))}
-    assert by_nf["NAT"].sla == Sla(max_drop=0.05)
-    assert by_nf["ACL"].sla == Sla(min_kpps=100.0)
+    assert by_nf["NAT"].sla == Sla(max_drop=0.05) and by_nf["ACL"].sla == Sla(min_kpps=100.0)
     assert by_nf["ACL"].departure == 50.0
     assert by_nf["NIDS"].workload.traffic == TrafficProfile(4000, 1200, 600)
 
@@ -318,8 +314,7 @@ def test_rates_and_promised_latencies_survive_a_csv_file(tmp_path: Path) -> None
     path.write_text(arrivals_csv(grow(trace, Growth(), RANGE, random.Random(1))), encoding="utf-8")
     read = read_arrivals(str(path), TRAFFIC, lambda workload: [])
     assert {one.workload for one in read} <= {one.workload for one in trace}
-    assert any(not one.workload.is_saturated for one in read)
-    assert "rate_kpps" not in arrivals_csv(TRACE)
+    assert any(not one.workload.is_saturated for one in read) and "rate_kpps" not in arrivals_csv(TRACE)
 
 
 def test_a_load_grows_with_its_sla_and_becomes_several_instances_where_one_cannot_carry_it() -> None:
@@ -352,8 +347,7 @@ def test_the_growth_of_a_load_is_sized(tmp_path: Path) -> None:
     assert answer["answer"]["growth_of"] == "load"
     assert answer["answer"]["nics"] > answer["answer"]["today_nics"]
     assert {point["axis"] for point in answer["curves"]} == {"today", "load"}
-    line = placer("size", trace, *common, "--out", tmp_path / "out").splitlines()[0]
-    assert "for 2 times the load" in line
+    assert "for 2 times the load" in placer("size", trace, *common, "--out", tmp_path / "out").splitlines()[0]
     plain = tmp_path / "plain.csv"
     plain.write_text("id,time,nf,sla_drop\na,0,NAT,0.1\n", encoding="utf-8")
     ended = CliRunner().invoke(app, ["size", str(plain), "--growth-of", "load", "--out", str(tmp_path / "o")])

@@ -24,15 +24,13 @@ def test_predictors_without_risk_run_once(risky: Path) -> None:
     risky.write_text(risky.read_text(encoding="utf-8").replace('["tomur"]', '["tomur", "slomo"]'), encoding="utf-8")
     first, second = tasks_of_study(read_study(risky), print)
     assert (first.predictors, second.predictors) == (("tomur", "slomo"), ("tomur",))
-    risks = {row["predictor"]: row["risk"] for row in run_task(first)}
-    assert risks == {None: None, "tomur": 0.05, "slomo": None}
+    assert {row["predictor"]: row["risk"] for row in run_task(first)} == {None: None, "tomur": 0.05, "slomo": None}
 
 
 def test_draws_differ_and_are_reproducible(study: Path) -> None:
     """Draws of a recipe are different traces, and the same traces the next time."""
     first, again = ([task.trace for task in tasks_of_study(read_study(study), print)] for _ in range(2))
-    assert first == again
-    assert len(set(first)) == 3
+    assert first == again and len(set(first)) == 3
 
 
 def test_files_are_relative_to_the_study(tmp_path: Path) -> None:

@@ -128,8 +128,7 @@ def test_what_is_likely_while_a_nic_fills_up_counts(tmp_path: Path) -> None:
 def test_prices_prove_that_none_leaves_out_fewer(tmp_path: Path, count: int, left_out: int) -> None:
     """With too few NICs, tenants are left out, and the prices of NICs say that no plan leaves out fewer."""
     claims = claimed(FOUR, kind=NicKind(0, "toy-0", 3, CORES_BY_NF, count))
-    assert len(claims["plan"]["left_out"]) == left_out
-    assert faults_in(claims, tmp_path) == []
+    assert len(claims["plan"]["left_out"]) == left_out and faults_in(claims, tmp_path) == []
     found = read_certificate(tmp_path / "certificate.json")
     assert found.budget is not None and places_most(found, found.budget)
 
@@ -200,5 +199,4 @@ def test_what_has_no_certificate_is_refused(
 ) -> None:
     """Before anything is placed, and without a file."""
     monkeypatch.chdir(tmp_path)
-    assert message in refuse("run", recorded[0], *options)
-    assert not (tmp_path / "c.json").exists()
+    assert message in refuse("run", recorded[0], *options) and not (tmp_path / "c.json").exists()

@@ -80,8 +80,7 @@ class Lab:
         table = pd.DataFrame({f"{nf}.cpu": draw.choice(np.linspace(0.1, 1.0, 10), count) for nf in NFS})
         for name, values in self._workload_values().items():
             table[name] = draw.choice(values, count)
-        cpu = table[[f"{nf}.cpu" for nf in NFS]].to_numpy()
-        true = self.chained(cpu, table[self.workload_names].to_numpy())
+        true = self.chained(table[[f"{nf}.cpu" for nf in NFS]].to_numpy(), table[self.workload_names].to_numpy())
         if not noise:
             return table.assign(**{self.measure: true})
         return self._repeated(table, true, draw, repeats=repeats)

@@ -60,8 +60,7 @@ def test_a_chain_that_is_its_weakest_link_is_predicted_from_profiles_alone() -> 
 def test_measured_runs_improve_what_is_predicted(lab: Lab) -> None:
     """Twenty of them, whatever law the chain follows; a chain that is its weakest link gets no worse."""
     alone, corrected = (mape(lab, model(lab, runs)) for runs in (0, 20))
-    assert corrected < 10
-    assert corrected < max(0.65 * alone, alone + 0.2 if alone < 3 else 0)
+    assert corrected < 10 and corrected < max(0.65 * alone, alone + 0.2 if alone < 3 else 0)
 
 
 def test_twenty_measured_runs_leave_a_small_error_on_the_mean() -> None:
@@ -159,8 +158,7 @@ def test_known_cores_add_costs() -> None:
         nf: ProfiledNf.fit(nf, ("size",), np.array([[64.0], [64.0]]), np.array([kpps, kpps]))
         for nf, kpps in {"null": 1000.0, "acl": 500.0, "nat": 250.0}.items()
     }
-    chain = PlacedChain.of(["acl", "nat"], cores=[[0, 1]])
-    fitted = fit_chain(flat, chain, cores_are_known=True, source="null")
+    fitted = fit_chain(flat, PlacedChain.of(["acl", "nat"], cores=[[0, 1]]), cores_are_known=True, source="null")
     predicted = fitted.predict({"size": np.array([64.0])}).predicted[0]
     assert predicted == pytest.approx(1 / (1 / 500 + 1 / 250 - 1 / 1000), rel=0.01)
 
@@ -174,8 +172,7 @@ def test_a_constant_factor_is_learnt_from_few_runs() -> None:
     draw = np.random.default_rng(0)
     features = draw.uniform(0, 1, (5, 3))
     value, error = corrected(0.7 * np.exp(draw.normal(0, 0.03, 5)), features)(draw.uniform(0, 1, (20, 3)))
-    assert np.exp(value) == pytest.approx(np.full(20, 0.7), rel=0.06)
-    assert (error < 0.2).all()
+    assert np.exp(value) == pytest.approx(np.full(20, 0.7), rel=0.06) and (error < 0.2).all()
 
 
 def test_without_evidence_it_stays_near_one() -> None:
@@ -198,8 +195,7 @@ def test_an_outlier_of_a_factor_of_seven_is_left_out(outlier: float, which: int,
 
 def test_a_run_that_was_repeated_is_never_left_out() -> None:
     """Its repeats would have shown an outlier: the chain is like that there."""
-    factor = np.array([1, 1, 1, 1, 1, 1, 0.2, 1])
-    assert corrected(factor, np.arange(8.0)[:, None] / 7, doubtful=False).kept.all()
+    assert corrected(np.array([1, 1, 1, 1, 1, 1, 0.2, 1]), np.arange(8.0)[:, None] / 7, doubtful=False).kept.all()
 
 
 def test_a_factor_that_depends_on_the_setting_is_followed() -> None:

@@ -185,8 +185,7 @@ def test_on_one_core_the_best_division_is_found() -> None:
     """Costs add: no division of a smaller total meets the target, as trying all shows."""
     model, target = chain(cores=[[0, 1]]), ScalingTarget(15, {})
     found = smallest_allocation(model, target, AMOUNTS)
-    assert found.allocation is not None
-    assert found.total == pytest.approx(_least_total(model, target))
+    assert found.allocation is not None and found.total == pytest.approx(_least_total(model, target))
 
 
 def _least_total(model: ChainModel, target: ScalingTarget) -> float:
@@ -213,5 +212,4 @@ def test_response_times_need_no_more_than_the_target() -> None:
     """5/cpu ms: at most 20 ms with 0.3."""
     profile = ProfiledNf.fit("nx", ("cpu",), SHARES[:, None], 5 / SHARES, regressor="interpolation")
     model = fit_chain({"nx": profile}, PlacedChain.of(["nx"]), higher_is_better=False)
-    found = smallest_allocation(model, ScalingTarget(20, {}), {"nx": SHARES.tolist()})
-    assert found.allocation == {"nx": 0.3}
+    assert smallest_allocation(model, ScalingTarget(20, {}), {"nx": SHARES.tolist()}).allocation == {"nx": 0.3}

@@ -158,8 +158,7 @@ def test_monotone_rises_where_noise_falls() -> None:
     """Between any two CPU shares at one packet size, the larger reaches no less."""
     fitted = Monotone().fit(grid(noise=0.08, seed=4))
     for size in (64.0, 300.0, 1500.0):
-        line = fitted.predict(np.column_stack([np.linspace(0.1, 1, 60), np.full(60, size)]))
-        assert (np.diff(line) >= -1e-9).all()
+        assert (np.diff(fitted.predict(np.column_stack([np.linspace(0.1, 1, 60), np.full(60, size)]))) >= -1e-9).all()
 
 
 def test_monotone_keeps_a_maximum_that_the_data_show() -> None:
@@ -236,8 +235,7 @@ def test_left_out_is_what_the_others_predict() -> None:
 def test_beyond_its_points_it_continues_the_trend_and_is_less_sure() -> None:
     learnt, _ = fitted(60, 0.01)
     inside, outside = learnt(np.array([[0.5, 0.5], [1.6, 0.5]]))[1]
-    assert outside > 3 * inside
-    assert learnt(np.array([[1.3, 0.5]]))[0][0] > wave(np.array([[1.0, 0.5]]))[0]
+    assert outside > 3 * inside and learnt(np.array([[1.3, 0.5]]))[0][0] > wave(np.array([[1.0, 0.5]]))[0]
 
 
 def test_many_points_are_predicted_by_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:

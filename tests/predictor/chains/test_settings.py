@@ -39,8 +39,7 @@ def test_an_outlier_among_two_repeats_is_found_by_its_neighbours() -> None:
     measured = 100 * cpu * np.exp(np.random.default_rng(3).normal(0, 0.02, len(cpu)))
     measured[9] /= 7
     settings = without_strange(settings_of(("cpu",), cpu[:, None], measured))
-    assert settings.value[4] == pytest.approx(50, rel=0.06)
-    assert settings.left_out == 1
+    assert settings.value[4] == pytest.approx(50, rel=0.06) and settings.left_out == 1
 
 
 def test_a_single_outlier_without_repeats_is_left_out() -> None:
@@ -59,8 +58,7 @@ def test_steep_but_smooth_measurements_are_all_kept() -> None:
 
 
 def test_without_repeats_the_noise_is_assumed() -> None:
-    settings = settings_of(("cpu",), np.arange(4.0)[:, None], np.array([1.0, 2, 3, 4]))
-    assert settings.spread == ASSUMED_SPREAD
+    assert settings_of(("cpu",), np.arange(4.0)[:, None], np.array([1.0, 2, 3, 4])).spread == ASSUMED_SPREAD
 
 
 def test_a_profile_without_inputs_is_one_setting() -> None:
@@ -88,8 +86,7 @@ def test_the_measured_range_becomes_zero_to_one() -> None:
     """A narrow range linearly, a wide one by logarithms, one from zero by logarithms after the smallest value."""
     inputs = np.array([[10.0, 64, 0], [15, 320, 10], [20, 1600, 1000]])
     scaled = InputScale.of(inputs)(inputs)
-    assert scaled[:, 0].tolist() == [0, 0.5, 1]
-    assert scaled[:, 1] == pytest.approx([0, 0.5, 1])
+    assert scaled[:, 0].tolist() == [0, 0.5, 1] and scaled[:, 1] == pytest.approx([0, 0.5, 1])
     assert scaled[[0, 2], 2] == pytest.approx([0, 1]) and 0.1 < scaled[1, 2] < 0.2
 
 

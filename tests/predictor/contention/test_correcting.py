@@ -76,8 +76,7 @@ def test_a_prediction_is_composed_of_its_models(corrected: dict[str, NfModel], c
         nf = corrected[name]
         usual = nf.error_model.at(conditions)
         error, left = nf.neighbours(conditions.neighbours) if nf.neighbours else (np.zeros(1), np.ones(1))
-        assert nf.calibration is not None
-        assert nf.alone is not None
+        assert nf.calibration is not None and nf.alone is not None
         factor = nf.calibration(conditions) * np.exp(error * usual)
         expected = np.minimum(equilibrium.throughput[at] * factor, equilibrium.solo[at])
         assert kpps[given[at[1]]] == pytest.approx(expected, rel=1e-9)
@@ -175,8 +174,7 @@ def test_co_runs_correct_the_prediction_near_them(plain: Models, after_co_runs: 
     assert after.throughput_kpps == pytest.approx(0.92 * before.throughput_kpps, rel=0.015)
     far = [Workload(CRYPTO.name, replace(DEFAULT, flows=1.0, packet_size=64.0, mtbr=0.0))] * 2
     before, after = (one.predictors["tomur"].predict([far])[0][0] for one in (plain, after_co_runs))
-    assert not after.calibrated
-    assert after.throughput_kpps == pytest.approx(before.throughput_kpps, rel=0.02)
+    assert not after.calibrated and after.throughput_kpps == pytest.approx(before.throughput_kpps, rel=0.02)
 
 
 def test_co_runs_with_noise_alone_change_nothing(made: Profile, plain: Models) -> None:
@@ -224,15 +222,13 @@ def test_a_measured_co_location_is_answered_as_measured() -> None:
 def test_one_noisy_run_by_hand() -> None:
     """One run, variance 1 of errors and 1 of noise: half of what it shows counts, half of the variance stays."""
     error, deviation = _correction([1.0], noise=1.0)(np.array([_row(2, 0)]))
-    assert error == pytest.approx([0.5], rel=1e-6)
-    assert deviation**2 == pytest.approx([0.5], rel=1e-6)
+    assert error == pytest.approx([0.5], rel=1e-6) and deviation**2 == pytest.approx([0.5], rel=1e-6)
 
 
 def test_far_from_what_was_measured_the_usual_spread_stays() -> None:
     """Other traffic than any measured has no correction and the whole variance, 0.8 and 0.2."""
     error, deviation = _correction([1.5, -0.5, 0.3], noise=0.1)(np.array([_row(2, 0, own=50.0)]))
-    assert error == pytest.approx([0.0], abs=1e-6)
-    assert deviation == pytest.approx([1.0], abs=1e-6)
+    assert error == pytest.approx([0.0], abs=1e-6) and deviation == pytest.approx([1.0], abs=1e-6)
 
 
 def test_a_similar_co_location_is_corrected_in_part() -> None:
@@ -241,8 +237,7 @@ def test_a_similar_co_location_is_corrected_in_part() -> None:
     correction = _correction([1.5], noise=0.0)
     (at,), (there,) = correction(measured)
     (near,), (spread,) = correction(similar)
-    assert 0 < near < at
-    assert there < spread < 1.0
+    assert 0 < near < at and there < spread < 1.0
 
 
 def test_left_out_errors_are_those_of_a_correction_without_the_row() -> None:
@@ -253,8 +248,7 @@ def test_left_out_errors_are_those_of_a_correction_without_the_row() -> None:
     )
     (expected,), (deviation,) = without(correction.inputs[:1])
     error, variance = correction.left_out()
-    assert error[0] == pytest.approx(1.5 - expected)
-    assert variance[0] == pytest.approx(deviation**2)
+    assert error[0] == pytest.approx(1.5 - expected) and variance[0] == pytest.approx(deviation**2)
 
 
 def test_a_pair_deviates_more_by_itself_than_three() -> None:
@@ -295,8 +289,7 @@ def test_inputs_count_the_others() -> None:
     member = np.array([[0, 1, 2]])
     rows = NeighbourInputs(nf, np.ones(3), deviation, 2).of(member, (np.array([0, 0, 0]), np.array([0, 1, 2])))
     assert rows[:, :2].tolist() == [[1.0, 1.0], [1.0, 1.0], [2.0, 0.0]]
-    assert rows[0, 2:8].tolist() == [0.5, 0.0, 0.0, 0.0, 0.0, 1.0]
-    assert rows[1, 8:].tolist() == [0.5, 0.0, 0.0]
+    assert rows[0, 2:8].tolist() == [0.5, 0.0, 0.0, 0.0, 0.0, 1.0] and rows[1, 8:].tolist() == [0.5, 0.0, 0.0]
 
 
 def test_a_fit_finds_errors_that_belong_to_neighbours() -> None:
@@ -307,8 +300,7 @@ def test_a_fit_finds_errors_that_belong_to_neighbours() -> None:
     inputs = np.array([_row(a, b) for a, b in counts.tolist()])
     errors = -2.0 * counts[:, 1] + 0.1 * rng.standard_normal(len(counts))
     fitted = fit_neighbours(COLUMNS, inputs[:50], errors[:50], np.full(50, 0.01))
-    assert fitted is not None
-    assert np.abs(fitted(inputs[50:])[0] - errors[50:]).mean() < 0.4
+    assert fitted is not None and np.abs(fitted(inputs[50:])[0] - errors[50:]).mean() < 0.4
 
 
 def test_few_co_locations_teach_nothing() -> None:

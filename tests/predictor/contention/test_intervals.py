@@ -56,10 +56,8 @@ def test_risks_below_the_measured_errors_are_extrapolated() -> None:
     assert model.least_risk == pytest.approx(1 / 19)
     risks = (0.2, 0.1, 0.053, 0.03, 0.01, 0.001, 1e-6, 1e-12)
     factors = [float(model.lower(model.at(conditions), risk)[0]) for risk in risks]
-    assert factors == sorted(factors, reverse=True)
-    assert factors[2] == pytest.approx(np.exp(-0.09))
-    assert 0.75 < factors[5] < factors[4] < np.exp(-0.09)
-    assert factors[-1] == pytest.approx(1 / 3)
+    assert factors == sorted(factors, reverse=True) and factors[2] == pytest.approx(np.exp(-0.09))
+    assert 0.75 < factors[5] < factors[4] < np.exp(-0.09) and factors[-1] == pytest.approx(1 / 3)
 
 
 def test_without_measured_errors_a_tenth_is_assumed() -> None:
@@ -231,8 +229,7 @@ def test_one_noisy_run_hardly_counts() -> None:
     noise = 10 * NEGLIGIBLE_MISFIT
     errors = np.concatenate([noise * rng.standard_normal(2000), [noise]])
     alone = MeasuredAlone.fit(np.array([USUAL] * 2000 + [OTHER]), errors)
-    assert alone is not None
-    assert abs(np.log(alone.factor(np.array([OTHER]))[0])) < 0.05 * noise
+    assert alone is not None and abs(np.log(alone.factor(np.array([OTHER]))[0])) < 0.05 * noise
 
 
 def test_traffic_that_was_not_measured_is_left_to_the_model() -> None:
@@ -240,8 +237,7 @@ def test_traffic_that_was_not_measured_is_left_to_the_model() -> None:
     alone = MeasuredAlone.fit(np.array([USUAL] * 5), np.full(5, 0.02) + np.arange(5) * 1e-4)
     assert alone is not None
     elsewhere = np.array([[16_001.0, 1500.0, 600.0]])
-    assert alone.factor(elsewhere).tolist() == [1.0]
-    assert alone.at(TrafficProfile(*elsewhere[0])) == (1.0, 0.0)
+    assert alone.factor(elsewhere).tolist() == [1.0] and alone.at(TrafficProfile(*elsewhere[0])) == (1.0, 0.0)
 
 
 def test_without_repeats_noise_is_not_known() -> None:

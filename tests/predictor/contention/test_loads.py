@@ -8,6 +8,7 @@ import pytest
 
 from predictor import Models, TomurPredictor
 from predictor.contention.core_counts import CoreScale, scale_to, stack_scales, unstack_scales
+from predictor.contention.correcting import widen
 from predictor.regression.gaussian_process import GaussianProcess
 from profiles import InputError, Workload
 from tests.predictor.made_up import CRYPTO, DEFAULT, LOOKUP, PLAIN
@@ -118,3 +119,10 @@ def test_what_errs_further_has_a_wider_interval(models: Models) -> None:
         widths.append((predicted.capacity_kpps, math.log(predicted.high_kpps / predicted.low_kpps)))
     assert widths[0][0] == widths[1][0]
     assert widths[1][1] == pytest.approx(2.0 * widths[0][1])
+
+
+def test_many_light_competitors_are_less_certain_than_those_measured() -> None:
+    """Where no more than three were measured: three light ones leave the usual spread, seven 60 % more; three that take
+    all they can leave what they did, and a fourth of these five times as much."""
+    assert [widen(0.4, 1.5, competitors, 3.0) for competitors in (3, 7)] == pytest.approx([1.0, 1.6])
+    assert [widen(0.4, float(others), others, 3.0) for others in (3, 4)] == pytest.approx([0.4, 2.0])

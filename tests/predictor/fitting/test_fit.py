@@ -54,17 +54,14 @@ def test_a_jump_lies_between_the_points_around_it_and_has_its_height() -> None:
     model = fitted(LINEAR, np.where(LINEAR < 40, 10.0, 14.0), 0.01)
     (point,) = model.breakpoints
     below, above = LINEAR[LINEAR < 40].max(), LINEAR[LINEAR >= 40].min()
-    assert below < point.at <= above
-    assert below <= point.low < point.high <= above
-    assert point.jump == pytest.approx(4.0, abs=0.1)
-    assert families(model) == ["constant", "constant"]
+    assert below < point.at <= above and below <= point.low < point.high <= above
+    assert point.jump == pytest.approx(4.0, abs=0.1) and families(model) == ["constant", "constant"]
 
 
 def test_a_bend_has_no_jump_and_one_value_on_both_sides() -> None:
     model = fitted(LINEAR, np.where(LINEAR < 40, 50 + LINEAR, 90 + 3 * (LINEAR - 40)), 0.01)
     (point,) = model.breakpoints
-    assert point.jump == 0
-    assert point.low <= 40 <= point.high
+    assert point.jump == 0 and point.low <= 40 <= point.high
     left, right = (float(segment.predict(np.array([point.at]))[0]) for segment in model.segments)
     assert left == pytest.approx(right, rel=1e-9)
 
@@ -93,16 +90,14 @@ def test_repeats_weigh_and_show_the_noise() -> None:
     x = np.repeat(np.arange(0.0, 16), 10)
     y = np.where(x < 8, 10.0, 14.0) + rng.normal(0, 0.1, len(x))
     model = fitted(x, y)
-    assert [point.at for point in model.breakpoints] == [7.5]
-    assert model.points == 160
+    assert [point.at for point in model.breakpoints] == [7.5] and model.points == 160
     assert model.noise_pct == pytest.approx(smape_pct(y, np.where(x < 8, 10.0, 14.0)), rel=0.2)
 
 
 @pytest.mark.parametrize("y", [np.zeros(4), np.full(4, 5.0), np.arange(4.0), np.array([1.0, 2, 1, 2])])
 def test_few_points_have_a_finite_model(y: Floats) -> None:
     model = fitted(np.arange(1.0, 5), y)
-    assert np.isfinite(model.predict(np.arange(1.0, 5))).all()
-    assert model.left_out_smape_pct is None
+    assert np.isfinite(model.predict(np.arange(1.0, 5))).all() and model.left_out_smape_pct is None
 
 
 def test_values_below_zero_and_x_below_zero_are_fitted() -> None:
@@ -154,8 +149,7 @@ def test_a_change_of_noise_alone_is_no_breakpoint(seed: int) -> None:
 def test_a_knee_is_a_bend_however_quiet_the_curve(noise: float) -> None:
     x = np.linspace(1.0, 100.0, 60)
     (point,) = fitted(x, np.minimum(1.2 * x, 48.0), noise).breakpoints
-    assert point.jump == 0
-    assert point.at == pytest.approx(40, abs=0.01 + 40 * 2 * noise)
+    assert point.jump == 0 and point.at == pytest.approx(40, abs=0.01 + 40 * 2 * noise)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -164,15 +158,13 @@ def test_one_outlier_is_no_segment(seed: int) -> None:
     y = (10 + x) * (1 + 0.01 * _noise(seed))
     y[30] *= 3
     model = fitted(x, y)
-    assert families(model) == ["linear"]
-    assert model.segments[0].parameters == pytest.approx((10, 1), rel=0.03)
+    assert families(model) == ["linear"] and model.segments[0].parameters == pytest.approx((10, 1), rel=0.03)
 
 
 def test_zeros_stay_zero() -> None:
     x = np.linspace(1.0, 100.0, 60)
     model = fitted(x, np.maximum(0.0, x - 40), 0.02)
-    assert model.segments[0].parameters == (0.0,)
-    assert model.smape_pct < 1
+    assert model.segments[0].parameters == (0.0,) and model.smape_pct < 1
 
 
 def test_a_staircase_has_as_many_segments_as_steps() -> None:
@@ -226,8 +218,7 @@ def test_the_same_curve_gives_the_same_model_in_any_order_of_rows() -> None:
     curve = random_curve(3)
     order = np.random.default_rng(0).permutation(len(curve.x))
     models = [fit(MeasuredCurve("x", "y", curve.x[rows], curve.y[rows])) for rows in (np.arange(len(order)), order)]
-    assert models[0].segments == models[1].segments
-    assert models[0].breakpoints == models[1].breakpoints
+    assert models[0].segments == models[1].segments and models[0].breakpoints == models[1].breakpoints
 
 
 def _scores(seeds: range) -> tuple[float, float, float, Floats, float]:
@@ -261,6 +252,4 @@ def test_two_hundred_random_curves_are_found_again() -> None:
     """An oracle that knows families and number reaches 0.97, 0.97, 0.94, 0.11 % and 0.24 % on these."""
     recall, precision, exact, errors, coverage = _scores(range(200))
     assert recall >= 0.91 and precision >= 0.89 and exact >= 0.89
-    assert np.median(errors) <= 0.13
-    assert np.quantile(errors, 0.9) <= 0.28
-    assert coverage >= 0.85
+    assert np.median(errors) <= 0.13 and np.quantile(errors, 0.9) <= 0.28 and coverage >= 0.85

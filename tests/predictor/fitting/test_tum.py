@@ -41,8 +41,7 @@ def nearly_linear() -> tuple[np.ndarray, np.ndarray]:
 def test_the_papers_example() -> None:
     """A line of 1.418 % is chosen, not a quadratic of 1.196 %; the margin decides that."""
     errors, sizes = np.array([LINEAR_PCT, QUADRATIC_PCT]), np.array([2, 3])
-    assert choose_families(errors, sizes, 0.25)[1] == 0
-    assert choose_families(errors, sizes, 0.2)[1] == 1
+    assert choose_families(errors, sizes, 0.25)[1] == 0 and choose_families(errors, sizes, 0.2)[1] == 1
 
 
 def test_a_line_is_chosen_where_the_quadratic_is_hardly_better() -> None:
@@ -56,8 +55,7 @@ def test_a_line_is_chosen_where_the_quadratic_is_hardly_better() -> None:
 def test_without_a_margin_the_smaller_error_is_chosen() -> None:
     """The nine points of this curve are too few for two segments of a quadratic."""
     x, y = nearly_linear()
-    points = points_of(x[:9], y[:9])
-    errors = {name: table[0, -1] for name, table in run_errors(points, POLYNOMIALS, 0.0).items()}
+    errors = {name: table[0, -1] for name, table in run_errors(points_of(x[:9], y[:9]), POLYNOMIALS, 0.0).items()}
     assert min(errors, key=lambda name: errors[name]) == "quadratic"
     names, sizes = list(errors), np.array([1, 2, 3])
     assert names[int(choose_families(np.array(list(errors.values())), sizes, 0.0)[1])] == "quadratic"
@@ -142,8 +140,7 @@ def test_few_points_are_one_segment() -> None:
     """Three points, and numbers that are all zero."""
     for y in ([1.0, 2.0, 3.5], [0.0, 0.0, 0.0]):
         model = fit(MeasuredCurve("x", "y", np.array([1.0, 2.0, 4.0]), np.array(y)), select="tum")
-        assert len(model.segments) == 1
-        assert model.smape_pct < 5
+        assert len(model.segments) == 1 and model.smape_pct < 5
 
 
 def test_an_unknown_choice_is_refused() -> None:
@@ -162,6 +159,4 @@ def test_errors_of_random_curves_are_sane() -> None:
         hits += len(curve.matched(found)) if found else 0
         true += len(curve.breakpoints)
         errors.append(smape_pct(fitted.predict(points, curve.fresh()), curve.truth(curve.fresh())))
-    assert np.median(errors) < 0.3
-    assert max(errors) < 3.0
-    assert hits >= 0.6 * true
+    assert np.median(errors) < 0.3 and max(errors) < 3.0 and hits >= 0.6 * true

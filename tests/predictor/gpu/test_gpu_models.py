@@ -68,8 +68,7 @@ def test_a_kernel_is_slowed_only_while_its_sharer_runs() -> None:
 
 
 def test_the_longest_minibatch_ends_the_kernel() -> None:
-    at = _serve([[0.0]], [KernelShare((20.0, 35.0, 5.0))], orders=[0])
-    assert at[tandem.BATCH_RETURNED].tolist() == [45.0]
+    assert _serve([[0.0]], [KernelShare((20.0, 35.0, 5.0))], orders=[0])[tandem.BATCH_RETURNED].tolist() == [45.0]
 
 
 def _demand(**changes: object) -> BatchDemand:
@@ -82,16 +81,14 @@ def test_latency_alone_is_the_sum_of_the_stages() -> None:
     (one,) = sample([_demand()], window=MANY)
     assert one.stages[0] == pytest.approx(50, rel=0.02)
     assert one.stages[1:] == pytest.approx((8, 0, 10, 0, 30, 5), abs=0.2)
-    assert one.mean == pytest.approx(sum(one.stages))
-    assert one.mean < one.p99 < 53 + 101 * 1.4
+    assert one.mean == pytest.approx(sum(one.stages)) and one.mean < one.p99 < 53 + 101 * 1.4
 
 
 def test_the_first_in_order_waits_for_half_a_transfer_of_the_other() -> None:
     """One batch has the bus for a fifth of the time, 20 us; who meets it waits for half of that: 2 us."""
     first, other = _demand(order=0.0), _demand(order=1.0, transfer=20.0, rate_kpps=1010.0)
     waits = [one.stages[2] for one in sample([first, other], window=MANY)]
-    assert waits[0] == pytest.approx(2.0, rel=0.25)
-    assert waits[1] == pytest.approx(0.5, rel=0.35)
+    assert waits[0] == pytest.approx(2.0, rel=0.25) and waits[1] == pytest.approx(0.5, rel=0.35)
 
 
 def test_the_same_co_location_has_the_same_latency() -> None:
@@ -101,15 +98,13 @@ def test_the_same_co_location_has_the_same_latency() -> None:
 
 def test_more_bursts_mean_a_longer_tail_and_no_longer_wait() -> None:
     (even,), (bursty,) = sample([_demand()], window=MANY), sample([_demand(bursts=Bursts(20.0))], window=MANY)
-    assert bursty.p99 > 1.2 * even.p99
-    assert bursty.stages[0] == pytest.approx(even.stages[0], rel=0.1)
+    assert bursty.p99 > 1.2 * even.p99 and bursty.stages[0] == pytest.approx(even.stages[0], rel=0.1)
 
 
 def _stream(size: float, distance_us: float, rate_kpps: float, packets: int) -> np.ndarray:  # type: ignore[type-arg]
     """Gaps of a stream, packet by packet."""
     rng = np.random.default_rng(0)
-    gap = 1000 / rate_kpps
-    pause = rng.exponential(size * (gap - distance_us), packets) * (rng.random(packets) < 1 / size)
+    pause = rng.exponential(size * ((1000 / rate_kpps) - distance_us), packets) * (rng.random(packets) < 1 / size)
     return distance_us + pause
 
 
@@ -201,8 +196,7 @@ def test_a_transfer_is_found_over_batch_and_packet_size() -> None:
     stage = StageTime.fit(Law.TRANSFER, 32, inputs, true * RNG.normal(1, 0.002, 60), 1.05 * true)
     other = _inputs(30)
     assert stage.mean(other) == pytest.approx(4 + other[:, 0] * other[:, 2] / 12_000, rel=0.02)
-    assert stage.tail_ratio(other) == pytest.approx(np.full(30, 1.05), rel=0.02)
-    assert stage.error_pct < 1
+    assert stage.tail_ratio(other) == pytest.approx(np.full(30, 1.05), rel=0.02) and stage.error_pct < 1
 
 
 def test_a_kernel_that_is_no_straight_line_is_followed() -> None:
@@ -215,8 +209,7 @@ def test_a_kernel_that_is_no_straight_line_is_followed() -> None:
 
     stage = StageTime.fit(Law.KERNEL, 32, inputs, true(inputs), np.full(80, np.nan))
     other = _inputs(40, 450)
-    assert np.abs(stage.mean(other) / true(other) - 1).mean() < 0.03
-    assert (stage.tail_ratio(other) == 1).all()
+    assert np.abs(stage.mean(other) / true(other) - 1).mean() < 0.03 and (stage.tail_ratio(other) == 1).all()
 
 
 def test_what_is_outside_is_named() -> None:

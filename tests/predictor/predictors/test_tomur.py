@@ -36,8 +36,7 @@ def test_properties_of_co_locations(models: Models, co_location: list[Workload],
     for predictor in models.predictors.values():
         (together,) = predictor.throughput([co_location])
         solo = predictor.solo(co_location)
-        assert (together > 0).all()
-        assert (together <= solo).all()
+        assert (together > 0).all() and (together <= solo).all()
         shuffled = list(range(len(co_location)))
         order.shuffle(shuffled)  # type: ignore[attr-defined]
         (again,) = predictor.throughput([[co_location[at] for at in shuffled]])
@@ -64,8 +63,7 @@ def test_a_competitor_slowed_by_another_leaves_more_of_the_accelerator(models: M
     crypto, lookup, memory = (Workload(name, DEFAULT) for name in (CRYPTO.name, LOOKUP.name, PLAIN.name))
     memory = replace(memory, traffic=TrafficProfile(2e5, 64, 0))
     before, after = models.predictors["tomur"].throughput([[crypto, lookup], [crypto, lookup, memory, memory, memory]])
-    assert after[1] < before[1]
-    assert after[0] > 1.01 * before[0]
+    assert after[1] < before[1] and after[0] > 1.01 * before[0]
 
 
 def test_equal_nfs_in_a_co_location_are_predicted_equal(models: Models) -> None:
@@ -113,8 +111,7 @@ def test_prediction_can_be_taken_apart(models: Models) -> None:
     co_location = _at_default(*NAMES)
     for workload, part in zip(co_location, models.predictors["tomur"].predict([co_location])[0], strict=True):
         assert list(part.drops) == ["memory", *models.models[workload.nf].accelerators]
-        assert part.low_kpps is not None
-        assert part.high_kpps is not None
+        assert part.low_kpps is not None and part.high_kpps is not None
         assert part.low_kpps <= part.throughput_kpps <= part.high_kpps
         if models.models[workload.nf].execution.pattern == "pipeline":
             assert part.throughput_kpps == pytest.approx(part.solo_kpps - max(part.drops.values()))
@@ -143,8 +140,7 @@ def test_a_smaller_risk_lowers_the_prediction(models: Models) -> None:
         tomur.throughput(co_location, risk=0.2),
         tomur.throughput(co_location, risk=0.05),
     )
-    assert (wary[0] <= usual[0]).all()
-    assert (wariest[0] <= wary[0]).all()
+    assert (wary[0] <= usual[0]).all() and (wariest[0] <= wary[0]).all()
     np.testing.assert_array_equal(wariest[1], usual[1])
 
 
@@ -217,13 +213,10 @@ def test_contention_can_be_taken_apart(models: Models) -> None:
     tomur = models.predictors["tomur"]
     parts = tomur.contention_details(CRYPTO.name, table, coverage=0.8)
     assert [part.throughput_kpps for part in parts] == tomur.predict_contention(CRYPTO.name, table).tolist()
-    assert [part.extrapolated for part in parts] == [False, False, True]
-    assert parts[0].bottleneck == "crypto"
+    assert [part.extrapolated for part in parts] == [False, False, True] and parts[0].bottleneck == "crypto"
     for part in parts:
-        assert set(part.drops) == {"memory", "crypto"}
-        assert part.low_kpps is not None
-        assert part.high_kpps is not None
-        assert part.low_kpps < part.throughput_kpps < part.high_kpps
+        assert set(part.drops) == {"memory", "crypto"} and part.low_kpps is not None
+        assert part.high_kpps is not None and part.low_kpps < part.throughput_kpps < part.high_kpps
         assert not part.calibrated
     (blind,) = models.predictors["slomo"].contention_details(CRYPTO.name, table[:1])
     assert blind.throughput_kpps == models.predictors["slomo"].predict_contention(CRYPTO.name, table[:1])[0]

@@ -28,16 +28,14 @@ def test_a_step_in_the_residuals_is_learnt() -> None:
     features, noise, settings = _made_up()
     left = np.where(features[:, 1] > 0, 0.3, -0.3) + noise
     boosted = boost(features, left, settings, seed=0)
-    assert boosted.stages > 0
-    assert np.std(left - boosted.unseen) < 0.1
+    assert boosted.stages > 0 and np.std(left - boosted.unseen) < 0.1
     assert np.std(left - boosted.trees.predict(features)) < 0.07
 
 
 def test_noise_is_not_learnt() -> None:
     """Over ten draws of nothing but noise, boosting adds at most a little, and mostly nothing."""
     stages = [boost(*_made_up(seed), seed=0).stages for seed in range(10)]
-    assert np.median(stages) <= 1
-    assert max(stages) < 20
+    assert np.median(stages) <= 1 and max(stages) < 20
 
 
 def test_memorised_settings_are_not_rewarded() -> None:
@@ -180,5 +178,4 @@ def test_a_step_is_learnt_by_a_tenth_per_stage() -> None:
 
 def test_without_stages_nothing_is_predicted_but_the_mean() -> None:
     """No tree."""
-    stages = fit_stages(np.zeros((4, 2)), np.array([1.0, 2.0, 3.0, 6.0]), 0, seed=0)
-    assert stages == Stages(3.0, [], 2)
+    assert fit_stages(np.zeros((4, 2)), np.array([1.0, 2.0, 3.0, 6.0]), 0, seed=0) == Stages(3.0, [], 2)

@@ -43,8 +43,7 @@ def test_keeps_the_edge_value_beyond() -> None:
 def test_anchored_fades_to_zero_beyond() -> None:
     """An anchored function is nothing far from what was measured, and not near there either."""
     smooth = GaussianProcess.fit(np.linspace(0, 1, 20)[:, None], np.ones((20, 1)), anchored=True)
-    assert abs(smooth(np.array([[1000.0]]))[0, 0]) < 1e-3
-    assert smooth(np.array([[0.5]]))[0, 0] > 0.9
+    assert abs(smooth(np.array([[1000.0]]))[0, 0]) < 1e-3 and smooth(np.array([[0.5]]))[0, 0] > 0.9
     assert smooth.nearness(np.array([[0.5], [1000.0]]))[1] < 0.01
 
 
@@ -92,8 +91,7 @@ def test_the_exponential_is_that_of_the_library(exponent: float) -> None:
 
 def test_the_exponential_of_very_little_is_nothing() -> None:
     """Below the smallest normal number, and of minus infinity."""
-    assert exponential(0.0) == 1.0
-    assert 0.0 <= exponential(-800.0) < 1e-300
+    assert exponential(0.0) == 1.0 and 0.0 <= exponential(-800.0) < 1e-300
     assert 0.0 <= exponential(-math.inf) < 1e-300
 
 
@@ -210,13 +208,10 @@ def test_values_that_differ_by_rounding_become_equal(value: float) -> None:
 def test_what_is_no_number_stays() -> None:
     """Infinite values stand for what was not measured."""
     found = significant([np.inf, -np.inf, np.nan, 0.0])
-    assert found.tolist()[:2] == [np.inf, -np.inf]
-    assert np.isnan(found[2])
-    assert found[3] == 0.0
+    assert found.tolist()[:2] == [np.inf, -np.inf] and np.isnan(found[2]) and found[3] == 0.0
 
 
 def test_a_column_each_has_its_own_magnitude() -> None:
     """`of` is divided by as numpy does."""
-    found = significant([[1.0 + 2.0**-30, 1024.0 + 2.0**-30]], of=np.array([1.0, 1024.0]))
-    assert found.tolist() == [[1.0, 1024.0]]
+    assert significant([[1.0 + 2.0**-30, 1024.0 + 2.0**-30]], of=np.array([1.0, 1024.0])).tolist() == [[1.0, 1024.0]]
     assert significant([1.0 + 2.0**-30], 40).tolist() == pytest.approx([1.0 + 2.0**-30], abs=0)

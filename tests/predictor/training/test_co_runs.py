@@ -44,8 +44,7 @@ def test_a_run_in_two_folders_counts_once_in_any_order(made: Profile) -> None:
     first = [(one, 100.0), (other, 200.0)]
     here = [*_rows(1, first), *_rows(2, [(one, 101.0), (other, 203.0)])]
     there = [*_rows("a", first[::-1])]
-    co_locations = _recorded(made, **{one.replace("-", "_"): here, other.replace("-", "_"): there})
-    ((co_location, runs),) = co_locations.items()
+    ((co_location, runs),) = _recorded(made, **{one.replace("-", "_"): here, other.replace("-", "_"): there}).items()
     assert [workload.nf for workload in co_location] == sorted([one, other])
     assert sorted(map(tuple, runs.tolist())) == sorted(
         [tuple(kpps for _, kpps in sorted(first)), tuple(kpps for _, kpps in sorted([(one, 101.0), (other, 203.0)]))]

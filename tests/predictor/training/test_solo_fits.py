@@ -55,8 +55,7 @@ def test_a_curve_with_the_true_breakpoint_serves_and_halves_the_error() -> None:
     fitted = with_fit_of_runs(solo, nf, Execution("pipeline"), KNEE)
     found = fitted.fit_of_runs
     assert found is not None and found.serves
-    assert found.error_pct < found.error_without_pct
-    assert fitted.throughput.curve is KNEE
+    assert found.error_pct < found.error_without_pct and fitted.throughput.curve is KNEE
     assert solo_error(fitted.throughput) < 0.5 * solo_error(solo.throughput)
 
 
@@ -80,8 +79,7 @@ def test_without_a_line_of_runs_no_curve_is_fitted() -> None:
     """Runs at random traffic vary all attributes at once."""
     nf = runs(30)
     solo = fit_solo(nf, Execution("pipeline"))
-    assert solo is not None
-    assert with_fit_of_runs(solo, nf, Execution("pipeline"), OWN_RUNS) is solo
+    assert solo is not None and with_fit_of_runs(solo, nf, Execution("pipeline"), OWN_RUNS) is solo
 
 
 def test_the_longest_line_has_twelve_values_of_one_attribute() -> None:
@@ -90,14 +88,12 @@ def test_the_longest_line_has_twelve_values_of_one_attribute() -> None:
     other = np.array([[5.0, 1500.0, 0.0]])
     assert longest_line((0, 1, 2), np.concatenate([line[1:], other])) is None
     found = longest_line((0, 1, 2), np.concatenate([line, other]))
-    assert found is not None
-    assert (found.attribute, found.rows.tolist()) == (0, [True] * 12 + [False])
+    assert found is not None and (found.attribute, found.rows.tolist()) == (0, [True] * 12 + [False])
 
 
 def test_a_curve_that_falls_below_zero_is_no_throughput() -> None:
     """400 + 6e6 / flows is above zero, 400 - flows is not."""
-    assert is_above_zero(KNEE)
-    assert not is_above_zero(made_up((1.0, 1000.0), ("linear", (400.0, -1.0))))
+    assert is_above_zero(KNEE) and not is_above_zero(made_up((1.0, 1000.0), ("linear", (400.0, -1.0))))
 
 
 @pytest.mark.parametrize("serves", [True, False])

@@ -55,12 +55,10 @@ def test_a_chain_that_is_named_twice_is_measured_once() -> None:
 def test_placements_have_each_stage_once_in_order(stages: int, most: int, seed: int) -> None:
     """The first is run to completion; with enough cores the last has a core per stage; there are not too many."""
     found = placements(stages, most, seed)
-    assert found[0] == (tuple(range(stages)),)
-    assert len(found[-1]) == min(stages, most)
+    assert found[0] == (tuple(range(stages)),) and len(found[-1]) == min(stages, most)
     assert len(found) <= MOST_PLACEMENTS and len(set(found)) == len(found)
     for cores in found:
-        assert [stage for core in cores for stage in core] == list(range(stages))
-        assert len(cores) <= most
+        assert [stage for core in cores for stage in core] == list(range(stages)) and len(cores) <= most
 
 
 def test_three_stages_have_four_placements() -> None:

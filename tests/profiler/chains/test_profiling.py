@@ -251,8 +251,7 @@ def test_what_was_measured_before_an_interrupt_is_not_run_again(tmp_path: Path) 
     with ChainRounds(server, tmp_path / "p") as rounds:
         rounds.measure(LOADS, 2)
         table = rounds.write()
-    assert len(broken.requests) + len(server.requests) == 6
-    assert sorted(table["repeat"]) == [0, 0, 0, 1, 1, 1]
+    assert len(broken.requests) + len(server.requests) == 6 and sorted(table["repeat"]) == [0, 0, 0, 1, 1, 1]
 
 
 def test_what_does_not_run_is_left_out(tmp_path: Path) -> None:

@@ -62,15 +62,13 @@ def figure_1() -> pd.DataFrame:
 
 def test_drops_lie_in_the_bands_of_figure_1(figure_1: pd.DataFrame) -> None:
     """Medians lie between 1.9 and 10.6 %, 95th percentiles between 4.2 and 62.2 %, with a point of tolerance."""
-    assert figure_1["median"].between(0.9, 11.6).all()
-    assert figure_1["p95"].between(3.2, 63.2).all()
+    assert figure_1["median"].between(0.9, 11.6).all() and figure_1["p95"].between(3.2, 63.2).all()
 
 
 def test_header_only_nfs_lose_least_and_regex_users_most(figure_1: pd.DataFrame) -> None:
     """The engine that two NFs share costs more than memory contention, if less than the paper's worst (62 %)."""
     assert set(figure_1["p95"].nsmallest(2).index) == {"ACL", "IPTunnel"}
-    assert set(figure_1["p95"].nlargest(2).index) == {"FlowMonitor", "NIDS"}
-    assert figure_1["p95"].max() > 25
+    assert set(figure_1["p95"].nlargest(2).index) == {"FlowMonitor", "NIDS"} and figure_1["p95"].max() > 25
 
 
 def test_two_regex_users_violate_a_usual_sla() -> None:
@@ -101,14 +99,12 @@ def test_pipeline_ignores_memory_while_the_engine_is_slower() -> None:
 def test_flowstats_loses_throughput_with_flows_until_it_misses_the_cache() -> None:
     """Figure 6: with a 10 MB competitor about 30 % down between 1 and 20K flows, nearly flat from 40K."""
     one, twenty, forty, sixty = first([[nf("FlowStats", flows), mem_bench(10, 100)] for flows in (1, 2e4, 4e4, 6e4)])
-    assert 0.25 < 1 - twenty / one < 0.35
-    assert 1 - sixty / forty < 0.03
+    assert 0.25 < 1 - twenty / one < 0.35 and 1 - sixty / forty < 0.03
 
 
 def test_competitor_matters_by_size_below_the_cache_and_by_rate_above() -> None:
     """Figure 9: FlowStats loses more to a larger array, and above 6 MB more to a faster one."""
-    sizes = first([[nf("FlowStats"), mem_bench(wss, 100)] for wss in (0.5, 2, 4, 8, 12)])
-    assert (np.diff(sizes) < 0).all()
+    assert (np.diff(first([[nf("FlowStats"), mem_bench(wss, 100)] for wss in (0.5, 2, 4, 8, 12)])) < 0).all()
     slow, fast = first([[nf("FlowStats"), mem_bench(10, rate)] for rate in (5, 100)])
     assert fast < 0.95 * slow
 
@@ -156,8 +152,7 @@ def test_flowmonitor_with_mem_bench_agrees_with_measurements(
     ]
     simulated = first([[nf("FlowMonitor", f, mtbr=0), b] for f, b in zip(rows["flows"], benches, strict=True)])
     errors = abs(simulated / rows["throughput_kpps"].to_numpy() - 1)
-    assert errors.mean() < mean
-    assert np.quantile(errors, 0.95) < most
+    assert errors.mean() < mean and np.quantile(errors, 0.95) < most
 
 
 def test_mem_benches_span_the_contention_of_three_nfs() -> None:
@@ -166,8 +161,7 @@ def test_mem_benches_span_the_contention_of_three_nfs() -> None:
         users = ("FlowMonitor", "NIDS")
         co_location = [[nf(name), *map(nf, c)] for c in combinations([n for n in TABLE_2 if n not in users], 3)]
         hardest, lightest = first([[nf(name), *[mem_bench(24, 180)] * 3], [nf(name), mem_bench(0.1, 1)]])
-        assert hardest < first(co_location).min()
-        assert lightest >= first(co_location).max()
+        assert hardest < first(co_location).min() and lightest >= first(co_location).max()
 
 
 def test_account_names_the_bottleneck_as_it_shifts_with_matches() -> None:
@@ -178,8 +172,7 @@ def test_account_names_the_bottleneck_as_it_shifts_with_matches() -> None:
     assert few[0].lost_kpps["memory"] > few[0].lost_kpps["regex"]
     assert many[0].lost_kpps["regex"] > many[0].lost_kpps["memory"]
     (stats,) = TESTBED.account([[nf("FlowStats")]])[0]
-    assert stats.bottleneck == "cpu"
-    assert stats.throughput_kpps == pytest.approx(stats.solo_kpps)
+    assert stats.bottleneck == "cpu" and stats.throughput_kpps == pytest.approx(stats.solo_kpps)
     assert 2e6 / sum(stats.core_ns.values()) == pytest.approx(stats.throughput_kpps, rel=0.001)
 
 
@@ -201,8 +194,7 @@ def test_recorded_runs_are_those_of_the_server(tmp_path: Path) -> None:
 
 def test_recorded_chains_are_those_of_the_server(tmp_path: Path) -> None:
     """A chain that is measured again with the seed of the recorded profile has the recorded rows."""
-    server = SimulatedServer()
-    here = read_chains(profile_chains(server, tmp_path / "p", ChainRequest(["Limiter"])) / "chains.csv")
+    here = read_chains(profile_chains(SimulatedServer(), tmp_path / "p", ChainRequest(["Limiter"])) / "chains.csv")
     there = read_chains(RECORDED / "chains.csv")
     there = there[there[ORDER_COLUMN] == "Limiter"].reset_index(drop=True)
     pd.testing.assert_frame_equal(here, there[here.columns], check_exact=True)

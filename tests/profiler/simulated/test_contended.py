@@ -61,9 +61,7 @@ def test_drops_reach_the_upper_ends_of_figure_1() -> None:
     """Medians lie between 1.9 and 10.6 %, 95th percentiles between 4.2 and 62.2 %; the highest are near both ends."""
     medians, tails = zip(*(drops(name) for name in TABLE_2_NFS), strict=True)
     assert all(1.9 <= median <= 10.6 for median in medians)
-    assert all(4.2 <= tail <= 62.2 for tail in tails)
-    assert max(medians) > 10
-    assert max(tails) > 60
+    assert all(4.2 <= tail <= 62.2 for tail in tails) and max(medians) > 10 and max(tails) > 60
 
 
 @pytest.mark.long
@@ -103,20 +101,17 @@ def test_the_spec_opens_a_card_of_its_own() -> None:
 
 def test_each_card_uses_its_own_models(catalogue: Catalogue) -> None:
     """Without `--models`, the models are those of the testbed's card."""
-    assert catalogue.models[0].testbed == CARD.describe()
-    assert catalogue.specs == (CONTENDED,)
+    assert catalogue.models[0].testbed == CARD.describe() and catalogue.specs == (CONTENDED,)
     with ExitStack() as stack:
         plain = open_catalogue(Cards(), stack, lambda message: None)
-        assert plain.models[0].testbed == SimulatedTestbed().describe()
-        assert plain.specs == ("simulated",)
+        assert plain.models[0].testbed == SimulatedTestbed().describe() and plain.specs == ("simulated",)
 
 
 def test_models_of_one_card_are_not_evaluated_on_the_other(catalogue: Catalogue, tmp_path: Path) -> None:
     """Models in a folder are evaluated on their own card; the other card is refused."""
     catalogue.models[0].save(tmp_path / "models")
     with ExitStack() as stack:
-        own = open_catalogue(Cards(models=tmp_path / "models"), stack, lambda message: None)
-        assert own.specs == (CONTENDED,)
+        assert open_catalogue(Cards(models=tmp_path / "models"), stack, lambda message: None).specs == (CONTENDED,)
         with pytest.raises(InputError, match="is a bluefield-2, the models were trained on a bluefield-2-contended"):
             open_catalogue(Cards(models=tmp_path / "models", testbed="simulated"), stack, lambda message: None)
 

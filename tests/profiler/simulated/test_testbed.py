@@ -63,8 +63,7 @@ def throughputs(run: Run) -> list[float]:
 def test_the_nfs_of_table_1_and_three_benches_are_described() -> None:
     """The description names the eleven NFs with two cores each, and the benches with one."""
     description = TRUTH.describe()
-    assert [nf.name for nf in description.nfs] == TABLE_1
-    assert {nf.cores for nf in description.nfs} == {2}
+    assert [nf.name for nf in description.nfs] == TABLE_1 and {nf.cores for nf in description.nfs} == {2}
     assert [(bench.name, bench.cores) for bench in description.benches] == [
         ("mem-bench", 1),
         ("regex-bench", 1),
@@ -133,8 +132,7 @@ def test_repeats_without_a_seed_differ_but_can_be_repeated() -> None:
     """Without a seed of its own each repeat is a new measurement; a new testbed with that seed repeats the series."""
     co_location = [Workload("NAT", DEFAULT)] * 2
     series = [SimulatedTestbed(seed=4).run_many([co_location] * 3) for _ in range(2)]
-    assert series[0] == series[1]
-    assert len({run.measurements for run in series[0]}) == 3
+    assert series[0] == series[1] and len({run.measurements for run in series[0]}) == 3
     assert series[0][0].measurements[0] != series[0][0].measurements[1]
     assert SimulatedTestbed(seed=5).run(co_location) != series[0][0]
 
@@ -145,8 +143,7 @@ def test_noise_is_about_one_percent() -> None:
     (truth,) = TRUTH.run([load], noise=False).measurements
     repeats = [run.measurements[0] for run in SimulatedTestbed().run_many([[load]] * 2000)]
     errors = np.log([repeat.throughput_kpps / truth.throughput_kpps for repeat in repeats])
-    assert abs(errors.mean()) < 0.001
-    assert 0.009 < errors.std() < 0.011
+    assert abs(errors.mean()) < 0.001 and 0.009 < errors.std() < 0.011
     for name in COUNTERS:
         spread = np.std(
             [math.log(getattr(repeat.counters, name) / getattr(truth.counters, name)) for repeat in repeats]
@@ -233,8 +230,7 @@ def test_structures_that_fit_always_hit() -> None:
 def test_a_structure_touched_more_often_holds_more() -> None:
     """Two equal tables share the cache by access rate, and together fill it."""
     often, seldom = private_hits([100, 100], [4, 1], 100)
-    assert often > 0.5 > seldom
-    assert 100 * often + 100 * seldom == pytest.approx(100)
+    assert often > 0.5 > seldom and 100 * often + 100 * seldom == pytest.approx(100)
 
 
 def test_steps_of_the_shared_cache_reach_the_same_answer() -> None:
@@ -299,5 +295,4 @@ def test_an_engine_of_one_card_is_contended_there_and_unknown_to_others() -> Non
         alone, beside = (larger.run(loads, noise=False) for loads in ([workload], [workload, bench]))
         return 1.0 - throughputs(beside)[0] / throughputs(alone)[0]
 
-    assert drop("Mirror") > 0.3
-    assert drop("FlowStats") < 0.02
+    assert drop("Mirror") > 0.3 and drop("FlowStats") < 0.02

@@ -47,8 +47,7 @@ def test_each_gpu_is_a_testbed(name: str) -> None:
 def test_another_process_answers_as_this_one() -> None:
     """Truth and seeded runs, through the protocol."""
     with ExecTestbed(f"{sys.executable} -m placer testbed simulated:gpu") as there:
-        assert there.describe() == GPU.describe()
-        assert there.run(PAIR, seed=5) == GPU.run(PAIR, seed=5)
+        assert there.describe() == GPU.describe() and there.run(PAIR, seed=5) == GPU.run(PAIR, seed=5)
 
 
 def test_the_same_seed_gives_the_same_bytes() -> None:
@@ -58,8 +57,7 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
     assert answer(GPU, line) != answer(GPU, line.replace('"seed": 3', '"seed": 4'))
     fresh = [SimulatedGpu(seed=1) for _ in range(2)]
     first, second = fresh[0].run(PAIR), fresh[0].run(PAIR)
-    assert first != second
-    assert fresh[1].run(PAIR) == first
+    assert first != second and fresh[1].run(PAIR) == first
 
 
 def test_the_truth_depends_on_nothing_but_the_workloads() -> None:
@@ -91,8 +89,7 @@ def test_what_is_carried_leaves_and_what_is_not_is_lost() -> None:
     carried, overloaded = (
         GPU.run([on_sms("NIDS", rate_kpps=rate)], noise=False).measurements[0] for rate in (900, 9000)
     )
-    assert carried.throughput_kpps == 900
-    assert 3000 < overloaded.throughput_kpps < 8000
+    assert carried.throughput_kpps == 900 and 3000 < overloaded.throughput_kpps < 8000
     assert overloaded.stages_us is not None and carried.stages_us is not None
     assert overloaded.stages_us.batching > carried.stages_us.batching
 

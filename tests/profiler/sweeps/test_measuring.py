@@ -99,8 +99,7 @@ def test_a_second_call_measures_nothing(tmp_path: Path) -> None:
     spec = flows_sweep(points=5)
     first = swept(CurveTestbed(bending), tmp_path / "s", spec)
     again = measure_sweep(CurveTestbed(bending, fails_after=0), tmp_path / "s", spec, notify=spoken.append)
-    assert again.points == first.points
-    assert spoken == ["nothing to measure: 5 runs are recorded"]
+    assert again.points == first.points and spoken == ["nothing to measure: 5 runs are recorded"]
 
 
 def test_a_point_that_is_refused_is_left_out(tmp_path: Path) -> None:
@@ -108,16 +107,14 @@ def test_a_point_that_is_refused_is_left_out(tmp_path: Path) -> None:
     spoken: list[str] = []
     spec = flows_sweep(points=5)
     measured = measure_sweep(CurveTestbed(flat, refused=[100_000]), tmp_path / "s", spec, notify=spoken.append)
-    assert len(measured.points) == 4
-    assert spoken == ["flows = 100000: left out: no 100000 flows here"]
+    assert len(measured.points) == 4 and spoken == ["flows = 100000: left out: no 100000 flows here"]
 
 
 def test_a_point_that_fails_is_left_out_when_the_testbed_goes_on(tmp_path: Path) -> None:
     """The NF at default traffic shows that it does."""
     testbed = CurveTestbed(flat, failing=[100_000])
     measured = swept(testbed, tmp_path / "s", flows_sweep(points=5))
-    assert measured.left_out == {(100_000.0,): "toy fails at 100000 flows"}
-    assert testbed.flows.count(1000) == 1
+    assert measured.left_out == {(100_000.0,): "toy fails at 100000 flows"} and testbed.flows.count(1000) == 1
 
 
 def test_a_measurement_that_cannot_be_one_is_left_out(tmp_path: Path) -> None:
@@ -188,8 +185,7 @@ def test_further_metrics_may_be_added_later(tmp_path: Path) -> None:
     """All of them are in the journal: nothing is measured again."""
     swept(CurveTestbed(flat), tmp_path / "s", flows_sweep(points=5))
     more = flows_sweep(points=5, measure={"repeats": 1, "metrics": ["throughput_kpps", "irt"]})
-    table = table_of(swept(CurveTestbed(flat, fails_after=0), tmp_path / "s", more), more)
-    assert table.irt.tolist() == [1e9] * 5
+    assert table_of(swept(CurveTestbed(flat, fails_after=0), tmp_path / "s", more), more).irt.tolist() == [1e9] * 5
 
 
 def test_a_profile_and_a_sweep_do_not_share_a_journal(tmp_path: Path) -> None:

@@ -36,8 +36,7 @@ def test_a_jump_is_not_halved_for_ever() -> None:
         for x in further_points(AXIS, runs, 1, 40):
             runs[x] = [100.0 if x < 62 else 50.0]
     x = sorted(runs)
-    assert min(b - a for a, b in pairwise(x)) >= 100 / 40 / 16
-    assert len(runs) == 41
+    assert min(b - a for a, b in pairwise(x)) >= 100 / 40 / 16 and len(runs) == 41
 
 
 def test_noise_draws_no_points() -> None:
@@ -64,8 +63,7 @@ def test_there_may_be_nothing_left_to_measure() -> None:
 
 def test_points_are_even_on_the_scale() -> None:
     """By hand: halves of a linear range, decades of a logarithmic one."""
-    assert Axis(0, 10).even(5) == [0, 2.5, 5, 7.5, 10]
-    assert Axis(1, 1000, "log").even(4) == [1, 10, 100, 1000]
+    assert Axis(0, 10).even(5) == [0, 2.5, 5, 7.5, 10] and Axis(1, 1000, "log").even(4) == [1, 10, 100, 1000]
 
 
 def test_whole_numbers_stay_whole() -> None:
@@ -78,8 +76,7 @@ def test_whole_numbers_stay_whole() -> None:
 
 def test_between_neighbouring_whole_numbers_is_nothing() -> None:
     """Between others is their middle on the scale."""
-    assert Axis(1, 100, whole=True).between(4, 5) is None
-    assert Axis(1, 100, whole=True).between(4, 6) == 5
+    assert Axis(1, 100, whole=True).between(4, 5) is None and Axis(1, 100, whole=True).between(4, 6) == 5
     assert Axis(1, 10_000, "log", whole=True).between(1, 3) == 2
     assert Axis(1, 10_000, "log").between(1, 10_000) == 100
 
@@ -100,6 +97,5 @@ def test_values_rise_and_have_both_ends(start: float, factor: float, count: int,
 def test_whole_values_are_as_many_as_wanted(start: int, width: int, count: int, scale: str) -> None:
     """Any range of whole numbers."""
     values = Axis(start, start + width, scale, whole=True).even(count)  # type: ignore[arg-type]
-    assert len(values) == min(count, width + 1)
-    assert values == sorted({float(int(value)) for value in values})
+    assert len(values) == min(count, width + 1) and values == sorted({float(int(value)) for value in values})
     assert (values[0], values[-1]) == (start, start + width)

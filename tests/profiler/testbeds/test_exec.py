@@ -21,10 +21,8 @@ def test_a_foreign_nic_is_described_as_it_describes_itself() -> None:
     """Cores, NFs, accelerators and ranges unlike those of a BlueField-2 arrive unchanged."""
     with open_testbed(f"exec:{FOREIGN}") as testbed:
         described = testbed.describe()
-    assert described.nic.cores == 12
-    assert described.nf("load-balancer").cores == 3
-    assert described.nf("tls-proxy").accelerators == ("crypto",)
-    assert "mtbr" not in described.attributes
+    assert described.nic.cores == 12 and described.nf("load-balancer").cores == 3
+    assert described.nf("tls-proxy").accelerators == ("crypto",) and "mtbr" not in described.attributes
     bench = described.bench("mem-bench")
     assert bench is not None and bench.parameters["write_share"] == (0, 1)
 
@@ -35,8 +33,7 @@ def test_a_run_has_a_measurement_per_load_in_the_order_of_the_request() -> None:
     with ExecTestbed(FOREIGN) as testbed:
         alone = testbed.run([FIREWALL], noise=False).measurements
         together = testbed.run([FIREWALL, bench, bench], noise=False).measurements
-    assert len(together) == 3
-    assert together[0].throughput_kpps < alone[0].throughput_kpps
+    assert len(together) == 3 and together[0].throughput_kpps < alone[0].throughput_kpps
     assert together[1].counters.wss == pytest.approx(8)
 
 
@@ -45,8 +42,7 @@ def test_the_same_seed_gives_the_same_noise() -> None:
     with ExecTestbed(FOREIGN) as testbed:
         first = testbed.run([FIREWALL], seed=1)
         testbed.run([PROXY], seed=1)
-        assert testbed.run([FIREWALL], seed=1) == first
-        assert testbed.run([FIREWALL], seed=2) != first
+        assert testbed.run([FIREWALL], seed=1) == first and testbed.run([FIREWALL], seed=2) != first
 
 
 @pytest.mark.parametrize(
@@ -203,8 +199,7 @@ def test_much_output_on_stderr_does_not_block(tmp_path: Path) -> None:
     loud.write_text("import sys\nfor i in range(50000): print('line', i, file=sys.stderr)\nsys.exit(4)\n")
     with ExecTestbed(f"{sys.executable} {loud}", timeout=20) as testbed, pytest.raises(TestbedError) as raised:
         testbed.describe()
-    assert "exit status 4" in str(raised.value)
-    assert "line 49999" in str(raised.value)
+    assert "exit status 4" in str(raised.value) and "line 49999" in str(raised.value)
     assert "line 100\n" not in str(raised.value)
 
 

@@ -61,8 +61,7 @@ def test_a_random_testbed_keeps_the_protocol(seed: int) -> None:
     with open_testbed(spec(seed)) as testbed:
         check_testbed(testbed)
         described = testbed.describe()
-    assert 6 <= described.nic.cores <= 16
-    assert 8 <= len(described.nfs) <= 12
+    assert 6 <= described.nic.cores <= 16 and 8 <= len(described.nfs) <= 12
     assert len(described.nic.accelerators) <= 2
 
 
@@ -157,9 +156,7 @@ def test_placement_matters_at_default_traffic(seed: int) -> None:
     draw = random.Random(seed)
     with open_testbed(spec(seed)) as testbed:
         three, four = mean_drop(testbed, 3, draw), mean_drop(testbed, 4, draw)
-    assert 0.02 < three < 0.25
-    assert 0.08 < four < 0.40
-    assert four > three
+    assert 0.02 < three < 0.25 and 0.08 < four < 0.40 and four > three
 
 
 def test_a_request_outside_the_description_is_refused() -> None:
@@ -190,12 +187,10 @@ def test_a_random_testbed_is_profiled_placed_and_evaluated(tmp_path: Path) -> No
     placer("train", profile, "--out", models, "--quiet")
     placer("generate", "--count", 60, "--models", models, "--out", trace)
     printed = json.loads(placer("run", trace, "--models", models, "--testbed", spec(3), "--format", "json", "--quiet"))
-    assert printed["truth"] == "simulated"
-    assert printed["optimal"]["proven"]
+    assert printed["truth"] == "simulated" and printed["optimal"]["proven"]
     assert 2.5 < 60 / printed["optimal"]["nics"] < 4.5
     tomur = next(row for row in printed["strategies"] if row["predictor"] == "tomur")
-    assert tomur["nics"] < 60
-    assert tomur["violated"] < 60 * 0.2
+    assert tomur["nics"] < 60 and tomur["violated"] < 60 * 0.2
 
 
 def test_every_file_of_the_package_is_a_kind_of_testbed() -> None:

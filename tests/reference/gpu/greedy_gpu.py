@@ -59,7 +59,11 @@ class GreedyGpu:
         number = len(self.tenants)
         alone = self._transfer(number, job, job.base_us[0])
         if not alone.transfer_us <= alone.due_us:
-            return longest_stage(self.device, job)
+            # the cause of an SLO that even an empty GPU does not keep: the stage that takes longest
+            batching = self.device.batching_us(job.layout.batch, job.slo.rate_kpps)
+            kernel = job.base_us[0] + self.device.nfs[job.slo.nf].pre_post_us
+            times = {"batching": batching, "pcie": job.transfer_us, "kernel": kernel}
+            return max(times, key=lambda cause: times[cause])
         if not self._bus_takes(alone, ()):
             return "pcie"
         largest = self.device.executors(job.layout.minibatches[0])
@@ -107,14 +111,6 @@ def least_kernel(device: GpuDevice, job: GpuJob) -> float:
     """The kernel of a batch that has all SMs to itself, us."""
     per_executor, fixed = device.nfs[job.slo.nf].kernel_us
     return per_executor * -(-device.executors(job.layout.batch) // device.sms) + fixed
-
-
-def longest_stage(device: GpuDevice, job: GpuJob) -> str:
-    """The cause of an SLO that even an empty GPU does not keep: the stage that takes longest."""
-    batching = device.batching_us(job.layout.batch, job.slo.rate_kpps)
-    kernel = job.base_us[0] + device.nfs[job.slo.nf].pre_post_us
-    times = {"batching": batching, "pcie": job.transfer_us, "kernel": kernel}
-    return max(times, key=lambda cause: times[cause])
 
 
 def without_layout(device: GpuDevice, slo: LatencySlo) -> str:

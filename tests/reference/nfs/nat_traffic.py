@@ -42,29 +42,25 @@ def ends(frame: bytes, end: int) -> Key:
     return headers.protocol, end_of(frame, headers.l3, headers.l4, end)
 
 
-def mappings_by_time(sent: list[Sent], run: FirstRun) -> dict[int, list[tuple[Key, End]]]:
-    """What the NAT chose for the packets from inside, by the time of the burst."""
-    by_time: dict[int, list[bytes]] = {}
-    for time_us, frame in run(arrival for arrival in sent if arrival.side == INSIDE):
-        by_time.setdefault(time_us, []).append(frame)
-    found: dict[int, list[tuple[Key, End]]] = {}
-    for arrival in sent:
-        if arrival.side != INSIDE or not is_translated(arrival.frame):
-            continue
-        key, l3 = ends(arrival.frame, SOURCE), read_headers(arrival.frame).l3
-        for frame in by_time.get(arrival.time_us, ()):
-            if is_translated(frame) and frame[l3 + 4 : l3 + 6] == arrival.frame[l3 + 4 : l3 + 6]:
-                found.setdefault(arrival.time_us, []).append((key, ends(frame, SOURCE)[1]))
-    return found
-
-
 class NatTraffic:
     """Makes the second run's frames from those of the first."""
 
     def __init__(self, seed: int, n: int, mix: Mix, run: FirstRun) -> None:
         self.rng, self.n = random.Random(seed), n
         self.sent = list(connection_frames(seed, n, mix))
-        self.chosen = mappings_by_time(self.sent, run)
+        # what the NAT chose for the packets from inside, by the time of the burst
+        by_time: dict[int, list[bytes]] = {}
+        for time_us, frame in run(arrival for arrival in self.sent if arrival.side == INSIDE):
+            by_time.setdefault(time_us, []).append(frame)
+        found: dict[int, list[tuple[Key, End]]] = {}
+        for arrival in self.sent:
+            if arrival.side != INSIDE or not is_translated(arrival.frame):
+                continue
+            key, l3 = ends(arrival.frame, SOURCE), read_headers(arrival.frame).l3
+            for frame in by_time.get(arrival.time_us, ()):
+                if is_translated(frame) and frame[l3 + 4 : l3 + 6] == arrival.frame[l3 + 4 : l3 + 6]:
+                    found.setdefault(arrival.time_us, []).append((key, ends(frame, SOURCE)[1]))
+        self.chosen = found
         self.known: dict[Key, End] = {}
         self.sources: list[tuple[Key, End]] = []
 

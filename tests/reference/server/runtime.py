@@ -83,7 +83,14 @@ class ChainRuntime:
             path, index = map(int, chosen.split()[1:])
             label = NSH_HEAD + (path << 8 | index).to_bytes(4, "big")
             return [frame[:12] + TYPE_NSH.to_bytes(2, "big") + label + frame]
-        return self._enter(chosen, frame, time_us)
+        self.counts.entered[chosen] += 1
+        if chosen in self.filters:
+            return self._sort(chosen, frame, time_us)
+        left: list[bytes] = []
+        for made in self.functions[chosen].process(frame, time_us):
+            self.counts.sent[chosen] += 1
+            left += self._go(chosen, chosen, made, time_us)
+        return left
 
     def _chosen(self, edges: Sequence[Target], tail: str, frame: bytes) -> str:
         """Where the flow of a frame goes."""
@@ -96,16 +103,6 @@ class ChainRuntime:
             if value < int(65536 * sum_ / total):
                 return target
         return edges[-1][1]
-
-    def _enter(self, name: str, frame: bytes, time_us: int) -> list[bytes]:
-        self.counts.entered[name] += 1
-        if name in self.filters:
-            return self._sort(name, frame, time_us)
-        left: list[bytes] = []
-        for made in self.functions[name].process(frame, time_us):
-            self.counts.sent[name] += 1
-            left += self._go(name, name, made, time_us)
-        return left
 
     def _sort(self, name: str, frame: bytes, time_us: int) -> list[bytes]:
         filters, drops = self.filters[name]

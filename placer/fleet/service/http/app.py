@@ -34,7 +34,7 @@ from placer.fleet.service.http.openapi import (
     documentation_page,
 )
 from placer.fleet.service.http.requests import NO_ROUTE, RequestLog
-from placer.fleet.service.http.tokens import ADMIN, ASK, DECIDE, Tokens
+from placer.fleet.service.http.tokens import ASK, DECIDE, AccessToken, Tokens
 from placer.fleet.service.http.writer import Overloaded, Stopped, Writer
 from placer.fleet.service.log import log
 from placer.fleet.service.page import PAGE_HEADERS, page_files
@@ -95,12 +95,12 @@ class TooLarge(Exception):
 class Posted:
     """A request, whole.
 
-    `headers`: names in lower case, and values. `administers`: whether who sent it may change NICs.
+    `headers`: names in lower case, and values. `token`: that of who sent it.
     """
 
     body: bytes
     headers: Headers
-    administers: bool
+    token: AccessToken
 
     def header(self, name: bytes) -> str | None:
         """The first header of this name; None without one."""
@@ -134,7 +134,7 @@ class PostedEndpoint:
         """One request."""
         try:
             body = scope["state"]["body"] = await _read_body(receive, self.largest)
-            posted = Posted(body, scope["headers"], scope["state"]["administers"])
+            posted = Posted(body, scope["headers"], scope["state"]["token"])
             response = await self._handler(posted)
         except ClientDisconnect:
             return
@@ -260,10 +260,9 @@ class Guard:
         await (self._refuse(scope, posted) or posted or self._app)(scope, receive, send_noted)
 
     def _refuse(self, scope: Scope, posted: PostedEndpoint | None) -> Response | None:
-        """The answer to a request that is not let through; without one, the rights of its client are in its state."""
+        """The answer to a request that is not let through; without one, the token of its client is in its state."""
         headers: Headers = scope["headers"]
         path, state, found = scope["path"], scope["state"], dict(headers)
-        state["administers"] = False
         if len(found) != len(headers) and (twice := _given_twice(headers)):
             return refusal(400, f"{twice}: is given twice", CLOSE)
         largest = posted.largest if posted is not None else LARGEST_BODY
@@ -282,7 +281,7 @@ class Guard:
         token = self._tokens.find(found.get(b"authorization", b"").decode("latin-1"))
         if token is None:
             return refusal(401, "a known token is needed: Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"})
-        state["actor"], state["administers"] = token.name, ADMIN in token.scopes
+        state["actor"], state["token"] = token.name, token
         needed = DECIDE if path.startswith((EVENTS_PATH, "/k8s/v1/bind")) else ASK
         if needed not in token.scopes:
             return refusal(403, f"the token does not have the scope '{needed}'")

@@ -99,7 +99,7 @@ class EventRoutes:
         if wrong is not None:
             return wrong
         (found,) = await self.writer.submit(
-            [posted.body], key, None if if_version is None else int(if_version), administers=posted.administers
+            [posted.body], key, None if if_version is None else int(if_version), token=posted.token
         )
         return Response(found.text, found.status, media_type=JSON_TYPE)
 
@@ -116,7 +116,7 @@ class EventRoutes:
             return refusal(413, f"the request has more than {MOST_EVENTS:,} events")
         if not events:
             return refusal(422, "there is no event: give one JSON object per line")
-        found = await self.writer.submit(events, key, administers=posted.administers)
+        found = await self.writer.submit(events, key, token=posted.token)
         return lines(answer.text for answer in found)
 
 

@@ -12,13 +12,12 @@ from typing import TypeVar
 from placer.fleet.engine import QUEUE, Engine
 from placer.fleet.events import Arrive, Decision, Depart, FleetEvent, Lookup, Rebalance, RefusedForNow, Where
 from placer.fleet.protocol import Reader
+from placer.fleet.service.http.deciding import STATUS_CHANGED, STATUS_CONFLICT
 from placer.fleet.service.http.metrics import Metrics
-from placer.fleet.service.http.submissions import Submission
+from placer.fleet.service.http.turns import Submission
 from placer.fleet.service.http.writer import (
     MOST_WAITING,
     PATIENCE_SECONDS,
-    STATUS_CHANGED,
-    STATUS_CONFLICT,
     Stopped,
     Writer,
 )

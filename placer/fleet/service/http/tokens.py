@@ -4,6 +4,7 @@
     name = "orchestrator"
     sha256 = "..."
     scopes = ["ask", "decide"]
+    weight = 2
 
 A token has 256 random bits, so that a plain hash of it cannot be reversed by trying.
 """
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from profiles import Fault, InputError
 from profiles.files.toml import line_of, read_toml
@@ -38,14 +39,21 @@ class TokenTable(BaseModel):
     name: Annotated[str, Field(min_length=1, max_length=256)]
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     scopes: Annotated[list[Literal["ask", "decide", "admin"]], Field(min_length=1)]
+    weight: Annotated[FiniteFloat, Field(ge=0.01, le=100)] = 1.0
 
 
 @dataclass(frozen=True)
 class AccessToken:
-    """The name of a token, None for everybody's, and its scopes."""
+    """The name of a token, None for everybody's, its scopes, and its weight among requests that wait."""
 
     name: str | None
     scopes: frozenset[str]
+    weight: float = 1.0
+
+    @property
+    def administers(self) -> bool:
+        """Whether it may change NICs."""
+        return ADMIN in self.scopes
 
 
 EVERYBODY = AccessToken(None, frozenset(SCOPES))
@@ -98,7 +106,7 @@ def read_tokens(path: Path) -> Tokens:
             line = line_of(text, TOKEN_TABLE, number, "sha256")
             faults.append(Fault(str(path), line, "sha256", f"is the token of {found[read.sha256].name}, too"))
         scopes = frozenset().union(*(INCLUDED_SCOPES[scope] for scope in read.scopes))
-        found[read.sha256] = AccessToken(read.name, scopes)
+        found[read.sha256] = AccessToken(read.name, scopes, read.weight)
     faults += [
         Fault(str(path), None, key, "unknown key", "a token file holds [[token]]")
         for key in {*document} - {TOKEN_TABLE}

@@ -7,36 +7,18 @@ gather. An answer, and whatever was read of the fleet, leaves only when all that
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import time
 import traceback
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import replace
 from typing import TypeVar
 
 from placer.fleet.engine import Engine
-from placer.fleet.events import (
-    Arrive,
-    Change,
-    Decision,
-    Drain,
-    Fail,
-    FleetEvent,
-    Join,
-    Lookup,
-    Rebalance,
-    Refused,
-    RefusedForNow,
-    Return,
-)
-from placer.fleet.protocol import Malformed, Reader, decision_line, refusal_line
-from placer.fleet.rebalance import emptied_first
+from placer.fleet.protocol import Reader
+from placer.fleet.service.http.deciding import Decider
 from placer.fleet.service.http.metrics import Metrics
-from placer.fleet.service.http.submissions import Part, Rebalancing, Submission
+from placer.fleet.service.http.tokens import EVERYBODY, AccessToken
+from placer.fleet.service.http.turns import Part, Submission
 from placer.fleet.service.log import log
 from placer.fleet.state.saved import KeptAnswer, SavedState, Unreachable, Unwritable
 from placer.fleet.what_if import Steps
@@ -53,9 +35,6 @@ LONGEST_TURN_S = 0.01
 MOST_QUESTIONS, LONGEST_QUESTION_S = 64, 10.0
 """Questions that are answered in turns, further ones are refused; and the seconds that one may take."""
 
-NICS_PER_TURN = 16
-"""NICs that a rebalancing looks at before others have a turn."""
-
 MOST_WAITING = 128
 """Requests in the queue; further ones are refused, to be retried later."""
 
@@ -70,18 +49,6 @@ MAINTAINED_EVERY_S, PAUSE_S = 1.0, 0.05
 
 UNKNOWN = "it is not known whether it was decided: send it again with the same Idempotency-Key"
 
-STATUS_DONE, STATUS_FORBIDDEN, STATUS_CONFLICT, STATUS_CHANGED, STATUS_MALFORMED, STATUS_FAILED = (
-    200,
-    403,
-    409,
-    412,
-    422,
-    503,
-)
-
-OF_ADMINISTRATORS = (Fail, Drain, Return, Join, Rebalance)
-"""Events that change NICs; the others are of tenants."""
-
 _Found = TypeVar("_Found")
 
 
@@ -93,7 +60,7 @@ class Stopped(Exception):
     """The service is stopping, and decides nothing more."""
 
 
-class Writer:
+class Writer(Decider):
     """Decides on the events of all clients.
 
     `engine`, `reader`, `state`: as for `placer online`; nobody else uses them to change anything. `most_waiting`:
@@ -104,20 +71,14 @@ class Writer:
     def __init__(
         self, engine: Engine, reader: Reader, state: SavedState, metrics: Metrics, most_waiting: int = MOST_WAITING
     ) -> None:
-        self.engine = engine
-        self.reader = reader
-        self.state = state
+        super().__init__(engine, reader, state)
         self.metrics = metrics
         self.failure: BaseException | None = None
         self.trouble: str | None = None
         self._since = self._maintained = 0.0
         self._most_waiting = most_waiting
-        self._answers = state.answers
-        self._waiting: deque[Submission] = deque()
         metrics.watch_queue(self._waiting)
         self._batch: list[Part] = []
-        self._counted: list[tuple[FleetEvent, Decision]] = []
-        self._refused: list[int] = []
         self._arrived = asyncio.Event()
         self._committed = asyncio.Event()
         self._settled = asyncio.Event()
@@ -127,9 +88,6 @@ class Writer:
         self._turn = asyncio.Lock()
         self._stopping = False
         self._disk = ThreadPoolExecutor(1, "disk")
-
-    in_turns = True
-    """Whether a rebalancing takes turns with other events."""
 
     @property
     def version(self) -> int:
@@ -152,10 +110,10 @@ class Writer:
         key: str | None = None,
         if_version: int | None = None,
         *,
-        administers: bool = True,
+        token: AccessToken = EVERYBODY,
         reader: Reader | None = None,
     ) -> list[KeptAnswer]:
-        """The answers to these events, in order, once all are committed; `reader` reads them, if given.
+        """The answers to these events of a token, in order, once all are committed; `reader` reads them, if given.
 
         Raises Overloaded when too many wait; nothing was decided. Raises Stopped when the service ends; what was
         committed is in the state. Raises Unreachable when the state cannot be written or reached for now; unless its
@@ -169,8 +127,8 @@ class Writer:
             self.metrics.count_overload()
             raise Overloaded
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        one = Submission(lines, done, reader or self.reader, key, if_version, administers)
-        self._waiting.append(one)
+        one = Submission(lines, done, reader or self.reader, key, if_version, token)
+        self._waiting.add(one)
         self._arrived.set()
         await done
         return one.answers
@@ -245,7 +203,7 @@ class Writer:
                 if not self._waiting:
                     await self._idle()
                     continue
-                self._batch = self._take()
+                self._batch = self._waiting.take(MAX_EVENTS_PER_COMMIT)
                 await self._decide_and_commit()
                 self._settle()
                 await asyncio.sleep(0)  # answers leave, and who waits for `settle` reads, before the next batch
@@ -285,7 +243,7 @@ class Writer:
             await asyncio.sleep(0)  # who comes now is not kept waiting
             if not self._only_a_rest_waits:
                 break
-            self._batch += self._decide_all(self._take())
+            self._batch += self._decide_all(self._waiting.take(MAX_EVENTS_PER_COMMIT))
         self.state.write()  # here: in the other thread, each row would wait until this one pauses
         await self._commit(self.state.commit)
 
@@ -294,7 +252,7 @@ class Writer:
         """Whether nobody waits, for a decision or for its commit, but a long request for its rest."""
         if self._reading or len(self._waiting) != 1:
             return False
-        rest = self._waiting[0]
+        (rest,) = self._waiting
         return rest.taken > 0 and all(part.of is rest for part in self._batch)
 
     async def _commit(self, commit: Callable[[], None]) -> None:
@@ -384,19 +342,6 @@ class Writer:
                 request.done.set_exception(Stopped())
         self._waiting.clear()
 
-    def _take(self) -> list[Part]:
-        """At most `MAX_EVENTS_PER_COMMIT` lines; the rest of a submission comes after all that wait."""
-        budget, parts = MAX_EVENTS_PER_COMMIT, []
-        while self._waiting and budget > 0:
-            one = self._waiting[0]
-            first, one.taken = one.taken, min(one.taken + budget, len(one.lines))
-            budget -= one.taken - first
-            parts.append(Part(one, first, one.taken))
-            self._waiting.popleft()
-            if one.taken < len(one.lines):
-                self._waiting.append(one)
-        return parts
-
     def _decide_all(self, parts: Sequence[Part]) -> list[Part]:
         """Decide on them for as long as a turn lasts; returns those that were decided on, the others wait again.
 
@@ -414,96 +359,6 @@ class Writer:
                 number += 1
             decided.append(Part(one, part.first, number))
             if number < part.last:
-                self._put_off([*parts[at + 1 :]], one, number)
+                self._waiting.put_back([Part(one, number, part.last), *parts[at + 1 :]])
                 break
         return decided
-
-    def _put_off(self, parts: Sequence[Part], one: Submission, number: int) -> None:
-        """Let these wait again in their order, and after them a submission that goes on with this line."""
-        for part in (*parts, Part(one, number, len(one.lines))):
-            part.of.taken = part.first
-            with suppress(ValueError):
-                self._waiting.remove(part.of)
-        self._waiting.extendleft(part.of for part in reversed(parts))
-        if len(one.lines) > 1 or one.rebalancing is not None:
-            self._waiting.append(one)
-        else:
-            self._waiting.appendleft(one)
-
-    def _read(self, one: Submission, line: bytes) -> FleetEvent | None:
-        """The event of a line; None for one that is read when the events before it were decided on."""
-        try:
-            event = one.reader.read(line)
-        except Refused:
-            return None
-        return None if isinstance(event, Change) else event
-
-    def _answer(self, one: Submission, line: bytes, read: FleetEvent | None, key: str | None) -> KeptAnswer | None:
-        """The answer to a line; None where more turns are needed for it."""
-        if key is None:
-            return self._decide(one, line, read, b"")
-        digest = hashlib.sha256(line).digest()
-        known = self._answers.find(key)
-        if known is None:
-            answer = self._decide(one, line, read, digest)
-            if answer is not None and answer.status not in (STATUS_FORBIDDEN, STATUS_FAILED):
-                self._answers.keep(key, answer)
-            return answer
-        if known.digest == digest:
-            return known
-        return self._refuse(digest, STATUS_MALFORMED, f"the key {key!r} was used for another request")
-
-    def _decide(self, one: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer | None:
-        try:
-            event = read or one.reader.read(line)
-            if not one.administers and isinstance(event, OF_ADMINISTRATORS):
-                return self._refuse(digest, STATUS_FORBIDDEN, "the token does not allow events of NICs")
-            if self._is_outdated(event, one.if_version):
-                return self._refuse(digest, STATUS_CHANGED, "the NIC has changed since that version: ask again")
-            if isinstance(event, Rebalance) and event.nics is None and self.in_turns:
-                return self._rebalance(one, event, digest)
-            decision = self._handle(event)
-        except Refused as refused:
-            status = STATUS_MALFORMED if isinstance(refused, Malformed) else STATUS_CONFLICT
-            status = STATUS_FAILED if isinstance(refused, RefusedForNow) else status
-            self._refused.append(status)
-            return KeptAnswer(digest, status, refusal_line(refused))
-        answer = decision_line(event, decision)
-        if not isinstance(decision, Lookup):
-            self.state.record(event, decision, self.engine.fleet, answer)
-        self._counted.append((event, decision))
-        return KeptAnswer(digest, STATUS_DONE, answer, self.engine.events)
-
-    def _rebalance(self, one: Submission, event: Rebalance, digest: bytes) -> KeptAnswer | None:
-        """Look at the next NICs; the answer when a whole pass over the fleet has found nothing more, else None."""
-        found = one.rebalancing = one.rebalancing or Rebalancing(event, self._nics_to_empty())
-        some, found.nics = tuple(found.nics[:NICS_PER_TURN]), found.nics[NICS_PER_TURN:]
-        part = replace(event, budget=event.budget - len(found.moves), nics=some)
-        decision = self.engine.try_rebalance(part)
-        if decision is not None:
-            self.state.record(part, decision, self.engine.fleet, decision_line(part, decision))
-            self._counted.append((part, decision))
-            found.moves += decision.moves
-        if not found.nics and found.moves_before < len(found.moves) < event.budget:
-            found.nics, found.moves_before = self._nics_to_empty(), len(found.moves)
-        if found.nics and len(found.moves) < event.budget:
-            return None
-        one.rebalancing = None
-        whole = Decision("rebalanced" if found.moves else "as-it-was", tuple(found.moves))
-        return KeptAnswer(digest, STATUS_DONE, decision_line(event, whole), self.engine.events)
-
-    def _nics_to_empty(self) -> list[str]:
-        return [nic.id for nic in sorted(self.engine.fleet.nics.values(), key=emptied_first)]
-
-    def _refuse(self, digest: bytes, status: int, message: str) -> KeptAnswer:
-        """The answer to an event that is not even decided on."""
-        self._refused.append(status)
-        return KeptAnswer(digest, status, json.dumps({"ok": False, "error": message}))
-
-    def _handle(self, event: FleetEvent) -> Decision:
-        return self.engine.handle(event)
-
-    def _is_outdated(self, event: FleetEvent, if_version: int | None) -> bool:
-        if if_version is None or not isinstance(event, Arrive) or event.nic is None:
-            return False
-        return self.engine.versions.of(event.nic) > if_version

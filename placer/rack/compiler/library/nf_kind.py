@@ -79,7 +79,7 @@ class NfKind(ABC, Generic[Data]):
         """
         known = {parameter.name: parameter for parameter in self.parameters}
         faults = [
-            Fault(where, None, name, f"{self.name} has no such parameter", _hint(name, known))
+            Fault(where, None, name, f"{self.name} has no such parameter", suggestion(name, known) if known else None)
             for name in given
             if name not in known
         ]
@@ -117,7 +117,3 @@ class NoData(NfKind[None]):
 
 
 NF_KINDS: Registry[NfKind[Any]] = Registry("kind of NF", "placer.rack.compiler.library", "placer.nf_kinds", "nf")
-
-
-def _hint(name: str, known: Mapping[str, object]) -> str | None:
-    return suggestion(name, known) if known else None

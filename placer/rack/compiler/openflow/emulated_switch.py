@@ -219,19 +219,16 @@ def _change(packet: _Packet, name: str, value: str) -> None:
         copied = frame[ETHERNET_BYTES : ETHERNET_BYTES + 2] if packet.tags else b"\0\0"
         packet.frame = frame[:ADDRESS_BYTES] + int(value, 0).to_bytes(2, "big") + copied + frame[ADDRESS_BYTES:]
     elif name == "dec_ttl":
-        packet.frame = _with_less_ttl(frame, packet.headers())
+        headers = packet.headers()
+        made, at = bytearray(frame), headers.l3 + 8
+        made[at] -= 1
+        changed = checksum_changed(word_at(frame, at + 2), frame[at : at + 2], bytes(made[at : at + 2]))
+        made[at + 2 : at + 4] = changed.to_bytes(2, "big")
+        packet.frame = bytes(made)
     elif name == "set_field":
         _set_field(packet, *value.split("->"))
     else:
         raise ValueError(f"the emulated OpenFlow switch has no action {name}")
-
-
-def _with_less_ttl(frame: bytes, headers: Headers) -> bytes:
-    made, at = bytearray(frame), headers.l3 + 8
-    made[at] -= 1
-    changed = checksum_changed(word_at(frame, at + 2), frame[at : at + 2], bytes(made[at : at + 2]))
-    made[at + 2 : at + 4] = changed.to_bytes(2, "big")
-    return bytes(made)
 
 
 def _set_field(packet: _Packet, value: str, name: str) -> None:

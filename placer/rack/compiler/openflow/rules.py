@@ -59,13 +59,12 @@ class SplitGroup:
 class OpenFlowProgram:
     """What is loaded into a switch.
 
-    `names`: what rules with a cookie count: `NF sent`, `NF dropped`, or `reason REASON`. `ports`: names of the servers
-    at ports from 2 on; port 1 is the world.
+    `names`: what rules with a cookie count: `NF sent`, `NF dropped`, or `reason REASON`.
     """
 
     rules: Sequence[FlowRule]
     groups: Sequence[SplitGroup]
-    ports: Sequence[str]
+    ports: Sequence[str]  # names of the servers at ports from 2 on; port 1 is the world
     names: Mapping[int, str] = field(default_factory=dict)
 
     def flows_text(self) -> str:

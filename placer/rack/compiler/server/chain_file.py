@@ -24,14 +24,13 @@ SORTING_FUNCTION = "Match"  # the function that sorts packets by filters
 class ServerProgram:
     """What a server runs.
 
-    `files`: files that functions read, by name. `functions`: by the name of each function the NF that it is, or whose
-    packets it sorts; none for rate limits. `cores`: how many it uses.
+    `functions`: by the name of each function the NF that it is, or whose packets it sorts; none for rate limits.
     """
 
     chain: str
-    files: Mapping[str, str]
+    files: Mapping[str, str]  # files that functions read, by name
     functions: Mapping[str, str]
-    cores: int
+    cores: int  # how many it uses
 
 
 @dataclass(frozen=True)

@@ -148,13 +148,11 @@ DROP_ACTION = SwitchAction("drop_it", DROP_BODY)
 class Block:
     """One NF, standing alone.
 
-    `body`: what happens to a packet; it goes on to the next NF unless `m.drop` is set to 1. `parser`: the ways to the
-    headers that it looks at. `node_field`: metadata by which tables that several NFs share know the NF; `m.node` unless
-    keys need it elsewhere.
+    `node_field`: metadata by which tables that several NFs share know the NF; `m.node` unless keys need it elsewhere.
     """
 
-    body: Body
-    parser: tuple[ParserEdge, ...]
+    body: Body  # what happens to a packet; it goes on to the next NF unless `m.drop` is set to 1
+    parser: tuple[ParserEdge, ...]  # the ways to the headers that it looks at
     tables: tuple[MatchTable, ...] = ()
     actions: tuple[SwitchAction, ...] = ()
     registers: tuple[Registers, ...] = ()

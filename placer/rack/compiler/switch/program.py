@@ -20,12 +20,11 @@ Value = str | int
 class HeaderType:
     """A header.
 
-    `fields`: bits by name, in the order on the wire. `most_bytes`: of a header without fields whose length follows from
-    another one; 0: its length is that of its fields.
+    `most_bytes`: of a header without fields whose length follows from another one; 0: its length is that of its fields.
     """
 
     name: str
-    fields: Mapping[str, int]
+    fields: Mapping[str, int]  # bits by name, in the order on the wire
     most_bytes: int = 0
 
 
@@ -80,15 +79,14 @@ class Compute:
 class UpdateChecksum:
     """A checksum after one of the fields that it covers changed (RFC 1624, equation 3).
 
-    `checksum`: a field of a header. `before`, `after`: where the value is as it was and as it is, of 16 or 32 bits;
-    `after` is not 0 where `before` is all ones. `never_zero`: a result of 0 is written as all ones, as UDP wants it
-    (RFC 768).
+    `before`, `after`: where the value is as it was and as it is, of 16 or 32 bits; `after` is not 0 where `before` is
+    all ones.
     """
 
-    checksum: str
+    checksum: str  # a field of a header
     before: str
     after: str
-    never_zero: bool = False
+    never_zero: bool = False  # a result of 0 is written as all ones, as UDP wants it (RFC 768)
 
 
 @dataclass(frozen=True)
@@ -199,19 +197,18 @@ class MatchEntry:
 class MatchTable:
     """A table.
 
-    `actions`: names of those that entries and default may run. `entries`: of a ternary table, the first one that fits
-    decides. `learns_for_s`: entries are learnt from packets that miss, and forgotten after this time without a hit, s;
-    0: they are given. `of`: the NF that it belongs to, for readers and for counting; empty: it steers packets.
+    `learns_for_s`: entries are learnt from packets that miss, and forgotten after this time without a hit, s; 0: they
+    are given.
     """
 
     name: str
     keys: tuple[TableKey, ...]
-    actions: tuple[str, ...]
+    actions: tuple[str, ...]  # names of those that entries and default may run
     default: ActionCall
-    entries: tuple[MatchEntry, ...] = ()
+    entries: tuple[MatchEntry, ...] = ()  # of a ternary table, the first one that fits decides
     size: int = 0
     learns_for_s: int = 0
-    of: str = ""
+    of: str = ""  # the NF that it belongs to, for readers and for counting; empty: it steers packets
 
 
 @dataclass(frozen=True)

@@ -55,11 +55,7 @@ class _Unit:
 
 def stages_of(program: SwitchProgram, memories: Memories = STAGE_MEMORIES) -> int | None:
     """The fewest stages that hold a program; None where a key is wider than a stage."""
-    return fewest_stages(table_program_of(program), memories)
-
-
-def table_program_of(program: SwitchProgram) -> TableProgram:
-    """The tables of a program, and which of them wait for which."""
+    # the tables of a program, and which of them wait for which
     units = _Walk(program).units()
     tables = tuple(PlacedTable(unit.name, unit.table) for unit in units)
     dependencies = []
@@ -67,7 +63,7 @@ def table_program_of(program: SwitchProgram) -> TableProgram:
         for before, earlier in enumerate(units[:after]):
             if not _exclusive(earlier, unit) and (kind := _kind(earlier, unit)):
                 dependencies.append(TableDependency(before, after, kind))
-    return TableProgram(tables, tuple(dependencies))
+    return fewest_stages(TableProgram(tables, tuple(dependencies)), memories)
 
 
 class _Walk:

@@ -100,8 +100,7 @@ def test_a_measured_co_location_keeps_less_of_its_spread(corrections: LearntCorr
     """Where less was measured than predicted, the throughput at risk comes nearer to the corrected median."""
     learn_of_four(corrections, B, kpps=80.0)
     shift = corrections.shift((MODEL, A, (B,)))
-    assert 0.95 < shift.at_risk(PREDICTED) / shift.median(PREDICTED) < 1.0
-    assert shift.median(PREDICTED) < 85.0
+    assert 0.95 < shift.at_risk(PREDICTED) / shift.median(PREDICTED) < 1.0 and shift.median(PREDICTED) < 85.0
 
 
 def test_what_was_measured_above_a_prediction_makes_placement_bolder_only_there(corrections: LearntCorrections) -> None:
@@ -109,8 +108,7 @@ def test_what_was_measured_above_a_prediction_makes_placement_bolder_only_there(
     learn_of_four(corrections, B, kpps=120.0)
     there, near = (corrections.shift((MODEL, A, (B, *more))) for more in ((), (C,)))
     assert 110.0 < there.at_risk(PREDICTED) < there.median(PREDICTED)
-    assert near.median(PREDICTED) > 102.0
-    assert near.at_risk(PREDICTED) == pytest.approx(95.0)
+    assert near.median(PREDICTED) > 102.0 and near.at_risk(PREDICTED) == pytest.approx(95.0)
     corrections.set_drift(MODEL, A.nf, False, 1.2)
     assert corrections.shift((MODEL, A, (B, C))).at_risk(PREDICTED) == pytest.approx(114.0)
 
@@ -132,8 +130,7 @@ def test_lower_bounds_above_a_prediction_make_placement_no_bolder(corrections: L
     """Nobody lost packets, so nothing says how far such a reading may be off."""
     learn_of_four(corrections, B, kpps=105.0, offered=105.0)
     shift = corrections.shift((MODEL, A, (B,)))
-    assert shift.median(PREDICTED) > 104.0
-    assert shift.at_risk(PREDICTED) == pytest.approx(95.0)
+    assert shift.median(PREDICTED) > 104.0 and shift.at_risk(PREDICTED) == pytest.approx(95.0)
 
 
 def test_where_few_readings_would_show_that_a_rise_was_wrong_placement_gets_no_bolder(

@@ -59,10 +59,8 @@ def test_a_change_is_found_within_40_readings(seed: int, factor: float) -> None:
     found = first_drift(readings(seed, [1.0] * 200 + [factor] * 200))
     assert found is not None
     event, drift = found
-    assert 200 <= event < 240
-    assert drift.beside == pytest.approx(factor, rel=0.04)
-    assert abs(drift.since - 200) <= 5
-    assert (drift.nic_model, drift.nf) == (MODEL, "a")
+    assert 200 <= event < 240 and drift.beside == pytest.approx(factor, rel=0.04)
+    assert abs(drift.since - 200) <= 5 and (drift.nic_model, drift.nf) == (MODEL, "a")
 
 
 def test_one_tenant_never_makes_a_drift() -> None:
@@ -76,8 +74,7 @@ def test_one_tenant_never_makes_a_drift() -> None:
 
 def test_lower_bounds_are_not_counted() -> None:
     """Half of the throughput, of instances that had no more packets."""
-    halves = [reading(event, str(event % 9), 500.0, offered=500.0) for event in range(500)]
-    assert first_drift(iter(halves)) is None
+    assert first_drift(iter([reading(event, str(event % 9), 500.0, offered=500.0) for event in range(500)])) is None
 
 
 def test_what_alone_on_a_nic_changes_differently_has_a_factor_of_its_own() -> None:
@@ -87,8 +84,7 @@ def test_what_alone_on_a_nic_changes_differently_has_a_factor_of_its_own() -> No
         reading(event, str(event % 9), 800.0 if event % 4 else KPPS, min(event % 4, 1)) for event in range(100, 200)
     ]
     found = first_drift(iter([*before, *after]))
-    assert found is not None
-    assert found[1].beside == pytest.approx(0.8)
+    assert found is not None and found[1].beside == pytest.approx(0.8)
     assert found[1].alone == pytest.approx(1.0)
 
 
@@ -122,8 +118,7 @@ def test_predictions_follow_a_drift_and_go_back() -> None:
     """`a` falls to 85 % everywhere, which one event says; later it recovers, which another one says."""
     engine = engine_with_pairs()
     feedback = engine.feedback
-    assert feedback is not None
-    assert set(play(engine, [1.0] * 24)) == {NOTED}
+    assert feedback is not None and set(play(engine, [1.0] * 24)) == {NOTED}
     assert play(engine, [0.85] * 30).count(DRIFT) == 1
     model = feedback.drifts[0].nic_model
     assert feedback.corrections.drift(model, "a", alone=False) == pytest.approx(0.85, rel=0.02)

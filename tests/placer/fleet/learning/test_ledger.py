@@ -60,21 +60,18 @@ def test_a_lower_bound_never_lowers_a_prediction() -> None:
 
 def test_two_tenants_agree_on_the_lesser_change_and_three_on_the_median() -> None:
     """So that one that reports false readings moves nothing."""
-    assert agree_on([]) == 0.0
-    assert agree_on([-0.7, -0.1]) == -0.1
+    assert agree_on([]) == 0.0 and agree_on([-0.7, -0.1]) == -0.1
     assert agree_on([-0.7, -0.1, 0.0]) == -0.1
 
 
 def test_lower_bounds_count_against_what_is_less() -> None:
     """By hand after Kaplan and Meier: of -0.9, -0.8 and 1.0 with bounds at -0.4, -0.1 and -0.02, two thirds lie above
     -0.8, and the median is between the last bound and 1. Bounds at -2 say nothing."""
-    assert agree_on([-0.9, -0.8, 1.0]) == -0.8
-    assert agree_on([-0.9, -0.8, 1.0], [-0.4, -0.1, -0.02]) == 0.0
+    assert agree_on([-0.9, -0.8, 1.0]) == -0.8 and agree_on([-0.9, -0.8, 1.0], [-0.4, -0.1, -0.02]) == 0.0
     assert agree_on([-0.9, -0.8, -0.01], [-0.4, -0.1, -0.02]) == -0.01
     assert agree_on([-0.9, -0.8, -0.7], [-0.4, -0.1, -0.02, -0.01]) == 0.0
     assert agree_on([-0.9, -0.8, 1.0], [-2.0, -2.0, -2.0]) == -0.8
-    assert agree_on([-0.5], [-0.3]) == -0.3
-    assert agree_on([-0.5], [-0.7]) == -0.5
+    assert agree_on([-0.5], [-0.3]) == -0.3 and agree_on([-0.5], [-0.7]) == -0.5
     assert agree_on([0.2], [-0.3]) == 0.2
 
 
@@ -113,5 +110,4 @@ def test_readings_from_before_a_drift_are_forgotten() -> None:
         ledger.add(reading(B, event=event))
         ledger.add(reading(A, of=B, event=event))
     ledger.forget(MODEL, "a", 5)
-    counts = {workload.nf: len(entry.readings) for _, workload, entry in ledger.entries()}
-    assert counts == {"a": 1, "b": 2}
+    assert {workload.nf: len(entry.readings) for _, workload, entry in ledger.entries()} == {"a": 1, "b": 2}

@@ -62,13 +62,10 @@ def test_a_better_version_is_promoted_and_decides() -> None:
     """The first one is 10 % too high; the second is right."""
     feedback = feedback_of(1.1, Planned({1: [TRY]}))
     found = statuses(feedback, 1.0, 150)
-    assert found[0] == CANARY
-    assert found.count(PROMOTED) == 1
-    assert feedback.model == 2
+    assert found[0] == CANARY and found.count(PROMOTED) == 1 and feedback.model == 2
     assert [one.status.value for one in feedback.versions.values()] == ["initial", "promoted"]
     score = feedback.versions[2].as_dict()
-    assert score["mape_pct"] < 3 < 8 < score["champion_mape_pct"]
-    assert score["coverage_90_pct"] > 80
+    assert score["mape_pct"] < 3 < 8 < score["champion_mape_pct"] and score["coverage_90_pct"] > 80
     assert score["e_value"] > 100
 
 
@@ -87,10 +84,8 @@ def test_a_worse_version_is_never_promoted() -> None:
     """It is rejected, and the first one decides alone again."""
     feedback = feedback_of(1.0, Planned({1: [TRY]}, factor=1.1))
     found = statuses(feedback, 1.0, 300)
-    assert PROMOTED not in found
-    assert found[-1] == NOTED
-    assert feedback.versions[2].status.value == "rejected"
-    assert feedback.model == 1
+    assert PROMOTED not in found and found[-1] == NOTED
+    assert feedback.versions[2].status.value == "rejected" and feedback.model == 1
     assert isinstance(feedback.deciders[0], CorrectedOracle)
 
 
@@ -100,8 +95,7 @@ def test_a_promoted_version_that_turns_out_worse_is_rolled_back() -> None:
     first = 1
     while statuses(feedback, 0.95, 1, first=first) != [PROMOTED]:
         first += 1
-    assert ROLLED_BACK in statuses(feedback, 1.0, 600, first=first + 1)
-    assert feedback.model == 1
+    assert ROLLED_BACK in statuses(feedback, 1.0, 600, first=first + 1) and feedback.model == 1
     assert feedback.versions[2].status.value == "rolled-back"
 
 
@@ -125,8 +119,7 @@ def test_operators_freeze_and_go_back() -> None:
     })  # fmt: skip
     feedback = feedback_of(1.0, actions)
     found = statuses(feedback, 1.0, 70)
-    assert (found[48], found[49], found[60]) == (CANARY, NOTED, ROLLED_BACK)
-    assert feedback.model == 2
+    assert (found[48], found[49], found[60]) == (CANARY, NOTED, ROLLED_BACK) and feedback.model == 2
     assert {"action 1", "action 4", "model", "frozen", "version 2"} <= set(feedback.take_rows())
 
 

@@ -84,8 +84,7 @@ def kill_and_check(folder: Path, kills: int, seed: int) -> None:
     draw, state, acknowledged, number = random.Random(seed), folder / "state.db", [], 0
     for _ in range(kills):
         running = start(state)
-        assert running.stdin is not None
-        assert running.stdout is not None
+        assert running.stdin is not None and running.stdout is not None
         for _ in range(draw.randint(3, 60)):
             number += 1
             running.stdin.write(json.dumps(random_event(draw, number)) + "\n")
@@ -97,8 +96,7 @@ def kill_and_check(folder: Path, kills: int, seed: int) -> None:
         acknowledged += running.stdout.readlines()
         running.wait()
     kept = iter([json.loads(answer) for _, answer in audited(state)])
-    changes = [answer for answer in map(json.loads, acknowledged) if answer["ok"]]
-    assert all(answer in kept for answer in changes)
+    assert all(answer in kept for answer in [answer for answer in map(json.loads, acknowledged) if answer["ok"]])
 
 
 def audited(path: Path) -> list[tuple[str, str]]:
@@ -134,8 +132,7 @@ def test_nothing_acknowledged_is_lost_with_the_files_next_to_the_state(tmp_path:
     """Killed right after an answer; then every file but the state itself is lost."""
     state = tmp_path / "state.db"
     running = start(state)
-    assert running.stdin is not None
-    assert running.stdout is not None
+    assert running.stdin is not None and running.stdout is not None
     for number in range(20):
         running.stdin.write(json.dumps(ARRIVE | {"id": str(number), "nf": "a"}) + "\n")
         running.stdin.flush()
@@ -158,18 +155,15 @@ def test_a_repeated_arrival_is_answered_with_its_placement(tmp_path: Path) -> No
     assert (first["status"], first["nic"], first["moves"]) == (
         "placed", "nic-1", [{"id": "a", "from": None, "to": "nic-1"}]
     )  # fmt: skip
-    assert again == first | {"moves": []}
-    assert (where["status"], where["nic"]) == ("placed", "nic-1")
+    assert again == first | {"moves": []} and (where["status"], where["nic"]) == ("placed", "nic-1")
     assert other == {"ok": False, "error": "'a' already exists with another NF, traffic or SLA; send a change"}
     assert len(audited(state)) == 1
 
 
 def test_a_line_that_is_too_long_is_refused_and_the_service_goes_on(tmp_path: Path) -> None:
     """The next line is answered."""
-    endless = '{"event": "' + "x" * (3 * LONGEST_LINE)
-    long, short = answers_to(tmp_path / "state.db", endless, json.dumps(ARRIVE))
-    assert long == {"ok": False, "error": f"the line is longer than {LONGEST_LINE:,} bytes"}
-    assert short["ok"]
+    long, short = answers_to(tmp_path / "state.db", '{"event": "' + "x" * (3 * LONGEST_LINE), json.dumps(ARRIVE))
+    assert long == {"ok": False, "error": f"the line is longer than {LONGEST_LINE:,} bytes"} and short["ok"]
 
 
 def test_only_the_beginning_of_a_line_that_is_too_long_is_kept(tmp_path: Path) -> None:

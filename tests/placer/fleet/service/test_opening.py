@@ -60,8 +60,7 @@ def opened(state: State) -> Engine:
     # the toy world has neither models nor traffic ranges
     world = type("World", (), {"default_traffic": TOY_TRAFFIC, "check": lambda self, workload: ()})()
     engine = replay(state, fresh, before, world, Progress(quiet=True))
-    assert engine is not None
-    assert engine.feedback is not None
+    assert engine is not None and engine.feedback is not None
     engine.feedback.actions = Planned({TRIED_AT: [ModelAction(ActionKind.CANARY, 2, 0)]})
     return engine
 
@@ -191,8 +190,7 @@ def test_nics_keep_the_ids_of_the_plan_and_later_ones_have_higher_numbers() -> N
     one = engine()
     assert take_over(TINY, one, None) == 0
     assert {nic.id: [*nic.tenants_by_id] for nic in one.fleet.nics.values()} == {"nic-5": ["1", "4"], "nic-2": ["2"]}
-    assert arrive(one, "5", "b") == "nic-2"
-    assert arrive(one, "6", "d", 0.01) == "nic-6"
+    assert arrive(one, "5", "b") == "nic-2" and arrive(one, "6", "d", 0.01) == "nic-6"
     assert one.fleet.nic_of("3") is None
 
 
@@ -202,8 +200,7 @@ def test_a_nic_with_a_name_takes_what_the_plan_has_on_it() -> None:
     fleet.join(KINDS[0], "slot-1")
     one = engine(fleet)
     take_over(plan(("1", "d", "slot-1", 0.5), ("2", "d", "slot-1", 0.5)), one, None)
-    assert list(fleet.nics) == ["slot-1"]
-    assert arrive(one, "3", "d", 0.01) == "nic-2"
+    assert list(fleet.nics) == ["slot-1"] and arrive(one, "3", "d", 0.01) == "nic-2"
 
 
 def test_an_instance_of_the_plan_leaves_and_is_moved_as_any_other() -> None:
@@ -238,8 +235,7 @@ def test_a_restart_finds_the_fleet_of_the_plan(tmp_path: Path) -> None:
         take_over(TINY, one, state)
         before = picture(one.fleet)
     with State(tmp_path / "s.db", KINDS) as state:
-        assert state.events == 3
-        assert picture(state.fleet) == before
+        assert state.events == 3 and picture(state.fleet) == before
         assert arrive(engine(state.fleet, state.events), "6", "d", 0.01) == "nic-6"
 
 

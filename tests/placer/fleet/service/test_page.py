@@ -33,14 +33,11 @@ def test_everything_fits_and_is_readable(tab: Page, fake: Fake, console: list[st
     wait_for(tab, "#events li", SCRIPT)
     tab.click("#ask button[type=submit]")
     wait_for(tab, "#ask-answer li", SCRIPT)
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    assert tab.evaluate(LOW_CONTRAST) == []
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width and tab.evaluate(LOW_CONTRAST) == []
     tab.locator("#nics tbody button").first.click()
     wait_for(tab, "#nic-answer td", "below SLA")
     assert tab.locator("#nic").evaluate("dialog => dialog.scrollWidth <= dialog.clientWidth")
-    assert tab.evaluate(LOW_CONTRAST) == []
-    assert tab.title() == "Fleet - nf-placer"
-    assert console == []
+    assert tab.evaluate(LOW_CONTRAST) == [] and tab.title() == "Fleet - nf-placer" and console == []
     assert [url for url in asked if not url.startswith(fake.url)] == []
 
 
@@ -75,8 +72,7 @@ def test_the_summary_adds_up_the_fleet(opened: Page, fake: Fake) -> None:
         )
     )
     assert tiles["NICs failed"] == str(sum(nic["service"] == "failed" for nic in fake.nics)) == "6"
-    assert tiles["Queued"] == "2"
-    assert tiles["SLA violations seen"] == "5"
+    assert tiles["Queued"] == "2" and tiles["SLA violations seen"] == "5"
     assert tiles["Model version"] == "3"
     assert opened.locator("#models tbody tr").count() == 3
     assert opened.locator("#nics-count").text_content() == "NICs 1 to 100 of 300."
@@ -120,8 +116,7 @@ def test_a_nic_is_opened_and_closed_by_keyboard(opened: Page) -> None:
     assert focused(opened) == "nic-title"
     rows = opened.locator("#nic-answer tbody tr").all_inner_texts()
     assert [("below SLA" in row, "met" in row) for row in rows] == [(False, True), (False, True)] + [(True, False)] * 2
-    assert "580.3" in rows[2]
-    assert "16,000 flows" in rows[2]
+    assert "580.3" in rows[2] and "16,000 flows" in rows[2]
     opened.keyboard.press("Escape")
     assert focused(opened) == "nic-3"
 

@@ -82,8 +82,7 @@ def test_a_drift_violates_promises_of_before_although_nothing_moves() -> None:
     """Every `c` that was placed before has less than 90 % of what was promised; `a`, `b` and `d` do as before."""
     outcome = play(BY_HAND, arrivals_of(60), SLOW)
     before = sum(number % 4 == 2 for number in range(39))
-    assert outcome.violated == before
-    assert outcome.points[-1].violating == before
+    assert outcome.violated == before and outcome.points[-1].violating == before
 
 
 def test_who_does_not_know_of_a_drift_predicts_too_much_for_those_who_come_later() -> None:
@@ -91,8 +90,7 @@ def test_who_does_not_know_of_a_drift_predicts_too_much_for_those_who_come_later
     arrivals = arrivals_of(400)
     without, by_hand = play(WITHOUT_FEEDBACK, arrivals, SLOW), play(BY_HAND, arrivals, SLOW)
     late = sum(number + 1 >= SLOW.start + LATE_AFTER for number in range(400))
-    assert without.late_placed == by_hand.late_placed == late
-    assert by_hand.late_violated == 0
+    assert without.late_placed == by_hand.late_placed == late and by_hand.late_violated == 0
     assert (without.late_violated or 0) > 10
 
 
@@ -106,8 +104,7 @@ def test_points_hold_what_is_believed() -> None:
 
 def test_a_drift_that_ends_is_undone_by_hand() -> None:
     """From its end on, predictions are those of before."""
-    outcome = play(BY_HAND, arrivals_of(60), TrueDrift("c", 20, 40, 0.8))
-    believed = [point.believed["c"] for point in outcome.points]
+    believed = [point.believed["c"] for point in play(BY_HAND, arrivals_of(60), TrueDrift("c", 20, 40, 0.8)).points]
     assert believed == pytest.approx([1.0] * 19 + [0.8] * 20 + [1.0] * 21)
 
 
@@ -141,8 +138,7 @@ def test_a_found_drift_is_an_alarm_that_is_right() -> None:
     outcome = play(WITH_FEEDBACK, arrivals_of(160), SLOW, measure=quiet)
     found = outcome.count_until_found(SLOW)
     assert found is not None and found < 60
-    assert outcome.false_alarms == 0
-    assert outcome.points[-1].believed["c"] == pytest.approx(0.8, rel=0.05)
+    assert outcome.false_alarms == 0 and outcome.points[-1].believed["c"] == pytest.approx(0.8, rel=0.05)
     assert outcome.count_until_found(TrueDrift("b", 40, None, 0.8)) is None
 
 
@@ -293,8 +289,7 @@ def is_capacity(one: MeasuredInstance) -> bool:
 def test_readings_scatter_around_the_truth_as_much_as_they_should() -> None:
     """2 % around 200 kpps; more than that is offered."""
     logs = [log(one.throughput_kpps / 200.0) for one in readings(MonitorTable(noise_pct=2.0)) if is_capacity(one)]
-    assert len(logs) == 1000
-    assert fmean(logs) == pytest.approx(0.0, abs=0.003)
+    assert len(logs) == 1000 and fmean(logs) == pytest.approx(0.0, abs=0.003)
     assert pstdev(logs) == pytest.approx(0.02, rel=0.1)
 
 
@@ -307,12 +302,10 @@ def test_the_share_of_nics_is_measured_every_so_many_events_at_least_one() -> No
 
 def test_lost_wrong_and_unsaturated_readings_are_as_frequent_as_they_should_be() -> None:
     """3 in 10 are lost, 1 in 5 of the others is wrong by 1.5 at least, 1 in 2 of the rest is a lower bound."""
-    settings = MonitorTable(noise_pct=0.0, lost_pct=30, outliers_pct=20, unsaturated_pct=50)
-    found = readings(settings)
+    found = readings(MonitorTable(noise_pct=0.0, lost_pct=30, outliers_pct=20, unsaturated_pct=50))
     wrong = [one for one in found if is_capacity(one) and abs(log(one.throughput_kpps / 200.0)) > log(1.49)]
     low = [one for one in found if not is_capacity(one)]
-    assert len(found) == pytest.approx(700, abs=50)
-    assert len(wrong) == pytest.approx(0.2 * len(found), abs=45)
+    assert len(found) == pytest.approx(700, abs=50) and len(wrong) == pytest.approx(0.2 * len(found), abs=45)
     assert len(low) == pytest.approx(0.4 * len(found), abs=55)
     assert all(one.throughput_kpps <= 200.0 for one in low)
     assert {one.throughput_kpps > 200.0 for one in wrong} == {True, False}

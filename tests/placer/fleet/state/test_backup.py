@@ -76,8 +76,7 @@ def left_by_a_kill(path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
+        assert process.stdout is not None and process.stdout.readline() == "begun\n"
         process.kill()
     assert Path(f"{path}-journal").stat().st_size > 0
 
@@ -86,8 +85,7 @@ def test_a_journal_of_the_former_state_never_comes_into_the_restored_one(saved: 
     """The state that was killed in a commit stays as it was, with its journal; copied over it, the copy would break."""
     left_by_a_kill(saved)
     restore(saved, tmp_path / "copy.db", KINDS, unchecked)
-    assert not Path(f"{saved}-journal").exists()
-    assert tenants(saved) == []
+    assert not Path(f"{saved}-journal").exists() and tenants(saved) == []
     assert tenants(tmp_path / "s.db.before-restore") == ["later"]
 
 
@@ -116,8 +114,7 @@ def test_a_restore_that_is_killed_at_any_step_is_completed_by_the_next_start(
     except KeyboardInterrupt:
         pass
     monkeypatch.undo()
-    assert tenants(saved) == []
-    assert tenants(tmp_path / "s.db.before-restore") == ["later"]
+    assert tenants(saved) == [] and tenants(tmp_path / "s.db.before-restore") == ["later"]
     assert Path(f"{saved}.models/2/model").read_text() == "of the copy"
     assert Path(f"{saved}.before-restore.models/2/model").read_text() == "of the state"
     assert not list(tmp_path.glob("*restoring*"))

@@ -58,8 +58,7 @@ def test_a_reopened_state_has_loads_and_says_which_cores_were_given(saved: Path,
     restore(saved, tmp_path / "copy.db", KINDS, lambda workload: ())
     for path in (saved, tmp_path / "copy.db"):
         with State(path, KINDS) as state:
-            expected = {"chosen": (250.0, 4, True), "given": (60.0, 1, False), "plain": PLAIN}
-            assert _loads(state.fleet) == expected
+            assert _loads(state.fleet) == {"chosen": (250.0, 4, True), "given": (60.0, 1, False), "plain": PLAIN}
             assert state.waiting == [EVENTS[3].tenant]  # type: ignore[union-attr]
 
 

@@ -102,8 +102,7 @@ def test_a_device_is_read_and_written(tmp_path: Path) -> None:
     """What is written again is what was read; sharing penalties may be left out."""
     device = read_device(device_file(tmp_path, json.dumps(DEVICE)))
     assert (device.sms, device.workers, device.arbitration) == (30, 12, Arbitration.SPORADIC)
-    assert device.nfs == {"ACL": GpuNf("header", 8.0, (2.5, 22.0))}
-    assert write_device(device) == DEVICE
+    assert device.nfs == {"ACL": GpuNf("header", 8.0, (2.5, 22.0))} and write_device(device) == DEVICE
     without = {key: value for key, value in DEVICE.items() if key != "sharing_us"}
     assert read_device(device_file(tmp_path, json.dumps(without))).penalty("ACL", ["ACL"]) == 0.0
 

@@ -12,7 +12,7 @@ from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.rack import Rack
 from profiles import InputError
 from tests.placer.rack import small
-from tests.placer.rack.contention.fake_models import SIX, FakePredictor, FakeSolo, fake_models
+from tests.placer.rack.contention.fake_models import SIX, FakePredictor, fake_models
 
 KINDS = {name: {"server": {"cycles": 1700}} for name in SIX}
 
@@ -28,61 +28,40 @@ def member(*nfs: str, busy: tuple[float, ...] = (), cores: int = 1) -> Member:
     return Member(chain, tuple(range(len(nfs))), busy or (1.0,) * len(nfs), cores)
 
 
-def growth(*members: Member, on: Rack | None = None, risk: float = 0.5, kind: str = "server") -> list[list[float]]:
-    on = on or rack()
-    predicted = ModelledGrowth(on, fake_models(SIX, kind), risk=risk)(on.devices[0], members)
-    return [[round(factor, 6) for factor in one] for one in predicted]
+@pytest.mark.parametrize(
+    ("members", "risk", "factors"),
+    [
+        # NAT meets the reads of ACL (10 %) and its 1 MB (0.1 %); ACL those of NAT: 2 % and 0.5 %
+        ((member("ACL"), member("NAT")), 0.5, [[1.025], [1.101]]),
+        # a margin is taken from the low end of the interval of 90 %: 2 % below
+        ((member("ACL"), member("NAT")), 0.05, [[round(1.025 / 0.98, 6)], [round(1.101 / 0.98, 6)]]),
+        # whatever the risk: with nothing beside it, an NF's cycles are those of the rack
+        ((member("ACL"),), 0.05, [[1.0]]),
+        # each of three cores with ACL meets the two others, NAT all three
+        ((member("ACL", cores=3), member("NAT")), 0.5, [[1.227], [1.303]]),
+        # NFs in turn: reads are the mean of 10 and 2 million, working sets are 6 MB together
+        ((member("ACL", "NAT", busy=(0.5, 0.5)), member("Match")), 0.5, [[1.0, 1.0], [1.066]]),
+        # a core that spends half of its time on ACL and the rest on headers reads half as much
+        ((member("ACL", busy=(0.5,)), member("Match")), 0.5, [[1.0], [1.051]]),
+    ],
+)
+def test_an_nf_meets_the_counters_of_the_others(
+    members: tuple[Member, ...], risk: float, factors: list[list[float]]
+) -> None:
+    on = rack()
+    predicted = ModelledGrowth(on, fake_models(SIX), risk=risk)(on.devices[0], members)
+    assert [[round(factor, 6) for factor in one] for one in predicted] == factors
 
 
-def test_an_nf_meets_the_counters_of_the_others() -> None:
-    """NAT meets the reads of ACL (10 %) and its 1 MB (0.1 %); ACL those of NAT: 2 % and 0.5 %."""
-    assert growth(member("ACL"), member("NAT")) == [[1.025], [1.101]]
-
-
-def test_an_nf_alone_does_not_grow() -> None:
-    """Whatever the risk: with nothing beside it, its cycles are those of the rack."""
-    assert growth(member("ACL"), risk=0.05) == [[1.0]]
-
-
-def test_copies_of_a_subgroup_slow_one_another_down() -> None:
-    """Each of three cores with ACL meets the two others, NAT all three."""
-    assert growth(member("ACL", cores=3), member("NAT")) == [[1.227], [1.303]]
-
-
-def test_nfs_in_turn_read_in_turn_but_keep_all_their_tables() -> None:
-    """Half of the time each: reads are the mean of 10 and 2 million, working sets are 6 MB together."""
-    found = growth(member("ACL", "NAT", busy=(0.5, 0.5)), member("Match"))
-    assert found == [[1.0, 1.0], [1.066]]
-
-
-def test_time_for_overheads_reads_nothing() -> None:
-    """A core that spends half of its time on ACL and the rest on headers reads half as much."""
-    assert growth(member("ACL", busy=(0.5,)), member("Match"))[1] == [1.051]
-
-
-def test_a_margin_is_taken_from_the_interval() -> None:
-    """At a risk of 5 %, the low end of the interval of 90 %: 2 % below."""
-    assert growth(member("ACL"), member("NAT"), risk=0.05) == [[round(1.025 / 0.98, 6)], [round(1.101 / 0.98, 6)]]
-
-
-def test_models_of_a_server_say_nothing_of_smartnics() -> None:
+@pytest.mark.parametrize(("kind", "factor", "other"), [("server", 1.0, "n0"), ("smartnic", 1.101, "s0")])
+def test_models_of_one_kind_of_device_say_nothing_of_another(kind: str, factor: float, other: str) -> None:
     """Cycles there stay as they are, and a note says so."""
     nic = {"name": "n0", "cores": 2, "clock_mhz": 1000}
-    on = rack({"ACL": {"smartnic": {"cycles": 100}}}, servers=[small.server("s0", smartnic=nic)])
-    predictor = ModelledGrowth(on, fake_models(SIX))
-    assert predictor(on.devices[1], [member("ACL"), member("ACL")]) == [[1.0], [1.0]]
-    assert list(predictor.notes())[1:] == [
-        "contention on n0 is not predicted: the models are of another kind of device"
-    ]
-
-
-def test_models_of_a_smartnic_answer_for_smartnics() -> None:
-    nic = {"name": "n0", "cores": 2, "clock_mhz": 1000}
     on = rack(KINDS | {"ACL": {"smartnic": {"cycles": 100}}}, servers=[small.server("s0", smartnic=nic)])
-    predictor = ModelledGrowth(on, fake_models(SIX, "smartnic"), risk=0.5)
-    assert predictor(on.devices[1], [member("ACL"), member("ACL")]) == [[pytest.approx(1.101)]] * 2
+    predictor = ModelledGrowth(on, fake_models(SIX, kind), risk=0.5)
+    assert predictor(on.devices[1], [member("ACL"), member("ACL")]) == [[pytest.approx(factor)]] * 2
     assert list(predictor.notes())[1:] == [
-        "contention on s0 is not predicted: the models are of another kind of device"
+        f"contention on {other} is not predicted: the models are of another kind of device"
     ]
 
 
@@ -126,53 +105,58 @@ def read(text: str) -> ChainsText:
     return chains_of_text(f"slo c: 1 Mbps to 1 Gbps\n{text}\n", "edge.chains")
 
 
-def faults(text: str, nfs: dict[str, Any], known: dict[str, FakeSolo | None] = SIX, **changes: Any) -> list[str]:
+def of_acl(**parameters: int) -> dict[str, Any]:
+    return {"server": {"cycles": 4091, "testbed_nf": "ACL", "testbed_parameters": parameters}}
+
+
+@pytest.mark.parametrize(
+    ("chain", "nfs", "more", "fault"),
+    [
+        (
+            "NAT -> Acl -> Acl",
+            {"NAT": KINDS["NAT"], "Acl": KINDS["ACL"]},
+            {},
+            "edge.chains:2: column 17: NF Acl is not in the models\n"
+            "hint: testbed_nf = ... names the NF that it corresponds to; did you mean ACL?",
+        ),
+        (
+            "A",
+            {"A": {"server": {"cycles": 1, "testbed_nf": "Acl"}}},
+            {},
+            "edge.chains:2: column 10: NF A is not in the models, nor is Acl",
+        ),
+        # models hold an NF with its defaults: 200 rules of ACL
+        (
+            "ACL_1024",
+            {"ACL_1024": of_acl(rules=1024)},
+            {},
+            "edge.chains:2: column 10: NF ACL_1024: the models know ACL with rules 200 only, not 1024\n"
+            "hint: without testbed_parameters, the NF with its defaults stands for it",
+        ),
+        ("A", {"A": of_acl(rule=200)}, {}, "with no parameter rule"),
+        (
+            "ACL",
+            KINDS,
+            {"testbed": {"flows": 1_000_000}},
+            "NF ACL: flows 1e+06 is outside the profiled range 1 to 100000",
+        ),
+        # what it does to others is not known
+        ("ACL", KINDS, {"known": {"ACL": None}}, "the models do not hold ACL alone"),
+    ],
+)
+def test_what_models_cannot_answer_is_refused(chain: str, nfs: Any, more: dict[str, Any], fault: str) -> None:
+    """With its place in the file of chains, once for each NF."""
+    models = fake_models(more.get("known", SIX))
     with pytest.raises(InputError) as refused:
-        refuse_unknown(ModelledGrowth(rack(nfs, **changes), fake_models(known)), read(text))
-    return str(refused.value).splitlines()
-
-
-def test_an_nf_that_is_not_in_the_models_is_refused() -> None:
-    """With its place, and what would name the NF that it corresponds to."""
-    assert faults("chain c: NAT -> Acl -> Acl", {"NAT": KINDS["NAT"], "Acl": KINDS["ACL"]}) == [
-        "edge.chains:2: column 17: NF Acl is not in the models",
-        "hint: testbed_nf = ... names the NF that it corresponds to; did you mean ACL?",
-    ]
-
-
-def test_an_nf_that_corresponds_to_nothing_is_refused() -> None:
-    assert faults("chain c: A", {"A": {"server": {"cycles": 1, "testbed_nf": "Acl"}}})[0] == (
-        "edge.chains:2: column 10: NF A is not in the models, nor is Acl"
-    )
-
-
-def test_parameters_that_the_models_do_not_know_are_refused() -> None:
-    """Models hold an NF with its defaults: 200 rules of ACL."""
-    costs = {"cycles": 4091, "testbed_nf": "ACL", "testbed_parameters": {"rules": 1024}}
-    assert faults("chain c: ACL_1024", {"ACL_1024": {"server": costs}}) == [
-        "edge.chains:2: column 10: NF ACL_1024: the models know ACL with rules 200 only, not 1024",
-        "hint: without testbed_parameters, the NF with its defaults stands for it",
-    ]
-    costs["testbed_parameters"] = {"rule": 200}
-    assert "with no parameter rule" in faults("chain c: A", {"A": {"server": costs}})[0]
-
-
-def test_traffic_outside_the_profile_is_refused() -> None:
-    assert (
-        "NF ACL: flows 1e+06 is outside the profiled range 1 to 100000"
-        in faults("chain c: ACL", KINDS, testbed={"flows": 1_000_000})[0]
-    )
-
-
-def test_an_nf_that_was_not_measured_alone_is_refused() -> None:
-    """What it does to others is not known."""
-    assert "the models do not hold ACL alone" in faults("chain c: ACL", KINDS, {"ACL": None})[0]
+        refuse_unknown(ModelledGrowth(rack(nfs, testbed=more.get("testbed", {})), models), read(f"chain c: {chain}"))
+    assert fault in str(refused.value)
+    assert str(refused.value).count("edge.chains:") == 1
 
 
 @pytest.mark.parametrize(
     "costs",
     [
-        {"server": {"cycles": 4091, "testbed_nf": "ACL", "testbed_parameters": {"rules": 200}}},
+        of_acl(rules=200),
         {"switch": {"blocks": 1}},
         {"smartnic": {"cycles": 1}, "switch": {"blocks": 1}},
     ],

@@ -37,32 +37,32 @@ def faults(text: str) -> str:
     return str(error.value)
 
 
-def test_a_path_is_a_chain_of_edges() -> None:
-    assert edges("A -> B -> C") == {"A B 1", "B C 1"}
-
-
-def test_branches_meet_in_the_next_nf() -> None:
-    assert edges("A -> [1/3 B | 2/3 C -> D] -> E") == {"A B 1/3", "A C 2/3", "C D 1", "B E 1", "D E 1"}
-
-
-def test_an_empty_branch_leads_past_the_others() -> None:
-    assert edges("A -> [0.25 B | 75 % -] -> C") == {"A B 1/4", "A C 3/4", "B C 1"}
-
-
-def test_branches_inside_branches_multiply_where_they_are_empty() -> None:
-    found = edges("A -> [1/2 [1/2 B | 1/2 C] | 1/2 -] -> [1/3 D | 2/3 E]")
-    assert {"A B 1/4", "A C 1/4", "A D 1/6", "A E 1/3", "B D 1/3", "C E 2/3"} <= found
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("A -> B -> C", "A B 1, B C 1"),
+        # branches meet in the next NF
+        ("A -> [1/3 B | 2/3 C -> D] -> E", "A B 1/3, A C 2/3, C D 1, B E 1, D E 1"),
+        # an empty branch leads past the others
+        ("A -> [0.25 B | 75 % -] -> C", "A B 1/4, A C 3/4, B C 1"),
+        # inside one another they multiply where they are empty
+        (
+            "A -> [1/2 [1/2 B | 1/2 C] | 1/2 -] -> [1/3 D | 2/3 E]",
+            "A B 1/4, A C 1/4, A D 1/6, A E 1/3, B D 1/3, B E 2/3, C D 1/3, C E 2/3",
+        ),
+        # a branch is repeated
+        ("A -> 2 x 1/2 B -> C", "A B_1 1/2, A B_2 1/2, B_1 C 1, B_2 C 1"),
+        ("A -> 2 x 1/2 (B -> C)", "A B_1 1/2, B_1 C_1 1, A B_2 1/2, B_2 C_2 1"),
+        ("A -> [2 x 1/4 B -> C | 1/2 D]", "A B_1 1/4, B_1 C_1 1, A B_2 1/4, B_2 C_2 1, A D 1/2"),
+    ],
+)
+def test_a_path_is_a_graph_of_edges(path: str, found: str) -> None:
+    assert edges(path) == set(found.split(", "))
 
 
 def test_branches_may_end_apart() -> None:
     one = chain("A -> [1/2 B | 1/2 C]")
     assert [one.nfs[at].id for at in one.exits] == ["B", "C"]
-
-
-def test_a_branch_is_repeated() -> None:
-    assert edges("A -> 2 x 1/2 B -> C") == {"A B_1 1/2", "A B_2 1/2", "B_1 C 1", "B_2 C 1"}
-    assert edges("A -> 2 x 1/2 (B -> C)") == {"A B_1 1/2", "B_1 C_1 1", "A B_2 1/2", "B_2 C_2 1"}
-    assert edges("A -> [2 x 1/4 B -> C | 1/2 D]") == {"A B_1 1/4", "B_1 C_1 1", "A B_2 1/4", "B_2 C_2 1", "A D 1/2"}
 
 
 def test_names_are_given_or_numbered() -> None:

@@ -56,8 +56,7 @@ def test_every_chart_is_drawn_and_fits(browser: Browser, report: Path, page: Con
     show(tab, report)
     for figure in (figure for section in page.sections for figure in section.figures):
         assert tab.locator(f"#chart-{figure.name} svg path").count() > 3, figure.name
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    assert console == []
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width and console == []
     assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
     tab.close()
 

@@ -142,10 +142,8 @@ def test_points_are_thinned_where_they_are_many(rows: int) -> None:
     curve = curve_of(model, repeats=1, rows=rows)
     curve.y[rows // 2] = 1000.0
     drawn = points_table(model, curve, MOST_POINTS)
-    assert len(drawn) <= MOST_POINTS
-    assert drawn["measured"].max() == 1000.0
-    text = fit_page([model], [curve], "").sections[0].text
-    assert ("1,000 of them are drawn" in text) == (rows > MOST_POINTS)
+    assert len(drawn) <= MOST_POINTS and drawn["measured"].max() == 1000.0
+    assert ("1,000 of them are drawn" in fit_page([model], [curve], "").sections[0].text) == (rows > MOST_POINTS)
     assert len(render(fit_page([model], [curve], ""))) < 1_500_000
 
 
@@ -184,8 +182,7 @@ def test_formulas_are_plain_mathematics(formula: str, text: str) -> None:
 
 def test_the_page_says_how_it_was_made_and_is_the_same_again() -> None:
     text = render(page_of(cache_model()))
-    assert COMMAND in text
-    assert text == render(page_of(cache_model()))
+    assert COMMAND in text and text == render(page_of(cache_model()))
     assert len(re.findall(r'id="chart-', text)) == 2
 
 
@@ -211,11 +208,9 @@ def test_in_a_browser_charts_fit_in_both_themes(tmp_path: Path) -> None:
             tab.goto(path.as_uri())
             tab.wait_for_selector(".chart:not([data-drawn])", state="detached", timeout=20_000)
             assert tab.locator(".chart svg").count() == 4
-            assert tab.evaluate("document.documentElement.scrollWidth") <= width
-            assert console == []
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width and console == []
             assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
-            assert tab.evaluate(OVERLAPS) == 0
-            assert min(json.loads(tab.evaluate(CONTRASTS))) >= 3.0
+            assert tab.evaluate(OVERLAPS) == 0 and min(json.loads(tab.evaluate(CONTRASTS))) >= 3.0
             tab.locator("#models th button").first.focus()
             tab.keyboard.press("Enter")
             assert tab.locator("#models th").first.get_attribute("aria-sort") == "ascending"

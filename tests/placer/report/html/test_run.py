@@ -62,10 +62,8 @@ def test_the_file_needs_no_network(report: Path) -> None:
     text = report.read_text(encoding="utf-8")
     elements = _Elements()
     elements.feed(text)
-    assert elements.fetched == []
-    assert "default-src 'none'" in text
-    assert len(elements.ids) == len(set(elements.ids))
-    assert len(text) < 1_500_000
+    assert elements.fetched == [] and "default-src 'none'" in text
+    assert len(elements.ids) == len(set(elements.ids)) and len(text) < 1_500_000
 
 
 def test_the_same_run_gives_the_same_bytes(page: Page, report: Path) -> None:
@@ -77,9 +75,7 @@ def test_the_summary_begins_with_the_decision(page: Page, comparison: Comparison
     """The first sentence has the NICs of the chosen plan, the last one the ground truth."""
     nics = {one.nics for one in comparison.evaluations}
     found = re.search(r"places 40 NF instances on (\d+) NICs", page.summary[0])
-    assert found is not None
-    assert int(found[1]) in nics
-    assert "not on hardware" in page.summary[-1]
+    assert found is not None and int(found[1]) in nics and "not on hardware" in page.summary[-1]
 
 
 @pytest.mark.long
@@ -139,9 +135,7 @@ def test_text_is_escaped() -> None:
     """Names of files and NFs are text, never markup."""
     table = pd.DataFrame({"<i>": ["</script><script>", None], "n": [1234.5, float("nan")]})
     text = render(Page("A <b>page</b>", ("One & all.",), (), (Section("s", "S", "<u>", table=table),), "placer run"))
-    assert "<b>page" not in text
-    assert "<u>" not in text
-    assert "&lt;/script&gt;&lt;script&gt;" in text
+    assert "<b>page" not in text and "<u>" not in text and "&lt;/script&gt;&lt;script&gt;" in text
     assert ">1,234<" in text or ">1,235<" in text
     assert ">–<" in text
 
@@ -215,15 +209,13 @@ def without_chart(sections: Iterable[Section]) -> bool:
 def test_over_time_section_without_nics(nothing: Comparison) -> None:
     """No curve where no NIC is ever in use."""
     curves = nics_over_time(nothing)
-    assert not curves["nics"].any()
-    assert without_chart([over_time_section(curves, 0, "the optimum")])
+    assert not curves["nics"].any() and without_chart([over_time_section(curves, 0, "the optimum")])
 
 
 def test_over_time_section_without_strategies(comparison: Comparison) -> None:
     """A run without evaluations has no curve either."""
     curves = nics_over_time(replace(comparison, evaluations=()))
-    assert curves.empty
-    assert without_chart([over_time_section(curves, 0, "the optimum")])
+    assert curves.empty and without_chart([over_time_section(curves, 0, "the optimum")])
 
 
 def test_occupancy_section_without_nics(nothing: Comparison) -> None:
@@ -236,15 +228,13 @@ def test_occupancy_section_without_nics(nothing: Comparison) -> None:
 def test_agreement_section_without_predictions(nothing: Comparison) -> None:
     """The section is left out."""
     table = compare_with_truth(nothing)
-    assert table.empty
-    assert not list(agreement_section(table, ["greedy"]))
+    assert table.empty and not list(agreement_section(table, ["greedy"]))
 
 
 def test_drops_section_without_drops(nothing: Comparison) -> None:
     """The section is left out."""
     table = drops(nothing.evaluations[0].plan, [])
-    assert table.empty
-    assert not list(drops_section(table, "tomur", "greedy"))
+    assert table.empty and not list(drops_section(table, "tomur", "greedy"))
 
 
 def test_idle_section_without_idle_capacity() -> None:
@@ -262,18 +252,14 @@ def test_violations_section_without_violations(nothing: Comparison) -> None:
     chosen = nothing.evaluations[0]
     for evaluation in (chosen, replace(chosen, stays=None)):
         table = violations(evaluation)
-        assert table.empty
-        assert not list(violations_section(table, "greedy"))
+        assert table.empty and not list(violations_section(table, "greedy"))
 
 
 def test_strategies_section_with_zero_nics(nothing: Comparison) -> None:
     """Bars of length 0, and a note instead of wastage."""
     section = next(iter(sections_of_run(nothing, nothing.evaluations[0])))
-    assert section.name == "strategies"
-    assert "Wastage is undefined" in section.notes[0]
-    assert section.table is not None
-    assert "wastage, %" not in section.table
-    assert html([section])
+    assert section.name == "strategies" and "Wastage is undefined" in section.notes[0]
+    assert section.table is not None and "wastage, %" not in section.table and html([section])
 
 
 @pytest.mark.parametrize("chosen", range(5))
@@ -321,8 +307,7 @@ def test_every_sla_violation_is_listed(comparison: Comparison) -> None:
     for one in comparison.evaluations:
         if one.violated:
             table = violations(one)
-            assert len(table) == one.violated
-            assert (table["true, kpps"] < table["required, kpps"]).all()
+            assert len(table) == one.violated and (table["true, kpps"] < table["required, kpps"]).all()
 
 
 def test_every_prediction_is_counted_once(comparison: Comparison) -> None:

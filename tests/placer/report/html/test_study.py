@@ -70,8 +70,7 @@ def test_an_optimum_that_is_not_proven_is_marked() -> None:
     assert "1.9 **" in table
     assert "\n** the best plans found, not all proven optimal: wastage is relative to lower bounds.\n" in table
     (section,) = page_of_study("s", statistics, rows).sections
-    assert section.table is not None
-    assert section.table["note"].tolist() == ["", "** not proven"]
+    assert section.table is not None and section.table["note"].tolist() == ["", "** not proven"]
     assert "**" not in as_table(summarize(results(("t", "safe", 4.0, 1.0), ("t", "optimal", 0.0, 0.0)), GROUP_COLUMNS))
 
 
@@ -92,8 +91,7 @@ def test_charts_of_traces_with_similar_names_have_different_names() -> None:
     rows = results(("a b", "greedy", 1.0, 0.0), ("a-b", "greedy", 2.0, 0.0))
     page = page_of_study("s", summarize(rows, GROUP_COLUMNS), rows)
     names = [figure.name for section in page.sections for figure in section.figures]
-    assert len(names) == len(set(names)) == 4
-    assert all(f'id="chart-{name}"' in render(page) for name in names)
+    assert len(names) == len(set(names)) == 4 and all(f'id="chart-{name}"' in render(page) for name in names)
 
 
 def test_wastage_with_too_many_violations_is_marked() -> None:
@@ -101,16 +99,13 @@ def test_wastage_with_too_many_violations_is_marked() -> None:
     rows = results(("t", "rash", -20.0, 9.0), ("t", "safe", 4.0, 1.0))
     statistics = summarize(rows, GROUP_COLUMNS)
     rash, safe = as_table(statistics).splitlines()[1:3]
-    assert "-20.0 *" in rash
-    assert "*" not in safe
+    assert "-20.0 *" in rash and "*" not in safe
     (note,) = note_marks(statistics)
     assert note == "* not comparable with the optimum: more than 2 % SLA violations."
     assert note in as_table(statistics)
     (section,) = page_of_study("s", statistics, rows).sections
-    assert section.table is not None
-    assert section.table["note"].tolist() == ["* not comparable", ""]
-    assert section.notes == (note,)
-    assert note not in as_table(summarize(rows[1:], GROUP_COLUMNS))
+    assert section.table is not None and section.table["note"].tolist() == ["* not comparable", ""]
+    assert section.notes == (note,) and note not in as_table(summarize(rows[1:], GROUP_COLUMNS))
 
 
 def test_a_study_without_wastage_and_truth_has_a_page() -> None:
@@ -127,8 +122,7 @@ def test_a_study_without_rows_has_a_page() -> None:
     """No section, and no fault."""
     rows = results(("t", "safe", 1.0, 1.0))[:0]
     page = page_of_study("s", summarize(rows, GROUP_COLUMNS), rows)
-    assert page.sections == ()
-    assert render(page)
+    assert page.sections == () and render(page)
 
 
 def test_a_strategy_for_a_smaller_budget_is_recommended_before_another() -> None:

@@ -95,15 +95,13 @@ def test_links_are_as_long_as_what_they_carry() -> None:
 
 def test_of_many_servers_those_with_most_cores_in_use_are_drawn() -> None:
     """Chain 2 takes one of twenty servers."""
-    servers = [rack_json()["servers"][0] | {"name": f"s{number}"} for number in range(20)]
-    on = rack(servers=servers)
+    on = rack(servers=[rack_json()["servers"][0] | {"name": f"s{number}"} for number in range(20)])
     plan = best_plan(chains((2,), 0.5), rack())
     moved = tuple(replace(one, layout=replace(one.layout, rack=on)) for one in plan.chains)
     plan = replace(plan, rack=on, chains=moved)
     drawn = draw_servers(plan)
     assert len(drawn) == MOST_SERVERS and drawn[0] == 0
-    assert "16 of 20 servers" in page(plan).sections[0].text
-    assert len(use_table(plan)) == 3 * 20
+    assert "16 of 20 servers" in page(plan).sections[0].text and len(use_table(plan)) == 3 * 20
 
 
 def test_a_path_has_all_nfs_shares_and_cores() -> None:
@@ -146,6 +144,5 @@ def test_pictures_are_in_the_page_itself() -> None:
     pictures = [one for section in page(best()).sections for one in section.figures if isinstance(one, Picture)]
     assert len(pictures) == 3
     html = render(page(best()))
-    assert all(one.source in html for one in pictures)
-    assert html == render(page(best()))
+    assert all(one.source in html for one in pictures) and html == render(page(best()))
     assert "http://" not in html.split("<script")[0]

@@ -44,8 +44,7 @@ def test_the_curve_is_six_rows_with_its_ends_and_a_caret_below_the_breakpoint() 
     lines = format_fit(model, curve_of(model), 60).splitlines()
     carets, ends = lines[1 + PLOT_ROWS], lines[2 + PLOT_ROWS]
     margin = len(ends) - len(ends.lstrip())
-    assert ends.split() == ["1", "entries", "(log)", "1,048,576"]
-    assert len(ends) == 60
+    assert ends.split() == ["1", "entries", "(log)", "1,048,576"] and len(ends) == 60
     assert carets.strip() == "^"
     assert carets.index("^") - margin == pytest.approx(12 / 20 * (60 - margin), abs=1)
 
@@ -53,18 +52,15 @@ def test_the_curve_is_six_rows_with_its_ends_and_a_caret_below_the_breakpoint() 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437"])
 def test_another_encoding_has_plain_ascii_and_loses_only_foreign_letters(encoding: str) -> None:
     text = format_fit(cache_model(), curve_of(cache_model()), 60, encoding=encoding)
-    assert text.isascii()
-    assert any(letter in text for letter in "|:'")
-    foreign = line_model("потоки")
-    assert format_fit(foreign, None, 80, encoding=encoding).startswith("cycles over ??????: 3 points\n")
+    assert text.isascii() and any(letter in text for letter in "|:'")
+    assert format_fit(line_model("потоки"), None, 80, encoding=encoding).startswith("cycles over ??????: 3 points\n")
 
 
 @pytest.mark.parametrize("rows", [3, 100_000])
 def test_few_and_many_points_take_the_same_space(rows: int) -> None:
     model = line_model()
     lines = format_fit(model, curve_of(model, repeats=1, rows=rows), 80).splitlines()
-    assert len(lines) == PLOT_ROWS + 5
-    assert max(map(len, lines)) <= 80
+    assert len(lines) == PLOT_ROWS + 5 and max(map(len, lines)) <= 80
 
 
 def test_a_narrow_terminal_shows_no_curve() -> None:
@@ -83,8 +79,7 @@ def test_every_curve_fits_its_box(points: list[tuple[float, float]], columns: in
     """Whatever the points are; each row and column has as many characters as asked for, and some have dots."""
     x, y = np.array(points).T
     rows = draw_curve(x, y, columns, PLOT_ROWS, braille=braille)
-    assert [len(row) for row in rows] == [columns] * PLOT_ROWS
-    assert any(row.strip(" \u2800") for row in rows)
+    assert [len(row) for row in rows] == [columns] * PLOT_ROWS and any(row.strip(" \u2800") for row in rows)
 
 
 def test_a_point_is_drawn_where_it_is() -> None:

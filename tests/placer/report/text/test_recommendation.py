@@ -228,8 +228,7 @@ def test_a_missed_latency_is_short_of_no_throughput() -> None:
     """A throughput of 0 stands for it, and is not 100 % too little."""
     one = aware(12, 1)
     stays = {id: stay if stay.sla_met else Stay(0.0, 1.0, sla_met=False) for id, stay in (one.stays or {}).items()}
-    assert replace(one, stays=stays).short_by_pct is None
-    assert aware(12, 0).short_by_pct is None
+    assert replace(one, stays=stays).short_by_pct is None and aware(12, 0).short_by_pct is None
 
 
 def test_what_was_not_measured_is_named() -> None:
@@ -295,8 +294,7 @@ def test_a_fixed_number_of_nics_has_an_answer() -> None:
     assert lines[0].startswith(
         "Recommended: contention-aware, tomur. It places 70 of 100 arrivals on 11 NICs, the most"
     )
-    assert lines[1].startswith("It rejects 30 arrivals: n0, n1, ")
-    assert lines[1].endswith(", n19 and 10 more.")
+    assert lines[1].startswith("It rejects 30 arrivals: n0, n1, ") and lines[1].endswith(", n19 and 10 more.")
     assert lines[2] == "With 1 more large and 3 more small, the same strategy places all arrivals."
     recommended = json.loads(as_json(compared))["recommended"]
     assert recommended["left_out"] == [f"n{i}" for i in range(30)]

@@ -73,8 +73,7 @@ def test_certificates_where_a_limit_is_missed_by_little(beyond: float) -> None:
 def test_a_cut_proves_what_the_stages_allow() -> None:
     """Two stages of one block hold two of four tables; prices of blocks alone do not prove that one after one fits."""
     chains = {"chains": [chain(f"c{at}", "XX", t_max_mbps=30_000 + at) for at in range(3)]}
-    on = rack({"X": ON_SERVER | ON_SWITCH}, switch={"stages": 3, "blocks_per_stage": 1})
-    claims = certified(chains, on)
+    claims = certified(chains, rack({"X": ON_SERVER | ON_SWITCH}, switch={"stages": 3, "blocks_per_stage": 1}))
     assert (claims["plan"]["status"], faults_in(claims)) == ("optimal", [])
 
 
@@ -105,8 +104,7 @@ def test_a_plan_without_a_proof_of_its_bound_claims_the_bound_that_is_proven() -
     plan = best_plan(chains, on)
     claims = certificate_of(plan, chains, seconds=0)
     written = claims["plan"]
-    assert isinstance(written, dict)
-    assert (written["status"], faults_in({**claims})) == ("feasible", [])
+    assert isinstance(written, dict) and (written["status"], faults_in({**claims})) == ("feasible", [])
     assert written["bound_mbps"] >= plan.bound_mbps
     assert (
         weaker_claim(plan, claims)
@@ -132,8 +130,7 @@ def test_nothing_is_claimed_where_nothing_is_known() -> None:
     chains, on = chains_of({"chains": [chain("a", "X")]}, "chains"), rack_of(rack({"X": ON_SERVER}), "rack")
     claims = {**certificate_of(replace(best_plan(chains, on), status=Status.FEASIBLE), chains), "proof": None}
     claims["plan"] = {**claims["plan"], "bound_mbps": None}  # type: ignore[dict-item]
-    assert faults_in(claims) == []
-    assert claims["chains"] == write_chains(chains)
+    assert faults_in(claims) == [] and claims["chains"] == write_chains(chains)
 
 
 @given(st.lists(st.text("ABCD", min_size=1, max_size=5), min_size=1, max_size=3), st.integers(0, 6), st.integers(1, 4))

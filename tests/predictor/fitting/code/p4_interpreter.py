@@ -56,8 +56,7 @@ def _control(found: re.Match[str], comment: str) -> P4Control:
     )
     assert table
     entries = [(int(a), int(b), action == "inside", int(value)) for a, b, action, value in ENTRY.findall(table[1])]
-    assert " ".join(one[0] for one in ENTRY.finditer(table[1])) == table[1]
-    assert len(entries) == int(table[3])
+    assert " ".join(one[0] for one in ENTRY.finditer(table[1])) == table[1] and len(entries) == int(table[3])
     _check(entries, int(found["x_bits"]), int(found["y_bits"]), signed=found["sign"] == "int")
     scale = re.search(r"times 2\^(\d+) = (\d+)\.", comment)
     stated = re.search(r"largest error ([\d.e+-]+) %, mean error ([\d.e+-]+) %", comment)

@@ -22,7 +22,12 @@ def check(text: str, file: str) -> list[P4Fault]:
         return scope.faults
     for header_type in program.header_types:
         _declare_header_type(scope, header_type)
-    _declare_structs(scope, program)
+    scope.metadata = scope.resolve_fields("struct metadata_t", program.metadata)
+    for header in program.headers:
+        fields = scope.find(scope.header_types, header.type, header.at, "type")
+        if header.name in scope.headers:
+            scope.fault(header.at, f"struct headers_t has field {header.name} twice")
+        scope.headers[header.name] = fields
     pairs = _check_parser(scope, program.states)
     _check_control(scope, program)
     _check_headers(scope, program, pairs)
@@ -42,15 +47,6 @@ def _declare_header_type(scope: ProgramScope, header: Node) -> None:
         scope.fault(header.at, f"header {header.name} has {total} bits: not a whole number of bytes")
     scope.declare(header.name, header.at)
     scope.header_types[header.name] = fields
-
-
-def _declare_structs(scope: ProgramScope, program: Node) -> None:
-    scope.metadata = scope.resolve_fields("struct metadata_t", program.metadata)
-    for header in program.headers:
-        fields = scope.find(scope.header_types, header.type, header.at, "type")
-        if header.name in scope.headers:
-            scope.fault(header.at, f"struct headers_t has field {header.name} twice")
-        scope.headers[header.name] = fields
 
 
 def _check_parser(scope: ProgramScope, states: tuple[Node, ...]) -> HeaderPairs:

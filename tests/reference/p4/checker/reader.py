@@ -119,12 +119,9 @@ class P4SyntaxError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class P4Token:
-    """A word, number or sign, and where it stands.
+    """A word, number or sign, and where it stands. `start`, `end`: its characters in the text."""
 
-    `kind`: `keyword`, `name`, `number`, `text`, `sign`, `include`, `end`. `start`, `end`: its characters in the text.
-    """
-
-    kind: str
+    kind: str  # `keyword`, `name`, `number`, `text`, `sign`, `include`, `end`
     text: str
     at: SourcePosition
     start: int

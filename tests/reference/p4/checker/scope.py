@@ -70,25 +70,22 @@ class P4Fault(Fault):
 class ProgramScope:
     """What is known of a program while it is checked.
 
-    `file`: the program's file as its user named it. `declared`: where each name was declared. `used`: names that
-    something else names. `header_types`: the fields of the types of headers. `headers`: the fields of each header of
-    the packet; None for one of a type that is not known. `arguments`: those of the action that is checked.
-    `fields_read`, `headers_read`: fields of the metadata, and headers, of which a value is read, and where first.
-    `fields_written`, `headers_made`: fields of the metadata that get a value; headers that are extracted or set valid,
-    and where first.
+    `headers`: the fields of each header of the packet; None for one of a type that is not known. `fields_read`,
+    `headers_read`: fields of the metadata, and headers, of which a value is read, and where first. `fields_written`,
+    `headers_made`: fields of the metadata that get a value; headers that are extracted or set valid, and where first.
     """
 
-    file: str
+    file: str  # the program's file as its user named it
     faults: list[P4Fault] = field(default_factory=list)
-    declared: dict[str, SourcePosition] = field(default_factory=dict)
-    used: set[str] = field(default_factory=set)
-    header_types: dict[str, dict[str, ValueType]] = field(default_factory=dict)
+    declared: dict[str, SourcePosition] = field(default_factory=dict)  # where each name was declared
+    used: set[str] = field(default_factory=set)  # names that something else names
+    header_types: dict[str, dict[str, ValueType]] = field(default_factory=dict)  # the fields of the types of headers
     headers: dict[str, dict[str, ValueType] | None] = field(default_factory=dict)
     metadata: dict[str, ValueType] = field(default_factory=dict)
     registers: dict[str, Node] = field(default_factory=dict)
     actions: dict[str, Node] = field(default_factory=dict)
     tables: dict[str, Node] = field(default_factory=dict)
-    arguments: dict[str, ValueType] = field(default_factory=dict)
+    arguments: dict[str, ValueType] = field(default_factory=dict)  # those of the action that is checked
     fields_read: dict[str, SourcePosition] = field(default_factory=dict)
     fields_written: set[str] = field(default_factory=set)
     headers_read: dict[str, SourcePosition] = field(default_factory=dict)

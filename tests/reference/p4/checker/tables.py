@@ -34,7 +34,14 @@ def find_type(scope: ProgramScope, of: Node) -> ValueType:
         case "NumberLiteral":
             return NUMBER
         case "PathUse":
-            return _read_path(scope, of)
+            match of.path.split("."):
+                case ["istd", "input_port"]:
+                    return PORT
+                case ["meta", name]:
+                    scope.fields_read.setdefault(name, of.at)
+                case ["hdr", header, _]:
+                    scope.headers_read.setdefault(header, of.at)
+            return find_path(scope, of)
         case "CastUse":
             return _find_cast(scope, of)
         case "BinaryUse":
@@ -47,17 +54,6 @@ def find_type(scope: ProgramScope, of: Node) -> ValueType:
         case _:
             fields = scope.find(scope.header_types, of.type, of.at, "type")
             return UNKNOWN if fields is None else _find_field(scope, f"header {of.type}", fields, of.field, of.at)
-
-
-def _read_path(scope: ProgramScope, of: Node) -> ValueType:
-    match of.path.split("."):
-        case ["istd", "input_port"]:
-            return PORT
-        case ["meta", name]:
-            scope.fields_read.setdefault(name, of.at)
-        case ["hdr", header, _]:
-            scope.headers_read.setdefault(header, of.at)
-    return find_path(scope, of)
 
 
 def find_path(scope: ProgramScope, of: Node) -> ValueType:
@@ -187,7 +183,13 @@ def check_table(scope: ProgramScope, table: Node) -> None:
         scope.fault(table.at, f"table {table.name} has more than one key of kind lpm")
     _check_actions(scope, table)
     for call in (table.default, *(entry.action for entry in table.entries)):
-        _check_call(scope, table, call)
+        # the action of an entry, or the default, is listed, and gets a number for each parameter
+        names = [listed.name for listed in table.actions]
+        if call.name not in names:
+            hint = suggestion(call.name, names) if names else None
+            scope.fault(call.at, f"table {table.name} does not list action {call.name}", hint)
+        elif call.name in scope.actions:
+            check_arguments(scope, call.at, scope.actions[call.name], call.arguments)
     check_value_lists(scope, table.entries, columns, "entry")
     if not 1 <= table.size.value <= MAX_TABLE_SIZE:
         scope.fault(table.size.at, f"size is 1 to {MAX_TABLE_SIZE}, found {table.size.value}")
@@ -222,16 +224,6 @@ def _check_actions(scope: ProgramScope, table: Node) -> None:
             expected, found = (f"@{note}" if note else "no annotation" for note in (wanted, listed.note or ""))
             message = f"action {listed.name} of table {table.name}: expected {expected}, found {found}"
             scope.fault(listed.at, message)
-
-
-def _check_call(scope: ProgramScope, table: Node, call: Node) -> None:
-    """The action of an entry, or the default, is listed, and gets a number for each parameter."""
-    names = [listed.name for listed in table.actions]
-    if call.name not in names:
-        hint = suggestion(call.name, names) if names else None
-        scope.fault(call.at, f"table {table.name} does not list action {call.name}", hint)
-    elif call.name in scope.actions:
-        check_arguments(scope, call.at, scope.actions[call.name], call.arguments)
 
 
 def _check_learning(scope: ProgramScope, table: Node, columns: Sequence[KeyColumn]) -> None:

@@ -15,7 +15,7 @@ from placer.fleet.protocol import Reader
 from placer.fleet.service.http.app import Posted
 from placer.fleet.service.http.routes import QuestionRoutes
 from placer.fleet.service.http.server import make_writer, short_searches
-from placer.fleet.service.http.tokens import OPEN_TO_ALL, new_token, read_tokens
+from placer.fleet.service.http.tokens import EVERYBODY, OPEN_TO_ALL, new_token, read_tokens
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet
@@ -140,8 +140,7 @@ def test_a_request_that_may_be_read_in_two_ways_ends_its_connection_and_changes_
     async def study() -> None:
         async with serving(tmp_path / "s.db") as (port, engine):
             found = await sent(port, whole + LAST)
-            assert re.findall(rb"HTTP/1\.1 (\d+)", found) == [b"400"]
-            assert engine.events == 0
+            assert re.findall(rb"HTTP/1\.1 (\d+)", found) == [b"400"] and engine.events == 0
 
     asyncio.run(study())
 
@@ -163,8 +162,7 @@ def test_a_request_for_another_protocol_is_answered_as_without_and_is_the_last_o
             parts = [asked + LAST] if whole else [head + end, body + LAST]
             found = await sent(port, *parts, pause=0.05)
             assert re.findall(rb"HTTP/1\.1 (\d+)", found) == [b"200"]
-            assert b"connection: close" in found.lower()
-            assert engine.fleet.nic_of("x") is not None
+            assert b"connection: close" in found.lower() and engine.fleet.nic_of("x") is not None
             another = request("Host: x", body=EVENT.replace(b'"x"', b'"y"'))
             await sent(port, asked.replace(EVENT, another) + another)
             assert engine.events == 1, "its body was read as a request"
@@ -211,8 +209,7 @@ def test_a_client_that_leaves_disturbs_nobody(tmp_path: Path) -> None:
                 await writer.drain()
                 writer.transport.abort()
             found = await sent(port, request("Host: x", body=event("nobody")), LAST, pause=0.1)
-            assert b"409" in found
-            assert engine.fleet.nic_of("x") is not None
+            assert b"409" in found and engine.fleet.nic_of("x") is not None
 
     asyncio.run(study())
 
@@ -264,7 +261,7 @@ def test_events_and_questions_leave_no_cycle_of_objects_behind(tmp_path: Path) -
                 gc.collect()
                 for line in events():
                     await writer.submit([line])
-                    await questions.ask(Posted(QUESTION, [], administers=True))
+                    await questions.ask(Posted(QUESTION, [], EVERYBODY))
             left = cycles()
             writer.stop()
             await running

@@ -51,10 +51,8 @@ def test_a_malformed_event_is_422_and_an_impossible_one_409(
     """Neither changes anything."""
     with service(place) as one:
         answer = one.client.post("/v1/events", content=body)
-        assert answer.status_code == status
-        assert answer.json()["ok"] is False
-        assert message in answer.json()["error"]
-        assert one.engine.events == 0
+        assert answer.status_code == status and answer.json()["ok"] is False
+        assert message in answer.json()["error"] and one.engine.events == 0
 
 
 def test_the_same_key_and_request_get_the_same_answer_also_after_a_restart(place: Path | str) -> None:
@@ -69,8 +67,7 @@ def test_the_same_key_and_request_get_the_same_answer_also_after_a_restart(place
         again = one.event({"Idempotency-Key": "r"}, event="depart", id="b")
         assert (again.status_code, again.text) == (409, refused.text)
         other = one.event({"Idempotency-Key": "k"}, **{**ARRIVAL, "id": "c"})
-        assert other.status_code == 422
-        assert "another request" in other.json()["error"]
+        assert other.status_code == 422 and "another request" in other.json()["error"]
         assert one.engine.events == 2
 
 
@@ -78,8 +75,7 @@ def test_many_clients_with_one_key_are_decided_once(place: Path | str) -> None:
     """Sixteen threads send the same."""
     with service(place) as one, ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(lambda _: one.event({"Idempotency-Key": "k"}, **ARRIVAL).text, range(16)))
-        assert len(set(answers)) == 1
-        assert one.engine.events == 1
+        assert len(set(answers)) == 1 and one.engine.events == 1
 
 
 def test_a_batch_is_answered_line_by_line_in_order(place: Path | str) -> None:
@@ -115,8 +111,7 @@ def test_the_log_waits_for_the_next_event(place: Path | str) -> None:
         waiting = pool.submit(one.log, 1, 30)
         one.arrive("b")
         assert [(row["number"], row["event"]["id"]) for row in waiting.result(10)] == [(2, "b")]
-        assert [row["number"] for row in one.log()] == [1, 2]
-        assert one.log(2) == []
+        assert [row["number"] for row in one.log()] == [1, 2] and one.log(2) == []
 
 
 def test_a_state_that_cannot_be_written_ends_the_service_and_nothing_is_acknowledged(
@@ -145,8 +140,7 @@ def test_more_requests_than_may_wait_are_turned_away(place: Path | str) -> None:
         answer = one.event(**ARRIVAL)
         assert (answer.status_code, answer.headers["Retry-After"]) == (429, "1")
         assert one.client.post("/v1/events:batch", content=json.dumps(ARRIVAL)).status_code == 429
-        assert "placer_overload_total 2.0" in one.client.get("/metrics").text
-        assert one.engine.events == 0
+        assert "placer_overload_total 2.0" in one.client.get("/metrics").text and one.engine.events == 0
 
 
 def test_a_request_of_too_many_or_too_large_events_changes_nothing(
@@ -279,8 +273,7 @@ def test_nics_are_filtered_by_their_service(tmp_path: Path) -> None:
         def names(**parameters: str) -> list[str]:
             return [nic["nic"] for nic in one.client.get("/v1/nics", params=parameters).json()["nics"]]
 
-        assert names(service="failed") == ["rack-1", "rack-4"]
-        assert names(service="draining") == ["rack-2"]
+        assert names(service="failed") == ["rack-1", "rack-4"] and names(service="draining") == ["rack-2"]
         assert names(service="up") == ["rack-0", "rack-3", "rack-5"]
         first = one.client.get("/v1/nics?service=failed&limit=1").json()
         assert names(service="failed", cursor=first["cursor"]) == ["rack-4"]

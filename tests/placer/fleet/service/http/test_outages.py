@@ -80,8 +80,7 @@ def test_a_full_disk_stops_decisions_only_and_they_go_on_by_themselves(tmp_path:
         assert (again.status_code, again.json()["version"]) == (200, len(answered) + 1)
         assert one.arrive("last")["version"] == len(answered) + 2
     with State(tmp_path / "s.db", KINDS) as state:
-        kept = [tenant.id for tenant in state.fleet.all_tenants()]
-        assert sorted(kept) == sorted([*answered, unknown, "last"])
+        assert sorted([tenant.id for tenant in state.fleet.all_tenants()]) == sorted([*answered, unknown, "last"])
         assert [json.loads(event)["id"] for event, _ in state.log()] == [*answered, unknown, "last"]
 
 
@@ -156,8 +155,7 @@ def test_a_database_that_is_stopped_or_hangs_holds_up_nobody(capsys: pytest.Capt
             stop()
             sent += [pool.submit(timed, one, f"late-{number}") for number in range(4)]
             statuses, seconds = zip(*(future.result() for future in sent), strict=True)
-            assert set(statuses) <= {200, 503}
-            assert max(seconds) < 2 * writer.PATIENCE_SECONDS + 5
+            assert set(statuses) <= {200, 503} and max(seconds) < 2 * writer.PATIENCE_SECONDS + 5
             eventually(one, "/readyz", 503)
             begun = time.monotonic()
             read = one.client.get("/v1/tenants/a")
@@ -170,15 +168,16 @@ def test_a_database_that_is_stopped_or_hangs_holds_up_nobody(capsys: pytest.Capt
             eventually(one, "/readyz", 200)
             assert one.event(event="where", id="a").json()["status"] == "placed"
         assert "placer_state_outages_total 2.0" in one.client.get("/metrics").text
-    logged = [json.loads(line)["log"] for line in capsys.readouterr().err.splitlines()]
-    assert [line for line in logged if line != "request"] == ["the state is away", "the state is back"] * 2
+    logged = map(json.loads, capsys.readouterr().err.splitlines())
+    # a line of a request, or the count of those that were left out
+    shown = [line["log"] for line in logged if line.get("of", line["log"]) != "request"]
+    assert shown == ["the state is away", "the state is back"] * 2
 
 
 def timed(one: Service, identity: str) -> tuple[int, float]:
     """The status of an event, and the seconds until it was answered."""
     begun = time.monotonic()
-    status = one.event({"Idempotency-Key": identity}, **ARRIVAL, id=identity).status_code
-    return status, time.monotonic() - begun
+    return one.event({"Idempotency-Key": identity}, **ARRIVAL, id=identity).status_code, time.monotonic() - begun
 
 
 def pause(server: Cluster, signal: str) -> None:

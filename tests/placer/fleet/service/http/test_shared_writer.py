@@ -47,8 +47,7 @@ def test_events_of_nics_and_rejections_are_about_the_whole_fleet(postgres: Clust
             assert [reason["nics"] for reason in rejected["reasons"]] == [2, 0]
         home = other.event(event="where", id="i0").json()["nic"]
         queued = other.event(event="fail", nic=home).json()["queued"]
-        assert len(queued) == 2
-        assert one.event(event="fail", nic=home).status_code == 409
+        assert len(queued) == 2 and one.event(event="fail", nic=home).status_code == 409
         assert [one.event(event="where", id=identity).json()["status"] for identity in queued] == ["queued"] * 2
         with service(address, count=2) as third:
             assert third.event(event="where", id=queued[0]).json()["status"] == "queued"
@@ -89,8 +88,7 @@ def test_a_database_that_does_not_answer_holds_up_only_those_who_read_the_log(
     with service(postgres.database()) as one, ThreadPoolExecutor(1) as pool:
         monkeypatch.setattr(one.writer.state, "log_after", hanging)
         log = pool.submit(one.log)
-        assert begun.wait(30)
-        assert one.client.get("/healthz").status_code == 200
+        assert begun.wait(30) and one.client.get("/healthz").status_code == 200
         assert one.client.post("/v1/ask", json={"nf": "a", "sla_drop": 0.9}).status_code == 200
         answers.set()
         assert log.result() == []

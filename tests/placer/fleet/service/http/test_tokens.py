@@ -41,20 +41,23 @@ def test_without_a_known_token_nothing_is_answered_and_nothing_changes(tmp_path:
     with service(tmp_path / "s.db", tokens=read_tokens(tmp_path / "tokens.toml")) as one:
         for method, path in (("POST", "/v1/events"), ("POST", "/v1/ask"), ("GET", "/v1/nics"), ("GET", "/metrics")):
             answer = one.client.request(method, path, json=ARRIVAL, headers=headers)  # type: ignore[arg-type]
-            assert answer.status_code == 401
-            assert answer.headers["WWW-Authenticate"] == "Bearer"
-        assert one.client.get("/healthz").status_code == 200
-        assert one.engine.events == 0
+            assert answer.status_code == 401 and answer.headers["WWW-Authenticate"] == "Bearer"
+        assert one.client.get("/healthz").status_code == 200 and one.engine.events == 0
 
 
 def test_a_token_file_holds_no_token_and_its_faults_are_named(tmp_path: Path) -> None:
     token, table = new_token("web", ["ask", "decide"])
     assert token not in table
     path = tmp_path / "tokens.toml"
-    path.write_text('[[token]]\nname = "a"\nsha256 = "12"\nscopes = ["root"]\n')
+    path.write_text('[[token]]\nname = "a"\nsha256 = "12"\nscopes = ["root"]\nweight = 0\n')
     with pytest.raises(InputError) as error:
         read_tokens(path)
-    assert [fault.line for fault in error.value.faults] == [3, 4]
+    assert [(fault.line, fault.column) for fault in error.value.faults] == [(3, "sha256"), (4, "scopes"), (5, "weight")]
+    for text, weight in (("", 1.0), ("weight = 3\n", 3.0), ("weight = 0.5\n", 0.5)):
+        path.write_text(table + text)
+        found = read_tokens(path).find(f"Bearer {token}")
+        assert found is not None
+        assert found.weight == weight
     path.write_text(table + table.replace('"web"', '"other"'))
     with pytest.raises(InputError, match="is the token of web, too"):
         read_tokens(path)

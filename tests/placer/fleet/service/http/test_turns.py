@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,9 +13,13 @@ from placer.fleet import what_if as what_if_module
 from placer.fleet.engine import MOST_TRIED, Engine
 from placer.fleet.events import Arrive, Change, Decision, Depart, FleetEvent
 from placer.fleet.protocol import Reader
+from placer.fleet.service.http import deciding
 from placer.fleet.service.http import writer as turns
 from placer.fleet.service.http.server import make_writer
+from placer.fleet.service.http.tokens import SCOPES, AccessToken
+from placer.fleet.service.http.turns import Part, Submission, Turns
 from placer.fleet.service.http.writer import MOST_QUESTIONS, Overloaded, Writer
+from placer.fleet.state.saved import KeptAnswer
 from placer.fleet.state.store import State
 from placer.fleet.what_if import Steps, WhatIf, complete
 from placer.model.fleet import Fleet, Tenant
@@ -60,8 +65,111 @@ def test_a_single_event_is_answered_before_a_long_batch_that_came_first(
 
     with writer_of(tmp_path / "s.db") as writer:
         decided, answers = asyncio.run(act(writer))
-    assert decided < 10
-    assert answers == [f"{number}" for number in range(50)]
+    assert decided < 10 and answers == [f"{number}" for number in range(50)]
+
+
+def submission(token: AccessToken, lines: int, name: str = "") -> Submission:
+    """A request of so many lines, which nobody reads."""
+    given = [f"{token.name}{name} {number}".encode() for number in range(lines)]
+    return Submission(given, None, None, token=token)  # type: ignore[arg-type]
+
+
+LIGHT, HEAVY = (AccessToken(name, frozenset(SCOPES), weight) for name, weight in (("light", 1.0), ("heavy", 3.0)))
+
+
+def taken(parts: Sequence[Part]) -> list[str]:
+    """The lines of these parts, in order."""
+    return [line.decode() for part in parts for line in part.of.lines[part.first : part.last]]
+
+
+def count_turns(lines: Iterable[str]) -> tuple[int, int]:
+    """Lines of the light token, and of the heavy one."""
+    names = [line.split()[0] for line in lines]
+    return names.count("light"), names.count("heavy")
+
+
+def test_tokens_have_turns_in_proportion_to_their_weights() -> None:
+    """A weight of 3 has 3 lines for each one of a weight of 1, in any 4; lines of a request keep their order."""
+    queue = Turns()
+    for token in (LIGHT, HEAVY):
+        queue.add(submission(token, 100))
+    lines = taken(queue.take(80))
+    assert count_turns(lines) == (20, 60)
+    assert all(count_turns(lines[first : first + 4]) == (1, 3) for first in range(0, 80, 4))
+    assert [line for line in lines if line.startswith("light")] == [f"light {number}" for number in range(20)]
+
+
+@pytest.mark.parametrize("decided", [1, 3, 7])
+def test_turns_that_were_not_used_do_not_count(decided: int) -> None:
+    """Of 64 lines that are taken, a few are decided on before time is up; the others come again, in their order."""
+    queue, lines = Turns(), list[str]()
+    for token in (LIGHT, HEAVY):
+        queue.add(submission(token, 400))
+    for _ in range(60):
+        parts, left = queue.take(64), decided
+        for at, part in enumerate(parts):
+            used = min(left, part.last - part.first)
+            lines += taken([Part(part.of, part.first, part.first + used)])
+            left -= used
+            if part.first + used < part.last:
+                queue.put_back([Part(part.of, part.first + used, part.last), *parts[at + 1 :]])
+                break
+    light, heavy = count_turns(lines)
+    assert light + heavy == 60 * decided
+    assert abs(heavy - 3 * light) <= 3
+    for name, count in (("light", light), ("heavy", heavy)):
+        assert [line for line in lines if line.startswith(name)] == [f"{name} {number}" for number in range(count)]
+
+
+def test_a_token_gains_nothing_by_waiting_and_loses_nothing_to_a_long_request() -> None:
+    """When the heavy token comes, it has its share from then on; the turns that it let pass are gone."""
+    queue = Turns()
+    queue.add(submission(LIGHT, 1_000))
+    queue.take(500)
+    queue.add(submission(HEAVY, 100))
+    assert count_turns(taken(queue.take(40))) == (10, 30)
+
+
+def test_nics_that_a_rebalancing_looks_at_are_turns() -> None:
+    """After 16 of them the other token has 48 lines, at three times the weight, before both go on."""
+    queue, rebalancing = Turns(), submission(LIGHT, 1)
+    for request in (rebalancing, submission(HEAVY, 100)):
+        queue.add(request)
+    parts = queue.take(1)
+    queue.charge(rebalancing, 16)
+    queue.put_back(parts)
+    assert count_turns(taken(queue.take(49))) == (1, 48)
+
+
+def test_within_a_token_the_rest_of_a_long_request_goes_behind_the_others() -> None:
+    """A single line that came later waits for one commit."""
+    queue = Turns()
+    queue.add(submission(LIGHT, 10, "-long"))
+    queue.add(submission(LIGHT, 1, "-single"))
+    assert taken(queue.take(4)) == [f"light-long {number}" for number in range(4)]
+    assert taken(queue.take(3)) == ["light-single 0", "light-long 4", "light-long 5"]
+
+
+def test_batches_of_two_tokens_are_decided_on_by_their_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the time: of the first 80 events in the log, the light token has 20."""
+    monkeypatch.setattr(turns, "LONGEST_TURN_S", math.inf)
+
+    async def act(writer: Writer) -> list[KeptAnswer]:
+        batches = [
+            asyncio.create_task(writer.submit([line(f"{token.name} {number}") for number in range(60)], token=token))
+            for token in (LIGHT, HEAVY)
+        ]
+        await asyncio.sleep(0)
+        running = asyncio.create_task(writer.run())
+        answers = [answer for batch in batches for answer in await batch]
+        writer.stop()
+        await running
+        return answers
+
+    with writer_of(tmp_path / "s.db") as writer:
+        assert len(asyncio.run(act(writer))) == 120
+        logged = [json.loads(event)["id"] for _, event, _ in writer.state.log_after(0, 80)]
+    assert count_turns(logged) == (20, 60)
 
 
 def test_questions_take_turns_with_events_and_too_many_are_refused(tmp_path: Path) -> None:
@@ -97,7 +205,7 @@ def test_a_rebalancing_takes_turns_and_its_log_leads_to_the_same_fleet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """60 NICs with one tenant each: two NICs are looked at per turn, and all that fits together comes together."""
-    monkeypatch.setattr(turns, "NICS_PER_TURN", 2)
+    monkeypatch.setattr(deciding, "NICS_PER_TURN", 2)
     with service(tmp_path / "s.db", count=None) as one:
         for number in range(60):
             one.arrive(f"{number}", "b", nic=f"nic-{number + 1}") if number else one.arrive("0", "b")
@@ -109,12 +217,10 @@ def test_a_rebalancing_takes_turns_and_its_log_leads_to_the_same_fleet(
                 one.event(event="depart", id=f"more {number}")
         before = len(one.engine.fleet.nics)
         given = one.event(event="rebalance", budget=500).json()
-        assert given["status"] == "rebalanced"
-        assert given["budget"] == 500
+        assert given["status"] == "rebalanced" and given["budget"] == 500
         logged = [row for row in one.log() if row["event"]["event"] == "rebalance"]
         assert [move for row in logged for move in row["answer"]["moves"]] == given["moves"]
-        assert len(logged) > 1
-        assert all(len(row["event"]["nics"]) <= 2 for row in logged)
+        assert len(logged) > 1 and all(len(row["event"]["nics"]) <= 2 for row in logged)
         assert len(one.engine.fleet.nics) < before
         assert one.event(event="rebalance", budget=500).json()["status"] == "as-it-was"
         lines = [row["event"] for row in one.log()]
@@ -146,8 +252,7 @@ def test_places_that_are_found_in_steps_are_checked_again_where_the_fleet_change
         else:
             between += 1
             engine.handle(Arrive(tenant(f"between {between}", "d", 0.0)))
-    assert between > 1
-    assert len(at_once) == len(found) == 30
+    assert between > 1 and len(at_once) == len(found) == 30
     for number, place in enumerate(found):
         named = place.nic if engine.fleet.find(place.nic) else None
         assert engine.handle(Arrive(tenant(f"x{number}", "b"), named)).status == "placed"
@@ -181,8 +286,7 @@ def test_who_needs_fewer_cores_is_placed_behind_a_long_queue_that_needs_more() -
     """`c` leaves two cores: each `d` needs three, and none of them is tried; `b` needs two."""
     engine = full_nic(100)
     assert engine.handle(Arrive(tenant("last", "b"))).status == "queued"
-    assert [move.id for move in engine.handle(Depart("c")).moves] == ["c", "last"]
-    assert engine.tried == 1
+    assert [move.id for move in engine.handle(Depart("c")).moves] == ["c", "last"] and engine.tried == 1
 
 
 def test_a_long_queue_is_tried_a_few_at_a_time_and_in_the_end_whole() -> None:

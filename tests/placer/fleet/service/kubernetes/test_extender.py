@@ -18,8 +18,7 @@ def test_filter_says_which_nodes_take_a_pod_and_why_others_do_not(tmp_path: Path
         }  # fmt: skip
         assert one.bind(first, "n1") == one.bind(second, "n1") == ""
         found = one.filter(pod("p3"), "n1", "n2", "n9")
-        assert found["NodeNames"] == ["n2"]
-        assert found["FailedNodes"] == {"n1": "too few free cores"}
+        assert found["NodeNames"] == ["n2"] and found["FailedNodes"] == {"n1": "too few free cores"}
         assert found["FailedAndUnresolvableNodes"] == {"n9": "the NIC is not in the fleet"}
         strict = one.filter(pod("p4", "a", drop="0.01"), "n1")
         assert strict["FailedNodes"]["n1"].startswith("a would violate its SLA beside the NFs there")
@@ -30,8 +29,7 @@ def test_a_scheduler_that_sends_nodes_gets_nodes(tmp_path: Path) -> None:
     with cluster(tmp_path / "s.db", "n1", "n2") as one:
         nodes = [{**node(name), "status": {"capacity": {"cpu": name}}} for name in ("n1", "n9", "n2")]
         found = one.call("filter", Pod=pod("p1"), Nodes={"metadata": {}, "items": nodes}, NodeNames=None)
-        assert found["Nodes"]["items"] == [nodes[0], nodes[2]]
-        assert found["NodeNames"] is None
+        assert found["Nodes"]["items"] == [nodes[0], nodes[2]] and found["NodeNames"] is None
         assert [*found["FailedAndUnresolvableNodes"]] == ["n9"]
         web = {"metadata": {"name": "web", "namespace": "default", "uid": "u"}, "spec": {}}
         assert one.call("filter", Pod=web, Nodes={"items": nodes})["Nodes"]["items"] == nodes
@@ -105,8 +103,7 @@ def test_a_pod_that_cannot_be_read_stays_pending_with_the_reason(
     """Every node fails for good, with the annotation that is wrong."""
     with cluster(tmp_path / "s.db", "n1") as one:
         found = one.filter(pod("p1", **wrong), "n1")
-        assert found["NodeNames"] == []
-        assert message in found["FailedAndUnresolvableNodes"]["n1"]
+        assert found["NodeNames"] == [] and message in found["FailedAndUnresolvableNodes"]["n1"]
 
 
 def test_a_pod_with_a_rate_needs_no_sla_and_keeps_the_cores_that_it_names(tmp_path: Path) -> None:
@@ -114,8 +111,7 @@ def test_a_pod_with_a_rate_needs_no_sla_and_keeps_the_cores_that_it_names(tmp_pa
     with cluster(tmp_path / "s.db", "n1") as one:
         first = pod("p1", drop="", rate_kpps="70", cores="3")
         one.add(first)
-        assert one.filter(first, "n1")["NodeNames"] == ["n1"]
-        assert one.bind(first, "n1") == ""
+        assert one.filter(first, "n1")["NodeNames"] == ["n1"] and one.bind(first, "n1") == ""
         (shown,) = one.service.client.get("/v1/nics/n1").json()["tenants"]
         assert (shown["rate_kpps"], shown["cores"], shown["sla_drop"]) == (70.0, 3, 0.0)
         changed = one.service.event(event="change", id=shown["id"], rate_kpps=5_000)
@@ -129,8 +125,7 @@ def test_a_pod_that_is_no_nf_is_passed_through(tmp_path: Path) -> None:
         one.add(other)
         assert one.filter(other, "n1", "x")["NodeNames"] == ["n1", "x"]
         assert one.call("prioritize", Pod=other, NodeNames=["n1"]) == [{"Host": "n1", "Score": 0}]
-        assert one.bind(other, "n1") == ""
-        assert one.places() == {}
+        assert one.bind(other, "n1") == "" and one.places() == {}
         assert one.api.objects["pods"]["web"]["spec"]["nodeName"] == "n1"
 
 
@@ -141,10 +136,8 @@ def test_bind_decides_once_and_a_stale_one_is_refused(tmp_path: Path) -> None:
         one.add(*pods)
         assert [one.filter(each, "n1")["NodeNames"] for each in pods] == [["n1"]] * 3
         assert one.bind(pods[0], "n1") == one.bind(pods[1], "n1") == ""
-        assert one.bind(pods[2], "n1") == "n1: too few free cores"
-        assert one.bind(pods[0], "n1") == ""
-        assert "is on n1 already" in one.bind(pods[0], "n2")
-        assert one.bind(pods[2], "n2") == ""
+        assert one.bind(pods[2], "n1") == "n1: too few free cores" and one.bind(pods[0], "n1") == ""
+        assert "is on n1 already" in one.bind(pods[0], "n2") and one.bind(pods[2], "n2") == ""
         assert one.places() == {"p0": "n1", "p1": "n1", "p2": "n2"}
 
 
@@ -154,11 +147,9 @@ def test_where_the_api_server_refuses_the_place_is_free_again(tmp_path: Path) ->
         first = pod("p1")
         one.add(first)
         one.api.refuses = "no"
-        assert "refused the binding: no" in one.bind(first, "n1")
-        assert one.places() == {}
+        assert "refused the binding: no" in one.bind(first, "n1") and one.places() == {}
         one.api.refuses = ""
-        assert one.bind(first, "n2") == ""
-        assert one.bind(pod("gone"), "n1") == "there is no such pod any more"
+        assert one.bind(first, "n2") == "" and one.bind(pod("gone"), "n1") == "there is no such pod any more"
 
 
 def test_a_pod_whose_bind_was_not_answered_keeps_its_place(tmp_path: Path) -> None:
@@ -169,8 +160,7 @@ def test_a_pod_whose_bind_was_not_answered_keeps_its_place(tmp_path: Path) -> No
         one.api.unanswered = True
         assert "the API server does not answer" in one.bind(first, "n1")
         one.api.unanswered = False
-        assert one.bind(first, "n1") == ""
-        assert one.log() == ["join n1", "arrive p1"]
+        assert one.bind(first, "n1") == "" and one.log() == ["join n1", "arrive p1"]
 
 
 def test_a_pod_that_was_placed_but_never_bound_may_go_elsewhere_with_other_annotations(tmp_path: Path) -> None:
@@ -178,8 +168,7 @@ def test_a_pod_that_was_placed_but_never_bound_may_go_elsewhere_with_other_annot
     with cluster(tmp_path / "s.db", "n1", "n2") as one:
         one.add(pod("p1"), pod("p2"))
         for number in (1, 2):
-            identity = f"pod/default/p{number}/uid-p{number}"
-            assert one.service.arrive(identity, "d", nic="n1")["status"] == "placed"
+            assert one.service.arrive(f"pod/default/p{number}/uid-p{number}", "d", nic="n1")["status"] == "placed"
         corrected = pod("p1", "a", drop="0.5")
         one.api.change("pods", "MODIFIED", corrected)
         assert one.filter(corrected, "n1", "n2")["NodeNames"] == ["n1", "n2"]
@@ -198,8 +187,7 @@ def test_of_two_binds_at_once_the_second_fails(tmp_path: Path) -> None:
         eventually(lambda: one.places() == {"p1": "n1"})
         assert one.bind(first, "n2") == "the pod is being bound"
         one.api.slow.clear()
-        assert slow.result() == ""
-        assert one.places() == {"p1": "n1"}
+        assert slow.result() == "" and one.places() == {"p1": "n1"}
 
 
 def test_a_bind_of_a_pod_that_was_made_again_meanwhile_fails(tmp_path: Path) -> None:

@@ -48,8 +48,7 @@ def test_a_node_that_is_no_such_nic_any_more_takes_no_pods_until_it_is_one_again
         one.api.change("nodes", kind, changed, seen=seen)
         eventually(lambda: one.takes("n1", "n2") == ["n2"])
         assert one.filter(second, "n1")["FailedAndUnresolvableNodes"] == {"n1": reason}
-        assert one.bind(second, "n1") == f"n1: {reason}"
-        assert one.places() == ({"p1": "n1"} if used else {})
+        assert one.bind(second, "n1") == f"n1: {reason}" and one.places() == ({"p1": "n1"} if used else {})
         one.api.change("nodes", "MODIFIED", node("n1"), seen=seen)
         eventually(lambda: one.takes("n1") == ["n1"])
         assert one.bind(second, "n1") == ""
@@ -163,8 +162,7 @@ def test_a_pod_that_runs_is_counted_whatever_the_models_say_of_it(
         assert one.bind(first, "n1") == ""
         one.api.change("pods", "ADDED", running(pod("p2", "c", "0.01"), "n1"))
         eventually(lambda: one.places() == {"p1": "n1", "p2": "n1"})
-        assert one.takes("n1") == []
-        assert one.uncounted() == 0
+        assert one.takes("n1") == [] and one.uncounted() == 0
         (row,) = [row for row in one.service.log() if "kind" in row["event"]]
         assert row["event"]["nic"] == "n1"
     assert "a pod runs where it would not be placed" in capfd.readouterr().err
@@ -201,8 +199,7 @@ def test_a_node_with_a_pod_that_cannot_be_counted_takes_no_other_until_the_pod_i
         listed_again(one)
         one.api.change("pods", "DELETED", refused, seen=seen)
         eventually(lambda: one.takes("n1") == ["n1"])
-        assert one.uncounted() == 0
-        assert one.bind(waiting, "n1") == ""
+        assert one.uncounted() == 0 and one.bind(waiting, "n1") == ""
     assert capfd.readouterr().err.count("a pod that runs cannot be counted") == 1
 
 
@@ -300,8 +297,7 @@ def test_a_pod_that_is_made_again_is_another(tmp_path: Path) -> None:
         one.api.change("pods", "DELETED", first, seen=False)
         one.add(again)
         eventually(lambda: one.places() == {})
-        assert one.bind(first, "n2") == "there is no such pod any more"
-        assert one.bind(again, "n2") == ""
+        assert one.bind(first, "n2") == "there is no such pod any more" and one.bind(again, "n2") == ""
         one.api.change("pods", "DELETED", first, version=1)
         listed_again(one)
         assert one.places() == {"p1": "n2"}

@@ -68,9 +68,7 @@ def test_who_commits_later_on_the_same_nic_takes_back_and_has_what_the_other_did
     one, other = pair
     (mine,), (theirs,) = _begin(one, arrive("a")), _begin(other, arrive("b"))
     assert isinstance(mine, Decision) and isinstance(theirs, Decision)
-    assert mine.nic == theirs.nic == "nic-1"
-    assert _finish(one) == 0
-    assert _finish(other) is None
+    assert mine.nic == theirs.nic == "nic-1" and _finish(one) == 0 and _finish(other) is None
     assert picture(other.engine.fleet) == picture(one.engine.fleet)
     assert (other.state.agreement.conflicts, other.state.agreement.repeated) == (1, 1)
     (again,) = other.decide(arrive("b"))
@@ -84,9 +82,7 @@ def test_batches_on_different_nics_both_succeed_and_numbers_follow_the_commits(p
     one.decide(arrive("a"), arrive("b"), arrive("c"))
     other.follow()
     _begin(one, Depart("a")), _begin(other, Depart("c"))
-    assert _finish(other) == 0
-    assert _finish(one) == 1
-    assert one.engine.events == 5
+    assert _finish(other) == 0 and _finish(one) == 1 and one.engine.events == 5
     assert one.engine.versions.of("nic-1") == 5
     other.follow()
     assert picture(other.engine.fleet) == picture(one.engine.fleet)
@@ -99,8 +95,7 @@ def test_an_instance_that_arrives_at_two_agents_at_once_is_placed_once(pair: tup
     other.follow()
     _begin(one, Depart("x"), arrive("a"))
     _begin(other, Arrive(arrival("a", 0, "d", 0.9).tenant, nic="nic-2"))
-    assert _finish(one) == 0
-    assert _finish(other) is None
+    assert _finish(one) == 0 and _finish(other) is None
     (again,) = other.decide(arrive("a"))
     assert isinstance(again, Decision) and (again.status, again.nic) == ("placed", "nic-1")
     assert other.engine.events == one.engine.events
@@ -113,10 +108,8 @@ def test_one_key_gets_one_answer_from_two_agents(pair: tuple[Agent, Agent]) -> N
     for agent, text in ((one, '{"n": 1}'), (other, '{"n": 2}')):
         agent.state.answers.keep("k", KeptAnswer(b"d", 200, text, 1))
         agent.state.agreement.seal(agent.engine)
-    assert _finish(one) == 0
-    assert _finish(other) is None
-    found = other.state.agreement.fetch(["k", "l"]).answers
-    assert found == {"k": KeptAnswer(b"d", 200, '{"n": 1, "version": 1}')}
+    assert _finish(one) == 0 and _finish(other) is None
+    assert other.state.agreement.fetch(["k", "l"]).answers == {"k": KeptAnswer(b"d", 200, '{"n": 1, "version": 1}')}
 
 
 def test_kinds_have_no_more_nics_than_there_are(postgres: Cluster) -> None:
@@ -129,9 +122,7 @@ def test_kinds_have_no_more_nics_than_there_are(postgres: Cluster) -> None:
     assert {one.state.pool.rank, other.state.pool.rank} == {0, 1}
     (mine,), (theirs,) = _begin(one, arrive("a")), _begin(other, arrive("b"))
     assert isinstance(mine, Decision) and isinstance(theirs, Decision)
-    assert mine.nic != theirs.nic
-    assert _finish(one) == 0
-    assert _finish(other) is None
+    assert mine.nic != theirs.nic and _finish(one) == 0 and _finish(other) is None
     found = other.decide(arrive("b"), arrive("c"), arrive("d"))
     assert [decision.status for decision in found if isinstance(decision, Decision)] == ["placed"] + 2 * ["rejected"]
     one.state.close()
@@ -159,8 +150,7 @@ def test_a_connection_that_is_cut_at_the_commit_leaves_no_doubt(
         one.decide(arrive("a"))
     other.follow()
     assert picture(other.engine.fleet) == picture(one.engine.fleet)
-    assert other.engine.events == one.engine.events == 1
-    assert link.epoch == 2
+    assert other.engine.events == one.engine.events == 1 and link.epoch == 2
 
 
 def test_a_transaction_of_an_older_connection_is_refused(pair: tuple[Agent, Agent]) -> None:
@@ -201,8 +191,7 @@ def test_a_rebalance_of_a_former_holder_of_the_lease_is_refused(pair: tuple[Agen
     one.handle(Rebalance(5))
     agreement.seal(one.engine)
     one.state._ask("UPDATE leases SET expires = now() - interval '1 second'")
-    assert other.state.leads(REBALANCING_TASK)
-    assert _finish(one) is None
+    assert other.state.leads(REBALANCING_TASK) and _finish(one) is None
     one.state.leases.lose(REBALANCING_TASK)
     assert not one.state.leads(REBALANCING_TASK)
     assert [event for event, _ in one.state.log() if "rebalance" in event] == []
@@ -261,8 +250,7 @@ def test_what_is_taken_back_leaves_no_trace(when_full: str, kinds: Sequence[NicK
         journal.take_back()
         engine.waiting.clear()
         engine.waiting.update(queue)
-        assert picture(engine.fleet, engine) == before
-        assert engine.fleet.opened == opened
+        assert picture(engine.fleet, engine) == before and engine.fleet.opened == opened
         _try(engine, any_event(draw, engine.fleet))
 
 

@@ -123,8 +123,7 @@ def test_a_measurement_outlives_its_connection(postgres: Cluster, committed: boo
     assert agreement.finish(engine) == 0
     other[0].agreement.follow(other[1], other[0].agreement.fetch().batches)
     late = agent(address)
-    assert late[1].events == at + 1
-    assert learnt(other[1]) == learnt(engine) == learnt(late[1])
+    assert late[1].events == at + 1 and learnt(other[1]) == learnt(engine) == learnt(late[1])
     for each, _ in (one, other, late):
         each.close()
 
@@ -160,8 +159,7 @@ def test_what_is_asked_for_takes_effect_with_the_next_measurement(postgres: Clus
     state.agreement.follow(engine, state.agreement.fetch().batches)
     assert list(state.list_requests()) == []
     for state, engine in agents:
-        assert engine.feedback is not None
-        assert engine.feedback.frozen
+        assert engine.feedback is not None and engine.feedback.frozen
         state.close()
 
 

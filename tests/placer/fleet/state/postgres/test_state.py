@@ -79,13 +79,10 @@ def test_a_lease_is_one_agents_until_its_time_is_over_and_a_former_holder_writes
         assert one.leads("task") and not other.leads("task")
         assert one.note("row", 1, "task")
         one._ask("UPDATE leases SET expires = now() - interval '1 second'")
-        assert other.leads("task")
-        assert one.leases.find_lease("task") is not None
+        assert other.leads("task") and one.leases.find_lease("task") is not None
         assert not one.note("row", 2, "task")
-        assert one.find_note("row") == other.find_note("row") == 1
-        assert not one.leads("task")
-        assert other.note("row", 3, "task")
-        assert one.find_note("row") == 3
+        assert one.find_note("row") == other.find_note("row") == 1 and not one.leads("task")
+        assert other.note("row", 3, "task") and one.find_note("row") == 3
 
 
 def test_agents_share_the_nics_out_among_those_that_are_alive(postgres: Cluster) -> None:

@@ -41,19 +41,34 @@ def program(body: str, before: str = "") -> bytes:
     )
 
 
-def broken(data: bytes) -> list[str]:
-    """The limits that an object violates."""
-    return [what for what, _ in violations(read_object(data))]
+JUMPS = "".join(f"\tif (seen == {at}) goto out;\n\tfound += seen;\n" for at in range(3))
 
 
-def test_a_program_within_the_limits_is_taken() -> None:
-    """Nothing is found in it."""
-    assert broken(program("\tfound = ctx->data;")) == []
-
-
-def test_too_many_instructions() -> None:
-    """Each line is a write."""
-    assert broken(program("\tseen = 1;\n" * 5000)) == ["instructions"]
+@pytest.mark.parametrize(
+    ("body", "before", "limits"),
+    [
+        ("\tfound = ctx->data;", "", []),
+        ("\tseen = 1;\n" * 5000, "", ["instructions"]),  # each line is a write
+        (  # a loop whose end is not known stays one
+            "#pragma clang loop unroll(disable)\n\tfor (__u32 i = 0; i < ctx->data; i++)\n\t\tfound += seen;",
+            "",
+            ["loop"],
+        ),
+        # a jump backwards that closes no loop is none: clang puts shared code before its users
+        (f"\tgoto in;\nout:\n\treturn seen;\nin:\n{JUMPS}", "", []),
+        # the card has few of the kernel's helpers; the clock is none of them
+        ("\tfound = bpf_ktime_get_ns();", "", ["helper"]),
+        # a function that is not inlined
+        (
+            "\tfound = other(ctx->data) + other(ctx->data_end);",
+            "static __attribute__((noinline)) __u64 other(__u64 value) { return value * seen; }",
+            ["calls"],
+        ),
+    ],
+    ids=["fits", "instructions", "loop", "backwards", "helper", "call"],
+)
+def test_what_violates_a_limit_is_found(body: str, before: str, limits: list[str]) -> None:
+    assert [what for what, _ in violations(read_object(program(body, before)))] == limits
 
 
 def test_too_much_stack() -> None:
@@ -89,29 +104,6 @@ def test_stack_is_counted() -> None:
         "\tvolatile __u64 kept[20];\n" + "".join(f"\tkept[{at}] = seen;\n" for at in range(20)) + "\tfound = kept[3];"
     )
     assert use_of(read_object(program(body))).stack == 160
-
-
-def test_a_loop() -> None:
-    """A loop whose end is not known stays one."""
-    body = "#pragma clang loop unroll(disable)\n\tfor (__u32 i = 0; i < ctx->data; i++)\n\t\tfound += seen;"
-    assert broken(program(body)) == ["loop"]
-
-
-def test_a_jump_backwards_that_closes_no_loop_is_none() -> None:
-    """Clang puts shared code before its users."""
-    body = "".join(f"\tif (seen == {at}) goto out;\n\tfound += seen;\n" for at in range(3))
-    assert broken(program(f"\tgoto in;\nout:\n\treturn seen;\nin:\n{body}")) == []
-
-
-def test_a_call() -> None:
-    """A function that is not inlined."""
-    before = "static __attribute__((noinline)) __u64 other(__u64 value) { return value * seen; }"
-    assert "calls" in broken(program("\tfound = other(ctx->data) + other(ctx->data_end);", before))
-
-
-def test_a_strange_helper() -> None:
-    """The card has few of the kernel's helpers; the clock is none of them."""
-    assert broken(program("\tfound = bpf_ktime_get_ns();")) == ["helper"]
 
 
 def one_step(function: object) -> NicProgram:

@@ -1,0 +1,140 @@
+"""What is answered to a line: an event that is decided on and recorded, or why it is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+
+from placer.fleet.engine import Engine
+from placer.fleet.events import (
+    Arrive,
+    Change,
+    Decision,
+    Drain,
+    Fail,
+    FleetEvent,
+    Join,
+    Lookup,
+    Rebalance,
+    Refused,
+    RefusedForNow,
+    Return,
+)
+from placer.fleet.protocol import Malformed, Reader, decision_line, refusal_line
+from placer.fleet.rebalance import emptied_first
+from placer.fleet.service.http.turns import Rebalancing, Submission, Turns
+from placer.fleet.state.saved import KeptAnswer, SavedState
+
+NICS_PER_TURN = 16
+"""NICs that a rebalancing looks at before others have a turn."""
+
+STATUS_DONE, STATUS_FORBIDDEN, STATUS_CONFLICT, STATUS_CHANGED, STATUS_MALFORMED, STATUS_FAILED = (
+    200,
+    403,
+    409,
+    412,
+    422,
+    503,
+)
+
+OF_ADMINISTRATORS = (Fail, Drain, Return, Join, Rebalance)
+"""Events that change NICs; the others are of tenants."""
+
+
+class Decider:
+    """Decides on lines, one after the other.
+
+    `engine`, `reader`, `state`: as for `placer online`; nobody else uses them to change anything.
+    """
+
+    def __init__(self, engine: Engine, reader: Reader, state: SavedState) -> None:
+        self.engine = engine
+        self.reader = reader
+        self.state = state
+        self._answers = state.answers
+        self._waiting = Turns()
+        self._counted: list[tuple[FleetEvent, Decision]] = []
+        self._refused: list[int] = []
+
+    in_turns = True
+    """Whether a rebalancing takes turns with other events."""
+
+    def _read(self, one: Submission, line: bytes) -> FleetEvent | None:
+        """The event of a line; None for one that is read when the events before it were decided on."""
+        try:
+            event = one.reader.read(line)
+        except Refused:
+            return None
+        return None if isinstance(event, Change) else event
+
+    def _answer(self, one: Submission, line: bytes, read: FleetEvent | None, key: str | None) -> KeptAnswer | None:
+        """The answer to a line; None where more turns are needed for it."""
+        if key is None:
+            return self._decide(one, line, read, b"")
+        digest = hashlib.sha256(line).digest()
+        known = self._answers.find(key)
+        if known is None:
+            answer = self._decide(one, line, read, digest)
+            if answer is not None and answer.status not in (STATUS_FORBIDDEN, STATUS_FAILED):
+                self._answers.keep(key, answer)
+            return answer
+        if known.digest == digest:
+            return known
+        return self._refuse(digest, STATUS_MALFORMED, f"the key {key!r} was used for another request")
+
+    def _decide(self, one: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer | None:
+        try:
+            event = read or one.reader.read(line)
+            if not one.token.administers and isinstance(event, OF_ADMINISTRATORS):
+                return self._refuse(digest, STATUS_FORBIDDEN, "the token does not allow events of NICs")
+            if self._is_outdated(event, one.if_version):
+                return self._refuse(digest, STATUS_CHANGED, "the NIC has changed since that version: ask again")
+            if isinstance(event, Rebalance) and event.nics is None and self.in_turns:
+                return self._rebalance(one, event, digest)
+            decision = self._handle(event)
+        except Refused as refused:
+            status = STATUS_MALFORMED if isinstance(refused, Malformed) else STATUS_CONFLICT
+            status = STATUS_FAILED if isinstance(refused, RefusedForNow) else status
+            self._refused.append(status)
+            return KeptAnswer(digest, status, refusal_line(refused))
+        answer = decision_line(event, decision)
+        if not isinstance(decision, Lookup):
+            self.state.record(event, decision, self.engine.fleet, answer)
+        self._counted.append((event, decision))
+        return KeptAnswer(digest, STATUS_DONE, answer, self.engine.events)
+
+    def _rebalance(self, one: Submission, event: Rebalance, digest: bytes) -> KeptAnswer | None:
+        """Look at the next NICs; the answer when a whole pass over the fleet has found nothing more, else None."""
+        found = one.rebalancing = one.rebalancing or Rebalancing(event, self._nics_to_empty())
+        some, found.nics = tuple(found.nics[:NICS_PER_TURN]), found.nics[NICS_PER_TURN:]
+        part = replace(event, budget=event.budget - len(found.moves), nics=some)
+        self._waiting.charge(one, len(some))
+        decision = self.engine.try_rebalance(part)
+        if decision is not None:
+            self.state.record(part, decision, self.engine.fleet, decision_line(part, decision))
+            self._counted.append((part, decision))
+            found.moves += decision.moves
+        if not found.nics and found.moves_before < len(found.moves) < event.budget:
+            found.nics, found.moves_before = self._nics_to_empty(), len(found.moves)
+        if found.nics and len(found.moves) < event.budget:
+            return None
+        one.rebalancing = None
+        whole = Decision("rebalanced" if found.moves else "as-it-was", tuple(found.moves))
+        return KeptAnswer(digest, STATUS_DONE, decision_line(event, whole), self.engine.events)
+
+    def _nics_to_empty(self) -> list[str]:
+        return [nic.id for nic in sorted(self.engine.fleet.nics.values(), key=emptied_first)]
+
+    def _refuse(self, digest: bytes, status: int, message: str) -> KeptAnswer:
+        """The answer to an event that is not even decided on."""
+        self._refused.append(status)
+        return KeptAnswer(digest, status, json.dumps({"ok": False, "error": message}))
+
+    def _handle(self, event: FleetEvent) -> Decision:
+        return self.engine.handle(event)
+
+    def _is_outdated(self, event: FleetEvent, if_version: int | None) -> bool:
+        if if_version is None or not isinstance(event, Arrive) or event.nic is None:
+            return False
+        return self.engine.versions.of(event.nic) > if_version
