@@ -54,7 +54,7 @@ def run(testbeds: str = ",".join(PACED), traces: int = 2) -> pd.DataFrame:
     rows: list[dict[str, object]] = []
     for name in testbeds.split(","):
         with ExitStack() as stack:
-            cards = Cards(models=_prepared(name), testbed=TESTBEDS[name], budget_pct=2.0)
+            cards = Cards(models=prepared(name), testbed=TESTBEDS[name], budget_pct=2.0)
             catalogue = open_catalogue(cards, stack, lambda message: None)
             rows.append(_accuracy(name, catalogue))
             print(rows[-1], file=sys.stderr, flush=True)
@@ -65,7 +65,8 @@ def run(testbeds: str = ",".join(PACED), traces: int = 2) -> pd.DataFrame:
     return pd.DataFrame(rows).fillna("")
 
 
-def _prepared(name: str) -> Path:
+def prepared(name: str) -> Path:
+    """The models of a testbed, profiled and trained where they are not there yet."""
     home = FOLDER / name.replace(" ", "-").replace(":", "-")
     models = home.with_name(f"{home.name}.models")
     if not models.exists():
@@ -125,7 +126,8 @@ def _random_traffic(described: object, rng: np.random.Generator) -> TrafficProfi
     return TrafficProfile.from_mapping(values)
 
 
-def _arrivals(catalogue: Catalogue, seed: int) -> list[Arrival]:
+def arrivals_of(catalogue: Catalogue, seed: int) -> list[Arrival]:
+    """Instances with rates, drawn for the NFs that the models have."""
     models, rng = catalogue.models[0], np.random.default_rng([seed, 44])
     nfs = TABLE_2_NFS if set(TABLE_2_NFS) <= set(models.nfs) else models.nfs
     two = {nf: Workload(nf, models.default_traffic, cores=2) for nf in nfs}
@@ -139,7 +141,7 @@ def _arrivals(catalogue: Catalogue, seed: int) -> list[Arrival]:
 
 
 def _placed(name: str, catalogue: Catalogue, seed: int) -> Iterator[dict[str, object]]:
-    arrivals, truth = _arrivals(catalogue, seed), catalogue.truth() or ()
+    arrivals, truth = arrivals_of(catalogue, seed), catalogue.truth() or ()
     best = find_optimum(arrivals, catalogue, truth, time_limit=TIME_LIMIT)
     today = [
         replace(arrival, workload=arrival.workload.saturated, sla=Sla(min_kpps=arrival.workload.rate_kpps * 0.995))

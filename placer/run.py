@@ -13,6 +13,7 @@ from placer.inputs.arrivals import STRICT_OPTIONS, TraceOptions, read_arrivals, 
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.model.arrival import Arrival
 from placer.model.catalogue import PREDICTED_TRUTH, Catalogue
+from placer.model.day import has_days
 from placer.model.fleet import Fleet
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
@@ -239,6 +240,8 @@ def _read(request: RunRequest, stack: ExitStack, progress: Progress) -> tuple[Ca
         )
     if request.headroom_pct:
         arrivals = _with_headroom(arrivals, request.headroom_pct, catalogue, progress)
+    if has_days(arrivals):
+        _refuse_days(arrivals, request, catalogue)
     predictors = choose_predictors(request.predictors, catalogue)
     if any(not arrival.workload.is_saturated or arrival.workload.cores for arrival in arrivals):
         predictors = _with_loads(predictors, request, catalogue, progress)
@@ -246,6 +249,16 @@ def _read(request: RunRequest, stack: ExitStack, progress: Progress) -> tuple[Ca
         for warning in catalogue.risk_warnings(predictor):
             progress.say(warning)
     return catalogue, arrivals, predictors
+
+
+def _refuse_days(arrivals: Sequence[Arrival], request: RunRequest, catalogue: Catalogue) -> None:
+    """InputError where loads over the day are not understood, or have different numbers of parts."""
+    if catalogue.gpus:
+        raise InputError.of("load", "is not understood in a fleet with GPUs, which are planned for one rate")
+    if request.measure is not None:
+        raise InputError.of("--measure", "is not understood where the load changes over the day")
+    if len({len(arrival.day) for arrival in arrivals if arrival.day}) > 1:
+        raise InputError.of("load", "the days of the arrivals have different numbers of parts")
 
 
 def _refuse_unplaceable(arrivals: Sequence[Arrival], catalogue: Catalogue) -> None:

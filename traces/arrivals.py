@@ -49,6 +49,8 @@ class Recipe:
     loads
         Smallest and largest load, as a share of the capacity; each arrival draws one between, uniformly in its
         logarithm. None writes no rates. Everything else is the same with and without.
+    days
+        Names of loads over the day, of which each arrival draws one, uniformly. Empty writes no such column.
     capacity_kpps
         What an NF carries alone on its default cores (kpps), by its name and its attributes; needed by `loads`.
     """
@@ -61,18 +63,20 @@ class Recipe:
     mean_stay_s: float | None = None
     seed: int = 0
     loads: tuple[float, float] | None = None
+    days: tuple[str, ...] = ()
     capacity_kpps: Callable[[str, Mapping[str, float]], float] = lambda nf, traffic: math.nan
 
 
 def generate(recipe: Recipe) -> Iterator[str]:
     """The lines of the trace, header first, each with its line end."""
     draw, draw_load = random.Random(recipe.seed), random.Random(f"loads/{recipe.seed}")
+    draw_day = random.Random(f"days/{recipe.seed}")
     low, high = recipe.sla or (0.0, 0.0)
     attributes = dict(recipe.attributes or {}) if recipe.traffic != "default" else {}
     profiles = [_traffic(draw, attributes) for _ in range(PROFILES)] if recipe.traffic == "mixed" else []
     stays = recipe.mean_stay_s is not None
     slas, loads = recipe.sla is not None, recipe.loads is not None
-    optional = [*["rate_kpps"] * loads, *["sla_drop"] * slas, *["departure"] * stays]
+    optional = [*["rate_kpps"] * loads, *["sla_drop"] * slas, *["departure"] * stays, *["load"] * bool(recipe.days)]
     yield ",".join(["id", "time", "nf", *attributes, *optional]) + "\n"
     now = 0.0
     width = len(str(recipe.count))
@@ -90,6 +94,8 @@ def generate(recipe: Recipe) -> Iterator[str]:
         cells += [f"{low + draw.random() * (high - low):.3f}"][: 1 if slas else 0]
         if recipe.mean_stay_s is not None:
             cells.append(f"{now + max(0.001, _exponential(draw, recipe.mean_stay_s)):.3f}")
+        if recipe.days:
+            cells.append(_one_of(draw_day, recipe.days))
         yield ",".join(cells) + "\n"
 
 

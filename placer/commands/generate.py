@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import Seed, complete_nf, one_of
+from placer.commands.options import Seed, complete_nf, one_of, refuse_same_files, refuse_unwritable
 from profiles import InputError
 from profiles.faults import suggestion
 from profiles.text import number_of
 from traces.arrivals import LARGEST_LOAD, TABLE_2_NFS, TRAFFICS, Recipe, generate
+from traces.days import HOURS, day_csv
 
 if TYPE_CHECKING:
     from profiles import TestbedDescription
@@ -48,6 +49,14 @@ Loads = Annotated[
         show_default=False,
     ),
 ]
+Day = Annotated[
+    Path | None,
+    typer.Option(
+        help="With --loads: also write loads over the day (office, evening, night) to this file, for `placer run "
+        "--loads`; each NF draws one.",
+        show_default=False,
+    ),
+]
 Traffic = Annotated[
     str,
     typer.Option(
@@ -73,6 +82,7 @@ def command(
     nfs: Nfs = None,
     sla: SlaRange = None,
     loads: Loads = None,
+    day: Day = None,
     traffic: Traffic = "default",
     departures: Departures = None,
     models: ModelsDir = None,
@@ -83,6 +93,10 @@ def command(
     from profiles.aside import file_aside
 
     shares = None if loads is None else _shares(loads)
+    if day is not None and shares is None:
+        raise InputError.of("--day", "needs --loads: a load over the day is a share of a rate", hint="--loads 0.05:1.1")
+    refuse_unwritable("--day", day)
+    refuse_same_files({"--day": day, "--out": out}, {"--models": models})
     testbed = _description(models)
     recipe = Recipe(
         count=count,
@@ -93,12 +107,16 @@ def command(
         mean_stay_s=departures,
         seed=seed,
         loads=shares,
+        days=() if day is None else tuple(HOURS),
     )
     if shares is not None:
         from placer.inputs.models import capacities_of, open_models
 
         trained = open_models(models, lambda line: typer.echo(line, err=True))
         recipe = replace(recipe, capacity_kpps=capacities_of(trained))
+    if day is not None:
+        with file_aside(day) as aside:
+            aside.write_text(day_csv(), encoding="utf-8")
     if out is None:
         with contextlib.suppress(BrokenPipeError):
             sys.stdout.writelines(generate(recipe))

@@ -180,11 +180,16 @@ SkipEmptyStays = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors on stderr.")]
 
 
-def trace_options(ignore_columns: bool, skip_empty_stays: bool, say: Callable[[str], None]) -> TraceOptions:
+def trace_options(
+    ignore_columns: bool, skip_empty_stays: bool, say: Callable[[str], None], loads: Path | None = None
+) -> TraceOptions:
     """How a command reads arrivals; what it says of a file is said once, however often the file is read."""
     from placer.inputs.arrivals import TraceOptions
+    from placer.inputs.day_loads import read_day_loads
 
-    return TraceOptions(ignore_columns, skip_empty_stays, cache(say))
+    return TraceOptions(
+        ignore_columns, skip_empty_stays, cache(say), None if loads is None else read_day_loads(str(loads))
+    )
 
 
 def refuse_without_arrivals(option: str, ignore_columns: bool, skip_empty_stays: bool) -> None:

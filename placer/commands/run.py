@@ -67,6 +67,14 @@ Headroom = Annotated[
         show_default=False,
     ),
 ]
+Loads = Annotated[
+    Path | None,
+    typer.Option(
+        help="The loads that the column `load` of the trace names: a CSV file with the share of the rate in each part "
+        "of a day.",
+        show_default=False,
+    ),
+]
 ProductionSpec = Annotated[
     Path | None,
     typer.Option(
@@ -122,6 +130,7 @@ def command(
     measure: Measure = None,
     range: Range = None,
     headroom: Headroom = 0.0,
+    loads: Loads = None,
     production: ProductionSpec = None,
     time_limit: TimeLimit = 60.0,
     solver: Solver = "cp-sat",
@@ -157,7 +166,7 @@ def command(
     for option, path in outputs.items():
         refuse_unwritable(option, path)
     refuse_unwritable_folder("--plots", plots)
-    refuse_same_files(outputs, {"ARRIVALS": Path(arrivals), "--fleet": fleet})
+    refuse_same_files(outputs, {"ARRIVALS": Path(arrivals), "--fleet": fleet, "--loads": loads})
     progress = Progress(quiet=quiet)
     request = RunRequest(
         arrivals=arrivals,
@@ -170,7 +179,7 @@ def command(
         certificate=None if certificate is None else of,
         vary_budget=True,
         measure=measure,
-        trace_options=trace_options(ignore_columns, skip_empty_stays, progress.say),
+        trace_options=trace_options(ignore_columns, skip_empty_stays, progress.say, loads),
         headroom_pct=headroom,
     )
     comparison = _with_plans_placed_again(run(request, progress), range, progress)

@@ -67,6 +67,8 @@ def _refuse_options(context: typer.Context) -> None:
         if _is_typed(context, name):
             option = f"--{name.replace('_', '-')}"
             raise InputError.of(option, "has no effect with --production, which has no optimum", hint="leave it out")
+    if context.params["loads"] is not None:
+        raise InputError.of("--loads", "is not understood with --production", hint="leave it out")
 
 
 def _is_typed(context: typer.Context, name: str) -> bool:

@@ -16,6 +16,8 @@ from placer.model.arrival import Arrival
 from placer.model.fleet import NicKind
 from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import Placement, Plan
+from placer.model.sla import Sla
+from profiles import Workload
 
 ROUNDING = 1e-9
 """A sum of rates may exceed a limit by so much of it, for the order in which they are added."""
@@ -117,11 +119,15 @@ def line_rate_kept(plan: Plan) -> Iterator[str]:
         for moment in sorted({placement.arrival.begins for placement in stays}):
             present = [placement for placement in stays if _present(placement.arrival, moment)]
             kind = present[0].kind
-            rates = [(p.arrival.workload.rate_kpps, p.arrival.workload.traffic.packet_size) for p in present]
-            # a packet has 20 bytes on the wire besides
-            gbps = fsum(kpps * (size + 20.0) * 8e-6 for kpps, size in rates if kpps < inf)
-            if kind and gbps > kind.line_rate_gbps * (1.0 + ROUNDING):
-                yield f"{nic}: {gbps:g} of {kind.line_rate_gbps:g} Gb/s offered {_at(moment)}"
+            for part in range(_count_parts(present)):
+                # a packet has 20 bytes on the wire besides
+                gbps = fsum(
+                    _offered_kpps(p.arrival, part) * (p.arrival.workload.traffic.packet_size + 20.0) * 8e-6
+                    for p in present
+                    if p.arrival.workload.rate_kpps < inf
+                )
+                if kind and gbps > kind.line_rate_gbps * (1.0 + ROUNDING):
+                    yield f"{nic}: {gbps:g} of {kind.line_rate_gbps:g} Gb/s offered {_at(moment)}"
 
 
 def counts_kept(plan: Plan, kinds: Sequence[NicKind]) -> Iterator[str]:
@@ -141,16 +147,34 @@ def slas_kept(plan: Plan, oracles: Sequence[Oracle]) -> Iterator[str]:
             present = [placement for placement in stays if _present(placement.arrival, moment)]
             if all(placement.arrival.nic is not None for placement in present):
                 continue
-            co_location = co_location_of(placement.arrival.workload for placement in present)
-            for placement in present:
-                if placement.kind is None:
-                    continue
-                oracle = oracles[placement.kind.index]
-                answers = zip(co_location, oracle.throughput([co_location])[0], strict=True)
-                got = min(kpps for workload, kpps in answers if workload == placement.arrival.workload)
-                alone = oracle.throughput([(placement.arrival.workload,)])[0][0]
-                if not placement.arrival.is_met(got, alone):
-                    yield f"{placement.arrival.id} on {nic}: {got:g} of {alone:g} kpps {_at(moment)}"
+            for part in range(_count_parts(present)):
+                carrying = [(p, _workload_in(p.arrival, part)) for p in present if _offered_kpps(p.arrival, part) > 0]
+                co_location = co_location_of(workload for _, workload in carrying)
+                for placement, workload in carrying:
+                    if placement.kind is None:
+                        continue
+                    oracle, arrival = oracles[placement.kind.index], placement.arrival
+                    answers = zip(co_location, oracle.throughput([co_location])[0], strict=True)
+                    got = min(kpps for other, kpps in answers if other == workload)
+                    alone = oracle.throughput([(workload,)])[0][0]
+                    sla, offered = arrival.sla, workload.rate_kpps
+                    if arrival.day and sla.min_kpps is not None and offered < sla.min_kpps:
+                        sla = Sla(max_drop=0.0)  # then it must carry all
+                    if got < sla.required_kpps(alone, offered):
+                        yield f"{arrival.id} on {nic}: {got:g} of {alone:g} kpps {_at(moment)}"
+
+
+def _count_parts(present: Sequence[Placement]) -> int:
+    """Parts of the day in which another load may be offered to these."""
+    return max([1, *(len(placement.arrival.day) for placement in present)])
+
+
+def _offered_kpps(arrival: Arrival, part: int) -> float:
+    return arrival.workload.rate_kpps * (arrival.day[part] if arrival.day else 1.0)
+
+
+def _workload_in(arrival: Arrival, part: int) -> Workload:
+    return replace(arrival.workload, rate_kpps=_offered_kpps(arrival, part)) if arrival.day else arrival.workload
 
 
 def peak_nics(plan: Plan, kind: NicKind | None = None) -> int:

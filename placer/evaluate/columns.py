@@ -141,6 +141,15 @@ def spare_cores_pct(kinds: Sequence[NicKind], evaluation: Evaluation) -> float |
     return round_figure(100.0 * (1.0 - used / cores)) if cores else None
 
 
+def _changes_over_day(compared: Compared, evaluation: Evaluation) -> bool:
+    return any(placement.arrival.day for placement in evaluation.plan.placements)
+
+
+def _peak_nics(compared: Compared, evaluation: Evaluation) -> int:
+    """The NICs by peaks; what a strategy needs that places by peaks anyway."""
+    return evaluation.nics if evaluation.plan.peak_nics is None else evaluation.plan.peak_nics
+
+
 RESULT_COLUMNS = (
     TableColumn(
         "strategy", lambda compared, judged: judged.plan.strategy, "which rule placed", "strategy", page="strategy"
@@ -161,6 +170,15 @@ RESULT_COLUMNS = (
         "NICs",
         lambda compared, judged: f"{judged.nics:,}",
         "NICs",
+    ),
+    TableColumn(
+        "peak_nics",
+        _peak_nics,
+        "the same of its plan as if each instance had its peak all day",
+        "by peaks",
+        lambda compared, judged: f"{_peak_nics(compared, judged):,}",
+        where=lambda compared: _changes_over_day(compared, compared.plans[0]),
+        in_json=lambda compared, judged: _changes_over_day(compared, judged),
     ),
     TableColumn(
         "wastage_pct",
@@ -302,7 +320,7 @@ RESULT_COLUMNS = (
 BY_KEY = {column.key: column for column in RESULT_COLUMNS}
 
 TABLE_KEYS = (
-    "strategy", "predictor", "nics", "cost", "wastage_pct", "cost_wastage_pct", "sla_violations_pct",
+    "strategy", "predictor", "nics", "peak_nics", "cost", "wastage_pct", "cost_wastage_pct", "sla_violations_pct",
     "expected_violations_pct", "rejected", "decisions_per_s",
 )  # fmt: skip
 """First of the columns of the text table, in this order; others with a heading follow."""

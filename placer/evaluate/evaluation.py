@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from placer.evaluate.checks import peak_cost, peak_nics
-from placer.model.fleet import Fleet, Nic, NicKind
+from placer.model.day import parts_of
+from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.latency_oracle import find_promised_latencies, longer, misses_latency
-from placer.model.oracle import Oracle
+from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import Plan, replay_plan
+from placer.model.sla import LEAST_KPPS
 from profiles import CoLocation
 from profiles.shown import Shown
 
@@ -29,12 +31,17 @@ class Stay:
         Whether the lowest throughput and the longest latency meet the SLA; None where a promised latency is not known.
     latency_us
         Where a latency is promised, the longest of that statistic; None where it is not known.
+    required_kpps
+        The least throughput that its SLA accepts.
+
+    Where the load changes over the day, throughputs are those of the part in which it is closest to its SLA.
     """
 
     throughput_kpps: float
     solo_kpps: float
     sla_met: bool | None
     latency_us: float | None = None
+    required_kpps: float = LEAST_KPPS
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,7 +105,7 @@ class Evaluation(Shown):
                 continue
             if stay.latency_us is not None or not stay.throughput_kpps:
                 return None
-            short.append(100.0 * (1.0 - stay.throughput_kpps / placement.arrival.required_kpps(stay.solo_kpps)))
+            short.append(100.0 * (1.0 - stay.throughput_kpps / stay.required_kpps))
         return max(short, default=None)
 
 
@@ -140,30 +147,40 @@ def to_buy(plan: Plan, kinds: Sequence[NicKind]) -> dict[str, int]:
 
 def _stays(plan: Plan, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> dict[str, Stay]:
     """Per placed arrival its lowest throughput over all its co-locations; one batch of queries per kind."""
-    changes = [(nic.kind.index, nic.co_location, nic.tenants) for nic in _changes(plan, kinds)]
+    changes = [
+        (nic.kind.index, co_location_of(tenant.workload for tenant in tenants), tenants)
+        for nic in _changes(plan, kinds)
+        for tenants in parts_of(nic.tenants)
+    ]
     formed: set[tuple[int, CoLocation]] = {(index, co_location) for index, co_location, _ in changes}
     for kind in kinds:
         oracles[kind.index].throughput(sorted(co_location for index, co_location in formed if index == kind.index))
-    lowest: dict[str, float] = {}
+    changing = {placement.arrival.id for placement in plan.placed if placement.arrival.day}
+    lowest: dict[str, tuple[float, float, Tenant]] = {}
     longest: dict[str, float | None] = {}
     for index, co_location, tenants in changes:
         oracle = oracles[index]
         throughputs, latencies = oracle.by_workload(co_location), find_promised_latencies(oracle, co_location)
         for tenant in tenants:
-            throughput = throughputs[tenant.workload]
-            lowest[tenant.id] = min(throughput, lowest.get(tenant.id, throughput))
+            kpps = throughputs[tenant.workload]
+            share = kpps / tenant.required_kpps(oracle.solo(tenant.workload)) if tenant.id in changing else kpps
+            if tenant.id not in lowest or share < lowest[tenant.id][0]:
+                lowest[tenant.id] = share, kpps, tenant
             if tenant.workload in latencies:
                 longest[tenant.id] = longer(latencies[tenant.workload], longest.get(tenant.id, 0.0))
     stays = {}
     for placement in plan.placed:
         if placement.kind is not None:
-            arrival = placement.arrival
-            solo = oracles[placement.kind.index].solo(arrival.workload)
-            throughput, latency = lowest[arrival.id], longest.get(arrival.id)
-            met: bool | None = arrival.is_met(throughput, solo) and not misses_latency(arrival.workload, latency)
-            unknown = met and latency is None and arrival.workload.promises_latency
-            offered = arrival.workload.rate_kpps  # a prediction is of what could be carried
-            stays[arrival.id] = Stay(min(throughput, offered), min(solo, offered), None if unknown else met, latency)
+            _, throughput, tenant = lowest[placement.arrival.id]
+            oracle, workload = oracles[placement.kind.index], tenant.workload
+            solo, latency = oracle.solo(workload), longest.get(tenant.id)
+            required = tenant.required_kpps(solo)
+            met: bool | None = throughput >= required and not misses_latency(workload, latency)
+            unknown = met and latency is None and workload.promises_latency
+            offered = workload.rate_kpps  # a prediction is of what could be carried
+            stays[tenant.id] = Stay(
+                min(throughput, offered), min(solo, offered), None if unknown else met, latency, required
+            )
     return stays
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placer.model.catalogue import Catalogue
+from placer.model.day import parts_of
 from placer.model.fleet import Fleet, Tenant
 from placer.model.plan import Plan, replay_plan
 from predictor import Predictor
@@ -51,9 +52,15 @@ def expected_violations(plan: Plan, catalogue: Catalogue, predictor: str) -> Exp
 
 
 def likeliest_violations(plan: Plan, catalogue: Catalogue, predictor: str) -> dict[str, tuple[float, Case]]:
-    """Per instance, the largest probability that it violates its SLA during its stay, and in which case."""
+    """Per instance, the largest probability that it violates its SLA in any part of a day of its stay, and in which
+    case."""
     worst: dict[str, tuple[float, Case]] = {}
-    for kind, groups in groups_by_kind(plan, catalogue).items():
+    for kind, together in groups_by_kind(plan, catalogue).items():
+        groups = [
+            tuple(sorted(part, key=lambda tenant: tenant.workload))
+            for tenants in together
+            for part in parts_of(tenants)
+        ]
         if kind in catalogue.gpus:  # an admission test bounds latency, and expects no violation
             continue
         risks = LATENCY_RISKS if kind in catalogue.curves else (None,)

@@ -13,7 +13,7 @@ from placer.model.fleet import WIRE_BYTES, NicKind
 from placer.model.sla import LATENCY_SLAS, Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 from profiles.description import MOST_CORES
-from profiles.faults import printable
+from profiles.faults import printable, suggestion
 from profiles.files.cells import DECIMAL_POINT, TimeCells, comma_hint, parse_marked_number, share_of
 from profiles.files.lines import LineLimit, open_lines, separator_of
 from profiles.text import number_of
@@ -27,8 +27,10 @@ LATENCY_COLUMNS = {kind.column: kind.statistic for kind in LATENCY_SLAS}
 RATE_COLUMNS = (RATE_COLUMN, GBPS_COLUMN)
 OFFER_COLUMNS = (*RATE_COLUMNS, CORES_COLUMN, *LATENCY_COLUMNS)
 """What is offered and given to an instance, and what its packets are promised."""
-NIC_COLUMN = "nic"
-ARRIVAL_COLUMNS = (*REQUIRED_COLUMNS, *ATTRIBUTES, *SLA_COLUMNS, *OFFER_COLUMNS, "departure", NIC_COLUMN)
+NIC_COLUMN, LOAD_COLUMN = "nic", "load"
+ARRIVAL_COLUMNS = (
+    *REQUIRED_COLUMNS, *ATTRIBUTES, *SLA_COLUMNS, *OFFER_COLUMNS, "departure", NIC_COLUMN, LOAD_COLUMN
+)  # fmt: skip
 NUMBER_READERS = {"flows": parse_marked_number, "packet_size": parse_marked_number, "sla_drop": share_of}
 """Reads a number of a column in which a plain number is not the only form."""
 SMALLEST_QUANTITY, LARGEST_QUANTITY = 1e-6, 1e12  # of rates and latencies
@@ -40,6 +42,7 @@ RangeCheck = Callable[[Workload], Sequence[tuple[str, str]]]
 
 GROUPS_HINT = "a comma may separate groups of three digits only: 16,000"
 LONGER_ROW = f'{DECIMAL_POINT}, and a thousands mark in quotes: "16,000"'
+LOADS_HINT = "`placer run --loads FILE.csv` reads the loads; --ignore-columns plans as if each were at its peak all day"
 SKIP_HINT = "--skip-empty-stays skips instances that depart at the time of their arrival"
 
 
@@ -47,11 +50,13 @@ SKIP_HINT = "--skip-empty-stays skips instances that depart at the time of their
 class TraceOptions:
     """What of a trace is skipped rather than refused. `ignore_columns`: whether unknown columns are ignored.
     `skip_empty_stays`: whether rows are skipped whose departure is their arrival. `say`: called with a line that names
-    the ignored columns, and with one that counts the skipped rows."""
+    the ignored columns, and with one that counts the skipped rows. `loads`: by the names in the column `load`, the
+    share of the rate in each part of the day; None where they are not known."""
 
     ignore_columns: bool = False
     skip_empty_stays: bool = False
     say: Callable[[str], None] = lambda line: None
+    loads: Mapping[str, tuple[float, ...]] | None = None
 
 
 STRICT_OPTIONS = TraceOptions()
@@ -88,6 +93,8 @@ def read_arrivals(
             f"holds only arrivals that depart at the time of their arrival, which are skipped: {rows.skipped:,}"
         )
         raise InputError.of(name, only_skipped if rows.skipped else "has a header but no arrivals")
+    if options.loads is not None and not any(arrival.day for arrival in arrivals):
+        options.say(f"{name}: no arrival has a load of --loads")
     if rows.skipped:
         options.say(f"{name}: skipped arrivals that depart at the time of their arrival: {rows.skipped:,}")
     return arrivals
@@ -110,7 +117,8 @@ def _read_header(name: str, written: Sequence[str], options: TraceOptions) -> li
     if separator := separator_of(cells):
         hint = "separate values by commas, and write decimals with a point: 0.1"
         raise InputError.of(name, f"values are separated by {separator!r}, not by commas", line=1, hint=hint)
-    header = [cell.lower() if cell.lower() in ARRIVAL_COLUMNS else "" for cell in cells]
+    known = [column for column in ARRIVAL_COLUMNS if column != LOAD_COLUMN or options.loads is not None]
+    header = [cell.lower() if cell.lower() in known else "" for cell in cells]
     unknown = [  # the first column may have no name: the index that pandas writes
         (place, cell) for place, cell in enumerate(cells, start=1) if not header[place - 1] and (cell or place > 1)
     ]
@@ -121,7 +129,9 @@ def _read_header(name: str, written: Sequence[str], options: TraceOptions) -> li
         options.say(f"{name}: ignored columns: {printable(', '.join(cell or f'column {at}' for at, cell in unknown))}")
     elif unknown:
         faults = [
-            Fault(name, 1, cell or None, "unknown column" if cell else f"column {place} has no name", ignorable)
+            Fault(name, 1, cell, "the loads of the day are not known", LOADS_HINT)
+            if cell.lower() == LOAD_COLUMN
+            else Fault(name, 1, cell or None, "unknown column" if cell else f"column {place} has no name", ignorable)
             for place, cell in unknown
         ]
         hint = ignorable  # one hint for all of them
@@ -155,6 +165,7 @@ class _Rows:
         self._workloads: dict[tuple[str, ...], Workload] = {}
         self._slas: dict[tuple[str, ...], Sla] = {}
         self._offered = [column for column in OFFER_COLUMNS if column in header]
+        self._loads = options.loads or {}
 
     def read(self, line: int, row: list[str]) -> Arrival | None:
         """The arrival of a row, or None when the row has faults or is skipped."""
@@ -186,13 +197,13 @@ class _Rows:
         departure = self._departure(cells, time)
         sla = self._sla(cells)
         workload = self._workload(cells)
-        nic = self._nic(cells)
+        nic, day = self._nic(cells), self._day(cells)
         if len(self.faults) > before or workload is None or sla is None or time is None:
             return None
         if departure == time:
             self.skipped += 1
             return None
-        return Arrival(identity, time, workload, sla, departure, nic)
+        return Arrival(identity, time, workload, sla, departure, nic, day)
 
     def add_nic_faults(self, arrivals: Sequence[Arrival], kinds: Sequence[NicKind] | None) -> bool:
         """Add what is wrong with the NICs of instances that already run; returns whether anything is."""
@@ -285,6 +296,17 @@ class _Rows:
         if nic and not nic.isprintable():
             self._fault(NIC_COLUMN, f"{nic!r} has a line break or another control character")
         return nic or None
+
+    def _day(self, cells: Mapping[str, str]) -> tuple[float, ...]:
+        """The share of the rate in each part of the day; empty where no load is given, or with a fault."""
+        name = cells.get(LOAD_COLUMN, "")
+        if not name:
+            return ()
+        if not any(cells.get(column) for column in RATE_COLUMNS):
+            self._fault(LOAD_COLUMN, "is a share of a rate, and there is none", f"fill {RATE_COLUMN} or {GBPS_COLUMN}")
+        elif name not in self._loads:
+            self._fault(LOAD_COLUMN, f"'{name}' is not in the file of --loads", suggestion(name, self._loads))
+        return self._loads.get(name, ())
 
     def _arrival_time(self, cells: Mapping[str, str]) -> float | None:
         if not cells["time"]:

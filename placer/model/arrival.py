@@ -31,6 +31,8 @@ class Arrival:
         When it leaves, seconds; None for never.
     nic
         The NIC on which it already runs, from before the first arrival; None where it is to be placed.
+    day
+        Per part of the day, the share of its rate that is offered to it; empty for the whole rate all day.
     """
 
     id: str
@@ -39,6 +41,7 @@ class Arrival:
     sla: Sla
     departure: float | None = None
     nic: str | None = None
+    day: tuple[float, ...] = ()
 
     @property
     def begins(self) -> float:
@@ -56,7 +59,7 @@ class Arrival:
     @property
     def tenant(self) -> Tenant:
         """The instance as a tenant of a NIC."""
-        return Tenant(self.id, self.workload, self.sla)
+        return Tenant(self.id, self.workload, self.sla, day=self.day)
 
 
 def have_loads(arrivals: Iterable[Arrival]) -> bool:

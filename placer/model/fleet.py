@@ -147,17 +147,19 @@ class Tenant:
     """An NF instance on a NIC: its id, what it runs, and its SLA.
 
     `free_cores`: whether its number of cores was chosen, not given, so that it may get another one when it changes.
+    `day`: per part of the day, the share of its rate that is offered to it; empty for the whole rate all day.
     """
 
     id: str
     workload: Workload
     sla: Sla
     free_cores: bool = False
+    day: tuple[float, ...] = ()
 
     @property
     def asked(self) -> Tenant:
         """The instance as it was asked for, with its number of cores still to be chosen."""
-        return Tenant(self.id, replace(self.workload, cores=0), self.sla) if self.free_cores else self
+        return replace(self, workload=replace(self.workload, cores=0), free_cores=False) if self.free_cores else self
 
     def required_kpps(self, solo_kpps: float) -> float:
         """The least throughput (kpps) that its SLA accepts where running alone gives `solo_kpps`."""

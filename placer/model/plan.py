@@ -95,6 +95,9 @@ class Plan(Shown):
         The share of cases that fall short of the predictions it used; None where it used none, or the median.
     within
         For a plan made for a budget of SLA violations by a strategy that knows all arrivals, what is known of it.
+    peak_nics
+        Where loads change over the day and the strategy knows how: the NICs of its plan as if all had their peak all
+        day. None elsewhere.
     """
 
     strategy: str
@@ -103,6 +106,7 @@ class Plan(Shown):
     seconds: float
     risk: float | None = None
     within: Within | None = None
+    peak_nics: int | None = None
 
     @property
     def placed(self) -> list[Placement]:

@@ -96,6 +96,18 @@ def buys(plan: Plan, kinds: Sequence[NicKind]) -> int:
     return sum(to_buy(plan, kinds).values()) if any(kind.owned for kind in kinds) else 0
 
 
+def find_better(plans: Sequence[Plan], kinds: Sequence[NicKind]) -> Plan:
+    """The plan that rejects least, then costs least, then buys least; of equal ones the first."""
+    return min(plans, key=lambda plan: (plan.rejected, exact_peak_cost(plan, kinds), buys(plan, kinds)))
+
+
+def restore_days(plan: Plan, arrivals: Sequence[Arrival]) -> Plan:
+    """A plan that was made as if these had their peak all day, with the loads that they have."""
+    day = {arrival.id: arrival.day for arrival in arrivals}
+    given = (replace(one, arrival=replace(one.arrival, day=day[one.arrival.id])) for one in plan.placements)
+    return replace(plan, placements=tuple(given))
+
+
 def placements_of(
     arrivals: Sequence[Arrival], kinds: Sequence[NicKind], nics: Iterable[tuple[NicKind, Sequence[Tenant]]]
 ) -> tuple[Placement, ...]:

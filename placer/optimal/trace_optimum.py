@@ -18,6 +18,7 @@ from functools import partial
 from placer.evaluate.checks import peak_nics, slas_kept
 from placer.model.arrival import Arrival, have_loads, running_nics
 from placer.model.catalogue import Catalogue
+from placer.model.day import at_peak, has_days
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
@@ -27,9 +28,11 @@ from placer.optimal.bounded_plan import (
     BoundedPlan,
     buys,
     exact_peak_cost,
+    find_better,
     ids_of_rejected,
     placements_of,
     placements_on,
+    restore_days,
 )
 from placer.optimal.departures import bound_over_time, fullest_moment, plan_over_time
 from placer.optimal.moment_search import search_moments
@@ -85,7 +88,14 @@ def _find(
     deadline = time.monotonic() + time_limit
     found = None
     if have_loads(arrivals) and not catalogue.gpus:
-        return _at_loads(arrivals, catalogue, oracles, time_limit, progress)
+        found = _at_loads(arrivals, catalogue, oracles, time_limit, progress)
+        if has_days(arrivals):
+            at_peaks = _at_loads(at_peak(arrivals), catalogue, oracles, time_limit, progress)
+            plan = restore_days(at_peaks.plan, arrivals)
+            if not any(slas_kept(plan, oracles)):
+                found = found.choose_better(plan, catalogue.kinds)
+            found = replace(found, plan=replace(found.plan, peak_nics=at_peaks.nics))
+        return found
     if all(arrival.departure is None for arrival in arrivals):
         found = _static(arrivals, catalogue.kinds, oracles, time_limit, solver, progress)
     if found is None:
@@ -163,7 +173,7 @@ def _at_loads(
         bound = planner.bound_of(plans[0]) if plans else None
     if not plans or plans[0].rejected or bound is None or exact_peak_cost(plans[0], kinds) > FAR * bound.cost:
         plans.append(online_plan(arrivals, catalogue, oracles, progress))
-    plan = min(plans, key=lambda plan: (plan.rejected, exact_peak_cost(plan, kinds), buys(plan, kinds)))
+    plan = find_better(plans, kinds)
     plan = replace(plan, seconds=time.monotonic() - began)
     nics, cost = peak_nics(plan), float(exact_peak_cost(plan, kinds))
     bound = planner.bound_of(plan) if bound else None
@@ -201,7 +211,7 @@ def _over_time(
     plans = [] if placements is None else [Plan(OPTIMAL, None, tuple(placements), time.monotonic() - began)]
     if not plans or plans[0].rejected or exact_peak_cost(plans[0], kinds) > fullest.lower_bound + 1e-9:
         plans.append(online_plan(arrivals, catalogue, oracles, progress))
-    plan = min(plans, key=lambda plan: (plan.rejected, exact_peak_cost(plan, kinds), buys(plan, kinds)))
+    plan = find_better(plans, kinds)
     cost = float(exact_peak_cost(plan, kinds))
     placed = [placement.arrival for placement in plan.placed]
     shortfall = None
@@ -280,7 +290,7 @@ def online_plan(
     if not plans:
         plans = [_OneNicEach(catalogue, oracles=oracles).place(arrivals, progress)]
     kinds = catalogue.kinds
-    best = min(plans, key=lambda plan: (plan.rejected, exact_peak_cost(plan, kinds), buys(plan, kinds)))
+    best = find_better(plans, kinds)
     return replace(best, strategy=OPTIMAL, predictor=None)
 
 

@@ -15,9 +15,10 @@ from placer.evaluate.checks import peak_nics
 from placer.evaluate.expected_violations import ExpectedViolations, expected_violations
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
+from placer.model.day import at_peak, has_days
 from placer.model.plan import PLANNED, Plan, Within
-from placer.optimal.bounded_plan import exact_peak_cost, placements_on
-from placer.optimal.planned.judges import ChanceJudge, Judge
+from placer.optimal.bounded_plan import exact_peak_cost, find_better, placements_on, restore_days
+from placer.optimal.planned.judges import ChanceJudge, DayJudge, Judge
 from placer.optimal.planned.mend import mend
 from placer.optimal.planned.rate_nics import KnownKind
 from placer.optimal.planned.rate_search import USUAL_EFFORT, RatePlanner
@@ -39,18 +40,16 @@ def plan_by_loads(
 ) -> Plan:
     """The plan within the budget that rejects least, then costs least, of those that are found, with its bound."""
     began = time.perf_counter()
-    deadline = time.monotonic() + seconds
     budget_pct = 100.0 if catalogue.budget_pct is None else catalogue.budget_pct
-    planner = None
-    if can_plan_rates(catalogue):
-        planner = rate_planner(arrivals, catalogue, predictor, expected_judges(catalogue, predictor))
-        plan, expected = _search(planner, arrivals, catalogue, predictor, budget_pct, deadline)
-    else:
-        plan = ContentionAware(catalogue, predictor).place(arrivals, progress)
-        expected = expected_violations(plan, catalogue, predictor)
-    over = expected.mean_pct + reserve_pct(expected) > budget_pct + 1e-9
-    if over and all(arrival.nic is None for arrival in arrivals):
-        plan, expected = mend(plan, catalogue, predictor, budget_pct)
+    make = partial(_make_plan, catalogue=catalogue, predictor=predictor, budget_pct=budget_pct, progress=progress)
+    plan, expected, planner = make(arrivals, deadline=time.monotonic() + seconds)
+    if has_days(arrivals):
+        by_peaks = restore_days(make(at_peak(arrivals), deadline=time.monotonic() + seconds)[0], arrivals)
+        if find_better([plan, by_peaks], catalogue.kinds) is by_peaks:
+            known = expected_violations(by_peaks, catalogue, predictor)
+            if known.mean_pct + reserve_pct(known) <= budget_pct + 1e-9:
+                plan, expected = by_peaks, known
+        plan = replace(plan, peak_nics=peak_nics(by_peaks))
     cost, nics = float(exact_peak_cost(plan, catalogue.kinds)), peak_nics(plan)
     bound = planner.bound_of(plan) if planner else None
     lowest = min(bound.cost, cost) if bound else 0.0
@@ -62,6 +61,28 @@ def plan_by_loads(
         rates_scope(arrivals) if bound else "no lower bound where latency is promised",
     )
     return replace(plan, strategy=PLANNED, within=within, seconds=time.perf_counter() - began)
+
+
+def _make_plan(
+    arrivals: Sequence[Arrival],
+    catalogue: Catalogue,
+    predictor: str,
+    budget_pct: float,
+    progress: Advance | None,
+    deadline: float,
+) -> tuple[Plan, ExpectedViolations, RatePlanner | None]:
+    """A plan within the budget, what to expect of it, and what searched it, if anything did."""
+    planner = None
+    if can_plan_rates(catalogue):
+        planner = rate_planner(arrivals, catalogue, predictor, expected_judges(catalogue, predictor))
+        plan, expected = _search(planner, arrivals, catalogue, predictor, budget_pct, deadline)
+    else:
+        plan = ContentionAware(catalogue, predictor).place(arrivals, progress)
+        expected = expected_violations(plan, catalogue, predictor)
+    over = expected.mean_pct + reserve_pct(expected) > budget_pct + 1e-9
+    if over and all(arrival.nic is None for arrival in arrivals):
+        plan, expected = mend(plan, catalogue, predictor, budget_pct)
+    return plan, expected, planner
 
 
 def _search(
@@ -127,7 +148,12 @@ def rate_planner(
         return found
 
     known = [
-        KnownKind(kind, judge, partial(shares, kind.index), partial(alone, kind.index))
+        KnownKind(
+            kind,
+            DayJudge(judge) if has_days(arrivals) else judge,
+            partial(shares, kind.index),
+            partial(alone, kind.index),
+        )
         for kind, judge in zip(catalogue.kinds, judges, strict=True)
     ]
     return RatePlanner(arrivals, known, effort=effort)

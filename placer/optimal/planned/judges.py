@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from placer.model.day import parts_of
 from placer.model.fleet import Tenant
 from placer.model.oracle import Oracle
 from placer.optimal.planned.chances import LIKELIEST_VIOLATION
@@ -77,3 +78,26 @@ class ChanceJudge:
             ]
             for chances_of, kpps_of, needs in zip(chances, kpps, required, strict=True)
         ]
+
+
+@dataclass(frozen=True)
+class DayJudge:
+    """Another judge asked for the parts of the day, of which the costliest counts for each instance.
+
+    `busiest`: only parts that are less busy than no other. Less load in all costs less, but for what a judge errs.
+    """
+
+    judge: Judge
+    busiest: bool = True
+
+    def costs(self, co_locations: Sequence[Sequence[Tenant]]) -> list[list[float]]:
+        parts = [parts_of(tenants, busiest=self.busiest) for tenants in co_locations]
+        answers = iter(self.judge.costs([part for of_day in parts for part in of_day]))
+        found = []
+        for tenants, of_day in zip(co_locations, parts, strict=True):
+            cost = dict.fromkeys((tenant.id for tenant in tenants), 0.0)
+            for part in of_day:
+                for tenant, of_part in zip(part, next(answers), strict=True):
+                    cost[tenant.id] = max(cost[tenant.id], of_part)
+            found.append(list(cost.values()))
+        return found

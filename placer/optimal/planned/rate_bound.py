@@ -42,12 +42,12 @@ NODES = 2_000
 class Need:
     """What one instance takes at least, per kind of NIC, and during which moments.
 
-    `cores`: the fewest on which it keeps its SLA alone, 0 where it cannot. `first`, `last`: its first moment, and the
-    one after its last.
+    `cores`: the fewest on which it keeps its SLA alone, 0 where it cannot. `gbps`: what is offered to it in each part
+    of the day. `first`, `last`: its first moment, and the one after its last.
     """
 
     cores: tuple[int, ...]
-    gbps: float
+    gbps: tuple[float, ...]
     first: int
     last: int
 
@@ -93,21 +93,26 @@ def fewest_nics(
 
 
 def _at_once(needs: Sequence[Need]) -> Floats:
-    """Per moment, the fewest cores of those present on any kind, and their Gb/s, shape (moments, 2)."""
+    """Per moment, the fewest cores of those present on any kind, and their Gb/s in each part of the day.
+
+    Shape (moments, 1 + parts).
+    """
     moments = max((need.last for need in needs), default=0)
-    change = np.zeros((moments + 1, 2))
+    change = np.zeros((moments + 1, 1 + max((len(need.gbps) for need in needs), default=1)))
     for need in needs:
-        value = min(filter(None, need.cores)), need.gbps
+        value = min(filter(None, need.cores)), *need.gbps
         change[need.first] += value
         change[need.last] -= value
     return np.cumsum(change, axis=0)[:moments]
 
 
 def _of_one_kind(needs: Sequence[Need], kind: NicKind, running: int, at_once: Floats, slack: float) -> FewestNics:
-    cores, gbps = at_once.max(axis=0, initial=0.0).tolist()
+    cores, *gbps = at_once.max(axis=0, initial=0.0).tolist()
     large = [need for need in needs if 2 * need.cores[0] > kind.cores]
     together = max((sum(need.first <= at.first < need.last for need in large) for at in large), default=0)
-    exact = max(math.ceil(cores / kind.cores - 1e-9), together, math.ceil(gbps / kind.line_rate_gbps - 1e-9), running)
+    exact = max(
+        math.ceil(cores / kind.cores - 1e-9), together, math.ceil(max(gbps) / kind.line_rate_gbps - 1e-9), running
+    )
     wanted = max(exact, math.ceil(exact / (1.0 - slack) - 1e-9))
     if kind.count is not None and exact > kind.count:
         return FewestNics((kind.count,), (0,) * len(needs), enough=False)
@@ -142,10 +147,10 @@ class _Program:
         slack: float,
     ) -> None:  # fmt: skip
         self.kinds, self.running, self.needs = kinds, running, needs
-        found: dict[tuple[tuple[int, ...], float, tuple[bool, ...]], list[int]] = defaultdict(list)
+        found: dict[tuple[tuple[int, ...], tuple[float, ...], tuple[bool, ...]], list[int]] = defaultdict(list)
         for at, need in enumerate(needs):
             present = tuple(need.first <= moment < need.last for moment in moments)
-            found[need.cores, _floor(need.gbps), present].append(at)
+            found[need.cores, tuple(map(_floor, need.gbps)), present].append(at)
         self.classes = list(found)
         self.members = list(found.values())
         self.left_out = len(self.classes) * len(kinds)
@@ -156,8 +161,11 @@ class _Program:
                 here = [place for place, (_, _, present) in enumerate(self.classes) if present[at]]
                 able = [place for place in here if self.classes[place][0][number]]
                 demands = [({place: float(self.classes[place][0][number]) for place in able}, float(kind.cores))]
-                if math.isfinite(kind.line_rate_gbps):
-                    demands.append(({place: self.classes[place][1] for place in able}, kind.line_rate_gbps))
+                parts = len(needs[0].gbps) if math.isfinite(kind.line_rate_gbps) else 0
+                demands += [
+                    ({place: self.classes[place][1][part] for place in able}, kind.line_rate_gbps)
+                    for part in range(parts)
+                ]
                 for demand, capacity in demands:
                     rows.append((self._row(demand, number, (1.0 - slack) * capacity), 0.0))
                 large = {place: 1.0 for place in able if 2 * self.classes[place][0][number] > kind.cores}

@@ -12,6 +12,8 @@ from placer.optimal.planned.rate_nics import Choice, RateNic, RateNics
 from profiles import Workload
 from profiles.arrays import Floats
 
+CORES = "cores"
+"""The share that is the same all day (`Catalogue.shares`)."""
 DEALT_CORES = 0.97
 """The share of all cores that instances have before the search; the rest lets it move them."""
 
@@ -56,13 +58,23 @@ class _Shares:
 
     def __init__(self, rates: RateNics) -> None:
         self._rates = rates
-        self._known: dict[tuple[int, Workload], dict[str, float]] = {}
+        self._known: dict[tuple[int, Workload, tuple[float, ...]], dict[str, float]] = {}
 
     def of(self, choice: Choice, number: int) -> dict[str, float]:
-        """By the names of resources."""
-        key = number, choice.on(number).workload
+        """By the names of resources; where loads change, of each but the cores in each part of the day."""
+        tenant = choice.on(number)
+        key = number, tenant.workload, tenant.day
         if key not in self._known:
-            self._known[key] = self._rates.known[number].shares(key[1])
+            shares = self._rates.known[number].shares(tenant.workload)
+            if (parts := self._rates.parts) > 1:
+                day = tenant.day or (1.0,) * parts
+                shares = {name: share for name, share in shares.items() if name == CORES} | {
+                    f"{name} {part}": share * day[part]
+                    for name, share in shares.items()
+                    if name != CORES
+                    for part in range(parts)
+                }
+            self._known[key] = shares
         return self._known[key]
 
 
@@ -74,9 +86,9 @@ class _Left:
         kinds = [rates.known[nic.kind].kind for nic in nics]
         self._kind = np.array([nic.kind for nic in nics], dtype=np.int64)
         self._used = np.zeros((len(nics), rates.moments, len(names)))
-        sizes = [(kind.cores, kind.line_rate_gbps) for kind in kinds]
-        left = np.repeat(np.array(sizes, dtype=np.float64).reshape(-1, 2, 1), rates.moments, axis=2)
-        self._cores, self._gbps = left[:, 0], left[:, 1]
+        self._cores = np.repeat(np.array([float(kind.cores) for kind in kinds]).reshape(-1, 1), rates.moments, axis=1)
+        self._gbps = np.zeros((len(nics), rates.moments, rates.parts))
+        self._gbps += np.array([kind.line_rate_gbps for kind in kinds]).reshape(-1, 1, 1)
         for at, nic in enumerate(nics):
             for choice in nic.choices:
                 self.take(at, choice)
@@ -92,7 +104,7 @@ class _Left:
         """The NIC of that kind whose resources an instance leaves most evenly used; None where it fits on none."""
         stay = slice(choice.first, choice.last)
         able = (self._kind == number) & (self._cores[:, stay].min(axis=1) >= choice.taken(number))
-        able &= self._gbps[:, stay].min(axis=1) >= choice.gbps
+        able &= (self._gbps[:, stay].min(axis=1) >= choice.gbps).all(axis=1)
         if not able.any():
             return None
         # the sum of squares grows by this, and by as much on each

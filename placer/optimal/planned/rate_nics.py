@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from placer.model.arrival import Arrival
+from placer.model.day import gbps_over_day
 from placer.model.fleet import NicKind, Tenant
 from placer.model.plan import events_of
 from placer.optimal.planned.chances import LIKELIEST_VIOLATION
@@ -42,14 +43,15 @@ class KnownKind:
 class Choice:
     """An instance with, per kind of NIC, each number of cores on which it keeps its SLA alone there, the fewest first.
 
-    `room`: what it could carry alone on each, relative to what its SLA requires. `first`, `last`: its first moment, and
+    `room`: what it could carry alone on each, relative to what its SLA requires. `gbps`: what is offered to it in each
+    part of the day. `first`, `last`: its first moment, and
     the one after its last. `at`: which of them it has now, per kind. `stays`: whether it already runs where it is.
     """
 
     tenants: tuple[list[Tenant], ...]
     cores: tuple[list[int], ...]
     room: tuple[list[float], ...]
-    gbps: float
+    gbps: tuple[float, ...]
     first: int = 0
     last: int = 1
     stays: bool = False
@@ -120,10 +122,11 @@ def stays_of(arrivals: Sequence[Arrival]) -> list[tuple[int, int]]:
 
 
 class RateNics:
-    """What all NICs of these kinds may carry, and what it costs; `moments`: how many there are."""
+    """What all NICs of these kinds may carry, and what it costs; `moments`, `parts`: how many there are, of all stays
+    and of the day."""
 
-    def __init__(self, known: Sequence[KnownKind], moments: int) -> None:
-        self.known, self.moments = known, moments
+    def __init__(self, known: Sequence[KnownKind], moments: int, parts: int = 1) -> None:
+        self.known, self.moments, self.parts = known, moments, parts
         self.judged = 0
         """Instances in co-locations that were judged so far."""
 
@@ -140,7 +143,7 @@ class RateNics:
             cores = tuple(
                 [kind.cores_for(tenant.workload) for tenant in of] for kind, of in zip(kinds, tenants, strict=True)
             )
-            gbps = kinds[0].gbps_of(arrival.workload)
+            gbps = gbps_over_day(kinds[0], arrival.tenant, self.parts)
             room = tuple(self._room(number, of) for number, of in enumerate(tenants))
             found.append(Choice(tenants, cores, room, gbps, first, last, at=[0] * len(kinds)))
         return found
@@ -170,7 +173,7 @@ class RateNics:
         kind = self.known[number].kind
         cores = tuple([kind.cores_for(of.workload) for of in found] for found in none)
         room = tuple([1.0] * len(found) for found in none)
-        gbps = kind.gbps_of(tenant.workload)
+        gbps = gbps_over_day(kind, tenant, self.parts)
         return Choice(tuple(none), cores, room, gbps, *stay, stays=True, at=[0] * len(none))
 
     def fits(self, number: int, choices: Sequence[Choice], larger: Choice | None = None) -> bool:
@@ -183,12 +186,13 @@ class RateNics:
             return False
         taken = [choice.cores[number][choice.at[number] + (choice is larger)] for choice in choices]
         if sum(taken) <= kind.cores and (
-            kind.line_rate_gbps == math.inf or sum(choice.gbps for choice in choices) <= kind.line_rate_gbps
+            kind.line_rate_gbps == math.inf
+            or all(sum(of) <= kind.line_rate_gbps for of in zip(*(choice.gbps for choice in choices), strict=True))
         ):
             return True
         if self.moments == 1:
             return False
-        cores, gbps = np.zeros(self.moments), np.zeros(self.moments)
+        cores, gbps = np.zeros(self.moments), np.zeros((self.moments, self.parts))
         for choice, count in zip(choices, taken, strict=True):
             cores[choice.first : choice.last] += count
             gbps[choice.first : choice.last] += choice.gbps

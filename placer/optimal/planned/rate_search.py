@@ -76,7 +76,8 @@ class RatePlanner:
     ) -> None:
         self.kinds, self.effort = [of.kind for of in known], effort
         stays = stays_of(arrivals)
-        self.rates = RateNics(known, max((last for _, last in stays), default=1))
+        parts = max((len(arrival.day) for arrival in arrivals), default=0) or 1
+        self.rates = RateNics(known, max((last for _, last in stays), default=1), parts)
         stay_of = {arrival.id: stay for arrival, stay in zip(arrivals, stays, strict=True)}
         self._running = [
             RateNic(at, [self.rates.running(tenant, at, stay_of[tenant.id]) for tenant in nic.tenants], running=True)

@@ -12,6 +12,7 @@ from placer.evaluate.evaluation import Evaluation
 from placer.evaluate.wastage import costs_differ, mark_of, reference, wastage_notes, wastage_text
 from placer.explain.waste import Waste, waste_of
 from placer.model.arrival import Arrival
+from placer.model.day import has_days
 from placer.model.fleet import Fleet, NicKind
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.plan import Plan, replay_plan
@@ -195,7 +196,7 @@ def _of_predictor(comparison: Comparison, chosen: Evaluation) -> Iterator[Sectio
     at_its_risk = catalogue if chosen.plan.risk is None else replace(catalogue, risk=chosen.plan.risk)
     oracles: Sequence[Oracle] = ContentionAware(at_its_risk, predictor).oracles
     predictors = [oracle for oracle in oracles if isinstance(oracle, PredictorOracle)]
-    if len(predictors) == len(oracles):
+    if len(predictors) == len(oracles) and not has_days(comparison.arrivals):  # else peaks are never at once
         yield from drops_section(drops(chosen.plan, predictors), predictor, plan_name(chosen))
     if chosen.plan.strategy.startswith(ContentionAware.name):
         waste = waste_of(comparison.arrivals, catalogue.kinds, oracles, LOOK_AHEAD)
@@ -367,7 +368,7 @@ VIOLATION_COLUMNS = (
 
 
 def violations(evaluation: Evaluation) -> pd.DataFrame:
-    """A row per instance whose SLA is violated, the worst first."""
+    """A row per instance whose SLA is violated, the worst first; of loads over the day, in the part that is worst."""
     tenants = defaultdict(list)
     for placement in evaluation.plan.placed:
         tenants[placement.nic].append(placement.arrival)
@@ -377,7 +378,7 @@ def violations(evaluation: Evaluation) -> pd.DataFrame:
         if stay is None or stay.sla_met:
             continue
         expected = (evaluation.expected or {}).get(arrival.id)
-        required = arrival.required_kpps(stay.solo_kpps)
+        offered = stay.solo_kpps if arrival.day else arrival.workload.rate_kpps
         others = [
             tenant.workload.nf
             for tenant in tenants[placement.nic]
@@ -389,11 +390,11 @@ def violations(evaluation: Evaluation) -> pd.DataFrame:
                 arrival.workload.nf,
                 placement.nic,
                 ", ".join(others),
-                None if arrival.workload.is_saturated else arrival.workload.rate_kpps,
-                required,
+                None if arrival.workload.is_saturated else offered,
+                stay.required_kpps,
                 expected.throughput_kpps if expected else None,
                 stay.throughput_kpps,
-                100 * (1 - stay.throughput_kpps / required),
+                100 * (1 - stay.throughput_kpps / stay.required_kpps),
             )
         )
     table = pd.DataFrame(rows, columns=list(VIOLATION_COLUMNS))

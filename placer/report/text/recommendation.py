@@ -151,6 +151,7 @@ def further_lines(comparison: Comparison) -> Iterator[str]:
     """How far the recommended plan carries, what other plans offer, and what its budget and measuring are worth."""
     chosen = choose_plan(comparison)
     if chosen.plan.strategy != OPTIMAL:
+        yield from _worth_of_hours(chosen)
         yield from _similar(comparison, chosen)
         # Plans that look better and miss the budget, and what knowing all arrivals in advance is worth.
         # Plans made for the budget that reject or cost less than the chosen one, but miss it, and what would help.
@@ -247,6 +248,16 @@ def _in_short(comparison: Comparison, evaluation: Evaluation) -> str:
     expected = " expected" * (evaluation.violations_pct is None)
     of = "unknown SLA violations" if violations is None else f"{violations:.1f} % SLA violations{expected}"
     return f"{_nics(comparison, evaluation)}, {of}"
+
+
+def _worth_of_hours(chosen: Evaluation) -> Iterator[str]:
+    """What the plan saves by knowing how loads change over the day, over one for their peaks."""
+    by_peaks = chosen.plan.peak_nics
+    if by_peaks is not None:
+        saved = by_peaks - chosen.nics
+        share = f" ({100.0 * saved / by_peaks:.0f} %)" if saved > 0 else ""
+        saves = f"{count_nics(saved)}{share}" if saved > 0 else "nothing"
+        yield f"Knowing the hours saves {saves}: by peaks, {plan_name(chosen)} needs {count_nics(by_peaks)}."
 
 
 def _similar(comparison: Comparison, chosen: Evaluation) -> Iterator[str]:

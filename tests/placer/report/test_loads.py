@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from placer.inputs.arrivals import TraceOptions
 from placer.inputs.plans import read_plan
 from placer.model.fleet import Fleet
 from placer.progress import Progress
@@ -95,3 +96,18 @@ def test_an_instance_that_loses_packets_is_listed_with_its_rate(loaded: Comparis
     stays["acl"] = replace(stays["acl"], throughput_kpps=450.0, sla_met=False)
     table = violations(replace(plan, stays=stays))
     assert table[["instance", "offered, kpps", "true, kpps"]].to_numpy().tolist() == [["acl", 900.0, 450.0]]
+
+
+def test_a_violation_over_the_day_is_shown_as_in_its_worst_part(tmp_path: Path) -> None:
+    """By greedy, which knows no contention; of the rate, 80 % are offered in the second part."""
+    trace = tmp_path / "day.csv"
+    rows = "".join(f"{at},0,NIDS,{rate},d\n" for at, rate in enumerate([230, 230, 230, 230]))
+    trace.write_text("id,time,nf,rate_kpps,load\n" + rows, encoding="utf-8")
+    options = TraceOptions(loads={"d": (0.1, 0.8)})
+    request = RunRequest(str(trace), ("greedy", "planned"), ("tomur",), time_limit=2.0, trace_options=options)
+    found = run(request, Progress(quiet=True))
+    greedy, planned, *_ = found.evaluations
+    assert all(stay.required_kpps == pytest.approx(0.8 * 230 * 0.995) for stay in (planned.stays or {}).values())
+    assert set(violations(greedy)["offered, kpps"]) <= {0.8 * 230}
+    html = page_of_run(found, str(trace))
+    assert "Knowing the hours saves" in str(html)

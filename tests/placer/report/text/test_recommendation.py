@@ -216,7 +216,8 @@ def test_the_worst_violation_is_in_the_sentence() -> None:
     """SLAs require 0.9 kpps; 0.891 is 1 % less, and 0.8999 is less than 0.1 %."""
     for kpps, said in ((0.891, "by at most 1.0 %"), (0.8999, "by less than 0.1 %")):
         one = aware(12, 2)
-        stays = {id: stay if stay.sla_met else Stay(kpps, 1.0, sla_met=False) for id, stay in (one.stays or {}).items()}
+        short = Stay(kpps, 1.0, sla_met=False, required_kpps=0.9)
+        stays = {id: stay if stay.sla_met else short for id, stay in (one.stays or {}).items()}
         compared = comparison(plan("greedy", 20, 0), replace(one, stays=stays))
         assert f"2 of 100 instances (2.0 %) violate their SLA, {said}; the" in list(recommendation_lines(compared))[1]
         (row,) = json.loads(as_json(compared))["strategies"][1:]
