@@ -11,7 +11,7 @@ from placer.model.gpu_oracle import GpuOracle
 from placer.model.latency_oracle import LatencyCurve, LatencyOracle, PacedTruth, least_kpps
 from placer.model.oracle import Oracle, PredictorOracle, TestbedOracle
 from placer.model.sla import OFFERED_TOLERANCE, latency_sla_of
-from predictor import Models
+from predictor import Models, Predictor
 from profiler.testbed import Testbed
 from profiles import CoLocation, TrafficProfile, Workload
 from profiles.faults import suggestion
@@ -130,8 +130,8 @@ class Catalogue(Shown):
         choices = choices_on(self.kinds, workload)
         if len(choices) == 1:
             return workload
-        able = [predictor for predictor in self.main_models.predictors.values() if predictor.supports_loads]
-        alone = able[0].solo(choices).tolist() if able else []
+        able = _predictor_of_loads(self.main_models)
+        alone = able.solo(choices).tolist() if able else []
         enough = [choice for choice, kpps in zip(choices, alone, strict=False) if kpps >= workload.rate_kpps]
         return enough[0] if enough else choices[-1]
 
@@ -214,11 +214,11 @@ class Catalogue(Shown):
         for kind in self.kinds:
             if not kind.hosts(workload):
                 continue
-            able = [predictor for predictor in self.models[kind.index].predictors.values() if predictor.supports_loads]
-            if kind.index in self.gpus or not able:
+            able = _predictor_of_loads(self.models[kind.index])
+            if kind.index in self.gpus or able is None:
                 return []
             choices = kind.choices(workload)
-            for choice, kpps in zip(choices, able[0].solo(choices).tolist(), strict=True):
+            for choice, kpps in zip(choices, able.solo(choices).tolist(), strict=True):
                 if kpps > most:
                     most, on_cores = kpps, kind.cores_for(choice)
         if workload.rate_kpps * (1.0 - OFFERED_TOLERANCE) <= most:
@@ -250,3 +250,8 @@ class Catalogue(Shown):
             promised = latency_sla_of(workload)
             return promised.column, f"the {promised.name} of '{nf}' cannot be promised: {where} (latency/{nf}.json)"
         return "rate_kpps", f"is missing, and '{nf}' runs on GPUs only, which need it"
+
+
+def _predictor_of_loads(models: Models) -> Predictor | None:
+    """The first predictor that knows offered rates and numbers of cores; None where none does."""
+    return next((predictor for predictor in models.predictors.values() if predictor.supports_loads), None)
