@@ -47,8 +47,6 @@ FIRST_EXPECTED = 0.004
 """The share of instances that may be expected to violate their SLA in the plan with which a search at loads begins."""
 OPTIMUM_EFFORT = 1_600
 """How often each instance may be judged by what is true."""
-FAR = 1.05
-"""Where a plan at rates costs more than this many times its bound, the online rules are asked, too."""
 
 
 def find_optimum(
@@ -155,13 +153,13 @@ def _at_loads(
 ) -> BoundedPlan:
     """A plan for instances with rates: cores are chosen, too. The bound is that of cores and line rate.
 
-    A search begins with what a predictor expects, and goes on with what is true. Where it does not reach its bound, the
-    plans of the online rules are looked at, too.
+    A search begins with what a predictor expects, and goes on with what is true. Where it does not place all, or an SLA
+    is violated after a departure, the plans of the online rules are looked at, too.
     """
     began = time.monotonic()
     kinds = catalogue.kinds
     able = [name for name in catalogue.predictors() if catalogue.supports_loads(name)]
-    plans, bound = [], None
+    plans, planner = [], None
     if able and can_plan_rates(catalogue):
         by_predictor = rate_planner(arrivals, catalogue, able[0], expected_judges(catalogue, able[0]))
         begin = by_predictor.plan(FIRST_EXPECTED, began + time_limit / 3)
@@ -170,13 +168,12 @@ def _at_loads(
         found = planner.shrink(begin, 0.0, began + time_limit)
         plans = [Plan(OPTIMAL, None, placements_on(arrivals, kinds, found), 0.0)]
         plans = [plan for plan in plans if not any(slas_kept(plan, oracles))]
-        bound = planner.bound_of(plans[0]) if plans else None
-    if not plans or plans[0].rejected or bound is None or exact_peak_cost(plans[0], kinds) > FAR * bound.cost:
+    if not plans or plans[0].rejected:
         plans.append(online_plan(arrivals, catalogue, oracles, progress))
     plan = find_better(plans, kinds)
     plan = replace(plan, seconds=time.monotonic() - began)
     nics, cost = peak_nics(plan), float(exact_peak_cost(plan, kinds))
-    bound = planner.bound_of(plan) if bound else None
+    bound = planner.bound_of(plan) if planner else None
     lowest = min(bound.cost, cost) if bound else 0.0
     return BoundedPlan(
         plan=plan,
