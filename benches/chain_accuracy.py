@@ -162,7 +162,7 @@ def repeat_error(kpps: Floats) -> float:
     """Mean absolute error (%) of one run as predicted by the mean of the others; NaN of a single run."""
     if len(kpps) < 2:
         return float("nan")
-    return 100 * float(np.mean(np.abs(((kpps.sum() - kpps) / (len(kpps) - 1)) / kpps - 1)))
+    return 100 * float(np.mean(np.abs((kpps.sum() - kpps) / (len(kpps) - 1) / kpps - 1)))
 
 
 def drawn_runs(settings: Sequence[MeasuredSetting], rng: np.random.Generator) -> list[tuple[int, int]]:

@@ -44,7 +44,7 @@ def fitted_costs(differences: Callable[[CommonCosts], Floats]) -> CommonCosts:
 
     def residuals(at: Floats) -> Floats:
         scaled = differences(costs(at)) / SCATTER
-        return np.concatenate([(np.sign(scaled) * np.sqrt(2 * (np.sqrt(1 + scaled**2) - 1))), at])
+        return np.concatenate([np.sign(scaled) * np.sqrt(2 * (np.sqrt(1 + scaled**2) - 1)), at])
 
     limits = (np.array([-4.0, 0.0]), np.array([4.0, 4.0]))
     return costs(np.asarray(least_squares(residuals, np.array([0.0, 0.1]), bounds=limits).x))
