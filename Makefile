@@ -44,7 +44,7 @@ profile: .venv/.installed  ## Record the profiles of the simulated machines agai
 	rm -rf build/bluefield-2-simulated* build/bluefield-2-contended-simulated* build/server-simulated*
 	$(BIN)/placer profile --testbed simulated --cores 1,2,4 --out build/bluefield-2-simulated --seed 0
 	$(BIN)/placer profile --testbed simulated:contended --cores 1,2,4 --out build/bluefield-2-contended-simulated --seed 0
-	$(BIN)/placer profile --testbed simulated:server --out build/server-simulated --quota 150 --seed 0
+	$(BIN)/placer profile --testbed simulated:server --cores 1,2,4 --out build/server-simulated --quota 225 --seed 0
 	$(BIN)/placer profile --testbed simulated:server --out build/server-simulated --chains pairs --chain-count 30 --seed 0
 	$(BIN)/placer profile --testbed simulated:server --out build/server-simulated --chains triples --chain-count 12 --seed 0
 	$(BIN)/placer profile --testbed simulated:server --out build/server-simulated --latency --seed 0

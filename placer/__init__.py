@@ -11,8 +11,6 @@
 Names are loaded when they are used, so that the command line starts fast.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

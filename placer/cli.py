@@ -1,9 +1,5 @@
-"""The command line: `placer COMMAND`. Data on stdout, all else on stderr; exit 0, 1 (failed) or 2 (refused).
-
-A command is one file in `placer/commands/`, loaded when it is used.
-"""
-
-from __future__ import annotations
+"""The command line: `placer COMMAND`. Data on stdout, all else on stderr; exit 0, 1 (failed) or 2 (refused). A command
+is one file in `placer/commands/`, loaded when it is used."""
 
 import ast
 import gc
@@ -29,14 +25,12 @@ COMMAND_PANELS = {
 }
 """Commands under their headings, in the order of the help."""
 COMMANDS = tuple(name for names in COMMAND_PANELS.values() for name in names)
-PACKAGES_OF_COMMANDS = "placer.commands"
-"""Entry points of other packages that are commands: `NAME = MODULE`."""
+PACKAGES_OF_COMMANDS = "placer.commands"  # entry points of other packages that are commands: `NAME = MODULE`
 
 DISTRIBUTION = "nf-placer"
 INTERRUPTED_STATUS = 130
 
-ENDLESS_COMMANDS = ("online", "serve", "testbed")
-"""Commands that go on until they are ended."""
+ENDLESS_COMMANDS = ("online", "serve", "testbed")  # commands that go on until they are ended
 
 COLLECTED_AFTER = 20_000
 """Objects after which garbage is looked for by other commands, which make little of it: their objects are code and

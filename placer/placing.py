@@ -1,10 +1,6 @@
-"""Places a trace by one strategy, at the requested budget of SLA violations and at others, and evaluates each plan.
-
-How often a predictor errs is known only as far as it was measured, so a plan that is expected to keep a budget may miss
-it by the ground truth. Then the strategy is asked to be more careful, which costs fewer NICs than another strategy.
-"""
-
-from __future__ import annotations
+"""Places a trace by one strategy, at the requested budget of SLA violations and at others, and evaluates each plan. How
+often a predictor errs is known only as far as it was measured, so a plan that is expected to keep a budget may miss it
+by the ground truth. Then the strategy is asked to be more careful, which costs fewer NICs than another strategy."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,26 +15,15 @@ from placer.progress import Progress
 from placer.strategies import NamedStrategy
 from profiles.shown import Shown
 
-RISK_DIVISORS = (2, 4, 8)
-"""Fractions of the budget that are tried one after the other: a half, a quarter, an eighth."""
-
-MEDIAN_RISK = 0.5
-"""The risk at which placement uses the median prediction, without a margin."""
+RISK_DIVISORS = (2, 4, 8)  # fractions of the budget that are tried one after the other: a half, a quarter, an eighth
+MEDIAN_RISK = 0.5  # the risk at which placement uses the median prediction, without a margin
 
 
 @dataclass(frozen=True, repr=False)
 class BudgetVariation(Shown):
-    """A plan that was made for a budget, and the plans of its strategy at other budgets.
-
-    Parameters
-    ----------
-    asked
-        The plan for the requested budget.
-    more_careful
-        Plans with the smaller budget (%) that they were made for, the larger first; empty where `asked` keeps its own.
-    without_margin
-        The plan by the median prediction.
-    """
+    """A plan that was made for a budget, and the plans of its strategy at other budgets. `asked`: the plan for the
+    requested budget. `more_careful`: plans with the smaller budget (%) that they were made for, the larger first; empty
+    where `asked` keeps its own. `without_margin`: the plan by the median prediction."""
 
     asked: Evaluation
     more_careful: tuple[tuple[float, Evaluation], ...]
@@ -47,17 +32,8 @@ class BudgetVariation(Shown):
 
 @dataclass(frozen=True)
 class Placing:
-    """What is the same for every strategy.
-
-    Parameters
-    ----------
-    arrivals
-        The trace.
-    truth
-        Per kind of NIC, the ground truth; None where there is none.
-    progress
-        Where progress goes.
-    """
+    """What is the same for every strategy. `arrivals`: the trace. `truth`: per kind of NIC, the ground truth; None
+    where there is none. `progress`: where progress goes."""
 
     arrivals: Sequence[Arrival]
     truth: Sequence[Oracle] | None
@@ -76,10 +52,8 @@ class Placing:
     def place_by_measuring(
         self, catalogue: Catalogue, predictor: str, most: int, seed: int, *, online: bool
     ) -> Evaluation:
-        """The plan by at most `most` runs on the catalogue's testbeds, checked and evaluated.
-
-        It is of the strategy that knows all arrivals, or of the `online` one.
-        """
+        """The plan by at most `most` runs on the catalogue's testbeds, checked and evaluated. It is of the strategy
+        that knows all arrivals, or of the `online` one."""
         from placer.budget.measured_plan import MEASURED_ONLINE, MEASURED_PLANNED, plan_by_measuring
 
         with self.progress.task(f"{MEASURED_ONLINE if online else MEASURED_PLANNED}, {predictor}") as advance:

@@ -18,8 +18,7 @@ BAR_AFTER_S = 1.0
 MESSAGE_AFTER_S = 3.0
 LINE_EVERY_S = 15.0
 
-Advance = Callable[[int, int], None]
-"""Called with the number of finished steps and of all steps."""
+Advance = Callable[[int, int], None]  # called with the number of finished steps and of all steps
 
 Stage = Callable[[str, int, int | None], None]
 """Called with the name of a stage, the number of its finished steps, and the number of all its steps if known."""

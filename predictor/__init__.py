@@ -1,9 +1,5 @@
-"""Throughput prediction from profiles. Reads profiles, runs nothing.
-
-`train` makes `Models` of a profile; every `Predictor` in them predicts the throughput of each NF of a co-location.
-"""
-
-from __future__ import annotations
+"""Throughput prediction from profiles. Reads profiles, runs nothing. `train` makes `Models` of a profile; every
+`Predictor` in them predicts the throughput of each NF of a co-location."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,9 +1,5 @@
-"""Folders of models: JSON and plain arrays, checked by digest.
-
-Reading them executes nothing; the same models are the same bytes.
-"""
-
-from __future__ import annotations
+"""Folders of models: JSON and plain arrays, checked by digest. Reading them executes nothing; the same models are the
+same bytes."""
 
 import hashlib
 import io
@@ -33,9 +29,7 @@ LARGEST_HEADER = 2**16
 @contextmanager
 def replace_models(directory: Path, manifest: Mapping[str, Any]) -> Iterator[Path]:
     """An empty folder to fill, which replaces the models in `directory`, with the manifest, when the block ends well.
-
-    Files in `directory` that training did not write, such as notes, stay.
-    """
+    Files in `directory` that training did not write, such as notes, stay."""
     with directory_aside(directory) as aside:
         yield aside
         files = sorted(path for path in aside.rglob("*") if path.is_file())
@@ -59,8 +53,7 @@ def _other_files(directory: Path) -> list[Path]:
 
 def read_manifest(directory: Path) -> dict[str, Any]:
     """The manifest of the models in `directory`: `kind`, where they have one, `format`, `files` and what else they say.
-    Raises `InputError` when there is none, or it is damaged.
-    """
+    Raises `InputError` when there is none, or it is damaged."""
     path = directory / MANIFEST_FILE
     if not path.is_file():
         raise InputError.of(str(directory), f"is not a models directory: no {MANIFEST_FILE} in it", hint=TRAIN_AGAIN)
@@ -73,8 +66,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 def check_files(directory: Path, manifest: Mapping[str, Any], readable: Sequence[int]) -> None:
     """Compare the manifest's format with those that are readable, and every file that it names with its digest. Raises
-    `InputError` when the format is another, or a file is missing or damaged.
-    """
+    `InputError` when the format is another, or a file is missing or damaged."""
     if manifest["format"] not in readable:
         *others, last = map(str, readable)
         understood = f"{', '.join(others)} and {last} are" if others else f"{last} is"

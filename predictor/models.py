@@ -109,13 +109,8 @@ class Models(Shown):
         ]
 
     def cores(self, nf: str) -> int:
-        """Cores that the NF takes.
-
-        Raises
-        ------
-        InputError
-            When the NF is not modelled, or its profile does not state its cores.
-        """
+        """Cores that the NF takes. Raises `InputError` when the NF is not modelled, or its profile does not state its
+        cores."""
         if nf not in self.models:
             raise InputError.of("models", f"no model of {nf}", hint=suggestion(nf, self.nfs))
         cores = self.models[nf].cores
@@ -180,16 +175,10 @@ def train(
     warn: Warn = lambda _: None,
     solo_fits: Mapping[str, SoloCurve] | None = None,
 ) -> Models:
-    """Models of every NF of `profile` for every predictor in `names`, by default all registered ones.
-
-    `solo_fits` are curves of throughput alone by NF, measured elsewhere, or `OWN_RUNS`: fitted to the NF's runs. Each
-    serves where that surely reduces the error of the NF's solo model; `warn` reports both errors.
-
-    Raises
-    ------
-    InputError
-        When a predictor is unknown, or an NF was measured too little.
-    """
+    """Models of every NF of `profile` for every predictor in `names`, by default all registered ones. `solo_fits` are
+    curves of throughput alone by NF, measured elsewhere, or `OWN_RUNS`: fitted to the NF's runs. Each serves where that
+    surely reduces the error of the NF's solo model; `warn` reports both errors. Raises `InputError` when a predictor is
+    unknown, or an NF was measured too little."""
     from threadpoolctl import threadpool_limits
 
     from predictor.training import measurements_of, train_nf_models
@@ -233,13 +222,8 @@ def _describe_curve_use(name: str, model: NfModel, own: bool) -> str:
 
 
 def load_models(path: Path) -> Models:
-    """The models that `Models.save` wrote.
-
-    Raises
-    ------
-    InputError
-        When they were written in another format, are damaged, or are no models at all.
-    """
+    """The models that `Models.save` wrote. Raises `InputError` when they were written in another format, are damaged,
+    or are no models at all."""
     models = Models(*read_models(path))
     object.__setattr__(models, "digest", hashlib.sha256((path / MANIFEST_FILE).read_bytes()).hexdigest())
     return models

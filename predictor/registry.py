@@ -79,18 +79,10 @@ class Predictor(ABC):
     def throughput(
         self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None
     ) -> list[NDArray[np.float64]]:
-        """Throughput (kpps) of every workload of every co-location, each co-location on one NIC.
-
-        It is what the workload can carry, its capacity, beside others that carry what is offered to them: of what is
-        offered to it, it carries at most that.
-
-        Parameters
-        ----------
-        co_locations
-            The workloads on each NIC.
-        risk
-            When given, the throughput that at most this share of workloads is expected to fall short of.
-        """
+        """Throughput (kpps) of every workload of every co-location, each co-location on one NIC. It is what the
+        workload can carry, its capacity, beside others that carry what is offered to them: of what is offered to it, it
+        carries at most that. `co_locations`: the workloads on each NIC. `risk`: when given, the throughput that at most
+        this share of workloads is expected to fall short of."""
 
     def checks(self, risk: float | None) -> CoLocationChecks | None:
         """What answers as `throughput` does whether one co-location meets its SLAs, faster; None where nothing does."""
@@ -99,10 +91,8 @@ class Predictor(ABC):
     def shortfall(
         self, co_locations: Sequence[Sequence[Workload]], required_kpps: Sequence[Sequence[float]]
     ) -> list[NDArray[np.float64]]:
-        """The probability that the throughput of each workload is below what it requires (kpps), by co-location.
-
-        0 or 1 for a predictor that does not estimate its errors.
-        """
+        """The probability that the throughput of each workload is below what it requires (kpps), by co-location. 0 or 1
+        for a predictor that does not estimate its errors."""
         predicted = self.throughput(co_locations)
         return [(kpps < np.asarray(need)).astype(float) for kpps, need in zip(predicted, required_kpps, strict=True)]
 
@@ -139,27 +129,15 @@ class Predictor(ABC):
     def predict_contention(self, nf: str, table: pd.DataFrame) -> NDArray[np.float64]:
         """Throughput (kpps) of `nf` per row of `table`: its traffic, and the sums of the contention.
 
-        Parameters
-        ----------
-        nf
-            The NF.
-        table
-            Columns flows, packet_size, mtbr, the competitors' summed seven counters, and per accelerator as in
-            docs/formats/profile.md: `competitor_service_ms` and `competitor_kpps` for the first, and
-            `ACCELERATOR_service_ms` and `ACCELERATOR_kpps` for any. A missing service column means no competitor there,
-            a missing or empty rate a competitor that saturates.
-
-        Raises
-        ------
-        InputError
-            When the NF is not modelled, or a value is missing, negative or not a number.
-        """
+        `nf`: the NF. `table`: columns flows, packet_size, mtbr, the competitors' summed seven counters, and per
+        accelerator as in docs/formats/profile.md: `competitor_service_ms` and `competitor_kpps` for the first, and
+        `ACCELERATOR_service_ms` and `ACCELERATOR_kpps` for any. A missing service column means no competitor there, a
+        missing or empty rate a competitor that saturates. Raises `InputError` when the NF is not modelled, or a value
+        is missing, negative or not a number."""
 
     def contention_details(self, nf: str, table: pd.DataFrame, *, coverage: float = 0.9) -> list[Prediction]:
-        """As `predict_contention`, with the parts of each prediction, one per row.
-
-        A predictor of memory contention only need not override this.
-        """
+        """As `predict_contention`, with the parts of each prediction, one per row. A predictor of memory contention
+        only need not override this."""
         predicted = self.predict_contention(nf, table).tolist()
         workloads = [Workload(nf, TrafficProfile(*values)) for values in traffic_of(table).tolist()]
         return [

@@ -38,10 +38,8 @@ def counters_of(table: pd.DataFrame) -> Floats:
 
 
 def contention_of(table: pd.DataFrame, uses: tuple[str, ...]) -> tuple[Floats, Floats]:
-    """Competitors' service time (ms) and rate (kpps) per accelerator, each of shape (rows, accelerators).
-
-    A missing service column means no contention, a missing or empty rate a competitor that saturates.
-    """
+    """Competitors' service time (ms) and rate (kpps) per accelerator, each of shape (rows, accelerators). A missing
+    service column means no contention, a missing or empty rate a competitor that saturates."""
     service, rate = np.zeros((len(table), len(uses))), np.full((len(table), len(uses)), np.nan)
     for at, accelerator in enumerate(uses):
         first = at == 0
@@ -57,8 +55,7 @@ def contention_of(table: pd.DataFrame, uses: tuple[str, ...]) -> tuple[Floats, F
 
 def refuse_unreadable(table: pd.DataFrame, uses: tuple[str, ...]) -> None:
     """Refuse rows for which no model can predict, all at once. Raises `InputError` for each missing column, and each
-    value that is negative or not a number.
-    """
+    value that is negative or not a number."""
     import pandas as pd
 
     needed = [*TRAFFIC_COLUMNS[:2], *COUNTER_COLUMNS]

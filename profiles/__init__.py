@@ -1,9 +1,5 @@
-"""What profiling and prediction share: the types of the domain, and the profile directory.
-
-Nothing here measures, learns or places. `profiler` writes a `Profile`, `predictor` reads it; neither imports the other.
-"""
-
-from __future__ import annotations
+"""What profiling and prediction share: the types of the domain, and the profile directory. Nothing here measures,
+learns or places. `profiler` writes a `Profile`, `predictor` reads it; neither imports the other."""
 
 from typing import TYPE_CHECKING, Any
 

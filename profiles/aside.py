@@ -1,7 +1,5 @@
 """Write aside, then rename: no reader ever sees half a file or half a directory."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import shutil
@@ -10,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-UNFINISHED_PREFIX = ".unfinished."
-"""Begins the name of the folder in which `files_aside` collects files."""
+UNFINISHED_PREFIX = ".unfinished."  # begins the name of the folder in which `files_aside` collects files
 
 AT_FDCWD = -100
 RENAME_EXCHANGE = 2
@@ -19,10 +16,8 @@ RENAME_EXCHANGE = 2
 
 @contextmanager
 def file_aside(target: Path) -> Iterator[Path]:
-    """A path to write to, which becomes `target` when the block ends well and is removed when it does not.
-
-    A link stays, and what it points to is replaced; a device or a pipe stays, and gets the content.
-    """
+    """A path to write to, which becomes `target` when the block ends well and is removed when it does not. A link
+    stays, and what it points to is replaced; a device or a pipe stays, and gets the content."""
     if target.exists() and not target.is_file() and not target.is_dir():
         with _copy_into(target) as aside:
             yield aside
@@ -54,10 +49,8 @@ def _copy_into(device: Path) -> Iterator[Path]:
 @contextmanager
 def directory_aside(target: Path) -> Iterator[Path]:
     """An empty directory to fill, which replaces `target` when the block ends well and is removed when it does not.
-
     Everything in the old `target` is removed. Where the file system can exchange two directories (Linux), `target` is
-    never missing.
-    """
+    never missing."""
     target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     with _faults_named(target):
@@ -78,12 +71,10 @@ def directory_aside(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def files_aside(target: Path, outdated: Iterable[Path] = ()) -> Iterator[Path]:
-    """An empty directory to fill, whose content moves into the directory `target` when the block ends well.
-
-    Each file replaces the one of its name in a single step; a folder that `target` does not have, and `target` itself
-    where there is none, appears whole. Every other file in `target` stays. Only one process may write into `target`.
-    `target`: the directory to write into. `outdated`: files that are removed just before the others are replaced.
-    """
+    """An empty directory to fill, whose content moves into the directory `target` when the block ends well. Each file
+    replaces the one of its name in a single step; a folder that `target` does not have, and `target` itself where there
+    is none, appears whole. Every other file in `target` stays. Only one process may write into `target`. `target`: the
+    directory to write into. `outdated`: files that are removed just before the others are replaced."""
     if not target.exists():
         with directory_aside(target) as aside:
             yield aside
@@ -137,8 +128,7 @@ def _umask() -> int:
 # The files of a report: all of them, or none.
 
 
-Files = dict[Path, bytes]
-"""Contents by path."""
+Files = dict[Path, bytes]  # contents by path
 
 
 def write_files(files: Mapping[Path, bytes]) -> list[Path]:

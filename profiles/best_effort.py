@@ -1,10 +1,6 @@
 """`best-effort.csv` of a profile directory: runs that the testbed could not measure undisturbed (docs/host-testbed.md).
-
 Their throughputs are in the other files like those of all runs; this file says which they are, and how large their
-errors may be. A profile without such runs has no such file.
-"""
-
-from __future__ import annotations
+errors may be. A profile without such runs has no such file."""
 
 from pathlib import Path
 
@@ -23,8 +19,7 @@ BEST_EFFORT_COLUMNS = [RUN_COLUMN, *TEXT_COLUMNS, KPPS_COLUMN, ERROR_COLUMN, DIS
 
 def read_best_effort(directory: Path) -> pd.DataFrame:
     """The runs of the profile in `directory` that are best effort, a row per workload; empty where there are none.
-    Raises `InputError` with every fault of the file.
-    """
+    Raises `InputError` with every fault of the file."""
     path = directory / BEST_EFFORT
     if not path.exists():
         return pd.DataFrame(columns=BEST_EFFORT_COLUMNS)

@@ -1,15 +1,12 @@
 """Chains of network functions on the cores of a NIC or server, and how people write them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from profiles.text import number_of
 from profiles.traffic import TrafficProfile
 
-Parameters = tuple[tuple[str, float], ...]
-"""Parameters of an NF, sorted by name; what is left out has its default."""
+Parameters = tuple[tuple[str, float], ...]  # parameters of an NF, sorted by name; what is left out has its default
 
 
 def sort_parameters(values: Mapping[str, float]) -> Parameters:
@@ -25,27 +22,20 @@ class NfStage:
     parameters: Parameters = ()
 
     @classmethod
-    def of(cls, nf: str, parameters: Mapping[str, float] | None = None) -> NfStage:
+    def of(cls, nf: str, parameters: Mapping[str, float] | None = None) -> "NfStage":
         """The NF with these parameters."""
         return cls(nf, sort_parameters(parameters or {}))
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ChainLoad:
-    """A chain of NFs that packets pass in order.
+    """A chain of NFs that packets pass in order. Stages of one core run to completion: a batch passes all of them
+    before the core takes the next one. Stages on different cores are linked by rings."""
 
-    Stages of one core run to completion: a batch passes all of them before the core takes the next one. Stages on
-    different cores are linked by rings.
-    """
-
-    stages: tuple[NfStage, ...]
-    """The NFs, in the order in which packets pass them."""
-    cores: tuple[tuple[int, ...], ...]
-    """Per core, the indices of its stages; each stage is on one core."""
-    traffic: TrafficProfile
-    """What enters the chain."""
-    rate_kpps: float = 0.0
-    """Offered load; 0 is a closed loop: packets enter as fast as the chain takes them."""
+    stages: tuple[NfStage, ...]  # the NFs, in the order in which packets pass them
+    cores: tuple[tuple[int, ...], ...]  # per core, the indices of its stages; each stage is on one core
+    traffic: TrafficProfile  # what enters the chain
+    rate_kpps: float = 0.0  # offered load; 0 is a closed loop: packets enter as fast as the chain takes them
     shares: tuple[float, ...] = ()
     """Per core, the share of its time that it may spend on this chain; empty for all of it on each."""
 
@@ -58,7 +48,7 @@ class ChainLoad:
         *,
         rate_kpps: float = 0.0,
         shares: Sequence[float] = (),
-    ) -> ChainLoad:
+    ) -> "ChainLoad":
         """The chain of these NFs; a name stands for an NF with its default parameters."""
         return cls(
             tuple(NfStage(stage) if isinstance(stage, str) else stage for stage in stages),
@@ -110,8 +100,7 @@ def stages_text(stages: Sequence[NfStage]) -> str:
 
 def parse_chain(text: str) -> tuple[tuple[NfStage, ...], Cores | None]:
     """The stages of a chain, and the indices of those on each core; None where the text does not place them. Raises
-    `ValueError` with everything that is wrong in it.
-    """
+    `ValueError` with everything that is wrong in it."""
     faults: list[str] = []
     stages: list[NfStage] = []
     cores: list[tuple[int, ...]] = []

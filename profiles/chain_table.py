@@ -1,7 +1,5 @@
 """`chains.csv` of a profile directory (docs/formats/profile.md): what was measured of chains of NFs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path

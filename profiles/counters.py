@@ -15,18 +15,13 @@ if TYPE_CHECKING:
 class Counters:
     """Counter readings of one workload, or the sum of several workloads' readings."""
 
-    ipc: float = 0.0
-    """Instructions per cycle."""
-    irt: float = 0.0
-    """Instructions retired per second."""
+    ipc: float = 0.0  # instructions per cycle
+    irt: float = 0.0  # instructions retired per second
     l2crd: float = 0.0
-    l2cwr: float = 0.0
-    """L2 data cache reads and writes per second."""
+    l2cwr: float = 0.0  # L2 data cache reads and writes per second
     memrd: float = 0.0
-    memwr: float = 0.0
-    """Data memory reads and writes per second."""
-    wss: float = 0.0
-    """Working set size, MB."""
+    memwr: float = 0.0  # data memory reads and writes per second
+    wss: float = 0.0  # working set size, MB
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, float]) -> Counters:

@@ -1,7 +1,5 @@
 """`cycles.json` of a profile (docs/formats/profile.md): cycles per packet of each NF, as a rack names them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,20 +11,16 @@ from profiles.profile import write_json
 from profiles.traffic import TrafficProfile
 
 CYCLES_FILE = "cycles.json"
-SERVER_DEVICE = "server"
-"""The device of testbeds that do not describe their kind."""
+SERVER_DEVICE = "server"  # the device of testbeds that do not describe their kind
 
 
 @dataclass(frozen=True, slots=True)
 class CyclesOfRules:
     """How cycles grow with the rules of an NF."""
 
-    rules: float
-    """Their number at which `NfCycles.cycles` was measured."""
-    cycles_per_rule: float
-    """Of each further rule."""
-    error_pct: float
-    """The largest relative difference between the straight line and what was measured."""
+    rules: float  # their number at which `NfCycles.cycles` was measured
+    cycles_per_rule: float  # of each further rule
+    error_pct: float  # the largest relative difference between the straight line and what was measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +34,8 @@ class NfCycles:
     high: float
     repeats: int
     traffic: TrafficProfile
-    at_default: float
-    """At the default traffic."""
-    replicable: bool
-    """Whether several cores can run copies of it."""
+    at_default: float  # at the default traffic
+    replicable: bool  # whether several cores can run copies of it
     of_rules: CyclesOfRules | None = None
 
     def as_dict(self) -> dict[str, Any]:

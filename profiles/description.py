@@ -63,15 +63,13 @@ FileName = Annotated[str, StringConstraints(pattern=r"^[^/\\\p{Cc}.][^/\\\p{Cc}]
 """A name that also names a file."""
 
 
-NULL_NF = "Null"
-"""The NF that does nothing: packets go from the source to the sink. It is measured, but never placed."""
+NULL_NF = "Null"  # the NF that does nothing: packets go from the source to the sink. It is measured, but never placed.
 
 
 class _Described(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    OPTIONAL: ClassVar[tuple[str, ...]] = ()
-    """Fields that are written only where a testbed describes them."""
+    OPTIONAL: ClassVar[tuple[str, ...]] = ()  # fields that are written only where a testbed describes them
 
     @model_serializer(mode="wrap")
     def _written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -89,11 +87,9 @@ def _same_clock(mhz: float) -> float:
 
 
 class NicModel(_Described):
-    """A kind of NIC, a server, or a server with a GPU: what every one of that model has.
-
-    A GPU has `sms` streaming multiprocessors, each with `executors_per_sm` slots of threads; one of them processes
-    `packets_per_executor` packets at a time.
-    """
+    """A kind of NIC, a server, or a server with a GPU: what every one of that model has. A GPU has `sms` streaming
+    multiprocessors, each with `executors_per_sm` slots of threads; one of them processes `packets_per_executor` packets
+    at a time."""
 
     OPTIONAL = ("kind", "clock_mhz", "line_rate_gbps", "sms", "executors_per_sm", "packets_per_executor")
 
@@ -127,8 +123,7 @@ class NfDescription(_Described):
     cores: Cores
     core_counts: tuple[Cores, ...] = Field(default=(), max_length=MOST_CORES)
     """How many cores it can be given, `cores` by default; empty where that is the only number."""
-    accelerators: tuple[FileName, ...] = Field(default=(), max_length=MOST_ACCELERATORS)
-    """What it takes and uses."""
+    accelerators: tuple[FileName, ...] = Field(default=(), max_length=MOST_ACCELERATORS)  # what it takes and uses
     parameters: dict[Label, ValueRange] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
     default_parameters: dict[Label, _Value] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
     """The range of each parameter that it knows, and the value of those that a run does not set."""
@@ -184,12 +179,9 @@ class TestbedDescription(Shown, _Described):
     default_traffic: dict[str, _Value] = Field(max_length=MOST_PARAMETERS)
     nfs: tuple[NfDescription, ...] = Field(max_length=MOST_NFS)
     benches: tuple[BenchDescription, ...] = Field(default=(), max_length=MOST_BENCHES)
-    chains: bool = False
-    """Whether it runs chains of NFs."""
-    paced: bool = False
-    """Whether it offers packets to NFs at a given rate; a GPU always does."""
-    workers: Cores | None = None
-    """Of a GPU, the CPU cores that serve NFs, one each; None: all cores."""
+    chains: bool = False  # whether it runs chains of NFs
+    paced: bool = False  # whether it offers packets to NFs at a given rate; a GPU always does
+    workers: Cores | None = None  # of a GPU, the CPU cores that serve NFs, one each; None: all cores
     arbitration: Literal["one-shot", "sporadic"] | None = None
     """Of a GPU, how batches contend for the bus: each once, or again every period."""
 

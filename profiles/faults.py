@@ -1,7 +1,5 @@
 """Faults in the user's input, collected so that a file is refused once, with all that is wrong in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -13,16 +11,11 @@ MOST_SHOWN_FAULTS = 20
 class Fault:
     """One thing that is wrong, and where."""
 
-    file: str
-    """The file as the user named it, or what stands for it (`--fleet`, `<stdin>`)."""
-    line: int | None
-    """1-based; None when the fault is not of one line."""
-    column: str | None
-    """The column, key or parameter; None when the fault is of the whole line."""
-    message: str
-    """What is wrong, with the value that was found."""
-    hint: str | None = None
-    """What to do about it."""
+    file: str  # the file as the user named it, or what stands for it (`--fleet`, `<stdin>`)
+    line: int | None  # 1-based; None when the fault is not of one line
+    column: str | None  # the column, key or parameter; None when the fault is of the whole line
+    message: str  # what is wrong, with the value that was found
+    hint: str | None = None  # what to do about it
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
@@ -40,7 +33,7 @@ class InputError(Exception):
     @classmethod
     def of(
         cls, file: str, message: str, *, line: int | None = None, column: str | None = None, hint: str | None = None
-    ) -> InputError:
+    ) -> "InputError":
         """An error with one fault."""
         return cls([Fault(file, line, column, message, hint)])
 

@@ -1,7 +1,5 @@
 """How a network function runs on a GPU: its batches, its turn on the bus, and its minibatches (Grus, section IV)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,21 +19,18 @@ class Minibatch:
 class GpuSettings:
     """How one NF uses a GPU."""
 
-    batch: int
-    """Packets that its worker collects before it sends them."""
-    order: int | None
-    """Its turn on the bus to the GPU, smaller first; None where the bus serves batches as they come."""
+    batch: int  # packets that its worker collects before it sends them
+    order: int | None  # its turn on the bus to the GPU, smaller first; None where the bus serves batches as they come
     minibatches: tuple[Minibatch, ...] = ()
     """How each batch is split over the SMs; empty where the scheduler of the GPU places its threads."""
     flush_us: float | None = None
     """The worker sends fewer packets than a batch when the first of them has waited this long; None: never."""
-    scheduler: str | None = None
-    """Of `GPU_SCHEDULERS`; only without minibatches, where None is `spatial`."""
+    scheduler: str | None = None  # of `GPU_SCHEDULERS`; only without minibatches, where None is `spatial`
 
     @classmethod
     def of(
         cls, minibatches: Sequence[tuple[int, int]], *, order: int | None = None, flush_us: float | None = None
-    ) -> GpuSettings:
+    ) -> "GpuSettings":
         """The settings with these (SM, packets); the batch is the sum of their packets."""
         return cls(
             sum(packets for _, packets in minibatches), order, tuple(Minibatch(*m) for m in minibatches), flush_us

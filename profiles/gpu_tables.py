@@ -1,9 +1,5 @@
 """The files of a GPU server's profile (docs/formats/profile.md): the time of each stage of an NF, and co-locations.
-
-Users may write them from their own measurements. A p99 that was not measured is empty.
-"""
-
-from __future__ import annotations
+Users may write them from their own measurements. A p99 that was not measured is empty."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,8 +14,7 @@ from profiles.files.json import read_model
 from profiles.table import read_table, write_table
 from profiles.traffic import ATTRIBUTES
 
-GPU_KIND = "gpu"
-"""The `nic.kind` of a GPU server."""
+GPU_KIND = "gpu"  # the `nic.kind` of a GPU server
 MEAN_COLUMN, P99_COLUMN = "mean_us", "p99_us"
 RETURN_MEAN, RETURN_P99 = "return_mean_us", "return_p99_us"
 RATE_COLUMN, BATCH_COLUMN, PACKETS_COLUMN, OTHERS_COLUMN, BUSY_COLUMN = (
@@ -67,18 +62,14 @@ TIMES_OF_FILE = {name: [MEAN_COLUMN, P99_COLUMN] for name in KEYS_OF_FILE} | {
 }
 _POSITIVE_COLUMNS = ["flows", "packet_size", RATE_COLUMN, BATCH_COLUMN, PACKETS_COLUMN]
 
-Minibatches = tuple[tuple[int, int], ...]
-"""SM and packets of each."""
+Minibatches = tuple[tuple[int, int], ...]  # SM and packets of each
 
 
 @dataclass(frozen=True)
 class GpuNfProfile:
-    """The tables of one NF, each with the traffic columns, its `KEYS_OF_FILE` and `TIMES_OF_FILE`, `repeats` "
-    "and `spread_us`.
-
-    `sharing` also has `others_busy`: per sharer, the share of the time during which its kernel ran; empty cells mean
-    always. A table that was not measured is empty.
-    """
+    """The tables of one NF, each with the traffic columns, its `KEYS_OF_FILE` and `TIMES_OF_FILE`, `repeats` " "and
+    `spread_us`. `sharing` also has `others_busy`: per sharer, the share of the time during which its kernel ran; empty
+    cells mean always. A table that was not measured is empty."""
 
     name: str
     description: NfDescription
@@ -98,12 +89,9 @@ class GpuNfProfile:
 class GpuProfile:
     """A profile directory of a GPU server, read whole."""
 
-    source: Path
-    """Where it was read from."""
-    testbed: TestbedDescription
-    """The `describe` answer."""
-    nfs: dict[str, GpuNfProfile]
-    """By name, sorted."""
+    source: Path  # where it was read from
+    testbed: TestbedDescription  # the `describe` answer
+    nfs: dict[str, GpuNfProfile]  # by name, sorted
     latency: pd.DataFrame
     """Runs with the latency of every NF from end to end, alone and in co-locations: `LATENCY_COLUMNS`."""
 

@@ -1,7 +1,5 @@
 """`NF/latency.csv` of a profile (docs/formats/profile.md): latency of an NF at offered rates, alone and beside others.
-
-Users may write it from their own measurements.
-"""
+Users may write it from their own measurements."""
 
 from __future__ import annotations
 
@@ -53,10 +51,8 @@ def no_latencies() -> pd.DataFrame:
 
 
 def read_latencies(path: Path) -> tuple[pd.DataFrame, list[Fault]]:
-    """The table in `path` and what is wrong with it; empty where there is no such file.
-
-    Without a column of competitors the NF was alone; a latency besides the p99 that is missing was not measured.
-    """
+    """The table in `path` and what is wrong with it; empty where there is no such file. Without a column of competitors
+    the NF was alone; a latency besides the p99 that is missing was not measured."""
     if not path.exists():
         return no_latencies(), []
     required = ["flows", "packet_size", CAPACITY_COLUMN, RATE_COLUMN, P99_COLUMN]

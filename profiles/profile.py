@@ -1,7 +1,5 @@
-"""The profile directory (docs/formats/profile.md): everything that was measured of the NFs of one testbed.
-
-Users may write the files from their own measurements; what a file leaves out has a meaning, given at each reader.
-"""
+"""The profile directory (docs/formats/profile.md): everything that was measured of the NFs of one testbed. Users may
+write the files from their own measurements; what a file leaves out has a meaning, given at each reader."""
 
 from __future__ import annotations
 
@@ -35,8 +33,7 @@ CORES_COLUMN, RATE_COLUMN = "cores", "rate_kpps"
 """Cores of the row's NF, empty for its default number; what is offered to it, empty where it is saturated."""
 CO_LOCATIONS, FORMER_CO_LOCATIONS = "co-locations", "companies"
 """The file of measured co-locations, and its name in profiles written by earlier versions."""
-MIXED = ("pattern", "co-runs")
-"""Tables with the demand on each accelerator."""
+MIXED = ("pattern", "co-runs")  # tables with the demand on each accelerator
 NOT_ACCELERATORS = ("solo", "pattern", "co-runs", CO_LOCATIONS, FORMER_CO_LOCATIONS, LATENCY_FILE)
 
 
@@ -57,10 +54,8 @@ class NfProfile:
     name: str
     description: NfDescription | None
     """Cores and accelerators as its testbed described them; None when the profile has no `nf.json`."""
-    solo: pd.DataFrame
-    """Alone on the NIC: the NF's own seven counters."""
-    memory: pd.DataFrame
-    """Under memory contention only: the competitors' summed seven counters."""
+    solo: pd.DataFrame  # alone on the NIC: the NF's own seven counters
+    memory: pd.DataFrame  # under memory contention only: the competitors' summed seven counters
     accelerators: dict[str, pd.DataFrame] = field(default_factory=dict)
     """Per accelerator: `competitor_service_ms` and `competitor_kpps` (NaN when the competitor saturates)."""
     pattern: pd.DataFrame = field(default_factory=lambda: _no_table())
@@ -99,10 +94,8 @@ class NfProfile:
             write_json(self.description.model_dump(mode="json"), folder / "nf.json")
 
     def on_cores(self, cores: int) -> NfProfile:
-        """What was measured of it on this many cores; empty tables where nothing was.
-
-        Its `description.cores` is that number. Co-locations with other numbers of cores are in `loads`.
-        """
+        """What was measured of it on this many cores; empty tables where nothing was. Its `description.cores` is that
+        number. Co-locations with other numbers of cores are in `loads`."""
         if self.description is None or cores == self.description.cores:
             return self
         described = self.description.model_copy(update={"cores": cores})
@@ -146,9 +139,7 @@ class NfProfile:
 
     def outdated(self, directory: Path) -> list[Path]:
         """Files of an earlier write that `write_files` would not replace; co-runs.csv, which users add, is never one.
-
-        Left in place, they would be read as measurements of this profile.
-        """
+        Left in place, they would be read as measurements of this profile."""
         stems = [FORMER_CO_LOCATIONS]
         tables = self._tables()
         stems += [stem for stem in (CO_LOCATIONS, "pattern") if not len(tables[stem])]
@@ -161,14 +152,12 @@ class NfProfile:
 class Profile:
     """A profile directory, read whole."""
 
-    source: Path
-    """Where it was read from."""
+    source: Path  # where it was read from
     testbed: TestbedDescription | None
     """The `describe` answer; None when the profile was written without one, and then no range is declared."""
     benches: pd.DataFrame
     """The benches alone: bench, its parameters, seven counters, throughput_kpps, `service_column` per accelerator."""
-    nfs: dict[str, NfProfile]
-    """By name, sorted."""
+    nfs: dict[str, NfProfile]  # by name, sorted
 
     def default_traffic(self) -> TrafficProfile:
         """The testbed's default traffic, else the traffic most often measured."""

@@ -1,10 +1,6 @@
-"""The registry: strategies, predictors, profiling methods, testbeds and their like, by name.
-
-A room is a package whose files register what they define. A file that is put into the room is found without another
-edit; another package adds its own through an entry point of the room's group.
-"""
-
-from __future__ import annotations
+"""The registry: strategies, predictors, profiling methods, testbeds and their like, by name. A room is a package whose
+files register what they define. A file that is put into the room is found without another edit; another package adds
+its own through an entry point of the room's group."""
 
 import pkgutil
 import warnings
@@ -23,21 +19,9 @@ class Registry(Mapping[str, T], Generic[T]):
     """What is registered, by name: the room's own in alphabetical order, then those of other packages.
 
     Looking up one name imports the file of that name alone (`contention_aware.py` for `contention-aware`); listing
-    imports all of them.
-
-    Parameters
-    ----------
-    noun
-        What one of them is, for messages: `strategy`.
-    room
-        The package whose files register what they define.
-    group
-        The entry-point group of other packages.
-    option
-        The command-line option that names one, for messages: `--strategy`.
-    first
-        Names that are listed before all others, in this order.
-    """
+    imports all of them. `noun`: what one of them is, for messages: `strategy`. `room`: the package whose files register
+    what they define. `group`: the entry-point group of other packages. `option`: the command-line option that names
+    one, for messages: `--strategy`. `first`: names that are listed before all others, in this order."""
 
     def __init__(self, noun: str, room: str, group: str, option: str, *, first: Sequence[str] = ()) -> None:
         self.noun = noun
@@ -68,9 +52,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def file_names(self) -> list[str]:
         """The names of the room's files and of other packages' entry points, without importing any, for help texts.
-
-        Only for a room in which every file registers one thing under the file's name.
-        """
+        Only for a room in which every file registers one thing under the file's name."""
         files = pkgutil.iter_modules(import_module(self.room).__path__)
         own = sorted(module.name.replace("_", "-") for module in files)
         return list(dict.fromkeys([*own, *(point.name for point in entry_points(group=self.group))]))

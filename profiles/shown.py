@@ -1,22 +1,16 @@
 """How what holds much is shown in a Python session or a notebook: its fields, each in a few words."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Set
 from html import escape
 
-LONGEST_TEXT = 2_000
-"""Characters of a whole object."""
+LONGEST_TEXT = 2_000  # characters of a whole object
 LONGEST_FIELD = 120
-FEW_ITEMS = 3
-"""Collections with more items are shown by their number."""
+FEW_ITEMS = 3  # collections with more items are shown by their number
 
 
 class Shown:
-    """A base of dataclasses (with `repr=False`) and of pydantic models that hold much.
-
-    `repr` of an evaluation of 500 arrivals would otherwise have a million characters.
-    """
+    """A base of dataclasses (with `repr=False`) and of pydantic models that hold much. `repr` of an evaluation of 500
+    arrivals would otherwise have a million characters."""
 
     __slots__ = ()
 

@@ -1,7 +1,5 @@
 """Reading text and numbers that people and other programs write, within limits."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -10,8 +8,7 @@ from profiles.faults import InputError
 
 def read_text(path: Path, largest: int) -> str:
     """The text of a file, with or without byte order mark. `path`: a file, a pipe or a device: it is read up to the
-    limit. `largest`: most bytes. Raises `InputError` when it cannot be read, is larger, or is not UTF-8.
-    """
+    limit. `largest`: most bytes. Raises `InputError` when it cannot be read, is larger, or is not UTF-8."""
     name = str(path)
     try:
         with path.open("rb") as file:

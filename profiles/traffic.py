@@ -1,7 +1,5 @@
 """Traffic profiles: what an NF's packets look like."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,15 +11,12 @@ ATTRIBUTES = ("flows", "packet_size", "mtbr")
 class TrafficProfile:
     """The traffic that one NF receives."""
 
-    flows: float
-    """Concurrent flows."""
-    packet_size: float
-    """Bytes per packet."""
-    mtbr: float = 0.0
-    """Match-to-byte ratio: regex matches per MB (10^6 bytes) of payload. None of them is zero."""
+    flows: float  # concurrent flows
+    packet_size: float  # bytes per packet
+    mtbr: float = 0.0  # Match-to-byte ratio: regex matches per MB (10^6 bytes) of payload. None of them is zero.
 
     @classmethod
-    def from_mapping(cls, values: Mapping[str, float]) -> TrafficProfile:
+    def from_mapping(cls, values: Mapping[str, float]) -> "TrafficProfile":
         """The profile with these attributes; a missing `mtbr` means no matches."""
         found = values["flows"], values["packet_size"], values.get("mtbr", 0.0)
         return cls(*(float(value) + 0.0 for value in found))  # -0.0 becomes 0.0, which is written otherwise

@@ -1,7 +1,5 @@
 """What is wrong with a value that people wrote, in plain words instead of those of the validation library."""
 
-from __future__ import annotations
-
 from pydantic_core import ErrorDetails, ValidationError
 
 from profiles.faults import Fault

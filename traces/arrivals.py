@@ -16,6 +16,9 @@ TABLE_2_NFS = (
 TRAFFICS = ("default", "mixed", "unique")
 """Default traffic only; one of nine traffic profiles per arrival (section 7.2); an own profile per arrival."""
 
+LARGEST_LOAD = 10.0
+"""The largest load of a recipe, as a share of the capacity."""
+
 _T = TypeVar("_T")
 
 PROFILES = 9

@@ -28,17 +28,8 @@ if TYPE_CHECKING:
 
 
 class CardRuns:
-    """Runs on a testbed, with noise as a user has it.
-
-    Parameters
-    ----------
-    testbed
-        Runs the co-locations.
-    seed
-        Of the noise of a simulated testbed; repeats of a co-location differ.
-    say
-        Called with a line about co-locations that do not run.
-    """
+    """Runs on a testbed, with noise as a user has it. `testbed`: runs the co-locations. `seed`: of the noise of a
+    simulated testbed; repeats of a co-location differ. `say`: called with a line about co-locations that do not run."""
 
     def __init__(self, testbed: Testbed, seed: int, say: Callable[[str], None] = lambda message: None) -> None:
         self._testbed = _Checked(testbed)
@@ -67,13 +58,8 @@ class CardRuns:
         return sum(map(len, self._logs.values()))
 
     def measure(self, co_locations: Sequence[CoLocation]) -> None:
-        """Run each co-location once; a co-location is sorted and named once. What does not run is left out.
-
-        Raises
-        ------
-        TestbedError
-            When the testbed itself fails, rather than a co-location on it.
-        """
+        """Run each co-location once; a co-location is sorted and named once. What does not run is left out. Raises
+        `TestbedError` when the testbed itself fails, rather than a co-location on it."""
         by_repeat: defaultdict[int, list[CoLocation]] = defaultdict(list)
         for co_location in co_locations:
             by_repeat[self.runs(co_location)].append(co_location)
@@ -132,26 +118,15 @@ class _Checked(TestbedWrapper):
 # co-location, so it is taken from s before, and what is left of it after runs of the NF alone is added to v.
 
 
-ONE_DEVIATION = float(ndtr(-1.0))
-"""The risk whose prediction is one standard deviation below the median."""
-LEAST_DEVIATION = 0.001
-"""Least relative standard deviation of a prediction."""
-UNUSABLE_RUN = 1e-6
-"""What remains of the throughput in a co-location that must not be used: it keeps no SLA."""
+ONE_DEVIATION = float(ndtr(-1.0))  # the risk whose prediction is one standard deviation below the median
+LEAST_DEVIATION = 0.001  # least relative standard deviation of a prediction
+UNUSABLE_RUN = 1e-6  # what remains of the throughput in a co-location that must not be used: it keeps no SLA
 
 
 class MeasuredPredictor(Predictor):
-    """Estimates from the measurements so far; where nothing was measured, what the predictor expects.
-
-    A co-location that does not run on the testbed keeps no SLA.
-
-    Parameters
-    ----------
-    predicted
-        The predictor.
-    runs
-        What was measured. Make another predictor after further runs.
-    """
+    """Estimates from the measurements so far; where nothing was measured, what the predictor expects. A co-location
+    that does not run on the testbed keeps no SLA. `predicted`: the predictor. `runs`: what was measured. Make another
+    predictor after further runs."""
 
     def __init__(self, predicted: Predictor, runs: CardRuns) -> None:
         self.predicted = predicted

@@ -1,12 +1,7 @@
-"""A plan whose co-locations were measured: `placer run --measure N`.
-
-Place by the predictor, run the co-locations of the plan that were not measured yet, and place again by what was
-measured, until every co-location of the plan was measured or all runs are spent. A co-location that was measured to
-violate an SLA, or does not run on the testbed, is not used again. Runs that are left repeat what is too close to an SLA
-for the noise of a run.
-"""
-
-from __future__ import annotations
+"""A plan whose co-locations were measured: `placer run --measure N`. Place by the predictor, run the co-locations of
+the plan that were not measured yet, and place again by what was measured, until every co-location of the plan was
+measured or all runs are spent. A co-location that was measured to violate an SLA, or does not run on the testbed, is
+not used again. Runs that are left repeat what is too close to an SLA for the noise of a run."""
 
 import math
 from collections import Counter
@@ -29,35 +24,22 @@ from profiles import CoLocation, InputError
 
 MEASURED_ONLINE, MEASURED_PLANNED = "contention-aware measured", "planned measured"
 """The names of such plans, by who places."""
-LEAST_SHARE = 10
-"""A round spends half of the runs that are left, but at least this fraction of all: 1/10."""
+LEAST_SHARE = 10  # a round spends half of the runs that are left, but at least this fraction of all: 1/10
 IN_DOUBT = 0.02
 """A measured co-location is repeated where a violation is at least so likely: 2 standard deviations of an estimate."""
 MOSTLY_PCT = 50.0
 """The share of instances (%) whose co-locations were measured, from which on a plan of those alone is made, too."""
-WORTH_OF_MEASURING = 0.01
-"""The share of its cost that a plan may cost more where more of it was measured."""
+WORTH_OF_MEASURING = 0.01  # the share of its cost that a plan may cost more where more of it was measured
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class MeasuredPlan:
-    """A plan, and how far it rests on measurements.
-
-    Parameters
-    ----------
-    plan
-        The plan.
-    catalogue
-        The NICs, with predictors that hold the measurements.
-    measured_pct
-        The share of instances (%) whose co-locations were measured, at every moment of their stay and at its end.
-    runs
-        Runs that were measured.
-    unmeasured
-        The NFs of each co-location of the plan that was not measured, sorted.
-    """
+    """A plan, and how far it rests on measurements. `plan`: the plan. `catalogue`: the NICs, with predictors that hold
+    the measurements. `measured_pct`: the share of instances (%) whose co-locations were measured, at every moment of
+    their stay and at its end. `runs`: runs that were measured. `unmeasured`: the NFs of each co-location of the plan
+    that was not measured, sorted."""
 
     plan: Plan
     catalogue: Catalogue
@@ -67,13 +49,8 @@ class MeasuredPlan:
 
 
 def refuse_unmeasurable(catalogue: Catalogue, predictors: Sequence[str]) -> str:
-    """The predictor to plan by: the first that estimates its errors.
-
-    Raises
-    ------
-    InputError
-        When some NIC has no testbed, or no predictor estimates its errors; or where latency can be promised.
-    """
+    """The predictor to plan by: the first that estimates its errors. Raises `InputError` when some NIC has no testbed,
+    or no predictor estimates its errors; or where latency can be promised."""
     if catalogue.gpus or catalogue.curves:
         raise InputError.of("--measure", "measures throughput, and the fleet has GPUs or NICs that promise latency")
     without = [kind.model for kind, testbed in zip(catalogue.kinds, catalogue.testbeds, strict=True) if not testbed]
@@ -100,23 +77,10 @@ def plan_by_measuring(
 ) -> MeasuredPlan:
     """The plan after at most `most` runs: of the strategy that knows all arrivals, or of the `online` one.
 
-    Parameters
-    ----------
-    arrivals
-        The trace.
-    catalogue
-        The NICs; each has a testbed. Kinds with the same testbed share its measurements.
-    predictor
-        The name of a predictor that estimates its errors.
-    most
-        The number of runs.
-    seed
-        Of the noise of simulated testbeds.
-    say
-        Called with a line per round, and per co-location that does not run.
-    progress
-        Of placing.
-    """
+    `arrivals`: the trace. `catalogue`: the NICs; each has a testbed. Kinds with the same testbed share its
+    measurements. `predictor`: the name of a predictor that estimates its errors. `most`: the number of runs. `seed`: of
+    the noise of simulated testbeds. `say`: called with a line per round, and per co-location that does not run.
+    `progress`: of placing."""
     rounds = _Rounds(arrivals, catalogue, predictor, seed, say, progress, online)
     while True:
         current = rounds.placed()
@@ -232,10 +196,8 @@ class _Rounds:
         return len(co_location) == 1 or co_location in self._runs[self._cards[kind]]
 
     def next_runs(self, current: MeasuredPlan, most: int) -> list[OnCard]:
-        """What the plan needs and was not measured, then repeats of what is in doubt.
-
-        Where a plan of all co-locations costs less than the current one, what it needs comes first.
-        """
+        """What the plan needs and was not measured, then repeats of what is in doubt. Where a plan of all co-locations
+        costs less than the current one, what it needs comes first."""
         settled = self._measured | {
             (card, co_location) for card, runs in self._runs.items() for co_location in runs.refused
         }
@@ -247,10 +209,8 @@ class _Rounds:
         return chosen + self._in_doubt(current)[: most - len(chosen)]
 
     def _in_doubt(self, current: MeasuredPlan) -> list[OnCard]:
-        """Co-locations of the plan that are too close to an SLA for the noise, those of most such instances first.
-
-        A drop hinges on the throughput alone, too: the one of both that was run less often is repeated.
-        """
+        """Co-locations of the plan that are too close to an SLA for the noise, those of most such instances first. A
+        drop hinges on the throughput alone, too: the one of both that was run less often is repeated."""
         doubt: Counter[OnCard] = Counter()
         for card, co_location, tenant, share in self._measured_shares(current.plan, current.catalogue):
             if IN_DOUBT < share < 1.0 - IN_DOUBT:

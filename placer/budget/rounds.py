@@ -1,7 +1,5 @@
 """The rounds of `placer profile --for`: plan with what is known, choose runs, and see what they changed."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import ExitStack
@@ -31,19 +29,10 @@ from profiles.profile import Profile, read_profile
 
 @dataclass(frozen=True)
 class Round:
-    """One round of planning and measuring.
-
-    Parameters
-    ----------
-    runs, co_locations, repeats
-        Runs chosen, co-locations among them that were not measured before, and further runs of others.
-    nics
-        NICs of the plan before the round.
-    expected_pct, expected_after_pct
-        SLA violations to expect of that plan, per 100 instances, with what is known before and after the round.
-    change_pct
-        The largest change of a prediction by the round, of the co-locations that plans used.
-    """
+    """One round of planning and measuring. `runs`, `co_locations`, `repeats`: runs chosen, co-locations among them that
+    were not measured before, and further runs of others. `nics`: NICs of the plan before the round. `expected_pct`,
+    `expected_after_pct`: SLA violations to expect of that plan, per 100 instances, with what is known before and after
+    the round. `change_pct`: the largest change of a prediction by the round, of the co-locations that plans used."""
 
     runs: int
     co_locations: int
@@ -55,19 +44,9 @@ class Round:
 
 
 class MeasuringRounds:
-    """Chooses the co-locations to run, round by round, by plans with models of the profile so far.
-
-    Parameters
-    ----------
-    arrivals
-        What will be placed.
-    catalogue
-        The NICs, with the models to plan the first round with.
-    predictor
-        The predictor to plan by.
-    say
-        Called with a line after each round.
-    """
+    """Chooses the co-locations to run, round by round, by plans with models of the profile so far. `arrivals`: what
+    will be placed. `catalogue`: the NICs, with the models to plan the first round with. `predictor`: the predictor to
+    plan by. `say`: called with a line after each round."""
 
     def __init__(
         self, arrivals: Sequence[Arrival], catalogue: Catalogue, predictor: str, say: Callable[[str], None]
@@ -155,24 +134,10 @@ def measure(profile: Profile) -> tuple[Mapping[CoLocation, int], float]:
 
 
 def retrain(models: Models, profile: Profile, predictor: str) -> Models:
-    """The models with what `profile` adds to the profile that they were trained from.
-
-    Trained anew where the profile is not of the same NFs.
-
-    Parameters
-    ----------
-    models
-        The models before.
-    profile
-        The profile with further runs in `co-locations.csv`.
-    predictor
-        The name of the only predictor that the result has.
-
-    Raises
-    ------
-    InputError
-        When measured co-locations contradict the other runs beyond belief.
-    """
+    """The models with what `profile` adds to the profile that they were trained from. Trained anew where the profile is
+    not of the same NFs. `models`: the models before. `profile`: the profile with further runs in `co-locations.csv`.
+    `predictor`: the name of the only predictor that the result has. Raises `InputError` when measured co-locations
+    contradict the other runs beyond belief."""
     if set(models.nfs) != set(profile.nfs):
         return train(profile, [predictor], seed=models.seed)
     uncorrected = {
@@ -198,24 +163,10 @@ def open_rounds(
 ) -> tuple[MeasuringRounds, str]:
     """The rounds, and a key that is the same for the same arrivals, models and budget.
 
-    Parameters
-    ----------
-    arrivals
-        A path, or `-` for standard input.
-    models, out
-        The folders of the models and of the profile.
-    say
-        Called with messages, and with a line after each round.
-    budget_pct
-        SLA violations per 100 instances that plans may be expected to have; None means the default.
-    options
-        What is skipped in the arrivals.
-
-    Raises
-    ------
-    InputError
-        When the profile, the models or the arrivals are refused, or are not of one card.
-    """
+    `arrivals`: a path, or `-` for standard input. `models`, `out`: the folders of the models and of the profile. `say`:
+    called with messages, and with a line after each round. `budget_pct`: SLA violations per 100 instances that plans
+    may be expected to have; None means the default. `options`: what is skipped in the arrivals. Raises `InputError`
+    when the profile, the models or the arrivals are refused, or are not of one card."""
     profile = read_profile(out)
     with ExitStack() as stack:
         catalogue = open_catalogue(Cards(models=models, testbed=NONE, budget_pct=budget_pct), stack, say)

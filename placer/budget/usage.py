@@ -5,10 +5,7 @@ SLAs and durations drawn from the arrivals. Plans keep the budget of SLA violati
 use co-locations that would be used if they were measured and found a little faster.
 
 Planning again after a round, little has changed: the risk moves by one step at most, what the plans of the round before
-used counts half, and fewer plans are made, of other resampled arrivals.
-"""
-
-from __future__ import annotations
+used counts half, and fewer plans are made, of other resampled arrivals."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -31,26 +28,15 @@ RESAMPLED_TRACES = 2
 """Traces like the arrivals that are planned besides them in the first round; one in each later round."""
 LESS_CAREFUL = (0.5, 0.25)
 """Risks of less careful plans, made where the budget allows less: both in the first round, later in turn."""
-WEIGHT_LESS_CAREFUL = 1.0
-"""The weight of their NICs, relative to those of the plan within the budget."""
-WEIGHT_FORMER = 0.5
-"""The weight of what the round before used."""
-
-Use = tuple[tuple[Workload, Sla], ...]
-"""The tenants of a NIC: workload and SLA of each, sorted by workload."""
+WEIGHT_LESS_CAREFUL = 1.0  # the weight of their NICs, relative to those of the plan within the budget
+WEIGHT_FORMER = 0.5  # the weight of what the round before used
+Use = tuple[tuple[Workload, Sla], ...]  # the tenants of a NIC: workload and SLA of each, sorted by workload
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What plans use.
-
-    Parameters
-    ----------
-    plan
-        The plan of the arrivals within the budget.
-    weights
-        NICs per set of tenants, summed over all plans.
-    """
+    """What plans use. `plan`: the plan of the arrivals within the budget. `weights`: NICs per set of tenants, summed
+    over all plans."""
 
     plan: Plan
     weights: dict[Use, float]
@@ -69,21 +55,9 @@ def usage_of(
     former: Usage | None = None,
     number: int = 0,
 ) -> Usage:
-    """What is used by plans of the arrivals, and of traces like them.
-
-    Parameters
-    ----------
-    arrivals
-        What will be placed.
-    catalogue, predictor
-        The NICs, and the predictor to plan by.
-    seed
-        Of resampling.
-    former
-        The usage of the round before.
-    number
-        Rounds before this one.
-    """
+    """What is used by plans of the arrivals, and of traces like them. `arrivals`: what will be placed. `catalogue`,
+    `predictor`: the NICs, and the predictor to plan by. `seed`: of resampling. `former`: the usage of the round before.
+    `number`: rounds before this one."""
     plan = _plan(arrivals, catalogue, predictor, former)
     traces = _resample(arrivals, seed, number, 1 if former else RESAMPLED_TRACES)
     risks = LESS_CAREFUL[number % 2 :][:1] if former else LESS_CAREFUL
@@ -139,10 +113,8 @@ def _resample(arrivals: Sequence[Arrival], seed: int, number: int, traces: int) 
 
 
 def _uses(plan: Plan, catalogue: Catalogue) -> Counter[Use]:
-    """How many NICs hold each set of tenants, the largest sets only: before a departure, and at the end.
-
-    A NIC that is filled holds every part of its last set before it.
-    """
+    """How many NICs hold each set of tenants, the largest sets only: before a departure, and at the end. A NIC that is
+    filled holds every part of its last set before it."""
     last: dict[str, frozenset[Tenant]] = {}
     found: Counter[Use] = Counter()
     for _, changed in replay_plan(plan, Fleet(catalogue.kinds)):
@@ -170,14 +142,8 @@ OnCard = tuple[int, CoLocation]
 
 @dataclass(frozen=True)
 class Needs:
-    """What the instances of a plan need.
-
-    Parameters
-    ----------
-    groups
-        How many instances need each set of co-locations: those of their NIC at every moment of their stay, and
-        themselves alone where their SLA is relative to that.
-    """
+    """What the instances of a plan need. `groups`: how many instances need each set of co-locations: those of their NIC
+    at every moment of their stay, and themselves alone where their SLA is relative to that."""
 
     groups: Counter[frozenset[OnCard]]
 
@@ -214,17 +180,8 @@ class Needs:
 
 
 def needs_of(plan: Plan, kinds: Sequence[NicKind], cards: Sequence[int]) -> Needs:
-    """The needs of a plan's instances.
-
-    Parameters
-    ----------
-    plan
-        The plan.
-    kinds
-        The kinds of NIC.
-    cards
-        Per kind, the index of the first kind with the same testbed.
-    """
+    """The needs of a plan's instances. `plan`: the plan. `kinds`: the kinds of NIC. `cards`: per kind, the index of the
+    first kind with the same testbed."""
     needed: defaultdict[str, set[OnCard]] = defaultdict(set)
     for _, changed in replay_plan(plan, Fleet(kinds)):
         for nic in changed:

@@ -10,10 +10,7 @@ is worth the largest gain per run of any such number (Frazier & Powell, Paradoxe
 
 It is small where d is large, where the prediction is certain, and where noise would hide the answer.
 
-A drop is relative to solo throughput, so a run of an NF alone moves the requirements of all its instances.
-"""
-
-from __future__ import annotations
+A drop is relative to solo throughput, so a run of an NF alone moves the requirements of all its instances."""
 
 import heapq
 import math
@@ -31,36 +28,19 @@ from profiles import CoLocation, Workload
 from profiles.arrays import Floats
 
 INTERVAL_COVERAGE = 0.9
-HALF_WIDTH = 1.6449
-"""Standard deviations from the middle of the interval of that coverage to its ends."""
-MOST_AT_ONCE = 6
-"""Runs of one co-location in a round: the next round knows more."""
-UNKNOWN_DEVIATION = 0.05
-"""Standard deviation of a prediction without an interval."""
-
-RUNS_TOGETHER = (1, 3, MOST_AT_ONCE)
-"""Numbers of runs whose gain is estimated."""
-OUTCOME_SAMPLES = 200
-"""Pairs of outcomes of a run that are drawn, the same for each co-location."""
-LEAST_GAIN = 1e-9
-"""Gain below which a run is worth nothing."""
+HALF_WIDTH = 1.6449  # standard deviations from the middle of the interval of that coverage to its ends
+MOST_AT_ONCE = 6  # runs of one co-location in a round: the next round knows more
+UNKNOWN_DEVIATION = 0.05  # standard deviation of a prediction without an interval
+RUNS_TOGETHER = (1, 3, MOST_AT_ONCE)  # numbers of runs whose gain is estimated
+OUTCOME_SAMPLES = 200  # pairs of outcomes of a run that are drawn, the same for each co-location
+LEAST_GAIN = 1e-9  # gain below which a run is worth nothing
 
 
 @dataclass
 class _Candidate:
-    """A co-location that may be run.
-
-    Parameters
-    ----------
-    deviation
-        Of the prediction, relative, per tenant that hinges on it.
-    distance
-        To what the tenant requires, relative; shape as `deviation`.
-    group
-        The set of tenants that each belongs to: of one set, the most doubtful tenant counts.
-    weight
-        NICs per set.
-    """
+    """A co-location that may be run. `deviation`: of the prediction, relative, per tenant that hinges on it.
+    `distance`: to what the tenant requires, relative; shape as `deviation`. `group`: the set of tenants that each
+    belongs to: of one set, the most doubtful tenant counts. `weight`: NICs per set."""
 
     deviation: list[float] = field(default_factory=list)
     distance: list[float] = field(default_factory=list)
@@ -104,23 +84,10 @@ def choose_runs(
 ) -> list[CoLocation]:
     """The co-locations that are worth most, one several times for repeats, at most `most` in all.
 
-    Parameters
-    ----------
-    predictor
-        What is known so far.
-    weights
-        NICs per set of tenants.
-    runs
-        How often each co-location was run: the mean of its runs is as certain as that.
-    most
-        The number of runs.
-    noise
-        Relative standard deviation of a run.
-    risk
-        The probability of a violation up to which plans use a co-location.
-    refused
-        Co-locations that do not run on the testbed.
-    """
+    `predictor`: what is known so far. `weights`: NICs per set of tenants. `runs`: how often each co-location was run:
+    the mean of its runs is as certain as that. `most`: the number of runs. `noise`: relative standard deviation of a
+    run. `risk`: the probability of a violation up to which plans use a co-location. `refused`: Co-locations that do not
+    run on the testbed."""
     candidates = _candidates(predictor, weights, runs, noise)
     heap = [(-one.worth(0, noise, risk), key, 0) for key, one in sorted(candidates.items()) if key not in refused]
     heapq.heapify(heap)

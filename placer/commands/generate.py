@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,14 +16,13 @@ from placer.commands.options import Seed, complete_nf, one_of, refuse_same_files
 from profiles import InputError
 from profiles.faults import suggestion
 from profiles.text import number_of
-from traces.arrivals import TABLE_2_NFS, TRAFFICS, Recipe, generate
+from traces.arrivals import LARGEST_LOAD, TABLE_2_NFS, TRAFFICS, Recipe, generate
 from traces.days import HOURS, day_csv
 
 if TYPE_CHECKING:
     from profiles import TestbedDescription
 
 DEFAULT_SLA = "0.05-0.20"
-LARGEST_SHARE = 10.0
 
 Count = Annotated[int, typer.Option(min=1, max=100_000_000, help="Arrivals.")]
 Nfs = Annotated[
@@ -113,7 +110,10 @@ def command(
         days=() if day is None else tuple(HOURS),
     )
     if shares is not None:
-        recipe = replace(recipe, capacity_kpps=_capacities(models))
+        from placer.inputs.models import capacities_of, open_models
+
+        trained = open_models(models, lambda line: typer.echo(line, err=True))
+        recipe = replace(recipe, capacity_kpps=capacities_of(trained))
     if day is not None:
         with file_aside(day) as aside:
             aside.write_text(day_csv(), encoding="utf-8")
@@ -151,26 +151,10 @@ def _range(text: str) -> tuple[float, float]:
 def _shares(text: str) -> tuple[float, float]:
     low, _, high = text.partition(":")
     smallest, largest = number_of(low), number_of(high or low)
-    if smallest is None or largest is None or not 0 < smallest <= largest <= LARGEST_SHARE:
-        message = f"'{text}' is not a range of shares above 0 and at most {LARGEST_SHARE:g}"
+    if smallest is None or largest is None or not 0 < smallest <= largest <= LARGEST_LOAD:
+        message = f"'{text}' is not a range of shares above 0 and at most {LARGEST_LOAD:g}"
         raise InputError.of("--loads", message, hint="as in --loads 0.05:1.1")
     return smallest, largest
-
-
-def _capacities(models: Path | None) -> Callable[[str, Mapping[str, float]], float]:
-    """What an NF carries alone on its default cores, by the median prediction."""
-    from placer.inputs.models import open_models
-    from profiles import TrafficProfile, Workload
-
-    trained = open_models(models, lambda line: typer.echo(line, err=True))
-    predictor = trained.predictors.get("tomur") or next(iter(trained.predictors.values()))
-    default = trained.default_traffic.as_dict()
-
-    @cache
-    def carried(workload: Workload) -> float:
-        return float(predictor.solo([workload])[0])
-
-    return lambda nf, traffic: carried(Workload(nf, TrafficProfile.from_mapping({**default, **traffic})))
 
 
 def _description(models: Path | None) -> TestbedDescription:

@@ -12,6 +12,7 @@ from placer.explain.solo_formula import SoloFormula
 from placer.model.fleet import NicKind
 from predictor import Predictor
 from profiler.simulated import SimulatedTestbed
+from profiler.simulated.testbed import Account
 from profiler.testbed import Testbed
 from profiles import ATTRIBUTES, TrafficProfile, Workload
 
@@ -24,22 +25,12 @@ BISECTION_STEPS = 12
 class Reading:
     """The bottleneck of an NF at one traffic.
 
-    Parameters
-    ----------
-    traffic
-        Traffic of the NF.
-    predicted_kpps, solo_kpps
-        Predicted throughput in the co-location and alone.
-    drops
-        Per resource, the throughput drop (kpps) that contention for it alone would cause.
-    bottleneck
-        The predicted bottleneck: `cpu`, `memory` or an accelerator.
-    true_kpps, true_bottleneck
-        Throughput and bottleneck on the simulated card; None on other testbeds, which do not know bottlenecks, and
-        where a rate is offered.
-    capacity_kpps
-        What the NF could carry in the co-location; None where more is offered to it than that.
-    """
+    `traffic`: traffic of the NF. `predicted_kpps`, `solo_kpps`: predicted throughput in the co-location and alone.
+    `drops`: per resource, the throughput drop (kpps) that contention for it alone would cause. `bottleneck`: the
+    predicted bottleneck: `cpu`, `memory` or an accelerator. `true_kpps`, `true_bottleneck`: throughput and bottleneck
+    on the simulated card; None on other testbeds, which do not know bottlenecks. `capacity_kpps`, `true_capacity_kpps`:
+    what the NF could carry in the co-location, beside what is offered to the others, as predicted and on the simulated
+    card; None where more is offered to it than that."""
 
     traffic: TrafficProfile
     predicted_kpps: float
@@ -49,23 +40,14 @@ class Reading:
     true_kpps: float | None = None
     true_bottleneck: str | None = None
     capacity_kpps: float | None = None
+    true_capacity_kpps: float | None = None
 
 
 @dataclass(frozen=True)
 class CoreNeed:
-    """What an NF carries of its load on a number of cores.
-
-    Parameters
-    ----------
-    cores
-        The number.
-    capacity_kpps
-        What it could carry on so many, beside its neighbours.
-    share
-        That, relative to the offered rate: at this share of its load it would need no more cores.
-    fits
-        Whether the NIC has so many cores beside the neighbours.
-    """
+    """What an NF carries of its load on a number of cores. `cores`: the number. `capacity_kpps`: what it could carry on
+    so many, beside its neighbours. `share`: that, relative to the offered rate: at this share of its load it would need
+    no more cores. `fits`: whether the NIC has so many cores beside the neighbours."""
 
     cores: int
     capacity_kpps: float
@@ -87,21 +69,11 @@ class Shift:
 class Diagnosis:
     """The bottleneck of an NF in a co-location.
 
-    Parameters
-    ----------
-    workload, neighbours
-        The NF with its traffic, and the NFs co-located with it.
-    reading
-        The bottleneck at that traffic.
-    along
-        Per attribute, readings from the low to the high end of its range, the rest of the traffic unchanged.
-    shifts
-        Where the bottleneck changes, attribute by attribute.
-    solo
-        The formula of its throughput alone; None where that was not asked for, or is constant.
-    needs
-        What it carries of its load on each number of cores, ascending; empty where more is offered than it can carry.
-    """
+    `workload`, `neighbours`: the NF with its traffic, and the NFs co-located with it. `reading`: the bottleneck at that
+    traffic. `along`: per attribute, readings from the low to the high end of its range, the rest of the traffic
+    unchanged. `shifts`: where the bottleneck changes, attribute by attribute. `solo`: the formula of its throughput
+    alone; None where that was not asked for, or is constant. `needs`: what it carries of its load on each number of
+    cores, ascending; empty where more is offered than it can carry."""
 
     workload: Workload
     neighbours: tuple[Workload, ...]
@@ -141,23 +113,11 @@ def diagnose(
     testbed: Testbed | None = None,
     steps: int = SWEEP_STEPS,
 ) -> Diagnosis:
-    """The bottleneck of an NF at its traffic, then along every attribute.
-
-    Parameters
-    ----------
-    predictor
-        Predicts throughput, drops and bottleneck.
-    workload, neighbours
-        The NF with its traffic, and the NFs co-located with it.
-    ranges
-        Low and high end per traffic attribute.
-    testbed
-        The simulated card also knows true bottlenecks, except where rates are offered; others are not queried.
-    steps
-        Readings per attribute.
-    """
-    saturated = all(each.is_saturated for each in (workload, *neighbours))
-    card = testbed if isinstance(testbed, SimulatedTestbed) and saturated else None
+    """The bottleneck of an NF at its traffic, then along every attribute. `predictor`: predicts throughput, drops and
+    bottleneck. `workload`, `neighbours`: the NF with its traffic, and the NFs co-located with it. `ranges`: low and
+    high end per traffic attribute. `testbed`: the simulated card also knows true bottlenecks; others are not queried.
+    `steps`: readings per attribute."""
+    card = testbed if isinstance(testbed, SimulatedTestbed) else None
 
     def read(workloads: Sequence[Workload]) -> list[Reading]:
         return readings_of(predictor, workloads, neighbours, card)
@@ -180,7 +140,9 @@ def readings_of(
     """A reading of each workload when it shares a NIC with the neighbours."""
     co_locations = [(workload, *neighbours) for workload in workloads]
     predictions = [answers[0] for answers in predictor.predict(co_locations)]
-    truths = [answers[0] for answers in card.account(co_locations)] if card else [None] * len(co_locations)
+    truths = _true_accounts(card, co_locations)
+    offered = not all(workload.is_saturated for workload in workloads)
+    capacities = _true_accounts(card if offered else None, [(each.saturated, *neighbours) for each in workloads])
     return [
         Reading(
             workload.traffic,
@@ -191,9 +153,17 @@ def readings_of(
             truth.throughput_kpps if truth else None,
             truth.bottleneck if truth else None,
             None if workload.is_saturated else prediction.capacity_kpps,
+            capacity.throughput_kpps if capacity else None,
         )
-        for workload, prediction, truth in zip(workloads, predictions, truths, strict=True)
+        for workload, prediction, truth, capacity in zip(workloads, predictions, truths, capacities, strict=True)
     ]
+
+
+def _true_accounts(
+    card: SimulatedTestbed | None, co_locations: Sequence[Sequence[Workload]]
+) -> Sequence[Account | None]:
+    """Where the first NF of each co-location spends its time on the card; None without one."""
+    return [answers[0] for answers in card.account(co_locations)] if card else [None] * len(co_locations)
 
 
 def steps_between(attribute: str, low: float, high: float, steps: int) -> list[float]:

@@ -1,7 +1,5 @@
 """Explanations: what every class of NICs would have meant for an arrival, and which resource keeps it off."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,17 +17,9 @@ from profiles import CoLocation, InputError, Workload
 
 @dataclass(frozen=True, slots=True)
 class CoLocatedNf:
-    """One NF of a co-location.
-
-    Parameters
-    ----------
-    workload
-        What it runs.
-    kpps, solo_kpps
-        Predicted throughput in the co-location and alone; at an offered rate what it could carry, its capacity.
-    required_kpps
-        Throughput that the strictest SLA of this workload requires, among the NICs of the class.
-    """
+    """One NF of a co-location. `workload`: what it runs. `kpps`, `solo_kpps`: predicted throughput in the co-location
+    and alone; at an offered rate what it could carry, its capacity. `required_kpps`: throughput that the strictest SLA
+    of this workload requires, among the NICs of the class."""
 
     workload: Workload
     kpps: float
@@ -51,25 +41,11 @@ class CoLocatedNf:
 class Verdict:
     """What holds for one class of NICs, which have one co-location and on which the same SLA would be violated, if any.
 
-    Parameters
-    ----------
-    kind
-        Their kind.
-    nics
-        Their ids; empty for a NIC that would have to be opened.
-    free_cores
-        Before the arrival.
-    nfs
-        The co-location with the arrival; without it where cores do not suffice.
-    cause
-        What keeps the arrival off; None where it fits.
-    resource
-        Where an SLA would be violated: the resource on which `violated` loses most; else empty.
-    violated
-        The workload that would be furthest below its SLA.
-    chosen
-        Whether the arrival went to one of these NICs.
-    """
+    `kind`: their kind. `nics`: their ids; empty for a NIC that would have to be opened. `free_cores`: before the
+    arrival. `nfs`: the co-location with the arrival; without it where cores do not suffice. `cause`: what keeps the
+    arrival off; None where it fits. `resource`: where an SLA would be violated: the resource on which `violated` loses
+    most; else empty. `violated`: the workload that would be furthest below its SLA. `chosen`: whether the arrival went
+    to one of these NICs."""
 
     kind: NicKind
     nics: tuple[str, ...]
@@ -88,10 +64,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Explanation:
-    """An arrival, its NIC (None: rejected), and the verdict on every class of NICs at that moment.
-
-    There are no verdicts on an instance that already runs: nothing is decided about it.
-    """
+    """An arrival, its NIC (None: rejected), and the verdict on every class of NICs at that moment. There are no
+    verdicts on an instance that already runs: nothing is decided about it."""
 
     arrival: Arrival
     nic: str | None
@@ -101,13 +75,8 @@ class Explanation:
 def explain(
     arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Sequence[Oracle], rule: Rule, only: str | None
 ) -> Iterator[Explanation]:
-    """Place the arrivals by the rule, and explain each of them, or the one with the id `only`.
-
-    Raises
-    ------
-    InputError
-        When there is no arrival of that id.
-    """
+    """Place the arrivals by the rule, and explain each of them, or the one with the id `only`. Raises `InputError` when
+    there is no arrival of that id."""
     if only is not None and all(arrival.id != only for arrival in arrivals):
         raise InputError.of("ID", f"'{only}' is not among the arrivals")
     fleet = Fleet(kinds)
@@ -136,9 +105,7 @@ def choose_with_cores(
     selector: Selector, kinds: Sequence[NicKind], tenant: Tenant
 ) -> tuple[Nic | NicKind | None, Workload]:
     """The choice for an arrival, and its workload with the cores that it gets: the fewest that some NIC in use takes.
-
-    Where none takes it, the fewest with which a NIC can be opened. A rejected one has the cores that it had.
-    """
+    Where none takes it, the fewest with which a NIC can be opened. A rejected one has the cores that it had."""
     of_kinds = [kind.choices(tenant.workload) for kind in kinds if kind.hosts(tenant.workload)]
     tried = sorted({choice for choices in of_kinds for choice in choices}, key=lambda workload: workload.cores)
     opened: tuple[Nic | NicKind | None, Workload] = (None, tenant.workload)
@@ -185,11 +152,9 @@ def _predict_in_one_batch(
 
 
 def _on_co_location(nics: Sequence[Nic], oracle: Oracle, tenant: Tenant, choice: object) -> Iterator[Verdict]:
-    """The verdicts on NICs with one co-location, by the SLA that would be violated.
-
-    The arrival has the fewest cores with which it fits on a NIC; or else with which it keeps its own SLA there, or else
-    the most for which there are cores.
-    """
+    """The verdicts on NICs with one co-location, by the SLA that would be violated. The arrival has the fewest cores
+    with which it fits on a NIC; or else with which it keeps its own SLA there, or else the most for which there are
+    cores."""
     kind, co_location = nics[0].kind, nics[0].co_location
     free = kind.cores - kind.cores_taken(co_location)
     choices = kind.choices(tenant.workload)

@@ -1,9 +1,5 @@
-"""The formula of an NF's throughput alone along one traffic attribute, and what happens at its breakpoints.
-
-It is the fit of the NF's own runs where training made one for this traffic, else a fit of what the solo model predicts.
-"""
-
-from __future__ import annotations
+"""The formula of an NF's throughput alone along one traffic attribute, and what happens at its breakpoints. It is the
+fit of the NF's own runs where training made one for this traffic, else a fit of what the solo model predicts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,34 +15,24 @@ from profiles import ATTRIBUTES, TrafficProfile, Workload
 from profiles.arrays import Floats
 from profiles.profile import KPPS_COLUMN
 
-FITTED_POINTS = 48
-"""Predictions to which a formula is fitted."""
+FITTED_POINTS = 48  # predictions to which a formula is fitted
 READING_NOISE = 0.005
 """Relative noise with which predictions are read: a fit of a smooth curve would split it into ever finer segments."""
-STEADY_CHANGE = 0.01
-"""A change of throughput over a whole segment that is no more than its noise."""
+STEADY_CHANGE = 0.01  # a change of throughput over a whole segment that is no more than its noise
 AROUND_INTERVAL = 0.1
 """Relative distance from the interval at which the bottleneck is another, when that is why throughput changes."""
-SLOPE_SHARE = 0.25
-"""Share of a segment, from its breakpoint, over which its slope is taken."""
+SLOPE_SHARE = 0.25  # share of a segment, from its breakpoint, over which its slope is taken
 
 
 @dataclass(frozen=True)
 class Turn:
     """What happens at a breakpoint.
 
-    Parameters
-    ----------
-    at, low, high
-        The value of the attribute; with its 90 % interval, None where predictions were fitted.
-    before, after
-        Relative change of throughput over a range as wide as that from one end of the attribute's to the other, on each
-        side (1 is all of it); 0 where it is steady.
-    jump
-        By how much throughput changes at once (kpps).
-    cause
-        Why, where the models know it: `cache`, or the resource that becomes the bottleneck of the NF alone; else None.
-    """
+    `at`, `low`, `high`: the value of the attribute; with its 90 % interval, None where predictions were fitted.
+    `before`, `after`: relative change of throughput over a range as wide as that from one end of the attribute's to the
+    other, on each side (1 is all of it); 0 where it is steady. `jump`: by how much throughput changes at once (kpps).
+    `cause`: why, where the models know it: `cache`, or the resource that becomes the bottleneck of the NF alone; else
+    None."""
 
     at: float
     low: float | None
@@ -59,21 +45,10 @@ class Turn:
 
 @dataclass(frozen=True)
 class SoloFormula:
-    """Throughput alone along the attribute along which it varies most.
-
-    Parameters
-    ----------
-    model
-        The formula.
-    traffic
-        For which it holds, apart from the attribute.
-    measured
-        Whether it was fitted to runs of the NF alone, rather than to what the solo model predicts.
-    turns
-        What happens at each breakpoint.
-    cache_mb
-        The last-level cache; None where the testbed does not state it.
-    """
+    """Throughput alone along the attribute along which it varies most. `model`: the formula. `traffic`: for which it
+    holds, apart from the attribute. `measured`: whether it was fitted to runs of the NF alone, rather than to what the
+    solo model predicts. `turns`: what happens at each breakpoint. `cache_mb`: the last-level cache; None where the
+    testbed does not state it."""
 
     model: FittedModel
     traffic: Mapping[str, float]

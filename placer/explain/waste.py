@@ -1,10 +1,5 @@
-"""Waste: the capacity that is unused when most NICs are in use, by cause.
-
-Idle cores are counted as shares of a NIC: the waste is the number of NICs in use, less the number that the cores of
-their tenants would fill.
-"""
-
-from __future__ import annotations
+"""Waste: the capacity that is unused when most NICs are in use, by cause. Idle cores are counted as shares of a NIC:
+the waste is the number of NICs in use, less the number that the cores of their tenants would fill."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -25,18 +20,9 @@ from profiles import CoLocation, Workload
 
 @dataclass(frozen=True)
 class Waste:
-    """Unused capacity at the peak.
-
-    Parameters
-    ----------
-    nics
-        NICs in use.
-    filled
-        The used cores, counted in NICs.
-    idle
-        The difference in NICs by cause: `Cause.CORES`, the resource on which an NF would lose too much,
-        `Cause.LINE_RATE`, `Cause.TIGHT_SLA`, or `Cause.ORDER`.
-    """
+    """Unused capacity at the peak. `nics`: NICs in use. `filled`: the used cores, counted in NICs. `idle`: the
+    difference in NICs by cause: `Cause.CORES`, the resource on which an NF would lose too much, `Cause.LINE_RATE`,
+    `Cause.TIGHT_SLA`, or `Cause.ORDER`."""
 
     nics: int
     filled: float

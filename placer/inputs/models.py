@@ -4,7 +4,7 @@ import contextlib
 import fcntl
 import hashlib
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -15,7 +15,7 @@ import predictor
 from predictor import Models, load_models, train
 from predictor.model_folder import MANIFEST_FILE
 from predictor.regression.compiled import announce_compiling
-from profiles import InputError, TestbedDescription
+from profiles import InputError, TestbedDescription, TrafficProfile, Workload
 from profiles.profile import read_profile
 
 RECORDED_PROFILE = "bluefield-2-simulated"
@@ -108,6 +108,18 @@ def find_recorded(testbed: str | None) -> str:
         hint = f"it is one of {', '.join(RECORDED_OF)}; for other NICs give --models"
         raise InputError.of("--testbed", f"there are no recorded models of '{testbed}'", hint=hint)
     return RECORDED_OF[testbed]
+
+
+def capacities_of(models: Models) -> Callable[[str, Mapping[str, float]], float]:
+    """What an NF carries alone on its default cores (kpps), by its name and attributes: `Recipe.capacity_kpps`."""
+    predictor = models.predictors.get("tomur") or next(iter(models.predictors.values()))
+    default = models.default_traffic.as_dict()
+
+    @cache
+    def carried(workload: Workload) -> float:
+        return float(predictor.solo([workload])[0])
+
+    return lambda nf, traffic: carried(Workload(nf, TrafficProfile.from_mapping({**default, **traffic})))
 
 
 def _fingerprint(recorded: Path) -> str:

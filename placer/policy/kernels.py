@@ -139,15 +139,17 @@ def best_class(scores, row, kpps, column, lowest_nic, classes, required):  # typ
 
 
 @compile_kernel
-def preferred_nics(number, free, margin, left, own, accepted, least_slack, cores, weights, most):  # type: ignore[no-untyped-def]
+def preferred_nics(number, free, port, margin, left, own, accepted, least_slack, cores, weights, most):  # type: ignore[no-untyped-def]
     """Up to `most` places of NICs with enough cores, best first by estimated score.
 
     Arrays have an element per place: the NIC's number, its free cores (negative where there is no NIC), the smallest
     margin of its tenants, what the arrival would leave of it, and what it would lose itself of the margin `accepted`
     that it has alone. The value of free capacity is the number of NFs that fit: free cores or the smallest margin,
     each times its weight, whichever is less; the other weights are those of the value before and after. NICs on which
-    an SLA would be violated by the estimate come last.
+    an SLA would be violated by the estimate come last. `port`: what is taken of the port of each, what the arrival
+    takes, and what there is, Gb/s.
     """
+    taken, gbps, line_rate = port
     places, best, found = np.empty(most, dtype=np.int64), np.full(most, np.inf), 0
     worst, scores = np.inf, np.empty(NICS_AT_ONCE)
     for start in range(0, len(number), NICS_AT_ONCE):
@@ -159,6 +161,8 @@ def preferred_nics(number, free, margin, left, own, accepted, least_slack, cores
             if not score <= worst or score == np.inf:
                 continue
             place = start + offset
+            if gbps > 0.0 and not taken[place] + gbps <= line_rate:
+                continue
             if found == most and score == worst and number[place] > number[places[most - 1]]:
                 continue
             found = min(found + 1, most)

@@ -242,9 +242,13 @@ class SampledIndex:
             sampled = self._nics[nic.number]
         elif all(tenant.id != one.id for one in sampled.tenants):
             sampled.tenants, _ = sampled.with_tenant(self._sample(tenant))
-        co_location = sampled.co_location
-        lowest = lowest_by_workload(co_location, self.oracle.throughput([co_location])[0])
-        margins = [margin_of(lowest[one.workload], one.required) for one in sampled.tenants]
+        required = [one.required for one in sampled.tenants]
+        _, kpps = self.oracle.meets(sampled.co_location, required)
+        if any(known != known for known in kpps):  # behind a violated SLA
+            co_location = sampled.co_location
+            lowest = lowest_by_workload(co_location, self.oracle.throughput([co_location])[0])
+            kpps = [lowest[workload] for workload in co_location]
+        margins = [*map(margin_of, kpps, required)]
         self._write(sampled, np.array(margins), self._rough(sampled.tenants))
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
@@ -341,11 +345,11 @@ class SampledIndex:
 
     def _preferred(self, arriving: SampledTenant, most: int, least_slack: float) -> NDArray[np.int64]:
         """The places that the rule prefers by what NFs lose on average."""
-        free, line_rate = self._free, self.kind.line_rate_gbps
-        if line_rate < math.inf:
-            free = np.where(self._gbps + self.kind.gbps_of(arriving.workload) <= line_rate, free, -1.0)
+        line_rate = self.kind.line_rate_gbps
+        gbps = self.kind.gbps_of(arriving.workload) if line_rate < math.inf else 0.0
         found: NDArray[np.int64] = preferred_nics(
-            self._number[: self._used], free, self._margin, self._left[arriving.nf], self._own[arriving.nf],
+            self._number[: self._used], self._free, (self._gbps, gbps, line_rate), self._margin,
+            self._left[arriving.nf], self._own[arriving.nf],
             arriving.alone, least_slack, float(arriving.cores), self._weights, most,
         )  # fmt: skip
         return found

@@ -106,7 +106,7 @@ class Selector:
         if known:
             self._include(known[0])
         if expected and stand_ins:
-            self._load_sampling(expected[0])
+            self._load_kernels(expected[0])
 
     def choose(self, tenant: Tenant) -> Nic | NicKind | None:
         """The NIC in use that takes the tenant, or the kind of which to open one; None when no NIC fits."""
@@ -476,9 +476,14 @@ class Selector:
             stand_ins=self._stand_ins,
         )
 
-    def _load_sampling(self, tenant: Tenant) -> None:
-        """Load the compiled parts of sampling now: it takes 0.1 s, or a minute where they are not compiled yet."""
-        for kind, oracle in zip(self.fleet.kinds, self.oracles, strict=True):
+    def _load_kernels(self, tenant: Tenant) -> None:
+        """Load the compiled parts of sampling and of forecasts now: it takes 0.1 s, or a minute where they are not
+        compiled yet."""
+        for kind, oracle, table in zip(self.fleet.kinds, self.oracles, self._tables, strict=True):
+            if table is not None:
+                priced = index_of(kind, oracle, self.rule, table, stand_ins=True)
+                priced.observe(tenant)
+                priced.renew(at_once=True)
             if kind.hosts(tenant.workload):
                 index, nic = index_of(kind, oracle, self.rule, None), Nic("", kind)
                 nic.tenants_by_id[tenant.id] = tenant

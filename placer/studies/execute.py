@@ -1,9 +1,7 @@
-"""Executes the runs of a study in parallel, keeps each result at once, and continues where it was interrupted.
-
-The file of a result is named after everything that the result depends on, this program included: kept results are
-used again, outdated ones never. Results are combined in the order of the tasks, so that the same study gives the same
-bytes, with or without interruptions, on one core or many.
-"""
+"""Executes the runs of a study in parallel, keeps each result at once, and continues where it was interrupted. The file
+of a result is named after everything that the result depends on, this program included: kept results are used again,
+outdated ones never. Results are combined in the order of the tasks, so that the same study gives the same bytes, with
+or without interruptions, on one core or many."""
 
 from __future__ import annotations
 
@@ -48,8 +46,7 @@ def execute(
     default this process, one after another. `advance`: called with the number of finished tasks and of all.
 
     Raises InputError, TestbedError, InvalidPlan from the first task that fails; finished results are kept. Raises
-    OSError when a result cannot be written, for example on a full disk.
-    """
+    OSError when a result cannot be written, for example on a full disk."""
     import pandas as pd  # only where a study is run: `placer run` loads this room, too
 
     parts = [out / PARTS_FOLDER / f"{fingerprint(task)}.parquet" for task in tasks]
@@ -112,13 +109,9 @@ def local_executor(jobs: int) -> Executor:
 
 
 def cluster_executor(name: str, address: str | None = None) -> Executor:
-    """Runs tasks on a cluster of `dask` or `ray`, each an optional extra.
-
-    `address`: address of a running cluster, as its client takes it; None starts one on this machine. Workers need this
-    program and the files that the study names.
-
-    Raises InputError when the name is unknown or its extra not installed.
-    """
+    """Runs tasks on a cluster of `dask` or `ray`, each an optional extra. `address`: address of a running cluster, as
+    its client takes it; None starts one on this machine. Workers need this program and the files that the study names.
+    Raises InputError when the name is unknown or its extra not installed."""
     if name not in CLUSTER_EXECUTORS:
         raise InputError.of(
             "--parallel", f"'{name}' is no cluster software", hint=f"one of {', '.join(CLUSTER_EXECUTORS)}"

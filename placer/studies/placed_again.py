@@ -1,10 +1,6 @@
-"""The strategy of a recommended plan, placed again: on traces like the given one, and on as many NICs as it takes.
-
-A plan is recommended by what is known of one trace. How far that carries is seen on others: each is drawn from the
-trace with replacement, as for next year's sizes.
-"""
-
-from __future__ import annotations
+"""The strategy of a recommended plan, placed again: on traces like the given one, and on as many NICs as it takes. A
+plan is recommended by what is known of one trace. How far that carries is seen on others: each is drawn from the trace
+with replacement, as for next year's sizes."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -47,14 +43,10 @@ def place_again(
     draws: int,
     progress: Progress,
 ) -> Comparison:
-    """The comparison with its `similar` plans, and with its `unlimited` one where the strategy `rejects` arrivals.
-
-    A plan that was made by measuring is not made again: it would need its runs again.
-
-    `strategy`, `predictor`, `budget_pct`: what the recommended plan was made with; without a budget, what the run was
-    made with. `rejects`: whether the recommended plan rejects arrivals. `draws`: how many traces to draw, by the seed
-    of the run.
-    """
+    """The comparison with its `similar` plans, and with its `unlimited` one where the strategy `rejects` arrivals. A
+    plan that was made by measuring is not made again: it would need its runs again. `strategy`, `predictor`,
+    `budget_pct`: what the recommended plan was made with; without a budget, what the run was made with. `rejects`:
+    whether the recommended plan rejects arrivals. `draws`: how many traces to draw, by the seed of the run."""
     try:
         named = find_strategy(strategy)
     except InputError:

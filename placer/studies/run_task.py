@@ -13,7 +13,7 @@ from placer.evaluate.columns import RESULT_COLUMNS
 from placer.evaluate.evaluation import Evaluation, to_buy
 from placer.inputs.arrivals import STRICT_OPTIONS, TraceOptions, read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
-from placer.inputs.models import Say
+from placer.inputs.models import Say, capacities_of
 from placer.model.catalogue import DEFAULT_BUDGET_PCT, Catalogue
 from placer.model.plan import OPTIMAL
 from placer.progress import Progress
@@ -190,12 +190,14 @@ def _texts(trace: TraceSpec, seed: int, catalogue: Catalogue, options: TraceOpti
         recipe = Recipe(
             count=trace.count,
             nfs=trace.nfs,
-            sla=trace.sla,
+            sla=trace.sla if trace.loads is None or "sla" in trace.model_fields_set else None,
             traffic=trace.traffic,
             attributes=dict(described.attributes) if described else None,
             mean_stay_s=trace.mean_stay_s,
             seed=random.Random(f"{seed}/{trace.label}/{draw}").getrandbits(32),
         )
+        if trace.loads:
+            recipe = replace(recipe, loads=trace.loads, capacity_kpps=capacities_of(catalogue.main_models))
         yield "".join(generate(recipe))
 
 

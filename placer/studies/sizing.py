@@ -1,8 +1,6 @@
 """Sizing: how many NICs a fleet needs as its trace grows, and which option is cheapest within a budget of violations.
-
 Every option is evaluated at next year's arrivals. Where contention-aware misses the budget there, it is asked to keep
-smaller ones. The curves of an option use only the budget that is best there.
-"""
+smaller ones. The curves of an option use only the budget that is best there."""
 
 from __future__ import annotations
 
@@ -115,18 +113,14 @@ class Recommendation:
 
     @property
     def more(self) -> int:
-        """NICs to buy: enough for at least nine draws in ten.
-
-        Where the fleet does not say what is owned, it is what the option needs today.
-        """
+        """NICs to buy: enough for at least nine draws in ten. Where the fleet does not say what is owned, it is what
+        the option needs today."""
         return max(self.high - self.today, 0) if self.to_buy is None else sum(self.to_buy.values())
 
 
 def size(sizing: Sizing, out: Path, progress: Progress, *, executor: Executor | None = None) -> pd.DataFrame:
-    """The rows of every run; `out` keeps them, and runs whose results it holds are not repeated.
-
-    Raises InputError when a name, the trace, a fleet or the models are refused.
-    """
+    """The rows of every run; `out` keeps them, and runs whose results it holds are not repeated. Raises InputError when
+    a name, the trace, a fleet or the models are refused."""
     tasks = option_tasks(sizing, progress.say)
     with progress.task("options") as advance:
         options = execute(tasks, out, executor=executor, advance=advance)
@@ -199,12 +193,9 @@ def recommendation_of(results: pd.DataFrame, sizing: Sizing) -> Recommendation:
 
 
 def options_of(results: pd.DataFrame, sizing: Sizing) -> pd.DataFrame:
-    """A row per option: its statistics next year, its NICs `today`, and whether it is `within_budget`.
-
-    `few_violations` says whether SLA violations are within it, `within_budget` that no arrival is rejected, either.
-
-    Plans by the median prediction, `without_margin`, are not for choice; they show what the budget costs.
-    """
+    """A row per option: its statistics next year, its NICs `today`, and whether it is `within_budget`. `few_violations`
+    says whether SLA violations are within it, `within_budget` that no arrival is rejected, either. Plans by the median
+    prediction, `without_margin`, are not for choice; they show what the budget costs."""
     statistics = summarize(results, (*POINT_COLUMNS, *OPTION_COLUMNS))
     then = statistics[(statistics["axis"] == sizing.growth_of) & (statistics["factor"] == sizing.next_year)]
     now = statistics[statistics["axis"] == TODAY_AXIS].set_index(list(OPTION_COLUMNS))["nics"].rename("today")

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from placer.inputs.arrivals import MOST_ARRIVALS
 from profiles.files.toml import read_toml, validate_toml
-from traces.arrivals import TABLE_2_NFS, TRAFFICS
+from traces.arrivals import LARGEST_LOAD, TABLE_2_NFS, TRAFFICS
 
 TRACE_TABLE = "trace"
 
@@ -22,6 +22,7 @@ LONGEST_S = 1e9
 LARGEST_SEED = 2**63 - 1
 
 Share = Annotated[FiniteFloat, Field(strict=True, ge=0, lt=1)]
+LoadShare = Annotated[FiniteFloat, Field(strict=True, gt=0, le=LARGEST_LOAD)]
 BudgetValue = Annotated[FiniteFloat, Field(strict=True, gt=0, le=100)]
 RiskValue = Annotated[FiniteFloat, Field(strict=True, gt=0, le=0.5)]
 Seconds = Annotated[FiniteFloat, Field(strict=True, gt=0, le=LONGEST_S)]
@@ -35,7 +36,7 @@ class TraceSpec(_Table):
     """One `[[trace]]` table: a file, or a recipe by which `draws` traces are generated.
 
     `name`: name in results; by default the file, or traffic and count of the recipe. `count`, `nfs`, `sla`, `traffic`,
-    `mean_stay_s`: as of `placer generate`.
+    `mean_stay_s`, `loads`: as of `placer generate`; with loads, no SLA is drawn unless `sla` is given.
     """
 
     name: str | None = None
@@ -43,6 +44,7 @@ class TraceSpec(_Table):
     count: Annotated[int, Field(strict=True, gt=0, le=MOST_ARRIVALS)] = 500
     nfs: Annotated[tuple[str, ...], Field(min_length=1)] = TABLE_2_NFS
     sla: tuple[Share, Share] = (0.05, 0.20)
+    loads: tuple[LoadShare, LoadShare] | None = None
     traffic: str = "default"
     mean_stay_s: Seconds | None = None
     draws: Annotated[int, Field(strict=True, gt=0, le=MOST_DRAWS)] = 1
@@ -56,6 +58,8 @@ class TraceSpec(_Table):
             raise ValueError(f"traffic '{self.traffic}' is not one of {', '.join(TRAFFICS)}")
         if self.sla[0] > self.sla[1]:
             raise ValueError(f"sla {list(self.sla)} is not a range of drops")
+        if self.loads and self.loads[0] > self.loads[1]:
+            raise ValueError(f"loads {list(self.loads)} is not a range of shares")
         return self
 
     @property

@@ -1,7 +1,5 @@
 """What every predictor must do, trained on a profile."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Sequence
@@ -17,8 +15,7 @@ from profiles.profile import Profile, read_profile
 
 RECORDED_PROFILE = "bluefield-2-simulated"
 RECORDED_NFS = ("FlowMonitor", "NAT")
-MOST_ERROR = 1e-9
-"""Relative difference that the order of an addition may make."""
+MOST_ERROR = 1e-9  # relative difference that the order of an addition may make
 
 EXECUTABLE_SUFFIXES = {".pkl", ".pickle", ".joblib", ".py", ".pyc", ".so", ".dill"}
 
@@ -28,20 +25,8 @@ def check_predictor(name: str, profile: Profile | None = None) -> None:
 
     Throughputs are positive and finite, one per workload; neither the order in a co-location nor the batch changes
     them; intervals contain them; what is saved executes nothing and answers the same when loaded; NFs that are not in
-    the profile are refused.
-
-    Parameters
-    ----------
-    name
-        As on the command line.
-    profile
-        What to train on; by default two NFs of the recorded simulated BlueField-2.
-
-    Raises
-    ------
-    AssertionError
-        With the first fact that does not hold.
-    """
+    the profile are refused. `name`: as on the command line. `profile`: what to train on; by default two NFs of the
+    recorded simulated BlueField-2. Raises `AssertionError` with the first fact that does not hold."""
     models = train(profile or _record(), (name,))
     predictor = models.predictors[name]
     co_locations = _co_locations(models)

@@ -1,7 +1,5 @@
 """What every strategy must do, on traces of a toy world."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -87,17 +85,10 @@ TOY_FLEETS = {
 
 
 def check_strategy(strategy: type[Strategy], *, seed: int = 0) -> None:
-    """Hold a strategy to its constraints on random traces and fleets of a toy world.
-
-    Every arrival is decided once; cores and NIC counts are kept; NFs go only to NICs that run them; what already runs
-    stays where it is; the same trace gives the same plan; a strategy that placed one trace places the next as if it
-    were new.
-
-    Raises
-    ------
-    AssertionError
-        With the first fact that does not hold, the fleet and the number of the trace.
-    """
+    """Hold a strategy to its constraints on random traces and fleets of a toy world. Every arrival is decided once;
+    cores and NIC counts are kept; NFs go only to NICs that run them; what already runs stays where it is; the same
+    trace gives the same plan; a strategy that placed one trace places the next as if it were new. Raises
+    `AssertionError` with the first fact that does not hold, the fleet and the number of the trace."""
     assert isinstance(getattr(strategy, "name", None), str) and strategy.name, f"{strategy.__name__} has no name"
     for fleet, nics in TOY_FLEETS.items():
         used = strategy(nics, TOY_PREDICTOR)

@@ -1,7 +1,5 @@
 """What every testbed must do, whatever is behind it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,8 +19,7 @@ from profiles import (
 )
 
 TESTBED_SEED = 7
-GPU_KPPS, GPU_BATCH = 100.0, 32
-"""What is offered to each NF of a GPU, and its batch."""
+GPU_KPPS, GPU_BATCH = 100.0, 32  # what is offered to each NF of a GPU, and its batch
 LEAST_CARRIED, MOST_CARRIED = 0.98, 1.01
 """The share of a third of its capacity that an NF carries, with measurement errors."""
 
@@ -32,25 +29,12 @@ def check_testbed(testbed: str | Testbed, *, timeout: float = 60.0) -> None:
 
     Every NF and bench of its description runs; a run has one measurement per workload, with a positive throughput and
     seven counters; what it does not know is refused and does not end it; chains of NFs have a measurement per stage, or
-    are refused where it does not describe them; NFs of a GPU run at a rate only and have a latency, those of
-    others refuse settings of a GPU; an NF carries the load that it is offered where that is a third of its capacity; it
-    runs on every number of cores that is described for it, and any other is refused; a simulated testbed repeats its
-    noise-free answers, and its noise with the seed.
-
-    Parameters
-    ----------
-    testbed
-        A SPEC (`exec:./my-agent`), or an open testbed.
-    timeout
-        Seconds for one answer.
-
-    Raises
-    ------
-    AssertionError
-        With the first fact that does not hold.
-    TestbedError
-        When the testbed fails.
-    """
+    are refused where it does not describe them; NFs of a GPU run at a rate only and have a latency, those of others
+    refuse settings of a GPU; an NF carries the load that it is offered where that is a third of its capacity; it runs
+    on every number of cores that is described for it, and any other is refused; a simulated testbed repeats its
+    noise-free answers, and its noise with the seed. `testbed`: a SPEC (`exec:./my-agent`), or an open testbed.
+    `timeout`: seconds for one answer. Raises `AssertionError` with the first fact that does not hold. Raises
+    `TestbedError` when the testbed fails."""
     if isinstance(testbed, str):
         with open_testbed(testbed, timeout=timeout) as opened:
             check_testbed(opened)

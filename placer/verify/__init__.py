@@ -7,8 +7,6 @@ if its cost equals the bound and it is complete: no plan places more tenants. Pl
 are checked by the error models of predictors (`budget.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from placer.verify.bound import bound_faults

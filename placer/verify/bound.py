@@ -3,10 +3,7 @@
 Every tenant has a price. If the tenants of no NIC that meets their SLAs are worth more than the NIC costs, no plan that
 places all tenants costs less than the sum of their prices. All co-locations are listed again, and the throughputs in
 each are queried. Or, where they are too many, every co-location that fits the cores is taken for one that meets its
-SLAs. All sums are exact; only at the end they are compared as the floating-point numbers in the file.
-"""
-
-from __future__ import annotations
+SLAs. All sums are exact; only at the end they are compared as the floating-point numbers in the file."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -5,10 +5,7 @@ SLA there. If no tenants that a NIC can carry are worth more than it costs, then
 than all prices, less the price of a violation times the violations that the budget allows.
 
 Probabilities are floating-point numbers that predictors compute in batches. So tenants may be worth a share
-`WORTH_SLACK` more than their NIC costs, and the bound is lowered by that share. All other sums are exact.
-"""
-
-from __future__ import annotations
+`WORTH_SLACK` more than their NIC costs, and the bound is lowered by that share. All other sums are exact."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,10 +25,8 @@ from profiles import CoLocation, Workload
 from profiles.arrays import Floats
 
 WORTH_SLACK = Fraction(1, 10**6)
-LIMIT_ROUNDING = 1e-9
-"""The share by which a probability may be above its limit."""
-AT_ONCE = 500
-"""Co-locations whose probabilities are asked for together."""
+LIMIT_ROUNDING = 1e-9  # the share by which a probability may be above its limit
+AT_ONCE = 500  # Co-locations whose probabilities are asked for together
 SELECTED_RESERVE, REPEATED_RESERVE = 0.4, 0.4
 """The reserve (docs/models.md): per violation that is expected, and per standard deviation of repeated ones."""
 

@@ -1,7 +1,5 @@
 """The claims of a certificate, read from its file; numbers keep the exact value of their decimals."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,17 +15,13 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 CERTIFICATE_VERSION = 1
-RELATIVE_SLACK = 1e-9
-"""A throughput this share below the SLA still meets it."""
+RELATIVE_SLACK = 1e-9  # a throughput this share below the SLA still meets it
 
 LARGEST_EXPONENT = 100
 """Numbers of more digits than this, before or after the decimal point, are no costs, prices or throughputs."""
 
-OPTIMAL, PLANNED = "optimal", "planned"
-"""What a certificate is of."""
-
-LIKELIEST_VIOLATION = 0.5
-"""No tenant of a plan with a budget may have a larger probability of a violation."""
+OPTIMAL, PLANNED = "optimal", "planned"  # what a certificate is of
+LIKELIEST_VIOLATION = 0.5  # no tenant of a plan with a budget may have a larger probability of a violation
 
 CO_LOCATIONS = "co-locations"
 CORES_KEY = "cores"
@@ -66,9 +60,7 @@ class Kind(NamedTuple):
 
 class Budget(NamedTuple):
     """What a plan that keeps a budget of SLA violations claims beyond others; of 100 tenants placed, or of one tenant.
-
-    `limit` is the largest probability of a violation that a tenant may have; `times` are those of arrivals (s).
-    """
+    `limit` is the largest probability of a violation that a tenant may have; `times` are those of arrivals (s)."""
 
     pct: Fraction
     limit: float
@@ -97,11 +89,8 @@ class Certificate(NamedTuple):
 
 
 def read_certificate(path: Path) -> Certificate:
-    """The certificate in a file.
-
-    Raises InputError when the file is no certificate: something is missing, of the wrong type, given twice, or no
-    number.
-    """
+    """The certificate in a file. Raises InputError when the file is no certificate: something is missing, of the wrong
+    type, given twice, or no number."""
     try:
         document = json.loads(
             read_text(path, LARGEST_FILE), parse_float=Decimal, parse_constant=_no_number, object_pairs_hook=_unique

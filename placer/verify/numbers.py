@@ -1,17 +1,12 @@
 """Numbers of certificates, with the exact value of their decimals."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-LARGEST_FILE = 1_000_000_000
-"""Bytes."""
-
-LARGEST_EXPONENT = 100
-"""Numbers of more digits than this, before or after the decimal point, are refused."""
+LARGEST_FILE = 1_000_000_000  # bytes
+LARGEST_EXPONENT = 100  # numbers of more digits than this, before or after the decimal point, are refused
 
 
 def _number(value: object) -> Fraction:

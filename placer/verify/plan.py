@@ -1,7 +1,5 @@
 """The plan, checked by querying the throughputs in every co-location in it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -64,10 +62,8 @@ def fleet_faults(certificate: Certificate, number: int, source: ThroughputSource
 def trace_faults(
     certificate: Certificate, trace: Mapping[str, TenantClass], times: Mapping[str, float]
 ) -> Iterator[str]:
-    """Tenants, by id, that are missing in trace or certificate, or that have another workload or SLA there.
-
-    With a budget it matters when they arrive, too: a probability is the largest while a NIC fills up.
-    """
+    """Tenants, by id, that are missing in trace or certificate, or that have another workload or SLA there. With a
+    budget it matters when they arrive, too: a probability is the largest while a NIC fills up."""
     for identity in sorted(trace.keys() | certificate.tenants.keys()):
         if identity not in trace or identity not in certificate.tenants:
             yield f"trace: {identity} is only in the {'trace' if identity in trace else 'certificate'}"

@@ -1,7 +1,5 @@
 """Sources of throughputs for the verifier: a testbed, or the models where the optimum is a predicted one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,11 +11,9 @@ from profiles import CoLocation, InputError, TrafficProfile, Workload
 
 @dataclass(frozen=True, eq=False)
 class ThroughputSource:
-    """Throughputs on one kind of NIC.
-
-    `model`, `cores`: of the NIC; None where they are not known. `traffic`: traffic of arrivals in a trace that gives
-    none. `errors`: the predictor, which says how likely throughputs fall short; None for a testbed.
-    """
+    """Throughputs on one kind of NIC. `model`, `cores`: of the NIC; None where they are not known. `traffic`: traffic
+    of arrivals in a trace that gives none. `errors`: the predictor, which says how likely throughputs fall short; None
+    for a testbed."""
 
     name: str
     model: str | None

@@ -4,8 +4,7 @@ Tomur's baseline (section 7.1). Other traffic is predicted by sensitivity extrap
 NF's solo throughput over flows, as long as the flow count is within 20 % of the default.
 
 As published, it is not monotone: a competitor more may raise the prediction, where trees fill gaps between few runs. To
-bound it by the predictions for fewer competitors, as Tomur does for memory, made it 1 % worse at random traffic.
-"""
+bound it by the predictions for fewer competitors, as Tomur does for memory, made it 1 % worse at random traffic."""
 
 from __future__ import annotations
 
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
     from profiles.profile import NfProfile, Profile
 
 
-EXTRAPOLATION_REACH = 0.2
-"""Relative change of the flow count over which the extrapolation holds."""
+EXTRAPOLATION_REACH = 0.2  # relative change of the flow count over which the extrapolation holds
 ENOUGH_RUNS = 40
 BOOSTING_STAGES, BOOSTING_SEEDS = 100, 3
 
@@ -42,8 +40,7 @@ BOOSTING_STAGES, BOOSTING_SEEDS = 100, 3
 class SlomoPredictor(Predictor):
     """Gradient boosting on the competitors' counters at default traffic. `nfs`: the NF models, from which solo
     throughput is taken. `default`: the traffic of training, as an array of shape (3,). `memory`: per NF, the logarithm
-    of throughput (kpps) at that traffic.
-    """
+    of throughput (kpps) at that traffic."""
 
     supports_risk: ClassVar[bool] = False
 

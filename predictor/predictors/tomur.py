@@ -34,20 +34,16 @@ if TYPE_CHECKING:
     from profiles.profile import Profile
 
 
-MEASURED_NEAR = 0.7
-"""Share of the usual spread below which measured co-locations count as correcting a prediction."""
-MOST_SOLVED = 100_000
-"""Co-locations whose throughputs are kept for the next question."""
-NOTICEABLE_DROP = 0.005
-"""Share of throughput from which a drop makes its resource the bottleneck."""
+MEASURED_NEAR = 0.7  # share of the usual spread below which measured co-locations count as correcting a prediction
+MOST_SOLVED = 100_000  # Co-locations whose throughputs are kept for the next question
+NOTICEABLE_DROP = 0.005  # share of throughput from which a drop makes its resource the bottleneck
 
 
 @PREDICTORS.register("tomur")
 class TomurPredictor(Predictor):
     """Multi-resource prediction from the NF models alone. `nfs`: the NF models. `composition`: a name in `COMPOSITIONS`
     for all NFs, such as the strawmen `sum` and `min`; each NF's own pattern when None, which alone is corrected by
-    measured co-runs.
-    """
+    measured co-runs."""
 
     supports_loads = True
 
@@ -173,10 +169,8 @@ class TomurPredictor(Predictor):
         }
 
     def _estimates(self, co_locations: Sequence[Sequence[Workload]]) -> list[Floats]:
-        """Of each co-location, throughput (kpps), its spread, and the number of the NF, shape (workloads, 3).
-
-        Placement asks for the same co-locations at several risks, so what was solved is kept.
-        """
+        """Of each co-location, throughput (kpps), its spread, and the number of the NF, shape (workloads, 3). Placement
+        asks for the same co-locations at several risks, so what was solved is kept."""
         keys = [tuple(co_location) for co_location in co_locations]
         if len(self._solved) > MOST_SOLVED:
             self._solved.clear()

@@ -1,8 +1,6 @@
-"""Gradient boosting with as many stages as improve predictions of unseen runs (Friedman, 2002).
-
-The number of stages is chosen by cross-validation in which the runs of one setting are left out together, so that
-trees which merely memorise a setting are not rewarded.
-"""
+"""Gradient boosting with as many stages as improve predictions of unseen runs (Friedman, 2002). The number of stages is
+chosen by cross-validation in which the runs of one setting are left out together, so that trees which merely memorise a
+setting are not rewarded."""
 
 from __future__ import annotations
 
@@ -23,20 +21,16 @@ BOOSTING_STAGES = 80
 SUBSAMPLE_SHARE, LEAST_IN_LEAF = 0.7, 2
 ENSEMBLE_SEEDS = 3
 CROSS_VALIDATION_FOLDS = 4
-ENOUGH_RUNS = 10
-"""Runs below which there are no trees."""
+ENOUGH_RUNS = 10  # runs below which there are no trees
 
 
 @dataclass(frozen=True)
 class Boosted:
     """Trees that correct another model."""
 
-    trees: Trees
-    """The mean of ensembles that differ in their random subsamples."""
-    stages: int
-    """Trees per ensemble; 0 where boosting did not help."""
-    unseen: Floats
-    """Their contribution to each row when its setting is left out of training, shape (N,)."""
+    trees: Trees  # the mean of ensembles that differ in their random subsamples
+    stages: int  # trees per ensemble; 0 where boosting did not help
+    unseen: Floats  # their contribution to each row when its setting is left out of training, shape (N,)
 
 
 def boost(
@@ -44,8 +38,7 @@ def boost(
 ) -> Boosted:
     """Learn the residuals of another model. `features` and `left`: shapes (N, features) and (N,). `settings`: equal
     numbers for runs of one setting, shape (N,). `seed`: seeds folds and subsamples. `left_by`: residuals of every row
-    when the other model learns from some rows only, shape (N,); None where it does not learn from these rows at all.
-    """
+    when the other model learns from some rows only, shape (N,); None where it does not learn from these rows at all."""
     missed, added = np.empty((len(left), BOOSTING_STAGES + 1)), np.zeros((len(left), BOOSTING_STAGES + 1))
     folds = list(_folds(settings, seed)) if len(left) >= ENOUGH_RUNS else []
     for kept, out in folds:
@@ -61,10 +54,8 @@ def boost(
 
 
 def _best(squared: Floats, settings: Rows) -> int:
-    """The number of stages, one per column, with the least error; 0 unless it gains more than its standard error.
-
-    The standard error is over settings: a gain from a single setting is never above it.
-    """
+    """The number of stages, one per column, with the least error; 0 unless it gains more than its standard error. The
+    standard error is over settings: a gain from a single setting is never above it."""
     stages = int(squared.mean(axis=0).argmin())
     _, setting = np.unique(settings, return_inverse=True)
     gains = np.bincount(setting, squared[:, 0] - squared[:, stages])
@@ -91,8 +82,7 @@ def _folds(settings: Rows, seed: int) -> Iterator[tuple[Rows, Rows]]:
 # bit.
 
 
-LEARNING_RATE = 0.1
-"""The share of each tree that is added."""
+LEARNING_RATE = 0.1  # the share of each tree that is added
 TREE_DEPTH = 3
 
 
@@ -100,12 +90,9 @@ TREE_DEPTH = 3
 class Stages:
     """Trees to add up."""
 
-    base: float
-    """The prediction before any tree."""
-    trees: Sequence[Any]
-    """scikit-learn's `tree_` of each stage."""
-    features: int
-    """How many features a row has."""
+    base: float  # the prediction before any tree
+    trees: Sequence[Any]  # scikit-learn's `tree_` of each stage
+    features: int  # how many features a row has
 
     def predictions(self, features: Floats) -> Iterator[Floats]:
         """The prediction for each row, shape (N,), after each stage."""
@@ -120,8 +107,7 @@ def fit_stages(
 ) -> Stages:
     """Learn `target`, shape (N,), from `features`, shape (N, features). `stages`: how many trees. `seed`: seeds
     subsamples, and the order in which features of equal gain are looked at. `subsample`: the share of the rows that
-    each tree learns from. `min_samples_leaf`: the fewest rows of a leaf.
-    """
+    each tree learns from. `min_samples_leaf`: the fewest rows of a leaf."""
     import sklearn
     from sklearn.tree import DecisionTreeRegressor
 
@@ -167,21 +153,14 @@ ROWS_AT_ONCE = 256
 
 @dataclass(frozen=True, repr=False)
 class Trees(Shown):
-    """An ensemble of trees no deeper than three.
+    """An ensemble of trees no deeper than three. The children of node k are 2k + 1, taken when the node's feature is at
+    most its threshold, and 2k + 2."""
 
-    The children of node k are 2k + 1, taken when the node's feature is at most its threshold, and 2k + 2.
-    """
-
-    base: float
-    """The prediction before any tree."""
-    tested: NDArray[np.int64]
-    """Feature per tree and inner node. Shape (trees, 7)."""
-    thresholds: Floats
-    """Likewise; inf where the tree is shallower. Shape (trees, 7)."""
-    leaves: Floats
-    """Value per tree and leaf, from left to right. Shape (trees, 8)."""
-    features: int
-    """How many features a row has."""
+    base: float  # the prediction before any tree
+    tested: NDArray[np.int64]  # feature per tree and inner node. Shape (trees, 7).
+    thresholds: Floats  # likewise; inf where the tree is shallower. Shape (trees, 7).
+    leaves: Floats  # value per tree and leaf, from left to right. Shape (trees, 8).
+    features: int  # how many features a row has
 
     @classmethod
     def of(cls, models: Sequence[Stages]) -> Trees:
@@ -226,8 +205,7 @@ class Trees(Shown):
     @classmethod
     def from_arrays(cls, arrays: dict[str, Floats]) -> Trees:
         """The ensemble that `as_arrays` returned. Raises `ValueError` when the arrays do not make trees over that many
-        features.
-        """
+        features."""
         tested, features = arrays["tested"].astype(np.int64), int(arrays["features"][0])
         thresholds, leaves = (np.ascontiguousarray(arrays[name], dtype=np.float64) for name in ("thresholds", "leaves"))
         shapes = (tested.shape[1:], thresholds.shape, leaves.shape)
@@ -257,10 +235,8 @@ class Trees(Shown):
 
 
 class Forests(NamedTuple):
-    """Ensembles side by side, as compiled code reads them: the attributes of `Trees` along a further first axis.
-
-    `size` is how many trees each has, shape (ensembles,).
-    """
+    """Ensembles side by side, as compiled code reads them: the attributes of `Trees` along a further first axis. `size`
+    is how many trees each has, shape (ensembles,)."""
 
     base: Floats
     tested: NDArray[np.int64]

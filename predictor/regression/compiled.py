@@ -1,10 +1,6 @@
-"""Machine code: Numba compiles kernels on their first call and keeps them in the user's cache.
-
-Models are evaluated for a few rows at a time as often as for many, and a NumPy call costs more than the arithmetic on a
-few rows. Kernels therefore loop over rows, and the functions on arrays call them.
-"""
-
-from __future__ import annotations
+"""Machine code: Numba compiles kernels on their first call and keeps them in the user's cache. Models are evaluated for
+a few rows at a time as often as for many, and a NumPy call costs more than the arithmetic on a few rows. Kernels
+therefore loop over rows, and the functions on arrays call them."""
 
 import hashlib
 import os
@@ -25,16 +21,13 @@ Kernel = Callable[..., Any]
 
 KERNEL_FOLDERS = tuple(Path(__file__).parents[1] / room for room in ("regression", "contention", "gpu"))
 """Where kernels are."""
-KEPT_FOLDERS = 24
-"""Folders of kernels that are kept: each version of placer has four."""
+KEPT_FOLDERS = 24  # folders of kernels that are kept: each version of placer has four
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 """The natural logarithm of 2 in two parts, so that multiples of it subtract without rounding."""
-ROUNDING_SUMMAND = 1.5 * 2**52
-"""Adding and subtracting it rounds to an integer, which then is in the lowest bits."""
-LEAST_EXPONENT = -708.0
-"""The exponent of about the smallest normal number."""
+ROUNDING_SUMMAND = 1.5 * 2**52  # adding and subtracting it rounds to an integer, which then is in the lowest bits
+LEAST_EXPONENT = -708.0  # the exponent of about the smallest normal number
 
 
 def compile_kernel(kernel: Kernel) -> Kernel:
@@ -62,8 +55,7 @@ def cache_kernel(made: Any, folders: tuple[Path, ...]) -> Kernel:
     Numba alone looks at the file of the kernel, although kernels of other files are compiled into it, and at when that
     file was written, which installing placer again changes. Where nothing may be written, and where kernels are
     interpreted (NUMBA_DISABLE_JIT=1), it is returned as it is. Each digest of the folders has a folder of its own:
-    Numba fails on what another version of placer left, since that names modules that have moved.
-    """
+    Numba fails on what another version of placer left, since that names modules that have moved."""
     if not hasattr(made, "enable_caching"):
         return cast("Kernel", made)
     try:
@@ -112,10 +104,8 @@ event.register("numba:compile", _announcement)  # type: ignore[no-untyped-call]
 
 
 def announce_compiling(say: Callable[[str], None]) -> None:
-    """Call `say` with a message when this process next compiles a kernel; those in the cache are not compiled.
-
-    It replaces the `say` of a call before.
-    """
+    """Call `say` with a message when this process next compiles a kernel; those in the cache are not compiled. It
+    replaces the `say` of a call before."""
     _announcement.say = say
 
 
@@ -127,10 +117,8 @@ def digest_of_sources(folders: tuple[Path, ...]) -> str:
 
 
 def pad(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The arrays one after the other along a new first axis, each padded with zeros to the largest.
-
-    There is at least one, and all have as many axes.
-    """
+    """The arrays one after the other along a new first axis, each padded with zeros to the largest. There is at least
+    one, and all have as many axes."""
     together = np.zeros((len(arrays), *np.max([array.shape for array in arrays], axis=0)), dtype=arrays[0].dtype)
     for at, array in enumerate(arrays):
         together[at][tuple(slice(length) for length in array.shape)] = array
@@ -139,11 +127,9 @@ def pad(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 @compile_kernel
 def exponential(exponent):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
-    """e to the power of a number that is not positive, to an error of 2e-16.
-
-    The C library's function is called number by number; this one becomes vector instructions: e^x = 2^n e^r, where n is
-    an integer and e^r, with r between -0.35 and 0.35, its Taylor series.
-    """
+    """e to the power of a number that is not positive, to an error of 2e-16. The C library's function is called number
+    by number; this one becomes vector instructions: e^x = 2^n e^r, where n is an integer and e^r, with r between -0.35
+    and 0.35, its Taylor series."""
     exponent = max(exponent, LEAST_EXPONENT)
     shifted = exponent * LOG2_E + ROUNDING_SUMMAND
     times = shifted - ROUNDING_SUMMAND

@@ -4,8 +4,7 @@ Measurements at one setting may share a deviation: repeats agree better than set
 has noise per measurement and per setting, and estimates both from the data, so that many measurements at one setting do
 not outweigh the trend through all others.
 
-SciPy is imported where functions are fitted; evaluating them, by compiled code in `processes`, does not need it.
-"""
+SciPy is imported where functions are fitted; evaluating them, by compiled code in `processes`, does not need it."""
 
 from __future__ import annotations
 
@@ -23,10 +22,8 @@ from profiles.arrays import Floats
 from profiles.shown import Shown
 
 ENOUGH_MEASUREMENTS = 4
-FLAT_RANGE = 0.05
-"""A range of an input below which it is noise; inputs are logarithms, or far wider."""
-STILL_SPREAD = 1e-9
-"""A spread of an output below which it is constant; outputs are logarithms."""
+FLAT_RANGE = 0.05  # a range of an input below which it is noise; inputs are logarithms, or far wider
+STILL_SPREAD = 1e-9  # a spread of an output below which it is constant; outputs are logarithms
 TUNED_ON = 300
 TYPICAL_LENGTH, LENGTH_BOUNDS, LENGTH_SPREAD = 1.0, (0.03, 30.0), 1.5
 """Typical length in which functions change, as a share of the measured range; its bounds; its spread (natural log)."""
@@ -43,18 +40,12 @@ class GaussianProcess(Shown):
     """One or several smooth functions of the same inputs."""
 
     low: Floats
-    high: Floats
-    """Range of each input as measured. Shape (inputs,)."""
-    scale: Floats
-    """Per input, one over the length in which the functions change; 0 when they do not. Shape (inputs,)."""
-    noise: Floats
-    """Variance per measurement and per setting, relative to the functions'. Shape (2,)."""
-    points: Floats
-    """Where they were measured, divided by length. Shape (points, inputs)."""
-    weights: Floats
-    """Shape (points, outputs)."""
-    mean: Floats
-    """Where nothing was measured near. Shape (outputs,)."""
+    high: Floats  # range of each input as measured. Shape (inputs,).
+    scale: Floats  # per input, one over the length in which the functions change; 0 when they do not. Shape (inputs,).
+    noise: Floats  # variance per measurement and per setting, relative to the functions'. Shape (2,).
+    points: Floats  # where they were measured, divided by length. Shape (points, inputs).
+    weights: Floats  # shape (points, outputs)
+    mean: Floats  # where nothing was measured near. Shape (outputs,).
     anchored: bool = False
     """Whether functions return to zero away from what was measured; else they are constant beyond the measured range.
     """
@@ -71,8 +62,7 @@ class GaussianProcess(Shown):
     ) -> GaussianProcess:
         """Fit functions to noisy measurements. `inputs` and `outputs`: shapes (N, inputs) and (N, outputs). `settings`:
         equal numbers for measurements at one setting, shape (N,). `anchored`: as the attribute. `noise`: typical
-        variance of the noise as a share of the functions'.
-        """
+        variance of the noise as a share of the functions'."""
         inputs, outputs = significant(inputs, of=1.0), significant(outputs, of=1.0)
         low, high = inputs.min(axis=0), inputs.max(axis=0)
         centre = np.zeros(outputs.shape[1]) if anchored else outputs.mean(axis=0)
@@ -106,10 +96,8 @@ class GaussianProcess(Shown):
         return replace(moved, weights=significant(weights, of=np.abs(weights).max(axis=0)))
 
     def left_out(self, outputs: Floats, settings: NDArray[np.intp] | None = None) -> Floats:
-        """How far `outputs`, which were fitted, are from predictions without them; shape (N, outputs).
-
-        The measurements of one setting are left out together (Rasmussen & Williams, section 5.4.2, by blocks).
-        """
+        """How far `outputs`, which were fitted, are from predictions without them; shape (N, outputs). The measurements
+        of one setting are left out together (Rasmussen & Williams, section 5.4.2, by blocks)."""
         if not len(self.points):
             return outputs - self.mean
         from scipy.linalg import cho_factor, cho_solve

@@ -1,9 +1,5 @@
-"""Many arrays handed to compiled code as three: Numba takes 0.2 us for each array that a call hands over.
-
-A kernel makes of them what it was before, an array as a view, by the places of arrays in the order of the fields.
-"""
-
-from __future__ import annotations
+"""Many arrays handed to compiled code as three: Numba takes 0.2 us for each array that a call hands over. A kernel
+makes of them what it was before, an array as a view, by the places of arrays in the order of the fields."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -23,8 +19,7 @@ class Packed(NamedTuple):
     """Arrays one after the other."""
 
     numbers: Floats
-    whole: NDArray[np.int64]
-    """Whole numbers and truth values."""
+    whole: NDArray[np.int64]  # whole numbers and truth values
     layout: NDArray[np.int64]
     """Of each array, where it begins in `numbers` or `whole`, and its lengths, shape (arrays, 4)."""
 

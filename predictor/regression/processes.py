@@ -1,7 +1,5 @@
 """Gaussian processes as compiled code evaluates them: several side by side, row by row."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
@@ -30,18 +28,12 @@ class Processes(NamedTuple):
 
     low: Floats
     high: Floats
-    scale: Floats
-    """Shape (processes, inputs)."""
-    points: Floats
-    """Shape (processes, inputs, points)."""
-    weights: Floats
-    """Shape (processes, outputs, points)."""
-    mean: Floats
-    """Shape (processes, outputs)."""
-    anchored: NDArray[np.bool_]
-    """Shape (processes,)."""
-    size: NDArray[np.int64]
-    """How many points each has, shape (processes,)."""
+    scale: Floats  # shape (processes, inputs)
+    points: Floats  # shape (processes, inputs, points)
+    weights: Floats  # shape (processes, outputs, points)
+    mean: Floats  # shape (processes, outputs)
+    anchored: NDArray[np.bool_]  # shape (processes,)
+    size: NDArray[np.int64]  # how many points each has, shape (processes,)
 
 
 @compile_kernel
@@ -116,8 +108,7 @@ def write_nearness(processes, rows, nearness):  # type: ignore[no-untyped-def]  
 # operation is one that rounds correctly, and sums are added in the order written.
 
 
-TAYLOR_TERMS = 13
-"""Terms of the Taylor series of e^x for x between -0.35 and 0.35."""
+TAYLOR_TERMS = 13  # terms of the Taylor series of e^x for x between -0.35 and 0.35
 
 
 def square_distances(left: Floats, right: Floats) -> Floats:
@@ -144,14 +135,7 @@ def matern_exactly(squared: Floats) -> Floats:
 
 def factorise(covariance: Floats) -> Floats:
     """The inverse of the Cholesky factor of a covariance matrix: the rows of its lower triangle, one after the other.
-
-    Row i begins at i * (i + 1) / 2.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        When the matrix is not positive definite.
-    """
+    Row i begins at i * (i + 1) / 2. Raises `numpy.linalg.LinAlgError` when the matrix is not positive definite."""
     inverse = np.zeros(len(covariance) * (len(covariance) + 1) // 2)
     _write_inverse_factor(covariance.copy(), inverse)
     if not np.isfinite(inverse).all():

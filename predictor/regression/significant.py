@@ -5,10 +5,7 @@ has, and with these the order of additions. The last digits of a result are ther
 they grow: two splits of a tree that gain equally swap places, and an optimiser ends elsewhere. Each stage of training
 keeps the digits that its measurements determine, and more, and drops those that rounding reaches, so that the next
 stage begins with the same bytes everywhere. A number closer to the middle between two neighbours than rounding differs
-may still be rounded either way; the digits below are so few that this is rare.
-"""
-
-from __future__ import annotations
+may still be rounded either way; the digits below are so few that this is rare."""
 
 import math
 
@@ -22,13 +19,10 @@ PARAMETER_BITS = 10
 
 
 def significant(values: ArrayLike, bits: int = VALUE_BITS, *, of: ArrayLike | None = None) -> NDArray[np.float64]:
-    """The values, rounded to that many binary digits.
-
-    Every operation here is exact, so that equal values stay equal on every processor. `values`: any shape; what is
-    infinite or not a number stays so. `bits`: how many digits. `of`: the magnitude whose digits are counted, as a shape
-    that `values` can be divided by; each value's own by default. Sums of values are as exact as their largest, and
-    differences near zero have no digits of their own.
-    """
+    """The values, rounded to that many binary digits. Every operation here is exact, so that equal values stay equal on
+    every processor. `values`: any shape; what is infinite or not a number stays so. `bits`: how many digits. `of`: the
+    magnitude whose digits are counted, as a shape that `values` can be divided by; each value's own by default. Sums of
+    values are as exact as their largest, and differences near zero have no digits of their own."""
     numbers = np.asarray(values, dtype=np.float64)
     step = np.ldexp(1.0, np.frexp(numbers if of is None else of)[1] - bits)
     finite = np.isfinite(numbers)

@@ -1,7 +1,5 @@
 """What real co-locations add to trained models: corrections, and how far predictions err."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -21,23 +19,16 @@ from predictor.training.measurements import Measurements
 from profiles import ATTRIBUTES
 from profiles.arrays import Floats
 
-ENOUGH_RUNS = 20
-"""Runs in real co-locations from which on errors are estimated from these alone."""
+ENOUGH_RUNS = 20  # runs in real co-locations from which on errors are estimated from these alone
 
 
 def calibrate(models: Mapping[str, NfModel], measured: Measurements) -> dict[str, NfModel]:
     """The models with corrections, where real co-locations were measured and they help, and with error models.
 
     First a correction by the conditions of predictions, which helps everywhere; then, in units of the spread that is
-    left, one by the NFs that share the NIC, which answers measured co-locations as measured.
-
-    Without real co-locations, errors next to benches that were left out of training are used.
-
-    Raises
-    ------
-    InputError
-        When measured co-locations contradict the other runs beyond belief.
-    """
+    left, one by the NFs that share the NIC, which answers measured co-locations as measured. Without real co-locations,
+    errors next to benches that were left out of training are used. Raises `InputError` when measured co-locations
+    contradict the other runs beyond belief."""
     default = np.array(measured.default_traffic.as_tuple())
     scales = {name: TrafficScale.of(default, model.measured) for name, model in models.items()}
     models = {
@@ -102,12 +93,10 @@ SPREAD_PRIOR, SLOPE_SPREAD_PRIOR, SLOPE_PRIOR = 0.5, 0.3, 1.0
 
 
 def fit_error_models(errors: Mapping[str, HeldOutErrors], scales: Mapping[str, TrafficScale]) -> dict[str, ErrorModel]:
-    """The error model of each NF, with the standardised errors of all.
-
-    The logarithm of the spread is linear in the distance. Maximum a posteriori under Student's t, with similar NFs: a
-    hierarchical model (Gelman et al., Bayesian Data Analysis, chapter 5). The less of an error is noise, the more it
-    reveals of the errors' shape, and the more it weighs.
-    """
+    """The error model of each NF, with the standardised errors of all. The logarithm of the spread is linear in the
+    distance. Maximum a posteriori under Student's t, with similar NFs: a hierarchical model (Gelman et al., Bayesian
+    Data Analysis, chapter 5). The less of an error is noise, the more it reveals of the errors' shape, and the more it
+    weighs."""
     if not errors:
         return {}
     names = list(errors)
@@ -132,11 +121,9 @@ def fit_error_models(errors: Mapping[str, HeldOutErrors], scales: Mapping[str, T
 def _most_likely(
     nf: NDArray[np.intp], count: int, logarithm: Floats, distance: Floats, noise: Floats
 ) -> tuple[Floats, Floats]:
-    """Per NF, the logarithm of the usual spread, shape (count,), and its growth, shape (count, 2).
-
-    The tails of an error plus noise are lighter than the error's own, by the share of the variance that is noise (from
-    fourth moments). That share follows from the spread, so both are found in turn.
-    """
+    """Per NF, the logarithm of the usual spread, shape (count,), and its growth, shape (count, 2). The tails of an
+    error plus noise are lighter than the error's own, by the share of the variance that is noise (from fourth moments).
+    That share follows from the spread, so both are found in turn."""
     squared, width = logarithm**2, distance.shape[1]
     terms = np.column_stack([np.ones(len(distance)), distance])
     apart = np.array([SPREAD_PRIOR, *[SLOPE_SPREAD_PRIOR] * width])
@@ -176,10 +163,8 @@ def _most_likely(
 def restandardise(
     models: Mapping[str, ErrorModel], corrections: Mapping[str, NeighbourCorrection], optimism: Mapping[str, Floats]
 ) -> dict[str, ErrorModel]:
-    """The models with the standardised errors that the corrections leave, of all NFs together.
-
-    `optimism` is by how much more each row errs, in usual spreads, when it is left out of the first correction, too.
-    """
+    """The models with the standardised errors that the corrections leave, of all NFs together. `optimism` is by how
+    much more each row errs, in usual spreads, when it is left out of the first correction, too."""
     left = [correction.left_out() for correction in corrections.values()]
     if not left:
         return dict(models)
@@ -201,20 +186,15 @@ TUNING_STEPS = 40
 TYPICAL_SETTINGS = {"counts": 2.0, "traffic": 0.5, "own": 0.5, "smooth": 0.5, "apart": 0.3}
 """Typical lengths, and variances in squared spreads."""
 SETTING_SPREADS = {"counts": 0.2, "traffic": 0.5, "own": 0.5, "smooth": 0.5, "apart": 0.5}
-"""How far they are from that between NFs and NICs (standard deviation of the natural logarithm).
-
-Looser priors fit a few dozen co-locations too closely: of throughputs that 5 % may fall short of, 9 % then did on fresh
-co-locations.
-"""
-SETTING_BOUND = 4.0
-"""Largest distance from typical values (natural logarithm)."""
+"""How far they are from that between NFs and NICs (standard deviation of the natural logarithm). Looser priors fit a
+few dozen co-locations too closely: of throughputs that 5 % may fall short of, 9 % then did on fresh co-locations."""
+SETTING_BOUND = 4.0  # largest distance from typical values (natural logarithm)
 
 
 def fit_neighbours(names: Sequence[str], inputs: Floats, errors: Floats, noise: Floats) -> NeighbourCorrection | None:
     """The most likely correction under a prior around typical lengths and variances; None for too few co-locations.
-    `names`: the NFs that are counted. `inputs`, `errors`, `noise`: as of `NeighbourCorrection`, shapes (N, 4 *
-    NFs + 3), (N,) and (N,).
-    """
+    `names`: the NFs that are counted. `inputs`, `errors`, `noise`: as of `NeighbourCorrection`, shapes (N, 4 * NFs +
+    3), (N,) and (N,)."""
     if len(errors) < LEAST_ROWS:
         return None
     errors, noise = significant(errors, of=1.0), significant(noise)

@@ -20,22 +20,17 @@ from profiles import CoLocation, InputError
 from profiles.arrays import Floats
 from profiles.profile import KPPS_COLUMN
 
-USUAL_REPEATS = 10
-"""Repeats of an NF from which its own noise counts as much as that of the median NF."""
+USUAL_REPEATS = 10  # repeats of an NF from which its own noise counts as much as that of the median NF
 
 
 @dataclass(frozen=True)
 class ComparedRuns:
     """Measured runs of one NF in real co-locations, compared with predictions, one row each."""
 
-    conditions: Conditions
-    """Of the predictions."""
-    error: Floats
-    """Measured over predicted, logarithm, shape (N,)."""
-    noise: Floats
-    """Variance of the measurement, shape (N,); 0 where it is not known."""
-    co_location: NDArray[np.intp]
-    """Equal numbers for rows of one co-location, shape (N,)."""
+    conditions: Conditions  # of the predictions
+    error: Floats  # measured over predicted, logarithm, shape (N,)
+    noise: Floats  # variance of the measurement, shape (N,); 0 where it is not known
+    co_location: NDArray[np.intp]  # equal numbers for rows of one co-location, shape (N,)
 
     @classmethod
     def of(cls, conditions: Conditions, ratio: Floats, noise: Floats, co_location: NDArray[np.intp]) -> ComparedRuns:
@@ -85,8 +80,7 @@ def compare_by_name(
 
 def compare_with(measured: Measurements, models: Mapping[str, NfModel]) -> dict[str, ComparedRuns]:
     """Per NF, its runs in all real co-locations; NFs without any are left out. Raises `InputError` when measured co-
-    locations are nothing like the NF alone and next to benches.
-    """
+    locations are nothing like the NF alone and next to benches."""
     parts: dict[str, list[ComparedRuns]] = defaultdict(list)
     for name, rows in _compare_by_sums({name: nf.co_runs for name, nf in measured.nfs.items()}, models).items():
         if len(rows.error):
@@ -134,10 +128,8 @@ def _refuse_absurd(name: str, rows: ComparedRuns) -> None:
 
 
 def _noise(co_locations: Mapping[CoLocation, Floats]) -> dict[str, float]:
-    """Variance of the logarithm of a measurement, per NF, by repeats; 0 where nothing was repeated.
-
-    With few repeats of an NF, it is shrunk towards the median of all NFs.
-    """
+    """Variance of the logarithm of a measurement, per NF, by repeats; 0 where nothing was repeated. With few repeats of
+    an NF, it is shrunk towards the median of all NFs."""
     squares: dict[str, list[float]] = defaultdict(list)
     for co_location, runs in co_locations.items():
         spread = np.log(runs).var(axis=0, ddof=1) if len(runs) > 1 else ()
@@ -154,10 +146,8 @@ def _noise(co_locations: Mapping[CoLocation, Floats]) -> dict[str, float]:
 
 
 def choose(plausible: Mapping[str, Sequence[NfModel]], co_locations: Mapping[CoLocation, Floats]) -> dict[str, NfModel]:
-    """One of the plausible models of each NF: the only one, else the one that fits measured co-locations best.
-
-    The throughput in a co-location depends on the models of all its members, so NFs are decided one after another.
-    """
+    """One of the plausible models of each NF: the only one, else the one that fits measured co-locations best. The
+    throughput in a co-location depends on the models of all its members, so NFs are decided one after another."""
     chosen = {name: models[0] for name, models in plausible.items()}
     for name, models in plausible.items():
         if len(models) == 1 or not co_locations:

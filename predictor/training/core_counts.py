@@ -1,7 +1,5 @@
 """Training of an NF on further numbers of cores, from few runs alone and beside benches."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,8 +21,7 @@ from predictor.training.measurements import Measurements, NfMeasurements, Runs
 from predictor.training.solo_fits import cores_alone
 from profiles.arrays import Floats
 
-FEWEST_RUNS = 3
-"""Runs alone from which on a number of cores counts as measured."""
+FEWEST_RUNS = 3  # runs alone from which on a number of cores counts as measured
 RUN_ERROR = 0.01
 """Standard deviation of the logarithm of a run around the model, by which runs weigh against what is assumed."""
 SPEED_SPREAD = 0.2
@@ -32,23 +29,14 @@ SPEED_SPREAD = 0.2
 PRESSURE_SPREAD, EXPOSURE_SPREAD = 0.5, 0.3
 """Standard deviations of the logarithms of what competitors weigh, and of the exponent of what memory leaves."""
 LEAST_SPREAD = 0.005
-TYPICAL_NOISE = 0.1
-"""Variance of the runs as a share of what the speed changes with the traffic."""
+TYPICAL_NOISE = 0.1  # variance of the runs as a share of what the speed changes with the traffic
 SETTLED_BITS = 20
 
 
 def fit_core_scales(model: NfModel, measured: Iterable[NfMeasurements], described: Iterable[int]) -> NfModel:
-    """The model with what changes on each further number of cores, if any was measured.
-
-    Parameters
-    ----------
-    model
-        Of the NF on its default number of cores.
-    measured
-        Its measurements on each further number.
-    described
-        The numbers that it can be given. Those that were not measured follow from those that were.
-    """
+    """The model with what changes on each further number of cores, if any was measured. `model`: of the NF on its
+    default number of cores. `measured`: its measurements on each further number. `described`: the numbers that it can
+    be given. Those that were not measured follow from those that were."""
     if model.cores is None or model.solo is None:
         return model
     scales = {
@@ -119,8 +107,7 @@ ASSUMED_ERRORS, MOST_DOUBT = 20, 4.0
 """Standardised errors of 1 that are assumed besides those that were measured; the largest factor."""
 OVERLOADED = 1.02
 """Offered over predicted capacity, from which on a run shows the capacity, whichever way the prediction errs."""
-LARGEST_ERROR = 6.0
-"""Standardised errors count at most as this."""
+LARGEST_ERROR = 6.0  # standardised errors count at most as this
 
 
 def with_doubts(models: Mapping[str, NfModel], measured: Measurements) -> dict[str, NfModel]:

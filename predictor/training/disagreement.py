@@ -1,7 +1,5 @@
 """Where a memory model is least certain: the disagreement of several, each trained on another half of the runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -16,11 +14,9 @@ ENSEMBLE_MEMBERS = 4
 
 
 def disagreement(seed: int = 0) -> Callable[[NfProfile, pd.DataFrame], NDArray[np.float64]]:
-    """A callback for the profiling method `active`.
-
-    For candidates with traffic and competitors' counters, it returns the standard deviation of the logarithm of
-    throughput among models of halves of an NF's runs under memory contention (Tomur, section 4.1.2).
-    """
+    """A callback for the profiling method `active`. For candidates with traffic and competitors' counters, it returns
+    the standard deviation of the logarithm of throughput among models of halves of an NF's runs under memory contention
+    (Tomur, section 4.1.2)."""
 
     def uncertainty(nf: NfProfile, candidates: pd.DataFrame) -> NDArray[np.float64]:
         rng = np.random.default_rng([seed, len(nf.memory)])

@@ -1,7 +1,5 @@
 """Training of the latency models of a GPU server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -44,21 +42,17 @@ from profiles.gpu_tables import (
 
 Progress = Callable[[str, int, int], None]
 
-FEWEST_MEASUREMENTS = 4
-"""Measurements of a stage without which it cannot be fitted."""
+FEWEST_MEASUREMENTS = 4  # measurements of a stage without which it cannot be fitted
 LATEST_RUNS, FEW_BATCHES = 24, 300
 """Runs of NFs alone that waited most, from which workers are learnt, and the batches that are drawn for each."""
 WAIT_COLUMNS = ["batching_us", "kernel_wait_us"]
-ENOUGH_CO_LOCATIONS = 90
-"""Co-locations of which errors are estimated."""
-ONE_CLASS = 0.01
-"""NFs of one class whose transfers differ from the class by less (natural log) are fitted together."""
+ENOUGH_CO_LOCATIONS = 90  # Co-locations of which errors are estimated
+ONE_CLASS = 0.01  # NFs of one class whose transfers differ from the class by less (natural log) are fitted together
 
 
 def train_gpu(profile: GpuProfile, *, seed: int = 0, progress: Progress = lambda name, done, steps: None) -> GpuModels:
     """Latency models of every NF of a profile, with the errors of its co-locations. Raises `InputError` when an NF was
-    measured too little.
-    """
+    measured too little."""
     from threadpoolctl import threadpool_limits
 
     _refuse_too_little(profile)

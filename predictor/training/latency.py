@@ -1,7 +1,5 @@
 """Latency models of NFs on SmartNICs and servers, from `latency.csv` of each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
@@ -17,20 +15,17 @@ from profiles.arrays import Floats
 from profiles.latency_table import CAPACITY_COLUMN, COMPETITORS_COLUMN, MEAN_COLUMN, P99_COLUMN, RATE_COLUMN
 from profiles.profile import NfProfile
 
-MOST_ROWS = 1500
-"""Measurements that are fitted, of whole settings; of more, an even share."""
+MOST_ROWS = 1500  # measurements that are fitted, of whole settings; of more, an even share
 SETTING_COLUMNS = ["nf", "flows", "packet_size", "mtbr", COMPETITORS_COLUMN, CAPACITY_COLUMN]
 NF_DIFFERENCE, MEASUREMENT_NOISE = 0.3, 0.1
 """By how much NFs are thought to differ before anything is known, and measurements scatter (natural logarithms)."""
 SMOOTH_PENALTY = 1e-6
-MEAN_OF_P99 = 1.0
-"""What stands for a mean that was not measured: nothing is known of it but that it is below the p99."""
+MEAN_OF_P99 = 1.0  # what stands for a mean that was not measured: nothing is known of it but that it is below the p99
 
 
 def train_latencies(profiles: Mapping[str, NfProfile], warn: Warn) -> dict[str, NfLatency]:
     """The latency model of each NF of which latency was measured; empty if there is too little of all. `profiles`: by
-    NF. `warn`: called with what is left out.
-    """
+    NF. `warn`: called with what is left out."""
     tables = [nf.latency.assign(nf=name) for name, nf in profiles.items() if len(nf.latency)]
     if not tables:
         return {}
@@ -99,10 +94,8 @@ def _irregularity(table: pd.DataFrame, column: str, used: Floats) -> Floats:
 
 
 def _shrink_means(nfs: NDArray[np.str_], settings: NDArray[np.intp], left: Floats) -> dict[str, Floats]:
-    """Per NF, the mean of what is left over; the fewer its settings, the nearer to nothing.
-
-    Means of groups, shrunk by what their differences exceed chance (empirical Bayes, Morris 1983).
-    """
+    """Per NF, the mean of what is left over; the fewer its settings, the nearer to nothing. Means of groups, shrunk by
+    what their differences exceed chance (empirical Bayes, Morris 1983)."""
     of_settings: dict[str, list[Floats]] = {}
     for setting in np.unique(settings).tolist():
         rows = np.flatnonzero(settings == setting)

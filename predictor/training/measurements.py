@@ -27,24 +27,21 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.intp] | NDArray[np.bool_]
 
-MEMORY_ROWS = 10
-"""Fewest runs next to mem-bench from which a memory model is trained."""
+MEMORY_ROWS = 10  # fewest runs next to mem-bench from which a memory model is trained
 
 
 @dataclass(frozen=True)
 class Runs:
     """Measured runs of one NF, one row each."""
 
-    traffic: Floats
-    """Shape (N, 3)."""
+    traffic: Floats  # shape (N, 3)
     counters: Floats
     """The competitors' seven counters, summed; of the NF itself in `NfMeasurements.solo`. Shape (N, 7)."""
     service_ms: Floats
     rate_kpps: Floats
     """The competitors' service time and offered rate per accelerator of the NF, as `next_to_bench` takes them. Shape
     (N, accelerators)."""
-    throughput: Floats
-    """Of the NF (kpps), shape (N,)."""
+    throughput: Floats  # of the NF (kpps), shape (N,)
 
     @classmethod
     def of(cls, table: pd.DataFrame, accelerators: tuple[str, ...]) -> Runs:
@@ -77,30 +74,20 @@ class NfMeasurements:
     """The measurements of one NF."""
 
     name: str
-    cores: int | None
-    """Dedicated cores; None when neither nf.json nor testbed.json describes the NF."""
-    described: bool
-    """Whether nf.json describes it. Otherwise one queue per accelerator and a pipeline are assumed."""
-    accelerators: tuple[str, ...]
-    """The accelerators that it uses."""
-    solo: Runs
-    """Alone on the NIC; `counters` are the NF's own."""
-    alone: Runs
-    """All different runs without competitors, of solo.csv and memory*.csv."""
+    cores: int | None  # dedicated cores; None when neither nf.json nor testbed.json describes the NF
+    described: bool  # whether nf.json describes it. Otherwise one queue per accelerator and a pipeline are assumed.
+    accelerators: tuple[str, ...]  # the accelerators that it uses
+    solo: Runs  # alone on the NIC; `counters` are the NF's own
+    alone: Runs  # all different runs without competitors, of solo.csv and memory*.csv
     memory: Runs
     """All different runs under memory contention only, then all other different runs of `solo` as runs without it."""
-    from_solo: NDArray[np.bool_]
-    """Which runs of `memory` are of `solo`, shape (len(memory),)."""
-    queues: Runs
-    """Next to the bench of one accelerator each, then the solo runs."""
+    from_solo: NDArray[np.bool_]  # which runs of `memory` are of `solo`, shape (len(memory),)
+    queues: Runs  # next to the bench of one accelerator each, then the solo runs
     queue_terms: Mapping[str, Floats]
     """Each term of a service time at the traffic of `queues`, by its name in `accelerators.SERVICE_TERMS`."""
-    pattern: Runs
-    """Next to memory and accelerator benches together."""
-    co_runs: Runs
-    """In real co-locations of which only the sums are known."""
-    ranges: Mapping[str, tuple[float, float]]
-    """Smallest and largest measured value of each traffic attribute."""
+    pattern: Runs  # next to memory and accelerator benches together
+    co_runs: Runs  # in real co-locations of which only the sums are known
+    ranges: Mapping[str, tuple[float, float]]  # smallest and largest measured value of each traffic attribute
 
     @classmethod
     def of(cls, nf: NfProfile, cores: int | None) -> NfMeasurements:
@@ -137,8 +124,7 @@ class NfMeasurements:
 class Measurements:
     """The measurements of a whole profile."""
 
-    nfs: Mapping[str, NfMeasurements]
-    """By name, sorted."""
+    nfs: Mapping[str, NfMeasurements]  # by name, sorted
     benches: Mapping[str, tuple[Floats, Floats]]
     """Per accelerator, runs of its bench alone: traffic, shape (N, 3), and service time (ms), shape (N,)."""
     co_locations: Mapping[CoLocation, Floats]
@@ -146,12 +132,9 @@ class Measurements:
     alone: Mapping[Workload, Floats]
     """Per workload that co-locations.csv has alone, throughput (kpps) of its runs, shape (runs,)."""
     default_traffic: TrafficProfile
-    nic_cores: int | None
-    """Cores of the NIC; None without testbed.json."""
-    described_cores: Mapping[str, int]
-    """Cores per NF by testbed.json."""
-    further: Mapping[str, tuple[NfMeasurements, ...]]
-    """Per NF, its measurements on each further number of cores."""
+    nic_cores: int | None  # cores of the NIC; None without testbed.json
+    described_cores: Mapping[str, int]  # cores per NF by testbed.json
+    further: Mapping[str, tuple[NfMeasurements, ...]]  # per NF, its measurements on each further number of cores
     core_counts: Mapping[str, tuple[int, ...]]
     """Per NF, the numbers of cores that it can be given as far as that is described."""
     loads: Sequence[tuple[CoLocation, tuple[float, ...]]]
@@ -160,8 +143,7 @@ class Measurements:
 
 def measurements_of(profile: Profile, warn: Callable[[str], None]) -> Measurements:
     """The arrays of `profile`; `warn` receives what has to be assumed or left out. Raises `InputError` when an NF was
-    measured too little, or a co-location does not fit on the NIC.
-    """
+    measured too little, or a co-location does not fit on the NIC."""
     faults = [fault for nf in profile.nfs.values() for fault in [*_too_few_runs(nf), *_overfull_runs(profile, nf)]]
     if faults:
         raise InputError(faults)
@@ -256,8 +238,7 @@ def _too_few_runs(nf: NfProfile) -> Iterator[Fault]:
 
 BENCH_TERMS = ("constant", "packet_size", "mtbr", "matches")
 STRAY_ERROR = 0.03
-SETTLED_BITS = 15
-"""Binary digits of the parts of a service time, of the longest: 2e-5, where runs scatter by 5e-3."""
+SETTLED_BITS = 15  # binary digits of the parts of a service time, of the longest: 2e-5, where runs scatter by 5e-3
 
 
 def bench_services(benches: Mapping[str, tuple[Floats, Floats]]) -> dict[str, ServiceTime]:
@@ -290,11 +271,9 @@ LIKELY_QUANTILE = 0.995
 
 
 def most_accesses(measured: Measurements, nf: str, seed: int) -> float:
-    """Cache accesses per second that all but the rarest co-locations of profiled NFs exert on `nf`.
-
-    Co-locations are drawn evenly from the NFs and their measured solo runs, as many as the NIC's cores admit. Infinite
-    when the profile does not describe the NIC, or holds no solo runs.
-    """
+    """Cache accesses per second that all but the rarest co-locations of profiled NFs exert on `nf`. Co-locations are
+    drawn evenly from the NFs and their measured solo runs, as many as the NIC's cores admit. Infinite when the profile
+    does not describe the NIC, or holds no solo runs."""
     solo = {name: access_rate(one.solo.counters) for name, one in measured.nfs.items() if len(one.solo)}
     if measured.nic_cores is None or not solo:
         return float("inf")

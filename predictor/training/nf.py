@@ -1,7 +1,5 @@
 """Training of one NF: queues and service times, solo throughput, memory model, and the execution pattern they fit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -18,8 +16,7 @@ from predictor.training.solo_fits import SoloCurve, base_without_solo_runs, fit_
 from profiles.arrays import Floats
 
 FITTING_ROUNDS = 3
-AMBIGUOUS_MISFIT = 1.5
-"""Times the misfit of the pattern that fits best, up to which another may be the true one."""
+AMBIGUOUS_MISFIT = 1.5  # times the misfit of the pattern that fits best, up to which another may be the true one
 
 
 def plausible_models(
@@ -33,21 +30,10 @@ def plausible_models(
     """A model per execution pattern that the measurements allow, the best fit first.
 
     Where an accelerator binds whatever the memory does, benches cannot distinguish a pipeline with slow requests from
-    run to completion with quick ones. Real co-locations can: the two slow other NFs differently.
-
-    Parameters
-    ----------
-    measured
-        The measurements of the NF.
-    benches
-        Per accelerator, the service time of its bench.
-    most_accesses
-        Cache accesses per second that the other NFs of a NIC can exert on it.
-    seed
-        Seeds the boosting.
-    solo_fit
-        A curve of its throughput alone, or `OWN_RUNS`, as `with_fit_of_runs` takes it; None for none.
-    """
+    run to completion with quick ones. Real co-locations can: the two slow other NFs differently. `measured`: the
+    measurements of the NF. `benches`: per accelerator, the service time of its bench. `most_accesses`: cache accesses
+    per second that the other NFs of a NIC can exert on it. `seed`: seeds the boosting. `solo_fit`: a curve of its
+    throughput alone, or `OWN_RUNS`, as `with_fit_of_runs` takes it; None for none."""
     detect = measured.described and bool(measured.accelerators)
     models = [
         _fit(measured, pattern, benches, infer_queues=detect, most_accesses=most_accesses, seed=seed, solo_fit=solo_fit)
@@ -88,8 +74,7 @@ def _fit(
 # How well each execution pattern fits the runs of an NF next to benches.
 
 
-LARGEST_ERROR = 0.25
-"""Larger relative errors of a run count as this, so that outliers do not decide."""
+LARGEST_ERROR = 0.25  # larger relative errors of a run count as this, so that outliers do not decide
 
 
 def misfits_next_to_benches(measured: NfMeasurements, models: Sequence[NfModel]) -> list[float]:
@@ -111,12 +96,9 @@ def misfits_next_to_benches(measured: NfMeasurements, models: Sequence[NfModel])
 
 
 MOST_QUEUES = 64
-ABOVE_CORES = 1.03
-"""A run alone that is faster than the cores by this factor was of the accelerator without the cores."""
-STRAY_ERROR = 0.03
-"""Relative error from which a run counts as stray and weighs less."""
-ENOUGH_RUNS = 30
-"""Runs from which on the service time has one term more."""
+ABOVE_CORES = 1.03  # a run alone that is faster than the cores by this factor was of the accelerator without the cores
+STRAY_ERROR = 0.03  # relative error from which a run counts as stray and weighs less
+ENOUGH_RUNS = 30  # runs from which on the service time has one term more
 RIDGE_RELUCTANCE = 0.01
 SETTLED_BITS = 15
 """Binary digits of what is fitted, in units of the typical time of a packet: 2e-5, where runs scatter by 5e-3."""
@@ -143,22 +125,10 @@ def fit_uses(
     The throughput that `Execution` predicts is fitted to all runs at once, so that runs in which an accelerator does
     not bind contribute as well. Two equilibrium runs with different competitors suffice (Tomur, section 4.1.1): in a
     pipeline 1/T = t + S/n, in run to completion 1/T = 1/T_solo + S/n. There the part of the service time that every
-    packet takes cannot be separated from the cores' time; the bench's is taken.
-
-    Parameters
-    ----------
-    measured
-        The measurements of the NF.
-    pattern
-        The execution pattern that is assumed.
-    base
-        What the cores reach with the least accelerator work at the traffic of each of `measured.queues` (kpps); None
-        to infer it as well.
-    benches
-        Per accelerator, the service time of its bench, where known.
-    infer_queues
-        Whether to infer queue counts; else each is one.
-    """
+    packet takes cannot be separated from the cores' time; the bench's is taken. `measured`: the measurements of the NF.
+    `pattern`: the execution pattern that is assumed. `base`: what the cores reach with the least accelerator work at
+    the traffic of each of `measured.queues` (kpps); None to infer it as well. `benches`: per accelerator, the service
+    time of its bench, where known. `infer_queues`: whether to infer queue counts; else each is one."""
     runs = measured.queues
     # without solo runs, a run without competitors may be of the accelerator without the NF's cores
     bare = runs.without_accelerator_contention & (len(measured.solo) == 0)
@@ -266,9 +236,7 @@ class _Fit:
 
     def usual(self) -> Floats:
         """Per accelerator and term, the scaled coefficient where runs do not determine it; NaN where any is as likely.
-
-        A request costs the same as one of the bench, and matches are proportional to packet size.
-        """
+        A request costs the same as one of the bench, and matches are proportional to packet size."""
         known = [dict(_of_every_packet(self.benches.get(name))) for name in self.names]
         usual = [[of.get(term, 0.0 if term == HEADERLESS_TERM else np.nan) for term in self.terms] for of in known]
         return (np.array(usual, dtype=np.float64).reshape(len(self.names), -1) / self.units).ravel()
@@ -315,10 +283,8 @@ def _terms(pattern: Pattern, runs: Runs) -> tuple[str, ...]:
 
 
 def _curve(runs: Runs, alone: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """The throughput of the cores as a curve over flows, tilted with packet size: weights of its knots per run.
-
-    And its knots where runs do not determine them: as fast as the fastest run alone, whatever the packet size.
-    """
+    """The throughput of the cores as a curve over flows, tilted with packet size: weights of its knots per run. And its
+    knots where runs do not determine them: as fast as the fastest run alone, whatever the packet size."""
     flows, size = np.log(np.maximum(runs.traffic[:, 0], 1.0)), runs.traffic[:, 1] / max(runs.traffic[:, 1].max(), 1e-9)
     count = int(np.clip(alone.sum() // ROWS_PER_KNOT, 1, CURVE_KNOTS))
     knots = np.unique(np.quantile(flows[alone], np.linspace(0, 1, count))) if alone.any() else np.zeros(1)

@@ -1,9 +1,7 @@
-"""The runs of real co-locations that a profile recorded, each once.
-
-A run is one number in one folder. People may write a run into the folders of several of its NFs, and number it in each;
-so runs of different folders with the same workloads and throughputs are taken for one. Within a folder they are
-repeats, also where their throughputs are equal, as on a testbed without noise.
-"""
+"""The runs of real co-locations that a profile recorded, each once. A run is one number in one folder. People may write
+a run into the folders of several of its NFs, and number it in each; so runs of different folders with the same
+workloads and throughputs are taken for one. Within a folder they are repeats, also where their throughputs are equal,
+as on a testbed without noise."""
 
 from __future__ import annotations
 
@@ -85,16 +83,14 @@ def _runs_of(nf: NfProfile) -> Iterator[tuple[CoLocation, tuple[float, ...]]]:
 # The noise of a run, by repeats.
 
 
-ASSUMED_NOISE = 0.01
-"""Relative standard deviation of a run that is assumed before anything was repeated."""
+ASSUMED_NOISE = 0.01  # relative standard deviation of a run that is assumed before anything was repeated
 ASSUMED_REPEATS = 4
 """The weight of that assumption, in repeats: few repeats that happen to agree do not make noise vanish."""
 
 
 def noise_of_a_run(logarithms: Iterable[NDArray[np.float64]]) -> float:
     """Relative standard deviation of a run, of all co-locations together. `logarithms`: per co-location the logarithms
-    of its throughputs, shape (runs, members).
-    """
+    of its throughputs, shape (runs, members)."""
     squares, repeats = [ASSUMED_REPEATS * ASSUMED_NOISE**2], ASSUMED_REPEATS
     for runs in logarithms:
         if len(runs) > 1:

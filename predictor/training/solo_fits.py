@@ -1,10 +1,6 @@
-"""Fitted curves in solo models: which runs make a curve, and whether the solo model is better with it.
-
-A curve serves only where it surely reduces the error at measurements that were left out of both, the solo model with
-the curve and the one without. The process alone interpolates many exact runs well, so few curves pass.
-"""
-
-from __future__ import annotations
+"""Fitted curves in solo models: which runs make a curve, and whether the solo model is better with it. A curve serves
+only where it surely reduces the error at measurements that were left out of both, the solo model with the curve and the
+one without. The process alone interpolates many exact runs well, so few curves pass."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,19 +24,14 @@ DISTINCT_VALUES = 12
 """Different values of one attribute, the rest of the traffic unchanged, from which on a curve is fitted."""
 CROSS_VALIDATION_FOLDS, SPLIT_REPEATS = 5, 3
 """Parts of the measurements, each of which is left out once; and how often they are split anew."""
-FEWEST_TRAFFICS = 2 * CROSS_VALIDATION_FOLDS
-"""Different traffic below which a curve is not compared."""
+FEWEST_TRAFFICS = 2 * CROSS_VALIDATION_FOLDS  # different traffic below which a curve is not compared
 SURE_ERRORS = 2.0
 """Standard errors of the mean gain below which a curve does not serve: a profile has many NFs, any of which may seem to
 gain."""
-CHECKED_PLACES = 201
-"""Places at which a curve must be above zero."""
-
-OWN_RUNS: Literal["own runs"] = "own runs"
-"""In place of a curve: fit one to the NF's runs."""
+CHECKED_PLACES = 201  # places at which a curve must be above zero
+OWN_RUNS: Literal["own runs"] = "own runs"  # in place of a curve: fit one to the NF's runs
 SoloCurve = FittedModel | Literal["own runs"]
-FitOf = Callable[[Bools], FittedModel | None]
-"""A curve from some of the runs; None where these make none."""
+FitOf = Callable[[Bools], FittedModel | None]  # a curve from some of the runs; None where these make none
 
 
 @dataclass(frozen=True)
@@ -55,8 +46,7 @@ def with_fit_of_runs(solo: SoloModel, measured: NfMeasurements, execution: Execu
     """The solo model with a curve of the NF's throughput alone, in use where it surely helps. `solo`: the model without
     a curve. `measured` and `execution`: the NF, as `fit_solo` took them. `given`: a curve measured elsewhere, as
     `is_above_zero`, over an attribute of the solo model; with `OWN_RUNS`, the longest line of the profile's runs makes
-    one, if it is long enough.
-    """
+    one, if it is long enough."""
     traffic, kpps = cores_alone(measured, execution)
     attributes = solo.throughput.attributes
     fit_of = _fit_of_runs(attributes, traffic, kpps) if isinstance(given, str) else (lambda _: given)
@@ -139,17 +129,13 @@ def _compare_fits(
 
 
 SOLO_ROWS = 3
-BINDING_SHARE = 0.97
-"""Share of what an accelerator allows, below which it does not bind."""
-MOSTLY_CORES = 0.6
-"""Share of time on matches, above which the cores' share is too uncertain to learn from."""
+BINDING_SHARE = 0.97  # share of what an accelerator allows, below which it does not bind
+MOSTLY_CORES = 0.6  # share of time on matches, above which the cores' share is too uncertain to learn from
 
 
 def fit_solo(measured: NfMeasurements, execution: Execution) -> SoloModel | None:
-    """From the runs without competitors that no accelerator bound, without the time that matches took.
-
-    None when the profile holds too few solo runs.
-    """
+    """From the runs without competitors that no accelerator bound, without the time that matches took. None when the
+    profile holds too few solo runs."""
     if len(measured.solo) < SOLO_ROWS:
         return None
     traffic, throughput = cores_alone(measured, execution)
@@ -171,10 +157,8 @@ def cores_alone(measured: NfMeasurements, execution: Execution) -> tuple[Floats,
 def base_without_solo_runs(
     measured: NfMeasurements, pattern: Pattern, *, most_accesses: float, seed: int
 ) -> Floats | None:
-    """Throughput (kpps) of the cores at the traffic of `measured.queues` where the profile holds too few solo runs.
-
-    It is taken from a memory model with the least accelerator work; None where there are enough solo runs.
-    """
+    """Throughput (kpps) of the cores at the traffic of `measured.queues` where the profile holds too few solo runs. It
+    is taken from a memory model with the least accelerator work; None where there are enough solo runs."""
     if len(measured.solo) >= SOLO_ROWS or not measured.accelerators:
         return None
     memory = fit_memory(measured, Execution(pattern), None, most_accesses=most_accesses, seed=seed)

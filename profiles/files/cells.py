@@ -1,7 +1,5 @@
 """Cells of tables that people write: numbers with thousands marks, percentages, times (docs/formats/arrivals.md)."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import datetime
@@ -57,10 +55,8 @@ def comma_hint(text: str) -> str | None:
 class Instant:
     """A point in time by ISO 8601."""
 
-    ns: int
-    """Nanoseconds, in UTC if the zone is known."""
-    form: str
-    """`DAY_KIND`, `LOCAL_TIME_KIND` or `ZONED_TIME_KIND`."""
+    ns: int  # nanoseconds, in UTC if the zone is known
+    form: str  # `DAY_KIND`, `LOCAL_TIME_KIND` or `ZONED_TIME_KIND`
 
 
 def instant_of(text: str) -> Instant | None:
@@ -95,12 +91,10 @@ def _minutes_ahead(zone: str) -> int:
 
 class TimeCells:
     """The times of a file: all are seconds, or all are dates and become seconds from the first one. `file`: for
-    messages. `faults`: what is wrong in the cells is added to them.
-    """
+    messages. `faults`: what is wrong in the cells is added to them."""
 
     def __init__(self, file: str, faults: list[Fault]) -> None:
-        self.in_seconds = False
-        """Whether the file is known to have seconds: then a number is the time that it says."""
+        self.in_seconds = False  # whether the file is known to have seconds: then a number is the time that it says
         self._file = file
         self._faults = faults
         self._forms: dict[str, tuple[str, int]] = {}

@@ -1,7 +1,5 @@
 """A CSV file of somebody's measurements: its cells as they are written, with the line of each row."""
 
-from __future__ import annotations
-
 import csv
 import math
 from contextlib import ExitStack
@@ -16,24 +14,18 @@ from profiles.files.lines import LineLimit, open_lines, separator_of
 from profiles.text import number_of
 
 MOST_ROWS = 1_000_000
-LARGEST_NUMBER = 1e15
-"""Above every measurement; arithmetic with larger numbers overflows."""
+LARGEST_NUMBER = 1e15  # above every measurement; arithmetic with larger numbers overflows
 
 
 @dataclass(frozen=True)
 class CsvTable:
     """A table as it is written."""
 
-    name: str
-    """Of the file, for messages."""
-    header: list[str]
-    """Column names, without the index that pandas writes."""
-    rows: list[list[str]]
-    """Cells without blanks around them, one list per row."""
-    lines: list[int]
-    """The line of each row."""
-    faults: list[Fault] = field(default_factory=list)
-    """What is wrong in it, collected by those who read its cells."""
+    name: str  # of the file, for messages
+    header: list[str]  # column names, without the index that pandas writes
+    rows: list[list[str]]  # cells without blanks around them, one list per row
+    lines: list[int]  # the line of each row
+    faults: list[Fault] = field(default_factory=list)  # what is wrong in it, collected by those who read its cells
 
     def cells(self, column: str) -> list[str]:
         """The cells of a column."""
@@ -42,8 +34,7 @@ class CsvTable:
 
     def numbers(self, column: str, *, optional: bool = False) -> NDArray[np.float64]:
         """The numbers of a column, shape (rows,); NaN where a cell is none, which is a fault. `column`: its name.
-        `optional`: whether an empty cell is no fault.
-        """
+        `optional`: whether an empty cell is no fault."""
         values = np.full(len(self.rows), np.nan)
         for row, cell in enumerate(self.cells(column)):
             value = number_of(cell)
@@ -76,8 +67,7 @@ def not_a_number(cell: str) -> str:
 
 def read_csv_table(source: str, *, without_rows: bool = False) -> CsvTable:
     """The table in a `.csv` or `.csv.gz` file, or in standard input for `-`. Raises `InputError` when it cannot be
-    read, is no CSV, has no header, or has no rows and `without_rows` is false.
-    """
+    read, is no CSV, has no header, or has no rows and `without_rows` is false."""
     faults: list[Fault] = []
     rows, lines = [], []
     with ExitStack() as stack:

@@ -1,7 +1,5 @@
 """JSON files that people write: their content, and the line of each value."""
 
-from __future__ import annotations
-
 import json
 import re
 from json.decoder import scanstring  # type: ignore[attr-defined]
@@ -15,11 +13,8 @@ from profiles.validation import faults_of
 
 Model = TypeVar("Model", bound=BaseModel)
 
-MOST_DIGITS = 300
-"""Of a whole number; more are no double."""
-
-Place = tuple[str | int, ...]
-"""Keys and list indices that lead to a value."""
+MOST_DIGITS = 300  # of a whole number; more are no double
+Place = tuple[str | int, ...]  # keys and list indices that lead to a value
 
 BLANK_TEXT = re.compile(r"[ \t\n\r]*")
 
@@ -37,8 +32,7 @@ def read_model(path: Path, model: type[Model], faults: list[Fault]) -> Model | N
 
 def parse_json(text: str, file: str, line: int | None = None) -> object:
     """The content of JSON text; faults name `file`. `line`: where all of the text is one line of a file: its number.
-    Raises `InputError` it is not JSON, holds NaN or an infinity, or names a key twice.
-    """
+    Raises `InputError` it is not JSON, holds NaN or an infinity, or names a key twice."""
     try:
         return json.loads(text, parse_int=_whole, parse_constant=_not_finite, object_pairs_hook=_keys_once)
     except RecursionError:

@@ -1,7 +1,5 @@
 """The lines of a text file that people write: plain or gzipped, of a path, standard input or an open file."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import io
@@ -28,17 +26,14 @@ class LineLimit:
     """How many lines a file may have after its header."""
 
     most: int
-    noun: str
-    """What a line is, for messages: `arrivals`."""
-    hint: str | None = None
-    """What to do about too many."""
+    noun: str  # what a line is, for messages: `arrivals`
+    hint: str | None = None  # what to do about too many
 
 
 def open_lines(source: str | TextIO, stack: ExitStack, limit: LineLimit) -> tuple[str, Iterator[str]]:
     """The name of a source for messages, and its lines, without byte order mark. `source`: a path of a plain or gzipped
     file, `-` for standard input, or an open text file. `stack`: closes what is opened. `limit`: of the lines. Raises
-    `InputError` here or while lines are read: the file cannot be read, is no text, or exceeds a limit.
-    """
+    `InputError` here or while lines are read: the file cannot be read, is no text, or exceeds a limit."""
     if not isinstance(source, str):
         return str(getattr(source, "name", "<text>")), iter(source)
     name = "<stdin>" if source == STDIN else source

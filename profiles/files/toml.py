@@ -1,7 +1,5 @@
 """TOML files that people write: their content, and the line of each key, for messages."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections import Counter
@@ -23,8 +21,7 @@ LARGEST_FILE = 10_000_000
 
 def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
     """The text of a file, and its contents. Raises `InputError` when it cannot be read, is not UTF-8 (with or without
-    byte order mark), or not TOML; with the line.
-    """
+    byte order mark), or not TOML; with the line."""
     text = read_text(path, LARGEST_FILE)
     return text, parse_toml(text, str(path))
 
@@ -79,13 +76,7 @@ Reword = Callable[[tuple[Key, ...], ErrorDetails], WrongKey | None]
 def validate_toml(
     model: type[AnyModel], name: str, text: str, document: object, reword: Reword = lambda path, reported: None
 ) -> AnyModel:
-    """The document of a TOML file as a model.
-
-    Raises
-    ------
-    InputError
-        With every wrong key and its line.
-    """
+    """The document of a TOML file as a model. Raises `InputError` with every wrong key and its line."""
     try:
         return model.model_validate(document)
     except ValidationError as error:

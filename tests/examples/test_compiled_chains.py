@@ -1,7 +1,5 @@
 """Lemur's five chains, from their text to packets: what the example does with a switch, a server and a SmartNIC."""
 
-from __future__ import annotations
-
 import os
 import re
 import runpy
@@ -44,8 +42,7 @@ def test_packets_pass_every_network_function(run: tuple[Path, str]) -> None:
     """None has counters of 0, and both a filter of an ACL and an entry of a UrlFilter drop some."""
     _, printed = run
     rows = {found[1]: tuple(map(int, found.groups()[1:])) for found in re.finditer(ROW, printed, re.MULTILINE)}
-    assert len(rows) == 38
-    assert all(entered > 0 for entered, _, _ in rows.values())
+    assert len(rows) == 38 and all(entered > 0 for entered, _, _ in rows.values())
     assert {name for name, (_, _, dropped) in rows.items() if dropped} == DROPPING
     assert "203 packets came from the world" in printed
 

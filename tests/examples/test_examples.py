@@ -1,7 +1,5 @@
 """The examples run as they are."""
 
-from __future__ import annotations
-
 import ast
 import json
 import runpy
@@ -20,10 +18,8 @@ PRINTED = {
     "follow_a_packet.py": "switch -> n0: 113 bytes, path 1, index 254: chain5/UrlFilter is next",
 }
 """A part of what each example prints."""
-SLOW = {"how_many_nics.py": pytest.mark.slow}
-"""A study of its own."""
-ELSEWHERE = ("compile_and_run.py",)
-"""Tested in `test_compiled_chains.py`."""
+SLOW = {"how_many_nics.py": pytest.mark.slow}  # a study of its own
+ELSEWHERE = ("compile_and_run.py",)  # tested in `test_compiled_chains.py`
 NEEDS = {"follow_a_packet.py": "clang"}
 
 
@@ -38,8 +34,7 @@ def test_an_example_begins_with_a_docstring(name: str) -> None:
     docstring = ast.get_docstring(ast.parse((EXAMPLES / name).read_text(encoding="utf-8")))
     assert docstring
     summary, _, details = docstring.partition("\n\n")
-    assert summary.endswith(".")
-    assert details.startswith("This is what `placer ")
+    assert summary.endswith(".") and details.startswith("This is what `placer ")
 
 
 @pytest.mark.long
@@ -112,10 +107,8 @@ def test_every_example_has_a_room() -> None:
 
 @pytest.mark.long
 def test_a_profile_a_predictor_and_a_plan_come_from_three_copied_files(project: Path, tmp_path: Path) -> None:
-    """The testbed is profiled, the predictor trained on that, and the strategy compared on both.
-
-    Hints list what is in the rooms, and all three conform; one process does it all.
-    """
+    """The testbed is profiled, the predictor trained on that, and the strategy compared on both. Hints list what is in
+    the rooms, and all three conform; one process does it all."""
     trace, models = tmp_path / "arrivals.csv", tmp_path / "models"
     trace.write_text(
         "id,time,nf,sla_drop\n" + "".join(f"{i},{i},{nf},0.1\n" for i, nf in enumerate(["Forwarder", "Counter"] * 8))

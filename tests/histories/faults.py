@@ -10,8 +10,6 @@ With `--agents N`, so many services decide on one PostgreSQL. Clients send each 
 other. The database is restarted as after a crash, and its connections to services are cut, too.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
@@ -38,19 +36,15 @@ from tests.postgres import Cluster, cluster
 
 REPO = Path(__file__).parents[2]
 CLIENTS = 24
-SHARED = 60
-"""Instances that clients have in common at a time."""
-
-LIFE = 20
-"""Operations on an instance, after which others follow."""
+SHARED = 60  # instances that clients have in common at a time
+LIFE = 20  # operations on an instance, after which others follow
 
 GIVES_UP, CUTS, REPEATS = 0.01, 0.01, 0.02
 """Shares of requests that are given up after a failure, whose connection is cut, and that are sent once more."""
 
 SECONDS = 20.0
 
-SHOWN = 3_000
-"""Characters of what a service printed that ended by itself."""
+SHOWN = 3_000  # characters of what a service printed that ended by itself
 
 
 @dataclass
@@ -165,7 +159,7 @@ class Study:
             connection.close()
 
     async def _send(
-        self, connections: Sequence[Connection], draw: random.Random, number: int, key: str, event: dict[str, Any]
+        self, connections: "Sequence[Connection]", draw: random.Random, number: int, key: str, event: dict[str, Any]
     ) -> None:
         row: dict[str, Any] = {"client": number, "call": time.monotonic_ns(), "return": None}
         row |= {"op": event["event"], "id": event["id"]}
@@ -185,7 +179,7 @@ class Study:
                 await self._repeat(connections[draw.randrange(len(connections))], event, key, answer)
         self.history.append(row)
 
-    async def _repeat(self, connection: Connection, event: dict[str, Any], key: str, before: dict[str, Any]) -> None:
+    async def _repeat(self, connection: "Connection", event: dict[str, Any], key: str, before: dict[str, Any]) -> None:
         try:
             again = await connection.post(event, key, cut=False)
         except (OSError, asyncio.IncompleteReadError, TimeoutError):

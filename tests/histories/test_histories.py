@@ -1,7 +1,5 @@
 """Under kills, stops and cut connections no answer is wrong: checked against every order that is possible."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -18,8 +16,7 @@ needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="there is no go
 def test_nothing_acknowledged_is_lost_or_doubled(tmp_path: Path) -> None:
     """60,000 operations of 24 clients on instances that they share, and 20 faults."""
     study = run(tmp_path, operations=60_000, faults=20)
-    assert len(study.faults) == 20
-    assert (study.different, study.ends) == (0, [])
+    assert len(study.faults) == 20 and (study.different, study.ends) == (0, [])
     found, text = check(tmp_path / "history.jsonl")
     assert found, text
 
@@ -40,8 +37,7 @@ def test_agents_on_one_database_lose_and_double_nothing(tmp_path: Path) -> None:
     """60,000 operations on three agents, and 20 faults, restarts of the database among them."""
     with cluster() as server:
         study = run(tmp_path, operations=60_000, faults=20, agents=3, server=server)
-        assert len(study.faults) == 20
-        assert (study.different, study.ends) == (0, [])
+        assert len(study.faults) == 20 and (study.different, study.ends) == (0, [])
         found, text = check(tmp_path / "history.jsonl")
         assert found, text
         assert faults_of_log(study.state) == []

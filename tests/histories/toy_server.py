@@ -1,11 +1,7 @@
-"""The HTTP service over toy NICs as a process: `python -m tests.histories.toy_server STATE PORT [FLAW]`.
-
-With a FLAW it does what no service may do, so that the check is seen to find it: `forgets-keys` decides on a request
-that is sent again, `answers-early` does not wait for the disk, and `forgets-versions` commits on NICs that another
-agent has changed meanwhile. Agents on a database prefer no NICs, so that they meet as often as can be.
-"""
-
-from __future__ import annotations
+"""The HTTP service over toy NICs as a process: `python -m tests.histories.toy_server STATE PORT [FLAW]`. With a FLAW it
+does what no service may do, so that the check is seen to find it: `forgets-keys` decides on a request that is sent
+again, `answers-early` does not wait for the disk, and `forgets-versions` commits on NICs that another agent has changed
+meanwhile. Agents on a database prefer no NICs, so that they meet as often as can be."""
 
 import sys
 from typing import Any

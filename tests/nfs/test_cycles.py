@@ -35,8 +35,7 @@ def test_a_function_is_beside_its_peer_and_a_chain_beside_its_prediction() -> No
 
 def test_packets_that_a_function_drops_are_not_charged_to_those_behind_it() -> None:
     """Of 16 flows the default filters deny three: Null is visited by 13 of 16 packets, to within chance."""
-    done = run("--flows", "16", "ACL,Null")
-    (chain,) = csv.DictReader(io.StringIO(done.stdout))
+    (chain,) = csv.DictReader(io.StringIO(run("--flows", "16", "ACL,Null").stdout))
     _, acl, null = chain["predicted_from"].split(" + ")
     assert acl.split()[:2] == ["ACL", "1.000"]
     assert float(null.split()[1]) == pytest.approx(13 / 16, abs=0.02)

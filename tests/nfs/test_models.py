@@ -87,8 +87,7 @@ def test_disagreements_are_found(nf_run: Path, tmp_path: Path) -> None:
 
 def test_frames_are_read_by_time(tmp_path: Path) -> None:
     """Frames of a capture come out up to a time, each once."""
-    path = write_capture(tmp_path / "a.pcap", [b"a", b"bb", b"ccc"], gap_us=10)
-    left = FramesByTime(path)
+    left = FramesByTime(write_capture(tmp_path / "a.pcap", [b"a", b"bb", b"ccc"], gap_us=10))
     assert left.until(999_999) == []
     assert left.until(1_000_010) == [b"a", b"bb"]
     assert left.until(1 << 40) == [b"ccc"]
@@ -98,8 +97,7 @@ def test_traffic_is_of_its_seed() -> None:
     """The same seed gives the same frames; bursts are of one side and grow in time."""
     first, again = (list(mixed_frames(3, 3000, Mix())) for _ in range(2))
     assert first == again != list(mixed_frames(4, 3000, Mix()))
-    kinds = {read_headers(sent.frame).kind for sent in first}
-    assert kinds == {"ipv4", "ipv6", "other", "malformed"}
+    assert {read_headers(sent.frame).kind for sent in first} == {"ipv4", "ipv6", "other", "malformed"}
     assert [sent.time_us for sent in first] == sorted(sent.time_us for sent in first)
 
 

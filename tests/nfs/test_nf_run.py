@@ -85,8 +85,7 @@ def test_packets_from_outside_are_merged_by_time(nf_run: Path, tmp_path: Path) -
     data[-len(reply) - 12 : -len(reply) - 8] = (500).to_bytes(4, "little")
     (tmp_path / "outside.pcap").write_bytes(data)
     arguments = ("--nf", "NAT", "--in", "in.pcap", "--outside", "outside.pcap", "--back", "back.pcap")
-    done = run(nf_run, *arguments, cwd=tmp_path)
-    counters = json.loads(done.stdout)["functions"][0]["counters"]
+    counters = json.loads(run(nf_run, *arguments, cwd=tmp_path).stdout)["functions"][0]["counters"]
     assert (counters["outward"], counters["inward"], counters["unmapped"]) == (2, 1, 1)
     (inward,) = read_capture(tmp_path / "back.pcap")
     assert inward[30:34] == bytes([10, 0, 0, 1])

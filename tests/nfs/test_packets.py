@@ -14,8 +14,7 @@ TESTS = "meson-test-prereq"  # ninja's name for the programs that `meson test` r
 def test_c_tests_pass() -> None:
     """All of them; with SANITIZE=1 under the address and undefined-behaviour sanitizers."""
     require()
-    build = build_tested(TESTS)
-    output = run(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs"])
+    output = run(["meson", "test", "-C", build_tested(TESTS), "--no-rebuild", "--print-errorlogs"])
     assert "Fail:               0" in output
 
 

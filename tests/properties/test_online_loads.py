@@ -1,7 +1,5 @@
 """Instances with rates and cores, in any order of events: what is used is added up, and a restart changes nothing."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import replace
 from math import inf
@@ -65,8 +63,7 @@ class OnlineLoads(RuleBasedStateMachine):
         return Engine(Fleet(self.kinds), list(map(_oracle, self.kinds)), **self.options)
 
     def tenants(self) -> dict[str, Tenant]:
-        placed = {tenant.id: tenant for tenant in self.engine.fleet.all_tenants()}
-        return {**placed, **self.engine.waiting}
+        return {**{tenant.id: tenant for tenant in self.engine.fleet.all_tenants()}, **self.engine.waiting}
 
     def handle(self, event: FleetEvent) -> None:
         """Decide; only the instance of the event, and those that waited for their first cores, may get other cores."""
@@ -105,8 +102,7 @@ class OnlineLoads(RuleBasedStateMachine):
         self.handle(Arrive(tenant))
         home = self.engine.fleet.nic_of(tenant.id)
         if places:
-            assert home is not None
-            assert places[0].nic == home.id
+            assert home is not None and places[0].nic == home.id
 
     @precondition(lambda self: self.tenants())
     @rule(data=st.data(), rate=RATES | st.none(), cores=st.sampled_from([0, 0, 0, 1, 2]), sla=SLAS | st.none())
@@ -156,8 +152,7 @@ class OnlineLoads(RuleBasedStateMachine):
         self.state.close()
         self.state = State(Path(self.folder.name) / "state.db", self.kinds)
         for fleet, waiting in ((again.fleet, again.waiting), (self.state.fleet, {t.id: t for t in self.state.waiting})):
-            assert _homes(fleet) == _homes(self.engine.fleet)
-            assert waiting == self.engine.waiting
+            assert _homes(fleet) == _homes(self.engine.fleet) and waiting == self.engine.waiting
         self.engine = again
 
     @invariant()
@@ -207,8 +202,7 @@ def _below(nic: Nic) -> list[str]:
     co_location = tuple(tenant.workload for tenant in nic.tenants)
     oracle = _oracle(nic.kind)
     (together,) = oracle.throughput([co_location])
-    alone = [oracle.solo(workload) for workload in co_location]
-    found = zip(nic.tenants, together, alone, strict=True)
+    found = zip(nic.tenants, together, [oracle.solo(workload) for workload in co_location], strict=True)
     return [tenant.id for tenant, kpps, solo in found if not tenant.is_met(kpps, solo)]
 
 

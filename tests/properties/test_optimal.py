@@ -1,7 +1,5 @@
 """The pattern program against exhaustive search, with random oracles."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from unittest.mock import patch
@@ -63,8 +61,7 @@ def compare_program_with_exhaustive_search(instance: Instance) -> None:
     optimum, best = optimal_plan(*instance), exhaustive_plan(*instance)
     assert faults_of(optimum, tenants, kinds, oracles) == []
     assert faults_of(best, tenants, kinds, oracles) == []
-    assert len(optimum.unplaced) == len(best.unplaced)
-    assert abs(optimum.cost - best.cost) < 1e-9
+    assert len(optimum.unplaced) == len(best.unplaced) and abs(optimum.cost - best.cost) < 1e-9
     assert optimum.proven
 
 
@@ -130,13 +127,10 @@ def test_ten_thousand_instances_agree(instance: Instance) -> None:
 @given(instances(CrowdingOracle), tenants_of(1, 1))
 @settings(max_examples=examples(60))
 def test_one_more_tenant_never_lowers_the_optimum(instance: Instance, arriving: list[Tenant]) -> None:
-    """Where neighbours only slow down and all tenants are placed, one tenant more costs at least as much.
-
-    With other oracles this need not be so: the arrival can make others faster.
-    """
+    """Where neighbours only slow down and all tenants are placed, one tenant more costs at least as much. With other
+    oracles this need not be so: the arrival can make others faster."""
     tenants, kinds, oracles = instance
-    more = [*tenants, Tenant("arrival", arriving[0].workload, arriving[0].sla)]
-    after = optimal_plan(more, kinds, oracles)
+    after = optimal_plan([*tenants, Tenant("arrival", arriving[0].workload, arriving[0].sla)], kinds, oracles)
     if not after.unplaced:
         assert optimal_plan(tenants, kinds, oracles).cost <= after.cost + 1e-9
 
@@ -211,10 +205,8 @@ def compare_with_exhaustive_search(trace: SmallTrace) -> None:
     if all(one.nic is None for one in arrivals):
         assert evaluate(found.plan, kinds, oracles).violated == 0
     best = exhaustive_trace(arrivals, kinds, oracles)
-    assert found.plan.rejected == best.rejected
-    assert found.cost == pytest.approx(best.cost)
-    assert found.proven
-    assert found.lower_bound == pytest.approx(best.cost)
+    assert found.plan.rejected == best.rejected and found.cost == pytest.approx(best.cost)
+    assert found.proven and found.lower_bound == pytest.approx(best.cost)
     assert found.nics_lower_bound <= best.nics <= found.nics
     assert (found.shortfall is None) == (best.rejected == 0)
     assert found.shortfall is None or found.shortfall.proven

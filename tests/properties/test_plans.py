@@ -1,7 +1,5 @@
 """Every strategy keeps its constraints on any trace, and the optimum is one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -98,8 +96,7 @@ def test_the_optimum_is_between_its_bound_and_every_plan_without_violations(
     for plan in without_violations:
         optimum = optimum.choose_better(plan, nics.kinds)
     check_plan(optimum.plan, trace, nics.kinds)
-    assert list(slas_kept(optimum.plan, oracles)) == []
-    assert optimum.nics == peak_nics(optimum.plan)
+    assert list(slas_kept(optimum.plan, oracles)) == [] and optimum.nics == peak_nics(optimum.plan)
     if optimum.plan.rejected == 0:
         assert optimum.lower_bound <= optimum.cost + 1e-9
         assert optimum.nics_lower_bound <= optimum.nics
@@ -117,9 +114,7 @@ def test_adding_arrivals_never_lowers_the_optimum(trace: list[Arrival], nf: str,
     nics, oracles = catalogue(), [ToyOracle()]
     fewer = find_optimum(trace, nics, oracles, time_limit=10)
     more = find_optimum([*trace, arrival("one more", 99.0, nf, drop)], nics, oracles, time_limit=10)
-    assert fewer.proven
-    assert more.proven
-    assert fewer.nics <= more.nics
+    assert fewer.proven and more.proven and fewer.nics <= more.nics
 
 
 NAMED = st.sampled_from(
@@ -159,8 +154,7 @@ def test_what_already_runs_stays_in_every_plan(given_: tuple[list[Arrival], Cata
         check_plan(plan, trace, nics.kinds)
         assert all(one.nic == one.arrival.nic for one in plan.placements if one.arrival.nic is not None)
     assert list(slas_kept(optimum.plan, oracles)) == []
-    assert optimum.lower_bound <= optimum.cost + 1e-9
-    assert optimum.nics == peak_nics(optimum.plan)
+    assert optimum.lower_bound <= optimum.cost + 1e-9 and optimum.nics == peak_nics(optimum.plan)
     for plan in plans:
         if not any(slas_kept(plan, oracles)):
             optimum = optimum if optimum.proven else optimum.choose_better(plan, nics.kinds)

@@ -147,8 +147,7 @@ class ReferenceRun:
     def _wrong_endpoints(self, found: Sequence[tuple[_Key, Peeled]]) -> Iterator[str]:
         """NATs whose external endpoints do not correspond one to one with those of the reference."""
         reference = [(key, left) for key, outputs in self._wanted.items() for _, left in outputs]
-        nats = sorted(name for name, step in self._steps.items() if isinstance(step, BlankEndpoint))
-        for nat in nats:
+        for nat in sorted(name for name, step in self._steps.items() if isinstance(step, BlankEndpoint)):
             sent, expected = _by_endpoint(nat, found, self._steps), _by_endpoint(nat, reference, self._steps)
             same = _correspond(sent, expected) if self._limited else _signatures(sent) == _signatures(expected)
             if not same:

@@ -88,8 +88,7 @@ class Interpreter:
         """Let a frame arrive from the world."""
         number, dropped = self.result.entered, self.result.dropped
         self.result.entered += 1
-        headers = read_headers(frame)
-        if headers.kind == "malformed" or has_too_many_tags(frame):
+        if read_headers(frame).kind == "malformed" or has_too_many_tags(frame):
             dropped[MALFORMED] += 1
         elif word_at(frame, TYPE) == TYPE_NSH:
             dropped[FORGED] += 1

@@ -1,7 +1,5 @@
 """Generated traces."""
 
-from __future__ import annotations
-
 import csv
 from itertools import pairwise
 

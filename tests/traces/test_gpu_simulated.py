@@ -1,7 +1,5 @@
 """The recorded profile of the simulated server with a GPU."""
 
-from __future__ import annotations
-
 from importlib.resources import as_file, files
 
 import pytest
@@ -19,7 +17,6 @@ def test_the_recorded_profile_is_read_whole() -> None:
     for nf in profile.nfs.values():
         assert min(len(nf.batching), len(nf.kernel), len(nf.transfer), len(nf.prepost)) > 40
         assert {text.count(";") for text in nf.sharing.others} == {0, 1, 2}
-    whole = profile.latency[STAGE_COLUMNS].sum(axis=1)
-    assert (abs(whole / profile.latency.latency_mean_us - 1) < 0.02).all()
+    assert (abs(profile.latency[STAGE_COLUMNS].sum(axis=1) / profile.latency.latency_mean_us - 1) < 0.02).all()
     sizes = profile.latency.groupby("run").size()
     assert sizes.max() > 5 and (sizes == 1).any()

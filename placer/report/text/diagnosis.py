@@ -23,7 +23,9 @@ def as_table(diagnosis: Diagnosis) -> str:
         *load_sentences(diagnosis),
     ]
     if reading.true_bottleneck is not None:
-        lines.append(f"On the simulated card: {reading.true_kpps:,.0f} kpps, bottleneck {reading.true_bottleneck}.")
+        true = reading.true_capacity_kpps
+        of = "" if true is None else f" of a capacity of {true:,.0f} kpps"
+        lines.append(f"On the simulated card: {reading.true_kpps:,.0f} kpps{of}, bottleneck {reading.true_bottleneck}.")
     lines += ["", *(list(map(shift_sentence, diagnosis.shifts)) or ["The bottleneck does not change."])]
     if diagnosis.solo:
         lines += ["", *formula_sentences(diagnosis.solo)]
@@ -131,7 +133,8 @@ def _table_of(attribute: str, readings: Sequence[Reading]) -> str:
     resources = list(readings[0].drops)
     true, loaded = readings[0].true_bottleneck is not None, readings[0].capacity_kpps is not None
     headings = [attribute, "bottleneck", *["true bottleneck"] * true, "kpps", *["true kpps"] * true,
-                *["capacity kpps"] * loaded, "kpps alone", *(f"{name} drop %" for name in resources)]  # fmt: skip
+                *["capacity kpps"] * loaded, *["true capacity kpps"] * (loaded and true), "kpps alone",
+                *(f"{name} drop %" for name in resources)]  # fmt: skip
     rows = [
         [
             f"{reading.traffic.as_dict()[attribute]:,.0f}",
@@ -139,7 +142,7 @@ def _table_of(attribute: str, readings: Sequence[Reading]) -> str:
             *([str(reading.true_bottleneck)] if true else []),
             f"{reading.predicted_kpps:,.0f}",
             *([f"{reading.true_kpps:,.0f}"] if true else []),
-            *([] if reading.capacity_kpps is None else [f"{reading.capacity_kpps:,.0f}"]),
+            *(f"{kpps:,.0f}" for kpps in (reading.capacity_kpps, reading.true_capacity_kpps) if kpps is not None),
             f"{reading.solo_kpps:,.0f}",
             *(_pct(reading.drops[name], reading) for name in resources),
         ]
@@ -166,7 +169,11 @@ def _reading(one: Reading) -> dict[str, Any]:
         "bottleneck": one.bottleneck,
         "true_kpps": _kpps(one.true_kpps),
         "true_bottleneck": one.true_bottleneck,
-        **({} if one.capacity_kpps is None else {"capacity_kpps": _kpps(one.capacity_kpps)}),
+        **(
+            {}
+            if one.capacity_kpps is None
+            else {"capacity_kpps": _kpps(one.capacity_kpps), "true_capacity_kpps": _kpps(one.true_capacity_kpps)}
+        ),
     }
 
 

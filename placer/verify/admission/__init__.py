@@ -5,8 +5,6 @@
 Everything is computed from CONTRACTS.md, section 10, in exact fractions of the decimals in the files.
 """
 
-from __future__ import annotations
-
 from placer.verify.admission.claims import (
     AdmissionCase,
     ClaimedAnswer,

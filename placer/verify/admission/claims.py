@@ -1,7 +1,5 @@
 """A device, SLOs and the answer of an admission, read from files or JSON documents."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,8 +20,7 @@ CERTIFICATE_KEYS = ("certificate", "kind", "device", "slos", "answer")
 AtLeastZero = Annotated[Exact, Field(ge=0)]
 AboveZero = Annotated[Exact, Field(gt=0)]
 Count = Annotated[int, Field(ge=1, le=10**9)]
-Line = Annotated[list[AtLeastZero], Field(min_length=2, max_length=2)]
-"""Slope and fixed part."""
+Line = Annotated[list[AtLeastZero], Field(min_length=2, max_length=2)]  # slope and fixed part
 One = TypeVar("One", bound="_Claim")
 
 
@@ -121,10 +118,8 @@ class AdmissionCase(NamedTuple):
 
 
 def admission_case(device: object, slos: Sequence[object], answer: object, file: str = "admission") -> AdmissionCase:
-    """A case from parsed JSON documents; `file` names them in messages.
-
-    Raises InputError with every fault of a document.
-    """
+    """A case from parsed JSON documents; `file` names them in messages. Raises InputError with every fault of a
+    document."""
     claimed, requests = device_of(device, file), slos_of(slos, file)
     _refuse(
         Fault(file, None, f"slos.{number}.nf", f"the device has no NF {slo.nf!r}")
@@ -154,10 +149,8 @@ def slos_of(documents: Sequence[object], file: str) -> tuple[ClaimedSlo, ...]:
 
 
 def read_admission(path: Path) -> AdmissionCase | None:
-    """The case in a certificate of `placer admit`; None for a file that is none.
-
-    Raises InputError with every fault of one that is.
-    """
+    """The case in a certificate of `placer admit`; None for a file that is none. Raises InputError with every fault of
+    one that is."""
     document = _document(path)
     if not isinstance(document, Mapping) or document.get("kind") != ADMISSION_KIND:
         return None

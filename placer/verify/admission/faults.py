@@ -1,7 +1,5 @@
 """Every constraint that the answer of an admission breaks."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -30,10 +28,8 @@ def admission_faults(case: AdmissionCase) -> Iterator[str]:
 
 
 def late(case: AdmissionCase) -> set[str]:
-    """Ids of admitted SLOs whose own times break a limit: latency, kernel, pre/post or bus.
-
-    The answer has known ids, each once, with batches of at least 1.
-    """
+    """Ids of admitted SLOs whose own times break a limit: latency, kernel, pre/post or bus. The answer has known ids,
+    each once, with batches of at least 1."""
     slos = {slo.id: slo for slo in case.slos}
     terms = latency_terms(case.device, slos, case.answer.admitted)
     return {one.id for one, parts in terms if any(_times(slos[one.id], one.batch, parts))}

@@ -17,8 +17,7 @@ class LatencyTerms(NamedTuple):
     wait: Fraction | None
     transfer: Fraction
     kernel: Fraction
-    utilisation: Fraction
-    """Of the bus, by this SLO and all earlier ones; 0 where transfers do not recur."""
+    utilisation: Fraction  # of the bus, by this SLO and all earlier ones; 0 where transfers do not recur
 
     @property
     def total(self) -> Fraction | None:
@@ -36,11 +35,8 @@ class LatencyTerms(NamedTuple):
 def latency_terms(
     device: ClaimedDevice, slos: Mapping[str, ClaimedSlo], admitted: Sequence[ClaimedAdmitted]
 ) -> Iterator[tuple[ClaimedAdmitted, LatencyTerms]]:
-    """The parts of every latency, in the order of transfers.
-
-    `slos`: by id, with all those of `admitted`. `admitted`: each with a batch of at least 1 and another order than the
-    others.
-    """
+    """The parts of every latency, in the order of transfers. `slos`: by id, with all those of `admitted`. `admitted`:
+    each with a batch of at least 1 and another order than the others."""
     in_order = sorted(admitted, key=lambda one: one.order)
     streams = [_stream(device, slos[claim.id], claim.batch) for claim in in_order]
     for place, one in enumerate(in_order):
@@ -106,8 +102,7 @@ def _longest(own: Stream, earlier: Sequence[Stream], later: Sequence[Stream]) ->
 # Real-Time Systems 35, 2007. https://doi.org/10.1007/s11241-007-9012-7 (section 3.2, without jitter).
 
 
-MOST_STEPS = 1_000_000
-"""Of the search for the longest wait; only where the utilisation is next to 1 there are more."""
+MOST_STEPS = 1_000_000  # of the search for the longest wait; only where the utilisation is next to 1 there are more
 
 
 class Stream(NamedTuple):
@@ -140,14 +135,13 @@ def sporadic_wait(own: Stream, earlier: Sequence[Stream], later: Sequence[Stream
     """The longest wait of a batch from its arrival to the begin of its transfer, us.
 
     All streams arrive together just after the longest later transfer began. Batch `q` of the own stream begins at the
-    smallest `w = blocking + q * transfer + sum over earlier of (floor(w / period) + 1) * transfer`, and arrived at
-    `q * period`. Batches are examined until the line above all of them falls below the longest wait found.
+    smallest `w = blocking + q * transfer + sum over earlier of (floor(w / period) + 1) * transfer`, and arrived at `q *
+    period`. Batches are examined until the line above all of them falls below the longest wait found.
 
     `own`, `earlier`, `later`: the streams with this, smaller and larger orders; own and earlier leave the bus idle at
     times (`utilisation_of` is below 1).
 
-    Raises TooManySteps when the utilisation is so near 1 that this takes too long.
-    """
+    Raises TooManySteps when the utilisation is so near 1 that this takes too long."""
     blocking = max((stream.transfer for stream in later), default=Fraction(0))
     burst = blocking + one_shot_wait(earlier)
     idle = 1 - utilisation_of(earlier)

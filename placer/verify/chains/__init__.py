@@ -5,8 +5,6 @@
 The plan is checked against the model in exact fractions, the bound by weak duality.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from placer.verify.chains.bound import bound_faults

@@ -1,11 +1,7 @@
-"""The bound of a certificate, checked by weak duality.
-
-What chains share has prices. At given prices, no plan gains more than everything is worth, and each chain's best way
-beyond. A tree of splits divides the plans into parts; each leaf has prices of its own, which bound its part or prove it
-empty. All ways of all chains are listed again (`ways.py`), from the chains and the rack alone. All sums are exact.
-"""
-
-from __future__ import annotations
+"""The bound of a certificate, checked by weak duality. What chains share has prices. At given prices, no plan gains
+more than everything is worth, and each chain's best way beyond. A tree of splits divides the plans into parts; each
+leaf has prices of its own, which bound its part or prove it empty. All ways of all chains are listed again (`ways.py`),
+from the chains and the rack alone. All sums are exact."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,8 +17,7 @@ from placer.verify.chains.stage_fit import fits
 from placer.verify.chains.ways import Ways
 from profiles.arrays import Bools
 
-Masks = Mapping[int, Bools]
-"""By chain the ways that a part allows; absent: all."""
+Masks = Mapping[int, Bools]  # by chain the ways that a part allows; absent: all
 
 BOUND_TOLERANCE = Fraction(1, 10**8)
 """Relative to the sum of rates: a plan this near its bound is optimal, and a bound this near what is proven holds."""
@@ -75,10 +70,8 @@ class _Tree:
         self.site = {site.name: number for number, site in enumerate(self.machines.sites)} | {"switch": SWITCH_SITE}
 
     def prove(self) -> Fraction | None:
-        """The largest marginal throughput that the tree leaves possible; None when it leaves no plan.
-
-        Raises ValueError when the tree proves nothing.
-        """
+        """The largest marginal throughput that the tree leaves possible; None when it leaves no plan. Raises ValueError
+        when the tree proves nothing."""
         if self.machines.together and (self.proof.cuts or len(self.proof.tree) > 1):
             raise ValueError("where equal servers count as one machine, there are neither cuts nor splits")
         cuts = [self._cut(number, tables) for number, tables in enumerate(self.proof.cuts)]

@@ -1,7 +1,5 @@
 """The claims of a certificate of a plan of chains, read from its file; numbers keep the value of their decimals."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from fractions import Fraction
@@ -23,8 +21,7 @@ MOST_NODES = 1_000_000
 PLANNED_STATUSES = ("optimal", "feasible")
 
 
-NfName = Annotated[list[str], Field(min_length=2, max_length=2)]
-"""Of a chain, of its NF."""
+NfName = Annotated[list[str], Field(min_length=2, max_length=2)]  # of a chain, of its NF
 
 
 class _Claim(BaseModel):
@@ -59,10 +56,8 @@ class ClaimedPlan(_Claim):
 
 
 class LeafPrices(_Claim):
-    """Mbps for a core, a Mbps through a NIC, a block of table memory; and for each NF of a cut on the switch.
-
-    `gain` is 1 where they bound the marginal throughput, 0 where they prove that a part of the plans is empty.
-    """
+    """Mbps for a core, a Mbps through a NIC, a block of table memory; and for each NF of a cut on the switch. `gain` is
+    1 where they bound the marginal throughput, 0 where they prove that a part of the plans is empty."""
 
     gain: Literal[0, 1]
     cores: dict[str, Exact] = {}
@@ -90,10 +85,8 @@ class Node(_Claim):
 
 
 class Proof(_Claim):
-    """The proof of the bound: NFs that do not fit the switch together, and a tree that begins with its root.
-
-    `servers` is `each` where every server has prices of its own; `together` where equal servers count as one machine.
-    """
+    """The proof of the bound: NFs that do not fit the switch together, and a tree that begins with its root. `servers`
+    is `each` where every server has prices of its own; `together` where equal servers count as one machine."""
 
     servers: Literal["each", "together"]
     cuts: list[list[NfName]] = []
@@ -119,10 +112,8 @@ class ChainCertificate(NamedTuple):
 
 
 def read_chain_certificate(path: Path) -> ChainCertificate | None:
-    """The certificate in a file; None for one that does not say that it is about chains.
-
-    Raises InputError with every fault of one that does.
-    """
+    """The certificate in a file; None for one that does not say that it is about chains. Raises InputError with every
+    fault of one that does."""
     try:
         document = json.loads(read_text(path, LARGEST_FILE))
     except (ValueError, RecursionError):
@@ -132,10 +123,8 @@ def read_chain_certificate(path: Path) -> ChainCertificate | None:
 
 
 def chain_certificate_of(document: object, file: str) -> ChainCertificate:
-    """The certificate in a parsed JSON document.
-
-    Raises InputError with every fault, when the document is no such certificate.
-    """
+    """The certificate in a parsed JSON document. Raises InputError with every fault, when the document is no such
+    certificate."""
     try:
         claims = _Certificate.model_validate(document)
     except ValidationError as error:

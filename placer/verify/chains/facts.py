@@ -1,9 +1,5 @@
-"""What follows from a chain, a rack and a site for each NF, in exact fractions (CONTRACTS 9).
-
-Written for the check alone: placing computes the same in other ways.
-"""
-
-from __future__ import annotations
+"""What follows from a chain, a rack and a site for each NF, in exact fractions (CONTRACTS 9). Written for the check
+alone: placing computes the same in other ways."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,20 +10,15 @@ from math import ceil, floor
 from placer.rack.chain import Chain
 from placer.rack.rack import CoreCost, Rack
 
-LIMIT_TOLERANCE = Fraction(1, 10**9)
-"""Relative: by how much a comparison with a limit may be missed."""
-SWITCH_SITE = -1
-"""The site of an NF on the switch, and the side of the world."""
-Sites = Sequence[int]
-"""Per NF the number of a core site, or SWITCH_SITE."""
+LIMIT_TOLERANCE = Fraction(1, 10**9)  # relative: by how much a comparison with a limit may be missed
+SWITCH_SITE = -1  # the site of an NF on the switch, and the side of the world
+Sites = Sequence[int]  # per NF the number of a core site, or SWITCH_SITE
 
 
 @dataclass(frozen=True)
 class CoreSite:
-    """A server or a SmartNIC, as far as NFs may use it.
-
-    `side`: the number of the server, on whose side of the NIC it is.
-    """
+    """A server or a SmartNIC, as far as NFs may use it. `side`: the number of the server, on whose side of the NIC it
+    is."""
 
     name: str
     side: int
@@ -50,11 +41,8 @@ def core_sites(rack: Rack) -> list[CoreSite]:
 
 @dataclass(frozen=True)
 class Component:
-    """Connected NFs of one chain on one core site.
-
-    `nfs`: ascending. `each`: Mbps of the chain on one core; None without a bound. `each_of_several`: Mbps per core on
-    several; None without a bound, 0 where one core must do.
-    """
+    """Connected NFs of one chain on one core site. `nfs`: ascending. `each`: Mbps of the chain on one core; None
+    without a bound. `each_of_several`: Mbps per core on several; None without a bound, 0 where one core must do."""
 
     site: int
     nfs: tuple[int, ...]

@@ -1,7 +1,5 @@
 """What chains share, and how much of it there is: cores, NICs, table memory; by server, or equal servers together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -13,11 +11,9 @@ from placer.verify.chains.facts import LIMIT_TOLERANCE, CoreSite, core_sites
 
 @dataclass(frozen=True)
 class Machines:
-    """The machines that prices are of.
-
-    `rack`: with one server for each machine. `sizes`: how many equal servers a machine stands for. `together`: whether
-    a machine stands for all servers that are equal: then chains may be split over them.
-    """
+    """The machines that prices are of. `rack`: with one server for each machine. `sizes`: how many equal servers a
+    machine stands for. `together`: whether a machine stands for all servers that are equal: then chains may be split
+    over them."""
 
     rack: Rack
     sizes: tuple[int, ...]
@@ -46,7 +42,7 @@ class Machines:
             return None
         return max(switch.stages - switch.reserved_stages, 0) * switch.blocks_per_stage
 
-    def price_sites(self, prices: LeafPrices) -> SitePrices:
+    def price_sites(self, prices: LeafPrices) -> "SitePrices":
         """Prices by number. Raises ValueError when they name what there is not, or are negative."""
         names = [site.name for site in self.sites]
         servers = [server.name for server in self.rack.servers]
@@ -67,7 +63,7 @@ class Machines:
             prices.blocks,
         )
 
-    def worth(self, prices: SitePrices) -> Fraction:
+    def worth(self, prices: "SitePrices") -> Fraction:
         """Of everything, at these prices."""
         total = sum((price * limit for price, limit in zip(prices.cores, self.cores, strict=True)), Fraction(0))
         for side, mbps in enumerate(self.nic_mbps):

@@ -1,7 +1,5 @@
 """The plan of a certificate, checked against the model in exact fractions."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction

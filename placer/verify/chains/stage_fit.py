@@ -1,15 +1,12 @@
 """Whether tables fit the stages of a switch: each in a stage after those of its predecessors there, by blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from placer.rack.chain import Chain
 from placer.rack.rack import Rack
 
 Table = tuple[int, int]
-MOST_STATES = 200_000
-"""Sets of tables that are looked at, before the question stays open."""
+MOST_STATES = 200_000  # sets of tables that are looked at, before the question stays open
 
 
 def stages_for(chains: Sequence[Chain], rack: Rack, tables: Collection[Table]) -> int | None:
@@ -91,10 +88,8 @@ class _Filling:
         ]
 
     def _fillings(self, held: int, left: int) -> Iterator[int]:
-        """What is held after the next stage, for each largest set that it may take, if the stages left may do.
-
-        A table never lies worse in an earlier stage, so a stage is filled until nothing that may lie there fits.
-        """
+        """What is held after the next stage, for each largest set that it may take, if the stages left may do. A table
+        never lies worse in an earlier stage, so a stage is filled until nothing that may lie there fits."""
         ready = self._ready(held)
         urgent = [number for number in ready if self.behind[number] >= left]
 

@@ -3,10 +3,7 @@
 A way is good for all rates from t_min to the largest one that its cores carry. More cores than a rate needs are no way:
 a plan stays one without them. Where equal servers count as one machine, a way stands for all plans that split the chain
 over them: a subgroup that is cut crosses from server to server on one of its edges at least, and its parts together
-carry at most what as many cores of the whole would, were it replicable and its replicas free.
-"""
-
-from __future__ import annotations
+carry at most what as many cores of the whole would, were it replicable and its replicas free."""
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,8 +19,7 @@ from placer.verify.chains.facts import LIMIT_TOLERANCE, SWITCH_SITE, ChainFacts,
 from placer.verify.chains.machines import Machines, SitePrices
 from profiles.arrays import Bools, Floats, Ints
 
-Allocation = tuple[Fraction, tuple[int, ...]]
-"""The largest rate, Mbps, and cores per site."""
+Allocation = tuple[Fraction, tuple[int, ...]]  # the largest rate, Mbps, and cores per site
 
 MOST_LAYOUTS = 4_000_000
 MOST_WAYS = 20_000_000
@@ -33,11 +29,8 @@ NEAR_WORTH = 1e-9
 
 @dataclass(frozen=True)
 class Need:
-    """What a way needs of the machines, and what it carries.
-
-    `largest`: rate, Mbps. `cores`: per site. `shares`: of the chain's packets, through each NIC, in and out. `blocks`:
-    of table memory.
-    """
+    """What a way needs of the machines, and what it carries. `largest`: rate, Mbps. `cores`: per site. `shares`: of the
+    chain's packets, through each NIC, in and out. `blocks`: of table memory."""
 
     largest: Fraction
     cores: tuple[int, ...]
@@ -109,10 +102,8 @@ class Ways:
         return there
 
     def most_worth(self, prices: SitePrices, cuts: Mapping[int, Fraction], allowed: Bools | None) -> Fraction | None:
-        """The most that a way is worth: its gain less the price of what it needs; None where no way is allowed.
-
-        `cuts`: prices of NFs on the switch. `allowed`: ways; None: all.
-        """
+        """The most that a way is worth: its gain less the price of what it needs; None where no way is allowed. `cuts`:
+        prices of NFs on the switch. `allowed`: ways; None: all."""
         rows = np.arange(len(self)) if allowed is None else np.flatnonzero(allowed)
         if not len(rows):
             return None
@@ -195,10 +186,8 @@ class Ways:
         return range(before, len(self.needs))
 
     def _kinds_of(self, components: Sequence[Component], *, whole: bool) -> tuple[int, ...]:
-        """The kinds of subgroups, as they count for cores.
-
-        `whole`: whether each is on one server; else those of several NFs may be cut.
-        """
+        """The kinds of subgroups, as they count for cores. `whole`: whether each is on one server; else those of
+        several NFs may be cut."""
         return tuple(sorted([self._kind(component, whole) for component in components]))
 
     def _kind(self, one: Component, whole: bool) -> int:

@@ -102,8 +102,7 @@ def test_a_sequence_is_placed_at_every_budget_on_both_cards(at_budgets: dict[bud
     """Also with exact throughputs, which violate no SLA and expect none."""
     assert set(at_budgets) == {(testbed, at) for testbed in CARD_SPECS for at in (None, *budget.BUDGETS_PCT)}
     for testbed in CARD_SPECS:
-        assert at_budgets[testbed, None].violations_pct == 0
-        assert np.isnan(at_budgets[testbed, None].expected_pct)
+        assert at_budgets[testbed, None].violations_pct == 0 and np.isnan(at_budgets[testbed, None].expected_pct)
 
 
 @pytest.mark.long

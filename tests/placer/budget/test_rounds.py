@@ -122,8 +122,7 @@ def test_the_budget_of_the_plans_is_chosen(trained: Path) -> None:
         open_rounds(str(trained / "arrivals.csv"), trained / "models", trained / "profile", lambda line: None, budget)
         for budget in (None, 1.0, 5.0)
     ]
-    assert [rounds.budget_pct for rounds, _ in opened] == [2.0, 1.0, 5.0]
-    assert len({key for _, key in opened}) == 3
+    assert [rounds.budget_pct for rounds, _ in opened] == [2.0, 1.0, 5.0] and len({key for _, key in opened}) == 3
 
 
 def test_few_repeats_that_agree_do_not_make_runs_exact(trained: Path) -> None:

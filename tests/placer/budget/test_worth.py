@@ -44,12 +44,9 @@ def chosen(guess: Guess, weights: Mapping[Use, float], most: int, **arguments: A
     return choose_runs(cast(Predictor, guess), weights, arguments.pop("runs", {}), most, noise=0.01, **arguments)
 
 
-def test_the_co_location_close_to_its_sla_is_run() -> None:
-    """Of two that are as uncertain and as frequent, the run may change the verdict on one only."""
+def test_the_co_location_close_to_its_sla_or_on_more_nics_is_run() -> None:
+    """Of two as uncertain and frequent, a run may change the verdict on one only; of two alike, frequency counts."""
     assert chosen(Guess({(A, B): 0.905, (A, C): 0.99}), {use(A, B): 1.0, use(A, C): 1.0}, 1) == [(A, B)]
-
-
-def test_the_co_location_on_more_nics_is_run() -> None:
     assert chosen(Guess({(A, B): 0.91, (A, C): 0.91}), {use(A, B): 1.0, use(A, C): 3.0}, 1) == [(A, C)]
 
 
@@ -65,8 +62,7 @@ def test_what_one_run_can_make_usable_is_run_before_what_stays_in_doubt() -> Non
     """At a small risk, a co-location on the very edge is not used after a run either; one somewhat inside may be."""
     guess = Guess({(A, B): 0.9, (A, C): 0.912}, width=0.012)
     weights = {use(A, B): 1.0, use(A, C): 1.0}
-    assert chosen(guess, weights, 1, risk=0.02) == [(A, C)]
-    assert chosen(guess, weights, 1, risk=0.5) == [(A, B)]
+    assert chosen(guess, weights, 1, risk=0.02) == [(A, C)] and chosen(guess, weights, 1, risk=0.5) == [(A, B)]
 
 
 def test_an_nf_alone_is_run_where_its_throughput_moves_many_requirements() -> None:

@@ -195,8 +195,7 @@ def test_models_admit_by_the_predicted_p99(placer: Placer, toy_gpu: Path, hashes
     """An answer is of the same form as by a device; the table has the p99 of what is admitted."""
     ended = placer("admit", hashes, "--models", toy_gpu / "models", "--method", PREDICTED, "--format", "json")
     found = json.loads(ended.stdout)
-    assert [one["id"] for one in found["admitted"]] == ["a"]
-    assert [one["id"] for one in found["rejected"]] == ["b"]
+    assert [one["id"] for one in found["admitted"]] == ["a"] and [one["id"] for one in found["rejected"]] == ["b"]
     assert found["admitted"][0].keys() == {"id", "batch", "order", "minibatches"}
     table = placer("admit", hashes, "--models", toy_gpu / "models", "--method", PREDICTED).stdout
     assert "p99" in table.splitlines()[0]
@@ -212,17 +211,10 @@ def test_what_speaks_of_a_device_is_refused_beside_predictions(toy_gpu: Path, ha
     )
 
 
-def test_predictions_need_models() -> None:
-    assert "--models: is missing: --method predicted admits by models" in refuse(
-        "admit", SLOS, "--device", GPU, "--method", PREDICTED
-    )
-
-
-def test_a_folder_without_models_of_a_gpu_is_refused(tmp_path: Path) -> None:
+def test_a_gpu_must_be_named_and_predictions_need_models(tmp_path: Path) -> None:
+    missing = "--models: is missing: --method predicted admits by models"
+    assert missing in refuse("admit", SLOS, "--device", GPU, "--method", PREDICTED)
     assert f"{tmp_path}: is not a models directory" in refuse("admit", SLOS, "--models", tmp_path)
-
-
-def test_a_gpu_must_be_named() -> None:
     assert "hint: name a GPU: --device FILE, or --models DIR" in refuse("admit", SLOS)
 
 

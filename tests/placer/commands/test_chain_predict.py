@@ -56,8 +56,7 @@ def test_the_weakest_link_is_predicted_from_profiles(placer: Placer, lab: Path) 
     assert ended.status == 0
     first, second, third = rows(ended.stdout)
     assert list(first) == ["note", "nx.cpu", "sc.cpu", "sq.cpu", "packet_size", "predicted", "low", "high", "weakest"]
-    assert first["note"] == "first"
-    assert [row["weakest"] for row in (first, second, third)] == ["sc", "sq", "nx"]
+    assert first["note"] == "first" and [row["weakest"] for row in (first, second, third)] == ["sc", "sq", "nx"]
     assert [float(row["predicted"]) for row in (first, second, third)] == pytest.approx([20, 10.5, 10], rel=0.05)
     for row in (first, second, third):
         assert float(row["low"]) < float(row["predicted"]) < float(row["high"])
@@ -219,8 +218,7 @@ def test_bad_files_are_refused_whole_with_every_fault(placer: Placer, lab: Path)
     (lab / "K.csv").write_text("nx.cpu,sc.cpu,sq.cpu,packet_size,kpps\n0.5,0.5,,64,10\n")
     (lab / "Q.csv").write_text("nx.cpu,sc.cpu,sq.cpu,packet_size\n0.5,1_0,0.5,64\n")
     ended = placer(*options(lab, "--measured", lab / "K.csv"))
-    assert (ended.status, ended.stdout) == (2, "")
-    assert "nx.csv:34: has 2 values, the header has 3" in ended.stderr
+    assert (ended.status, ended.stdout) == (2, "") and "nx.csv:34: has 2 values, the header has 3" in ended.stderr
     with (lab / "nx.csv").open() as file:
         whole = [line for line in file if line.count(",") == 2]
     (lab / "nx.csv").write_text("".join(whole))

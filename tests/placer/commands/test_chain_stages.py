@@ -54,8 +54,7 @@ def test_tables_take_stages_that_blocks_do_not_count(placer: Placer, tmp_path: P
 def test_stages_are_what_cannot_be_kept(placer: Placer, tmp_path: Path) -> None:
     """Steering and the three tables of IPv4Fwd need four."""
     status, stdout, stderr = place(placer, tmp_path, 2, "--stages", "tables", "--format", "table", stages=3)
-    assert (status, stderr) == (0, "")
-    assert "These limits cannot be kept together: stages of switch.\n" in stdout
+    assert (status, stderr) == (0, "") and "These limits cannot be kept together: stages of switch.\n" in stdout
 
 
 def test_a_compiler_of_the_command_line_decides(placer: Placer, tmp_path: Path) -> None:
@@ -68,8 +67,7 @@ def test_a_compiler_of_the_command_line_decides(placer: Placer, tmp_path: Path) 
 def test_a_compiler_that_fails_is_an_error(placer: Placer, tmp_path: Path) -> None:
     """One line with what it did; exit 1."""
     status, stdout, stderr = place(placer, tmp_path, 2, "--stages", "exec:false")
-    assert (status, stdout) == (1, "")
-    assert "compiler `false` ended without an answer (exit status 1)" in stderr
+    assert (status, stdout) == (1, "") and "compiler `false` ended without an answer (exit status 1)" in stderr
 
 
 @pytest.mark.parametrize(

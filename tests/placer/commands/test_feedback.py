@@ -49,8 +49,7 @@ def _online(state: Path, events: list[dict[str, object]]) -> list[dict[str, obje
 def test_what_was_learnt_is_shown(placer: Placer, state: Path) -> None:
     """Half of the readings are lower bounds, and the models are the first ones."""
     shown = json.loads(placer("feedback", "--state", state, "--format", "json").stdout)
-    assert (shown["measurements"], shown["lower_bounds"], shown["model"]) == (24, 12, 1)
-    assert shown["drift"] == []
+    assert (shown["measurements"], shown["lower_bounds"], shown["model"]) == (24, 12, 1) and shown["drift"] == []
     assert [(one["version"], one["status"]) for one in shown["versions"]] == [(1, "initial")]
     assert "24 readings, 12 of them lower bounds. Version 1 decides." in placer("feedback", "--state", state).stdout
 

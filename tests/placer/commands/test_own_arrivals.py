@@ -173,5 +173,4 @@ def test_the_options_go_with_arrivals(
     """Where a command reads none, they are refused."""
     monkeypatch.chdir(tmp_path)
     ended = placer(*command, option)
-    assert (ended.status, ended.stderr) == (2, f"{option}: needs {needed}\n")
-    assert list(tmp_path.iterdir()) == []
+    assert (ended.status, ended.stderr) == (2, f"{option}: needs {needed}\n") and list(tmp_path.iterdir()) == []

@@ -71,8 +71,7 @@ def test_two_services_share_a_database_and_one_that_decides_otherwise_is_refused
 def test_a_database_that_cannot_be_reached_is_refused_without_its_password() -> None:
     """Exit status 2, and the address without secrets."""
     printed = refuse("serve", "--state", "postgresql://placer:hush@127.0.0.1:1/fleet")
-    assert "--state: postgresql://placer@127.0.0.1:1/fleet cannot be opened" in printed
-    assert "hush" not in printed
+    assert "--state: postgresql://placer@127.0.0.1:1/fleet cannot be opened" in printed and "hush" not in printed
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])

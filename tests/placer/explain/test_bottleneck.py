@@ -145,15 +145,20 @@ def test_capacities_on_numbers_of_cores_are_the_predictor_s() -> None:
 
 
 def test_a_load_is_diagnosed_on_the_cores_that_carry_it() -> None:
-    """In JSON and in words; the capacity stands beside the throughput, and no truth is claimed of the card."""
+    """In JSON and in words; the capacity stands beside the throughput, as predicted and as the card has it."""
     common = ["diagnose", "NAT:rate_gbps=24.32", "--along", "mtbr", "--steps", 2, "--quiet"]
     document = json.loads(placer(*common, "--format", "json"))
     assert (document["rate_kpps"], document["cores"]) == (pytest.approx(2000), 4)
     assert [need["cores"] for need in document["by_cores"]] == [1, 2, 4]
     assert document["predicted_kpps"] == pytest.approx(2000)
     assert document["capacity_kpps"] == document["by_cores"][2]["capacity_kpps"] > 2000
-    assert document["true_kpps"] is None
+    assert document["true_kpps"] == pytest.approx(2000)
+    saturated = json.loads(placer("diagnose", "NAT:cores=4", *common[2:], "--format", "json"))
+    assert document["true_capacity_kpps"] == saturated["true_kpps"]
+    assert document["true_capacity_kpps"] == pytest.approx(document["capacity_kpps"], rel=0.05)
+    assert "true_capacity_kpps" not in saturated
     table = placer(*common)
+    assert f"On the simulated card: 2,000 kpps of a capacity of {document['true_capacity_kpps']:,.0f} kpps" in table
     assert f"At {int(100 * document['by_cores'][0]['share_of_load'])} % of its load it could do with 1 core." in table
     assert "capacity kpps" in table
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from placer.fleet.engine import QUEUE, Engine
 from placer.fleet.events import Arrive, Change, Depart, Fail, Rebalance, Return, Where
+from placer.fleet.protocol import Malformed, Reader, decision_line
 from placer.fleet.service.opening import take_over
+from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf, complete
 from placer.model.arrival import Arrival
 from placer.model.fleet import Fleet
@@ -137,8 +141,8 @@ def test_a_promise_that_the_gpu_does_not_keep_moves_the_instance_and_one_that_no
     assert found == [("kept", "toy-gpu", ()), ("moved", "toy", ()), ("at-risk", "toy", ("1",)), ("kept", "toy", ())]
 
 
-def test_cores_of_a_plan_are_taken_and_are_chosen_anew_with_the_rate() -> None:
-    """The plan gives 4 cores where 1 would do; with another rate they fall to what is needed."""
+def test_cores_of_a_plan_are_taken_and_are_chosen_anew_with_the_rate(tmp_path: Path) -> None:
+    """The plan gives 4 cores where 1 would do; with another rate they fall to what is needed, also by the log."""
     kinds = loaded().kinds
     trace = [offered("1", "a", 40.0), offered("2", "a", 40.0)]
     sized = [
@@ -146,8 +150,23 @@ def test_cores_of_a_plan_are_taken_and_are_chosen_anew_with_the_rate() -> None:
         for arrival, cores in zip(trace, (4, 2), strict=True)
     ]
     plan = Plan("by hand", None, tuple(Placement(arrival, "nic-1", kinds[0]) for arrival in sized), 0.0)
-    one = engine(loaded())
-    assert take_over(plan, one, None, trace) == 0
-    assert [one.handle(Where(name)).cores for name in "12"] == [4, 2]
-    changed = one.handle(Change("1", replace(trace[0].workload, rate_kpps=39.0), None, ("rate_kpps",)))
-    assert (changed.status, changed.cores) == ("resized", 1)
+    with State(tmp_path / "s.db", kinds) as state:
+        one = engine(loaded())
+        assert take_over(plan, one, state, trace) == 0
+        assert [one.handle(Where(name)).cores for name in "12"] == [4, 2]
+        again = engine(loaded())
+        reader = Reader(TOY_TRAFFIC, lambda workload: (), again.workload_of, of_log=True)
+        for line, answer in state.log():
+            event = reader.read(line)
+            assert decision_line(event, again.handle(event)) == answer
+    for each in (one, again):
+        changed = each.handle(Change("1", replace(trace[0].workload, rate_kpps=39.0), None, ("rate_kpps",)))
+        assert (changed.status, changed.cores) == ("resized", 1)
+
+
+def test_only_a_plan_says_that_cores_were_chosen() -> None:
+    """A client that did would have them changed."""
+    reader = Reader(TOY_TRAFFIC, lambda workload: (), lambda identity: None)
+    line = {"event": "arrive", "id": "1", "nf": "a", "rate_kpps": 40, "cores": 4, "free_cores": True}
+    with pytest.raises(Malformed, match="free_cores: unknown key"):
+        reader.read(json.dumps(line))

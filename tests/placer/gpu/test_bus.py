@@ -36,24 +36,18 @@ def test_one_shot_waits_for_all_earlier_transfers() -> None:
     assert one_shot_wait([10, 20, 5]) == 35
 
 
-def test_the_first_waits_for_the_largest_later_transfer_only() -> None:
-    """Without earlier ones, the wait is the blocking."""
-    assert sporadic_wait(1.0, 10.0, [], [], 7.0) == 7.0
-
-
-def test_the_whole_busy_period_is_searched() -> None:
-    """The example of Davis et al. (2007), section 3: the second instance of C waits longest, 3.5 - 1 us."""
-    assert sporadic_wait(1.0, 3.5, [1.0, 1.0], [2.5, 3.5], 0.0) == pytest.approx(2.5) and 1.0 + 1.0 < 2.5
-
-
-def test_a_transfer_that_arrives_as_another_would_start_goes_first() -> None:
-    """floor(4 / 4) + 1 = 2 earlier arrivals of 2 us: from a wait of 4 us on."""
-    assert sporadic_wait(1.0, 100.0, [2.0], [4.0], 2.0) == pytest.approx(6.0)
-
-
-def test_a_full_bus_makes_waits_infinite() -> None:
-    """Utilisation 0.5 + 0.5 is not below 1."""
-    assert sporadic_wait(5.0, 10.0, [5.0], [10.0], 0.0) == inf
+@pytest.mark.parametrize(
+    ("transfer", "period", "earlier", "periods", "blocking", "wait"),
+    [
+        (1.0, 10.0, [], [], 7.0, 7.0),  # without earlier ones, the wait is the largest later transfer
+        # Davis et al. (2007), section 3: the second instance of C waits longest, 3.5 - 1 us; the first waits 1 + 1
+        (1.0, 3.5, [1.0, 1.0], [2.5, 3.5], 0.0, 2.5),
+        (1.0, 100.0, [2.0], [4.0], 2.0, 6.0),  # floor(4 / 4) + 1 = 2 earlier arrivals of 2 us: from a wait of 4 us on
+        (5.0, 10.0, [5.0], [10.0], 0.0, inf),  # a full bus: utilisation 0.5 + 0.5 is not below 1
+    ],
+)
+def test_waits_of_recurring_transfers_by_hand(transfer, period, earlier, periods, blocking, wait) -> None:  # type: ignore[no-untyped-def]
+    assert sporadic_wait(transfer, period, earlier, periods, blocking) == pytest.approx(wait)
 
 
 @pytest.mark.long

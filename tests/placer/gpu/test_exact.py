@@ -40,11 +40,17 @@ def test_the_later_deadline_goes_second() -> None:
     assert (admission.bound, admission.proven, admission.rejected) == (2, True, ())
 
 
-def test_what_the_bus_cannot_serve_in_time_is_rejected() -> None:
-    """Three cannot all start within 10 us."""
-    admission = admit_exactly(small_device(), slos_of(45, 45, 45), LONG_S)
+@pytest.mark.parametrize(
+    ("device", "latency", "cause"),
+    [
+        (small_device(), 45, "pcie"),  # three cannot all start within 10 us
+        (small_device(executors=1), 100, "executors"),  # two SMs with one executor each serve two SLOs
+    ],
+)
+def test_bus_and_executors_limit_who_joins(device, latency, cause) -> None:  # type: ignore[no-untyped-def]
+    admission = admit_exactly(device, slos_of(latency, latency, latency), LONG_S)
     assert len(admission.admitted) == admission.bound == 2
-    assert [one.cause for one in admission.rejected] == ["pcie"]
+    assert [one.cause for one in admission.rejected] == [cause]
 
 
 def test_recurring_transfers_admit_fewer() -> None:
@@ -99,13 +105,6 @@ def test_causes_name_what_is_in_the_way_of_one_slo(device, slos, cause) -> None:
     admission = admit_exactly(device, slos, LONG_S)
     assert [one.cause for one in admission.rejected] == [cause]
     assert (admission.bound, admission.proven) == (0, True)
-
-
-def test_executors_limit_who_joins() -> None:
-    """Two SMs with one executor each serve two SLOs."""
-    admission = admit_exactly(small_device(executors=1), slos_of(100, 100, 100), LONG_S)
-    assert len(admission.admitted) == admission.bound == 2
-    assert [one.cause for one in admission.rejected] == ["executors"]
 
 
 def test_no_slos_are_all_admitted() -> None:

@@ -143,15 +143,12 @@ def test_a_setting_of_too_few_points_is_named(file: Path) -> None:
     assert shown.startswith("d.csv:5: x: has 2 different values at size=128; a fit needs at least 3")
 
 
-def test_too_many_settings_are_refused(file: Path) -> None:
+def test_too_many_settings_and_too_many_values_of_x_are_refused(file: Path) -> None:
     """As of a measured column that was taken for a setting."""
     rows = "".join(f"{x},{x},{x / 7}\n" for x in range(1001))
     assert "d.csv: holds 1,001 settings, more than 1,000" in refused(file, f"x,y,z\n{rows}", ("x", "z"), "y")
-
-
-def test_too_many_values_of_x_are_refused(file: Path) -> None:
-    rows = "".join(f"{x},1\n" for x in range(20_001))
-    assert "d.csv: x: has 20,001 different values, more than 20,000" in refused(file, f"x,y\n{rows}")
+    rows = "x,y\n" + "".join(f"{x},1\n" for x in range(20_001))
+    assert "d.csv: x: has 20,001 different values, more than 20,000" in refused(file, rows)
 
 
 def test_too_many_rows_are_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,8 +41,7 @@ def test_a_gpu_is_asked_once_for_each_co_location() -> None:
     oracle = mixed().gpus[1]
     tenants = [promised(str(n), "a", 1.0, 90.0).tenant for n in range(3)]
     for _ in range(2):
-        assert feasible(GPU, oracle, [tenants, tenants[1:]]) == [True, True]
-        assert violations(oracle, tenants) == []
+        assert feasible(GPU, oracle, [tenants, tenants[1:]]) == [True, True] and violations(oracle, tenants) == []
     assert isinstance(oracle.test, ToyAdmission) and oracle.test.asked == 3
 
 

@@ -89,8 +89,7 @@ def test_a_promised_mean_is_judged_by_the_mean(mean_us: float, kpps: float) -> N
     """It is 10 us, whatever the p99."""
     truth = PacedTruth(AnsweringTestbed())
     promised = Workload("a", TOY_TRAFFIC, 60.0, latency_us=mean_us, latency_statistic="mean")
-    assert truth.throughput([(promised,)]) == [(kpps,)]
-    assert truth.latency((promised,)) == (10.0,)
+    assert truth.throughput([(promised,)]) == [(kpps,)] and truth.latency((promised,)) == (10.0,)
 
 
 def test_without_a_promise_the_rate_is_offered_too() -> None:

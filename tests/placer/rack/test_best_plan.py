@@ -72,8 +72,7 @@ def test_any_instance_agrees_with_an_exhaustive_search(generator: instances.Gene
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_a_third_of_the_instances_is_infeasible(generator: instances.Generator) -> None:
     """Between 20 and 40 %: both answers are tried often."""
-    infeasible = sum(not is_feasible(*generator(seed)) for seed in range(40))
-    assert 8 <= infeasible <= 16
+    assert 8 <= sum(not is_feasible(*generator(seed)) for seed in range(40)) <= 16
 
 
 @pytest.mark.parametrize("numbers", lemur.OPTIMA_GBPS, ids=lambda numbers: "".join(map(str, numbers)))
@@ -122,8 +121,7 @@ def test_cores_bound_the_rate() -> None:
     assert marginal(rack({"X": ON_SERVER}, server("s0", cores=1)), one) == 11_500
     assert marginal(rack({"X": ON_SERVER}, server("s0", cores=2)), one) == 23_500
     assert marginal(rack({"X": ON_SERVER}, server("s0", cores=4)), one) == 29_500
-    single = {"server": {"cycles": 1700, "replicable": False}}
-    assert marginal(rack({"X": single}), one) == 11_500
+    assert marginal(rack({"X": {"server": {"cycles": 1700, "replicable": False}}}), one) == 11_500
 
 
 def test_a_subgroup_pays_for_all_packets_that_reach_it() -> None:

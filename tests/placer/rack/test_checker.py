@@ -46,8 +46,7 @@ def test_nfs_that_branch_or_merge_have_one_core() -> None:
 
 def test_tables_follow_one_another_only_along_edges_on_the_switch() -> None:
     """Two tables in a row need two stages; with a server between them, packets pass the switch anew."""
-    nfs = {"P": ON_SWITCH, "X": ON_SERVER}
-    on = rack(nfs, switch={"stages": 1, "blocks_per_stage": 9})
+    on = rack({"P": ON_SWITCH, "X": ON_SERVER}, switch={"stages": 1, "blocks_per_stage": 9})
     assert best_rates({"chains": [chain("a", "PXP")]}, on) is not None
     assert best_rates({"chains": [chain("a", "PPX")]}, on) is None
 

@@ -61,15 +61,15 @@ def test_what_is_predicted_of_a_rate_is_what_is_carried(loaded: Comparison) -> N
 
 
 def test_a_plan_file_is_read_back_with_its_cores(loaded: Comparison, tmp_path: Path) -> None:
-    """A fleet that runs knows no rates yet: that is the only fault, so every NIC has the cores for its instances."""
-    plan = tmp_path / "plan.csv"
-    plan.write_text(plans_csv(loaded), encoding="utf-8")
-    with pytest.raises(InputError) as refused:
-        read_plan(str(plan), "contention-aware", "tomur", "trace.csv", loaded.arrivals, Fleet(loaded.catalogue.kinds))
-    assert [(fault.file, fault.column) for fault in refused.value.faults] == [("trace.csv", "rate_kpps")]
-    plan.write_text(plans_csv(loaded).replace(",4\n", ",2\n"), encoding="utf-8")
-    with pytest.raises(InputError, match=r"'acl' has 4 cores in trace\.csv, not 2"):
-        read_plan(str(plan), "contention-aware", "tomur", "trace.csv", loaded.arrivals, Fleet(loaded.catalogue.kinds))
+    """Those that the strategy chose, too; cores that the trace gives cannot be others in the plan."""
+    path, (plan,) = tmp_path / "plan.csv", [one.plan for one in loaded.plans if one.plan.strategy == "contention-aware"]
+    common = "contention-aware", "tomur", "trace.csv", loaded.arrivals, Fleet(loaded.catalogue.kinds)
+    path.write_text(plans_csv(loaded), encoding="utf-8")
+    read = read_plan(str(path), *common)
+    assert [each.arrival.workload for each in read.placed] == [each.arrival.workload for each in plan.placed]
+    path.write_text(plans_csv(loaded).replace(",4\n", ",2\n"), encoding="utf-8")
+    with pytest.raises(InputError, match=r"'acl' of trace\.csv may have 4, not 2"):
+        read_plan(str(path), *common)
 
 
 def test_sentences_say_that_instances_carry_their_load(loaded: Comparison) -> None:

@@ -109,3 +109,17 @@ def test_a_bad_study_is_refused(tmp_path: Path, text: str, fault: str) -> None:
     with pytest.raises(InputError) as refused:
         tasks_of_study(read_study(path), print)
     assert fault in str(refused.value)
+
+
+def test_traces_with_loads_are_generated(study: Path) -> None:
+    """Each instance has a rate and, unless the study says so, no SLA; a range that goes downwards is refused."""
+    head = 'strategies = ["greedy"]\n[[trace]]\ncount = 5\n'
+    study.write_text(f"{head}loads = [0.1, 0.5]\n", encoding="utf-8")
+    (task,) = tasks_of_study(read_study(study), print)
+    assert task.trace.splitlines()[0] == "id,time,nf,rate_kpps"
+    study.write_text(f"{head}loads = [0.1, 0.5]\nsla = [0.0, 0.02]\n", encoding="utf-8")
+    (task,) = tasks_of_study(read_study(study), print)
+    assert task.trace.splitlines()[0] == "id,time,nf,rate_kpps,sla_drop"
+    study.write_text(f"{head}loads = [0.5, 0.1]\n", encoding="utf-8")
+    with pytest.raises(InputError, match="is not a range of shares"):
+        read_study(study)

@@ -19,24 +19,17 @@ def test_equilibrium_by_hand() -> None:
     assert_allclose(equilibrium([1, 2], [1.0, 2.0]), [0.2, 0.4])
 
 
-def test_equal_queues_reach_equal_throughput() -> None:
-    """With one queue each, throughput is the same whatever a request costs (Tomur, figure 4)."""
-    assert_allclose(limits(_row(0.5, 2.0), _row(1, 1), _row(9, 9)), [[0.4, 0.4]])
-
-
-def test_light_competitor_takes_its_demand() -> None:
-    """A competitor of 2 ms that demands 0.1 kpps leaves 0.8 of the time: 0.8 kpps at 1 ms (equation 8)."""
-    assert_allclose(limits(_row(1.0, 2.0), _row(1, 1), _row(9, 0.1))[0, 0], 0.8)
-
-
-def test_own_demand_does_not_limit_what_the_accelerator_allows() -> None:
-    """The limit is the throughput of an NF that only the accelerator limits."""
-    assert_allclose(limits(_row(1.0, 1.0), _row(1, 1), _row(0.01, 9))[0, 0], 0.5)
-
-
-def test_unused_accelerator_limits_no_nf() -> None:
-    """Zero queues: no limit, and no share in the turn of another NF."""
-    assert_allclose(limits(_row(1.0, 0.0), _row(1, 0), _row(9, 9)), [[1.0, np.inf]])
+@pytest.mark.parametrize(
+    ("service", "queues", "demand", "expected"),
+    [
+        ((0.5, 2.0), (1, 1), (9, 9), [0.4, 0.4]),  # one queue each: the same whatever a request costs (Tomur, figure 4)
+        ((1.0, 2.0), (1, 1), (9, 0.1), [0.8]),  # 2 ms of 0.1 kpps leave 0.8 of the time: 0.8 kpps at 1 ms (equation 8)
+        ((1.0, 1.0), (1, 1), (0.01, 9), [0.5]),  # the limit of an NF that only the accelerator limits, not its demand
+        ((1.0, 0.0), (1, 0), (9, 9), [1.0, np.inf]),  # zero queues: no limit, and no share in the turn of another NF
+    ],
+)
+def test_limits_by_hand(service, queues, demand, expected) -> None:  # type: ignore[no-untyped-def]
+    assert_allclose(limits(_row(*service), _row(*queues), _row(*demand))[0, : len(expected)], expected)
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 3), st.integers(1, 4), st.floats(0.01, 5)), min_size=1, max_size=5))

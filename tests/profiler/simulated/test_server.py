@@ -346,24 +346,19 @@ def passed(
     return kept.tolist(), left.tolist()
 
 
-def test_packets_that_come_slowly_are_passed_one_by_one() -> None:
-    """Each takes its own time of 1 us."""
-    assert passed([0.0, 5.0, 10.0]) == ([0, 1, 2], [1.0, 6.0, 11.0])
-
-
-def test_packets_that_wait_are_taken_as_a_batch() -> None:
-    """Two arrive while the first is served, and leave together after 2 us; each batch costs half a us more."""
-    assert passed([0.0, 0.5, 0.9], batch_us=0.5) == ([0, 1, 2], [1.5, 4.0, 4.0])
-
-
-def test_a_batch_has_a_largest_size() -> None:
-    """Of three that wait, two are taken first."""
-    assert passed([0.0, 0.5, 0.6, 0.7], batch=2) == ([0, 1, 2, 3], [1.0, 3.0, 3.0, 4.0])
-
-
-def test_a_packet_that_finds_the_ring_full_is_lost() -> None:
-    """Of three that come while the first is served, a ring of two holds two."""
-    assert passed([0.0, 0.5, 0.6, 0.7, 9.0], ring=2) == ([0, 1, 2, 4], [1.0, 3.0, 3.0, 10.0])
+@pytest.mark.parametrize(
+    ("arrived", "options", "kept", "left"),
+    [
+        ([0.0, 5.0, 10.0], {}, [0, 1, 2], [1.0, 6.0, 11.0]),  # slowly: one by one, each in its own time of 1 us
+        # two arrive while the first is served, and leave together after 2 us; each batch costs half a us more
+        ([0.0, 0.5, 0.9], {"batch_us": 0.5}, [0, 1, 2], [1.5, 4.0, 4.0]),
+        ([0.0, 0.5, 0.6, 0.7], {"batch": 2}, [0, 1, 2, 3], [1.0, 3.0, 3.0, 4.0]),  # of three that wait, two are first
+        # of three that come while the first is served, a ring of two holds two; the other is lost
+        ([0.0, 0.5, 0.6, 0.7, 9.0], {"ring": 2}, [0, 1, 2, 4], [1.0, 3.0, 3.0, 10.0]),
+    ],
+)
+def test_packets_pass_in_batches_through_a_ring(arrived, options, kept, left) -> None:  # type: ignore[no-untyped-def]
+    assert passed(arrived, **options) == (kept, left)
 
 
 def test_latency_of_rare_packets_is_the_time_of_all_cores() -> None:

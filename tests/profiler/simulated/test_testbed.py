@@ -217,14 +217,9 @@ def column(*values: float) -> np.ndarray:
     return np.array(values, dtype=np.float64)[:, np.newaxis]
 
 
-def test_one_structure_larger_than_the_cache_hits_by_its_share() -> None:
-    """Of a table of 400 lines in a cache of 100, a quarter of the accesses hit."""
-    assert private_hits([400], [3], 100) == pytest.approx([0.25])
-
-
-def test_structures_that_fit_always_hit() -> None:
-    """Nothing misses when everything fits."""
-    assert private_hits([60, 40], [3, 1], 100) == [1.0, 1.0]
+def test_structures_hit_by_the_share_that_fits_the_cache() -> None:
+    """Of a table of 400 lines in a cache of 100, a quarter of the accesses hit; nothing misses when everything fits."""
+    assert private_hits([400], [3], 100) == pytest.approx([0.25]) and private_hits([60, 40], [3, 1], 100) == [1.0, 1.0]
 
 
 def test_a_structure_touched_more_often_holds_more() -> None:

@@ -220,8 +220,7 @@ class SmTable:
 
     def beside(self, sms: Sequence[int]) -> list[GpuTenant]:
         """The tenants of these SMs, each once."""
-        found = {one.number: one for sm in sms for one in self.on[sm]}
-        return list(found.values())
+        return list({one.number: one for sm in sms for one in self.on[sm]}.values())
 
 
 @dataclass(frozen=True)

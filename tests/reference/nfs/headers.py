@@ -335,8 +335,7 @@ class Reporter:
     def answer(self, frame: bytes, headers: Headers, kind: tuple[int, int], mtu: int = 0) -> bytes:
         """The error to the sender of a frame, with as much of it as fits."""
         l3 = headers.l3
-        quote = frame[l3 : min(headers.end, l3 + MOST - 28)]
-        message = struct.pack("!BBHHH", *kind, 0, 0, mtu) + quote
+        message = struct.pack("!BBHHH", *kind, 0, 0, mtu) + frame[l3 : min(headers.end, l3 + MOST - 28)]
         message = message[:2] + internet_checksum(message).to_bytes(2, "big") + message[4:]
         fields = {"tos": CONTROL, "id": self.made & 0xFFFF}
         header = ipv4_header(self.address, frame[l3 + 12 : l3 + 16], ICMP, len(message), **fields)

@@ -203,8 +203,7 @@ def tiny(rng: random.Random, frame: bytes) -> list[bytes]:
 def odd_of(rng: random.Random, frame: bytes, mix: Mix) -> list[bytes]:
     """Frames that are not plain, made of one that is."""
     ways = (cut, padded, with_options, with_options, wrong_byte, fragments, fragments, foreign, tiny)
-    way = rng.choice((*ways, tagged, tagged) if mix.tags else ways)
-    return way(rng, frame)
+    return rng.choice((*ways, tagged, tagged) if mix.tags else ways)(rng, frame)
 
 
 def mixed_frames(seed: int, n: int, mix: Mix) -> Iterator[Sent]:

@@ -83,8 +83,7 @@ def client_hello(rng: random.Random, urls: Sequence[str]) -> bytes:
     extensions = [struct.pack("!HH", 43, 3) + b"\x02\x03\x04", struct.pack("!HH", 10, 2) + b"\0\0"]
     for _ in range(rng.choice((0, 1, 1, 1, 1))):
         name = near_url(rng, urls)[0]
-        kind = 0 if rng.random() < 0.9 else rng.choice((1, 255))
-        entry = struct.pack("!BH", kind, len(name)) + name
+        entry = struct.pack("!BH", 0 if rng.random() < 0.9 else rng.choice((1, 255)), len(name)) + name
         body = struct.pack("!H", len(entry)) + entry
         extensions.insert(rng.randrange(3), struct.pack("!HH", 0, len(body)) + body)
     joined = b"".join(extensions)

@@ -142,7 +142,10 @@ class FoundTenant(TenantJson):
 
 
 class NicJson(TypedDict):
-    """A NIC with its tenants; `changed` is the number of the last event that changed it."""
+    """A NIC with its tenants; `changed` is the number of the last event that changed it.
+
+    `offered_gbps` is what is offered to its tenants with a rate, and `line_rate_gbps` what its port carries, if known.
+    """
 
     version: NotRequired[int]
     nic: str
@@ -151,6 +154,8 @@ class NicJson(TypedDict):
     cores: int
     free_cores: int
     cost: float
+    offered_gbps: NotRequired[float]
+    line_rate_gbps: NotRequired[float]
     changed: int
     tenants: list[TenantJson]
 

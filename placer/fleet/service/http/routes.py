@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import fsum, inf
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
@@ -333,12 +334,18 @@ class QuestionRoutes:
             yield
 
     def _nic(self, nic: Nic) -> openapi.NicJson:
-        free = nic.kind.cores - nic.kind.cores_taken(tenant.workload for tenant in nic.tenants)
-        return {
+        workloads = [tenant.workload for tenant in nic.tenants]
+        free, offered = nic.kind.cores - nic.kind.cores_taken(workloads), fsum(map(nic.kind.gbps_of, workloads))
+        shown: openapi.NicJson = {
             "nic": nic.id, "nic_model": nic.kind.model, "service": nic.service.value, "cores": nic.kind.cores,
             "free_cores": free, "cost": nic.kind.cost, "changed": self.writer.engine.versions.of(nic.id),
             "tenants": list(self._tenants(nic)),
         }  # fmt: skip
+        if offered:
+            shown["offered_gbps"] = round(offered, 6)
+        if nic.kind.line_rate_gbps < inf:
+            shown["line_rate_gbps"] = nic.kind.line_rate_gbps
+        return shown
 
     def _tenants(self, nic: Nic) -> Iterator[openapi.TenantJson]:
         """The tenants of a NIC, with what is predicted of them."""

@@ -6,6 +6,7 @@ import { nicButton } from "./nic.js";
 import { causeWords, nfsWords } from "./words.js";
 
 const TRAFFIC = ["flows", "packet_size", "mtbr"];
+const LOAD = ["rate_kpps", "cores", "sla_latency_us"];
 
 let asking = new AbortController();
 
@@ -47,10 +48,13 @@ async function ask(form) {
 }
 
 function questionOf(form) {
-  const given = TRAFFIC.filter((key) => form.get(key) !== "");
+  const given = (keys) => Object.fromEntries(
+    keys.filter((key) => form.get(key) !== "").map((key) => [key, Number(form.get(key))]),
+  );
   return {
     nf: form.get("nf"),
-    traffic: Object.fromEntries(given.map((key) => [key, Number(form.get(key))])),
+    traffic: given(TRAFFIC),
+    ...given(LOAD),
     sla_drop: Number(form.get("sla_drop")) / 100,
     count: Number(form.get("count")),
     top: Number(form.get("top")),
@@ -62,7 +66,8 @@ function show(nf, { places, verdicts = [] }) {
   say(byId("ask-said"), placesWords(nf, places));
   const answer = [];
   if (places.length) {
-    answer.push(table("Places, the best first", ["NIC", "NIC model", "Opens a NIC", "#Score"], places.map(placeRow)));
+    answer.push(table("Places, the best first", ["NIC", "NIC model", "Opens a NIC", "#Cores", "#Score"],
+      places.map(placeRow)));
   }
   const reasons = verdicts.filter((verdict) => verdict.cause);
   if (reasons.length) answer.push(make("h3", {}, "Why not the others"), reasonList(reasons));
@@ -75,9 +80,9 @@ function placesWords(nf, places) {
   return `${plural(places.length, "place")} for ${nf}; the best is ${nic ?? `a new ${nic_model}`}.`;
 }
 
-function placeRow({ nic, nic_model, opens, score }) {
+function placeRow({ nic, nic_model, opens, cores, score }) {
   return row(nic === null ? "a new NIC" : nicButton(nic), name(nic_model), opens ? "yes" : "no",
-    score ?? null);
+    cores ?? null, score ?? null);
 }
 
 function reasonList(reasons) {

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { byId, cores, make, name, number, row, say, table } from "./dom.js";
-import { belowSla, coresTaken, slaWords, stateOf, tenantsOf, trafficWords } from "./words.js";
+import { belowSla, coresTaken, loadWords, offeredWords, slaWords, stateOf, tenantsOf, trafficWords } from "./words.js";
 
 let shown = null;
 
@@ -58,20 +58,21 @@ function show(nic) {
 
 function facts(nic) {
   const pairs = [["Model", name(nic.nic_model)], ["State", stateOf(nic)],
-    ["Cores taken", cores(coresTaken(nic), nic.cores)]];
+    ["Cores taken", cores(coresTaken(nic), nic.cores)], ["Offered", offeredWords(nic) ?? "-"]];
   return make("dl", { class: "facts" }, ...pairs.flatMap(([label, value]) => [make("dt", {}, label),
     make("dd", {}, value)]));
 }
 
 function tenantTable(tenants) {
-  const headers = ["Tenant and NF", "SLA", "#Predicted, kpps", "#Required, kpps", "Traffic"];
+  const headers = ["Tenant and NF", "SLA", "#Predicted, kpps", "#Required, kpps", "Offered", "Traffic"];
   return table("Tenants", headers, tenants.map(tenantRow));
 }
 
 function tenantRow(tenant) {
   const who = make("span", {}, name(tenant.id), name(tenant.nf, "small"));
   const throughput = [tenant.predicted_kpps ?? null, tenant.required_kpps ?? null];
-  return row(who, slaVerdict(tenant), ...throughput, name(trafficWords(tenant.traffic) || "-", "small"));
+  const offered = make("small", {}, loadWords(tenant));
+  return row(who, slaVerdict(tenant), ...throughput, offered, name(trafficWords(tenant.traffic) || "-", "small"));
 }
 
 /** Whether the SLA is met, and what it is. */

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { byId, cores, keyed, make, name, number, plural, say } from "./dom.js";
 import { showNic } from "./nic.js";
-import { belowSla, coresTaken, nfsWords, stateOf, tenantsOf } from "./words.js";
+import { belowSla, coresTaken, nfsWords, offeredWords, stateOf, tenantsOf } from "./words.js";
 
 const LIMIT = 100;
 const ENOUGH = 50;
@@ -106,7 +106,7 @@ function countWords({ wanted, found, read }) {
 function create(nic) {
   const button = make("button", { type: "button", class: "link name", "aria-haspopup": "dialog" }, nic.nic);
   button.addEventListener("click", () => showNic(nic.nic));
-  const cells = ["spare", "", "", "spare nfs", ""].map((kind) => make("td", kind ? { class: kind } : {}));
+  const cells = ["spare", "", "", "spare", "spare nfs", ""].map((kind) => make("td", kind ? { class: kind } : {}));
   return make("tr", {}, make("th", { scope: "row" }, button), ...cells);
 }
 
@@ -114,11 +114,12 @@ function update(row, nic) {
   const shown = JSON.stringify(nic);
   if (row.shown === shown) return;
   row.shown = shown;
-  const [, model, state, taken, nfs, slas] = row.cells;
+  const [, model, state, taken, offered, nfs, slas] = row.cells;
   const tenants = tenantsOf(nic);
   model.replaceChildren(name(nic.nic_model));
   state.replaceChildren(stateText(stateOf(nic)));
   taken.replaceChildren(cores(coresTaken(nic), nic.cores));
+  offered.replaceChildren(offeredWords(nic) ?? "-");
   nfs.replaceChildren(name(nfsWords(tenants.map((tenant) => tenant.nf)) || "-"));
   slas.replaceChildren(slaText(tenants));
 }

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { byId, make, name, number, say } from "./dom.js";
 import { nicButton, slaVerdict } from "./nic.js";
-import { trafficWords } from "./words.js";
+import { loadWords, trafficWords } from "./words.js";
 
 let finding = new AbortController();
 
@@ -33,7 +33,7 @@ async function find(id) {
 function show(id, tenant) {
   say(byId("tenant-said"), `${id} is ${tenant.status}${tenant.nic ? ` on ${tenant.nic}` : ""}.`);
   const pairs = [["NIC", tenant.nic ? nicButton(tenant.nic) : "none yet"], ["NF", name(tenant.nf)],
-    ["Traffic", trafficWords(tenant.traffic) || "-"], ["SLA", slaVerdict(tenant)],
+    ["Traffic", trafficWords(tenant.traffic) || "-"], ["Offered", loadWords(tenant)], ["SLA", slaVerdict(tenant)],
     ["Predicted", kpps(tenant.predicted_kpps)], ["Required", kpps(tenant.required_kpps)],
     ["Alone", kpps(tenant.solo_kpps)]];
   byId("tenant-answer").replaceChildren(...pairs.flatMap(([label, value]) => [make("dt", {}, label),

@@ -47,10 +47,27 @@ export function trafficWords(traffic) {
   return Object.entries(traffic ?? {}).map(([key, value]) => `${number(value)} ${UNITS[key] ?? key}`).join(", ");
 }
 
+/** "drop up to 10 %", or of a tenant with a rate "loss up to 0 %, 99 % of packets within 400 us". */
 export function slaWords(tenant) {
-  if (typeof tenant.sla_drop === "number") return `drop up to ${number(100 * tenant.sla_drop)} %`;
-  if (typeof tenant.sla_min_kpps === "number") return `${number(tenant.sla_min_kpps)} kpps or more`;
-  return "-";
+  const lost = typeof tenant.rate_kpps === "number" ? "loss" : "drop";
+  const words = [];
+  if (typeof tenant.sla_drop === "number") words.push(`${lost} up to ${number(100 * tenant.sla_drop)} %`);
+  if (typeof tenant.sla_min_kpps === "number") words.push(`${number(tenant.sla_min_kpps)} kpps or more`);
+  if (typeof tenant.sla_latency_us === "number") words.push(`99 % of packets within ${number(tenant.sla_latency_us)} us`);
+  return words.join(", ") || "-";
+}
+
+/** "600 kpps on 2 cores": the rate that is offered to a tenant and its cores, as far as they are given or chosen. */
+export function loadWords({ rate_kpps, cores }) {
+  const rate = typeof rate_kpps === "number" ? `${number(rate_kpps)} kpps` : "more than it carries";
+  return typeof cores === "number" ? `${rate} on ${plural(cores, "core")}` : rate;
+}
+
+/** "12 of 100 Gb/s": what is offered to the tenants of a NIC that have a rate; null where there are none. */
+export function offeredWords({ offered_gbps, line_rate_gbps }) {
+  if (typeof offered_gbps !== "number") return null;
+  const all = typeof line_rate_gbps === "number" ? ` of ${number(line_rate_gbps)}` : "";
+  return `${number(offered_gbps)}${all} Gb/s`;
 }
 
 const SUBJECTS = { arrive: "arrives", depart: "departs", change: "changes", fail: "fails", drain: "is drained",

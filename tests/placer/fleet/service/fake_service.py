@@ -88,7 +88,7 @@ class Fake:
     def places(self, question: dict[str, Any]) -> dict[str, Any]:
         free = [nic for nic in self.nics if nic["free_cores"] >= 2 and nic["service"] == "up"]
         places: list[dict[str, Any]] = [
-            {"nic": nic["nic"], "nic_model": nic["nic_model"], "opens": False, "score": 0.1284 + 0.01 * at}
+            {"nic": nic["nic"], "nic_model": nic["nic_model"], "opens": False, "score": 0.1284 + 0.01 * at, "cores": 2}
             for at, nic in enumerate(free[: question["top"] - 1])
         ]
         places.append({"nic": None, "nic_model": "bluefield-2", "opens": True, "score": None})
@@ -136,12 +136,16 @@ def _nic(number: int) -> dict[str, Any]:
     ]
     service = "failed" if number % 45 == 0 else "draining" if number % 23 == 0 else "up"
     held_cores = 2 * len(tenants)
+    load = {"offered_gbps": 7.296, "line_rate_gbps": 100.0} if number == 3 else {}
+    if number == 3:
+        tenants[0] |= {"rate_kpps": 600.0, "cores": 2, "sla_latency_us": 400.0, "sla_drop": 0.0}
     return {
         "nic": f"nic-{number}",
         "nic_model": model,
         "service": service,
         "cores": cores,
         "free_cores": cores - held_cores,
+        **load,
         "tenants": [] if service == "failed" else tenants,
     }
 

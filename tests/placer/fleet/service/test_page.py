@@ -127,14 +127,19 @@ def test_places_are_asked_for(opened: Page, fake: Fake) -> None:
     opened.select_option("#ask-nf", "NAT")
     opened.fill("#ask-flows", "4000")
     opened.fill("#ask-drop", "12.5")
+    opened.fill("#ask-rate", "600")
+    opened.fill("#ask-latency", "400")
     opened.locator("#ask-top").press("Enter")
     wait_for(opened, "#ask-said", "5 places for NAT; the best is")
-    sent = {"nf": "NAT", "traffic": {"flows": 4000}, "sla_drop": 0.125, "count": 1, "top": 5, "explain": True}
+    load = {"rate_kpps": 600, "sla_latency_us": 400}
+    sent = {"nf": "NAT", "traffic": {"flows": 4000}, **load, "sla_drop": 0.125, "count": 1, "top": 5, "explain": True}
     assert fake.questions == [sent]
+    assert opened.locator("#ask-answer tbody tr").first.inner_text().split("\t")[2:4] == ["no", "2"]
     assert opened.locator("#ask-answer tbody tr").last.inner_text().split("\t") == [
         "a new NIC",
         "bluefield-2",
         "yes",
+        "-",
         "-",
     ]
     assert "the SLA of a tenant would be violated: 41 NICs (bluefield-2) with 2 NAT, 1 NIDS" in opened.inner_text(
@@ -142,6 +147,23 @@ def test_places_are_asked_for(opened: Page, fake: Fake) -> None:
     )
     opened.locator("#ask-answer button").nth(1).click()
     wait_for(opened, "#nic-answer caption", "Tenants")
+
+
+@pytest.mark.long
+def test_load_cores_and_promised_latency_are_shown(opened: Page) -> None:
+    """Of a NIC in the list, and of its tenants; those without a rate are offered more than they carry."""
+    row = opened.locator("#nics tbody tr", has=opened.get_by_role("button", name="nic-3", exact=True))
+    assert row.locator("td:nth-child(5)").inner_text() == "7.3 of 100 Gb/s"
+    row.locator("button").click()
+    wait_for(opened, "#nic-answer dd", "7.3 of 100 Gb/s")
+    rows = opened.locator("#nic-answer tbody tr").all_inner_texts()
+    assert "loss up to 0 %, 99 % of packets within 400 us" in rows[0]
+    assert "600 kpps on 2 cores" in rows[0]
+    assert "more than it carries" in rows[1]
+    opened.keyboard.press("Escape")
+    opened.fill("#tenant-id", "t3-0")
+    opened.locator("#tenant-id").press("Enter")
+    wait_for(opened, "#tenant-answer dd", "600 kpps on 2 cores")
 
 
 @pytest.mark.long

@@ -93,8 +93,7 @@ def test_counters_and_drops_are_compared_and_all_frames_are_explained() -> None:
     frames = [*flows(4), ipv4_frame()[:20]]
     run = ReferenceRun([made_chain(["Monitor"])], timed(frames))
     sent = [one.frame for one in run.expected.outputs]
-    good = RackOutcome(sent, {"c/f0": NfCounts(4, 4, 0)}, {"malformed": 1})
-    assert run.differences(good) == []
+    assert run.differences(RackOutcome(sent, {"c/f0": NfCounts(4, 4, 0)}, {"malformed": 1})) == []
     assert run.differences(RackOutcome(sent, {"c/f0": NfCounts(5, 4, 1)}, {"unmatched": 1})) == [
         "c/f0: counted 5 entered, 4 sent, 1 dropped, not 4 entered, 4 sent, 0 dropped",
         "dropped as malformed: 0, not 1",
@@ -170,8 +169,7 @@ def test_what_depends_on_the_port_that_a_nat_chose_is_not_certain() -> None:
 def test_counters_behind_a_choice_that_is_not_certain_are_not_looked_at() -> None:
     """Of NFs that no frame of the reference reaches, too."""
     chain = made_chain(["NAT", "Monitor", "Match", "Tunnel"], [(0, 1, "1/2", ""), (0, 2, "1/2", ""), (1, 3, "1", "")])
-    run = ReferenceRun([chain], timed(flows(1)))
-    assert run.expected.uncertain_nfs == {"c/f1", "c/f2", "c/f3"}
+    assert ReferenceRun([chain], timed(flows(1))).expected.uncertain_nfs == {"c/f1", "c/f2", "c/f3"}
 
 
 def test_a_cipher_may_use_other_sequence_numbers_but_not_other_contents() -> None:
@@ -184,8 +182,7 @@ def test_a_cipher_may_use_other_sequence_numbers_but_not_other_contents() -> Non
     other = outcome_of(chain, frames, with_model("c/f0", later))
     assert other.frames[0] != run.expected.outputs[0].frame
     assert run.differences(other) == []
-    plain = outcome_of(chain, [ipv4_frame(payload=b"other"), *frames[1:]])
-    assert len(run.differences(plain)) == 2
+    assert len(run.differences(outcome_of(chain, [ipv4_frame(payload=b"other"), *frames[1:]]))) == 2
 
 
 @pytest.mark.parametrize("nfs", [["Encrypt", "Tunnel", "Decrypt"], ["NAT", "Monitor", "NAT"]])

@@ -189,8 +189,7 @@ def test_placements_on_switch_and_server_are_equal(chain: Chain) -> None:
 def test_placements_with_a_smartnic_are_equal() -> None:
     require_libpcap()
     require_clang()
-    chain = made_chain([ACL, "Tunnel"], [(0, 1, "1/2", "tcp")])
-    assert run_placements(chain, [True]).pairs == 3 * 3
+    assert run_placements(made_chain([ACL, "Tunnel"], [(0, 1, "1/2", "tcp")]), [True]).pairs == 3 * 3
 
 
 @pytest.mark.slow

@@ -19,8 +19,7 @@ def rows_under(heading: str, page: str) -> Iterator[list[str]]:
     """The cells of each row of the first table below a heading."""
     lines = page[page.index(f"{heading}\n") :].splitlines()
     table = [line for line in lines if line.startswith("|")]
-    first = lines.index(table[0])
-    for line in lines[first + 2 :]:
+    for line in lines[lines.index(table[0]) + 2 :]:
         if not line.startswith("|"):
             return
         yield [cell.strip() for cell in line.strip("|").split("|")]

@@ -37,8 +37,7 @@ def test_each_path_covers_an_nf_of_its_own() -> None:
 
 def test_a_packet_that_leaves_behind_a_server_has_a_label_of_its_own() -> None:
     """The exit's label has the index behind the last NF, so that the switch knows what to do."""
-    routing = _routing(["ACL", "Monitor"], "switch s0")
-    assert routing.exits == {1: Label(1, 253)}
+    assert _routing(["ACL", "Monitor"], "switch s0").exits == {1: Label(1, 253)}
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -107,8 +107,7 @@ def test_on_many_servers_a_verdict_is_about_the_servers_of_the_chain() -> None:
 def test_a_layout_that_is_better_than_an_unproven_plan_is_called_better() -> None:
     """The plan gives chain 3 less than its layout allows, and less than any other."""
     plan = best_plan(lemur.chains((3,), 0.5), lemur.rack())
-    slow = replace(plan.chains[0], rate_mbps=400.0)
-    worse = replace(plan, chains=(slow,), status=Status.FEASIBLE)
+    worse = replace(plan, chains=(replace(plan.chains[0], rate_mbps=400.0),), status=Status.FEASIBLE)
     found = LayoutQuestions(worse, 60.0).explanation(0, 3).verdicts
     assert all(one.cause is LayoutCause.BETTER and one.cost_mbps and one.cost_mbps < 0 for one in found)
 

@@ -206,16 +206,11 @@ def without_chart(sections: Iterable[Section]) -> bool:
     return bool(html(kept)) and not any(section.charts for section in kept)
 
 
-def test_over_time_section_without_nics(nothing: Comparison) -> None:
-    """No curve where no NIC is ever in use."""
-    curves = nics_over_time(nothing)
-    assert not curves["nics"].any() and without_chart([over_time_section(curves, 0, "the optimum")])
-
-
-def test_over_time_section_without_strategies(comparison: Comparison) -> None:
-    """A run without evaluations has no curve either."""
-    curves = nics_over_time(replace(comparison, evaluations=()))
-    assert curves.empty and without_chart([over_time_section(curves, 0, "the optimum")])
+def test_over_time_section_without_nics_or_strategies(nothing: Comparison, comparison: Comparison) -> None:
+    """No curve where no NIC is ever in use, or where a run has no evaluations."""
+    unused, none = nics_over_time(nothing), nics_over_time(replace(comparison, evaluations=()))
+    assert not unused["nics"].any() and none.empty
+    assert all(without_chart([over_time_section(curves, 0, "the optimum")]) for curves in (unused, none))
 
 
 def test_occupancy_section_without_nics(nothing: Comparison) -> None:

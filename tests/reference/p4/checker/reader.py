@@ -199,8 +199,7 @@ def grammar_rules() -> dict[str, GrammarRule]:
     found = {}
     for text in re.split(r"\n+(?=\w)", GRAMMAR.strip()):
         name, _, right = text.partition(":")
-        words = re.findall(r"'[^']*'|\S+", right)
-        rule = _read_alternatives(words)
+        rule = _read_alternatives(re.findall(r"'[^']*'|\S+", right))
         found[name] = GrammarRule(rule, dict(_find_fields(rule)))
     return found
 

@@ -166,8 +166,7 @@ def check_arguments(scope: ProgramScope, at: SourcePosition, action: Node, argum
         scope.fault(at, f"action {action.name} takes {len(wanted)} arguments, found {len(arguments)}")
         return
     for parameter, argument in zip(wanted, arguments, strict=True):
-        what = f"{parameter.name} of action {action.name}"
-        expect_type(scope, argument, bits(parameter.width), what)
+        expect_type(scope, argument, bits(parameter.width), f"{parameter.name} of action {action.name}")
 
 
 MATCH_KINDS = ("exact", "ternary", "lpm")

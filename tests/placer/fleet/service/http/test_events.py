@@ -343,6 +343,9 @@ def test_a_tenant_and_a_question_show_load_and_cores(place: Path | str) -> None:
         assert [(place["nic"], place["cores"]) for place in asked["places"]] == [("nic-1", 3)]
         answer = one.event(event="arrive", id="a", nf="d", rate_kpps=70).json()
         assert (answer["nic"], answer["cores"]) == ("nic-1", 3)
+        nic = one.client.get("/v1/nics/nic-1").json()
+        assert nic["offered_gbps"] == pytest.approx(70 * 1520 * 8e-6)
+        assert "line_rate_gbps" not in nic
         shown = one.client.get("/v1/tenants/a").json()
         assert (shown["rate_kpps"], shown["cores"], shown["sla_drop"]) == (70.0, 3, 0.0)
         assert (shown["required_kpps"], shown["solo_kpps"]) == (69.65, 800.0)

@@ -195,8 +195,7 @@ def test_a_header_of_varying_length_comes_out_as_it_was() -> None:
 
 
 def test_a_ternary_table_takes_the_first_entry_that_fits() -> None:
-    program = replace(SMALL, control=(*SMALL.control[:4], SMALL.control[-1]))
-    machine = P4Machine(p4_text(program))
+    machine = P4Machine(p4_text(replace(SMALL, control=(*SMALL.control[:4], SMALL.control[-1]))))
     kinds = {5: True, 0x0C: True, 0x14: False, 0x24: False, 0x15: False}
     sent = {kind: machine.process(bytes(12) + struct.pack("!H", kind), 1) is not None for kind in kinds}
     assert sent == kinds

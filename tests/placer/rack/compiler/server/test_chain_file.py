@@ -91,7 +91,6 @@ def test_a_core_of_many_functions_has_several_lines() -> None:
 
 def test_what_the_chain_runtime_cannot_take_is_refused() -> None:
     """Thirty-three ways behind one NF, by shares: nf-server reads 32."""
-    edges = [(0, at, "1/33", "") for at in range(1, 34)]
-    chain = made_chain(["Monitor"] * 34, edges)
+    chain = made_chain(["Monitor"] * 34, [(0, at, "1/33", "") for at in range(1, 34)])
     with pytest.raises(InputError, match="33 ways behind one NF, by shares, are more than the chain runtime takes, 32"):
         _server(made_plan((chain, " ".join(["s0"] * 34))))

@@ -66,8 +66,7 @@ def test_a_run_stands_behind_all_that_lead_to_it(seed: int) -> None:
     assert order.keys() == runs.keys()
     for run in runs.values():
         for before in run.before - {ROOT_NODE}:
-            parents = _ancestors(runs, run.first)
-            assert before in parents or order[before] < order[run.first]
+            assert before in _ancestors(runs, run.first) or order[before] < order[run.first]
     placed = {nf.number for run in runs.values() for nf in run.nfs}
     assert placed == {nf.number for nf in graph.nfs if nf.place.kind is DeviceKind.SWITCH}
 

@@ -124,8 +124,7 @@ def _run(lines: Sequence[Line], fields: dict[str, int], valid: bool) -> list[str
         if kind == "label":
             continue
         if word.startswith("jmp"):
-            holds = _holds(word, operands, fields, valid)
-            at = places[operands[0]] if holds else at
+            at = places[operands[0]] if _holds(word, operands, fields, valid) else at
             continue
         done.append(text)
         if word == "mov":

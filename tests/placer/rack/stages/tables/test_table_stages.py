@@ -60,8 +60,7 @@ def test_known_verdicts_are_those_of_the_packer() -> None:
 @pytest.mark.parametrize("delta", [0.5, 1, 2, 4])
 def test_lemurs_sets_reach_their_optima_with_twelve_stages(delta: float) -> None:
     """Stages are no bottleneck of these chains, as in the paper (section 5.2)."""
-    chains = lemur.chains((1, 2, 3), delta)
-    plan = best_plan(chains, lemur_rack(12))
+    plan = best_plan(lemur.chains((1, 2, 3), delta), lemur_rack(12))
     expected = lemur.OPTIMA_GBPS[1, 2, 3][lemur.RATE_DELTAS.index(delta)]
     assert plan.status is Status.OPTIMAL
     assert sum(one.rate_mbps for one in plan.chains) / 1000 == pytest.approx(expected, abs=0.01)
@@ -186,8 +185,7 @@ def test_a_compiler_decides_what_fits(tmp_path: Path) -> None:
     """Steering and IPv4Fwd take four tables; LB would take two more, ACL one."""
     chains = lemur.chains((3,), 0.5)
     assert best_plan(chains, with_compiler(tmp_path, 3)).status is Status.INFEASIBLE
-    plan = best_plan(chains, with_compiler(tmp_path, 4))
-    assert plan.chains[0].layout.on_switch == (4,)
+    assert best_plan(chains, with_compiler(tmp_path, 4)).chains[0].layout.on_switch == (4,)
     lines = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
     asked = json.loads(next(line for line in reversed(lines) if "routes" in line))
     assert asked["stages"] == 4
