@@ -156,16 +156,19 @@ def _stays(plan: Plan, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> d
     for kind in kinds:
         oracles[kind.index].throughput(sorted(co_location for index, co_location in formed if index == kind.index))
     changing = {placement.arrival.id for placement in plan.placed if placement.arrival.day}
-    lowest: dict[str, tuple[float, float, Tenant]] = {}
+    lowest: dict[str, tuple[tuple[float, float], float, Tenant]] = {}
     longest: dict[str, float | None] = {}
     for index, co_location, tenants in changes:
         oracle = oracles[index]
         throughputs, latencies = oracle.by_workload(co_location), find_promised_latencies(oracle, co_location)
         for tenant in tenants:
             kpps = throughputs[tenant.workload]
-            share = kpps / tenant.required_kpps(oracle.solo(tenant.workload)) if tenant.id in changing else kpps
-            if tenant.id not in lowest or share < lowest[tenant.id][0]:
-                lowest[tenant.id] = share, kpps, tenant
+            order = kpps, 0.0
+            if tenant.id in changing:  # where a measurement is all that is offered, the part with most of it
+                required = tenant.required_kpps(oracle.solo(tenant.workload))
+                order = round(kpps / required, 9), -required
+            if tenant.id not in lowest or order < lowest[tenant.id][0]:
+                lowest[tenant.id] = order, kpps, tenant
             if tenant.workload in latencies:
                 longest[tenant.id] = longer(latencies[tenant.workload], longest.get(tenant.id, 0.0))
     stays = {}
