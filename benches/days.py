@@ -29,8 +29,7 @@ from placer.model.catalogue import Catalogue
 from placer.optimal.planned.strategy import Planned
 from traces.days import HOURS
 
-SECONDS = 1200.0
-"""For each of the two plans: more than it takes, so that no other load on the machine decides."""
+SECONDS = 1200.0  # for each of the two plans: more than it takes, so that no other load on the machine decides
 
 
 @register("days")

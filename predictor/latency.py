@@ -16,14 +16,10 @@ from profiles import TrafficProfile
 from profiles.arrays import Floats
 from profiles.profile import write_json
 
-LATENCY_STATISTICS = ("mean", "p99")
-"""What is learned of the latency of packets, in this order."""
-INTERVAL_COVERAGE = 0.9
-"""Of intervals."""
-UTILISATION_STEPS, IDLE_STEPS = 240, 60
-"""Utilisations of a curve, from the least measured one up and below it."""
-IDLE_UTILISATION = 1e-4
-"""The smallest utilisation of a curve."""
+LATENCY_STATISTICS = ("mean", "p99")  # what is learned of the latency of packets, in this order
+INTERVAL_COVERAGE = 0.9  # of intervals
+UTILISATION_STEPS, IDLE_STEPS = 240, 60  # utilisations of a curve, from the least measured one up and below it
+IDLE_UTILISATION = 1e-4  # the smallest utilisation of a curve
 
 
 @dataclass(frozen=True)
@@ -40,14 +36,10 @@ class PredictedLatency:
 class NfLatency:
     """The latency model of an NF."""
 
-    law: LatencyLaw
-    """What it shares with the other NFs."""
-    factors: tuple[float, float]
-    """By which its mean and its p99 are above the law's."""
-    errors: LatencyErrors
-    """Logarithms of measured over predicted latencies at left-out settings, by utilisation."""
-    settings: int
-    """Co-locations in which the NF itself was measured."""
+    law: LatencyLaw  # what it shares with the other NFs
+    factors: tuple[float, float]  # by which its mean and its p99 are above the law's
+    errors: LatencyErrors  # logarithms of measured over predicted latencies at left-out settings, by utilisation
+    settings: int  # Co-locations in which the NF itself was measured
 
     def predict(self, traffic: TrafficProfile, rate_kpps: float, capacity_kpps: float) -> PredictedLatency | None:
         """The latency at a rate, where the NF could have a throughput of `capacity_kpps` in its co-location.
@@ -135,14 +127,11 @@ def irregularity(latency_us: Floats, capacity_kpps: Floats, utilisation: Floats)
 class LatencyLaw:
     """What the NFs of a testbed share."""
 
-    process: GaussianProcess
-    """Logarithms of V of the mean and of the p99, over `law_inputs`."""
+    process: GaussianProcess  # logarithms of V of the mean and of the p99, over `law_inputs`
     settings: Floats
     """Of each co-location that was measured, logarithms of the flows and of the packet size; shape (settings, 2)."""
-    carried: Floats
-    """The largest utilisation of each at which latency was measured; shape (settings,)."""
-    least: float
-    """The smallest utilisation that was measured; below, V is taken as there."""
+    carried: Floats  # the largest utilisation of each at which latency was measured; shape (settings,)
+    least: float  # the smallest utilisation that was measured; below, V is taken as there
 
     def packets(self, traffic: TrafficProfile, utilisation: Floats) -> Floats:
         """Mean and p99 of the latency in service times (1000 / capacity_kpps us), shape (N, 2)."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-THOROUGH = os.environ.get("THOROUGH") == "1"
-"""Whether `make test-all` runs the tests."""
+THOROUGH = os.environ.get("THOROUGH") == "1"  # whether `make test-all` runs the tests
 
 
 def examples(most: int) -> int:

@@ -14,11 +14,8 @@ from uuid import uuid4
 
 import pytest
 
-VERSIONS = Path("/usr/lib/postgresql")
-"""Where Debian installs the programs of servers."""
-
-USER = "postgres"
-"""Who runs the server where root must not."""
+VERSIONS = Path("/usr/lib/postgresql")  # where Debian installs the programs of servers
+USER = "postgres"  # who runs the server where root must not
 
 SETTINGS = (
     "fsync=on",

@@ -20,15 +20,10 @@ README = REPO / "README.md"
 CODE = ("placer", "predictor", "profiler", "profiles", "experiments", "benches", "examples", "tests")
 MOST_README_BYTES = 10_000
 MOST_PAGE_BYTES = 40_000
-COPIED = ("placer.strategies.half_full",)
-"""Modules of examples, which a reader copies first."""
-LONGEST_LINE = 92
-"""Characters of a code line: longer ones are cut off at the edge of a page."""
-
-SLOW = "size"
-"""A command that takes minutes."""
-LONG = "traces/arrivals-500.csv"
-"""A trace on which every command takes seconds."""
+COPIED = ("placer.strategies.half_full",)  # modules of examples, which a reader copies first
+LONGEST_LINE = 92  # characters of a code line: longer ones are cut off at the edge of a page
+SLOW = "size"  # a command that takes minutes
+LONG = "traces/arrivals-500.csv"  # a trace on which every command takes seconds
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:

@@ -16,8 +16,7 @@ REPO = Path(__file__).parents[1]
 PACKAGES = ("benches", "experiments", "placer", "predictor", "profiler", "profiles", "traces")
 
 PRODUCT = ("experiments", "placer", "predictor", "profiler", "profiles", "traces")
-ROOTS = ("placer.__main__", "placer.cli", "placer.commands.", "placer.testing.", "experiments.")
-"""Where users come in."""
+ROOTS = ("placer.__main__", "placer.cli", "placer.commands.", "placer.testing.", "experiments.")  # where users come in
 
 FLOORS = {"placer": 10, "predictor": 7, "profiler": 8}
 

@@ -19,8 +19,7 @@ from placer.model.plan import Placement, Plan
 from placer.model.sla import Sla
 from profiles import Workload
 
-ROUNDING = 1e-9
-"""A sum of rates may exceed a limit by so much of it, for the order in which they are added."""
+ROUNDING = 1e-9  # a sum of rates may exceed a limit by so much of it, for the order in which they are added
 
 
 class InvalidPlan(Exception):
@@ -28,13 +27,7 @@ class InvalidPlan(Exception):
 
 
 def check_plan(plan: Plan, arrivals: Sequence[Arrival], kinds: Sequence[NicKind]) -> None:
-    """Hold a plan to every constraint that does not depend on throughput.
-
-    Raises
-    ------
-    InvalidPlan
-        With every fault.
-    """
+    """Hold a plan to every constraint that does not depend on throughput. Raises `InvalidPlan` with every fault."""
     faults = [
         *decide_once(plan, arrivals),
         *workloads_kept(plan, arrivals),

@@ -18,28 +18,16 @@ from placer.model.plan import Plan, replay_plan
 from predictor import Predictor
 from profiles import CoLocation, Workload
 
-LATENCY_RISKS = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Probabilities that stand for how far predicted latencies err."""
-
-Case = tuple[int, CoLocation, Workload]
-"""What a prediction is of: the kind's index, the co-location, and the workload."""
+LATENCY_RISKS = (0.1, 0.3, 0.5, 0.7, 0.9)  # probabilities that stand for how far predicted latencies err
+Case = tuple[int, CoLocation, Workload]  # what a prediction is of: the kind's index, the co-location, and the workload
 
 
 @dataclass(frozen=True)
 class ExpectedViolations:
-    """SLA violations of a plan, per 100 placed instances.
-
-    Parameters
-    ----------
-    mean_pct
-        Their expectation.
-    spread_pct
-        Their standard deviation. The error of a prediction belongs to a workload in a co-location and is repeated on
-        every NIC with that co-location, so that many NICs of few co-locations spread more.
-    repeated_pct
-        The same, where of the instances of one error those count that are likely to violate their SLA: their number is
-        (sum of chances)^2 / sum of squares.
-    """
+    """SLA violations of a plan, per 100 placed instances. `mean_pct`: their expectation. `spread_pct`: their standard
+    deviation. The error of a prediction belongs to a workload in a co-location and is repeated on every NIC with that
+    co-location, so that many NICs of few co-locations spread more. `repeated_pct`: the same, where of the instances of
+    one error those count that are likely to violate their SLA: their number is (sum of chances)^2 / sum of squares."""
 
     mean_pct: float
     spread_pct: float

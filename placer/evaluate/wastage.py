@@ -9,8 +9,7 @@ from placer.evaluate.evaluation import Evaluation
 from placer.model.catalogue import DEFAULT_BUDGET_PCT, Catalogue
 from placer.model.plan import OPTIMAL, Plan
 
-MARK = "*"
-"""Follows the wastage of a plan that must not be compared with the optimum."""
+MARK = "*"  # follows the wastage of a plan that must not be compared with the optimum
 
 UNPROVEN = "**"
 """Follows the wastage of the optimum where it is not proven: it is the best plan found, above a lower bound."""

@@ -49,8 +49,7 @@ MOST_TRIED = 16
 """Tenants of the queue that no NIC takes although one has the cores, after which an event tries no more, so that none
 takes long."""
 
-REJECT, QUEUE = WHEN_FULL = ("reject", "queue")
-"""What happens to an arrival that fits on no NIC."""
+REJECT, QUEUE = WHEN_FULL = ("reject", "queue")  # what happens to an arrival that fits on no NIC
 
 
 class Engine:

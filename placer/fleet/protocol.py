@@ -48,28 +48,20 @@ from profiles import TrafficProfile, Workload
 from profiles.description import MOST_CORES
 from profiles.validation import word_fault
 
-MAX_LISTED_CLASSES = 20
-"""Classes of NICs whose reasons an answer lists, the largest first."""
+MAX_LISTED_CLASSES = 20  # classes of NICs whose reasons an answer lists, the largest first
 
 LONGEST_NAME = 512
-LARGEST_NUMBER = 1e12
-"""Limits of names (characters) and numbers in an event. The id of a pod has up to 358 characters."""
-
-SMALLEST_POSITIVE = 1e-6
-"""The smallest rate (kpps) and latency (us) in an event."""
+LARGEST_NUMBER = 1e12  # limits of names (characters) and numbers in an event. The id of a pod has up to 358 characters.
+SMALLEST_POSITIVE = 1e-6  # the smallest rate (kpps) and latency (us) in an event
 
 LOAD_KEYS = ("rate_kpps", "cores", "sla_latency_us")
 """Keys of what is offered to an instance, what it is given, and the latency that its packets are promised."""
 
-ONLY_IN_LOGS = ("kind", "free_cores")
-"""Keys of arrivals on which a plan or a cluster has decided."""
-
-MAX_REMEMBERED_WORKLOADS = 100_000
-"""Workloads that are remembered, and SLAs: most events name one that came before."""
+ONLY_IN_LOGS = ("kind", "free_cores")  # keys of arrivals on which a plan or a cluster has decided
+MAX_REMEMBERED_WORKLOADS = 100_000  # workloads that are remembered, and SLAs: most events name one that came before
 
 MOST_INSTANCES = 1_000
-LONGEST_ERROR = 700
-"""Characters of an error message; it may quote what was sent."""
+LONGEST_ERROR = 700  # characters of an error message; it may quote what was sent
 
 KPPS_DECIMALS = 6
 
@@ -78,8 +70,7 @@ class Malformed(Refused):
     """A line that is no event."""
 
 
-Check = Callable[[Workload], Sequence[tuple[str, str]]]
-"""What is wrong with a workload, as (column, message)."""
+Check = Callable[[Workload], Sequence[tuple[str, str]]]  # what is wrong with a workload, as (column, message)
 
 
 def usable_name(name: str) -> str:

@@ -140,11 +140,8 @@ def emptied_first(nic: Nic) -> tuple[float, int]:
 # Only the instance itself moves, never a neighbour: one that reports false readings moves nobody else.
 
 
-READINGS_TO_MOVE = 2
-"""Readings below its SLA, in the co-location that it has now, after which an instance moves."""
-
-EVENTS_BETWEEN_MOVES = 200
-"""Events after a move before an instance may move again; they double with each of its moves."""
+READINGS_TO_MOVE = 2  # readings below its SLA, in the co-location that it has now, after which an instance moves
+EVENTS_BETWEEN_MOVES = 200  # events after a move before an instance may move again; they double with each of its moves
 
 
 @dataclass(slots=True)

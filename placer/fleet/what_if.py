@@ -23,14 +23,9 @@ from placer.model.oracle import co_location_of
 from profiles import CoLocation, Workload
 
 MAX_REMEMBERED_ARRIVALS = 64
-REMEMBERED_CLASSES = 100_000
-"""Co-locations with an arrival whose answer is remembered."""
-
-MAX_CHECKED_CLASSES = 256
-"""Classes of NICs that are checked for an arrival, the largest first."""
-
-LONGEST_STEP_S = 0.005
-"""Seconds after which an answer goes on in a further step."""
+REMEMBERED_CLASSES = 100_000  # Co-locations with an arrival whose answer is remembered
+MAX_CHECKED_CLASSES = 256  # classes of NICs that are checked for an arrival, the largest first
+LONGEST_STEP_S = 0.005  # seconds after which an answer goes on in a further step
 
 LEAST_COPIES = 16
 """Copies of an arrival that a step places at least, besides those of earlier steps, which are placed again."""
@@ -39,8 +34,7 @@ PREDICTED_AT_ONCE, SCORED_AT_ONCE = 32, 256
 """NICs that are predicted together, and those whose scores are found in a step, as they were predicted before."""
 
 Found = TypeVar("Found")
-Steps = Generator[None, None, Found]
-"""An answer in steps, each of a few milliseconds."""
+Steps = Generator[None, None, Found]  # an answer in steps, each of a few milliseconds
 
 
 def complete(steps: Steps[Found]) -> Found:

@@ -22,8 +22,7 @@ from profiles.workload import P99
 REQUIRED_COLUMNS = ("id", "time", "nf")
 SLA_COLUMNS = ("sla_drop", "sla_min_kpps")
 RATE_COLUMN, GBPS_COLUMN, CORES_COLUMN = "rate_kpps", "rate_gbps", "cores"
-LATENCY_COLUMNS = {kind.column: kind.statistic for kind in LATENCY_SLAS}
-"""The statistic of latency that each limits."""
+LATENCY_COLUMNS = {kind.column: kind.statistic for kind in LATENCY_SLAS}  # the statistic of latency that each limits
 RATE_COLUMNS = (RATE_COLUMN, GBPS_COLUMN)
 OFFER_COLUMNS = (*RATE_COLUMNS, CORES_COLUMN, *LATENCY_COLUMNS)
 """What is offered and given to an instance, and what its packets are promised."""

@@ -19,12 +19,7 @@ SHARE_HINT = "0.25 or 25 % is a quarter of the rate"
 
 def read_day_loads(source: str | TextIO) -> dict[str, tuple[float, ...]]:
     """By name, the share of its rate that is offered to an instance in each part of the day; all have as many parts.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file.
-    """
+    Raises `InputError` with every fault of the file."""
     with ExitStack() as stack:
         name, lines = open_lines(source, stack, LineLimit(MOST_LOADS, "loads"))
         reader = csv.reader(lines, strict=True)

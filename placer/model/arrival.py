@@ -17,23 +17,11 @@ from profiles.faults import MOST_SHOWN_FAULTS, suggestion
 class Arrival:
     """An NF instance that is to be placed, or that already runs and stays where it is.
 
-    Parameters
-    ----------
-    id
-        The instance.
-    time
-        When it arrives, seconds; of an instance that already runs it has no effect.
-    workload
-        What it runs, with the rate that is offered to it and the latency that its packets are promised, if any.
-    sla
-        Its SLA.
-    departure
-        When it leaves, seconds; None for never.
-    nic
-        The NIC on which it already runs, from before the first arrival; None where it is to be placed.
-    day
-        Per part of the day, the share of its rate that is offered to it; empty for the whole rate all day.
-    """
+    `id`: the instance. `time`: when it arrives, seconds; of an instance that already runs it has no effect. `workload`:
+    what it runs, with the rate that is offered to it and the latency that its packets are promised, if any. `sla`: its
+    SLA. `departure`: when it leaves, seconds; None for never. `nic`: the NIC on which it already runs, from before the
+    first arrival; None where it is to be placed. `day`: per part of the day, the share of its rate that is offered to
+    it; empty for the whole rate all day."""
 
     id: str
     time: float

@@ -19,38 +19,22 @@ from profiles.shown import Shown
 
 BYTES_PER_MB = 1e6
 DEFAULT_PREDICTOR = "tomur"
-DEFAULT_BUDGET_PCT = 2.0
-"""SLA violations that are accepted where nothing else is asked, per 100 instances."""
-PREDICTED_TRUTH = "predicted"
-"""The name of the ground truth where there is none."""
-ADMISSION_PREDICTOR = "admission"
-"""The predictor of a fleet of GPUs only, whose admission tests decide."""
+DEFAULT_BUDGET_PCT = 2.0  # SLA violations that are accepted where nothing else is asked, per 100 instances
+PREDICTED_TRUTH = "predicted"  # the name of the ground truth where there is none
+ADMISSION_PREDICTOR = "admission"  # the predictor of a fleet of GPUs only, whose admission tests decide
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Catalogue(Shown):
     """What strategies and their evaluation use to know the NICs.
 
-    Parameters
-    ----------
-    kinds
-        The kinds of NIC.
-    models
-        Per kind, the trained models; of GPUs without predictors.
-    testbeds
-        Per kind, the testbed of the ground truth; None where there is none.
-    risk
-        The share of instances that may be expected to violate their SLA; None uses the median prediction.
-    specs
-        Per kind, the SPEC of its testbed; `none` where there is none.
-    budget_pct
-        Instances that may be expected to violate their SLA, per 100; strategies choose the risk to stay inside. None
-        where the risk is given.
-    curves
-        By the index of a kind, the latency of NFs against utilisation; no other kinds of NIC can promise a latency.
-    gpus
-        By the index of a kind of GPUs, what its admission test says.
-    """
+    `kinds`: the kinds of NIC. `models`: per kind, the trained models; of GPUs without predictors. `testbeds`: per kind,
+    the testbed of the ground truth; None where there is none. `risk`: the share of instances that may be expected to
+    violate their SLA; None uses the median prediction. `specs`: per kind, the SPEC of its testbed; `none` where there
+    is none. `budget_pct`: instances that may be expected to violate their SLA, per 100; strategies choose the risk to
+    stay inside. None where the risk is given. `curves`: by the index of a kind, the latency of NFs against utilisation;
+    no other kinds of NIC can promise a latency. `gpus`: by the index of a kind of GPUs, what its admission test
+    says."""
 
     kinds: tuple[NicKind, ...]
     models: tuple[Models, ...]

@@ -17,17 +17,9 @@ from profiles.gpu import GpuSettings
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """How one workload fares on a GPU.
-
-    Parameters
-    ----------
-    latency_us
-        That 99 of 100 packets stay within; None where it is rejected.
-    cause
-        Why it is rejected: `batching`, `pcie`, `executors`, `kernel` or `workers`; empty where it is admitted.
-    settings
-        Its batch, order and minibatches, where the test states them.
-    """
+    """How one workload fares on a GPU. `latency_us`: that 99 of 100 packets stay within; None where it is rejected.
+    `cause`: why it is rejected: `batching`, `pcie`, `executors`, `kernel` or `workers`; empty where it is admitted.
+    `settings`: its batch, order and minibatches, where the test states them."""
 
     latency_us: float | None
     cause: str = ""
@@ -36,15 +28,8 @@ class Scheduled:
 
 @dataclass(frozen=True, slots=True)
 class GpuSchedule:
-    """How the workloads of a co-location share a GPU, in its order.
-
-    Parameters
-    ----------
-    workloads
-        One per workload.
-    proven
-        Whether it is certain that all can be admitted, or that they cannot.
-    """
+    """How the workloads of a co-location share a GPU, in its order. `workloads`: one per workload. `proven`: whether it
+    is certain that all can be admitted, or that they cannot."""
 
     workloads: tuple[Scheduled, ...]
     proven: bool = True
@@ -69,22 +54,14 @@ class AdmissionTest(Protocol):
 
 
 class GpuOracle(Oracle):
-    """What an admission test says of GPUs of one kind.
-
-    Parameters
-    ----------
-    test
-        The test.
-    optimistic
-        Whether all of a co-location are admitted where that is not refuted, for bounds.
-    """
+    """What an admission test says of GPUs of one kind. `test`: the test. `optimistic`: whether all of a co-location are
+    admitted where that is not refuted, for bounds."""
 
     def __init__(self, test: AdmissionTest, *, optimistic: bool = False) -> None:
         super().__init__()
         self.test = test
         self.optimistic = optimistic
-        self.unproven = 0
-        """Co-locations for which the test has neither found a way nor refuted that there is one."""
+        self.unproven = 0  # Co-locations for which the test has neither found a way nor refuted that there is one
         self._schedules: dict[CoLocation, GpuSchedule] = {}
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:

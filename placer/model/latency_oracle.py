@@ -16,8 +16,7 @@ from profiler.testbed import Run, Testbed
 from profiles import CoLocation, TrafficProfile, Workload
 from profiles.workload import P99, GpuWorkload
 
-LATENCY_BOTTLENECK = "latency"
-"""The bottleneck of a workload that keeps its throughput and not its latency."""
+LATENCY_BOTTLENECK = "latency"  # the bottleneck of a workload that keeps its throughput and not its latency
 
 
 class LatencyCurve(Protocol):
@@ -41,20 +40,10 @@ class LatencyCurve(Protocol):
 
 
 class LatencyOracle(Oracle):
-    """The throughputs of another oracle, 0 where a workload misses the latency that it is promised.
-
-    An NF is slowed down by its neighbours, so the same rate uses more of what is left to it. What latency follows from
-    that utilisation is taken to be the same, whatever the neighbours.
-
-    Parameters
-    ----------
-    oracle
-        The throughputs.
-    curves
-        By NF.
-    risk
-        The probability that a latency is exceeded, beside what the throughputs risk; None: the median prediction.
-    """
+    """The throughputs of another oracle, 0 where a workload misses the latency that it is promised. An NF is slowed
+    down by its neighbours, so the same rate uses more of what is left to it. What latency follows from that utilisation
+    is taken to be the same, whatever the neighbours. `oracle`: the throughputs. `curves`: by NF. `risk`: the
+    probability that a latency is exceeded, beside what the throughputs risk; None: the median prediction."""
 
     def __init__(self, oracle: Oracle, curves: Mapping[str, LatencyCurve], risk: float | None = None) -> None:
         super().__init__()
@@ -136,17 +125,9 @@ CARRIED_SHARE = 0.99
 
 
 class PacedTruth(Oracle):
-    """What a testbed measures, noise-free where it can be: throughput and latency of one run.
-
-    NFs have the rates that are offered to them; the others are as fast as they go.
-
-    Parameters
-    ----------
-    testbed
-        Of the kind.
-    gpu
-        What its admission test says, where the kind is one of GPUs: how each NF runs.
-    """
+    """What a testbed measures, noise-free where it can be: throughput and latency of one run. NFs have the rates that
+    are offered to them; the others are as fast as they go. `testbed`: of the kind. `gpu`: what its admission test says,
+    where the kind is one of GPUs: how each NF runs."""
 
     def __init__(self, testbed: Testbed, gpu: GpuOracle | None = None) -> None:
         super().__init__()
@@ -211,19 +192,13 @@ def _without_promise(workload: Workload) -> Workload:
 # Curves of latency against utilisation: fitted ones of users, and what training learned of an NF.
 
 
-REMEMBERED_CURVES = 4096
-"""Curves of an NF that are kept."""
+REMEMBERED_CURVES = 4096  # curves of an NF that are kept
 
 
 @dataclass(frozen=True)
 class SteppedCurve:
-    """A curve that never falls: at each utilisation, its value at the next point.
-
-    Parameters
-    ----------
-    utilisations, latencies_us
-        Ascending; a latency holds from the utilisation before to its own.
-    """
+    """A curve that never falls: at each utilisation, its value at the next point. `utilisations`, `latencies_us`:
+    ascending; a latency holds from the utilisation before to its own."""
 
     utilisations: tuple[float, ...]
     latencies_us: tuple[float, ...]

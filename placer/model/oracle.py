@@ -41,8 +41,7 @@ CONTENTION_BOTTLENECK = "contention"
 DEFAULT_RISK = 0.22
 """The default risk of placement: the median prediction violates more SLAs than the NICs that it saves are worth."""
 
-CACHED_ANSWERS = 200_000
-"""Answers that an oracle keeps at least, and at most twice as many."""
+CACHED_ANSWERS = 200_000  # answers that an oracle keeps at least, and at most twice as many
 
 
 class Oracle(ABC):
@@ -141,15 +140,8 @@ class Oracle(ABC):
 
 
 class PredictorOracle(Oracle):
-    """What a predictor expects.
-
-    Parameters
-    ----------
-    predictor
-        The predictor.
-    risk
-        None for the median prediction; else the throughput that at most this share of instances falls below.
-    """
+    """What a predictor expects. `predictor`: the predictor. `risk`: None for the median prediction; else the throughput
+    that at most this share of instances falls below."""
 
     def __init__(self, predictor: Predictor, risk: float | None = None) -> None:
         super().__init__()

@@ -12,15 +12,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The NICs of one agent: every so many numbers one.
-
-    Parameters
-    ----------
-    rank
-        Of the agent among those that are alive, from 0.
-    agents
-        How many are alive.
-    """
+    """The NICs of one agent: every so many numbers one. `rank`: of the agent among those that are alive, from 0.
+    `agents`: how many are alive."""
 
     rank: int = 0
     agents: int = 1
@@ -34,8 +27,7 @@ class Pool:
         return number + 1 + (self.rank - number - 1) % self.agents
 
 
-WHOLE_POOL = Pool()
-"""The pool of an agent that is alone."""
+WHOLE_POOL = Pool()  # the pool of an agent that is alone
 
 
 # A journal of a fleet: changes that can be taken back, because another agent was faster.

@@ -6,11 +6,8 @@ from collections.abc import Hashable, Iterator, MutableMapping, ValuesView
 from itertools import chain
 from typing import Generic, TypeVar, cast
 
-SHARDS = 256
-"""Each grows by itself: one dictionary of 350,000 entries takes 17 ms to make room for more."""
-
-KEYS_PER_CHUNK = 1_024
-"""Keys of one part; it is given up when all of them are gone."""
+SHARDS = 256  # each grows by itself: one dictionary of 350,000 entries takes 17 ms to make room for more
+KEYS_PER_CHUNK = 1_024  # keys of one part; it is given up when all of them are gone
 
 _K = TypeVar("_K", bound=Hashable)
 _V = TypeVar("_V")

@@ -23,17 +23,8 @@ LEAST_KPPS = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class LatencySla:
-    """A kind of latency SLA.
-
-    Parameters
-    ----------
-    column
-        Its column in a trace.
-    statistic
-        What it limits of the latency of packets, by its name in the testbed protocol.
-    name
-        What messages call that.
-    """
+    """A kind of latency SLA. `column`: its column in a trace. `statistic`: what it limits of the latency of packets, by
+    its name in the testbed protocol. `name`: what messages call that."""
 
     column: str
     statistic: str
@@ -59,16 +50,10 @@ def latency_sla_of(workload: Workload) -> LatencySla:
 
 @dataclass(frozen=True, slots=True)
 class Sla:
-    """The lowest throughput that an NF instance must keep in any co-location.
-
-    Parameters
-    ----------
-    max_drop
-        Largest allowed throughput drop against running alone on the same NIC model, as a fraction in [0, 1); of an
-        instance at an offered rate, the largest share of that which may be lost.
-    min_kpps
-        Smallest allowed throughput. Exactly one of the two is given.
-    """
+    """The lowest throughput that an NF instance must keep in any co-location. `max_drop`: largest allowed throughput
+    drop against running alone on the same NIC model, as a fraction in [0, 1); of an instance at an offered rate, the
+    largest share of that which may be lost. `min_kpps`: smallest allowed throughput. Exactly one of the two is
+    given."""
 
     max_drop: float | None = None
     min_kpps: float | None = None

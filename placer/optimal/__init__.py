@@ -27,11 +27,8 @@ from placer.progress import Advance
 
 __all__ = ["SOLVERS", "Optimum", "optimal_plan", "refuse_unknown"]
 
-MOST_CO_LOCATIONS = 20_000
-"""With more co-locations than this, not all of them are queried."""
-
-MOST_ON_GPU = 1_000
-"""As `MOST_CO_LOCATIONS`, of one kind of GPU, whose admission test takes longer than a prediction."""
+MOST_CO_LOCATIONS = 20_000  # with more co-locations than this, not all of them are queried
+MOST_ON_GPU = 1_000  # as `MOST_CO_LOCATIONS`, of one kind of GPU, whose admission test takes longer than a prediction
 
 
 def optimal_plan(

@@ -20,11 +20,8 @@ from placer.optimal.cores_bound import cores_duals
 from profiles import InputError
 
 CERTIFICATE_VERSION = 1
-PRICE_DECIMALS = 12
-"""Prices are rounded to this many: those of tenants down, those of NICs up."""
-
-PRICE_SECONDS = 60.0
-"""Time for the prices of the bound from cores."""
+PRICE_DECIMALS = 12  # prices are rounded to this many: those of tenants down, those of NICs up
+PRICE_SECONDS = 60.0  # time for the prices of the bound from cores
 
 
 def refuse_uncertifiable(arrivals: Sequence[Arrival], catalogue: Catalogue | None = None) -> None:

@@ -29,12 +29,10 @@ from placer.optimal.program import costs_in_units
 from profiles.arrays import Floats, Ints
 
 QUERY_SIZE = 64
-MAX_QUERIES = 16
-"""Queries after which the worker gives up for this round."""
+MAX_QUERIES = 16  # queries after which the worker gives up for this round
 
 
-ON_GPU = 16
-"""Co-locations of one kind of GPU that are found in a round, at most."""
+ON_GPU = 16  # Co-locations of one kind of GPU that are found in a round, at most
 
 
 class CoLocationPricer:

@@ -45,8 +45,7 @@ from placer.optimal.program import BOUND_ROUNDING, IntegerProgram
 from placer.optimal.solvers import relaxation
 from profiles.arrays import Floats, Ints
 
-LEFT_OUT_PENALTY = 1_000
-"""Cost of an instance that no NIC carries, as a multiple of the most expensive NIC."""
+LEFT_OUT_PENALTY = 1_000  # cost of an instance that no NIC carries, as a multiple of the most expensive NIC
 
 WORTH_MORE = 1e-6
 """Columns whose worth is above their cost by no more than this are not added, but the bound allows for them."""

@@ -25,8 +25,7 @@ from placer.optimal.program import IntegerProgram, program_of
 from placer.optimal.solvers import relaxation
 from profiles import CoLocation, Workload
 
-MOST_CO_LOCATIONS = 20_000
-"""With more co-locations than this, nothing is proven."""
+MOST_CO_LOCATIONS = 20_000  # with more co-locations than this, nothing is proven
 
 
 class NoContention(Oracle):

@@ -20,8 +20,7 @@ from placer.model.plan import Placement, events_of
 from placer.optimal import Optimum, optimal_plan
 from placer.optimal.program import exact_cost
 
-TIME_PARTS = 8
-"""One moment gets at most the time divided by this number."""
+TIME_PARTS = 8  # one moment gets at most the time divided by this number
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,8 @@ from placer.model.oracle import Oracle
 from placer.optimal.optimum import Optimum
 from placer.optimal.program import exact_cost
 
-MAX_TRIED_TENANTS = 32
-"""Tenants among which the first plan looks for the next one to put on a NIC."""
-
-NicAssignment = tuple[int, tuple[Tenant, ...]]
-"""A NIC in use: the number of its kind, and its tenants."""
+MAX_TRIED_TENANTS = 32  # tenants among which the first plan looks for the next one to put on a NIC
+NicAssignment = tuple[int, tuple[Tenant, ...]]  # a NIC in use: the number of its kind, and its tenants
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,10 @@ from scipy.optimize import linprog
 from placer.optimal.column_generation import WORTH_MORE, Column, PricedColumns
 from profiles.arrays import Floats, Ints
 
-BEAM_WIDTHS = (300, 30_000)
-"""Sets of one size kept at most: few in the first attempt, more where that finds nothing."""
+BEAM_WIDTHS = (300, 30_000)  # sets of one size kept at most: few in the first attempt, more where that finds nothing
 
 MOST_COLUMNS = 40
-LEAST_WEIGHT = 1e-9
-"""Weight of an item of no size, so that price per weight is a number."""
+LEAST_WEIGHT = 1e-9  # weight of an item of no size, so that price per weight is a number
 
 
 @dataclass(frozen=True, eq=False)

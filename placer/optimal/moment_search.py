@@ -27,8 +27,7 @@ from placer.model.plan import Event, Placement, events_of
 from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.program import exact_cost
 
-MOST_STEPS = 100_000
-"""The search gives up after this many decisions."""
+MOST_STEPS = 100_000  # the search gives up after this many decisions
 
 CarriedNic = tuple[int, tuple[int, ...]]
 """A NIC in use: the number of its kind, and the classes of its tenants, ascending."""

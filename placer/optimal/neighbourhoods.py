@@ -34,16 +34,13 @@ from placer.optimal.patterns import co_locations_on, co_locations_within, group_
 from placer.optimal.program import costs_in_units, exact_cost
 
 WITH_FREE_CORES = 2
-ANY_NICS = 2
-"""NICs whose tenants are placed again at once: preferably with free cores, and any others."""
+ANY_NICS = 2  # NICs whose tenants are placed again at once: preferably with free cores, and any others
 
 MAX_EJECTIONS = 400
-MOST_ON_GPU = 3_000
-"""With more co-locations on a kind of GPU, the chosen NICs are left as they are."""
+MOST_ON_GPU = 3_000  # with more co-locations on a kind of GPU, the chosen NICs are left as they are
 
 PROGRAM_SECONDS = 2.0
-COLUMNS_AFTER_SHARE = 0.5
-"""Share of the time after which columns are generated, for half of the remaining time."""
+COLUMNS_AFTER_SHARE = 0.5  # share of the time after which columns are generated, for half of the remaining time
 
 
 def neighbourhood_plan(
@@ -204,16 +201,12 @@ def _improve(
 # Operations Research Letters 37(5), 2009. https://doi.org/10.1016/j.orl.2009.04.006
 
 
-QUERY_SIZE = 64
-"""Co-locations of one query, those first that eject the tenants easiest to place."""
-
-MAX_SWAPS = 16
-"""Pairs of NICs that may swap tenants after an ejection."""
+QUERY_SIZE = 64  # Co-locations of one query, those first that eject the tenants easiest to place
+MAX_SWAPS = 16  # pairs of NICs that may swap tenants after an ejection
 
 Tenants = tuple[Tenant, ...]
 
-Move = tuple[int, Tenant | None]
-"""The number of a NIC, and the tenant that is ejected from it, None for no ejection."""
+Move = tuple[int, Tenant | None]  # the number of a NIC, and the tenant that is ejected from it, None for no ejection
 
 
 class EjectionSearch:

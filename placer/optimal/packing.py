@@ -28,11 +28,8 @@ from profiles import InputError
 from profiles.arrays import Ints
 from profiles.text import read_text
 
-FEW_SETS = 200_000
-"""With more sets of items that fit a bin than this, they are generated as needed first."""
-
-MOST_SETS = 3_000_000
-"""More sets than this are never listed."""
+FEW_SETS = 200_000  # with more sets of items that fit a bin than this, they are generated as needed first
+MOST_SETS = 3_000_000  # more sets than this are never listed
 
 LARGEST_FILE = 100_000_000
 LARGEST_NUMBER = 2**40

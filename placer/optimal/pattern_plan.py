@@ -100,8 +100,7 @@ def _one_group_per_nic(patterns: Patterns, groups: Sequence[TenantGroup], kinds:
 # Assignment: from a solution of the pattern program to the tenants of every NIC.
 
 
-Assignment = list[tuple[NicKind, tuple[Tenant, ...]]]
-"""The NICs of a plan: the kind of each, and its tenants."""
+Assignment = list[tuple[NicKind, tuple[Tenant, ...]]]  # the NICs of a plan: the kind of each, and its tenants
 
 
 def assign(
@@ -153,8 +152,7 @@ def _nics_of(nic_of_slot: Ints, pattern_of: Ints, patterns: Patterns, group: int
 # Owned NICs: of the solutions of the pattern program that cost the same, one for which fewest NICs must be bought.
 
 
-CHOICE_SECONDS = 5.0
-"""Most seconds of this search: it chooses among plans of one cost."""
+CHOICE_SECONDS = 5.0  # most seconds of this search: it chooses among plans of one cost
 
 
 def with_owned_first(

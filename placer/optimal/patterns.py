@@ -19,8 +19,7 @@ from profiles.shown import Shown
 ASKED_PER_CO_LOCATION = 3
 """Co-locations of a GPU that are asked for at once, at most, in multiples of those that may be listed."""
 
-Members = tuple[int, ...]
-"""A co-location as numbers of tenant groups, ascending."""
+Members = tuple[int, ...]  # a co-location as numbers of tenant groups, ascending
 
 NO_SLOT = np.iinfo(np.int64).max
 """Level where a co-location has no slot of a group, while the lowest levels are searched."""

@@ -17,8 +17,7 @@ from placer.model.fleet import NicKind
 from placer.optimal.patterns import Patterns, TenantGroup
 from profiles.arrays import Floats, Ints
 
-BOUND_ROUNDING = 1e-6
-"""A bound this little above a whole number is not rounded up past it."""
+BOUND_ROUNDING = 1e-6  # a bound this little above a whole number is not rounded up past it
 
 LARGEST_COST = 10**6
 """Costs are whole numbers of the fleet's cost unit, at most this many, so that integer solvers are exact."""

@@ -10,8 +10,7 @@ from placer.optimal.program import IntegerProgram
 from profiles import InputError
 from profiles.arrays import Ints
 
-PULP_PREFIX = "pulp"
-"""The solver `pulp` is PuLP's own choice, `pulp:NAME` the one that PuLP calls NAME."""
+PULP_PREFIX = "pulp"  # the solver `pulp` is PuLP's own choice, `pulp:NAME` the one that PuLP calls NAME
 
 
 def refuse_unknown(solver: str) -> None:

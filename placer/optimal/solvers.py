@@ -22,17 +22,13 @@ SOLVERS = {
 }
 """Integer solvers of OR-Tools by our name: theirs, and settings that make them silent, exact and repeatable."""
 
-PULP_BRIEFLY = 5.0
-"""Seconds of a brief search through PuLP, whose solvers have no common measure of effort."""
+PULP_BRIEFLY = 5.0  # seconds of a brief search through PuLP, whose solvers have no common measure of effort
 
 BRIEF_SETTINGS = {"cp-sat": " max_deterministic_time:4", "highs": "\nmip_max_nodes=500"}
 """Settings for a brief search: an effort that is the same on every machine, unlike a number of seconds."""
 
-SIFTED_VARIABLES = 8_000
-"""A relaxation with more variables than this is solved over a part of them at a time."""
-
-LEAST_IMPROVEMENT = 1e-7
-"""Variables whose reduced cost is not below minus this are not added to a relaxation."""
+SIFTED_VARIABLES = 8_000  # a relaxation with more variables than this is solved over a part of them at a time
+LEAST_IMPROVEMENT = 1e-7  # variables whose reduced cost is not below minus this are not added to a relaxation
 
 LEAST_SECONDS = 0.01
 
@@ -160,17 +156,13 @@ def _solve(name: str, settings: str, model: ortools.ModelBuilderHelper, seconds:
 # The search for a proven solution of the pattern program.
 
 
-NEARLY_WHOLE = 1e-6
-"""A variable of the relaxation this close to a whole number is one."""
-
-BRIEF_SLACKS = (0, 1)
-"""How far below the relaxation's whole part each variable may go in brief searches."""
+NEARLY_WHOLE = 1e-6  # a variable of the relaxation this close to a whole number is one
+BRIEF_SLACKS = (0, 1)  # how far below the relaxation's whole part each variable may go in brief searches
 
 FIRST_VARIABLES = (2_000, 20_000)
 """Where there are more variables, as many as these of lowest reduced cost are tried first."""
 
-AT_BOUND_SHARE = 0.5
-"""Share of the remaining time for the search at the bound; the rest is for a search above it."""
+AT_BOUND_SHARE = 0.5  # share of the remaining time for the search at the bound; the rest is for a search above it
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,11 +34,8 @@ from placer.policy.rules import MOST_MOVES, Rule
 from placer.policy.stand_ins import StandIns
 
 UNOPENED_SLOT = 0
-PIVOTS_PER_ARRIVAL = 32
-"""Pivots per arrival while prices are renewed; each takes some 10 to 20 microseconds."""
-
-MOST_PREDICTED = 17
-"""NICs that are predicted where stand-ins take part, the best first, while none keeps every SLA."""
+PIVOTS_PER_ARRIVAL = 32  # pivots per arrival while prices are renewed; each takes some 10 to 20 microseconds
+MOST_PREDICTED = 17  # NICs that are predicted where stand-ins take part, the best first, while none keeps every SLA
 
 COMPARED_PATTERNS = 2_000
 """Patterns that are compared per arrival while classes are scored anew; each takes some 50 nanoseconds."""

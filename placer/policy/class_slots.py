@@ -20,12 +20,10 @@ from placer.policy.kernels import INFEASIBLE_SCORE, NO_NIC, JoinScores, best_cla
 from placer.policy.pattern_table import PatternTable
 from placer.policy.rules import Rule
 
-NO_CLASS = -1
-"""The slot of NICs that no arrival can join."""
+NO_CLASS = -1  # the slot of NICs that no arrival can join
 
 MAX_KEPT_CLASSES = 1_024
-ClassKey = tuple[int, bytes]
-"""A class: its pattern, and the flags of the patterns above that are reachable."""
+ClassKey = tuple[int, bytes]  # a class: its pattern, and the flags of the patterns above that are reachable
 
 
 class ClassSlots:
@@ -206,8 +204,7 @@ class ClassSlots:
 # A set of NIC numbers that gives its lowest member, with a bounded effort per change.
 
 
-HEAP_SLACK = 256
-"""Numbers of NICs that left and are still in the heap, beyond as many as are present."""
+HEAP_SLACK = 256  # numbers of NICs that left and are still in the heap, beyond as many as are present
 
 CLEARED_PER_CHANGE = 8
 

@@ -31,8 +31,7 @@ from profiles.arrays import Floats
 COST_PERTURBATION = 1e-4
 """Costs of patterns differ by at most this share of a NIC, so that ties do not make the method go in circles."""
 
-ZERO_TOLERANCE = 1e-7
-"""What is below it is taken for 0 in pivots and in numbers of NICs."""
+ZERO_TOLERANCE = 1e-7  # what is below it is taken for 0 in pivots and in numbers of NICs
 
 
 class OpenClass(NamedTuple):

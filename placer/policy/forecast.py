@@ -28,36 +28,21 @@ from placer.policy.rules import samples
 from predictor.regression.significant import significant
 from profiles.arrays import Floats
 
-ARRIVAL_SAMPLES = 24
-"""Number of samples of arrivals over which prices are averaged."""
-
-SAMPLES_AT_ONCE = 6
-"""The same where a decision waits for them, because a workload came that is not known yet."""
+ARRIVAL_SAMPLES = 24  # number of samples of arrivals over which prices are averaged
+SAMPLES_AT_ONCE = 6  # the same where a decision waits for them, because a workload came that is not known yet
 
 ARRIVALS_AHEAD = 240
 """Arrivals in a sample: with 60, prices differ so much between samples that a plan of 3,000 may take 6 % more NICs."""
 
-CLOSING_PIVOTS = 5_000
-"""Pivots after which prices for the last arrivals are taken as they are."""
+CLOSING_PIVOTS = 5_000  # pivots after which prices for the last arrivals are taken as they are
 
 MAX_REMEMBERED_ARRIVALS = 2_048
-POOLED_ARRIVALS = 256
-"""Number of recent arrivals from which the SLAs of rare workloads are forecast."""
-
-SLA_QUANTILES = 64
-"""SLAs of all workloads together are smoothed to so many."""
-
-SLA_CELLS = 8
-"""Classes of SLAs by which it is seen whether workloads have SLAs of their own."""
-
-PRICED_LEVELS = 8
-"""Number of SLA levels per workload that have a price of their own."""
-
-FINER_LEVELS = 6
-"""Number of finer levels in each, by which arrivals are sorted when classes are scored."""
-
-ASKED_AGAIN = 256
-"""Closings whose levels are kept: those of two plans for 500 arrivals."""
+POOLED_ARRIVALS = 256  # number of recent arrivals from which the SLAs of rare workloads are forecast
+SLA_QUANTILES = 64  # SLAs of all workloads together are smoothed to so many
+SLA_CELLS = 8  # classes of SLAs by which it is seen whether workloads have SLAs of their own
+PRICED_LEVELS = 8  # number of SLA levels per workload that have a price of their own
+FINER_LEVELS = 6  # number of finer levels in each, by which arrivals are sorted when classes are scored
+ASKED_AGAIN = 256  # closings whose levels are kept: those of two plans for 500 arrivals
 
 SLA_LEVELS = PRICED_LEVELS * FINER_LEVELS
 """Number of levels into which SLAs of arrivals are sorted when classes are scored. Feasibility is always exact."""
@@ -269,8 +254,7 @@ def core_shares(table: PatternTable) -> Prices:
 # where they differ, what was counted does.
 
 
-PRIOR_CONCENTRATIONS = 2.0 ** np.arange(-1, 11)
-"""Arrivals that an expectation may be worth, per cell of a group."""
+PRIOR_CONCENTRATIONS = 2.0 ** np.arange(-1, 11)  # arrivals that an expectation may be worth, per cell of a group
 
 
 def smooth(counts: Floats, expected: Floats) -> tuple[Floats, float]:

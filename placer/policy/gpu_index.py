@@ -19,11 +19,8 @@ from placer.policy.rules import Rule
 from profiles import CoLocation
 
 MAX_ASKED_GPUS = 24
-LAST_RESORT = 1_024
-"""Different GPUs that are asked before an arrival is rejected."""
-
-FULLER_WEIGHT = 0.01
-"""Weight by which fuller GPUs are preferred where the rule has no preference."""
+LAST_RESORT = 1_024  # different GPUs that are asked before an arrival is rejected
+FULLER_WEIGHT = 0.01  # weight by which fuller GPUs are preferred where the rule has no preference
 
 
 class GpuIndex:

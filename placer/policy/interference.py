@@ -14,11 +14,8 @@ from placer.model.fleet import NicKind
 from placer.policy.kernels import add_biases, learn_losses, learn_margins, write_losses
 from profiles.arrays import Floats
 
-FIRST_LOSS = 0.05
-"""Loss per neighbour before anything is known, in logarithms of throughput."""
-
-LEARNING_RATE = 0.1
-"""Share of an error of a loss that is corrected at once."""
+FIRST_LOSS = 0.05  # loss per neighbour before anything is known, in logarithms of throughput
+LEARNING_RATE = 0.1  # share of an error of a loss that is corrected at once
 
 LEAST_LOSS = 1e-3
 

@@ -15,14 +15,9 @@ from profiles.arrays import Floats
 
 Ints = NDArray[np.int32]
 
-NO_NIC = np.iinfo(np.int64).max
-"""The lowest NIC number of a class without NICs."""
-
-NICS_AT_ONCE = 1_024
-"""NICs whose scores are computed before they are looked at."""
-
-EMPTY_MARGIN = 10.0
-"""The margin of a NIC without tenants, in logarithms of throughput."""
+NO_NIC = np.iinfo(np.int64).max  # the lowest NIC number of a class without NICs
+NICS_AT_ONCE = 1_024  # NICs whose scores are computed before they are looked at
+EMPTY_MARGIN = 10.0  # the margin of a NIC without tenants, in logarithms of throughput
 
 INFEASIBLE_SCORE = np.float32(np.inf)
 

@@ -212,8 +212,7 @@ REACHABLE_FLAG = b"\x01"
 REMEMBERED_BYTES = 8_000_000
 """Memory for flags that are remembered: most NICs have tenants and requirements that another had before."""
 
-KEY_BYTES = 300
-"""Of a pattern with requirements, about."""
+KEY_BYTES = 300  # of a pattern with requirements, about
 
 
 class ReachablePatterns:

@@ -136,8 +136,7 @@ def reasons_of(indexes: Iterable[NicIndex], tenant: Tenant) -> list[Reason]:
 # Steps are counted, not timed: the same events lead to the same indexes at the same event.
 
 
-NICS_AT_ONCE, SAMPLED_AT_ONCE = 64, 16
-"""NICs that are added in one step, to an index over a table and to one without."""
+NICS_AT_ONCE, SAMPLED_AT_ONCE = 64, 16  # NICs that are added in one step, to an index over a table and to one without
 
 
 def index_of(
@@ -264,11 +263,8 @@ class Rebuild:
 # Which workloads the tables of a selector hold, where an arrival with other traffic is compared by a stand-in.
 
 
-MOST_COLUMNS = 32
-"""Workloads of a table at most."""
-
-FEW_COLUMNS = 12
-"""Up to so many workloads are in a table although they have come only once."""
+MOST_COLUMNS = 32  # workloads of a table at most
+FEW_COLUMNS = 12  # up to so many workloads are in a table although they have come only once
 
 RECURS_FROM = 4
 """Arrivals of a workload from which it recurs, and is worth a column of its own; it is looked at again whenever their
@@ -277,11 +273,8 @@ number has doubled."""
 MOST_STAND_INS = 0.1
 """The largest share of recent arrivals that are compared by stand-ins: of more, NICs are sampled and predicted."""
 
-RECENT_ARRIVALS = 64
-"""Arrivals over which that share is averaged."""
-
-COUNTED_WORKLOADS = 10_000
-"""Workloads without a column whose arrivals are counted."""
+RECENT_ARRIVALS = 64  # arrivals over which that share is averaged
+COUNTED_WORKLOADS = 10_000  # workloads without a column whose arrivals are counted
 
 
 class TableWorkloads:

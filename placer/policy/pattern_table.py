@@ -165,22 +165,16 @@ class LoosestSlas:
 # mining association rules", VLDB 1994), and throughputs are asked for one size at a time.
 
 
-QUERIED_PER_PATTERN = 3
-"""Co-locations that are asked for, at most, in multiples of those that a table may hold."""
-
-AT_ONCE = 64
-"""Co-locations that are compared in one step."""
+QUERIED_PER_PATTERN = 3  # Co-locations that are asked for, at most, in multiples of those that a table may hold
+AT_ONCE = 64  # Co-locations that are compared in one step
 
 ASKED_AT_ONCE = 16
 """Co-locations that an oracle is asked for in one step: one that has learnt much corrects each of them."""
 
 ALL_PATTERNS = 1 << 30
 
-Pattern = tuple[int, ...]
-"""The columns of a co-location, ascending."""
-
-Answers = dict[Pattern, tuple[float, ...]]
-"""The throughput (kpps) of every member of patterns."""
+Pattern = tuple[int, ...]  # the columns of a co-location, ascending
+Answers = dict[Pattern, tuple[float, ...]]  # the throughput (kpps) of every member of patterns
 
 
 class TooManyPatterns(Exception):

@@ -37,11 +37,8 @@ FIRST_FIT = Rule("first-fit", 0.0, 0.0)
 BEST_FIT = Rule("best-fit", 0.0, 1.0)
 """The NIC with the least usable capacity left: cores that could still be used without violating an SLA."""
 
-WORST_FIT = Rule("worst-fit", 0.0, -1.0)
-"""The NIC with the most usable capacity left."""
-
-RULES_BY_NAME = {rule.name: rule for rule in (LOOK_AHEAD, BEST_FIT, FIRST_FIT, WORST_FIT)}
-"""By name, the default first."""
+WORST_FIT = Rule("worst-fit", 0.0, -1.0)  # the NIC with the most usable capacity left
+RULES_BY_NAME = {rule.name: rule for rule in (LOOK_AHEAD, BEST_FIT, FIRST_FIT, WORST_FIT)}  # by name, the default first
 
 
 def rule_of(name: str) -> Rule:
@@ -65,8 +62,7 @@ def rule_of(name: str) -> Rule:
 # How many arrivals a trace has is known to those who have it; which ones come is not used.
 
 
-CLOSING_ARRIVALS = 1_000
-"""Arrivals before the end from which open NICs count."""
+CLOSING_ARRIVALS = 1_000  # arrivals before the end from which open NICs count
 
 LAST_ARRIVALS = 120
 """Arrivals before the end from which prices change fast, and are computed more often and of more samples."""

@@ -26,27 +26,20 @@ from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import CLOSING_ARRIVALS, LOOK_AHEAD, Rule, is_due
 from profiles import Workload
 
-FORECAST_FROM = 5
-"""Smallest number of arrivals from which future ones are forecast; before, all NICs score the same."""
+FORECAST_FROM = 5  # smallest number of arrivals from which future ones are forecast; before, all NICs score the same
 
 FEW_WORKLOADS = 8
 """Up to so many workloads, all co-locations are predicted in advance, even if every workload came only once."""
 
-RENEWED_AFTER = 25
-"""Arrivals after which the forecast is renewed at the earliest."""
-
-RENEWED_EVERY = 65_536
-"""Arrivals after which the forecast is renewed at the latest."""
+RENEWED_AFTER = 25  # arrivals after which the forecast is renewed at the earliest
+RENEWED_EVERY = 65_536  # arrivals after which the forecast is renewed at the latest
 
 TURNOVER_WEIGHT = 10.0
 """How much more opening a NIC costs where tenants leave, which fills and empties NICs anyway: in multiples of the
 rule's opening cost, where as many leave as arrive."""
 
-REBUILD_STEPS = 3
-"""Steps of a rebuild per event; each takes 1 to 2 ms."""
-
-RENEWED_GROWTH = 0.25
-"""Between, the forecast is renewed when this share more arrivals have come."""
+REBUILD_STEPS = 3  # steps of a rebuild per event; each takes 1 to 2 ms
+RENEWED_GROWTH = 0.25  # between, the forecast is renewed when this share more arrivals have come
 
 
 class Selector:

@@ -16,8 +16,7 @@ from profiles import InputError
 
 __all__ = ["STRATEGIES", "NamedStrategy", "OnlineStrategy", "Strategy", "find_strategy", "register"]
 
-VARIANT = ":"
-"""Between a strategy and its variant: `contention-aware:best-fit`."""
+VARIANT = ":"  # between a strategy and its variant: `contention-aware:best-fit`
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +40,8 @@ class NamedStrategy:
 
 
 def find_strategy(name: str) -> NamedStrategy:
-    """The strategy of that name, which may end in a variant.
-
-    Raises
-    ------
-    InputError
-        When there is no such strategy, or it has no such variant; the hint names those there are.
-    """
+    """The strategy of that name, which may end in a variant. Raises `InputError` when there is no such strategy, or it
+    has no such variant; the hint names those there are."""
     base, _, variant = name.partition(VARIANT)
     definition = STRATEGIES.find(base)
     if not variant and base == name:

@@ -36,28 +36,15 @@ from profiles import CoLocation, Workload
 # relative to their spread, as measured ones do when they are left out.
 
 
-FEWEST_MEASURED = 50
-"""Measured co-locations from which on decisions are replayed."""
-REPLAYED_ARRIVALS = 500
-"""Arrivals of a replay, at most."""
-LEAST_REPLAYED, REPLAYED_PER_ARRIVAL = 200, 5
-"""Arrivals of a replay, at least, and per arrival of a short trace."""
-LOOSEST_DROP = 0.999
-"""The largest drop of an SLA."""
+FEWEST_MEASURED = 50  # measured co-locations from which on decisions are replayed
+REPLAYED_ARRIVALS = 500  # arrivals of a replay, at most
+LEAST_REPLAYED, REPLAYED_PER_ARRIVAL = 200, 5  # arrivals of a replay, at least, and per arrival of a short trace
+LOOSEST_DROP = 0.999  # the largest drop of an SLA
 
 
 class Replayed(NamedTuple):
-    """SLA violations in replayed plans.
-
-    Parameters
-    ----------
-    violations
-        By the measurements.
-    expected
-        By how far predictions and measurements are expected to err.
-    of_predictions
-        By how far predictions are expected to err.
-    """
+    """SLA violations in replayed plans. `violations`: by the measurements. `expected`: by how far predictions and
+    measurements are expected to err. `of_predictions`: by how far predictions are expected to err."""
 
     violations: float = 0.0
     expected: float = 0.0
@@ -65,17 +52,9 @@ class Replayed(NamedTuple):
 
 
 class LeftOutOracle(Oracle):
-    """Measured co-locations, each as predicted from the others; no other can share a NIC.
-
-    Parameters
-    ----------
-    predictor
-        Predicts throughput alone.
-    left_out
-        The measured co-locations.
-    risk
-        The share of instances that may be expected to fall short of the answers.
-    """
+    """Measured co-locations, each as predicted from the others; no other can share a NIC. `predictor`: predicts
+    throughput alone. `left_out`: the measured co-locations. `risk`: the share of instances that may be expected to fall
+    short of the answers."""
 
     def __init__(self, predictor: Predictor, left_out: Mapping[CoLocation, LeftOutCoLocation], risk: float) -> None:
         super().__init__()
@@ -152,14 +131,10 @@ SELECTION_FACTOR = 1.3
 Replays only have co-locations that were left out. Of those that were measured, placement selects the ones whose
 measurements were too high by noise. On six testbeds 0.6 to 1.6 times as many were violated as replays lead to expect.
 """
-UNREPLAYED_VIOLATIONS = 3.0
-"""Expected violations in replays that count as much as what would be expected by chance."""
-REPEATED_DEVIATIONS = 0.7
-"""Standard deviations by which the expected violations must stay below the budget."""
-RISK_GUESS = 0.045
-"""The risk that usually keeps a budget of 1 %, and in proportion others."""
-PROPORTIONAL_TRIES = 3
-"""Plans until which the next risk is guessed in proportion."""
+UNREPLAYED_VIOLATIONS = 3.0  # expected violations in replays that count as much as what would be expected by chance
+REPEATED_DEVIATIONS = 0.7  # standard deviations by which the expected violations must stay below the budget
+RISK_GUESS = 0.045  # the risk that usually keeps a budget of 1 %, and in proportion others
+PROPORTIONAL_TRIES = 3  # plans until which the next risk is guessed in proportion
 
 
 def risk_within_budget(
@@ -171,21 +146,10 @@ def risk_within_budget(
     """The largest risk whose plan is expected to keep the catalogue's budget; else the smallest.
 
     It is searched by halving, as if violations only grew with the risk. They nearly do: on a short trace, a larger
-    budget may find a smaller risk.
-
-    The catalogue's own risk where it has one, and the default where a predictor does not estimate its errors.
-
-    Parameters
-    ----------
-    catalogue
-        The NICs, and the budget.
-    predictor
-        The name of the predictor that plans are made by.
-    place
-        Makes the plan of a risk.
-    replay
-        Replays the decisions of a risk; by default they are not.
-    """
+    budget may find a smaller risk. The catalogue's own risk where it has one, and the default where a predictor does
+    not estimate its errors. `catalogue`: the NICs, and the budget. `predictor`: the name of the predictor that plans
+    are made by. `place`: makes the plan of a risk. `replay`: replays the decisions of a risk; by default they are
+    not."""
     if catalogue.budget_pct is None or not catalogue.supports_risk(predictor):
         return DEFAULT_RISK if catalogue.risk is None else catalogue.risk
     low, high, tries = 0, len(RISKS_TRIED) - 1, 0

@@ -37,27 +37,18 @@ from predictor.regression.compiled import digest_of_sources
 from profiles import Workload
 from profiles.aside import file_aside
 
-OTHER_ROOM = (1.0, 1.2)
-"""In place of `USUAL_ROOM`, in the other plans that are tried."""
+OTHER_ROOM = (1.0, 1.2)  # in place of `USUAL_ROOM`, in the other plans that are tried
 MORE_CAREFUL = 2
 """Smaller risks at which a trace is placed, too, where a budget chooses the risk: one may need fewer NICs by chance."""
-CHOSEN_FROM = 5_000
-"""Arrivals up to which that is done."""
-TRIED_ARRIVALS = 250
-"""Arrivals of a trace, evenly taken, whose plans show how careful placement must be."""
+CHOSEN_FROM = 5_000  # arrivals up to which that is done
+TRIED_ARRIVALS = 250  # arrivals of a trace, evenly taken, whose plans show how careful placement must be
 
 
 @register
 class ContentionAware(OnlineStrategy):
     """Places an arrival where all tenants, with the arrival, are predicted to meet their SLAs; a rule selects the NIC.
-
-    Parameters
-    ----------
-    oracles
-        Source of throughputs per kind of NIC; by default the predictor, at a risk that keeps the catalogue's budget.
-    rule
-        Selects one of the NICs that fit.
-    """
+    `oracles`: source of throughputs per kind of NIC; by default the predictor, at a risk that keeps the catalogue's
+    budget. `rule`: selects one of the NICs that fit."""
 
     name = "contention-aware"
     needs_predictor = True
@@ -217,8 +208,7 @@ class ContentionAware(OnlineStrategy):
 # ask for the plan that `placer run` made: with the risk known, it is placed once.
 
 
-KEPT_RISKS = 500
-"""Risks that are kept; the oldest go."""
+KEPT_RISKS = 500  # risks that are kept; the oldest go
 PLACER_FOLDER = Path(__file__).parents[1]
 CODE_FOLDERS = (
     *(PLACER_FOLDER / room for room in ("strategies", "policy", "model", "evaluate")),

@@ -21,8 +21,7 @@ from placer.strategies.contention_aware import ContentionAware
 from profiles import Workload
 from traces.arrivals import Recipe, generate
 
-TYPICAL_ARRIVALS = 500
-"""Arrivals of a typical trace."""
+TYPICAL_ARRIVALS = 500  # arrivals of a typical trace
 
 
 def oracles_within_budget(

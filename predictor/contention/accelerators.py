@@ -15,8 +15,7 @@ from predictor.regression.compiled import compile_kernel
 from profiles.arrays import Floats
 
 SERVICE_TERMS = ("constant", "packet_size", "mtbr", "matches", "payload_matches")
-HEADER_BYTES = 100.0
-"""About the most header bytes in a packet; nothing matches in headers."""
+HEADER_BYTES = 100.0  # about the most header bytes in a packet; nothing matches in headers
 
 
 @dataclass(frozen=True)

@@ -19,21 +19,17 @@ from profiles.arrays import Floats
 from profiles.shown import Shown
 
 LEAST_ROWS = 5
-CORRECTION_NOISE = 0.1
-"""Typical share of the errors that is measurement noise."""
+CORRECTION_NOISE = 0.1  # typical share of the errors that is measurement noise
 NEAR_LENGTH = 0.5
-SURE_ERRORS = 1.5
-"""Standard errors of the mean gain below which a correction is not applied at all."""
+SURE_ERRORS = 1.5  # standard errors of the mean gain below which a correction is not applied at all
 
 
 @dataclass(frozen=True)
 class Conditions:
     """The conditions of predictions, on which their errors depend; one row per prediction."""
 
-    traffic: Floats
-    """Shape (N, 3)."""
-    kept: Floats
-    """Predicted share of solo throughput, shape (N,)."""
+    traffic: Floats  # shape (N, 3)
+    kept: Floats  # predicted share of solo throughput, shape (N,)
     pressure: Floats
     """Per accelerator, the competitors' service demand in units of the NF's own service time, shape (N, accelerators).
     """
@@ -81,8 +77,7 @@ class Conditions:
 class Calibration(Shown):
     """A correction of the logarithm of throughput."""
 
-    correction: GaussianProcess
-    """Zero away from what was measured."""
+    correction: GaussianProcess  # zero away from what was measured
     errors: Floats
     """Of each measured row when it is left out of training: measured over predicted, logarithm, shape (N,)."""
 

@@ -11,11 +11,9 @@ ATTRIBUTE_COUNT = len(ATTRIBUTES)
 DISTANCE_COUNT = 3
 FAR_CONDITION = 0.3
 """Distance from default traffic, as a share of the ranges on a logarithmic scale, from which it counts as far."""
-NEGLIGIBLE_SHARE, TYPICAL_SHARE = 0.01, 0.05
-"""Drops (as a fraction) that are negligible, and that are typical."""
+NEGLIGIBLE_SHARE, TYPICAL_SHARE = 0.01, 0.05  # drops (as a fraction) that are negligible, and that are typical
 USUAL_COMPETITORS = 3.0
-LEAST_SHARE, MOST_SHARE = 1e-4, 1.0
-"""Smallest and largest plausible spread of the logarithm."""
+LEAST_SHARE, MOST_SHARE = 1e-4, 1.0  # smallest and largest plausible spread of the logarithm
 
 
 @compile_kernel

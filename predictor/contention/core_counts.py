@@ -25,18 +25,12 @@ class CoreScale(Shown):
     """What changes where an NF has this number of cores."""
 
     cores: int
-    logarithm: float
-    """Of the factor on the speed of all its cores together."""
-    by_traffic: GaussianProcess
-    """How much more or less that is at which traffic, of `traffic_axes`."""
-    pressure: float
-    """Factor on the counters of its competitors, except for their working set."""
-    exposure: float
-    """Exponent of the share that memory contention leaves."""
-    spread: float
-    """Standard deviation of the logarithm of throughput alone around what this predicts."""
-    doubt: float = 1.0
-    """How much further predictions beside others err than on the default number of cores."""
+    logarithm: float  # of the factor on the speed of all its cores together
+    by_traffic: GaussianProcess  # how much more or less that is at which traffic, of `traffic_axes`
+    pressure: float  # factor on the counters of its competitors, except for their working set
+    exposure: float  # exponent of the share that memory contention leaves
+    spread: float  # standard deviation of the logarithm of throughput alone around what this predicts
+    doubt: float = 1.0  # how much further predictions beside others err than on the default number of cores
 
     def factor(self, traffic: Floats) -> Floats:
         """The factor on the speed of its cores at each row of `traffic`, shape (N, 3)."""
@@ -56,8 +50,7 @@ class CoreScale(Shown):
         return cls(int(cores), logarithm, GaussianProcess.from_arrays(arrays), pressure, exposure, spread, doubt)
 
 
-UNMEASURED_SPREAD = 0.05
-"""Standard deviation of the logarithm of throughput on a number of cores that was not measured."""
+UNMEASURED_SPREAD = 0.05  # standard deviation of the logarithm of throughput on a number of cores that was not measured
 MOST_SERIAL = 0.5
 
 

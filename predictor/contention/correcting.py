@@ -60,31 +60,23 @@ class Corrections(NamedTuple):
     """What corrects predictions, and how far they err, per NF."""
 
     calibrated: NDArray[np.bool_]
-    by_neighbours: NDArray[np.bool_]
-    """Whether there is a `Calibration`, and a `NeighbourCorrection`, shape (NFs,)."""
+    by_neighbours: NDArray[np.bool_]  # whether there is a `Calibration`, and a `NeighbourCorrection`, shape (NFs,)
     calibration: Processes
-    neighbours: NeighbourModels
-    """Those."""
+    neighbours: NeighbourModels  # those
     accelerators: NDArray[np.int64]
     """Columns of the NF's accelerators in the table, -1 at the end, shape (NFs, accelerators)."""
     usual: Floats
-    growth: Floats
-    """Of the `ErrorModel`, shapes (NFs,) and (NFs, 3)."""
-    most: Floats
-    """`NeighbourCorrection.most_competitors`, infinite where there is none, shape (NFs,)."""
+    growth: Floats  # of the `ErrorModel`, shapes (NFs,) and (NFs, 3)
+    most: Floats  # `NeighbourCorrection.most_competitors`, infinite where there is none, shape (NFs,)
 
 
 class Corrected(NamedTuple):
     """Predictions of members, in arrays of one shape."""
 
-    throughput: Floats
-    """Corrected by measured runs."""
-    near: Floats
-    """How near measured co-runs are that corrected it, 0 to 1."""
-    left: Floats
-    """The share of the usual spread that measured co-locations leave."""
-    spread: Floats
-    """What is left, of the logarithm."""
+    throughput: Floats  # corrected by measured runs
+    near: Floats  # how near measured co-runs are that corrected it, 0 to 1
+    left: Floats  # the share of the usual spread that measured co-locations leave
+    spread: Floats  # what is left, of the logarithm
 
     @classmethod
     def of(cls, throughput: Floats) -> Corrected:

@@ -25,8 +25,7 @@ from predictor.regression.compiled import compile_kernel, copy_into, fill, scale
 from profiles import Workload
 from profiles.arrays import Floats
 
-Positions = tuple[NDArray[np.intp], ...]
-"""Positions of members in a batch: co-location, member."""
+Positions = tuple[NDArray[np.intp], ...]  # positions of members in a batch: co-location, member
 
 
 @dataclass(frozen=True)
@@ -90,8 +89,7 @@ class EquilibriumModel:
 
 SETTLED_CHANGE = 1e-6
 MOST_ROUNDS = 20
-BY_PATTERN = -1
-"""The number of no composition: each NF's own."""
+BY_PATTERN = -1  # the number of no composition: each NF's own
 
 
 @compile_kernel
@@ -209,8 +207,7 @@ def composition_of(table, composition, row):  # type: ignore[no-untyped-def]  # 
 # accelerator to the NF; the equilibrium is not bounded.
 
 
-MOST_COMPETITORS = 7
-"""With more competitors only all of them together are looked at: subsets are too many."""
+MOST_COMPETITORS = 7  # with more competitors only all of them together are looked at: subsets are too many
 MANY_LOADS = 4
 """With more competitors, of which some carry little, all of them are looked at and all but one: a NIC may have many
 light NFs, and light ones hardly differ from none."""

@@ -26,13 +26,11 @@ class LeftOutCoLocation:
     """A measured co-location, per member in the order of its workloads."""
 
     measured: Floats
-    predicted: Floats
-    """Throughput (kpps): as measured, and as predicted without that, shape (members,)."""
+    predicted: Floats  # throughput (kpps): as measured, and as predicted without that, shape (members,)
     spread: Floats
     noise: Floats
     """Standard deviations of the logarithm: of throughput around `predicted`, and of `measured` around throughput."""
-    errors: tuple[ErrorModel, ...]
-    """The error model of each member."""
+    errors: tuple[ErrorModel, ...]  # the error model of each member
 
     def throughput(self, risk: float) -> list[float]:
         """Throughput (kpps) that a share `risk` of members is expected to fall short of."""
@@ -82,13 +80,10 @@ def _by_model(errors: Sequence[ErrorModel]) -> Iterator[tuple[ErrorModel, NDArra
 class LeftOutRow:
     """One NF in a measured co-location, in usual spreads."""
 
-    error: float
-    """Measured over predicted, logarithm."""
-    left: float
-    """What of it others do not lead to expect."""
+    error: float  # measured over predicted, logarithm
+    left: float  # what of it others do not lead to expect
     deviation: float
-    noise: float
-    """Standard deviations: of throughput, and of the measurement."""
+    noise: float  # standard deviations: of throughput, and of the measurement
 
 
 def rows_left_out(models: Mapping[str, NfModel], default: TrafficProfile) -> dict[CoLocation, dict[str, LeftOutRow]]:

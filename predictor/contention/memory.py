@@ -48,12 +48,9 @@ ENOUGH_RUNS = 10
 class MemoryRuns:
     """Runs under memory contention, one row each."""
 
-    counters: Floats
-    """The competitors', summed, shape (N, 7)."""
-    traffic: Floats
-    """Shape (N, 3)."""
-    own_wss: Floats
-    """The NF's own working set alone (MB), shape (N,); zero where it is not known."""
+    counters: Floats  # the competitors', summed, shape (N, 7)
+    traffic: Floats  # shape (N, 3)
+    own_wss: Floats  # the NF's own working set alone (MB), shape (N,); zero where it is not known
 
     def __getitem__(self, rows: NDArray[np.bool_]) -> MemoryRuns:
         return MemoryRuns(self.counters[rows], self.traffic[rows], self.own_wss[rows])
@@ -84,13 +81,10 @@ class MemoryRuns:
 class MemoryModel(Shown):
     """The logarithm of throughput under memory contention, relative to what it was trained with."""
 
-    trend: GaussianProcess
-    """For contention that NFs can exert; constant beyond."""
-    most_accesses: float
-    """Cache accesses per second that NFs can exert."""
+    trend: GaussianProcess  # for contention that NFs can exert; constant beyond
+    most_accesses: float  # cache accesses per second that NFs can exert
     within: Trees
-    beyond: Trees
-    """Trees for contention within that range and beyond it, added to the trend."""
+    beyond: Trees  # trees for contention within that range and beyond it, added to the trend
     errors: Floats
     """Of runs within that range, when left out of training: measured over predicted, logarithm, shape (M,)."""
 
@@ -182,12 +176,10 @@ READS_COUNTER, WRITES_COUNTER, WORKING_SET = (COUNTERS.index(name) for name in (
 ACCESS_UNIT = 1e6
 WORKING_SET_UNIT = 0.3
 """Accesses per second and MB below which contention is negligible: the scales are linear below, logarithmic above."""
-FADED_FACTOR = 1.5
-"""Multiple of `most_accesses` from which only the trees beyond count; they fade in from there."""
+FADED_FACTOR = 1.5  # multiple of `most_accesses` from which only the trees beyond count; they fade in from there
 FULL_CACHE, SPILLED_UNIT = 3.0, 0.05
 """MB of which half does not fit into the cache, and the share that does not fit below which it is negligible."""
-INPUT_COUNT, OF_COMPETITORS = 6, 2
-"""Inputs of the trend, and those of them that belong to the competitors."""
+INPUT_COUNT, OF_COMPETITORS = 6, 2  # inputs of the trend, and those of them that belong to the competitors
 ROWS_AT_ONCE = 256
 
 

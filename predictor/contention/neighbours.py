@@ -30,25 +30,21 @@ from profiles import ATTRIBUTES
 from profiles.arrays import Floats
 from profiles.shown import Shown
 
-LEAST_NOISE = 1e-4
-"""Variance of a measurement, in squared spreads, below which equal rows could not be distinguished."""
+LEAST_NOISE = 1e-4  # variance of a measurement, in squared spreads, below which equal rows could not be distinguished
 
 
 class SolvedErrors(NamedTuple):
     """What a correction computes of its rows, once: in training, or when models without it are loaded."""
 
-    weights: Floats
-    """The inverse of the covariance of what was measured, times `errors`, shape (N,)."""
-    inverse_factor: Floats
-    """Of that covariance, as `factorise` returns it, shape (N * (N + 1) / 2,)."""
+    weights: Floats  # the inverse of the covariance of what was measured, times `errors`, shape (N,)
+    inverse_factor: Floats  # of that covariance, as `factorise` returns it, shape (N * (N + 1) / 2,)
 
 
 @dataclass(frozen=True, repr=False)
 class NeighbourCorrection(Shown):
     """The correction of one NF's predictions."""
 
-    names: tuple[str, ...]
-    """The NFs whose instances are counted."""
+    names: tuple[str, ...]  # the NFs whose instances are counted
     lengths: Floats
     """Per column of the inputs, how far apart co-locations are whose errors hardly resemble each other, shape (4 * NFs
     + 3,)."""
@@ -56,12 +52,9 @@ class NeighbourCorrection(Shown):
     own: float
     """Variance of what resembles other co-locations, and of the own deviation of a co-location with two competitors, in
     squared spreads."""
-    inputs: Floats
-    """Of the measured co-locations, as `inputs_of` returns them, shape (N, 4 * NFs + 3)."""
-    errors: Floats
-    """Measured over predicted, logarithm divided by the usual spread, shape (N,)."""
-    noise: Floats
-    """Variance of each of `errors`, shape (N,)."""
+    inputs: Floats  # of the measured co-locations, as `inputs_of` returns them, shape (N, 4 * NFs + 3)
+    errors: Floats  # measured over predicted, logarithm divided by the usual spread, shape (N,)
+    noise: Floats  # variance of each of `errors`, shape (N,)
 
     def __call__(self, inputs: Floats) -> tuple[Floats, Floats]:
         """The expected error at each row of `inputs`, and its standard deviation, both in usual spreads, shape (N,)."""
@@ -176,14 +169,11 @@ def neighbour_models(corrections: Sequence[NeighbourCorrection | None]) -> Neigh
 class NeighbourInputs:
     """Turns the members of co-locations into inputs of the corrections."""
 
-    nf: NDArray[np.intp]
-    """Number of each workload's NF, shape (workloads,)."""
+    nf: NDArray[np.intp]  # number of each workload's NF, shape (workloads,)
     presence: Floats
     """How much of a neighbour each workload is, 1 where more is offered than it can carry, shape (workloads,)."""
-    deviation: Floats
-    """Of each workload's traffic from default, as a share of the profiled range, shape (workloads, 3)."""
-    nfs: int
-    """How many NFs there are."""
+    deviation: Floats  # of each workload's traffic from default, as a share of the profiled range, shape (workloads, 3)
+    nfs: int  # how many NFs there are
 
     def of(self, member: NDArray[np.intp], positions: tuple[NDArray[np.intp], ...]) -> Floats:
         """One row per position (co-location, place) of the workloads `member`, -1 where there is none."""
@@ -196,35 +186,26 @@ class NeighbourInputs:
 # Corrections by measured co-locations in compiled code: the expected error of one prediction, and its uncertainty.
 
 
-SAME_DISTANCE = 1e-9
-"""Distance below which two rows are the same co-location."""
-SIDE_BY_SIDE = 4
-"""Errors whose deviations are computed at the same time."""
+SAME_DISTANCE = 1e-9  # distance below which two rows are the same co-location
+SIDE_BY_SIDE = 4  # errors whose deviations are computed at the same time
 
 
 class NeighbourPoints(NamedTuple):
     """Where the errors of NFs were measured, one NF after the other."""
 
     smooth: Floats
-    own: Floats
-    """As of `NeighbourCorrection`, shape (NFs,)."""
-    lengths: Floats
-    """Shape (NFs, columns)."""
-    points: Floats
-    """Its inputs divided by their lengths, transposed, shape (NFs, columns, N)."""
-    norms: Floats
-    """The sum of their squares, shape (NFs, N)."""
-    size: NDArray[np.int64]
-    """How many each NF has, shape (NFs,)."""
+    own: Floats  # as of `NeighbourCorrection`, shape (NFs,)
+    lengths: Floats  # shape (NFs, columns)
+    points: Floats  # its inputs divided by their lengths, transposed, shape (NFs, columns, N)
+    norms: Floats  # the sum of their squares, shape (NFs, N)
+    size: NDArray[np.int64]  # how many each NF has, shape (NFs,)
 
 
 class NeighbourModels(NamedTuple):
     """Corrections of NFs, one after the other: what follows from their errors, by point."""
 
-    at: NeighbourPoints
-    """Where the errors were measured."""
-    weights: Floats
-    """Shape (NFs, N)."""
+    at: NeighbourPoints  # where the errors were measured
+    weights: Floats  # shape (NFs, N)
     inverse_factor: Floats
     """The inverse of the Cholesky factor of the covariance of what was measured, row by row as `factorise` returns it,
     shape (NFs, N * (N + 1) / 2)."""

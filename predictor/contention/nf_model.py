@@ -25,16 +25,12 @@ class NfModel(Shown):
     """The model of one NF."""
 
     name: str
-    cores: int | None
-    """Dedicated cores; None when the profile does not state them."""
-    execution: Execution
-    """Pattern, queues and service times."""
-    solo: SoloModel | None
-    """Alone on the NIC; None when the profile holds no solo runs."""
+    cores: int | None  # dedicated cores; None when the profile does not state them
+    execution: Execution  # pattern, queues and service times
+    solo: SoloModel | None  # alone on the NIC; None when the profile holds no solo runs
     memory: MemoryModel
     """Under memory contention. With `solo`, the logarithm of the ratio to it; else of the throughput (kpps)."""
-    measured: Mapping[str, tuple[float, float]]
-    """Per traffic attribute, the range that was measured."""
+    measured: Mapping[str, tuple[float, float]]  # per traffic attribute, the range that was measured
     evidence: Mapping[str, float] = field(default_factory=dict)
     """Mean absolute percentage error next to benches under each execution pattern that was tried."""
     evidence_in_co_location: Mapping[str, float] = field(default_factory=dict)
@@ -45,8 +41,7 @@ class NfModel(Shown):
     """Factors on throughput where it was measured alone; None where noise is not known."""
     neighbours: NeighbourCorrection | None = None
     """Correction by measured co-locations of which the members are known; None where too few were measured."""
-    error_model: ErrorModel = field(default_factory=ErrorModel.unknown)
-    """How far predictions err."""
+    error_model: ErrorModel = field(default_factory=ErrorModel.unknown)  # how far predictions err
     core_scales: Mapping[int, CoreScale] = field(default_factory=dict)
     """What changes on each further number of cores that can be predicted."""
     doubt_at_loads: float = 1.0

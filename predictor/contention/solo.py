@@ -52,12 +52,9 @@ class SoloCurve(Protocol):
 class SoloThroughput(Shown):
     """Throughput alone with the least accelerator work."""
 
-    attributes: tuple[int, ...]
-    """Positions of the traffic attributes on which it depends."""
-    process: GaussianProcess
-    """Its logarithm; with a curve, of the ratio to the curve."""
-    curve: SoloCurve | None = None
-    """Along one of these attributes; None for the process alone."""
+    attributes: tuple[int, ...]  # positions of the traffic attributes on which it depends
+    process: GaussianProcess  # its logarithm; with a curve, of the ratio to the curve
+    curve: SoloCurve | None = None  # along one of these attributes; None for the process alone
 
     @classmethod
     def fit(
@@ -107,25 +104,19 @@ def _inputs(attributes: tuple[int, ...], traffic: Floats, curve: SoloCurve | Non
 class SoloFit:
     """A curve that was fitted to measured throughput alone, and what it was worth to the solo model."""
 
-    curve: SoloCurve
-    """The formula."""
-    settings: int
-    """Different traffic at which the NF was measured alone; each was left out once."""
+    curve: SoloCurve  # the formula
+    settings: int  # different traffic at which the NF was measured alone; each was left out once
     error_pct: float
-    error_without_pct: float
-    """Mean absolute percentage error there of a solo model with the curve, and of one without."""
-    serves: bool
-    """Whether the error is surely smaller, so that the solo model has the curve."""
+    error_without_pct: float  # mean absolute percentage error there of a solo model with the curve, and of one without
+    serves: bool  # whether the error is surely smaller, so that the solo model has the curve
 
 
 @dataclass(frozen=True, repr=False)
 class SoloModel(Shown):
     """Throughput and counters of an NF alone, as functions of its traffic."""
 
-    throughput: SoloThroughput
-    """With the least accelerator work."""
-    counters: GaussianProcess
-    """Logarithm of the seven counters; over all traffic attributes."""
+    throughput: SoloThroughput  # with the least accelerator work
+    counters: GaussianProcess  # logarithm of the seven counters; over all traffic attributes
     fit_of_runs: SoloFit | None = None
     """A curve that was fitted to runs of the NF alone, whether or not `throughput` has it; None when there is none."""
 
@@ -190,12 +181,9 @@ NEGLIGIBLE_MISFIT = 0.005
 class MeasuredAlone(Shown):
     """Factors on the solo throughput of one NF at the traffic at which it was measured."""
 
-    traffic: Floats
-    """Shape (N, 3), all rows different."""
-    logarithm: Floats
-    """Of the factor there, shape (N,)."""
-    spread: Floats
-    """Standard deviation of what remains unknown of the logarithm, shape (N,)."""
+    traffic: Floats  # shape (N, 3), all rows different
+    logarithm: Floats  # of the factor there, shape (N,)
+    spread: Floats  # standard deviation of what remains unknown of the logarithm, shape (N,)
 
     @classmethod
     def fit(cls, traffic: Floats, errors: Floats) -> MeasuredAlone | None:

@@ -18,8 +18,7 @@ from tests.nfs.testbed_program import ACCEPTS_NOISE, DESCRIBE, QUICK, measured_o
 
 TWO_CORES = ("--counters", "none", "--cores", "0,1")
 BEST_EFFORT = (*ACCEPTS_NOISE, "--windows", "5,30", "--best-effort")
-REPEATS = 3
-"""Of runs that are compared, one after the other: the speed of a machine changes from second to second."""
+REPEATS = 3  # of runs that are compared, one after the other: the speed of a machine changes from second to second
 
 
 def nf(name: str = "FlowStats", *, flows: int = 1000, **more: object) -> dict[str, Any]:

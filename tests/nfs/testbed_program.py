@@ -14,10 +14,8 @@ FLOW_STATS = {"kind": "nf", "name": "FlowStats", "traffic": {"flows": 100, "pack
 DESCRIBE = {"id": 2, "op": "describe"}
 QUICK = ("--null-control", "0", "--window-ms", "20")
 ACCEPTS_NOISE = ("--windows", "5,200", "--standard-error", "50", *(["--realtime"] if os.geteuid() == 0 else []))
-LEAST_OTHER_WORK = 0.02
-"""CPU time per second that explains why most windows were disturbed; each lost 0.5 % or more."""
-OF_HYPERVISOR = ("steal", "slowed")
-"""Reasons of disturbed windows that are not work of this machine."""
+LEAST_OTHER_WORK = 0.02  # CPU time per second that explains why most windows were disturbed; each lost 0.5 % or more
+OF_HYPERVISOR = ("steal", "slowed")  # reasons of disturbed windows that are not work of this machine
 
 
 def start(program: Path, *options: str) -> subprocess.Popen[str]:

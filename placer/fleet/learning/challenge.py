@@ -16,17 +16,10 @@ from statistics import fmean
 from placer.fleet.learning.ledger import ProductionReading, competitors_of
 from profiles import CoLocation, Workload
 
-FALSE_PROMOTION_PROBABILITY = 0.01
-"""Probability that any challenger of a lifetime is promoted although it is no better."""
-
-LARGEST_COUNTED_ERROR = 0.15
-"""An error, of the logarithm, beyond which it counts no more."""
-
-OF_A_TENANT = 3
-"""Measurements of a tenant that count."""
-
-CO_LOCATIONS_TO_REJECT = 1_000
-"""Co-locations after which a challenger that has not won is rejected."""
+FALSE_PROMOTION_PROBABILITY = 0.01  # probability that any challenger of a lifetime is promoted although it is no better
+LARGEST_COUNTED_ERROR = 0.15  # an error, of the logarithm, beyond which it counts no more
+OF_A_TENANT = 3  # measurements of a tenant that count
+CO_LOCATIONS_TO_REJECT = 1_000  # Co-locations after which a challenger that has not won is rejected
 
 
 class ChallengeVerdict(StrEnum):
@@ -120,11 +113,8 @@ def loss(reading: ProductionReading, predicted_kpps: float) -> float:
 # Society B 86, 2024. Assumption: differences lie in [-1, 1], and none is expected above 0, given all before it.
 
 
-BET_PARTS = (0.1, 0.3, 0.6, 0.9)
-"""Parts of the wealth that are bet; the stake is divided among them."""
-
-LARGEST_FACTOR = 1.0 + max(BET_PARTS)
-"""By so many times one difference raises the wealth at most."""
+BET_PARTS = (0.1, 0.3, 0.6, 0.9)  # parts of the wealth that are bet; the stake is divided among them
+LARGEST_FACTOR = 1.0 + max(BET_PARTS)  # by so many times one difference raises the wealth at most
 
 
 class BettingTest:

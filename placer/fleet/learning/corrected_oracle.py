@@ -14,21 +14,13 @@ from predictor import Predictor
 from predictor.regression.significant import significant
 from profiles import CoLocation, Workload
 
-ONE_SIGMA = 0.16
-"""The risk at which a prediction is one usual error below the median."""
-
-USUAL_SPREAD = 0.05
-"""How far predictions err, of the logarithm, by a predictor that does not estimate its errors."""
-
-LEAST_SPREAD = 0.005
-"""How far predictions err at least, of the logarithm: no estimate of errors is better than that."""
+ONE_SIGMA = 0.16  # the risk at which a prediction is one usual error below the median
+USUAL_SPREAD = 0.05  # how far predictions err, of the logarithm, by a predictor that does not estimate its errors
+LEAST_SPREAD = 0.005  # how far predictions err at least, of the logarithm: no estimate of errors is better than that
 
 
-INTERVAL_COVERAGE = 0.9
-"""Of the intervals of predictions."""
-
-Bounds = tuple[float | None, float | None]
-"""The interval of a prediction, kpps; None where errors are not known."""
+INTERVAL_COVERAGE = 0.9  # of the intervals of predictions
+Bounds = tuple[float | None, float | None]  # the interval of a prediction, kpps; None where errors are not known
 
 
 class CorrectedThroughput:

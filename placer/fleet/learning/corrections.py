@@ -22,8 +22,7 @@ BELIEVED_ERRORS = 2.0
 """A tenant moves a prediction as if it were at most so many of its usual errors away, and two tenants twice as far:
 they may be wrong."""
 
-MARGIN_SIGMAS = 2.0
-"""Standard errors of readings that are left as a margin where SLAs were violated."""
+MARGIN_SIGMAS = 2.0  # standard errors of readings that are left as a margin where SLAs were violated
 
 FIRST_WEIGHT, VOTE_DOUBT = 0.5, 0.25
 """How far the first tenant moves a prediction, of the way; n who agree move it n / (n + VOTE_DOUBT) of it."""
@@ -231,11 +230,8 @@ NEAR_WEIGHTS = {1: 0.2, 2: 0.15}
 """The weight of what was measured where so many competitors differ. Placement chooses what is predicted too high, so
 what is measured lies below the predictions of what is near: with more weight, it costs NICs and saves no violation."""
 
-PREDICTION_WEIGHT = 1.0
-"""The weight of the prediction itself among what was measured near."""
-
-Place = tuple[str, Workload, CoLocation]
-"""NIC model, workload and competitors."""
+PREDICTION_WEIGHT = 1.0  # the weight of the prediction itself among what was measured near
+Place = tuple[str, Workload, CoLocation]  # NIC model, workload and competitors
 
 
 class MeasuredShift(NamedTuple):

@@ -21,30 +21,19 @@ from statistics import median
 from placer.fleet.learning.ledger import ProductionReading, agree_on, competitors_of
 from profiles import CoLocation, Workload
 
-DRIFT_MARGIN = 0.04
-"""A change that does not count, of the logarithm."""
-
-DRIFT_SCALE = 0.06
-"""Beyond the margin, so much counts fully, of the logarithm: an outlier counts no more."""
-
-BET_PARTS = (0.3, 0.6, 0.9)
-"""Parts of the stake that are bet; the stakes of all are added."""
-
-FALSE_ALARMS = 1.0
-"""At most so many are expected in `READINGS_PER_ALARM` readings of all NFs together."""
+DRIFT_MARGIN = 0.04  # a change that does not count, of the logarithm
+DRIFT_SCALE = 0.06  # beyond the margin, so much counts fully, of the logarithm: an outlier counts no more
+BET_PARTS = (0.3, 0.6, 0.9)  # parts of the stake that are bet; the stakes of all are added
+FALSE_ALARMS = 1.0  # at most so many are expected in `READINGS_PER_ALARM` readings of all NFs together
 
 READINGS_PER_ALARM = 10_000
 
-DRIFT_SIDES = (-1, 1)
-"""Slower, faster."""
+DRIFT_SIDES = (-1, 1)  # slower, faster
 
 ALARM_WEALTH = len(DRIFT_SIDES) * READINGS_PER_ALARM / FALSE_ALARMS
 
-FIRST_TENANTS = 5
-"""Tenants of a co-location whose first readings there say what is usual."""
-
-USUAL_PLACES = 30
-"""Tenants whose first readings in some co-location say what is usual of an NF."""
+FIRST_TENANTS = 5  # tenants of a co-location whose first readings there say what is usual
+USUAL_PLACES = 30  # tenants whose first readings in some co-location say what is usual of an NF
 
 FRESH_ERRORS = 0.5
 """In a co-location that is measured for the first time, a change must be larger by so many usual errors."""
@@ -52,8 +41,7 @@ FRESH_ERRORS = 0.5
 OTHER_TENANTS = 2
 """A tenant bets again only after so many other tenants of the NF: one that reports false readings is outvoted."""
 
-OWN_READINGS = 5
-"""Readings alone on a NIC from which on their factor is their own."""
+OWN_READINGS = 5  # readings alone on a NIC from which on their factor is their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,19 +136,9 @@ class DriftDetector:
         self._followers: dict[tuple[str, str], _Follower] = {}
 
     def add(self, reading: ProductionReading, predicted_kpps: float, spread: float) -> Drift | None:
-        """Count a reading.
-
-        Parameters
-        ----------
-        predicted_kpps
-            What the model predicts there, with all drift that was found before, without other corrections.
-        spread
-            How far its predictions usually err, of the logarithm.
-
-        Returns
-        -------
-        A change where there is one now; what comes next is compared with what the NF does since.
-        """
+        """Count a reading. `predicted_kpps`: what the model predicts there, with all drift that was found before,
+        without other corrections. `spread`: how far its predictions usually err, of the logarithm. Returns a change
+        where there is one now; what comes next is compared with what the NF does since."""
         if not reading.is_capacity or predicted_kpps <= 0.0:
             return None
         place = reading.nic_model, reading.workload.nf

@@ -32,8 +32,7 @@ from profiles.table import write_table
 
 CO_RUNS = "co-runs.csv"
 
-SATURATED_SHARE = 0.98
-"""The share of an accelerator's time from which competitors are taken to saturate it."""
+SATURATED_SHARE = 0.98  # the share of an accelerator's time from which competitors are taken to saturate it
 
 DriftOf = Callable[[str, bool], float]
 """By NF, and whether it is alone on a NIC: how many times the throughput it has that the profile has."""

@@ -16,17 +16,10 @@ from typing import NamedTuple
 from profiles import CoLocation, Workload
 
 MAX_READINGS = 64
-LEAST_NOISE = 0.01
-"""Readings are at least so noisy, of the logarithm."""
-
-OF_NORMAL = 1.4826
-"""The standard deviation of normal noise, in multiples of its median distance."""
-
-FEW_TENANTS = 3
-"""Votes from which on their median counts; of fewer, the one that is nearest to the prediction."""
-
-MOST_SHARE = 0.75
-"""The share of an NF's readings of instances that lost packets, from which on these are most of them."""
+LEAST_NOISE = 0.01  # readings are at least so noisy, of the logarithm
+OF_NORMAL = 1.4826  # the standard deviation of normal noise, in multiples of its median distance
+FEW_TENANTS = 3  # votes from which on their median counts; of fewer, the one that is nearest to the prediction
+MOST_SHARE = 0.75  # the share of an NF's readings of instances that lost packets, from which on these are most of them
 
 HALF_SHARE, ROUNDING_ERROR = 0.5, 1e-9
 

@@ -27,8 +27,7 @@ from profiles import CoLocation
 if TYPE_CHECKING:
     from placer.fleet.learning.export import DriftOf
 
-READINGS_TO_RETRAIN = 500
-"""Capacity readings since the latest version came, after which models are retrained."""
+READINGS_TO_RETRAIN = 500  # capacity readings since the latest version came, after which models are retrained
 
 TRAINING_NICENESS = 10
 MAX_MESSAGE_LENGTH = 300

@@ -20,8 +20,7 @@ from placer.model.oracle import co_location_of
 from predictor import Predictor, load_models
 from profiles import InputError
 
-LARGEST_SHOWN = 1e300
-"""Evidence beyond this is shown as this: JSON knows no infinity."""
+LARGEST_SHOWN = 1e300  # evidence beyond this is shown as this: JSON knows no infinity
 
 
 class VersionStatus(StrEnum):

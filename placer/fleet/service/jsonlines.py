@@ -17,8 +17,7 @@ MAX_EVENTS_PER_WRITE = 256
 
 CHUNK_BYTES = 1 << 16
 
-LONGEST_LINE = 1_000_000
-"""Bytes of a line; a longer one is refused without being kept in memory."""
+LONGEST_LINE = 1_000_000  # bytes of a line; a longer one is refused without being kept in memory
 
 
 def serve(source: IO[bytes], sink: IO[str], engine: Engine, reader: Reader, state: State | None) -> None:

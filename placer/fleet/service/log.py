@@ -10,8 +10,7 @@ import time
 from contextlib import suppress
 from datetime import UTC, datetime
 
-LINES_PER_SECOND = 10
-"""Lines of one kind that clients can cause at will."""
+LINES_PER_SECOND = 10  # lines of one kind that clients can cause at will
 
 
 def log(event: str, /, **values: object) -> None:

@@ -31,8 +31,7 @@ from profiles.profile import read_profile
 
 SINCE_ROW = "since"
 
-Announce = Callable[[float | None, str], None]
-"""Called with a risk and the arrivals that it suits."""
+Announce = Callable[[float | None, str], None]  # called with a risk and the arrivals that it suits
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,9 @@ from placer.model.fleet import Fleet, Nic, NicKind
 from placer.model.oracle import Oracle
 from profiles import Workload
 
-LEAST_OFFERED = 0.5
-"""Share of its capacity that an instance is offered at least."""
-SURPLUS_RANGE = (1.1, 2.0)
-"""How many times its capacity an instance is offered that loses packets."""
-OUTLIER_FACTORS = (1.5, 3.0)
-"""By which factor an outlier is wrong, up or down."""
+LEAST_OFFERED = 0.5  # share of its capacity that an instance is offered at least
+SURPLUS_RANGE = (1.1, 2.0)  # how many times its capacity an instance is offered that loses packets
+OUTLIER_FACTORS = (1.5, 3.0)  # by which factor an outlier is wrong, up or down
 
 
 class Monitor:

@@ -12,8 +12,7 @@ WITHOUT_FEEDBACK, WITH_FEEDBACK, BY_HAND = COMPARED_FLEETS = ("without feedback"
 """The compared fleets: models as they were trained; corrected by measurements; and corrected at the very event of each
 drift by its true factor, which nobody knows in production."""
 
-LATE_AFTER = 100
-"""Events after the first drift from which on arrivals are counted apart."""
+LATE_AFTER = 100  # events after the first drift from which on arrivals are counted apart
 
 
 @dataclass(frozen=True)

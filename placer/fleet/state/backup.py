@@ -26,8 +26,7 @@ from profiles.aside import directory_aside, file_aside
 JOURNALS = ("-journal", "-wal", "-shm")
 """Suffixes of the files that SQLite keeps beside a file; those of another file must never come beside it."""
 
-BY_STEPS = 2
-"""The mode of SQLite in which a file can be made smaller in steps."""
+BY_STEPS = 2  # the mode of SQLite in which a file can be made smaller in steps
 
 
 def back_up(state: Path, copy: Path) -> None:

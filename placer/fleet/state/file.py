@@ -12,11 +12,8 @@ from pathlib import Path
 from placer.fleet.state.saved_fleet import check_tables
 from profiles import InputError
 
-BACKUP_SECONDS = 60.0
-"""How long an event waits for a backup that reads the file."""
-
-DISK_FAILURES = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM")
-"""Errors that are not the fault of the file."""
+BACKUP_SECONDS = 60.0  # how long an event waits for a backup that reads the file
+DISK_FAILURES = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM")  # errors that are not the fault of the file
 
 
 def lock_file(path: Path) -> int:

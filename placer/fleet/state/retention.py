@@ -7,14 +7,9 @@ from dataclasses import dataclass
 from placer.fleet.state.tables import Tables
 from profiles import InputError
 
-MARK_SECONDS = 60
-"""How often a state notes the number of its last event with the time, so that events have an age."""
-
-STEP_EVENTS = 5_000
-"""Events that are deleted at once, between two commits."""
-
-WEBHOOK_SECONDS = 7 * 86_400
-"""How long events are kept that a webhook has not had."""
+MARK_SECONDS = 60  # how often a state notes the number of its last event with the time, so that events have an age
+STEP_EVENTS = 5_000  # events that are deleted at once, between two commits
+WEBHOOK_SECONDS = 7 * 86_400  # how long events are kept that a webhook has not had
 
 SECONDS_PER_UNIT = {"d": 86_400, "h": 3_600}
 LONGEST_NUMBER = 12

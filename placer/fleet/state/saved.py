@@ -25,8 +25,7 @@ class Unwritable(Unreachable):
     """The state cannot be written for now. What was to be written is kept, and written with the next commit."""
 
 
-Counted = Callable[[int, int], None]
-"""Called with the number of tenants that were read, and of all."""
+Counted = Callable[[int, int], None]  # called with the number of tenants that were read, and of all
 
 
 def count_nothing(done: int, total: int) -> None:
@@ -127,8 +126,7 @@ class SavedState(Protocol):
 # Answers that are kept by idempotency key, so that a request that is sent again gets the same answer.
 
 
-MAX_KEPT_ANSWERS = 1_000_000
-"""Answers that are kept, the newest; some GB of disk at most, and days of requests."""
+MAX_KEPT_ANSWERS = 1_000_000  # answers that are kept, the newest; some GB of disk at most, and days of requests
 
 ANSWERS_TABLE = """
 CREATE TABLE IF NOT EXISTS answers (

@@ -21,12 +21,10 @@ from profiles import ATTRIBUTES, Fault, InputError, Workload
 from profiles.description import MOST_CORES
 
 STATE_FORMAT = "2"
-FORMER_FORMAT = "1"
-"""The format without readings, which is read, too, and written on as the new one."""
+FORMER_FORMAT = "1"  # the format without readings, which is read, too, and written on as the new one
 
 MOST_NICS = 1_000_000_000
-MOST_PLACES = 10**15
-"""Largest number of a NIC, and largest place in the order of arrival."""
+MOST_PLACES = 10**15  # largest number of a NIC, and largest place in the order of arrival
 
 STATE_SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);

@@ -44,8 +44,7 @@ from profiles import InputError
 PASSING_FAILURES = (*DISK_FAILURES, "SQLITE_BUSY", "SQLITE_READONLY", "SQLITE_CANTOPEN")
 """Errors of a commit that may pass: it is tried again."""
 
-STEP_PAGES = 500
-"""Pages by which a file is made smaller at once."""
+STEP_PAGES = 500  # pages by which a file is made smaller at once
 
 FREE_PAGES, FREE_SHARE = 100, 0.2
 """Free pages that a file may have: so many, or this share of all; commits to come fill them."""

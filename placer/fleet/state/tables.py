@@ -9,8 +9,7 @@ from typing import Any, Protocol
 from profiles import ATTRIBUTES, TrafficProfile, Workload
 
 Row = tuple[object, ...]
-Statement = tuple[str, Sequence[Row]]
-"""A statement, and the rows that it is executed with."""
+Statement = tuple[str, Sequence[Row]]  # a statement, and the rows that it is executed with
 
 
 class Tables(Protocol):
@@ -23,8 +22,7 @@ class Tables(Protocol):
 # A workload is written as its NF, its traffic, and its load: null where it is saturated, has its default number of
 # cores, and is promised no latency.
 
-LoadValues = tuple[float | None, int | None, float | None]
-"""Rate (kpps), cores, and promised latency (us)."""
+LoadValues = tuple[float | None, int | None, float | None]  # rate (kpps), cores, and promised latency (us)
 
 
 def load_values(workload: Workload) -> LoadValues:

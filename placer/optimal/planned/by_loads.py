@@ -31,8 +31,7 @@ FIRST_SHARE = 0.9 / (1.0 + SELECTED_RESERVE)
 """The share of the budget that may be expected at first; the rest is the reserve."""
 MAX_REPLANS = 3
 ACCESS_COUNTERS = tuple(COUNTERS.index(name) for name in ("l2crd", "l2cwr"))
-MANY_ACCESSES = 1e8
-"""Cache accesses per second that count as one NIC's share where instances are dealt out evenly."""
+MANY_ACCESSES = 1e8  # cache accesses per second that count as one NIC's share where instances are dealt out evenly
 
 
 def plan_by_loads(

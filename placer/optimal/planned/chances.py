@@ -21,13 +21,9 @@ from predictor import Predictor
 from profiles import CoLocation
 from profiles.arrays import Floats, Ints
 
-LIKELIEST_VIOLATION = 0.5
-"""No tenant is placed where it more likely violates its SLA than not, whatever the budget."""
-ROUNDED_DIGITS = 9
-"""Digits after the point of chances and gaps."""
-
-Usable = Callable[[int, CoLocation], bool]
-"""Whether a co-location may be used on the kind of NIC of that number."""
+LIKELIEST_VIOLATION = 0.5  # no tenant is placed where it more likely violates its SLA than not, whatever the budget
+ROUNDED_DIGITS = 9  # digits after the point of chances and gaps
+Usable = Callable[[int, CoLocation], bool]  # whether a co-location may be used on the kind of NIC of that number
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,7 @@ from placer.model.oracle import Oracle
 from placer.optimal.planned.chances import LIKELIEST_VIOLATION
 from predictor import Predictor
 
-UNUSABLE = 10.0
-"""What a place counts at which an instance is further from its SLA than any search passes."""
+UNUSABLE = 10.0  # what a place counts at which an instance is further from its SLA than any search passes
 SHORTFALL_COST = 10.0
 """What an instance that is short counts besides one violation, per unit of the logarithm by which it is."""
 

@@ -44,33 +44,25 @@ from profiles.arrays import Floats, Ints
 
 PROGRAM_LEVELS = (6, 24, 160)
 """Classes per workload of the programs that are solved one after the other: prices of one are where the next begins."""
-NEAR_BOUND = 0.01
-"""A bound this share of a NIC below the leader ends the search for columns."""
-STEADY_SHARE = 0.7
-"""The share of the best prices in those at which the worker is asked."""
+NEAR_BOUND = 0.01  # a bound this share of a NIC below the leader ends the search for columns
+STEADY_SHARE = 0.7  # the share of the best prices in those at which the worker is asked
 WORTHY_SHARE = 0.98
 """Columns worth at least this share of their cost at the prices of the program before begin the next one."""
-AT_ONCE = 80
-"""Columns that are added in a round at most."""
+AT_ONCE = 80  # columns that are added in a round at most
 LEFT_OUT_COST = 1_000.0
 """Cost of a tenant that is left out, in units of the most expensive NIC. With more tenants than that it is more,
 so that no plan costs as much."""
-EXCESS_COST = 3.0
-"""Cost of an expected violation beyond the budget, in units of the most expensive NIC."""
+EXCESS_COST = 3.0  # cost of an expected violation beyond the budget, in units of the most expensive NIC
 LIKELY_SHORTFALL = 0.15
 """Between two looks at all co-locations, those are looked at that fall short of their cost by this share at most."""
 IMPROVEMENT_TOLERANCE = 1e-7
 WHOLE_TOLERANCE = 1e-6
-USUAL_WAY = "use_preprocessing:false"
-"""The solver then goes on from where it was when columns are added."""
+USUAL_WAY = "use_preprocessing:false"  # the solver then goes on from where it was when columns are added
 OTHER_WAYS = ("use_preprocessing:true use_dual_simplex:true", "use_preprocessing:true", USUAL_WAY)
 """Tried one after another where it fails for rounding."""
-MAX_PROGRAMS = 4
-"""Programs that are solved between two roundings, at most."""
-ROUND_UP_ABOVE = 0.75
-"""Diving rounds up every fraction above this."""
-ROUND_UP_SHARE = 0.1
-"""Where there is none, it rounds up the largest, up to this share of all NICs that are still open."""
+MAX_PROGRAMS = 4  # programs that are solved between two roundings, at most
+ROUND_UP_ABOVE = 0.75  # diving rounds up every fraction above this
+ROUND_UP_SHARE = 0.1  # where there is none, it rounds up the largest, up to this share of all NICs that are still open
 
 
 class NicColumn(NamedTuple):

@@ -28,14 +28,11 @@ from scipy.sparse import coo_array
 from placer.model.fleet import NicKind
 from profiles.arrays import Floats, Ints
 
-LEFT_OUT_COST = 1e5
-"""What an instance without a NIC costs, in NICs of the dearest kind."""
+LEFT_OUT_COST = 1e5  # what an instance without a NIC costs, in NICs of the dearest kind
 NIC_COST = 1e-5
 """What a NIC costs besides, relative to the dearest kind, so that of fleets of equal cost one has fewest NICs."""
-MOMENTS = 8
-"""Moments that the program looks at, the fullest and others that are far from them."""
-NODES = 2_000
-"""The program of integers ends after so many nodes; its bound holds then, too."""
+MOMENTS = 8  # moments that the program looks at, the fullest and others that are far from them
+NODES = 2_000  # the program of integers ends after so many nodes; its bound holds then, too
 
 
 @dataclass(frozen=True)

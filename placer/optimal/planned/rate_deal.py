@@ -12,10 +12,8 @@ from placer.optimal.planned.rate_nics import Choice, RateNic, RateNics
 from profiles import Workload
 from profiles.arrays import Floats
 
-CORES = "cores"
-"""The share that is the same all day (`Catalogue.shares`)."""
-DEALT_CORES = 0.97
-"""The share of all cores that instances have before the search; the rest lets it move them."""
+CORES = "cores"  # the share that is the same all day (`Catalogue.shares`)
+DEALT_CORES = 0.97  # the share of all cores that instances have before the search; the rest lets it move them
 
 
 def deal(choices: Sequence[Choice], nics: Sequence[RateNic], fleet: FewestNics, rates: RateNics) -> list[Choice]:

@@ -21,8 +21,7 @@ from placer.optimal.planned.judges import Judge
 from placer.optimal.planned.rate_bound import Need
 from profiles import Workload
 
-MOST_MOMENTS = 1_000
-"""With more, neighbouring ones are taken for one, at which everybody is present who is at either."""
+MOST_MOMENTS = 1_000  # with more, neighbouring ones are taken for one, at which everybody is present who is at either
 
 
 @dataclass(frozen=True)
@@ -127,8 +126,7 @@ class RateNics:
 
     def __init__(self, known: Sequence[KnownKind], moments: int, parts: int = 1) -> None:
         self.known, self.moments, self.parts = known, moments, parts
-        self.judged = 0
-        """Instances in co-locations that were judged so far."""
+        self.judged = 0  # instances in co-locations that were judged so far
 
     def choices_of(self, arrivals: Sequence[Arrival], stays: Sequence[tuple[int, int]]) -> list[Choice | None]:
         """Per arrival what may be chosen; None where it keeps its SLA on no kind of NIC."""

@@ -26,27 +26,20 @@ from placer.optimal.planned.rate_bound import FewestNics, fewest_nics
 from placer.optimal.planned.rate_deal import deal
 from placer.optimal.planned.rate_nics import Choice, KnownKind, RateNic, RateNics, stays_of
 
-MOST_ROUNDS = 400
-"""Rounds of changes after which a fleet is given up, whatever they gained."""
+MOST_ROUNDS = 400  # rounds of changes after which a fleet is given up, whatever they gained
 FIRST_PATIENCE, PATIENCE = 8, 25
 """Rounds without a better plan after which a fleet is given up: before a plan was found, and after."""
-EMPTIED_AT_MOST = 3
-"""NICs that are tried to be emptied, one after the other, before a plan is left as it is."""
-LEAST_GAIN = 0.03
-"""The share of the violations beyond what is allowed that a better plan has fewer."""
+EMPTIED_AT_MOST = 3  # NICs that are tried to be emptied, one after the other, before a plan is left as it is
+LEAST_GAIN = 0.03  # the share of the violations beyond what is allowed that a better plan has fewer
 USUAL_EFFORT = 400
 """How often each instance is judged, in one co-location or another, before a search ends with what it has."""
-LEAST_EFFORT = 20_000
-"""That many instances are judged, however few there are."""
-PROPOSALS = 16
-"""Moves that are tried at once for each NIC that is to get better."""
-TRIMMED_CHANCE = 1e-3
-"""Violations more that cores are taken back for."""
+LEAST_EFFORT = 20_000  # that many instances are judged, however few there are
+PROPOSALS = 16  # moves that are tried at once for each NIC that is to get better
+TRIMMED_CHANCE = 1e-3  # violations more that cores are taken back for
 COSTLY_SHARE, COSTLY_NICS = 0.1, 4
 """Of the NICs with the most violations, the share that is looked at in a round, and how many at least."""
 
-NicPlan = Sequence[tuple[NicKind, Sequence[Tenant]]]
-"""NICs, with their instances."""
+NicPlan = Sequence[tuple[NicKind, Sequence[Tenant]]]  # NICs, with their instances
 
 
 @dataclass(eq=False)

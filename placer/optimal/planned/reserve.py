@@ -17,10 +17,8 @@ from __future__ import annotations
 
 from placer.evaluate.expected_violations import ExpectedViolations
 
-SELECTED_RESERVE = 0.4
-"""Violations by selection, per expected one."""
-REPEATED_RESERVE = 0.4
-"""Standard deviations of the violations that are kept back."""
+SELECTED_RESERVE = 0.4  # violations by selection, per expected one
+REPEATED_RESERVE = 0.4  # standard deviations of the violations that are kept back
 
 
 def reserve_pct(expected: ExpectedViolations) -> float:

@@ -19,20 +19,16 @@ from predictor.regression.compiled import Kernel, cache_kernel, exponential
 from profiles.arrays import Bools, Floats, Ints
 
 NO_TENANT = -1
-LEAST_CHANCE = 0.0005
-"""A chance that is lower by this is not."""
+LEAST_CHANCE = 0.0005  # a chance that is lower by this is not
 SHORTFALL_COST, MAX_SHORTFALL_COST = 40.0, 40.0
 """Violations that a tenant counts besides, per unit of the logarithm by which it is short, and at most."""
-LAST_TEMPERATURE = 0.004
-"""The last temperature, in violations."""
+LAST_TEMPERATURE = 0.004  # the last temperature, in violations
 FOCUSED_SHARE, DRAWN_TENANTS = 0.9, 8
 """The share of moves that take the tenant of so many whose NIC has most violations; others take any."""
-STEPS_PER_TEMPERATURE = 1_000
-"""Steps between two temperatures of the faster search."""
+STEPS_PER_TEMPERATURE = 1_000  # steps between two temperatures of the faster search
 UPHILL_DRAWS = np.round(-np.log((np.arange(4_096) + 0.5) / 4_096), 9)
 """Draws of how much worse a move may be, in temperatures: an exponential distribution, alike on all machines."""
-MAX_TENANTS_OF_TWO = 16
-"""Tenants of two NICs, at most, between which one is moved."""
+MAX_TENANTS_OF_TWO = 16  # tenants of two NICs, at most, between which one is moved
 MAX_TOUCHED_CASES = 4 * MAX_TENANTS_OF_TWO
 
 

@@ -31,8 +31,7 @@ from profiles.arrays import Ints
 
 SEARCH_EFFORTS = (400, 1_200, 1_200, 3_600)
 """Moves a tenant of a search for a plan with a NIC less, and of the next ones where it finds none."""
-SETTLING_MOVES = 100
-"""Moves a tenant of the search that lowers the reserve, too."""
+SETTLING_MOVES = 100  # moves a tenant of the search that lowers the reserve, too
 LEAST_STEPS = 20_000
 WARM_TEMPERATURE, COOL_TEMPERATURE = 0.6, 0.05
 """First temperatures, in violations: of the search for a plan, and of that which lowers the reserve."""
@@ -40,22 +39,16 @@ FEW_TENANTS = 100
 """Tenants up to which a plan is sought by its reserve, too, where none is found by its expected violations."""
 DOUBTFUL_BUDGETS = 2.0
 """A tenant gets another NIC where it would add more violations on those in use, in budgets of a tenant."""
-MAX_SEARCHED_TENANTS = 5_000
-"""Tenants up to which the search moves all; of more, those that the program takes in part."""
-MAX_TRIES = 4
-"""Plans of more tenants that are made, each with a smaller budget, until one keeps it with its reserve."""
-LEAD_LEVEL = 1
-"""The level of `PROGRAM_LEVELS` whose columns are taken."""
-REPEATING_RESERVE = 0.35
-"""The reserve for errors that repeat, per expected violation, where no plan shows it yet."""
+MAX_SEARCHED_TENANTS = 5_000  # tenants up to which the search moves all; of more, those that the program takes in part
+MAX_TRIES = 4  # plans of more tenants that are made, each with a smaller budget, until one keeps it with its reserve
+LEAD_LEVEL = 1  # the level of `PROGRAM_LEVELS` whose columns are taken
+REPEATING_RESERVE = 0.35  # the reserve for errors that repeat, per expected violation, where no plan shows it yet
 EXPECTED_SHARE = 1.0 / (1.0 + SELECTED_RESERVE + REPEATING_RESERVE)
 """What may then be expected of a budget, without the reserve."""
-ROUGH_GAP = 0.05
-"""How near to its bound the program must be whose columns are taken, in NICs."""
+ROUGH_GAP = 0.05  # how near to its bound the program must be whose columns are taken, in NICs
 ROUNDING_ERROR = 1e-9
 
-Nics = list[tuple[int, list[int]]]
-"""The kind of each NIC, and its tenants by number."""
+Nics = list[tuple[int, list[int]]]  # the kind of each NIC, and its tenants by number
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +165,7 @@ class StaticPlanner:
         unit = costs.pop() if len(costs) == 1 else 0.0
         self.least = float(np.ceil(self.bound / unit - 1e-6) * unit) if unit else self.bound
         """The bound, rounded up where all NICs cost alike."""
-        self.fewest_left_out = int(self.bound // leader.high)
-        """Tenants that no plan within the budget places."""
+        self.fewest_left_out = int(self.bound // leader.high)  # tenants that no plan within the budget places
         self.proof = (
             cores_proof(self.tenants, self.kinds)
             if enough >= self.least - ROUNDING_ERROR

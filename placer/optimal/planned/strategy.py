@@ -34,8 +34,7 @@ from placer.strategies.contention_aware import ContentionAware
 from placer.strategies.strategy import Strategy, register
 
 SEARCH_SECONDS = 60.0
-MAX_REPLANS = 3
-"""Plans that are made with a smaller budget where violations on the way to the last arrival exceed it."""
+MAX_REPLANS = 3  # plans that are made with a smaller budget where violations on the way to the last arrival exceed it
 FAR_FROM_BOUND = 1.02
 """Where a plan costs more than this many times its bound, the online rule's plan is tried as a beginning, too."""
 ALL_AT_ONCE = "all arrivals at once"

@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     from placer.rack.rack import Rack
 
 
-EQUAL_MARGINALS = 1e-9
-"""Relative: a marginal throughput this near its bound is optimal."""
-
-Notify = Callable[[str], None]
-"""Called with messages on progress."""
+EQUAL_MARGINALS = 1e-9  # relative: a marginal throughput this near its bound is optimal
+Notify = Callable[[str], None]  # called with messages on progress
 
 
 class ChainStrategy(Protocol):

@@ -40,14 +40,12 @@ from placer.fleet.service.log import log
 from placer.fleet.service.page import PAGE_HEADERS, page_files
 from placer.fleet.state.saved import Unreachable
 
-LARGEST_BODY = 16 * 1024 * 1024
-"""Bytes of a request."""
+LARGEST_BODY = 16 * 1024 * 1024  # bytes of a request
 
 RETRY_AFTER = {"Retry-After": "1"}
 """The header of a refusal that is for now only: seconds after which a client may retry."""
 
-CLOSE = {"Connection": "close"}
-"""The header of a refusal after which nothing more is read."""
+CLOSE = {"Connection": "close"}  # the header of a refusal after which nothing more is read
 
 OVERLOAD_SECONDS, SECONDS_PER_REFUSAL = 0.01, 0.0005
 """How long the refusal of an event waits while too many requests do, at least and for each refusal that waits already:
@@ -58,8 +56,7 @@ EVENTS_PATH = "/v1/events"
 PROBES = ("/healthz", "/readyz")
 """Paths that are answered whatever their `Host`: probes send addresses that the service does not know."""
 
-OPEN_PATHS = ("/", "/docs", "/openapi.json", *PROBES)
-"""Paths that need no token, besides the files of the page."""
+OPEN_PATHS = ("/", "/docs", "/openapi.json", *PROBES)  # paths that need no token, besides the files of the page
 
 READ_HEADERS = (
     b"host", b"origin", b"authorization", b"content-type", b"content-length", b"idempotency-key", b"if-version",

@@ -21,8 +21,7 @@ from placer.fleet.service.http.requests import NO_ROUTE, RequestLog
 MOST_CONNECTIONS = 4_096
 """Connections beyond which only probes are answered; fewer where the system allows fewer open files."""
 
-OTHER_FILES = 64
-"""Open files that are no connections."""
+OTHER_FILES = 64  # open files that are no connections
 
 UNFINISHED_OF_ALL, UNFINISHED_OF_ONE = 2, 8
 """One in so many connections may be without a whole request: of all clients, of one address."""
@@ -30,19 +29,15 @@ UNFINISHED_OF_ALL, UNFINISHED_OF_ONE = 2, 8
 HEAD_SECONDS = 10.0
 """Seconds from the start of a connection, or of a further request on it, to the end of the request's headers."""
 
-BODY_SECONDS = 30.0
-"""Seconds for the body of a request to arrive, all of it."""
-
-LARGEST_HEAD = 65_536
-"""Bytes of a request up to the end of its headers."""
+BODY_SECONDS = 30.0  # seconds for the body of a request to arrive, all of it
+LARGEST_HEAD = 65_536  # bytes of a request up to the end of its headers
 
 LINGER_SECONDS = 1.0
 """Seconds in which what a client still sends is read and dropped: to close at once would take the answer from it."""
 
 WAITS_FOR_NOTHING, WAITS_FOR_HEAD, WAITS_FOR_BODY = "nothing", "head", "body"
 
-WITH_MEANING = frozenset((b"expect", b"transfer-encoding"))
-"""Headers that are acted upon while the head is read."""
+WITH_MEANING = frozenset((b"expect", b"transfer-encoding"))  # headers that are acted upon while the head is read
 
 PROBE_TARGETS = frozenset(path.encode() for path in PROBES)
 

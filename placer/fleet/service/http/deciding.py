@@ -26,8 +26,7 @@ from placer.fleet.rebalance import emptied_first
 from placer.fleet.service.http.turns import Rebalancing, Submission, Turns
 from placer.fleet.state.saved import KeptAnswer, SavedState
 
-NICS_PER_TURN = 16
-"""NICs that a rebalancing looks at before others have a turn."""
+NICS_PER_TURN = 16  # NICs that a rebalancing looks at before others have a turn
 
 STATUS_DONE, STATUS_FORBIDDEN, STATUS_CONFLICT, STATUS_CHANGED, STATUS_MALFORMED, STATUS_FAILED = (
     200,
@@ -38,8 +37,7 @@ STATUS_DONE, STATUS_FORBIDDEN, STATUS_CONFLICT, STATUS_CHANGED, STATUS_MALFORMED
     503,
 )
 
-OF_ADMINISTRATORS = (Fail, Drain, Return, Join, Rebalance)
-"""Events that change NICs; the others are of tenants."""
+OF_ADMINISTRATORS = (Fail, Drain, Return, Join, Rebalance)  # events that change NICs; the others are of tenants
 
 
 class Decider:
@@ -57,8 +55,7 @@ class Decider:
         self._counted: list[tuple[FleetEvent, Decision]] = []
         self._refused: list[int] = []
 
-    in_turns = True
-    """Whether a rebalancing takes turns with other events."""
+    in_turns = True  # whether a rebalancing takes turns with other events
 
     def _read(self, one: Submission, line: bytes) -> FleetEvent | None:
         """The event of a line; None for one that is read when the events before it were decided on."""

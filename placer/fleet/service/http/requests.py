@@ -13,11 +13,8 @@ from placer.fleet.service.log import LimitedLog, log
 REFUSED_BY_DOORS = (401, 403, 421)
 """Statuses of clients that have no business here; they are logged, as failures of the service are."""
 
-NO_ROUTE = "none"
-"""The route of a request that has none: of an unknown path, or not HTTP at all."""
-
-LONGEST_SHOWN = 256
-"""Characters of what a client has sent, in a line of the log."""
+NO_ROUTE = "none"  # the route of a request that has none: of an unknown path, or not HTTP at all
+LONGEST_SHOWN = 256  # characters of what a client has sent, in a line of the log
 
 
 class RequestLog:

@@ -40,23 +40,12 @@ from placer.fleet.service.http.writer import Writer
 from placer.fleet.what_if import PREDICTED_AT_ONCE, ClassVerdict, ExpectedPlace, Steps, WhatIf
 from placer.model.fleet import Nic, Service, Tenant
 
-LONGEST_EVENT = 1_000_000
-"""Bytes of one event."""
-
-MOST_EVENTS = 100_000
-"""Events of one request."""
-
-LONGEST_KEY = 256
-"""Characters of an idempotency key."""
-
-MOST_PLACES = 100
-"""Arrivals of one question, and alternatives of one."""
-
-MOST_NICS, USUAL_NICS = 1_000, 100
-"""NICs of one answer: at most, and where the request does not say."""
-
-MOST_LOG, LONGEST_WAIT = 1_000, 60.0
-"""Events of one answer, and seconds that it may wait for one."""
+LONGEST_EVENT = 1_000_000  # bytes of one event
+MOST_EVENTS = 100_000  # events of one request
+LONGEST_KEY = 256  # characters of an idempotency key
+MOST_PLACES = 100  # arrivals of one question, and alternatives of one
+MOST_NICS, USUAL_NICS = 1_000, 100  # NICs of one answer: at most, and where the request does not say
+MOST_LOG, LONGEST_WAIT = 1_000, 60.0  # events of one answer, and seconds that it may wait for one
 
 SERVICES = tuple(service.value for service in Service)
 MAX_DIGITS = 15

@@ -29,8 +29,7 @@ from placer.fleet.state.saved import SavedState
 from placer.fleet.what_if import WhatIf
 from profiles import InputError
 
-GRACE_S = 10
-"""Seconds that requests have to end when the service stops."""
+GRACE_S = 10  # seconds that requests have to end when the service stops
 
 MAX_ACCEPTED_PER_TURN = 16
 """Connections that are accepted per turn: uvloop accepts one per socket, and a turn may take 20 ms."""

@@ -26,12 +26,10 @@ from placer.fleet.state.postgres.batch import News
 from placer.fleet.state.postgres.state import REBALANCING_TASK, SharedState
 from placer.fleet.state.saved import KeptAnswer, Unreachable
 
-FOLLOW_S = 0.1
-"""Seconds after which an agent without requests looks what others have done."""
+FOLLOW_S = 0.1  # seconds after which an agent without requests looks what others have done
 
 
-CAREFUL_BATCHES = 16
-"""Batches that are decided on news only, after one that needed them: the next ones often do, too."""
+CAREFUL_BATCHES = 16  # batches that are decided on news only, after one that needed them: the next ones often do, too
 
 NO_NEWS = News()
 

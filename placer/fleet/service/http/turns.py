@@ -23,11 +23,9 @@ class Rebalancing:
     """A rebalancing of the whole fleet, of which a few NICs are looked at in each turn."""
 
     event: Rebalance
-    nics: list[str]
-    """Those that are still to be looked at in this pass over the fleet."""
+    nics: list[str]  # those that are still to be looked at in this pass over the fleet
     moves: list[Move] = field(default_factory=list)
-    moves_before: int = 0
-    """How many there were before this pass."""
+    moves_before: int = 0  # how many there were before this pass
 
 
 @dataclass(slots=True, eq=False)

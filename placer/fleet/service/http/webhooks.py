@@ -27,17 +27,13 @@ from placer.fleet.state.saved_learning import WEBHOOK_PREFIX
 from profiles import InputError
 
 MAX_EVENTS_PER_REQUEST = 100
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
-"""Seconds before a batch is sent again; doubled each time."""
-
-REQUEST_SECONDS = 10.0
-"""Seconds that a receiver may take for a request, in all."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0  # seconds before a batch is sent again; doubled each time
+REQUEST_SECONDS = 10.0  # seconds that a receiver may take for a request, in all
 
 LAG_STEP_S = 1.0
 """Seconds between two looks at how many events there are, from which it is known since when some are missing."""
 
-SHORTEST_SECRET = 16
-"""Bytes of a secret, at least."""
+SHORTEST_SECRET = 16  # bytes of a secret, at least
 
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 

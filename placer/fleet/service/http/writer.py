@@ -26,8 +26,7 @@ from placer.fleet.what_if import Steps
 MAX_EVENTS_PER_COMMIT = 64
 """Most events that are decided on together: what a commit takes is shared, and nobody waits long for one."""
 
-LONGEST_RUN = 16
-"""Times as many events of one long request that are committed together, as long as nobody else waits."""
+LONGEST_RUN = 16  # times as many events of one long request that are committed together, as long as nobody else waits
 
 LONGEST_TURN_S = 0.01
 """Seconds after which no further event is decided before those that were are committed, and others have had a turn."""
@@ -35,14 +34,9 @@ LONGEST_TURN_S = 0.01
 MOST_QUESTIONS, LONGEST_QUESTION_S = 64, 10.0
 """Questions that are answered in turns, further ones are refused; and the seconds that one may take."""
 
-MOST_WAITING = 128
-"""Requests in the queue; further ones are refused, to be retried later."""
-
-RETRY_SECONDS = 1.0
-"""How long after a failure the state is written again."""
-
-PATIENCE_SECONDS = 2.0
-"""How long a request waits for a state that cannot be written or reached."""
+MOST_WAITING = 128  # requests in the queue; further ones are refused, to be retried later
+RETRY_SECONDS = 1.0  # how long after a failure the state is written again
+PATIENCE_SECONDS = 2.0  # how long a request waits for a state that cannot be written or reached
 
 MAINTAINED_EVERY_S, PAUSE_S = 1.0, 0.05
 """How often the state is looked after while nothing else is done, and how soon again where there is more to do."""

@@ -17,8 +17,7 @@ IN_CLUSTER = "in-cluster"
 ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 ANSWER_SECONDS = 10.0
-WATCH_SECONDS = 300
-"""Seconds after which a watch is begun anew."""
+WATCH_SECONDS = 300  # seconds after which a watch is begun anew
 
 PAGE_LIMIT = 500
 

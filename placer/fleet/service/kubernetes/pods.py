@@ -8,8 +8,7 @@ from typing import Any
 
 ANNOTATION_PREFIX = "nf-placer.io/"
 NF_ANNOTATION = f"{ANNOTATION_PREFIX}nf"
-NIC_MODEL = f"{ANNOTATION_PREFIX}nic-model"
-"""The label of nodes that are NICs: their model."""
+NIC_MODEL = f"{ANNOTATION_PREFIX}nic-model"  # the label of nodes that are NICs: their model
 
 TRAFFIC_ANNOTATIONS = {"flows": "flows", "packet-size": "packet_size", "mtbr": "mtbr"}
 EVENT_ANNOTATIONS = {

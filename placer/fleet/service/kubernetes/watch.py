@@ -29,11 +29,8 @@ from placer.fleet.service.kubernetes.pods import (
 from placer.fleet.service.log import log
 from placer.model.fleet import Service
 
-PAUSES_S = (0.2, 1.0, 5.0, 15.0)
-"""Seconds before the API server is asked again after failures in a row."""
-
-Found = Mapping[str, Any]
-"""An object of the Kubernetes API."""
+PAUSES_S = (0.2, 1.0, 5.0, 15.0)  # seconds before the API server is asked again after failures in a row
+Found = Mapping[str, Any]  # an object of the Kubernetes API
 
 
 class Watcher:

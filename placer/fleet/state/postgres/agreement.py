@@ -18,8 +18,7 @@ from placer.fleet.state.postgres.batch import BatchAnswers, EventBatch, ForeignB
 from placer.fleet.state.postgres.connection import Link, run
 from placer.fleet.state.saved import KeptAnswer
 
-LONGEST_HOLD_MS = 20_000
-"""How long others wait for an agent that has the whole fleet to itself, and then was stopped."""
+LONGEST_HOLD_MS = 20_000  # how long others wait for an agent that has the whole fleet to itself, and then was stopped
 
 OPTIMISTIC_ATTEMPTS = 3
 """Attempts before an agent takes the whole fleet to itself, so that it is never overtaken for ever."""

@@ -103,8 +103,7 @@ def in_transaction(connection: Connection[Any], work: Callable[[], Any], begin: 
 # The link of an agent to the database: made anew when it was lost, and then nothing of before can be committed.
 
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
-"""Seconds between attempts to reach the database; doubled each time."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0  # seconds between attempts to reach the database; doubled each time
 
 _Found = TypeVar("_Found")
 

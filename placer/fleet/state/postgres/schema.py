@@ -27,17 +27,13 @@ from placer.model.fleet import NicKind
 from profiles import InputError
 
 LAYOUT_VERSION = "2"
-FORMER_LAYOUT = "1"
-"""The layout without loads of tenants, which is brought up to date when a service opens it."""
+FORMER_LAYOUT = "1"  # the layout without loads of tenants, which is brought up to date when a service opens it
 
 KEPT_BATCHES = 1_000_000
 """Events whose changes are kept for agents to follow; one that is further behind has to start again."""
 
-BEAT_SECONDS = 2.0
-"""How often an agent says that it is alive."""
-
-DEAD_SECONDS = 10.0
-"""After which an agent that says nothing counts as dead: others take over its NICs."""
+BEAT_SECONDS = 2.0  # how often an agent says that it is alive
+DEAD_SECONDS = 10.0  # after which an agent that says nothing counts as dead: others take over its NICs
 
 CREATE_TABLES = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -230,8 +226,7 @@ ALIVE = "SELECT name FROM agents WHERE seen > clock_timestamp() - %s * interval 
 ADDED_COLUMNS = ("rate_kpps FLOAT8", "cores INTEGER", "latency_us FLOAT8", "free_cores INTEGER")
 """Columns of tenants that `FORMER_LAYOUT` lacks."""
 
-SCHEMA_LOCK = 7_350_912_041
-"""The advisory lock of those that make a state at the same time."""
+SCHEMA_LOCK = 7_350_912_041  # the advisory lock of those that make a state at the same time
 
 
 def make_state(connection: Connection[Any], name: str, kinds: Sequence[NicKind], existing: bool = False) -> bool:

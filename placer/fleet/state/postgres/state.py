@@ -54,14 +54,12 @@ from placer.model.fleet import NicKind
 from placer.model.pools import WHOLE_POOL, Pool
 from profiles import InputError
 
-PRUNED_EVERY = 300
-"""Beats between removals of what is no longer needed."""
+PRUNED_EVERY = 300  # beats between removals of what is no longer needed
 
 
 REBALANCING_TASK, COMPACTION_TASK = "rebalance", "compaction"
 
-BEAT_EVENTS = 4 * STEP_EVENTS
-"""Events that are deleted at most per beat."""
+BEAT_EVENTS = 4 * STEP_EVENTS  # events that are deleted at most per beat
 
 NOTE_TIME = """
     INSERT INTO log_times SELECT number, %s FROM head
@@ -297,8 +295,7 @@ class SharedState:
 # that is refused.
 
 
-LEASE_SECONDS = 15.0
-"""How long a lease lasts; it is prolonged when a third of that has passed."""
+LEASE_SECONDS = 15.0  # how long a lease lasts; it is prolonged when a third of that has passed
 
 Ask = Callable[..., list[tuple[Any, ...]]]
 

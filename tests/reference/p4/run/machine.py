@@ -122,7 +122,6 @@ def _prefix_length(values: Node) -> int:
 
 
 MAX_STATES = 100  # that a packet passes in the parser
-
 ChosenAction = tuple[str, Mapping[str, int]]  # an action and its arguments
 
 
