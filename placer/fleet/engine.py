@@ -130,7 +130,7 @@ class Engine:
         return None if tenant is None else tenant.asked.workload
 
     def choices(self, tenant: Tenant) -> list[Tenant]:
-        """The instance on each number of cores that it may be given, the fewest first."""
+        """The instance on each number of cores that it may be given, in the order of `order_choices`."""
         return cores_choices(self.fleet.kinds, self.oracles, tenant)
 
     def follow_models(self) -> bool:
@@ -212,7 +212,8 @@ class Engine:
         met = [True]
         if len(fitting) > 1:
             met = feasible(kind, self.oracles[kind.index], [[*present, choice] for choice in fitting])
-        chosen = fitting[met.index(True) if True in met else -1]
+        most = max(fitting, key=lambda choice: kind.cores_for(choice.workload))
+        chosen = fitting[met.index(True)] if True in met else most
         home = nic if nic is not None and nic.tenants_by_id else self.fleet.open(kind, nic_id)
         return self._placed(tenant.id, self._put(chosen, home))
 
@@ -351,7 +352,7 @@ class Engine:
                 raise Refused("the predictor knows neither offered loads nor numbers of cores: leave them out")
 
     def _place(self, tenant: Tenant) -> Nic | None:
-        """Place the instance with the fewest cores with which a NIC in use takes it, else a new one."""
+        """Place the instance with the first choice of cores with which a NIC in use takes it, else a new one."""
         opening: tuple[Tenant, NicKind] | None = None
         for choice in self.choices(tenant):
             place = self.selector.choose(choice)

@@ -124,7 +124,7 @@ class WhatIf:
         return {nic_id: reason for nic_id, (reason, _) in (yield from self._verdicts(arrival, nic_ids)).items()}
 
     def _verdicts(self, arrival: Tenant, nic_ids: Sequence[str]) -> Steps[dict[str, tuple[Misfit | None, Tenant]]]:
-        """By NIC, what `misfits` says, and the arrival with the fewest cores with which the NIC takes it."""
+        """By NIC, what `misfits` says, and the arrival with the first choice of cores with which the NIC takes it."""
         found: dict[str, tuple[Misfit | None, Tenant]] = {}
         for choice in self.engine.choices(arrival):
             left = [nic_id for nic_id in nic_ids if nic_id not in found or found[nic_id][0] is not None]

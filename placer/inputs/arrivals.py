@@ -366,7 +366,8 @@ class _Rows:
         return None
 
     def _workload(self, cells: Mapping[str, str]) -> Workload | None:
-        key = (cells["nf"], *(cells.get(column, "") for column in (*ATTRIBUTES, *self._offered)))
+        # with the SLA, which must not be above the rate
+        key = (cells["nf"], *(cells.get(column, "") for column in (*ATTRIBUTES, *self._offered, "sla_min_kpps")))
         if key not in self._workloads:
             workload = self._new_workload(cells)
             if workload is None:

@@ -40,10 +40,6 @@ class ShardedDict(Generic[_K, _V]):
         """Remove the key if it is there."""
         self._shards[hash(key) % SHARDS].pop(key, None)
 
-    def values(self) -> Iterator[_V]:
-        """All values, in no order that means anything."""
-        return chain.from_iterable(shard.values() for shard in self._shards)
-
 
 class OrderedShards(MutableMapping[str, _V]):
     """Values by text in the order in which keys came, in dictionaries of `KEYS_PER_CHUNK` successive keys."""

@@ -13,7 +13,6 @@ A workload that is not in the table is compared as its stand-in (`stand_ins.py`)
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -37,15 +36,17 @@ UNOPENED_SLOT = 0
 PIVOTS_PER_ARRIVAL = 32  # pivots per arrival while prices are renewed; each takes some 10 to 20 microseconds
 MOST_PREDICTED = 17  # NICs that are predicted where stand-ins take part, the best first, while none keeps every SLA
 
+MOST_LOOKED_AT = 2_048  # NICs that are looked at as a last resort, those of the lowest numbers
+
 COMPARED_PATTERNS = 2_000
 """Patterns that are compared per arrival while classes are scored anew; each takes some 50 nanoseconds."""
 
 
 class ClassMember:
     """A NIC in the index: its pattern, the column and required throughput (kpps) of each tenant, how many of them a
-    stand-in is compared for, and how many the table does not hold (`ClassIndex.holds`)."""
+    stand-in is compared for, how many the table does not hold (`ClassIndex.holds`), and its free cores."""
 
-    __slots__ = ("counted", "needs", "nic", "not_held", "pattern", "stand_ins")
+    __slots__ = ("counted", "free", "needs", "nic", "not_held", "pattern", "stand_ins")
 
     def __init__(self, nic: Nic) -> None:
         self.nic = nic
@@ -54,6 +55,7 @@ class ClassMember:
         self.needs: dict[str, tuple[int, float]] = {}
         self.stand_ins = 0
         self.not_held = 0
+        self.free = nic.kind.cores
 
     @property
     def columns(self) -> Pattern:
@@ -200,6 +202,7 @@ class ClassIndex:
         column, _ = member.needs.pop(tenant.id)
         member.stand_ins -= tenant.workload not in self.table.columns
         self._count_not_held(member, -(not self.holds(tenant)))
+        member.free += self.table.kind.cores_for(tenant.workload)
         if member.pattern == NO_PATTERN:
             member.pattern = self.table.number_of.get(member.columns, NO_PATTERN)
         else:
@@ -252,23 +255,30 @@ class ClassIndex:
         return [math.inf] * len(nics) if need is None else self._slots.scores_of((nic.number for nic in nics), *need)
 
     def most_free(self) -> int:
-        return max((cores for cores, nics in enumerate(self._with_free) if nics), default=0)
+        inside = max((cores for cores, nics in enumerate(self._with_free) if nics), default=0)
+        if self._stand_ins is None:
+            return inside
+        taken = [self.table.cores_taken(pattern) for pattern, nics in self._outside.items() if nics]
+        return max(inside, self.table.kind.cores - min(taken, default=self.table.kind.cores))
 
     def last_resort(self, tenant: Tenant) -> Nic | None:
         """The first NIC on which every SLA is met, of a few that may become a co-location that the table lacks, because
         an SLA is looser than the table was built for; None where `best` has compared all there is."""
-        if self._stand_ins is None or (not self._not_held and self.holds(tenant)):
+        held = self.holds(tenant)
+        if self._stand_ins is None or (held and not self._not_held):
             return None
-        cores, held = self.table.kind.cores_for(tenant.workload), self.holds(tenant)
-        with_room = (
-            member.nic.number
-            for member in self._members.values()
-            if (member.not_held or not held) and self._free_cores(member) >= cores
-        )
-        for number in heapq.nsmallest(MOST_PREDICTED, with_room):
-            nic = self._members[number].nic
-            if keeps_slas(self.table.kind, self._oracle, [*nic.tenants_by_id.values(), tenant]):
-                return nic
+        cores, tried = self.table.kind.cores_for(tenant.workload), 0
+        if cores > self.most_free():
+            return None
+        for number in range(1, MOST_LOOKED_AT + 1):
+            member = self._members.get(number)
+            if member is None or member.free < cores or (held and not member.not_held):
+                continue
+            if keeps_slas(self.table.kind, self._oracle, [*member.nic.tenants_by_id.values(), tenant]):
+                return member.nic
+            tried += 1
+            if tried == MOST_PREDICTED:
+                break
         return None
 
     def opening_score(self, tenant: Tenant) -> float | None:
@@ -402,6 +412,7 @@ class ClassIndex:
         member.needs[tenant.id] = need
         member.stand_ins += tenant.workload not in self.table.columns
         self._count_not_held(member, not self.holds(tenant))
+        member.free -= self.table.kind.cores_for(tenant.workload)
         if member.pattern == NO_PATTERN:
             member.pattern = self.table.number_of.get(member.columns, NO_PATTERN)
         else:
@@ -427,9 +438,6 @@ class ClassIndex:
         self._members[member.nic.number] = member
         self._count(member, member.columns if pattern == NO_PATTERN else pattern)
         self._slots.move(member.nic.number, slot)
-
-    def _free_cores(self, member: ClassMember) -> int:
-        return self.table.kind.cores - self.table.cores_taken(member.columns)
 
     def _count_not_held(self, member: ClassMember, tenants: int) -> None:
         member.not_held += tenants

@@ -270,9 +270,10 @@ class Selector:
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
         self._own_loads += not tenant.workload.is_plain
-        self._latest_of[tenant.workload.nf] = tenant.workload
-        if self._rebuild is not None and self._rebuild.builds_tables and self._has_own_loads([tenant.workload]):
-            self._rebuild = None
+        if not self._in_trial:
+            self._latest_of[tenant.workload.nf] = tenant.workload
+            if self._rebuild is not None and self._rebuild.builds_tables and self._has_own_loads([tenant.workload]):
+                self._rebuild = None
         own = self.fleet.pool.owns(nic.number)
         indexes = self.indexes if own else self.others
         if nic.service is not Service.UP or indexes is None:
