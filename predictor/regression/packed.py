@@ -39,7 +39,7 @@ def pack(parts: tuple[Any, ...]) -> Packed:
         kept[which].append(array.ravel())
         ends[which] += array.size
     numbers, whole = (np.concatenate(arrays) for arrays in kept)
-    return Packed(numbers, whole.astype(np.int64), np.array(layout, dtype=np.int64))
+    return Packed(numbers.astype(np.float64), whole.astype(np.int64), np.array(layout, dtype=np.int64))
 
 
 def _flatten(parts: tuple[Any, ...]) -> Iterator[NDArray[Any]]:
