@@ -149,7 +149,19 @@ class SampledIndex:
         self._weights = self._weigh()
 
     def observe(self, tenant: Tenant) -> None:
-        """Nothing changes: this index has no forecast."""
+        """There is no forecast; workloads that have left make room, since none is being compared now."""
+        if self._checks is not None and self._trial is None:
+            self._checked = None
+            self._checks.release_rows()
+
+    def rows_in_use(self) -> NDArray[np.int64]:
+        """The rows of all tenants, as of `CoLocationChecks`."""
+        width = self._row.shape[1]
+        sizes = np.where(self._number[: self._used] >= 0, self._size[: self._used], 0)
+        rows = self._row[: self._used][np.arange(width) < sizes[:, None]]
+        # of NICs with more tenants than have room there
+        crowded = [self._nics[int(number)] for number in self._number[: self._used][sizes == width]]
+        return np.concatenate([rows, [tenant.row for nic in crowded for tenant in nic.tenants]]).astype(np.int64)
 
     def renew(self, *, at_once: bool = False) -> None:
         """Nothing changes: this index has no forecast."""
@@ -438,7 +450,7 @@ class SampledIndex:
     def _sample(self, tenant: Tenant) -> SampledTenant:
         """The tenant as it would be alone on the NIC."""
         workload, solo = tenant.workload, self.oracle.solo(tenant.workload)
-        row = 0 if self._checks is None else self._checks.row(workload)
+        row = 0 if self._checks is None else self._checks.row(workload, self)
         required = tenant.required_kpps(solo)
         return SampledTenant(
             tenant.id, workload, workload.sort_key, self.interference.number_of[workload.nf],

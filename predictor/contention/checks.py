@@ -33,7 +33,7 @@ from predictor.contention.memory import (
 )
 from predictor.contention.neighbours import SAME_DISTANCE
 from predictor.contention.workload_columns import columns_of
-from predictor.contention.workload_table import WorkloadTable
+from predictor.contention.workload_table import RowUser, WorkloadTable
 from predictor.regression.compiled import compile_kernel, copy_into, fill, reducing
 from predictor.regression.packed import Packed, processes_at
 from predictor.regression.processes import add_squared, value_at
@@ -71,20 +71,28 @@ class CoLocationChecks:
         self._models = models
         self._exponents = np.zeros((0, 3)) if exponents is None else exponents
         self._surfaces = np.zeros((0, ACCESS_NODES, SPILL_NODES))
-        self._known = 0
+        self._filled = np.zeros(0, dtype=np.int64)
         self._asked: tuple[Sequence[Workload], Sequence[float], int, Floats] | None = None
 
-    def row(self, workload: Workload) -> int:
-        """The row of the workload, by which `rough_logarithms` knows it."""
-        row = self._table.row(workload)
-        if row >= self._known:
-            numbers, before = self._table.numbers, self._surfaces
-            if len(before) < len(numbers):
-                self._surfaces = np.zeros((len(numbers), ACCESS_NODES, SPILL_NODES))
-                self._surfaces[: len(before)] = before
-            write_surfaces(numbers, self._table.whole, self._models, self._surfaces, self._known, row + 1)
-            self._known = row + 1
+    def row(self, workload: Workload, user: RowUser | None = None) -> int:
+        """The row of the workload, by which `rough_logarithms` knows it, for a user that names the rows it keeps.
+
+        Without one, it may be given to another workload by `release_rows`.
+        """
+        table, row = self._table, self._table.row_of_user(workload, user)
+        if len(self._filled) < len(table.numbers):
+            surfaces, filled = self._surfaces, self._filled
+            self._surfaces = np.zeros((len(table.numbers), ACCESS_NODES, SPILL_NODES))
+            self._filled = np.zeros(len(table.numbers), dtype=np.int64)
+            self._surfaces[: len(surfaces)], self._filled[: len(filled)] = surfaces, filled
+        if self._filled[row] != table.whole[row, -1]:
+            write_surfaces(table.numbers, table.whole, self._models, self._surfaces, row, row + 1)
+            self._filled[row] = table.whole[row, -1]
         return row
+
+    def release_rows(self) -> None:
+        """As of `WorkloadTable`."""
+        self._table.release_rows()
 
     def solo(self, workload: Workload) -> float:
         """Throughput (kpps) alone, as `TomurPredictor.throughput` at risk, rounded."""

@@ -94,15 +94,15 @@ def solo_models_at(packed):  # type: ignore[no-untyped-def]  # pragma: no cover 
 
 
 @compile_kernel
-def write_rows(packed, numbers, whole, first, end, loaded):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Write the rows from `first` to `end` of a `WorkloadTable`, which hold NF and `GIVEN_NUMBERS` already.
+def write_rows(packed, numbers, whole, rows, loaded):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write these rows of a `WorkloadTable`, which hold NF and `GIVEN_NUMBERS` already.
 
     `packed` are `SoloModels`. If `loaded`, what they exert is scaled by what they carry.
     """
     models, table = solo_models_at(packed), columns_of(numbers, whole)
     most = max(models.throughput.points.shape[2], models.counters.points.shape[2])
     axes, inputs, near = np.empty(len(ATTRIBUTES)), np.zeros(len(ATTRIBUTES)), np.empty(most)
-    for row in range(first, end):
+    for row in rows:
         nf, traffic = table.nf[row], table.traffic[row]
         if not models.compiled[nf]:
             continue
@@ -120,11 +120,23 @@ def write_rows(packed, numbers, whole, first, end, loaded):  # type: ignore[no-u
         table.pipeline[row], table.relative[row], table.base[row] = models.pipeline[nf], True, base
         _write_deviation(models, nf, traffic, table.deviation[row])
         _write_accelerators(models, table, row)
-        if loaded:
-            table.rate[row] /= table.factor[row]
-            table.presence[row] = min(table.rate[row], table.modelled_solo[row]) / table.modelled_solo[row]
-            for counter in range(WORKING_SET):
-                table.counters[row, counter] *= table.presence[row]
+        table.presence[row] = table.modelled_solo[row]
+    if loaded:
+        write_loads(numbers, whole, rows)
+
+
+@compile_kernel
+def write_loads(numbers, whole, rows):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Scale what the workloads of new rows exert by what they carry.
+
+    Their `presence` is what they carry at most on their default number of cores, and becomes that of the table.
+    """
+    table = columns_of(numbers, whole)
+    for row in rows:
+        table.rate[row] /= table.factor[row]
+        table.presence[row] = min(table.rate[row], table.modelled_solo[row]) / table.presence[row]
+        for counter in range(WORKING_SET):
+            table.counters[row, counter] *= table.presence[row]
 
 
 @compile_kernel

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from predictor.regression.compiled import compile_kernel
 from profiles.arrays import Floats
 
-GIVEN_NUMBERS, FIXED_NUMBERS, WHOLE_NUMBERS = 9, 23, 3
-"""Numbers of a row that do not follow from others in it, those that are not of an accelerator, and whole ones."""
+GIVEN_NUMBERS, FIXED_NUMBERS, WHOLE_NUMBERS = 9, 23, 4
+"""Numbers of a row that do not follow from others in it, those that are not of an accelerator, and whole ones: the
+last is when the row was filled."""
 
 
 class WorkloadColumns(NamedTuple):

@@ -5,19 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
 from predictor.contention.execution import PIPELINE
-from predictor.contention.memory import WORKING_SET
 from predictor.contention.nf_model import NfModel
-from predictor.contention.solo_rows import SoloModels, solo_models, write_rows
+from predictor.contention.solo_rows import SoloModels, solo_models, write_loads, write_rows
 from predictor.contention.workload_columns import GIVEN_NUMBERS, WHOLE_NUMBERS, count_numbers, view_columns
 from predictor.regression.packed import pack
-from profiles import InputError, Workload
+from profiles import InputError, TrafficProfile, Workload
 from profiles.arrays import Floats
 from profiles.faults import suggestion
+
+LEAST_RELEASED = 4_096
+"""Rows from which those that nobody keeps are given to other workloads."""
+
+MOST_UNLOADED = 4_096
+"""Workloads kept as they are before what is offered scales them."""
+
+
+class RowUser(Protocol):
+    """Keeps rows of a `WorkloadTable`."""
+
+    def rows_in_use(self) -> NDArray[np.int64]:
+        """The rows that it keeps; equal ones may come several times."""
+
+    def __hash__(self) -> int: ...
 
 
 class WorkloadTable:
@@ -82,7 +98,10 @@ class WorkloadTable:
         self.names = tuple(nfs)
         self.accelerators = tuple(sorted({name for model in nfs.values() for name in model.accelerators}))
         self._index = WorkloadIndex(self._add)
-        self._filled = 0
+        self._users = WeakSet[RowUser]()
+        self._release_from = LEAST_RELEASED
+        self._fillings = 0
+        self._unloaded: dict[tuple[str, TrafficProfile, int], tuple[Floats, NDArray[np.int64]]] = {}
         self._measured_alone = all(model.solo for model in nfs.values())
         self._hold(0)
         self._number_of = {name: number for number, name in enumerate(self.names)}
@@ -100,7 +119,27 @@ class WorkloadTable:
     def solo_of(self, workloads: Sequence[Workload]) -> Floats:
         """Throughput (kpps) of each workload alone."""
         rows = self.rows(workloads)
-        return self.solo[rows]
+        solo: Floats = self.modelled_solo[rows] * self.factor[rows]
+        return solo
+
+    def row_of_user(self, workload: Workload, user: RowUser | None) -> int:
+        """As `row`, for one who names the rows that it keeps; others are given to other workloads by `release_rows`."""
+        if user is not None:
+            self._users.add(user)
+        return self._index.number(workload)
+
+    def release_rows(self) -> None:
+        """Let rows that no user keeps be given to other workloads, where about half of them are such.
+
+        Nobody but users may keep a row from one call to another.
+        """
+        if self._index.free or len(self._index) < self._release_from or not self._users:
+            return
+        kept = np.zeros(len(self._index), dtype=np.bool_)
+        for user in self._users:
+            kept[user.rows_in_use()] = True
+        self._index.free = dict.fromkeys(np.flatnonzero(~kept).tolist())
+        self._release_from = max(LEAST_RELEASED, 2 * int(kept.sum()))
 
     @property
     def solo(self) -> Floats:
@@ -142,38 +181,53 @@ class WorkloadTable:
                 hint="measure it alone",
             )
 
-    def _add(self, workloads: Sequence[Workload]) -> None:
+    def _add(self, numbers: Sequence[int], workloads: Sequence[Workload]) -> None:
+        self._refuse_unknown(workloads)
+        self._grow(max(numbers) + 1)
+        plain, rest, scaled, loaded = list[int](), dict[str, list[int]](), dict[tuple[str, int], list[int]](), True
+        unloaded = dict[int, tuple[str, TrafficProfile, int]]()
+        for row, workload in zip(numbers, workloads, strict=True):
+            number, model, key = self._number_of[workload.nf], self.models[workload.nf], _without_rate(workload)
+            given_cores = workload.cores not in (0, model.cores)
+            doubt = 1.0 if workload.is_saturated else model.doubt_at_loads
+            loaded = loaded and workload.is_saturated and not given_cores and self._models.compiled[number]
+            self._fillings += 1
+            if key in self._unloaded:
+                self.numbers[row], self.whole[row] = self._unloaded[key]
+                self.rate[row], self.doubt[row] = workload.rate_kpps, self.doubt[row] if given_cores else doubt
+                self.whole[row, -1] = self._fillings
+                continue
+            factor, spread = model.alone.at(workload.traffic) if model.alone else (1.0, 0.0)
+            given = factor, spread, workload.rate_kpps, 1.0, 1.0, doubt, *workload.traffic.as_tuple()
+            self.numbers[row] = 0.0
+            self.numbers[row, :GIVEN_NUMBERS], self.whole[row] = given, (number, 0, 0, self._fillings)
+            plain.append(row)
+            if not self._models.compiled[number]:
+                rest.setdefault(workload.nf, []).append(row)
+            if given_cores:
+                scaled.setdefault((workload.nf, workload.cores), []).append(row)
+            if not workload.is_saturated:
+                unloaded[row] = key
+        if plain:
+            write_rows(self._packed, self.numbers, self.whole, np.array(plain), loaded)
+        if loaded:
+            return
+        for nf, rows in rest.items():
+            self._fill(self.models[nf], np.array(rows))
+        self.presence[plain] = self.modelled_solo[plain]
+        for (nf, cores), rows in scaled.items():
+            self._scale(self.models[nf], cores, np.array(rows))
+        if len(self._unloaded) + len(unloaded) > MOST_UNLOADED:
+            self._unloaded.clear()
+        for row, key in unloaded.items():
+            self._unloaded[key] = self.numbers[row].copy(), self.whole[row].copy()
+        write_loads(self.numbers, self.whole, np.array(numbers))
+
+    def _refuse_unknown(self, workloads: Sequence[Workload]) -> None:
         unknown = sorted({workload.nf for workload in workloads if workload.nf not in self._number_of})
         if unknown:
             hint = suggestion(unknown[0], self.names)
             raise InputError.of("workloads", f"no model of {', '.join(unknown)}", column="nf", hint=hint)
-        self._refuse_unknown_cores(workloads)
-        first, end = self._filled, self._filled + len(workloads)
-        self._grow(len(workloads))
-        rest: dict[str, list[int]] = {}
-        scaled: dict[tuple[str, int], list[int]] = {}
-        for row, workload in enumerate(workloads, start=first):
-            number, model = self._number_of[workload.nf], self.models[workload.nf]
-            factor, spread = model.alone.at(workload.traffic) if model.alone else (1.0, 0.0)
-            doubt = 1.0 if workload.is_saturated else model.doubt_at_loads
-            given = factor, spread, workload.rate_kpps, 1.0, 1.0, doubt, *workload.traffic.as_tuple()
-            self.whole[row, 0], self.numbers[row, :GIVEN_NUMBERS] = number, given
-            if not self._models.compiled[number]:
-                rest.setdefault(workload.nf, []).append(row)
-            if workload.cores not in (0, model.cores):
-                scaled.setdefault((workload.nf, workload.cores), []).append(row)
-        loaded = not rest and not scaled
-        write_rows(self._packed, self.numbers, self.whole, first, end, loaded)
-        if not loaded:
-            for nf, rows in rest.items():
-                self._fill(self.models[nf], np.array(rows))
-            self.presence[first:end] = self.modelled_solo[first:end]
-            for (nf, cores), rows in scaled.items():
-                self._scale(self.models[nf], cores, np.array(rows))
-            self._load(slice(first, end))
-        self._filled = end
-
-    def _refuse_unknown_cores(self, workloads: Sequence[Workload]) -> None:
         for workload in workloads:
             counts = self.models[workload.nf].core_counts if workload.cores else ()
             if workload.cores and workload.cores not in counts:
@@ -181,12 +235,12 @@ class WorkloadTable:
                 message = f"{workload.nf} is not profiled on {workload.cores} cores"
                 raise InputError.of("workloads", message, column="cores", hint=f"possible: {known}")
 
-    def _grow(self, count: int) -> None:
-        """Make room for that many workloads more; arrays at least double, so that growing costs little."""
-        if self._filled + count <= len(self.nf):
+    def _grow(self, rows: int) -> None:
+        """Make room for that many rows; arrays at least double, so that growing costs little."""
+        if rows <= len(self.numbers):
             return
         numbers, whole = self.numbers, self.whole
-        self._hold(max(self._filled + count, 2 * len(numbers)))
+        self._hold(max(rows, 2 * len(numbers)))
         self.numbers[: len(numbers)], self.whole[: len(whole)] = numbers, whole
 
     def _hold(self, rows: int) -> None:
@@ -220,17 +274,19 @@ class WorkloadTable:
         self.pressure[rows], self.exposure[rows] = scale.pressure, scale.exposure
         self.factor[rows], self.alone_spread[rows], self.doubt[rows] = 1.0, scale.spread, scale.doubt
 
-    def _load(self, rows: slice) -> None:
-        """Scale what new rows exert by what they carry; their `presence` is what they carry at most by default."""
-        self.rate[rows] /= self.factor[rows]
-        self.presence[rows] = np.minimum(self.rate[rows], self.modelled_solo[rows]) / self.presence[rows]
-        self.counters[rows, :WORKING_SET] *= self.presence[rows, None]
+
+def _without_rate(workload: Workload) -> tuple[str, TrafficProfile, int]:
+    """What a row follows from before what is offered scales it."""
+    return workload.nf, workload.traffic, workload.cores
 
 
 # Co-locations as arrays: one row per co-location, one column per member.
 
 
 EMPTY_PLACE = -1
+
+NO_WORKLOAD = Workload("", TrafficProfile(1, 64, 0))
+"""Stands where a number has no workload yet."""
 
 
 @dataclass(frozen=True)
@@ -268,14 +324,16 @@ class CoLocationBatch:
 
 
 class WorkloadIndex:
-    """Numbers distinct workloads in the order in which they first occur. `add`: called with the workloads that get the
-    next numbers; when it raises, they get none.
+    """Numbers distinct workloads in the order in which they first occur. `add`: called with the next numbers and the
+    workloads that get them; when it raises, they get none. `free`: numbers that may be given to other workloads.
     """
 
-    def __init__(self, add: Callable[[Sequence[Workload]], None]) -> None:
+    def __init__(self, add: Callable[[Sequence[int], Sequence[Workload]], None]) -> None:
+        self.free: dict[int, None] = {}
         self._numbers: dict[Workload, int] = {}
         self._workloads: list[Workload] = []
         self._keys: list[tuple[str | float, ...]] = []
+        self._new: list[int] = []
         self._add = add
 
     def __len__(self) -> int:
@@ -284,20 +342,21 @@ class WorkloadIndex:
     def number(self, workload: Workload) -> int:
         """The number of one workload, which is added if it is new."""
         known = self._numbers.get(workload)
-        return int(self.numbers((workload,))[0]) if known is None else known
+        return int(self.numbers((workload,))[0]) if known is None or known in self.free else known
 
     def numbers(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
         """The number of each workload; new ones are added."""
-        before = len(self._workloads)
         by_identity: dict[int, int] = {}
         numbers = [self._number(workload, by_identity) for workload in workloads]
-        if len(self._workloads) > before:
+        new, self._new = self._new, []
+        if new:
             try:
-                self._add(self._workloads[before:])
+                self._add(new, [self._workloads[number] for number in new])
             except Exception:
-                for workload in self._workloads[before:]:
-                    del self._numbers[workload]
-                del self._workloads[before:], self._keys[before:]
+                for number in reversed(new):
+                    del self._numbers[self._workloads[number]]
+                    # in the place of one that was free the workload stays, without its number
+                    self.free[number] = None
                 raise
         return np.array(numbers, dtype=np.intp)
 
@@ -334,8 +393,23 @@ class WorkloadIndex:
         if number is None:
             number = self._numbers.get(workload, EMPTY_PLACE)
             if number == EMPTY_PLACE:
-                number = self._numbers[workload] = len(self._workloads)
-                self._workloads.append(workload)
-                self._keys.append((workload.nf, *workload.traffic.as_tuple(), workload.rate_kpps, workload.cores))
+                number = self._numbers[workload] = self._next()
+                self._workloads[number] = workload
+                self._keys[number] = workload.nf, *workload.traffic.as_tuple(), workload.rate_kpps, workload.cores
+                self._new.append(number)
+            else:
+                self.free.pop(number, None)
             by_identity[id(workload)] = number
+        return number
+
+    def _next(self) -> int:
+        """A number for a workload: a free one, or the next."""
+        if not self.free:
+            self._workloads.append(NO_WORKLOAD)
+            self._keys.append(())
+            return len(self._workloads) - 1
+        number, _ = self.free.popitem()
+        before = self._workloads[number]
+        if self._numbers.get(before) == number:
+            del self._numbers[before]
         return number

@@ -21,6 +21,8 @@ from placer.policy.sampled_index import SampledIndex
 from placer.strategies import find_strategy
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from predictor import load_models
+from predictor.contention import workload_table
+from predictor.predictors.tomur import TomurPredictor
 from profiles import CoLocation, TrafficProfile, Workload
 from tests.placer.toy_gpu import mixed, promised
 from tests.predictor.made_up import CRYPTO, LOOKUP, PLAIN
@@ -85,6 +87,16 @@ def test_an_arrival_that_no_nic_takes_is_explained_by_free_cores() -> None:
     assert (index.tally(arriving).too_few_cores, index.tally(arriving).fit) == (1, None)
 
 
+class FollowingObserver:
+    """Lets an index follow a fleet."""
+
+    def __init__(self, index: SampledIndex) -> None:
+        self.joined, self.left = index.joined, index.left
+
+    def service_changed(self, nic: Nic) -> None:
+        """No NIC goes out of service."""
+
+
 class CountingOracle(PredictorOracle):
     """Counts the NICs that are checked."""
 
@@ -120,6 +132,34 @@ def test_nics_are_checked_in_the_order_of_rough_estimates(made_up_models: Path) 
             index.left(gone, leaving)
     assert [nic.id for nic in fleet.nics.values() if below_sla(PredictorOracle(predictor, 0.05), nic.tenants)] == []
     assert 150 < joined <= oracle.checked < 2 * joined
+
+
+def test_rows_of_workloads_that_left_are_given_to_others(made_up_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 400 different workloads at most 12 are present: NICs are chosen as where every row is kept."""
+    rows, choices = [], []
+    for kept in (10_000, 16):
+        monkeypatch.setattr(workload_table, "LEAST_RELEASED", kept)
+        predictor, draw, present = load_models(made_up_models).predictors["tomur"], random.Random(1), list[str]()
+        kind = NicKind(0, "made-up", 6, {nf.name: 1 for nf in (PLAIN, CRYPTO, LOOKUP)})
+        fleet, index = Fleet([kind]), SampledIndex(kind, PredictorOracle(predictor, 0.05), LOOK_AHEAD)
+        fleet.observer = FollowingObserver(index)
+        found = []
+        for number in range(400):
+            traffic = TrafficProfile(draw.randrange(1, 100_000), draw.randrange(64, 1_500), draw.randrange(1_000))
+            arriving = Tenant(f"{number}", Workload(draw.choice(list(kind.cores_of)), traffic), Sla(max_drop=0.1))
+            index.observe(arriving)
+            best = index.best(arriving)
+            nic = fleet.open(kind) if best is None else best[1]
+            fleet.place(arriving, nic)
+            found.append(nic.id)
+            present.append(arriving.id)
+            if len(present) > 12:
+                fleet.remove(present.pop(draw.randrange(len(present))))
+        assert isinstance(predictor, TomurPredictor)
+        rows.append(len(predictor._table.numbers))
+        choices.append(found)
+    assert choices[0] == choices[1]
+    assert rows[1] <= 64 < 400 <= rows[0]
 
 
 def filled(rule: Rule, *rates: float) -> tuple[GpuIndex, list[Nic]]:
