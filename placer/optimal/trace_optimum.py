@@ -45,7 +45,7 @@ from placer.strategies.contention_aware import ContentionAware
 
 FIRST_EXPECTED = 0.004
 """The share of instances that may be expected to violate their SLA in the plan with which a search at loads begins."""
-OPTIMUM_EFFORT = 1_600  # how often each instance may be judged by what is true
+OPTIMUM_EFFORT = 6_400  # how often each instance may be judged by what is true
 
 
 def find_optimum(

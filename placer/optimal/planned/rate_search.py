@@ -27,10 +27,10 @@ from placer.optimal.planned.rate_deal import deal
 from placer.optimal.planned.rate_nics import Choice, KnownKind, RateNic, RateNics, stays_of
 
 MOST_ROUNDS = 400  # rounds of changes after which a fleet is given up, whatever they gained
-FIRST_PATIENCE, PATIENCE = 8, 25
-"""Rounds without a better plan after which a fleet is given up: before a plan was found, and after."""
-EMPTIED_AT_MOST = 3  # NICs that are tried to be emptied, one after the other, before a plan is left as it is
-LEAST_GAIN = 0.03  # the share of the violations beyond what is allowed that a better plan has fewer
+FIRST_PATIENCE, PATIENCE = (8, 0.25), (25, 0.03)
+"""Rounds without a better plan after which a fleet is given up, and the share of the violations beyond what is allowed
+that a better plan has fewer: before a plan was found, and after."""
+EMPTIED_AT_MOST = 12  # NICs that are tried to be emptied, one after the other, before a plan is left as it is
 USUAL_EFFORT = 400
 """How often each instance is judged, in one co-location or another, before a search ends with what it has."""
 LEAST_EFFORT = 20_000  # that many instances are judged, however few there are
@@ -107,11 +107,16 @@ class RatePlanner:
         return self._fewest(self.choices, step / (nics + step)) if step else self.fewest
 
     def plan(self, allowed: float, deadline: float) -> NicPlan:
-        """The cheapest plan that is found. Fleets are tried upwards in steps that double, then between the last two."""
+        """The cheapest plan that is found.
+
+        Fleets are tried upwards in steps that double, then between the last two. At last, the one below the smallest is
+        tried again where it was given up soon.
+        """
         allowed *= self._number
         self._spend(self.effort)
         too_few, enough, step = -1, -1, 0
         found, before = None, None
+        hasty: set[int] = set()
         while True:
             fleet = self._fleet(step)
             last = step >= len(self.choices) or (fleet.counts == before and step > sum(fleet.counts))
@@ -121,9 +126,12 @@ class RatePlanner:
                 found, enough = tried, step
             else:
                 too_few = max(too_few, step)
+                hasty = hasty - {step} if enough >= 0 else hasty | {step}
                 found = found or (tried if last or self._late(deadline) else None)
-            if self._late(deadline) or 0 <= enough <= too_few + 1 or (enough < 0 and last):
+            again = 0 <= too_few == enough - 1 and too_few in hasty
+            if self._late(deadline) or (0 <= enough <= too_few + 1 and not again) or (enough < 0 and last):
                 break
+            too_few -= again
             step = (too_few + enough) // 2 if enough >= 0 else 2 * step + 1
         assert found is not None
         found.restore()
@@ -270,7 +278,7 @@ class RatePlanner:
                 else:
                     choice.at[nic.kind] += 1
 
-    def _try(self, fleet: FewestNics, allowed: float, deadline: float, patience: int) -> _Tried:
+    def _try(self, fleet: FewestNics, allowed: float, deadline: float, patience: tuple[int, float]) -> _Tried:
         """A plan on a fleet, and whether it keeps what is allowed."""
         nics = self._open_running()
         here, closed = (Counter(nic.kind for nic in of) for of in (nics, self._closed))
@@ -290,18 +298,18 @@ class RatePlanner:
         kept = kept and len(nics) <= most and (placed == len(self.choices) or not fleet.enough)
         return _Tried(nics, kept, [(choice, list(choice.at)) for choice in self.choices])
 
-    def _improve(self, nics: list[RateNic], allowed: float, deadline: float, patience: int) -> bool:
+    def _improve(self, nics: list[RateNic], allowed: float, deadline: float, patience: tuple[int, float]) -> bool:
         """Change NICs until at most so many violations are to be expected; whether that is so."""
         self.rates.judge(nics)
-        best, waited = sum(nic.cost for nic in nics), 0
+        best, waited, (rounds, gain) = sum(nic.cost for nic in nics), 0, patience
         for _ in range(MOST_ROUNDS):
             total = sum(nic.cost for nic in nics)
             if total <= allowed + 1e-9:
                 return True
             waited += 1
-            if total < best - max(LEAST_GAIN * (best - allowed), 1e-3):
+            if total < best - max(gain * (best - allowed), 1e-3):
                 best, waited = total, 0
-            if waited > patience or self._late(deadline):
+            if waited > rounds or self._late(deadline):
                 return False
             self._change(nics)
         return sum(nic.cost for nic in nics) <= allowed + 1e-9
