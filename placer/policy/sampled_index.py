@@ -44,7 +44,8 @@ LEAST_SLACK = -0.1
 FULLER_WEIGHT = 0.01
 """Weight by which NICs with less free capacity are preferred among those that lose equally much."""
 
-FIRST_SIZE = 256
+FIRST_SIZE = 16_384
+"""NICs there is room for at first, so that no decision waits for a copy; they take memory when they are written."""
 
 NOTHING = np.zeros(0)
 

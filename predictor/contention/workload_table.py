@@ -20,6 +20,9 @@ from profiles import InputError, TrafficProfile, Workload
 from profiles.arrays import Floats
 from profiles.faults import suggestion
 
+FIRST_ROWS = 65_536
+"""Rows there is room for at first, so that no decision waits for a copy; they take memory when they are written."""
+
 LEAST_RELEASED = 4_096
 """Rows from which those that nobody keeps are given to other workloads."""
 
@@ -240,7 +243,7 @@ class WorkloadTable:
         if rows <= len(self.numbers):
             return
         numbers, whole = self.numbers, self.whole
-        self._hold(max(rows, 2 * len(numbers)))
+        self._hold(max(rows, 2 * len(numbers), FIRST_ROWS))
         self.numbers[: len(numbers)], self.whole[: len(whole)] = numbers, whole
 
     def _hold(self, rows: int) -> None:

@@ -156,7 +156,7 @@ def test_rows_of_workloads_that_left_are_given_to_others(made_up_models: Path, m
             if len(present) > 12:
                 fleet.remove(present.pop(draw.randrange(len(present))))
         assert isinstance(predictor, TomurPredictor)
-        rows.append(len(predictor._table.numbers))
+        rows.append(len(predictor._table._index))
         choices.append(found)
     assert choices[0] == choices[1]
     assert rows[1] <= 64 < 400 <= rows[0]
