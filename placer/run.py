@@ -257,7 +257,15 @@ def _refuse_days(arrivals: Sequence[Arrival], request: RunRequest, catalogue: Ca
         raise InputError.of("load", "is not understood in a fleet with GPUs, which are planned for one rate")
     if request.measure is not None:
         raise InputError.of("--measure", "is not understood where the load changes over the day")
-    if len({len(arrival.day) for arrival in arrivals if arrival.day}) > 1:
+    changing = [arrival for arrival in arrivals if arrival.day]
+    for arrival in changing:
+        if (
+            arrival.workload.is_saturated
+            or not (0.0 <= min(arrival.day) <= max(arrival.day) <= 1.0)
+            or not any(arrival.day)
+        ):
+            raise InputError.of("load", f"'{arrival.id}' needs a rate, and shares of it from 0 to 1 that are not all 0")
+    if len({len(arrival.day) for arrival in changing}) > 1:
         raise InputError.of("load", "the days of the arrivals have different numbers of parts")
 
 

@@ -15,7 +15,7 @@ from placer.model.arrival import Arrival
 from placer.model.fleet import NicKind, Tenant
 from placer.model.sla import Sla
 
-REMEMBERED = 65_536  # tenants of a part, and sets of days, that are kept
+REMEMBERED = 4_096  # tenants of a part, and sets of days, that are kept
 
 Days = tuple[tuple[float, ...], ...]
 

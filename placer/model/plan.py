@@ -95,9 +95,9 @@ class Plan(Shown):
         The share of cases that fall short of the predictions it used; None where it used none, or the median.
     within
         For a plan made for a budget of SLA violations by a strategy that knows all arrivals, what is known of it.
-    peak_nics
+    peak_nics, peak_rejected
         Where loads change over the day and the strategy knows how: the NICs of its plan as if all had their peak all
-        day. None elsewhere.
+        day, and the arrivals that this one rejects. None and 0 elsewhere.
     """
 
     strategy: str
@@ -107,6 +107,7 @@ class Plan(Shown):
     risk: float | None = None
     within: Within | None = None
     peak_nics: int | None = None
+    peak_rejected: int = 0
 
     @property
     def placed(self) -> list[Placement]:

@@ -71,7 +71,13 @@ class BoundedPlan(Shown):
             return replace(self, lower_bound=0.0, nics_lower_bound=0, same_arrivals=False).choose_better(plan, kinds)
         return replace(
             self,
-            plan=replace(plan, strategy=OPTIMAL, predictor=None),
+            plan=replace(
+                plan,
+                strategy=OPTIMAL,
+                predictor=None,
+                peak_nics=self.plan.peak_nics,
+                peak_rejected=self.plan.peak_rejected,
+            ),
             nics=peak_nics(plan),
             cost=cost,
             proven=cost <= self.lower_bound + 1e-9 and plan.rejected == 0,

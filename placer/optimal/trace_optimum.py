@@ -85,13 +85,15 @@ def _find(
     deadline = time.monotonic() + time_limit
     found = None
     if have_loads(arrivals) and not catalogue.gpus:
-        found = _at_loads(arrivals, catalogue, oracles, time_limit, progress)
-        if has_days(arrivals):
-            at_peaks = _at_loads(at_peak(arrivals), catalogue, oracles, time_limit, progress)
+        days = has_days(arrivals)
+        found = _at_loads(arrivals, catalogue, oracles, time_limit * 2 / 3 if days else time_limit, progress)
+        if days:
+            at_peaks = _at_loads(at_peak(arrivals), catalogue, oracles, time_limit / 3, progress)
             plan = restore_days(at_peaks.plan, arrivals)
             if not any(slas_kept(plan, oracles)):
                 found = found.choose_better(plan, catalogue.kinds)
-            found = replace(found, plan=replace(found.plan, peak_nics=at_peaks.nics))
+            plan = replace(found.plan, peak_nics=at_peaks.nics, peak_rejected=at_peaks.plan.rejected)
+            found = replace(found, plan=plan, seconds=found.seconds + at_peaks.seconds)
         return found
     if all(arrival.departure is None for arrival in arrivals):
         found = _static(arrivals, catalogue.kinds, oracles, time_limit, solver, progress)

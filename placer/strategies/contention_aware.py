@@ -103,12 +103,13 @@ class ContentionAware(OnlineStrategy):
         self, largest: float, arrivals: Sequence[Arrival], progress: Advance | None, *, tried: bool = False
     ) -> Iterator[Plan]:
         """The plans to choose from. How many NICs one needs depends little on the risk, and as much on chance."""
+        for self.room in OTHER_ROOM if have_loads(arrivals) and len(arrivals) <= CHOSEN_FROM else ():
+            yield self._place_at(largest, arrivals, tried=tried, progress=progress)
+            progress = None
+        self.room = USUAL_ROOM
         for risk in self._risks_from(largest, arrivals):
             yield self._place_at(risk, arrivals, tried=tried, progress=progress)
             progress = None
-        for self.room in OTHER_ROOM if have_loads(arrivals) and len(arrivals) <= CHOSEN_FROM else ():
-            yield self._place_at(largest, arrivals, tried=tried)
-        self.room = USUAL_ROOM
 
     def _risks_from(self, risk: float, arrivals: Sequence[Arrival]) -> tuple[float, ...]:
         """The risk and, where the budget has chosen it, the next more careful ones."""

@@ -41,14 +41,15 @@ def plan_by_loads(
     began = time.perf_counter()
     budget_pct = 100.0 if catalogue.budget_pct is None else catalogue.budget_pct
     make = partial(_make_plan, catalogue=catalogue, predictor=predictor, budget_pct=budget_pct, progress=progress)
-    plan, expected, planner = make(arrivals, deadline=time.monotonic() + seconds)
-    if has_days(arrivals):
-        by_peaks = restore_days(make(at_peak(arrivals), deadline=time.monotonic() + seconds)[0], arrivals)
+    deadline, days = time.monotonic() + seconds, has_days(arrivals)
+    plan, expected, planner = make(arrivals, deadline=deadline - seconds / 3 if days else deadline)
+    if days:
+        by_peaks = restore_days(make(at_peak(arrivals), deadline=deadline)[0], arrivals)
         if find_better([plan, by_peaks], catalogue.kinds) is by_peaks:
             known = expected_violations(by_peaks, catalogue, predictor)
             if known.mean_pct + reserve_pct(known) <= budget_pct + 1e-9:
                 plan, expected = by_peaks, known
-        plan = replace(plan, peak_nics=peak_nics(by_peaks))
+        plan = replace(plan, peak_nics=peak_nics(by_peaks), peak_rejected=by_peaks.rejected)
     cost, nics = float(exact_peak_cost(plan, catalogue.kinds)), peak_nics(plan)
     bound = planner.bound_of(plan) if planner else None
     lowest = min(bound.cost, cost) if bound else 0.0

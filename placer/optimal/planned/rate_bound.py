@@ -204,7 +204,7 @@ class _Program:
             options={"mip_rel_gap": 0.0, "node_limit": NODES},
         )
         if found.x is None:
-            return _Solved((), (), 0.0)
+            return _Solved(tuple(self.running), (-1,) * len(self.needs), 0.0)
         numbers = np.rint(found.x[self.number :]).astype(np.int64)
         exact = float(costs @ numbers) if found.status == 0 else float(found.mip_dual_bound) - 1e-6
         return _Solved(tuple(numbers.tolist()), self._kinds_of(found.x), exact)

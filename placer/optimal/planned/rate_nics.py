@@ -43,8 +43,9 @@ class Choice:
     """An instance with, per kind of NIC, each number of cores on which it keeps its SLA alone there, the fewest first.
 
     `room`: what it could carry alone on each, relative to what its SLA requires. `gbps`: what is offered to it in each
-    part of the day. `first`, `last`: its first moment, and
-    the one after its last. `at`: which of them it has now, per kind. `stays`: whether it already runs where it is.
+    part of the day. `first`, `last`: its first moment, and the one after its last, of those that a search looks at;
+    `stay`: the same of all moments. `at`: which of them it has now, per kind. `stays`: whether it already runs where it
+    is.
     """
 
     tenants: tuple[list[Tenant], ...]
@@ -53,6 +54,7 @@ class Choice:
     gbps: tuple[float, ...]
     first: int = 0
     last: int = 1
+    stay: tuple[int, int] = (0, 1)
     stays: bool = False
     at: list[int] = field(default_factory=list)
 
@@ -70,8 +72,8 @@ class Choice:
 
     @property
     def need(self) -> Need:
-        """What it takes at least."""
-        return Need(tuple(found[0] if found else 0 for found in self.cores), self.gbps, self.first, self.last)
+        """What it takes at least, of all moments: two that merged ones hold need not be there together."""
+        return Need(tuple(found[0] if found else 0 for found in self.cores), self.gbps, *self.stay)
 
 
 @dataclass(eq=False)
@@ -115,24 +117,23 @@ def stays_of(arrivals: Sequence[Arrival]) -> list[tuple[int, int]]:
             first[event.index] = moments
         rising = not event.departs
     moments += rising
-    step = math.ceil(moments / MOST_MOMENTS) or 1
-    ends = [end or moments for end in last]
-    return [(begin // step, (end - 1) // step + 1) for begin, end in zip(first, ends, strict=True)]
+    return [(begin, end or moments) for begin, end in zip(first, last, strict=True)]
 
 
 class RateNics:
     """What all NICs of these kinds may carry, and what it costs; `moments`, `parts`: how many there are, of all stays
-    and of the day."""
+    and of the day. Of more than `MOST_MOMENTS`, `step` of them are merged each."""
 
     def __init__(self, known: Sequence[KnownKind], moments: int, parts: int = 1) -> None:
-        self.known, self.moments, self.parts = known, moments, parts
+        self.step = math.ceil(moments / MOST_MOMENTS) or 1
+        self.known, self.moments, self.parts = known, math.ceil(moments / self.step), parts
         self.judged = 0  # instances in co-locations that were judged so far
 
     def choices_of(self, arrivals: Sequence[Arrival], stays: Sequence[tuple[int, int]]) -> list[Choice | None]:
         """Per arrival what may be chosen; None where it keeps its SLA on no kind of NIC."""
         able = [self._able_on(number, arrivals) for number in range(len(self.known))]
         found: list[Choice | None] = []
-        for place, (arrival, (first, last)) in enumerate(zip(arrivals, stays, strict=True)):
+        for place, (arrival, stay) in enumerate(zip(arrivals, stays, strict=True)):
             tenants = tuple(of[place] for of in able)
             if not any(tenants):
                 found.append(None)
@@ -143,8 +144,12 @@ class RateNics:
             )
             gbps = gbps_over_day(kinds[0], arrival.tenant, self.parts)
             room = tuple(self._room(number, of) for number, of in enumerate(tenants))
-            found.append(Choice(tenants, cores, room, gbps, first, last, at=[0] * len(kinds)))
+            found.append(Choice(tenants, cores, room, gbps, *self._merge(stay), stay, at=[0] * len(kinds)))
         return found
+
+    def _merge(self, stay: tuple[int, int]) -> tuple[int, int]:
+        """The first moment of a stay, and the one after its last, of the merged ones."""
+        return stay[0] // self.step, (stay[1] - 1) // self.step + 1
 
     def _able_on(self, number: int, arrivals: Sequence[Arrival]) -> list[list[Tenant]]:
         kind, judge = self.known[number].kind, self.known[number].judge
@@ -172,7 +177,7 @@ class RateNics:
         cores = tuple([kind.cores_for(of.workload) for of in found] for found in none)
         room = tuple([1.0] * len(found) for found in none)
         gbps = gbps_over_day(kind, tenant, self.parts)
-        return Choice(tuple(none), cores, room, gbps, *stay, stays=True, at=[0] * len(none))
+        return Choice(tuple(none), cores, room, gbps, *self._merge(stay), stay, stays=True, at=[0] * len(none))
 
     def fits(self, number: int, choices: Sequence[Choice], larger: Choice | None = None) -> bool:
         """Whether a NIC of that kind has the cores and the line rate for all of these, whenever they are there.

@@ -167,7 +167,7 @@ class RatePlanner:
         self._mend(nics, allowed)
         placed = {choice for nic in nics for choice in nic.choices}
         self._fill(nics, [choice for choice in self.choices if choice not in placed], allowed)
-        self._trim(nics)
+        self._trim(nics, allowed)
         return [
             (self.kinds[nic.kind], [choice.on(nic.kind) for choice in nic.choices])
             for nic in [*self._closed, *nics]
@@ -205,7 +205,7 @@ class RatePlanner:
         """The plan with as many NICs emptied, one after the other, as the search finds."""
         failed = 0
         self._spend(self.effort // 4)
-        self._trim(nics)
+        self._trim(nics, allowed)
         while failed < EMPTIED_AT_MOST and len(nics) > self.fewest.nics and not self._late(deadline):
             before = [replace(nic, choices=list(nic.choices), costs=list(nic.costs)) for nic in nics]
             cores = [(choice, list(choice.at)) for choice in self.choices]
@@ -225,7 +225,8 @@ class RatePlanner:
         for kind, tenants in begin:
             number = kind.index
             nic = next((home[tenant.id] for tenant in tenants if tenant.id in home), None)
-            if nic is None:
+            used = Counter(nic.kind for nic in [*self._closed, *nics])
+            if nic is None and (kind.count is None or used[number] < kind.count):
                 nic = RateNic(number)
                 nics.append(nic)
             for tenant in tenants:
@@ -234,7 +235,7 @@ class RatePlanner:
                     continue
                 counts = choice.cores[number]
                 choice.at[number] = min(bisect_left(counts, tenant.workload.cores), len(counts) - 1)
-                if self.rates.fits(number, [*nic.choices, choice]):
+                if nic is not None and self.rates.fits(number, [*nic.choices, choice]):
                     nic.choices.append(choice)
                     continue
                 opened = self._opened(nics, choice)
@@ -260,8 +261,9 @@ class RatePlanner:
             where.choices.append(choice)
         return True
 
-    def _trim(self, nics: Sequence[RateNic]) -> None:
-        """Take cores back that lower no violations: they are left for what comes later."""
+    def _trim(self, nics: Sequence[RateNic], allowed: float) -> None:
+        """Take cores back that lower hardly any violations while these stay allowed: others may need them later."""
+        spare = allowed - sum(nic.cost for nic in nics)
         open_ = {at: sorted(nic.movable, key=lambda choice: choice.taken(nic.kind)) for at, nic in enumerate(nics)}
         while True:
             tried = [(nics[at], at, choices.pop()) for at, choices in open_.items() if choices]
@@ -272,8 +274,9 @@ class RatePlanner:
                 choice.at[nic.kind] -= 1
             costs = self.rates.costs([(nic.kind, nic.choices, None) for nic, _, _ in tried])
             for (nic, at, choice), found in zip(tried, costs, strict=True):
-                if sum(found) <= nic.cost + TRIMMED_CHANCE:
-                    nic.costs = found
+                more = sum(found) - nic.cost
+                if more <= max(min(TRIMMED_CHANCE, spare), 1e-12):
+                    nic.costs, spare = found, spare - more
                     open_[at].append(choice)
                 else:
                     choice.at[nic.kind] += 1

@@ -252,8 +252,10 @@ def _in_short(comparison: Comparison, evaluation: Evaluation) -> str:
 
 def _worth_of_hours(chosen: Evaluation) -> Iterator[str]:
     """What the plan saves by knowing how loads change over the day, over one for their peaks."""
-    by_peaks = chosen.plan.peak_nics
-    if by_peaks is not None:
+    by_peaks, more = chosen.plan.peak_nics, chosen.plan.peak_rejected - chosen.plan.rejected
+    if by_peaks is not None and more > 0:
+        yield f"Knowing the hours places {more:,} more: by peaks, {plan_name(chosen)} has no NIC for them."
+    elif by_peaks is not None:
         saved = by_peaks - chosen.nics
         share = f" ({100.0 * saved / by_peaks:.0f} %)" if saved > 0 else ""
         saves = f"{count_nics(saved)}{share}" if saved > 0 else "nothing"
