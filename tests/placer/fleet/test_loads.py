@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from placer.fleet.engine import QUEUE, Engine
-from placer.fleet.events import Refused
+from placer.fleet.events import Arrive, Refused
 from placer.fleet.protocol import Malformed, Reader, Wanted, decision_line, event_line
 from placer.fleet.what_if import WhatIf, complete
-from placer.model.fleet import Fleet
+from placer.model.fleet import Fleet, Tenant
+from placer.model.sla import Sla
 from placer.testing.strategies import TOY_TRAFFIC
 from profiles import Workload
 from tests.placer.fleet.loaded_oracle import LoadedOracle, loaded_kind
@@ -232,3 +233,11 @@ def test_a_question_answers_as_the_engine_would_decide() -> None:
     assert [*complete(what_if.scores(arrival, ["nic-1"]))] == ["nic-1"]
     assert [(place.nic, place.cores) for place in places] == [one.arrive(id, 95) for id in ("2", "3", "4")]
     assert complete(what_if.places(replace(arrival, id="5")))[0].cores == one.arrive("5", 95)[1]
+
+
+def test_what_is_taken_over_where_an_sla_is_violated_anyway_gets_all_the_cores_that_fit() -> None:
+    """The first has two cores for what takes three, so no number of cores of the second keeps all SLAs."""
+    engine = Loaded().engine
+    rate = Workload("a", TOY_TRAFFIC, 250.0)
+    short, free = Tenant("1", replace(rate, cores=2), Sla(max_drop=0.0)), Tenant("2", rate, Sla(max_drop=0.0))
+    assert [engine.handle(Arrive(tenant, "nic-1", 0)).cores for tenant in (short, free)] == [2, 4]

@@ -97,6 +97,13 @@ def test_a_mean_latency_is_promised_instead_of_the_p99(tmp_path: Path) -> None:
         read(written(tmp_path, text + "c,0,NAT,400,30,30\n", "b.csv"))
 
 
+def test_an_sla_above_the_rate_is_refused_after_a_row_that_is_as_it_should_be(tmp_path: Path) -> None:
+    """Rows of one workload are checked each."""
+    path = written(tmp_path, "id,time,nf,rate_kpps,sla_min_kpps\na,0,NAT,100,50\nb,0,NAT,100,200\n")
+    with pytest.raises(InputError, match=":3: sla_min_kpps: 200 is above the rate"):
+        read(path)
+
+
 LATENCY_HEADER = "sla_drop,rate_kpps,sla_latency_us"
 RATE_HEADER = "rate_kpps,rate_gbps,cores,sla_min_kpps"
 

@@ -17,6 +17,7 @@ from placer.model.oracle import Oracle
 from placer.model.plan import Plan
 from placer.model.sla import Sla
 from placer.optimal.bounded_plan import placements_on
+from placer.optimal.planned import rate_nics
 from placer.optimal.planned.judges import OracleJudge
 from placer.optimal.planned.rate_nics import KnownKind
 from placer.optimal.planned.rate_search import RatePlanner
@@ -187,3 +188,22 @@ def test_where_nics_are_few_most_instances_are_placed() -> None:
     kind = NicKind(0, "toy", 8, KIND.cores_of, count=1, core_counts=KIND.core_counts)
     (nic,) = _plan(_arrivals(*[("a", 350.0)] * 3, *[("a", 60.0)] * 6, ("a", 150.0)), kind)
     assert sorted(tenant.id for tenant in nic) == ["3", "4", "5", "6", "7", "8", "9"]
+
+
+def test_instances_that_follow_each_other_share_a_nic_in_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where so many moments are merged that the search keeps the two apart."""
+    monkeypatch.setattr(rate_nics, "MOST_MOMENTS", 1)
+    first, second = _arrivals(("a", 350.0), ("a", 350.0))
+    kind = NicKind(0, "toy", 4, KIND.cores_of, core_counts=KIND.core_counts)
+    planner = _planner([replace(first, departure=1.0), replace(second, time=2.0, departure=3.0)], kind)
+    assert (planner.fewest.nics, len(planner.plan(0.0, time.monotonic() + 20))) == (1, 2)
+
+
+def test_a_plan_that_is_begun_with_a_broken_nic_uses_no_more_nics_than_there_are() -> None:
+    """What runs on the first of two NICs violates its SLA, so nobody joins it: both others share the second."""
+    kind = NicKind(0, "toy", 8, KIND.cores_of, count=2, core_counts=KIND.core_counts)
+    broken, first, second = _arrivals(("a", 450.0), ("a", 90.0), ("a", 90.0))
+    broken = replace(broken, nic="nic-1", workload=replace(broken.workload, cores=4))
+    planner = _planner([broken, first, second], kind)
+    nics = planner.shrink([(kind, [broken.tenant, first.tenant]), (kind, [second.tenant])], 0.5, time.monotonic() + 20)
+    assert sorted(_ids([tenants]) for _, tenants in nics) == [["0"], ["1", "2"]]
