@@ -110,7 +110,10 @@ def find_better(plans: Sequence[Plan], kinds: Sequence[NicKind]) -> Plan:
 def restore_days(plan: Plan, arrivals: Sequence[Arrival]) -> Plan:
     """A plan that was made as if these had their peak all day, with the loads that they have."""
     day = {arrival.id: arrival.day for arrival in arrivals}
-    given = (replace(one, arrival=replace(one.arrival, day=day[one.arrival.id])) for one in plan.placements)
+    given = (
+        replace(placement, arrival=replace(placement.arrival, day=day[placement.arrival.id]))
+        for placement in plan.placements
+    )
     return replace(plan, placements=tuple(given))
 
 

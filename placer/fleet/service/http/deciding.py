@@ -57,22 +57,24 @@ class Decider:
 
     in_turns = True  # whether a rebalancing takes turns with other events
 
-    def _read(self, one: Submission, line: bytes) -> FleetEvent | None:
+    def _read(self, submission: Submission, line: bytes) -> FleetEvent | None:
         """The event of a line; None for one that is read when the events before it were decided on."""
         try:
-            event = one.reader.read(line)
+            event = submission.reader.read(line)
         except Refused:
             return None
         return None if isinstance(event, Change) else event
 
-    def _answer(self, one: Submission, line: bytes, read: FleetEvent | None, key: str | None) -> KeptAnswer | None:
+    def _answer(
+        self, submission: Submission, line: bytes, read: FleetEvent | None, key: str | None
+    ) -> KeptAnswer | None:
         """The answer to a line; None where more turns are needed for it."""
         if key is None:
-            return self._decide(one, line, read, b"")
+            return self._decide(submission, line, read, b"")
         digest = hashlib.sha256(line).digest()
         known = self._answers.find(key)
         if known is None:
-            answer = self._decide(one, line, read, digest)
+            answer = self._decide(submission, line, read, digest)
             if answer is not None and answer.status not in (STATUS_FORBIDDEN, STATUS_FAILED):
                 self._answers.keep(key, answer)
             return answer
@@ -80,15 +82,15 @@ class Decider:
             return known
         return self._refuse(digest, STATUS_MALFORMED, f"the key {key!r} was used for another request")
 
-    def _decide(self, one: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer | None:
+    def _decide(self, submission: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer | None:
         try:
-            event = read or one.reader.read(line)
-            if not one.token.administers and isinstance(event, OF_ADMINISTRATORS):
+            event = read or submission.reader.read(line)
+            if not submission.token.administers and isinstance(event, OF_ADMINISTRATORS):
                 return self._refuse(digest, STATUS_FORBIDDEN, "the token does not allow events of NICs")
-            if self._is_outdated(event, one.if_version):
+            if self._is_outdated(event, submission.if_version):
                 return self._refuse(digest, STATUS_CHANGED, "the NIC has changed since that version: ask again")
             if isinstance(event, Rebalance) and event.nics is None and self.in_turns:
-                return self._rebalance(one, event, digest)
+                return self._rebalance(submission, event, digest)
             decision = self._handle(event)
         except Refused as refused:
             status = STATUS_MALFORMED if isinstance(refused, Malformed) else STATUS_CONFLICT
@@ -101,12 +103,12 @@ class Decider:
         self._counted.append((event, decision))
         return KeptAnswer(digest, STATUS_DONE, answer, self.engine.events)
 
-    def _rebalance(self, one: Submission, event: Rebalance, digest: bytes) -> KeptAnswer | None:
+    def _rebalance(self, submission: Submission, event: Rebalance, digest: bytes) -> KeptAnswer | None:
         """Look at the next NICs; the answer when a whole pass over the fleet has found nothing more, else None."""
-        found = one.rebalancing = one.rebalancing or Rebalancing(event, self._nics_to_empty())
+        found = submission.rebalancing = submission.rebalancing or Rebalancing(event, self._nics_to_empty())
         some, found.nics = tuple(found.nics[:NICS_PER_TURN]), found.nics[NICS_PER_TURN:]
         part = replace(event, budget=event.budget - len(found.moves), nics=some)
-        self._waiting.charge(one, len(some))
+        self._waiting.charge(submission, len(some))
         decision = self.engine.try_rebalance(part)
         if decision is not None:
             self.state.record(part, decision, self.engine.fleet, decision_line(part, decision))
@@ -116,7 +118,7 @@ class Decider:
             found.nics, found.moves_before = self._nics_to_empty(), len(found.moves)
         if found.nics and len(found.moves) < event.budget:
             return None
-        one.rebalancing = None
+        submission.rebalancing = None
         whole = Decision("rebalanced" if found.moves else "as-it-was", tuple(found.moves))
         return KeptAnswer(digest, STATUS_DONE, decision_line(event, whole), self.engine.events)
 

@@ -88,14 +88,14 @@ class Turns:
         for client in self._clients.values():
             yield from client.waiting
 
-    def add(self, one: Submission) -> None:
+    def add(self, submission: Submission) -> None:
         """Let a request wait. A token that had nothing to do gains nothing by that."""
-        client = self._clients.setdefault(one.token, _Client(one.token.weight))
+        client = self._clients.setdefault(submission.token, _Client(submission.token.weight))
         if not client.waiting:
             others = [other.had for other in self._clients.values() if other.waiting]
             latest = max(other.had for other in self._clients.values())
             client.had = max(client.had, min(others, default=latest))
-        client.waiting.append(one)
+        client.waiting.append(submission)
 
     def clear(self) -> None:
         """Let nothing wait."""
@@ -108,25 +108,25 @@ class Turns:
         begun: list[Submission] = []
         while most > 0 and (busy := [client for client in self._clients.values() if client.waiting]):
             client = min(busy, key=lambda client: client.had)
-            one = client.waiting[0]
-            count = min(most if len(busy) == 1 else 1, len(one.lines) - one.taken)
-            first = parts.pop().first if parts and parts[-1].of is one else one.taken
-            one.taken += count
-            parts.append(Part(one, first, one.taken))
-            self.charge(one, count)
+            submission = client.waiting[0]
+            count = min(most if len(busy) == 1 else 1, len(submission.lines) - submission.taken)
+            first = parts.pop().first if parts and parts[-1].of is submission else submission.taken
+            submission.taken += count
+            parts.append(Part(submission, first, submission.taken))
+            self.charge(submission, count)
             most -= count
-            if one.taken == len(one.lines):
+            if submission.taken == len(submission.lines):
                 client.waiting.popleft()
-            elif one not in begun:
-                begun.append(one)
-        for one in begun:
-            if one.taken < len(one.lines):
-                self._clients[one.token].waiting.rotate(-1)
+            elif submission not in begun:
+                begun.append(submission)
+        for submission in begun:
+            if submission.taken < len(submission.lines):
+                self._clients[submission.token].waiting.rotate(-1)
         return parts
 
-    def charge(self, one: Submission, turns: int) -> None:
+    def charge(self, submission: Submission, turns: int) -> None:
         """Count so many turns of a request; fewer than none takes them back."""
-        client = self._clients[one.token]
+        client = self._clients[submission.token]
         client.had += turns / client.weight
 
     def put_back(self, parts: Sequence[Part]) -> None:

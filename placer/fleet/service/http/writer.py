@@ -121,11 +121,11 @@ class Writer(Decider):
             self.metrics.count_overload()
             raise Overloaded
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        one = Submission(lines, done, reader or self.reader, key, if_version, token)
-        self._waiting.add(one)
+        submission = Submission(lines, done, reader or self.reader, key, if_version, token)
+        self._waiting.add(submission)
         self._arrived.set()
         await done
-        return one.answers
+        return submission.answers
 
     @property
     def age_s(self) -> int | None:
@@ -309,9 +309,9 @@ class Writer(Decider):
         committed, self._committed = self._committed, asyncio.Event()
         committed.set()
         for part in finished:
-            one = part.of
-            if part.last == len(one.lines) and not one.done.done():  # the client may have left
-                one.done.set_result(None)
+            submission = part.of
+            if part.last == len(submission.lines) and not submission.done.done():  # the client may have left
+                submission.done.set_result(None)
 
     def _count(self) -> None:
         """Count what was decided, now that it is committed."""
@@ -344,15 +344,15 @@ class Writer(Decider):
         events = iter([self._read(part.of, line) for part in parts for line in part.of.lines[part.first : part.last]])
         until, decided = time.perf_counter() + LONGEST_TURN_S, list[Part]()
         for at, part in enumerate(parts):
-            one, number = part.of, part.first
+            submission, number = part.of, part.first
             while number < part.last and (time.perf_counter() < until or not (decided or number > part.first)):
-                given = self._answer(one, one.lines[number], next(events), one.key_of(number))
+                given = self._answer(submission, submission.lines[number], next(events), submission.key_of(number))
                 if given is None:
                     break
-                one.answers.append(given)
+                submission.answers.append(given)
                 number += 1
-            decided.append(Part(one, part.first, number))
+            decided.append(Part(submission, part.first, number))
             if number < part.last:
-                self._waiting.put_back([Part(one, number, part.last), *parts[at + 1 :]])
+                self._waiting.put_back([Part(submission, number, part.last), *parts[at + 1 :]])
                 break
         return decided
