@@ -1,6 +1,5 @@
 """A program that is spoken to in lines."""
 
-import os
 import queue
 import signal
 import sys
@@ -68,7 +67,7 @@ def test_an_interrupt_waits_until_the_threads_of_a_program_are_started(monkeypat
 
     class Interrupted(Thread):
         def start(self) -> None:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)  # in this thread, before it returns
             super().start()
             started.append(self)
 
