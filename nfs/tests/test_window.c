@@ -146,7 +146,7 @@ TEST(rates_per_time_on_the_core)
 	assert_float_equal(window_core_rate(&span.from, &span.to, &span.co_run, 1), 120000, 1e-6);
 }
 
-/* Copies are told apart by nothing but their cores: the mean share of these counts. */
+/* Copies differ by nothing but their cores: the mean share of these counts. */
 TEST(copies_share_what_they_lost)
 {
 	struct span span;

@@ -35,7 +35,7 @@ from predictor.contention.neighbours import SAME_DISTANCE
 from predictor.contention.workload_columns import columns_of
 from predictor.contention.workload_table import RowUser, WorkloadTable
 from predictor.regression.compiled import compile_kernel, copy_into, fill, reducing
-from predictor.regression.packed import Packed, processes_at
+from predictor.regression.packed import PackedArrays, processes_at
 from predictor.regression.processes import add_squared, value_at
 from predictor.regression.significant import significant_number
 from profiles import Workload
@@ -66,7 +66,7 @@ class CoLocationChecks:
     of each NF, shape (NFs, 3); None for median predictions.
     """
 
-    def __init__(self, table: WorkloadTable, models: Packed, exponents: Floats | None) -> None:
+    def __init__(self, table: WorkloadTable, models: PackedArrays, exponents: Floats | None) -> None:
         self._table = table
         self._models = models
         self._exponents = np.zeros((0, 3)) if exponents is None else exponents

@@ -15,7 +15,7 @@ from profiles.arrays import Floats
 PROCESS_ARRAYS, FOREST_ARRAYS = len(Processes._fields), len(Forests._fields)
 
 
-class Packed(NamedTuple):
+class PackedArrays(NamedTuple):
     """Arrays one after the other."""
 
     numbers: Floats
@@ -24,7 +24,7 @@ class Packed(NamedTuple):
     """Of each array, where it begins in `numbers` or `whole`, and its lengths, shape (arrays, 4)."""
 
 
-def pack(parts: tuple[Any, ...]) -> Packed:
+def pack(parts: tuple[Any, ...]) -> PackedArrays:
     """The arrays of nested tuples, field by field; each has at most three axes."""
     ends, kept = [0, 0], ([np.zeros(0)], [np.zeros(0, dtype=np.int64)])
     layout = []
@@ -34,7 +34,7 @@ def pack(parts: tuple[Any, ...]) -> Packed:
         kept[which].append(array.ravel())
         ends[which] += array.size
     numbers, whole = (np.concatenate(arrays) for arrays in kept)
-    return Packed(numbers.astype(np.float64), whole.astype(np.int64), np.array(layout, dtype=np.int64))
+    return PackedArrays(numbers.astype(np.float64), whole.astype(np.int64), np.array(layout, dtype=np.int64))
 
 
 def _flatten(parts: tuple[Any, ...]) -> Iterator[NDArray[Any]]:

@@ -36,7 +36,7 @@ NODES = 2_000  # the program of integers ends after so many nodes; its bound hol
 
 
 @dataclass(frozen=True)
-class Need:
+class LeastNeed:
     """What one instance takes at least, per kind of NIC, and during which moments.
 
     `cores`: the fewest on which it keeps its SLA alone, 0 where it cannot. `gbps`: what is offered to it in each part
@@ -66,7 +66,7 @@ class FewestNics:
 
 
 def fewest_nics(
-    needs: Sequence[Need], kinds: Sequence[NicKind], running: Sequence[int], slack: float = 0.0
+    needs: Sequence[LeastNeed], kinds: Sequence[NicKind], running: Sequence[int], slack: float = 0.0
 ) -> FewestNics:
     """The cheapest fleet on which `slack` of the cores and of the line rate may stay free.
 
@@ -89,7 +89,7 @@ def fewest_nics(
     return FewestNics(fleet.counts, fleet.kind_of, True, cost, math.ceil(nics - 1e-6))
 
 
-def _at_once(needs: Sequence[Need]) -> Floats:
+def _at_once(needs: Sequence[LeastNeed]) -> Floats:
     """Per moment, the fewest cores of those present on any kind, and their Gb/s in each part of the day.
 
     Shape (moments, 1 + parts).
@@ -103,7 +103,7 @@ def _at_once(needs: Sequence[Need]) -> Floats:
     return np.cumsum(change, axis=0)[:moments]
 
 
-def _of_one_kind(needs: Sequence[Need], kind: NicKind, running: int, at_once: Floats, slack: float) -> FewestNics:
+def _of_one_kind(needs: Sequence[LeastNeed], kind: NicKind, running: int, at_once: Floats, slack: float) -> FewestNics:
     cores, *gbps = at_once.max(axis=0, initial=0.0).tolist()
     large = [need for need in needs if 2 * need.cores[0] > kind.cores]
     together = max((sum(need.first <= at.first < need.last for need in large) for at in large), default=0)
@@ -140,7 +140,7 @@ class _Program:
     """The integer program; instances with equal needs at these moments are a class, with Gb/s rounded downwards."""
 
     def __init__(
-        self, needs: Sequence[Need], kinds: Sequence[NicKind], running: Sequence[int], moments: Sequence[int],
+        self, needs: Sequence[LeastNeed], kinds: Sequence[NicKind], running: Sequence[int], moments: Sequence[int],
         slack: float,
     ) -> None:  # fmt: skip
         self.kinds, self.running, self.needs = kinds, running, needs

@@ -18,7 +18,7 @@ from placer.model.fleet import NicKind, Tenant
 from placer.model.plan import events_of
 from placer.optimal.planned.chances import LIKELIEST_VIOLATION
 from placer.optimal.planned.judges import Judge
-from placer.optimal.planned.rate_bound import Need
+from placer.optimal.planned.rate_bound import LeastNeed
 from profiles import Workload
 
 MOST_MOMENTS = 1_000  # with more, neighbouring ones are taken for one, at which everybody is present who is at either
@@ -71,9 +71,9 @@ class Choice:
         return self.cores[kind][self.at[kind]]
 
     @property
-    def need(self) -> Need:
+    def need(self) -> LeastNeed:
         """What it takes at least, of all moments: two that merged ones hold need not be there together."""
-        return Need(tuple(found[0] if found else 0 for found in self.cores), self.gbps, *self.stay)
+        return LeastNeed(tuple(found[0] if found else 0 for found in self.cores), self.gbps, *self.stay)
 
 
 @dataclass(eq=False)
