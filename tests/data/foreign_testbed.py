@@ -169,6 +169,8 @@ def misbehave(flags, runs):
     if flags.hang_after is not None and runs > flags.hang_after:
         print("waiting for the card", file=sys.stderr, flush=True)
         time.sleep(3600)
+    while flags.hold_after is not None and runs > flags.hold_after and not Path(flags.until).exists():
+        time.sleep(0.01)
     if flags.late_after is not None and runs > flags.late_after:
         time.sleep(flags.late_s)
     if flags.garbage_after is not None and runs > flags.garbage_after:
@@ -178,9 +180,10 @@ def misbehave(flags, runs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    for fault in ("die", "hang", "garbage", "wrong-id", "nan", "zero", "short", "no-counter", "late"):
+    for fault in ("die", "hang", "garbage", "wrong-id", "nan", "zero", "short", "no-counter", "late", "hold"):
         parser.add_argument(f"--{fault}-after", type=int, metavar="RUNS")
     parser.add_argument("--late-s", type=float, default=1.0, metavar="SECONDS", help="how late")
+    parser.add_argument("--until", metavar="FILE", help="hold until it is there")
     parser.add_argument("--outliers", type=int, metavar="RUNS", help="30 %% off once in so many")
     parser.add_argument("--drift", type=int, metavar="RUNS", help="10 %% slower after so many")
     parser.add_argument("--best-effort", type=int, metavar="RUNS", help="one run in so many is best effort")

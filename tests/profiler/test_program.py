@@ -72,6 +72,7 @@ def test_an_interrupt_waits_until_the_threads_of_a_program_are_started(monkeypat
             started.append(self)
 
     monkeypatch.setattr("profiler.protocol.program.Thread", Interrupted)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # an earlier test may have left another one
     with pytest.raises(KeyboardInterrupt):
         Program("sleep 600")
     assert len(started) == 3 and signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -36,10 +36,12 @@ def test_an_nf_carries_its_rate_or_its_capacity_beside_the_others(
 @given(on_cores, st.lists(on_cores, min_size=1, max_size=3), st.floats(0.05, 1))
 @settings(max_examples=examples(40), deadline=None)
 def test_a_lower_rate_leaves_more_to_the_others(first: Workload, others: Sequence[Workload], share: float) -> None:
-    """Memory, cache and accelerators are used as much as packets need them."""
+    """Memory, cache and accelerators are used as much as packets need them. Who gains asks more of an accelerator that
+    it shares with another one, which loses a smaller share by that."""
     capacity, *crowded = carried(first, *others)
     _, *relieved = carried(replace(first, rate_kpps=share * capacity), *others)
-    assert all(after >= before * (1 - 2e-5) for before, after in zip(crowded, relieved, strict=True))
+    gains = [after / before - 1 for before, after in zip(crowded, relieved, strict=True)]
+    assert min(gains) >= -2e-5 - 0.2 * max(max(gains), 0.0)
 
 
 @given(workloads)
