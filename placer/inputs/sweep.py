@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from profiler.sweeps.spec import SweepSpec, spec_faults
+from profiler.sweeps.spec import LONGEST_TESTBED, SweepSpec, spec_faults
 from profiles import InputError
 from profiles.faults import suggestion
 from profiles.files.toml import TomlLines, WrongKey, locate_faults, parse_toml, read_toml, validate_toml
@@ -53,6 +53,8 @@ class SweepFile:
 def read_sweep(path: Path, testbed: str | None = None) -> SweepFile:
     """The sweep in a file. `path`: the file. `testbed`: in place of that of the file; the text then names it. Raises
     `InputError` with every fault of the file."""
+    if testbed is not None and not 0 < len(testbed) <= LONGEST_TESTBED:
+        raise InputError.of("--testbed", f"has {len(testbed):,} characters, not 1 to {LONGEST_TESTBED:,}")
     name = str(path)
     text, document = read_toml(path)
     tables = validate_toml(SweepTables, name, text, document)

@@ -76,6 +76,7 @@ def _number(value: object) -> float:
 
 Number = Annotated[int | float, PlainValidator(_number)]
 Whole = Annotated[int, Field(strict=True)]
+LONGEST_TESTBED = 4_096  # characters of a testbed, which may be a command
 Name = Annotated[str, Field(strict=True, min_length=1, max_length=200)]
 
 
@@ -153,7 +154,7 @@ class MeasureTable(_Table):
 class SweepSpec(_Table):
     """A sweep, as its file describes it."""
 
-    testbed: Name | None = None
+    testbed: Annotated[str, Field(strict=True, min_length=1, max_length=LONGEST_TESTBED)] | None = None
     seed: Annotated[Whole, Field(ge=0, le=LARGEST_SEED)] = 0
     workload: SweptWorkload
     vary: Annotated[tuple[VariedKey, ...], Field(min_length=1)]

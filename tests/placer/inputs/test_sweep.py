@@ -61,6 +61,14 @@ def test_the_testbed_of_the_command_line_is_written_down(tmp_path: Path) -> None
     assert read(tmp_path, WHOLE, "simulated") == WHOLE
 
 
+@pytest.mark.parametrize("command", ["", "exec:" + "x" * 4_092])
+def test_a_testbed_of_the_command_line_that_is_no_command_is_refused(tmp_path: Path, command: str) -> None:
+    """Neither empty nor beyond any command: 4,096 characters."""
+    (tmp_path / "s.toml").write_text(WHOLE, encoding="utf-8")
+    with pytest.raises(InputError, match="--testbed: has"):
+        read_sweep(tmp_path / "s.toml", command)
+
+
 def test_a_text_of_several_lines_is_not_replaced(tmp_path: Path) -> None:
     """Nothing is guessed."""
     assert read(tmp_path, WHOLE.replace('"simulated"', '"""simul\\\nated"""'), "host").startswith("s.toml")
