@@ -63,7 +63,8 @@ def test_json_is_the_answer(placer: Placer, small: Path) -> None:
 
 def test_the_table_shows_stages_and_causes(placer: Placer, small: Path) -> None:
     status, stdout, stderr = admit(placer, small, "--method", "grus")
-    assert (status, stderr) == (0, "")
+    # on a busy machine it takes over a second, and says so
+    assert status == 0 and all(line.startswith("admitting 3 SLOs") for line in stderr.splitlines())
     admitted, rejected, verdict = stdout.split("\n\n")
     assert [line.split() for line in admitted.splitlines()[1:]] == [
         ["a", "acl", "1,000.0", "28.0", "28.0", "9.0", "5.0", "0.0", "4.0", "10.0", "10", "0", "10", "on", "0"],
