@@ -89,7 +89,7 @@ class SampledNic:
 
     def with_tenant(self, tenant: SampledTenant) -> tuple[list[SampledTenant], int]:
         """Its tenants and one more, sorted by workload, and where that is."""
-        at = bisect([one.key for one in self.tenants], tenant.key)
+        at = bisect([present.key for present in self.tenants], tenant.key)
         return [*self.tenants[:at], tenant, *self.tenants[at:]], at
 
 
@@ -253,9 +253,9 @@ class SampledIndex:
         if sampled is None:
             self.enter(nic)
             sampled = self._nics[nic.number]
-        elif all(tenant.id != one.id for one in sampled.tenants):
+        elif all(tenant.id != present.id for present in sampled.tenants):
             sampled.tenants, _ = sampled.with_tenant(self._sample(tenant))
-        required = [one.required for one in sampled.tenants]
+        required = [tenant.required for tenant in sampled.tenants]
         _, kpps = self.oracle.meets(sampled.co_location, required)
         if any(known != known for known in kpps):  # behind a violated SLA
             co_location = sampled.co_location
@@ -268,7 +268,7 @@ class SampledIndex:
         """Follow a tenant that left the NIC; the others have an estimated larger margin than before."""
         self._note_before(nic.number)
         sampled, self._checked = self._nics[nic.number], None
-        at = next(at for at, one in enumerate(sampled.tenants) if one.id == tenant.id)
+        at = next(at for at, present in enumerate(sampled.tenants) if present.id == tenant.id)
         sampled.tenants = [*sampled.tenants[:at], *sampled.tenants[at + 1 :]]
         if not sampled.tenants:
             self._take_out(sampled)
@@ -376,7 +376,9 @@ class SampledIndex:
 
     def _rough(self, tenants: Sequence[SampledTenant]) -> Floats:
         """Rough logarithms of tenants that share a NIC."""
-        nfs, rows = (np.array([numbers]) for numbers in zip(*((one.nf, one.row) for one in tenants), strict=True))
+        nfs, rows = (
+            np.array([numbers]) for numbers in zip(*((tenant.nf, tenant.row) for tenant in tenants), strict=True)
+        )
         return self._rough_logarithms(nfs, rows, np.array([len(tenants)])).ravel()
 
     def _rough_logarithms(self, nfs: NDArray[np.int64], rows: NDArray[np.int64], sizes: NDArray[np.int64]) -> Floats:

@@ -52,7 +52,7 @@ def test_describes_rates_and_the_cores_that_there_are(program: Path) -> None:
     for options, counts in ((TWO_CORES, [1, 2]), ((*TWO_CORES, "--share-client-core"), [1])):
         described = responses_to(program, *options, lines=[DESCRIBE])[0]["testbed"]
         assert described["paced"] is True
-        assert all(one["core_counts"] == counts and one["cores"] == 1 for one in described["nfs"])
+        assert all(nf["core_counts"] == counts and nf["cores"] == 1 for nf in described["nfs"])
 
 
 @pytest.mark.parametrize("name", ["FlowStats", "NAT"])

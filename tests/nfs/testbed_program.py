@@ -78,7 +78,7 @@ def _other_cpu_s() -> float:
     user, nice, system, _, _, interrupts, soft = map(int, Path("/proc/stat").read_text().split()[1:8])
     own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     ticks = user + nice + system + interrupts + soft
-    return ticks / os.sysconf("SC_CLK_TCK") - sum(one.ru_utime + one.ru_stime for one in own)
+    return ticks / os.sysconf("SC_CLK_TCK") - sum(usage.ru_utime + usage.ru_stime for usage in own)
 
 
 def run_request(*workloads: Any, **more: object) -> dict[str, object]:

@@ -100,7 +100,7 @@ def test_workers_that_are_missing_are_enough(placer: Placer, small: Path) -> Non
     write(small, *(slo(name, 100) for name in "abcd"), slo("e", 10_000, rate_kpps=10, batch=40))
     found = answer(placer, small, "--method", "grus", "--explain")
     assert {one["cause"] for one in found["rejected"]} == {"workers"}
-    assert {one["id"]: one["enough"] for one in found["explanations"]}["d"] == [{"kind": "workers", "to": 4}]
+    assert {slo["id"]: slo["enough"] for slo in found["explanations"]}["d"] == [{"kind": "workers", "to": 4}]
 
 
 def test_an_slo_without_a_place_has_no_latency(placer: Placer, small: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_certificate_is_verified(placer: Placer, small: Path) -> None:
 
 def test_exact_is_the_default(placer: Placer, small: Path) -> None:
     found = answer(placer, small)
-    assert [one["id"] for one in found["admitted"]] == ["a", "b"]
+    assert [slo["id"] for slo in found["admitted"]] == ["a", "b"]
     assert (found["rejected"], found["bound"], found["proven"]) == ([{"id": "c", "cause": "pcie"}], 2, True)
 
 
@@ -196,7 +196,7 @@ def test_models_admit_by_the_predicted_p99(placer: Placer, toy_gpu: Path, hashes
     """An answer is of the same form as by a device; the table has the p99 of what is admitted."""
     ended = placer("admit", hashes, "--models", toy_gpu / "models", "--method", PREDICTED, "--format", "json")
     found = json.loads(ended.stdout)
-    assert [one["id"] for one in found["admitted"]] == ["a"] and [one["id"] for one in found["rejected"]] == ["b"]
+    assert [slo["id"] for slo in found["admitted"]] == ["a"] and [slo["id"] for slo in found["rejected"]] == ["b"]
     assert found["admitted"][0].keys() == {"id", "batch", "order", "minibatches"}
     table = placer("admit", hashes, "--models", toy_gpu / "models", "--method", PREDICTED).stdout
     assert "p99" in table.splitlines()[0]

@@ -268,7 +268,7 @@ def test_a_state_whose_readings_do_not_say_who_was_below_its_sla_is_continued(sa
         file.execute(f"INSERT INTO readings ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
     for _ in range(2):
         with State(saved, KINDS) as state:
-            assert [one.below_sla for one in state.readings] == [False]
+            assert [reading.below_sla for reading in state.readings] == [False]
 
 
 def test_readings_are_as_they_were_after_a_restart(saved: Path) -> None:
@@ -278,7 +278,7 @@ def test_readings_are_as_they_were_after_a_restart(saved: Path) -> None:
         engine = Engine(state.fleet, oracles, waiting=state.waiting, feedback=feedback, events=state.events)
         event = Measure("nic-1", 10.0, (MeasuredInstance("1", 100.0, 900.0), MeasuredInstance("2", 650.5)))
         decision = engine.handle(event)
-        assert isinstance(decision, Learned) and [one.below_sla for one in decision.readings] == [True, False]
+        assert isinstance(decision, Learned) and [reading.below_sla for reading in decision.readings] == [True, False]
         state.record(event, decision, engine.fleet)
     with State(saved, KINDS) as state:
         assert state.readings == decision.readings and state.events == 4

@@ -50,7 +50,7 @@ def test_the_later_deadline_goes_second() -> None:
 def test_bus_and_executors_limit_who_joins(device, latency, cause) -> None:  # type: ignore[no-untyped-def]
     admission = admit_exactly(device, slos_of(latency, latency, latency), LONG_S)
     assert len(admission.admitted) == admission.bound == 2
-    assert [one.cause for one in admission.rejected] == [cause]
+    assert [slo.cause for slo in admission.rejected] == [cause]
 
 
 def test_recurring_transfers_admit_fewer() -> None:
@@ -65,7 +65,7 @@ def test_a_larger_batch_saves_bus_time_where_transfers_recur() -> None:
     device = small_device(arbitration=Arbitration.SPORADIC, kernel_us=(0.0, 1.0), pre_post_us=1.0)
     slos = slos_of(100, 100, rate_kpps=50.0)
     admission = admit_exactly(device, slos, LONG_S)
-    assert len(admission.admitted) == 2 and max(one.batch for one in admission.admitted) > 1
+    assert len(admission.admitted) == 2 and max(slo.batch for slo in admission.admitted) > 1
     assert len(admit_exactly(device, [replace(slo, batch=1) for slo in slos], LONG_S).admitted) == 1
 
 
@@ -83,7 +83,7 @@ def test_penalties_keep_slos_apart() -> None:
     admission = admit_exactly(small_device(beta_us=4.0), slos_of(35, 45, 55), LONG_S)
     assert len(admission.admitted) == admission.bound == 2
     assert len({one.minibatches[0].sm for one in admission.admitted}) == 2
-    assert [one.cause for one in admission.rejected] == ["kernel"]
+    assert [slo.cause for slo in admission.rejected] == ["kernel"]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_penalties_keep_slos_apart() -> None:
 def test_causes_name_what_is_in_the_way_of_one_slo(device, slos, cause) -> None:  # type: ignore[no-untyped-def]
     """Alone on an empty GPU."""
     admission = admit_exactly(device, slos, LONG_S)
-    assert [one.cause for one in admission.rejected] == [cause]
+    assert [slo.cause for slo in admission.rejected] == [cause]
     assert (admission.bound, admission.proven) == (0, True)
 
 

@@ -29,8 +29,8 @@ class Shared(Oracle):
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
         return [
-            [150.0 * min(1.0, one.rate_kpps / sum(other.rate_kpps for other in together)) for one in together]
-            if sum(one.rate_kpps for one in together) > 150.0
+            [150.0 * min(1.0, workload.rate_kpps / sum(other.rate_kpps for other in together)) for workload in together]
+            if sum(workload.rate_kpps for workload in together) > 150.0
             else [150.0] * len(together)
             for together in co_locations
         ]

@@ -72,11 +72,11 @@ def _fits(tenants: Sequence[Tenant], kind: NicKind, oracle: Oracle) -> bool:
 
 
 def _keep_slas(tenants: Sequence[Tenant] | Sequence[Arrival], oracle: Oracle) -> bool:
-    co_location = co_location_of(one.workload for one in tenants)
+    co_location = co_location_of(tenant.workload for tenant in tenants)
     kpps = list(zip(co_location, oracle.throughput([co_location])[0], strict=True))
     return all(
-        one.is_met(min(rate for workload, rate in kpps if workload == one.workload), oracle.solo(one.workload))
-        for one in tenants
+        tenant.is_met(min(rate for workload, rate in kpps if workload == tenant.workload), oracle.solo(tenant.workload))
+        for tenant in tenants
     )
 
 
@@ -121,7 +121,7 @@ def exhaustive_trace(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], orac
     groups = list(_groups(arrivals, kinds, oracles))
     costs: list[tuple[int, float]] = []
     peaks: list[tuple[int, int]] = []
-    running = sum(1 << i for i, one in enumerate(arrivals) if one.nic is not None)
+    running = sum(1 << i for i, arrival in enumerate(arrivals) if arrival.nic is not None)
     for rejected, chosen in _plans((1 << len(arrivals)) - 1, groups, running):
         by_kind = [_in_use([group for group in chosen if group.kind == kind.index]) for kind in kinds]
         if all(kind.count is None or max(used) <= kind.count for kind, used in zip(kinds, by_kind, strict=True)):
@@ -152,14 +152,20 @@ def _in_use(groups: Sequence[Group]) -> list[int]:
 
 def _groups(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> Iterator[Group]:
     """Every set of arrivals that can share a NIC of a kind, with cores and SLAs kept at every moment."""
-    times = {one.begins for one in arrivals} | {one.departure for one in arrivals if one.departure is not None}
+    times = {arrival.begins for arrival in arrivals} | {
+        arrival.departure for arrival in arrivals if arrival.departure is not None
+    }
     for mask in range(1, 1 << len(arrivals)):
-        members = [one for i, one in enumerate(arrivals) if mask >> i & 1]
-        homes = {one.nic for one in members if one.nic is not None}
-        if len(homes) > 1 or any(one.nic in homes and one not in members for one in arrivals):
+        members = [arrival for i, arrival in enumerate(arrivals) if mask >> i & 1]
+        homes = {arrival.nic for arrival in members if arrival.nic is not None}
+        if len(homes) > 1 or any(arrival.nic in homes and arrival not in members for arrival in arrivals):
             continue
         present = [
-            [one for one in members if one.begins <= time and (one.departure is None or time < one.departure)]
+            [
+                arrival
+                for arrival in members
+                if arrival.begins <= time and (arrival.departure is None or time < arrival.departure)
+            ]
             for time in sorted(times)
         ]
         for kind, oracle in zip(kinds, oracles, strict=True):
@@ -192,7 +198,7 @@ def _with_cores(members: Sequence[Arrival], kind: NicKind) -> Iterator[dict[str,
 
 
 def _may_share(tenants: Sequence[Arrival], kind: NicKind, oracle: Oracle) -> bool:
-    taken = (one.workload.cores or kind.cores_of.get(one.workload.nf, kind.cores + 1) for one in tenants)
+    taken = (tenant.workload.cores or kind.cores_of.get(tenant.workload.nf, kind.cores + 1) for tenant in tenants)
     if sum(taken) > kind.cores:
         return False
-    return all(one.nic is not None for one in tenants) or _keep_slas(tenants, oracle)
+    return all(tenant.nic is not None for tenant in tenants) or _keep_slas(tenants, oracle)

@@ -62,7 +62,10 @@ def test_what_is_predicted_of_a_rate_is_what_is_carried(loaded: Comparison) -> N
 
 def test_a_plan_file_is_read_back_with_its_cores(loaded: Comparison, tmp_path: Path) -> None:
     """Those that the strategy chose, too; cores that the trace gives cannot be others in the plan."""
-    path, (plan,) = tmp_path / "plan.csv", [one.plan for one in loaded.plans if one.plan.strategy == "contention-aware"]
+    path, (plan,) = (
+        tmp_path / "plan.csv",
+        [found.plan for found in loaded.plans if found.plan.strategy == "contention-aware"],
+    )
     common = "contention-aware", "tomur", "trace.csv", loaded.arrivals, Fleet(loaded.catalogue.kinds)
     path.write_text(plans_csv(loaded), encoding="utf-8")
     read = read_plan(str(path), *common)

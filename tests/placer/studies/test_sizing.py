@@ -275,10 +275,10 @@ def test_a_larger_growth_begins_with_the_smaller(small: float, large: float, see
     """The requested number of arrivals, in order of time, with unique ids; a smaller growth is part of a larger one."""
     small, large = sorted((small, large))
     few, many = drawn(Growth(arrivals=small), seed), drawn(Growth(arrivals=large), seed)
-    assert len(few) == round(3 * small) and len({one.id for one in many}) == len(many)
-    assert [one.time for one in many] == sorted(one.time for one in many)
+    assert len(few) == round(3 * small) and len({arrival.id for arrival in many}) == len(many)
+    assert [arrival.time for arrival in many] == sorted(arrival.time for arrival in many)
     for nf in ("NAT", "ACL", "NIDS"):
-        assert sum(one.workload.nf == nf for one in few) <= sum(one.workload.nf == nf for one in many)
+        assert sum(arrival.workload.nf == nf for arrival in few) <= sum(arrival.workload.nf == nf for arrival in many)
 
 
 def test_slas_tighten_and_traffic_grows_within_the_profiled_range() -> None:
@@ -313,8 +313,8 @@ def test_rates_and_promised_latencies_survive_a_csv_file(tmp_path: Path) -> None
     path = tmp_path / "grown.csv"
     path.write_text(arrivals_csv(grow(trace, Growth(), RANGE, random.Random(1))), encoding="utf-8")
     read = read_arrivals(str(path), TRAFFIC, lambda workload: [])
-    assert {one.workload for one in read} <= {one.workload for one in trace}
-    assert any(not one.workload.is_saturated for one in read) and "rate_kpps" not in arrivals_csv(TRACE)
+    assert {arrival.workload for arrival in read} <= {arrival.workload for arrival in trace}
+    assert any(not arrival.workload.is_saturated for arrival in read) and "rate_kpps" not in arrivals_csv(TRACE)
 
 
 def test_a_load_grows_with_its_sla_and_becomes_several_instances_where_one_cannot_carry_it() -> None:

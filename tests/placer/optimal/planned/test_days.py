@@ -46,7 +46,10 @@ class Busy(Oracle):
     """`_carried`, as an oracle."""
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
-        return [_carried([(one.nf, one.rate_kpps, one.cores or 2) for one in together]) for together in co_locations]
+        return [
+            _carried([(workload.nf, workload.rate_kpps, workload.cores or 2) for workload in together])
+            for together in co_locations
+        ]
 
 
 def _arrivals(loads: Sequence[Load]) -> list[Arrival]:

@@ -37,7 +37,10 @@ class Disturbed(Oracle):
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
         answers = []
         for co_location in co_locations:
-            exerted = [DISTURBANCE[one.nf] * min(one.rate_kpps / self._most(one), 1.0) for one in co_location]
+            exerted = [
+                DISTURBANCE[workload.nf] * min(workload.rate_kpps / self._most(workload), 1.0)
+                for workload in co_location
+            ]
             lost = sum(exerted)
             answers.append(
                 [self._most(one) * (1.0 - lost + own) for one, own in zip(co_location, exerted, strict=True)]

@@ -101,7 +101,7 @@ def test_tokens_have_turns_in_proportion_to_their_weights() -> None:
 
 @pytest.mark.parametrize("decided", [1, 3, 7])
 def test_turns_that_were_not_used_do_not_count(decided: int) -> None:
-    """Of 64 lines that are taken, a few are decided on before time is up; the others come again, in their order."""
+    """Of 64 lines that are taken, a few are decided on before time is up; the others wait again, in their order."""
     queue, lines = Turns(), list[str]()
     for token in (LIGHT, HEAVY):
         queue.add(submission(token, 400))
