@@ -26,9 +26,9 @@ class CampaignSize:
     """How much is measured."""
 
     functions: int = 9  # how many distinct functions the chains are made of
-    pairs: int = 72
-    triples: int = 24
-    pipelines: int = 24  # ordered chains on one core, and pairs on two
+    pairs: int = 72  # ordered, on one core
+    triples: int = 24  # the same of three functions
+    pipelines: int = 24  # ordered pairs, a core for each function
     traffics: int = 2  # of each chain
     rounds: int = 3  # runs of each chain
     single_rounds: int = 3  # runs of each function alone: they are in every prediction

@@ -53,10 +53,10 @@ class GpuStages:
 
     batching: float  # from its arrival until its batch is complete and the worker takes it
     pre_post: float  # in the worker, before and after the GPU
-    transfer_wait: float
-    transfer: float  # until its batch has the bus to the GPU, and on it
-    kernel_wait: float
-    kernel: float  # until its part of the batch has an SM, and until the last part of the batch is done
+    transfer_wait: float  # until its batch has the bus to the GPU
+    transfer: float  # on the bus
+    kernel_wait: float  # until its part of the batch has an SM
+    kernel: float  # until the last part of the batch is done
     returned: float  # until its batch is back in the memory of the host; `return` in the protocol
 
     def as_dict(self) -> dict[str, float]:

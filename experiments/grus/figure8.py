@@ -69,10 +69,10 @@ class KernelRun(NamedTuple):
     nf: str
     sharing: str  # `alone`, or beside how many others
     executors: int
-    alone_us: float
-    measured_us: float  # with the SM for itself, and beside the others
-    predicted_us: float
-    printed_us: float  # by our models, and by the straight line and the penalties of the paper
+    alone_us: float  # with the SM for itself
+    measured_us: float  # beside the others
+    predicted_us: float  # by our models
+    printed_us: float  # by the straight line and the penalties of the paper
 
 
 @experiment(PAPER, "grus-figure8", "Times of kernels with more executors, and beside others on their SM")

@@ -74,6 +74,7 @@ TEST(loads_survive_json)
 				  &faults);
 	struct load again = from_json_again(&load, &faults);
 
+	assert_int_equal(faults.n, 0);
 	assert_float_equal(setting(&again, "wss_mb"), 2, 0);
 	assert_float_equal(setting(&again, "access_mops"), 0, 0);
 	assert_float_equal(setting(&again, "pattern"), 1, 0);

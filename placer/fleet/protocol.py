@@ -50,8 +50,8 @@ from profiles.validation import word_fault
 
 MAX_LISTED_CLASSES = 20  # classes of NICs whose reasons an answer lists, the largest first
 
-LONGEST_NAME = 512
-LARGEST_NUMBER = 1e12  # limits of names (characters) and numbers in an event. The id of a pod has up to 358 characters.
+LONGEST_NAME = 512  # characters of a name in an event; the id of a pod has up to 358
+LARGEST_NUMBER = 1e12  # in an event
 SMALLEST_POSITIVE = 1e-6  # the smallest rate (kpps) and latency (us) in an event
 
 LOAD_KEYS = ("rate_kpps", "cores", "sla_latency_us")

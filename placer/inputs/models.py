@@ -133,7 +133,7 @@ def _fingerprint(recorded: Path) -> str:
 
 
 def refuse_foreign_folder(out: Path) -> None:
-    """Refuse to replace a file, or a folder with other contents than models. Raises `InputError` when: naming what is
+    """Refuse to replace a file, or a folder with other contents than models. Raises `InputError`, naming what is
     there."""
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MANIFEST_FILE).exists())):
         raise InputError.of("--out", f"{out} holds other files than models", hint="name a new folder")

@@ -16,7 +16,7 @@ MOST_EVENTS = 1_000_000_000
 LEAST_FACTOR, MOST_FACTOR = 0.01, 100.0
 MOST_SEED = 2**63
 
-SLA_PROMISED, SLA_RELATIVE = SLA_MEANINGS = ("promised", "relative")
+SLA_PROMISED, SLA_RELATIVE = "promised", "relative"
 """What a largest drop is relative to: what the NF reached alone when the instance arrived, or what it reaches now."""
 
 Percent = Annotated[FiniteFloat, Field(ge=0, le=100)]

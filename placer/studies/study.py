@@ -11,8 +11,6 @@ from placer.inputs.arrivals import MOST_ARRIVALS
 from profiles.files.toml import read_toml, validate_toml
 from traces.arrivals import LARGEST_LOAD, TABLE_2_NFS, TRAFFICS
 
-TRACE_TABLE = "trace"
-
 UNLIMITED_FLEET = "unlimited"
 """Name in results of a fleet of unlimited NICs."""
 

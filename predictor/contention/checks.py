@@ -272,7 +272,7 @@ def check_members(numbers, whole, packed, exponents, rows, required, kpps):  # t
 def _bounds(table, corrections, exponents, rows, place, near, usual, own, median, required, kpps):  # type: ignore[no-untyped-def]  # pragma: no cover
     """The bounds of the throughput at risk of the member at `place`, between which it does not require anything.
 
-    About what it is is written into `kpps`.
+    An estimate of it is written into `kpps`.
     """
     row, nf, models = rows[place], table.nf[rows[place]], corrections.neighbours
     if not corrections.by_neighbours[nf]:

@@ -59,14 +59,14 @@ up to four and five NFs per NIC, eight to twelve light ones err 1.0 to 3.4 sprea
 class Corrections(NamedTuple):
     """What corrects predictions, and how far they err, per NF."""
 
-    calibrated: NDArray[np.bool_]
-    by_neighbours: NDArray[np.bool_]  # whether there is a `Calibration`, and a `NeighbourCorrection`, shape (NFs,)
-    calibration: Processes
-    neighbours: NeighbourModels  # those
+    calibrated: NDArray[np.bool_]  # whether there is a `Calibration`, shape (NFs,)
+    by_neighbours: NDArray[np.bool_]  # whether there is a `NeighbourCorrection`, shape (NFs,)
+    calibration: Processes  # of each `Calibration`
+    neighbours: NeighbourModels  # of each `NeighbourCorrection`
     accelerators: NDArray[np.int64]
     """Columns of the NF's accelerators in the table, -1 at the end, shape (NFs, accelerators)."""
-    usual: Floats
-    growth: Floats  # of the `ErrorModel`, shapes (NFs,) and (NFs, 3)
+    usual: Floats  # of the `ErrorModel`, shape (NFs,)
+    growth: Floats  # of the `ErrorModel`, shape (NFs, 3)
     most: Floats  # `NeighbourCorrection.most_competitors`, infinite where there is none, shape (NFs,)
 
 

@@ -25,8 +25,8 @@ from profiles.arrays import Floats
 class LeftOutCoLocation:
     """A measured co-location, per member in the order of its workloads."""
 
-    measured: Floats
-    predicted: Floats  # throughput (kpps): as measured, and as predicted without that, shape (members,)
+    measured: Floats  # throughput (kpps) as measured, shape (members,)
+    predicted: Floats  # as predicted without that co-location
     spread: Floats
     noise: Floats
     """Standard deviations of the logarithm: of throughput around `predicted`, and of `measured` around throughput."""
@@ -82,8 +82,8 @@ class LeftOutRow:
 
     error: float  # measured over predicted, logarithm
     left: float  # what of it others do not lead to expect
-    deviation: float
-    noise: float  # standard deviations: of throughput, and of the measurement
+    deviation: float  # standard deviation of throughput
+    noise: float  # standard deviation of the measurement
 
 
 def rows_left_out(models: Mapping[str, NfModel], default: TrafficProfile) -> dict[CoLocation, dict[str, LeftOutRow]]:

@@ -106,8 +106,8 @@ class SoloFit:
 
     curve: SoloCurve  # the formula
     settings: int  # different traffic at which the NF was measured alone; each was left out once
-    error_pct: float
-    error_without_pct: float  # mean absolute percentage error there of a solo model with the curve, and of one without
+    error_pct: float  # mean absolute percentage error there of a solo model with the curve
+    error_without_pct: float  # the same of a solo model without it
     serves: bool  # whether the error is surely smaller, so that the solo model has the curve
 
 

@@ -69,8 +69,6 @@ def integer_table(model: FittedModel, bound: float = DEFAULT_ERROR_BOUND, most: 
     """The table of fewest ranges within a relative error. `model`: of x from 0. `bound`: of the relative error; it
     grows until there are at most `most` ranges. `most`: ranges. Raises `InputError` when the model's range holds no
     whole number, one below 0 or above 2^53, or when its values are too large or have no finite value."""
-    # the pieces, by rising x, without gaps. Raises ------ InputError When the model's range holds no whole number, one
-    # below 0 or one above 2^53, or when a value is not finite.
     if model.start < 0 or model.end > LARGEST_X:
         message = (
             f"the model is of x from {model.start:g} to {model.end:g}; a table matches whole numbers from 0 to 2^53"
@@ -80,9 +78,9 @@ def integer_table(model: FittedModel, bound: float = DEFAULT_ERROR_BOUND, most: 
     if first > last:
         raise InputError.of("--code", f"there is no whole number from {model.start:g} to {model.end:g}",
                             hint="fit x in a smaller unit")  # fmt: skip
-    pieces = list(_pieces(model, *(first, last)))
+    pieces = list(_pieces(model, first, last))
     ends = np.array([value for piece in pieces for value in (piece.at(piece.first), piece.at(piece.last))])
-    # Whether values are far enough from 0 for relative errors.
+    # whether values are far enough from 0 for relative errors.
     sizes = np.abs(ends)
     is_relative = bool(sizes.min() > SMALLEST_SHARE * sizes.max() and (ends.min() > 0 or ends.max() < 0))
     floor = float(np.abs(ends).min() if is_relative else FLOOR_SHARE * np.abs(ends).max())

@@ -51,8 +51,8 @@ class ProfilingStatus:
 
     testbed: str  # its name
     parts: tuple[ProfilingPart, ...]  # the benches, then the NFs
-    repeats: int
-    reference: int  # repeats of doubtful runs, and readings of the reference run; neither is among the planned runs
+    repeats: int  # of doubtful runs; not among the planned runs
+    reference: int  # readings of the reference run; not among the planned runs
     run_s: float
     """Seconds per run: the mean of the testbed's own times, or of the times between records where it reports none."""
 

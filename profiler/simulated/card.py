@@ -40,9 +40,9 @@ FRAME_OVERHEAD_BYTES = 24
 class AcceleratorEngine:
     """A hardware accelerator that serves one request at a time."""
 
-    request_us: float
-    byte_us: float
-    match_us: float = 0.0  # time (us) of a request, of each payload byte in it, and of each rule that matches in it
+    request_us: float  # time (us) of a request
+    byte_us: float  # of each payload byte in it
+    match_us: float = 0.0  # of each rule that matches in it
 
     def service_us(self, packet_size: float, mtbr: float) -> float:
         """Time (us) to serve the payload of one packet of `packet_size` bytes with `mtbr` matches/MB."""

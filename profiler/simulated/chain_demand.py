@@ -30,10 +30,10 @@ from profiles import ChainLoad, TrafficProfile
 class PacketPath:
     """The software that moves packets between the NFs of a server."""
 
-    source_instructions: float
+    source_instructions: float  # per packet
     sink_instructions: float  # per packet
-    ring_instructions: float
-    ring_batch_instructions: float  # on each side of a ring: per packet, and per batch
+    ring_instructions: float  # on each side of a ring, per packet
+    ring_batch_instructions: float  # on each side of a ring, per batch
     batch_instructions: float
     """Per batch and core: polling, and switching to another task where the core has a share of its time only."""
     ipc: float  # of all of these
@@ -220,11 +220,11 @@ class NfParameter:
 class Table:
     """A data structure that an NF keeps to itself; each line is as likely to be touched as the next."""
 
-    accesses: float = 0.0
-    accesses_per_byte: float = 0.0
-    accesses_each: float = 0.0  # accesses that miss the L1 cache: per packet, per byte of payload, and per entry
-    fixed_bytes: float = 0.0
-    bytes_each: float = 0.0  # its size, which may grow with the number of entries
+    accesses: float = 0.0  # that miss the L1 cache, per packet
+    accesses_per_byte: float = 0.0  # the same per byte of payload
+    accesses_each: float = 0.0  # the same per entry
+    fixed_bytes: float = 0.0  # its size without entries
+    bytes_each: float = 0.0  # what each entry adds
     of: str = FLOWS_ATTRIBUTE  # what it has an entry for: `flows`, or the parameter that is their number
     writes: float = 0.0
     overlap: float = 1.0

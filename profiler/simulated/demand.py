@@ -21,8 +21,8 @@ class Access:
     """One structure as the shared cache sees it, per packet."""
 
     lines: float  # its size; 0 when every access hits the private cache
-    l2: float
-    l3: float  # accesses that miss the L1 cache, and the L2 cache
+    l2: float  # accesses that miss the L1 cache
+    l3: float  # accesses that miss the L2 cache
     writes: float  # share that writes
     overlap: float  # accesses outstanding at the same time
 
@@ -38,11 +38,11 @@ class LoadDemand:
     offered: float
     """Packets/us that arrive: line rate for NFs, the requested rate for a bench. It is a stage, before the cores."""
     dma_bytes: float  # bytes per packet that the port moves through memory
-    queues: tuple[int, ...]
-    service_us: tuple[float, ...]  # per accelerator of the card: request queues (0: not used) and time of a request
-    serial: bool  # Run-to-completion: a packet waits for each resource in turn
+    queues: tuple[int, ...]  # request queues per accelerator of the card, 0: not used
+    service_us: tuple[float, ...]  # time of a request per accelerator
+    serial: bool  # run-to-completion: a packet waits for each resource in turn
     wss_mb: float
-    paced: float = inf  # Packets/us of a chosen rate, all of which are carried where the stages can go faster
+    paced: float = inf  # packets/us of a chosen rate, all of which are carried where the stages can go faster
     follows: bool = False
     """It is a further core of the chain whose earlier cores are before it: all of them pass the same packets."""
 
@@ -154,7 +154,7 @@ def hits(pressure: Floats, lines: Floats, rates: Floats) -> Floats:
 # The contention benches: one core each, one resource each (Tomur, section 6).
 
 
-CLOSED_LOOP_MPPS = 100.0  # Packets/us on offer when a bench runs as fast as it goes
+CLOSED_LOOP_MPPS = 100.0  # packets/us on offer when a bench runs as fast as it goes
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from profiles.arrays import Floats
 SOLVER_ITERATIONS = 80
 NEWTON_STEPS = 2
 SETTLED_CHANGE = 1e-9
-UNBOUNDED_RATE = 1e6  # Packets/us of a stage without a limit
+UNBOUNDED_RATE = 1e6  # packets/us of a stage without a limit
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Batch:
 class SteadyState:
     """What each load reaches, and the contention at that point; shapes as in `Batch`."""
 
-    throughput: Floats  # Packets/us
-    capacity: Floats  # Packets/us that a paced load could carry beside the others; of all others, the throughput
-    core_rate: Floats  # Packets/us that the cores alone would reach in this co-location
+    throughput: Floats  # packets/us
+    capacity: Floats  # packets/us that a paced load could carry beside the others; of all others, the throughput
+    core_rate: Floats  # packets/us that the cores alone would reach in this co-location
     turns: Floats
     """Requests/us at which the engine would serve each queue if it were never empty, [engine, load, co-location]."""
     stall_ns: Floats

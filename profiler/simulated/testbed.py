@@ -99,8 +99,8 @@ SLOWED_SHARE = 0.99
 class Account:
     """The time of one load in its co-location."""
 
-    throughput_kpps: float
-    solo_kpps: float  # in this co-location, and alone
+    throughput_kpps: float  # in this co-location
+    solo_kpps: float  # alone
     core_ns: Mapping[str, float]  # core time per packet: `compute`, and stalled on `l2`, `l3` and `dram`
     accelerator_us: Mapping[str, float]
     """Per accelerator used: time (us) between its turns, waiting included, while its queues are never empty."""

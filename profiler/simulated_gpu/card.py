@@ -20,10 +20,10 @@ class Bus:
     setup_us: float  # before the first byte of a transfer
     packet_us: float  # per packet, for its descriptor
     bytes_per_us: float  # while bytes flow
-    payload_bytes: int = 256
-    header_bytes: int = 26  # of one packet on the bus: the largest payload, and what comes with each
-    buffer_bytes: int = 65536
-    buffer_us: float = 0.6  # a transfer goes through buffers of this size, each of which takes time to hand over
+    payload_bytes: int = 256  # the largest payload of one packet on the bus
+    header_bytes: int = 26  # what comes with each
+    buffer_bytes: int = 65536  # a transfer goes through buffers of this size
+    buffer_us: float = 0.6  # to hand over one of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class GpuCard:
     """Streaming multiprocessors, slots of each, and packets that one slot processes at a time, one per thread."""
     schedulers: int  # of an SM; each issues one instruction of one warp per cycle
     clock_ghz: float  # of the SMs
-    cache_kb: float
-    cache_us: float  # First-level cache of an SM, and the latency of a hit
+    cache_kb: float  # first-level cache of an SM
+    cache_us: float  # latency of a hit in it
     memory_us: float
     memory_bytes_per_us: float
     memory_wait: float
@@ -54,8 +54,8 @@ class GpuCard:
     """Where the scheduler of the GPU places threads: the start of a kernel, and, in temporal sharing, the change from
     one NF to another."""
     workers: int  # CPU cores, each for one NF
-    ring: int = 4096
-    in_flight: int = 4  # packets that wait for a worker at most, and batches that it has under way at most
+    ring: int = 4096  # packets that wait for a worker at most
+    in_flight: int = 4  # batches that a worker has under way at most
     port_gbps: float = 40.0  # speed at which the packets of a burst follow each other
 
 
@@ -144,20 +144,20 @@ class GpuNfSpec:
     moves: Literal["header", "payload", "both"]
     """What of a packet is moved to the card; `both` comes back changed, otherwise a verdict does."""
     grows_bytes: int = 0  # by how much a packet that comes back is longer
-    pre_us: float = 3.0
-    pre_packet_us: float = 0.03
-    pre_byte_us: float = 2e-5  # time of the worker before the GPU: per batch, packet, and byte that is moved
-    post_us: float = 2.0
-    post_packet_us: float = 0.02  # time of the worker after the GPU
+    pre_us: float = 3.0  # time of the worker before the GPU, per batch
+    pre_packet_us: float = 0.03  # the same per packet
+    pre_byte_us: float = 2e-5  # the same per byte that is moved
+    post_us: float = 2.0  # time of the worker after the GPU, per batch
+    post_packet_us: float = 0.02  # the same per packet
     instructions: float = 0.0
     instructions_per_byte: float = 0.0
     instructions_per_match: float = 0.0
     """Of a thread, for its packet; a warp takes as long as the thread with the most matches."""
     dependency_cycles: float = 2.0  # cycles per instruction in which the warp waits for its own results
-    reads: float = 0.0
-    reads_per_byte: float = 0.0  # dependent reads of tables of a thread
-    table_kb: float = 8.0
-    bytes_per_flow: float = 0.0  # size of the tables that are read, and what a flow adds
+    reads: float = 0.0  # dependent reads of tables of a thread
+    reads_per_byte: float = 0.0  # the same per byte
+    table_kb: float = 8.0  # size of the tables that are read
+    bytes_per_flow: float = 0.0  # what a flow adds to it
     locality: float = 0.9  # the share of reads that hits a cache into which the tables fit
     burst_shape: float = 1.0
     """Shape of the Weibull distribution of the gaps between bursts: 1 is exponential, less has a heavier tail."""

@@ -67,8 +67,8 @@ class Timeline:
     lost: int
     waiting: int  # packets that found the ring full, and that no batch took until the end
     times: Floats  # of every batch that came back, columns `TAKEN` to `POST_PACKET` of `profiler.simulated_gpu.columns`
-    first: Ints
-    count: Ints  # its first packet, and how many it has
+    first: Ints  # the first packet of each batch
+    count: Ints  # how many packets it has
     part_ends: Floats  # when each of its parts was done; 0 where a short batch has none
 
 
@@ -338,10 +338,10 @@ NO_COUNTERS = Counters()
 class SettledBatches:
     """The batches that were taken while the server was settled, and the place of each of their packets."""
 
-    times: Floats
+    times: Floats  # as in `Timeline`
     count: Ints  # as in `Timeline`
-    arrived: Floats
-    place: Ints  # of each packet: when it came (us), and its place in its batch, from 0
+    arrived: Floats  # when each packet came (us)
+    place: Ints  # place of each packet in its batch, from 0
 
 
 def select_settled(timeline: Timeline, until_us: float) -> SettledBatches:

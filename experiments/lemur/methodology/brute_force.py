@@ -37,8 +37,8 @@ class BruteForced:
 
     marginal: float | None  # the best of the patterns that were tried, Mbps; None if none keeps the SLOs
     seconds: float
-    tried: int
-    patterns: int  # patterns that were tried, and all
+    tried: int  # patterns that were tried
+    patterns: int  # all patterns
     error: float  # relative standard error of the mean time of a pattern
 
     @property

@@ -49,9 +49,9 @@ READS_COUNTER, WRITES_COUNTER = COUNTERS.index("l2crd"), COUNTERS.index("l2cwr")
 class Grid:
     """The full profile of one NF: every traffic profile with every contention level."""
 
-    traffic: Floats
-    counters: Floats
-    throughput: Floats  # a row per run: shapes (N, 3), (N, 7) and (N,)
+    traffic: Floats  # a row per run, shape (N, 3)
+    counters: Floats  # shape (N, 7)
+    throughput: Floats  # shape (N,)
 
     @property
     def held_out(self) -> NDArray[np.bool_]:

@@ -172,7 +172,6 @@ def _command(process: Process) -> str:
 
 
 SWITCH_PROGRAM, SERVER_PROGRAM, NIC_PROGRAM = "nf-switch", "nf-server", "nf-nic"
-RACK_PROGRAMS = (SWITCH_PROGRAM, SERVER_PROGRAM, NIC_PROGRAM)
 BUILT_FOLDER = Path(__file__).resolve().parents[3] / "build" / "nfs" / "rack"
 PROGRAMS_VARIABLE = "NF_RACK_PROGRAMS"  # the environment variable that names a folder of programs built elsewhere
 OPENFLOW_FOLDER = "openflow"

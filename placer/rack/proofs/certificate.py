@@ -111,7 +111,7 @@ def _proof(plan: RackPlan, chains: Sequence[Chain], seconds: float) -> BoundProo
 def proof_by_classes(chains: Sequence[Chain], rack: Rack, enough: float | None) -> BoundProof:
     """A proof from one set of prices, where equal servers count as one machine.
 
-    `enough`: mbps; a bound below is not looked for. None: that there is no plan is to be proven. Raises ArithmeticError
+    `enough`: Mbps; a bound below is not looked for. None: that there is no plan is to be proven. Raises ArithmeticError
     when the solver gives up.
     """
     one_each, sizes = merge_servers(rack)

@@ -21,7 +21,7 @@ from tests.placer.policy.test_selector import placed
 
 KIND = catalogue((None, 1.0)).kinds[0]
 USUAL_FLOWS = 1_000
-MOST_ASKED = 80  # Co-locations that one event may ask for: those of a decision, and those of a few steps of a rebuild
+MOST_ASKED = 80  # co-locations that one event may ask for: those of a decision, and those of a few steps of a rebuild
 
 
 class FlowsOracle(ToyOracle):

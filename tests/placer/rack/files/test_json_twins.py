@@ -122,6 +122,7 @@ def test_all_faults_are_named_at_once() -> None:
         ({"servers": [server("s0", nic_mbps="40 Gbps")]}, "servers.0.nic_mbps: '40 Gbps' is not a number"),
         ({"nfs": {"X": {"server": {"cycles": 1, "replicable": 1}}}}, "nfs.X.server.replicable: "),
         ({"nfs": {"X": {"gpu": {"cycles": 1}}}}, "nfs.X.gpu: "),
+        ({"crossing_us": -6}, "crossing_us: "),
     ],
 )
 def test_a_fault_of_a_rack_is_named(changes: Json, fault: str) -> None:
