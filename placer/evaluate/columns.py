@@ -21,6 +21,7 @@ from placer.evaluate.wastage import (
     reference,
     wastage_text,
 )
+from placer.model.day import has_days
 from placer.model.fleet import Fleet, NicKind
 from placer.model.plan import replay_plan
 
@@ -129,7 +130,7 @@ def spare_cores_pct(kinds: Sequence[NicKind], evaluation: Evaluation) -> float |
 
 
 def _changes_over_day(compared: Compared, evaluation: Evaluation) -> bool:
-    return any(placement.arrival.day for placement in evaluation.plan.placements)
+    return has_days(placement.arrival for placement in evaluation.plan.placements)
 
 
 def _peak_nics(compared: Compared, evaluation: Evaluation) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from placer.evaluate.checks import peak_cost, peak_nics
 from placer.model.day import parts_of
@@ -33,6 +34,8 @@ class Stay:
         Where a latency is promised, the longest of that statistic; None where it is not known.
     required_kpps
         The least throughput that its SLA accepts.
+    offered_kpps
+        The offered rate; infinite where more is offered than it can carry.
 
     Where the load changes over the day, throughputs are those of the part in which it is closest to its SLA.
     """
@@ -42,6 +45,7 @@ class Stay:
     sla_met: bool | None
     latency_us: float | None = None
     required_kpps: float = LEAST_KPPS
+    offered_kpps: float = inf
 
 
 @dataclass(frozen=True, repr=False)
@@ -182,7 +186,7 @@ def _stays(plan: Plan, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> d
             unknown = met and latency is None and workload.promises_latency
             offered = workload.rate_kpps  # a prediction is of what could be carried
             stays[tenant.id] = Stay(
-                min(throughput, offered), min(solo, offered), None if unknown else met, latency, required
+                min(throughput, offered), min(solo, offered), None if unknown else met, latency, required, offered
             )
     return stays
 

@@ -167,7 +167,7 @@ class Engine:
             return self._arrive_on(tenant, event.nic)
         choices = self.choices(tenant)
         self.selector.observe(choices[0])
-        nic = self._place(tenant)
+        nic = self._place(choices)
         if nic is not None:
             return self._placed(tenant.id, nic)
         reasons = tuple(self.selector.reasons(choices[0]))
@@ -185,7 +185,7 @@ class Engine:
         reasons = [misfit(nic, self.oracles[nic.kind.index], choice) for choice in choices]
         if None not in reasons:
             raise Refused(f"{nic_id}: {least_lasting(reasons)}")
-        self.selector.observe(tenant)
+        self.selector.observe(choices[0])
         chosen = choices[reasons.index(None)]
         self._put(chosen, nic if nic.tenants_by_id else self.fleet.open(nic.kind, nic.id))
         return self._placed(tenant.id, nic)
@@ -268,7 +268,7 @@ class Engine:
             moves = tuple(self._place_waiting())
             return Decision("kept" if as_before else "resized", moves, cores=self._cores(event.id))
         self.fleet.remove(event.id)
-        nic = self._place(after)
+        nic = self._place(choices)
         if nic is not None:
             moves = (Move(event.id, home.id, nic.id), *self._place_waiting())
             return Decision("moved", moves, cores=self._cores(event.id))
@@ -289,7 +289,7 @@ class Engine:
         moves = []
         for tenant in nic.tenants:
             self.fleet.remove(tenant.id)
-            target = self._place(tenant)
+            target = self._place(self.choices(tenant))
             if target is None:
                 self.waiting[tenant.id] = tenant
             moves.append(Move(tenant.id, nic.id, target.id if target else None))
@@ -351,10 +351,10 @@ class Engine:
             if not all(predictor.supports_loads for predictor in predictors):
                 raise Refused("the predictor knows neither offered loads nor numbers of cores: leave them out")
 
-    def _place(self, tenant: Tenant) -> Nic | None:
-        """Place the instance with the first choice of cores with which a NIC in use takes it, else a new one."""
+    def _place(self, choices: Sequence[Tenant]) -> Nic | None:
+        """Place an instance with the first of its choices of cores with which a NIC in use takes it, else a new one."""
         opening: tuple[Tenant, NicKind] | None = None
-        for choice in self.choices(tenant):
+        for choice in choices:
             place = self.selector.choose(choice)
             if isinstance(place, Nic):
                 return self._put(choice, place)
@@ -380,14 +380,14 @@ class Engine:
         first = queue.index(self._next_tried) if self._next_tried in self.waiting else 0
         self._next_tried = None
         for tenant in map(self.waiting.__getitem__, (*queue[first:], *queue[:first])):
-            drop = tenant.sla.max_drop
-            has_room = any(has_cores(choice.workload) for choice in self.choices(tenant))
+            drop, choices = tenant.sla.max_drop, self.choices(tenant)
+            has_room = any(has_cores(choice.workload) for choice in choices)
             if not has_room or (drop is not None and drop <= failed_drop.get(tenant.workload, -1.0)):
                 continue
             if tried == MOST_TRIED:
                 self._next_tried = tenant.id
                 break
-            nic = self._place(tenant)
+            nic = self._place(choices)
             if nic is not None:
                 del self.waiting[tenant.id]
                 moves.append(Move(tenant.id, None, nic.id, cores=self._cores(tenant.id)))

@@ -40,10 +40,6 @@ class Arrival:
         """As of `Tenant`."""
         return self.sla.required_kpps(solo_kpps, self.workload.rate_kpps)
 
-    def is_met(self, throughput_kpps: float, solo_kpps: float) -> bool:
-        """As of `Tenant`."""
-        return throughput_kpps >= self.required_kpps(solo_kpps)
-
     @property
     def tenant(self) -> Tenant:
         """The instance as a tenant of a NIC."""

@@ -185,7 +185,7 @@ def _at_loads(
         proven=bound is not None and not plan.rejected and cost <= lowest + 1e-9,
         seconds=time.monotonic() - began,
         oracle_seconds=0.0,
-        scope=rates_scope(arrivals) if bound else "no lower bound where latency is promised",
+        scope=rates_scope(arrivals) if bound else "no lower bound where latency can be promised",
         same_arrivals=True,
         shortfall=Shortfall(ids_of_rejected(plan), proven=False, everything=not plan.placed) if plan.rejected else None,
     )

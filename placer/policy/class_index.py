@@ -3,7 +3,7 @@
 Two NICs of a kind are in one class when they hold the same co-location and can become the same co-locations without
 violating an SLA of their tenants. Throughput and score of every possible arrival are computed once per class; a
 decision compares the classes, however many NICs there are. A NIC whose co-location is not in the table violates an SLA
-already, and takes no arrival.
+already, or holds one that is looser than the table was built for: it takes an arrival only as a last resort.
 
 Where the oracle answers otherwise now, the NIC that is found is checked once more, with the answers of now. One
 whose own tenants would violate an SLA then is put into another class, so that it is found no more.

@@ -22,7 +22,7 @@ from placer.optimal.planned.judges import ChanceJudge, DayJudge, Judge
 from placer.optimal.planned.mend import mend
 from placer.optimal.planned.rate_nics import KnownKind
 from placer.optimal.planned.rate_search import USUAL_EFFORT, RatePlanner
-from placer.optimal.planned.reserve import SELECTED_RESERVE, reserve_pct
+from placer.optimal.planned.reserve import SELECTED_RESERVE, planned_pct, reserve_pct
 from placer.progress import Advance
 from placer.strategies.contention_aware import ContentionAware
 from profiles import COUNTERS, Workload
@@ -47,7 +47,7 @@ def plan_by_loads(
         by_peaks = restore_days(make(at_peak(arrivals), deadline=deadline)[0], arrivals)
         if find_better([plan, by_peaks], catalogue.kinds) is by_peaks:
             known = expected_violations(by_peaks, catalogue, predictor)
-            if known.mean_pct + reserve_pct(known) <= budget_pct + 1e-9:
+            if planned_pct(known) <= budget_pct + 1e-9:
                 plan, expected = by_peaks, known
         plan = replace(plan, peak_nics=peak_nics(by_peaks), peak_rejected=by_peaks.rejected)
     cost, nics = float(exact_peak_cost(plan, catalogue.kinds)), peak_nics(plan)
@@ -58,7 +58,7 @@ def plan_by_loads(
         lowest,
         min(bound.nics, nics) if bound else 0,
         plan.rejected == 0 and bound is not None and cost <= lowest + 1e-9,
-        rates_scope(arrivals) if bound else "no lower bound where latency is promised",
+        rates_scope(arrivals) if bound else "no lower bound where latency can be promised or some NICs are GPUs",
     )
     return replace(plan, strategy=PLANNED, within=within, seconds=time.perf_counter() - began)
 
@@ -79,7 +79,7 @@ def _make_plan(
     else:
         plan = ContentionAware(catalogue, predictor).place(arrivals, progress)
         expected = expected_violations(plan, catalogue, predictor)
-    over = expected.mean_pct + reserve_pct(expected) > budget_pct + 1e-9
+    over = planned_pct(expected) > budget_pct + 1e-9
     if over and all(arrival.nic is None for arrival in arrivals):
         plan, expected = mend(plan, catalogue, predictor, budget_pct)
     return plan, expected, planner
@@ -101,7 +101,7 @@ def _search(
         placements = placements_on(arrivals, catalogue.kinds, nics)
         plan = Plan(PLANNED, predictor, placements, 0.0, risk=catalogue.risk)
         expected = expected_violations(plan, catalogue, predictor)
-        together = expected.mean_pct + reserve_pct(expected)
+        together = planned_pct(expected)
         if risky or together <= budget_pct + 1e-9 or tried == MAX_REPLANS - 1 or time.monotonic() >= deadline:
             break
         share *= 0.95 * budget_pct / together

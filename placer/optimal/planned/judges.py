@@ -83,14 +83,13 @@ class ChanceJudge:
 class DayJudge:
     """Another judge asked for the parts of the day, of which the costliest counts for each instance.
 
-    `busiest`: only parts that are less busy than no other. Less load in all costs less, but for what a judge errs.
+    Only parts that are less busy than no other are asked: less load in all costs less, but for what a judge errs.
     """
 
     judge: Judge
-    busiest: bool = True
 
     def costs(self, co_locations: Sequence[Sequence[Tenant]]) -> list[list[float]]:
-        parts = [parts_of(tenants, busiest=self.busiest) for tenants in co_locations]
+        parts = [parts_of(tenants, busiest=True) for tenants in co_locations]
         answers = iter(self.judge.costs([part for of_day in parts for part in of_day]))
         found = []
         for tenants, of_day in zip(co_locations, parts, strict=True):

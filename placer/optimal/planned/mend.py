@@ -14,7 +14,7 @@ from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
 from placer.model.plan import Placement, Plan
 from placer.optimal.planned.chances import LIKELIEST_VIOLATION
-from placer.optimal.planned.reserve import reserve_pct
+from placer.optimal.planned.reserve import planned_pct
 
 
 def mend(plan: Plan, catalogue: Catalogue, predictor: str, budget_pct: float) -> tuple[Plan, ExpectedViolations]:
@@ -28,7 +28,7 @@ def mend(plan: Plan, catalogue: Catalogue, predictor: str, budget_pct: float) ->
         worst = likeliest_violations(plan, catalogue, predictor)
         expected = expect_violations_of(worst, len(plan.placed))
         doubtful = sorted(worst, key=lambda identity: (-worst[identity][0], identity))
-        kept = expected.mean_pct + reserve_pct(expected) <= budget_pct + 1e-9
+        kept = planned_pct(expected) <= budget_pct + 1e-9
         if not doubtful or (kept and worst[doubtful[0]][0] <= LIKELIEST_VIOLATION):
             return plan, expected
         for identity in doubtful[: 1 + rounds**2 // 8]:

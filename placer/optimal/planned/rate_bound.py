@@ -78,13 +78,13 @@ def fewest_nics(
     if not needs:
         cost = float(np.dot(running, [kind.cost for kind in kinds]))
         return FewestNics(tuple(running), (), True, cost, sum(running))
-    most = max((kind.cost for kind in kinds), default=1.0) or 1.0
+    most = max(kind.cost for kind in kinds) or 1.0
     costs = np.array([kind.cost for kind in kinds])
     moments = _far_apart(at_once[:, 0])
-    fleet = _Program(needs, kinds, running, moments, slack).solve(costs + NIC_COST * most, LEFT_OUT_COST * most)
+    program = _Program(needs, kinds, running, moments, slack)
+    fleet = program.solve(costs + NIC_COST * most, LEFT_OUT_COST * most)
     if slack or -1 in fleet.kind_of:
         return FewestNics(fleet.counts, fleet.kind_of, -1 not in fleet.kind_of)
-    program = _Program(needs, kinds, running, moments, 0.0)
     cost, nics = (program.solve(of, None).bound for of in (costs, np.ones(len(kinds))))
     return FewestNics(fleet.counts, fleet.kind_of, True, cost, math.ceil(nics - 1e-6))
 

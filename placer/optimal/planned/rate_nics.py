@@ -78,12 +78,16 @@ class Choice:
 
 @dataclass(eq=False)
 class RateNic:
-    """A NIC with its instances, and what each costs there; `running`: whether some already run there."""
+    """A NIC with its instances, and what each costs there."""
 
     kind: int
     choices: list[Choice] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
-    running: bool = False
+
+    @property
+    def running(self) -> bool:
+        """Whether some instances already run here."""
+        return any(choice.stays for choice in self.choices)
 
     @property
     def cost(self) -> float:
@@ -133,12 +137,12 @@ class RateNics:
         """Per arrival what may be chosen; None where it keeps its SLA on no kind of NIC."""
         able = [self._able_on(number, arrivals) for number in range(len(self.known))]
         found: list[Choice | None] = []
+        kinds = [known.kind for known in self.known]
         for place, (arrival, stay) in enumerate(zip(arrivals, stays, strict=True)):
             tenants = tuple(of[place] for of in able)
             if not any(tenants):
                 found.append(None)
                 continue
-            kinds = [known.kind for known in self.known]
             cores = tuple(
                 [kind.cores_for(tenant.workload) for tenant in of] for kind, of in zip(kinds, tenants, strict=True)
             )

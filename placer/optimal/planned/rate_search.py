@@ -64,16 +64,14 @@ class RatePlanner:
     busy machine finds the same plan. `effort`: how often each instance may be judged.
     """
 
-    def __init__(
-        self, arrivals: Sequence[Arrival], known: Sequence[KnownKind], *, effort: int = USUAL_EFFORT, seed: int = 0
-    ) -> None:
+    def __init__(self, arrivals: Sequence[Arrival], known: Sequence[KnownKind], *, effort: int = USUAL_EFFORT) -> None:
         self.kinds, self.effort = [of.kind for of in known], effort
         stays = stays_of(arrivals)
         parts = max((len(arrival.day) for arrival in arrivals), default=0) or 1
         self.rates = RateNics(known, max((last for _, last in stays), default=1), parts)
         stay_of = {arrival.id: stay for arrival, stay in zip(arrivals, stays, strict=True)}
         self._running = [
-            RateNic(at, [self.rates.running(tenant, at, stay_of[tenant.id]) for tenant in nic.tenants], running=True)
+            RateNic(at, [self.rates.running(tenant, at, stay_of[tenant.id]) for tenant in nic.tenants])
             for nic in running_nics(arrivals, self.kinds)
             for at in [nic.kind.index]
         ]
@@ -84,7 +82,7 @@ class RatePlanner:
         found = self.rates.choices_of(new, [stay_of[arrival.id] for arrival in new])
         self.choices = [choice for choice in found if choice]
         self._number = len(self.choices) + sum(len(nic.choices) for nic in self._running)
-        self._draw = np.random.default_rng(seed)
+        self._draw = np.random.default_rng(0)
         self._most_judged = 0
         self.fewest = self._fewest(self.choices, 0.0)
 

@@ -24,3 +24,8 @@ REPEATED_RESERVE = 0.4  # standard deviations of the violations that are kept ba
 def reserve_pct(expected: ExpectedViolations) -> float:
     """What is kept back, per 100 instances placed."""
     return SELECTED_RESERVE * expected.mean_pct + REPEATED_RESERVE * expected.repeated_pct
+
+
+def planned_pct(expected: ExpectedViolations) -> float:
+    """What a plan may take of a budget: the violations that are expected, and the reserve, per 100 instances placed."""
+    return expected.mean_pct + reserve_pct(expected)

@@ -27,7 +27,7 @@ from placer.optimal.planned.by_loads import plan_by_loads
 from placer.optimal.planned.by_risks import plan_by_risks
 from placer.optimal.planned.chances import Classes, SoloThroughputs, Usable, chances_of
 from placer.optimal.planned.mend import mend
-from placer.optimal.planned.reserve import reserve_pct
+from placer.optimal.planned.reserve import planned_pct, reserve_pct
 from placer.optimal.planned.static import MAX_SEARCHED_TENANTS, StaticPlan, StaticPlanner
 from placer.progress import Advance
 from placer.strategies.contention_aware import ContentionAware
@@ -104,10 +104,10 @@ class Planned(Strategy):
             found = planner.plan(keep, beginning)
             plan = self._plan(arrivals, found)
             expected = expected_violations(plan, self.catalogue, self.predictor or "")
-            planned_pct = expected.mean_pct + reserve_pct(expected)
-            if planned_pct <= 100.0 * self.budget + 1e-9:
+            taken_pct = planned_pct(expected)
+            if taken_pct <= 100.0 * self.budget + 1e-9:
                 break
-            keep = 1.0 - (1.0 - keep) * 0.99 * 100.0 * self.budget / planned_pct
+            keep = 1.0 - (1.0 - keep) * 0.99 * 100.0 * self.budget / taken_pct
         else:
             plan, expected = mend(plan, self.catalogue, self.predictor or "", 100.0 * self.budget)
         return found, plan, expected

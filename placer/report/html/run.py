@@ -378,7 +378,6 @@ def violations(evaluation: Evaluation) -> pd.DataFrame:
         if stay is None or stay.sla_met:
             continue
         expected = (evaluation.expected or {}).get(arrival.id)
-        offered = stay.solo_kpps if arrival.day else arrival.workload.rate_kpps
         others = [
             tenant.workload.nf
             for tenant in tenants[placement.nic]
@@ -390,7 +389,7 @@ def violations(evaluation: Evaluation) -> pd.DataFrame:
                 arrival.workload.nf,
                 placement.nic,
                 ", ".join(others),
-                None if arrival.workload.is_saturated else offered,
+                None if arrival.workload.is_saturated else stay.offered_kpps,
                 stay.required_kpps,
                 expected.throughput_kpps if expected else None,
                 stay.throughput_kpps,

@@ -70,7 +70,6 @@ class Part:
 class _Client:
     """What waits of one token, and the turns that it had, divided by its weight."""
 
-    weight: float
     had: float = 0.0
     waiting: deque[Submission] = field(default_factory=deque)
 
@@ -90,7 +89,7 @@ class Turns:
 
     def add(self, submission: Submission) -> None:
         """Let a request wait. A token that had nothing to do gains nothing by that."""
-        client = self._clients.setdefault(submission.token, _Client(submission.token.weight))
+        client = self._clients.setdefault(submission.token, _Client())
         if not client.waiting:
             others = [other.had for other in self._clients.values() if other.waiting]
             latest = max(other.had for other in self._clients.values())
@@ -126,8 +125,7 @@ class Turns:
 
     def charge(self, submission: Submission, turns: int) -> None:
         """Count so many turns of a request; fewer than none takes them back."""
-        client = self._clients[submission.token]
-        client.had += turns / client.weight
+        self._clients[submission.token].had += turns / submission.token.weight
 
     def put_back(self, parts: Sequence[Part]) -> None:
         """Let the last lines that were taken wait again, in their order.
