@@ -112,8 +112,9 @@ class OnlineLoads(RuleBasedStateMachine):
         before = self.engine.workload_of(chosen)
         assert before is not None
         given = (*(("rate_kpps",) if rate is not None else ()), *(("cores",) if cores else ()))
-        latency = inf if rate == inf else before.latency_us
-        after = Workload(before.nf, TRAFFIC, rate or before.rate_kpps, cores=cores or before.cores, latency_us=latency)
+        after = replace(before, rate_kpps=rate or before.rate_kpps, cores=cores or before.cores)
+        if after.promises_latency and after.is_saturated:
+            return  # the service refuses a promised latency without a rate
         event = Change(chosen, after if given else None, sla, given)
         if given or sla is not None:
             count = len(self.log)

@@ -241,3 +241,11 @@ def test_what_is_taken_over_where_an_sla_is_violated_anyway_gets_all_the_cores_t
     rate = Workload("a", TOY_TRAFFIC, 250.0)
     short, free = Tenant("1", replace(rate, cores=2), Sla(max_drop=0.0)), Tenant("2", rate, Sla(max_drop=0.0))
     assert [engine.handle(Arrive(tenant, "nic-1", 0)).cores for tenant in (short, free)] == [2, 4]
+
+
+def test_a_promised_latency_without_a_rate_is_refused() -> None:
+    """The latency stays where a change does not give another one."""
+    known = Workload("a", TOY_TRAFFIC, 100.0, latency_us=90.0)
+    reader = Reader(TOY_TRAFFIC, overload, lambda identity: known)
+    with pytest.raises(Malformed, match="latency depends on the rate"):
+        reader.read('{"event": "change", "id": "1", "rate_kpps": null}')

@@ -71,7 +71,7 @@ def _fits(tenants: Sequence[Tenant], kind: NicKind, oracle: Oracle) -> bool:
     return _keep_slas(tenants, oracle)
 
 
-def _keep_slas(tenants: Sequence[Tenant] | Sequence[Arrival], oracle: Oracle) -> bool:
+def _keep_slas(tenants: Sequence[Tenant], oracle: Oracle) -> bool:
     co_location = co_location_of(tenant.workload for tenant in tenants)
     kpps = list(zip(co_location, oracle.throughput([co_location])[0], strict=True))
     return all(
@@ -197,8 +197,9 @@ def _with_cores(members: Sequence[Arrival], kind: NicKind) -> Iterator[dict[str,
         }
 
 
-def _may_share(tenants: Sequence[Arrival], kind: NicKind, oracle: Oracle) -> bool:
-    taken = (tenant.workload.cores or kind.cores_of.get(tenant.workload.nf, kind.cores + 1) for tenant in tenants)
-    if sum(taken) > kind.cores:
+def _may_share(arrivals: Sequence[Arrival], kind: NicKind, oracle: Oracle) -> bool:
+    workloads = [arrival.workload for arrival in arrivals]
+    if sum(workload.cores or kind.cores_of.get(workload.nf, kind.cores + 1) for workload in workloads) > kind.cores:
         return False
-    return all(tenant.nic is not None for tenant in tenants) or _keep_slas(tenants, oracle)
+    present = all(arrival.nic is not None for arrival in arrivals)
+    return present or _keep_slas([arrival.tenant for arrival in arrivals], oracle)
