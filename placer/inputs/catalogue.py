@@ -315,7 +315,10 @@ def _kind(index: int, table: NicTable | None, models: Models) -> NicKind:
     cores = table.cores or (trained.cores if trained else None)
     assert cores is not None  # else the table was refused
     names, owned = table.all_names, table.owned
-    kind = NicKind(index, table.model, cores, _cores_of(models), table.count, table.cost, names=names, owned=owned)
+    kind = NicKind(
+        index, table.model, cores, _cores_of(models), table.count, table.cost, names=names, owned=owned,
+        pool=table.pool or "", domain=table.domain or "",
+    )  # fmt: skip
     return _with_loads(kind, models)
 
 

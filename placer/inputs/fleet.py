@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from pydantic_core import ErrorDetails
 
+from placer.model.constraints.pool import BETWEEN_POOLS
 from placer.model.fleet import NUMBERED_NIC_ID
 from profiles import Fault, InputError
 from profiles.files.toml import line_of, read_toml
@@ -39,6 +40,18 @@ def _usable_name(name: str) -> str:
 Name = Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(_usable_name)]
 
 
+
+
+def _usable_group(name: str) -> str:
+    """The name of a pool or a domain, if traces can use it as it is; else ValueError."""
+    if BETWEEN_POOLS in name or name != name.strip() or not name or not name.isprintable():
+        raise ValueError(f"{name!r} is empty, or has blanks around it, a control character, or '{BETWEEN_POOLS}'")
+    return name
+
+
+GroupName = Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(_usable_group)]
+
+
 class NicTable(BaseModel):
     """One `[[nic]]` table, as written."""
 
@@ -54,6 +67,8 @@ class NicTable(BaseModel):
     name: Name | None = None
     names: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_NAMES, strict=False)] | None = None
     owned: Annotated[int, Field(ge=0, le=MOST_NICS)] | None = None
+    pool: GroupName | None = None
+    domain: GroupName | None = None
 
     @property
     def all_names(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from placer.model.fleet import NUMBERED_NIC_ID, Fleet, NicKind, Tenant, number_in
+from placer.model.groups import UNCONSTRAINED, Constraints
 from placer.model.sla import Sla
 from profiles import Workload
 from profiles.faults import MOST_SHOWN_FAULTS, suggestion
@@ -21,7 +22,7 @@ class Arrival:
     what it runs, with the rate that is offered to it and the latency that its packets are promised, if any. `sla`: its
     SLA. `departure`: when it leaves, seconds; None for never. `nic`: the NIC on which it already runs, from before the
     first arrival; None where it is to be placed. `day`: per part of the day, the share of its rate that is offered to
-    it; empty for the whole rate all day."""
+    it; empty for the whole rate all day. `constraints`: what it demands of its place beside throughput."""
 
     id: str
     time: float
@@ -30,6 +31,7 @@ class Arrival:
     departure: float | None = None
     nic: str | None = None
     day: tuple[float, ...] = ()
+    constraints: Constraints = UNCONSTRAINED
 
     @property
     def begins(self) -> float:
@@ -43,7 +45,7 @@ class Arrival:
     @property
     def tenant(self) -> Tenant:
         """The instance as a tenant of a NIC."""
-        return Tenant(self.id, self.workload, self.sla, day=self.day)
+        return Tenant(self.id, self.workload, self.sla, day=self.day, constraints=self.constraints)
 
 
 def have_loads(arrivals: Iterable[Arrival]) -> bool:

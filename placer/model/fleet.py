@@ -12,6 +12,7 @@ from functools import partial
 from math import fsum, inf
 from typing import Protocol
 
+from placer.model.groups import UNCONSTRAINED, Constraints, Groups
 from placer.model.oracle import co_location_of
 from placer.model.pools import WHOLE_POOL, FleetJournal, Pool
 from placer.model.sharded import OrderedShards, ShardedDict
@@ -55,6 +56,8 @@ class NicKind:
         What the port carries, each direction; packets have `WIRE_BYTES` on the wire besides.
     owned
         How many NICs are paid for, and need not be bought; None where that is not said.
+    pool, domain
+        The pool and the domain, as a rack, of all its NICs; empty for no pool, and for NICs that are each a domain.
     """
 
     index: int
@@ -69,6 +72,8 @@ class NicKind:
     owned: int | None = None
     core_counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     line_rate_gbps: float = inf
+    pool: str = ""
+    domain: str = ""
 
     def cores_taken(self, workloads: Iterable[Workload]) -> int:
         """Cores that these workloads take together."""
@@ -148,6 +153,7 @@ class Tenant:
 
     `free_cores`: whether its number of cores was chosen, not given, so that it may get another one when it changes.
     `day`: per part of the day, the share of its rate that is offered to it; empty for the whole rate all day.
+    `constraints`: what it demands of its place beside throughput.
     """
 
     id: str
@@ -155,6 +161,7 @@ class Tenant:
     sla: Sla
     free_cores: bool = False
     day: tuple[float, ...] = ()
+    constraints: Constraints = UNCONSTRAINED
 
     @property
     def asked(self) -> Tenant:
@@ -301,6 +308,10 @@ class Fleet:
         The NICs that are preferred, because this agent owns them.
     journal
         Takes down how to take back each change, while there is one.
+    groups
+        The tenants of each group, and their NICs.
+    has_pools
+        Whether some NICs take only instances of a pool.
     """
 
     def __init__(self, kinds: Sequence[NicKind]) -> None:
@@ -312,6 +323,8 @@ class Fleet:
         self.pool = WHOLE_POOL
         self.journal: FleetJournal | None = None
         self._home: ShardedDict[str, Nic] = ShardedDict()
+        self.groups: Groups[Nic] = Groups()
+        self.has_pools = any(kind.pool for kind in self.kinds)
         self._opened = 0
         self._in_use: Counter[int] = Counter()
         self._tenants: Counter[int] = Counter()
@@ -466,6 +479,7 @@ class Fleet:
         for tenant in tenants:
             nic.tenants_by_id[tenant.id] = tenant
             self._home[tenant.id] = nic
+            self.groups.add(tenant.id, tenant.constraints, nic)
             self._count(tenant, nic.kind, 1)
         if nic.tenants_by_id:
             self.nics[nic.id] = nic
@@ -486,6 +500,7 @@ class Fleet:
         """Put the tenant on the NIC."""
         nic.tenants_by_id[tenant.id] = tenant
         self._home[tenant.id] = nic
+        self.groups.add(tenant.id, tenant.constraints, nic)
         self._count(tenant, nic.kind, 1)
         if self.journal is not None:
             self.journal.note(partial(self.remove, tenant.id))
@@ -500,6 +515,7 @@ class Fleet:
         """Take the tenant off its NIC, which falls out of use when it was the last; returns that NIC."""
         nic = self._home.pop(tenant_id)
         tenant = nic.tenants_by_id.pop(tenant_id)
+        self.groups.remove(tenant_id, tenant.constraints)
         self._count(tenant, nic.kind, -1)
         if self.journal is not None:
             self.journal.note(partial(self.put_back, tenant, nic))

@@ -1,0 +1,53 @@
+"""What an arrival demands of its place beside throughput, and which tenants of a fleet belong to which group."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+NicT = TypeVar("NicT")
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """The constraints of an instance.
+
+    `values`: by the name of a constraint, in alphabetical order, its value; those without one are not listed.
+    `priority`: instances of higher priority are placed first where NICs run out.
+    """
+
+    values: tuple[tuple[str, str], ...] = ()
+    priority: int = 0
+
+    def of(self, name: str) -> str:
+        """The value of the constraint of that name; empty where there is none."""
+        return next((value for constraint, value in self.values if constraint == name), "")
+
+
+UNCONSTRAINED = Constraints()
+
+
+class Groups(Generic[NicT]):
+    """By constraint and value, the tenants that have it, and the NIC of each."""
+
+    def __init__(self) -> None:
+        self._members: defaultdict[tuple[str, str], dict[str, NicT]] = defaultdict(dict)
+
+    def members(self, constraint: str, value: str) -> Mapping[str, NicT]:
+        """The NIC of each tenant that has this value of the constraint, by id."""
+        return self._members.get((constraint, value), {})
+
+    def add(self, tenant_id: str, constraints: Constraints, nic: NicT) -> None:
+        """Count a tenant that was placed."""
+        for key in constraints.values:
+            self._members[key][tenant_id] = nic
+
+    def remove(self, tenant_id: str, constraints: Constraints) -> None:
+        """Forget a tenant that left its NIC."""
+        for key in constraints.values:
+            members = self._members[key]
+            del members[tenant_id]
+            if not members:
+                del self._members[key]
