@@ -13,6 +13,7 @@ from itertools import chain
 from math import fsum, inf
 
 from placer.model.arrival import Arrival
+from placer.model.constraints import CONSTRAINTS
 from placer.model.fleet import NicKind
 from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import Placement, Plan
@@ -36,6 +37,7 @@ def check_plan(plan: Plan, arrivals: Sequence[Arrival], kinds: Sequence[NicKind]
         *cores_kept(plan),
         *line_rate_kept(plan),
         *counts_kept(plan, kinds),
+        *constraints_kept(plan),
     ]
     if faults:
         raise InvalidPlan(f"strategy {plan.strategy} violates its constraints:\n" + "\n".join(faults))
@@ -130,6 +132,12 @@ def counts_kept(plan: Plan, kinds: Sequence[NicKind]) -> Iterator[str]:
             peak = peak_nics(plan, kind)
             if peak > kind.count:
                 yield f"{kind.model}: {peak} NICs in use, there are {kind.count}"
+
+
+def constraints_kept(plan: Plan) -> Iterator[str]:
+    """Every constraint of the arrivals holds; instances that already ran may violate theirs among themselves."""
+    for constraint in CONSTRAINTS.values():
+        yield from constraint.faults(plan)
 
 
 def slas_kept(plan: Plan, oracles: Sequence[Oracle]) -> Iterator[str]:

@@ -9,7 +9,9 @@ from math import inf
 from typing import TextIO
 
 from placer.model.arrival import Arrival, running_faults
+from placer.model.constraints import CONSTRAINTS, constraint_faults
 from placer.model.fleet import WIRE_BYTES, NicKind
+from placer.model.groups import UNCONSTRAINED, Constraints
 from placer.model.sla import LATENCY_SLAS, Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 from profiles.description import MOST_CORES
@@ -26,9 +28,13 @@ LATENCY_COLUMNS = {kind.column: kind.statistic for kind in LATENCY_SLAS}  # the 
 RATE_COLUMNS = (RATE_COLUMN, GBPS_COLUMN)
 OFFER_COLUMNS = (*RATE_COLUMNS, CORES_COLUMN, *LATENCY_COLUMNS)
 """What is offered and given to an instance, and what its packets are promised."""
-NIC_COLUMN, LOAD_COLUMN = "nic", "load"
+NIC_COLUMN, LOAD_COLUMN, PRIORITY_COLUMN = "nic", "load", "priority"
+CONSTRAINT_COLUMNS = (*CONSTRAINTS, PRIORITY_COLUMN)
+MOST_PRIORITY = 1_000_000_000
+LONGEST_GROUP = 256  # characters of the value of a constraint
 ARRIVAL_COLUMNS = (
-    *REQUIRED_COLUMNS, *ATTRIBUTES, *SLA_COLUMNS, *OFFER_COLUMNS, "departure", NIC_COLUMN, LOAD_COLUMN
+    *REQUIRED_COLUMNS, *ATTRIBUTES, *SLA_COLUMNS, *OFFER_COLUMNS, "departure", NIC_COLUMN, *CONSTRAINT_COLUMNS,
+    LOAD_COLUMN,
 )  # fmt: skip
 NUMBER_READERS = {"flows": parse_marked_number, "packet_size": parse_marked_number, "sla_drop": share_of}
 """Reads a number of a column in which a plain number is not the only form."""
@@ -85,7 +91,7 @@ def read_arrivals(
             arrivals = [arrival for row in reader if row and (arrival := rows.read(reader.line_num, row))]
         except csv.Error as error:
             raise InputError.of(name, f"is not CSV: {error}", line=reader.line_num) from error
-    if rows.faults or rows.add_nic_faults(arrivals, kinds):
+    if rows.faults or rows.add_nic_faults(arrivals, kinds) or rows.add_constraint_faults(arrivals, kinds):
         raise InputError(rows.faults)
     if not arrivals:
         only_skipped = (
@@ -103,7 +109,10 @@ def refuse_unknown_nics(arrivals: Sequence[Arrival], kinds: Sequence[NicKind]) -
     """Refuse arrivals that were read for another fleet, in which their NICs are or have room. Raises `InputError` with
     every fault."""
     found = running_faults(arrivals, kinds, lambda arrival: f"'{arrival.id}'")
-    if faults := [Fault("arrivals", None, arrival.id, message, hint) for arrival, message, hint in found]:
+    faults = [Fault("arrivals", None, arrival.id, message, hint) for arrival, message, hint in found]
+    for arrival, name, message, hint in constraint_faults(arrivals, kinds):
+        faults.append(Fault("arrivals", None, f"{arrival.id} {name}", message, hint))
+    if faults:
         raise InputError(faults)
 
 
@@ -163,6 +172,8 @@ class _Rows:
         self._empty_rows: list[int] = []
         self._workloads: dict[tuple[str, ...], Workload] = {}
         self._slas: dict[tuple[str, ...], Sla] = {}
+        self._constraints: dict[tuple[str, ...], Constraints] = {}
+        self._constrained = [column for column in CONSTRAINT_COLUMNS if column in header]
         self._offered = [column for column in OFFER_COLUMNS if column in header]
         self._loads = options.loads or {}
 
@@ -197,12 +208,13 @@ class _Rows:
         sla = self._sla(cells)
         workload = self._workload(cells)
         nic, day = self._nic(cells), self._day(cells)
+        constraints = self._read_constraints(cells) if self._constrained else UNCONSTRAINED
         if len(self.faults) > before or workload is None or sla is None or time is None:
             return None
         if departure == time:
             self.skipped += 1
             return None
-        return Arrival(identity, time, workload, sla, departure, nic, day)
+        return Arrival(identity, time, workload, sla, departure, nic, day, constraints)
 
     def add_nic_faults(self, arrivals: Sequence[Arrival], kinds: Sequence[NicKind] | None) -> bool:
         """Add what is wrong with the NICs of instances that already run; returns whether anything is."""
@@ -217,6 +229,13 @@ class _Rows:
             self.faults += [
                 Fault(self._name, self._ids[arrival.id], NIC_COLUMN, message, hint) for arrival, message, hint in found
             ]
+        return bool(self.faults)
+
+    def add_constraint_faults(self, arrivals: Sequence[Arrival], kinds: Sequence[NicKind] | None) -> bool:
+        """Add what no fleet of these NICs could hold; returns whether anything is."""
+        constrained = self._constrained or any(kind.pool for kind in kinds or ())
+        for arrival, column, message, hint in constraint_faults(arrivals, kinds) if kinds and constrained else ():
+            self.faults.append(Fault(self._name, self._ids[arrival.id], column, message, hint))
         return bool(self.faults)
 
     def _refuse_empty_rows(self) -> None:
@@ -295,6 +314,27 @@ class _Rows:
         if nic and not nic.isprintable():
             self._fault(NIC_COLUMN, f"{nic!r} has a line break or another control character")
         return nic or None
+
+    def _read_constraints(self, cells: Mapping[str, str]) -> Constraints:
+        """What the instance demands of its place; what is wrong becomes a fault."""
+        key = tuple(cells[column] for column in self._constrained)
+        if key not in self._constraints:
+            given = dict(zip(self._constrained, key, strict=True))
+            priority = self._read_priority(given.pop(PRIORITY_COLUMN, ""))
+            for name, value in given.items():
+                if not value.isprintable() or len(value) > LONGEST_GROUP or (value and not all(value.split("|"))):
+                    self._fault(name, f"{value[:40]!r} is no name", f"up to {LONGEST_GROUP} printable characters")
+                    return UNCONSTRAINED
+            values = tuple(sorted((name, value) for name, value in given.items() if value))
+            self._constraints[key] = Constraints(values, priority) if values or priority else UNCONSTRAINED
+        return self._constraints[key]
+
+    def _read_priority(self, cell: str) -> int:
+        value = number_of(cell) if cell else 0.0
+        if value is None or value != int(value) or abs(value) > MOST_PRIORITY:
+            self._fault(PRIORITY_COLUMN, f"{cell!r} is not a whole number", "higher is more important; 0 by default")
+            return 0
+        return int(value)
 
     def _day(self, cells: Mapping[str, str]) -> tuple[float, ...]:
         """The share of the rate in each part of the day; empty where no load is given, or with a fault."""

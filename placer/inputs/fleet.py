@@ -40,8 +40,6 @@ def _usable_name(name: str) -> str:
 Name = Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(_usable_name)]
 
 
-
-
 def _usable_group(name: str) -> str:
     """The name of a pool or a domain, if traces can use it as it is; else ValueError."""
     if BETWEEN_POOLS in name or name != name.strip() or not name or not name.isprintable():

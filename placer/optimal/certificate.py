@@ -13,6 +13,7 @@ from typing import Any
 
 from placer.model.arrival import Arrival, have_loads
 from placer.model.catalogue import Catalogue
+from placer.model.constraints import are_constrained
 from placer.model.fleet import NicKind
 from placer.model.plan import Plan
 from placer.optimal.bounded_plan import BoundedPlan
@@ -39,6 +40,8 @@ def refuse_uncertifiable(arrivals: Sequence[Arrival], catalogue: Catalogue | Non
         raise InputError.of(
             "--certificate", "instances of the trace already run: only plans from the start are certified"
         )
+    if catalogue is not None and are_constrained(arrivals, catalogue.kinds):
+        raise InputError.of("--certificate", "the trace has constraints: its bound is that without them")
     if any(arrival.departure is not None for arrival in arrivals):
         raise InputError.of("--certificate", "the trace has departures: its bound is that of one moment")
 

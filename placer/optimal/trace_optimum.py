@@ -15,9 +15,10 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
-from placer.evaluate.checks import peak_nics, slas_kept
+from placer.evaluate.checks import constraints_kept, peak_nics, slas_kept
 from placer.model.arrival import Arrival, have_loads, running_nics
 from placer.model.catalogue import Catalogue
+from placer.model.constraints import are_constrained
 from placer.model.day import at_peak, has_days
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle
@@ -94,14 +95,44 @@ def _find(
                 found = found.choose_better(plan, catalogue.kinds)
             plan = replace(found.plan, peak_nics=at_peaks.nics, peak_rejected=at_peaks.plan.rejected)
             found = replace(found, plan=plan, seconds=found.seconds + at_peaks.seconds)
-        return found
+        return _keep_constraints(found, arrivals, catalogue, oracles, progress)
     if all(arrival.departure is None for arrival in arrivals):
         found = _static(arrivals, catalogue.kinds, oracles, time_limit, solver, progress)
     if found is None:
         found = _over_time(arrivals, catalogue, oracles, time_limit, solver, progress)
+    if are_constrained(arrivals, catalogue.kinds):
+        return _keep_constraints(found, arrivals, catalogue, oracles, progress)
     if found.proven:
         return found
     return _exhaustive(found, arrivals, catalogue.kinds, oracles, deadline + found.oracle_seconds)
+
+
+def _keep_constraints(
+    found: BoundedPlan,
+    arrivals: Sequence[Arrival],
+    catalogue: Catalogue,
+    oracles: Sequence[Oracle],
+    progress: Advance | None,
+) -> BoundedPlan:
+    """What was found as if there were no constraints, with a plan that keeps them. The bound is that without them."""
+    if not any(constraints_kept(found.plan)):
+        return found
+    plan = online_plan(arrivals, catalogue, oracles, progress)
+    cost = float(exact_peak_cost(plan, catalogue.kinds))
+    bound = 0.0 if plan.rejected else found.lower_bound
+    return replace(
+        found,
+        plan=plan,
+        nics=peak_nics(plan),
+        cost=cost,
+        lower_bound=bound,
+        nics_lower_bound=0 if plan.rejected else found.nics_lower_bound,
+        proven=not plan.rejected and cost <= bound + 1e-9,
+        scope=f"{found.scope}; the bound is that without constraints",
+        same_arrivals=True,
+        duals=None,
+        shortfall=Shortfall(ids_of_rejected(plan), proven=False, everything=not plan.placed) if plan.rejected else None,
+    )
 
 
 def _static(

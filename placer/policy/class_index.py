@@ -85,6 +85,7 @@ class ClassIndex:
         self._with_free = [0] * (table.kind.cores + 1)
         self._outside: Counter[Pattern] = Counter()
         self._not_held = 0
+        self._hidden: dict[int, int] = {}
         self._reachable = ReachablePatterns(table)
         self._forecast = PriceForecast(table) if rule.forecasts and width else None
         prices = core_shares(table)
@@ -209,6 +210,12 @@ class ClassIndex:
             member.pattern = self.table.part_of[member.pattern, column]
         self._classify(member)
 
+    def hide(self, nic: Nic) -> None:
+        self._hidden[nic.number] = self._slots.move(nic.number, NO_CLASS)
+
+    def show(self, nic: Nic) -> None:
+        self._slots.move(nic.number, self._hidden.pop(nic.number))
+
     def close(self, nic: Nic) -> None:
         """Remove the NIC: it takes no more arrivals."""
         member = self._members.get(nic.number)
@@ -272,7 +279,7 @@ class ClassIndex:
             return None
         for number in range(1, MOST_LOOKED_AT + 1):
             member = self._members.get(number)
-            if member is None or member.free < cores or (held and not member.not_held):
+            if member is None or member.free < cores or number in self._hidden or (held and not member.not_held):
                 continue
             if keeps_slas(self.table.kind, self._oracle, [*member.nic.tenants_by_id.values(), tenant]):
                 return member.nic

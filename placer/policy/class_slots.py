@@ -81,12 +81,12 @@ class ClassSlots:
             self._vacant += made
             self._trial = None
 
-    def move(self, number: int, slot: int) -> None:
-        """Move the NIC of this number into another class."""
+    def move(self, number: int, slot: int) -> int:
+        """Move the NIC of this number into another class; returns the slot of the former one."""
         before = self._slot_of_nic.get(number)
         before = NO_CLASS if before is None else before
         if before == slot:
-            return
+            return before
         if slot == NO_CLASS:
             self._slot_of_nic.pop(number)
         else:
@@ -104,6 +104,7 @@ class ClassSlots:
             self._lowest[slot] = min(self._lowest[slot], number)
             self._sizes[slot] += 1
             self._empty.pop(slot, None)
+        return before
 
     def best(self, column: int, required: float) -> tuple[float, int] | None:
         """Lowest score and NIC number among classes in which an arrival gets what it requires (kpps)."""

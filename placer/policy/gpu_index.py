@@ -94,6 +94,12 @@ class GpuIndex:
         else:
             self.close(nic)
 
+    def hide(self, nic: Nic) -> None:
+        self.close(nic)
+
+    def show(self, nic: Nic) -> None:
+        self.enter(nic)
+
     def close(self, nic: Nic) -> None:
         """Remove the GPU: it takes no more arrivals."""
         self._nics.pop(nic.number, None)

@@ -71,6 +71,12 @@ class NicIndex(Protocol):
     def close(self, nic: Nic) -> None:
         """Remove the NIC, if it is there: it takes no more arrivals."""
 
+    def hide(self, nic: Nic) -> None:
+        """Find the NIC no more until `show`; it does not change meanwhile."""
+
+    def show(self, nic: Nic) -> None:
+        """Find the NIC again."""
+
     def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
         """The NIC that the rule prefers, with its score (lower is better); None when none is found."""
 

@@ -277,6 +277,12 @@ class SampledIndex:
         offset[at : len(sampled.tenants)] = offset[at + 1 : len(sampled.tenants) + 1].copy()
         self._estimate(sampled, offset[: len(sampled.tenants)])
 
+    def hide(self, nic: Nic) -> None:
+        self.close(nic)
+
+    def show(self, nic: Nic) -> None:
+        self.enter(nic)
+
     def close(self, nic: Nic) -> None:
         """Remove the NIC: it takes no more arrivals."""
         if nic.number in self._nics:

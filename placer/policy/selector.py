@@ -7,6 +7,8 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from placer.model.constraints import Places, places_for
+from placer.model.feasibility import keeps_slas
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
@@ -74,6 +76,7 @@ class Selector:
         self.others: list[NicIndex] | None = None
         self.everywhere = False
         self._in_trial = False
+        self._places: Places | None = None
         self._covered: Tenant | None = None
         self._included: Tenant | None = None
         self._tables: Sequence[PatternTable | None] = [None] * len(fleet.kinds)
@@ -105,11 +108,54 @@ class Selector:
         """The NIC in use that takes the tenant, or the kind of which to open one; None when no NIC fits."""
         if self._is_new(tenant):
             self._include(tenant)
+        with self._within(tenant) as places:
+            if places is not None and places.only is not None:
+                return self._beside_group(places, places.only, tenant)
+            return self._choose(tenant)
+
+    def _choose(self, tenant: Tenant) -> Nic | NicKind | None:
         best = best_of(self._compare(), tenant)
         if best is None:
             return self._beyond(tenant)
         new = None if self.rule.opening_cost is None else self._cheapest_new(tenant)
         return new[1] if new is not None and self._opens(new, best[0]) else best[1]
+
+    @contextmanager
+    def _within(self, tenant: Tenant) -> Iterator[Places | None]:
+        """A time in which only NICs are compared that the tenant's constraints leave to it."""
+        places = places_for(self.fleet, tenant)
+        if places is None:
+            yield None
+            return
+        self._places = places
+        owns = self.fleet.pool.owns
+        hidden = [
+            (index, nic)
+            for nic in places.barred
+            for index in [self.indexes[nic.kind.index] if owns(nic.number) else self._others()[nic.kind.index]]
+            if index.has(nic)
+        ]
+        for index, nic in hidden:
+            index.hide(nic)
+        try:
+            yield places
+        finally:
+            for index, nic in hidden:
+                index.show(nic)
+            self._places = None
+
+    def _allowed(self, indexes: Sequence[NicIndex]) -> Sequence[NicIndex]:
+        """Of the indexes, one for each kind, those of kinds that constraints leave to the tenant of this decision."""
+        if self._places is None:
+            return indexes
+        kinds = self._places.kinds
+        return [index for kind, index in zip(self.fleet.kinds, indexes, strict=False) if kind in kinds]
+
+    def _beside_group(self, places: Places, nic: Nic, tenant: Tenant) -> Nic | None:
+        """The NIC of the tenant's group, if every SLA is met there."""
+        taken = nic.service is not Service.UP or not places.allow(nic)
+        oracle = self.oracles[nic.kind.index]
+        return None if taken or not keeps_slas(nic.kind, oracle, [*nic.tenants, tenant]) else nic
 
     def has_predicted(self, tenant: Tenant) -> bool:
         """Whether a decision on the tenant needs no new table, so that asking changes nothing."""
@@ -120,14 +166,17 @@ class Selector:
 
         The first is the one that `choose` returns; of a tenant that `has_predicted`.
         """
-        with self.trial():
+        with self.trial(), self._within(tenant) as places:
+            if places is not None and places.only is not None:
+                nic = self._beside_group(places, places.only, tenant)
+                return [] if nic is None else [(0.0, nic)]
             return self._rank(tenant, most)
 
     def _rank(self, tenant: Tenant, most: int) -> list[tuple[float, Nic | NicKind]]:
         found = rank_over(self._compare(), tenant, most)
         new = self._cheapest_new(tenant)
         if new is None and not found:
-            found = rank_over(self._others(), tenant, most)
+            found = rank_over(self._allowed(self._others()), tenant, most)
         if new is not None and (not found or self._opens(new, found[0][0])):
             found = [new, *found]
         elif new is not None:
@@ -331,8 +380,9 @@ class Selector:
         """Make ready to compare NICs of other agents, too, so that no decision has to."""
         self._others()
 
-    def _compare(self) -> list[NicIndex]:
-        return [*self.indexes, *self._others()] if self.everywhere else self.indexes
+    def _compare(self) -> Sequence[NicIndex]:
+        own = self._allowed(self.indexes)
+        return [*own, *self._allowed(self._others())] if self.everywhere else own
 
     def _others(self) -> list[NicIndex]:
         """The NICs of other agents; none where this one is alone."""
@@ -363,15 +413,18 @@ class Selector:
     def _beyond(self, tenant: Tenant) -> Nic | NicKind | None:
         """What takes a tenant that fits on no NIC that was compared."""
         new = self._cheapest_new(tenant)
-        found = last_resort_of(self.indexes, tenant) if new is None else new[1]
+        found = last_resort_of(self._allowed(self.indexes), tenant) if new is None else new[1]
         if found is not None or self.fleet.pool.agents == 1:
             return found
-        best = best_of(self._others(), tenant)
-        return last_resort_of(self._others(), tenant) if best is None else best[1]
+        others = self._allowed(self._others())
+        best = best_of(others, tenant)
+        return last_resort_of(others, tenant) if best is None else best[1]
 
     def _cheapest_new(self, tenant: Tenant) -> tuple[float, NicKind] | None:
         """The cheapest kind of which a NIC can be opened and on which the tenant's SLA is met alone, with its score."""
         for kind in self.fleet.available():
+            if self._places is not None and kind not in self._places.kinds:
+                continue
             score = self.indexes[kind.index].opening_score(tenant)
             if score is not None:
                 return score, kind

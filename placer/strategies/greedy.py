@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from placer.model.catalogue import Catalogue
+from placer.model.constraints import places_for
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import co_location_of
 from placer.strategies.strategy import OnlineStrategy, register
@@ -36,11 +37,15 @@ class Greedy(OnlineStrategy):
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
         best, least = None, (FULLY_USED, 0.0, 0)
+        places = places_for(fleet, tenant)
         for nic_class, nics in self._nics.with_cores_for(tenant.workload):
             kind, joined = fleet.kinds[nic_class.kind], co_location_of((*nic_class.co_location, tenant.workload))
             used = self._used_by(kind, joined)
             if used[0] <= FULLY_USED and (best is None or used <= least[:2]) and self.catalogue.admits(kind, joined):
-                first = min(nics)
+                allowed = nics if places is None else [number for number, nic in nics.items() if places.allow(nic)]
+                first = min(allowed, default=None)
+                if first is None:
+                    continue
                 if best is None or (*used, first) < least:
                     best, least = nics[first], (*used, first)
         return best or self.cheapest_new(fleet, tenant)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 from placer.model.arrival import Arrival, settle_running
 from placer.model.catalogue import Catalogue
+from placer.model.constraints import places_for
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.model.plan import Placement, Plan, replay
@@ -126,8 +127,9 @@ class OnlineStrategy(Strategy):
 
         Without, one on which it keeps the latency that is promised, if any.
         """
+        places = places_for(fleet, tenant)
         for kind in fleet.available():
-            if kind.hosts(tenant.workload):
+            if kind.hosts(tenant.workload) and (places is None or kind in places.to_open):
                 if oracles is None:
                     if self.catalogue.serves_alone(kind, tenant.workload):
                         return kind

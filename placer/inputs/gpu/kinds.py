@@ -46,9 +46,11 @@ class GpuSource:
         ones = dict.fromkeys(sorted(self.nfs), 1)
         name = model or self.model or self.path.stem
         known = {P99: frozenset(ones)}
+        pool, domain = (table.pool or "", table.domain or "") if table is not None else ("", "")
         return NicKind(
-            index, name, cores or self.workers, ones, count, cost, known, paced=True, names=names, owned=owned
-        )
+            index, name, cores or self.workers, ones, count, cost, known, paced=True, names=names, owned=owned,
+            pool=pool, domain=domain,
+        )  # fmt: skip
 
     def no_models(self) -> Models:
         """Models without predictors of throughput."""

@@ -130,6 +130,11 @@ def kind_allows(kind: NicKind, tenant: Tenant | Arrival) -> bool:
     )
 
 
+def are_constrained(arrivals: Iterable[Arrival], kinds: Iterable[NicKind]) -> bool:
+    """Whether constraints keep an instance off some NICs."""
+    return any(kind.pool for kind in kinds) or any(arrival.constraints.values for arrival in arrivals)
+
+
 def _groups_of(fleet: Fleet, tenant: Tenant) -> Iterator[tuple[type[GroupConstraint], dict[str, Nic]]]:
     """The tenant's groups, with the NICs of the other members."""
     for name, value in tenant.constraints.values:
@@ -246,10 +251,8 @@ def _too_many_apart(
             room[kind.domain] = 1.0 if kind.count != 0 else room.get(kind.domain, 0.0)
         else:
             room[kind] = inf if kind.count is None else kind.count
-    able = [
-        [kind.domain if constraint.by_domain and kind.domain else kind for kind in kinds if _fewest_cores(kind, arrival) < inf]
-        for arrival in present
-    ]
+    place_of = {kind: kind.domain if constraint.by_domain and kind.domain else kind for kind in kinds}
+    able = [[place_of[kind] for kind in kinds if _fewest_cores(kind, arrival) < inf] for arrival in present]
     at: defaultdict[object, list[int]] = defaultdict(list)
 
     def place(member: int, seen: set[object]) -> bool:

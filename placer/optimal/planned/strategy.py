@@ -13,10 +13,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from placer.evaluate.checks import peak_nics
+from placer.evaluate.checks import constraints_kept, peak_nics
 from placer.evaluate.expected_violations import ExpectedViolations, expected_violations
 from placer.model.arrival import Arrival, have_loads
 from placer.model.catalogue import Catalogue
+from placer.model.constraints import are_constrained
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.model.plan import PLANNED, Plan, Within
@@ -37,6 +38,7 @@ SEARCH_SECONDS = 60.0
 MAX_REPLANS = 3  # plans that are made with a smaller budget where violations on the way to the last arrival exceed it
 FAR_FROM_BOUND = 1.02
 """Where a plan costs more than this many times its bound, the online rule's plan is tried as a beginning, too."""
+BUDGET_DIVISORS = (1, 2, 4, 8)
 ALL_AT_ONCE = "all arrivals at once"
 
 
@@ -71,7 +73,31 @@ class Planned(Strategy):
     def place(self, arrivals: Sequence[Arrival], progress: Advance | None = None) -> Plan:
         """The plan, with what is known of it in `Plan.within`."""
         with _without_collecting():
-            return self._place(arrivals, progress)
+            plan = self._place(arrivals, progress)
+            constrained = are_constrained(arrivals, self.catalogue.kinds)
+            return self._keep_constraints(plan, arrivals, progress) if constrained else plan
+
+    def _keep_constraints(self, found: Plan, arrivals: Sequence[Arrival], progress: Advance | None) -> Plan:
+        """The plan that was made as if there were no constraints, if it keeps them, else that of the online rule, made
+        for ever smaller budgets until it keeps the budget. The bound is that without constraints."""
+        before = found.within
+        if before is None or not any(constraints_kept(found)):
+            return found
+        for divisor in BUDGET_DIVISORS:
+            catalogue, budget_pct = self.catalogue, self.catalogue.budget_pct
+            if budget_pct is not None:
+                catalogue = replace(catalogue, budget_pct=budget_pct / divisor)
+            plan = ContentionAware(catalogue, self.predictor).place(arrivals, progress)
+            expected = expected_violations(plan, self.catalogue, self.predictor or "")
+            if planned_pct(expected) <= 100.0 * self.budget + 1e-9:
+                break
+        same = plan.rejected <= found.rejected
+        nics, bound = (before.nics_lower_bound, before.lower_bound) if same else (0, 0.0)
+        cost = float(exact_peak_cost(plan, self.catalogue.kinds))
+        proven = same and not plan.rejected and cost <= bound + 1e-9
+        scope = f"{before.scope}; the bound is that without constraints"
+        within = Within(reserve_pct(expected), bound, nics, proven, scope)
+        return replace(plan, strategy=self.name, within=within, seconds=found.seconds + plan.seconds)
 
     def _place(self, arrivals: Sequence[Arrival], progress: Advance | None) -> Plan:
         if have_loads(arrivals) and not self.catalogue.gpus:

@@ -1,0 +1,175 @@
+"""Constraints of arrivals: groups and pools hold in every plan, and what no fleet could hold is refused."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placer.evaluate.checks import check_plan, constraints_kept
+from placer.model.arrival import Arrival
+from placer.model.constraints import constraint_faults
+from placer.model.fleet import NicKind
+from placer.model.groups import Constraints
+from placer.model.plan import Placement, Plan
+from placer.optimal.trace_optimum import find_optimum
+from placer.policy.rules import RULES_BY_NAME
+from placer.strategies.contention_aware import ContentionAware
+from placer.strategies.greedy import Greedy
+from placer.strategies.monopolization import Monopolization
+from placer.testing.strategies import TOY_PREDICTOR, ToyCatalogue, arrival, catalogue
+
+RACKS = (("p1", "r1"), ("p1", "r2"), ("p2", "r1"), ("", "r3"), ("", ""))
+
+
+def nics(*racks: tuple[str, str], count: int | None = None) -> ToyCatalogue:
+    """Kinds of toy NICs, one for each (pool, domain)."""
+    (kind,) = catalogue((count, 1.0)).kinds
+    kinds = [replace(kind, index=at, pool=pool, domain=domain) for at, (pool, domain) in enumerate(racks)]
+    return ToyCatalogue(tuple(kinds), (), ())
+
+
+def constrained(identity: str, time: float, departure: float | None = None, nf: str = "", **values: str) -> Arrival:
+    given = Constraints(tuple(sorted((name, value) for name, value in values.items() if value)))
+    return replace(arrival(identity, time, nf or first_nf(), 0.3, departure), constraints=given)
+
+
+def first_nf() -> str:
+    return next(iter(catalogue().kinds[0].cores_of))
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> list[Arrival]:
+    """Up to eight arrivals in up to three groups of each kind."""
+    nfs = sorted(catalogue().kinds[0].cores_of)
+    group = st.sampled_from(("", "", "g1", "g2", "g3"))
+    made = []
+    for at in range(draw(st.integers(1, 8))):
+        stay = draw(st.none() | st.integers(1, 5))
+        pool = draw(st.sampled_from(("", "p1", "p2", "p1|p2")))
+        values = {name: draw(group) for name in ("spread", "apart", "together")}
+        leaves = None if stay is None else at + stay
+        made.append(constrained(f"a{at}", at, leaves, draw(st.sampled_from(nfs)), pool=pool, **values))
+    return made
+
+
+def breaks(plan: Plan) -> bool:
+    """By every pair of placed instances, whether any constraint is violated."""
+
+    def meet(one: Arrival, other: Arrival) -> bool:
+        first, last = max(one.begins, other.begins), [a.departure for a in (one, other) if a.departure is not None]
+        return not last or first < min(last)
+
+    def domain(placement: Placement) -> object:
+        assert placement.kind is not None
+        return placement.kind.domain or (placement.nic,)
+
+    for one, other in combinations(plan.placed, 2):
+        if not meet(one.arrival, other.arrival):
+            continue
+        shared = {
+            name
+            for name in ("spread", "apart", "together")
+            if one.arrival.constraints.of(name)
+            and one.arrival.constraints.of(name) == other.arrival.constraints.of(name)
+        }
+        if "spread" in shared and one.nic == other.nic:
+            return True
+        if "apart" in shared and domain(one) == domain(other):
+            return True
+        if "together" in shared and one.nic != other.nic:
+            return True
+    pools = [(p.arrival.constraints.of("pool").split("|"), p.kind.pool if p.kind else "") for p in plan.placed]
+    return any(given not in asked for asked, given in pools)
+
+
+@settings(deadline=None)
+@given(traces(), st.sampled_from((None, 1, 2)))
+def test_no_strategy_breaks_a_constraint(trace: list[Arrival], count: int | None) -> None:
+    fleet = nics(*RACKS, count=count)
+    oracles = fleet.truth()
+    plans = [Greedy(fleet).place(trace), Monopolization(fleet).place(trace)]
+    plans += [ContentionAware(fleet, TOY_PREDICTOR, oracles, rule=rule).place(trace) for rule in RULES_BY_NAME.values()]
+    plans.append(find_optimum(trace, fleet, oracles, time_limit=2.0).plan)
+    for plan in plans:
+        check_plan(plan, trace, fleet.kinds)
+        assert not breaks(plan), plan.strategy
+
+
+@settings(deadline=None)
+@given(traces(), st.lists(st.integers(0, 5), min_size=8, max_size=8))
+def test_the_check_finds_exactly_the_plans_in_which_two_instances_violate_a_constraint(
+    trace: list[Arrival], nic_of: list[int]
+) -> None:
+    kinds = nics(*RACKS).kinds
+    placements = [
+        Placement(one, f"nic-{nic}", kinds[nic - 1]) if nic else Placement(one)
+        for one, nic in zip(trace, nic_of, strict=False)
+    ]
+    plan = Plan("any", None, tuple(placements), 0.0)
+    assert any(constraints_kept(plan)) == breaks(plan)
+
+
+def places(plan: Plan) -> list[str | None]:
+    return [placement.nic for placement in plan.placements]
+
+
+def test_two_of_a_spread_group_are_on_two_nics_until_the_first_leaves() -> None:
+    trace = [constrained("a", 0, 5, spread="g"), constrained("b", 1, spread="g"), constrained("c", 6, spread="g")]
+    fleet = nics(("", ""), count=2)
+    plan = ContentionAware(fleet, TOY_PREDICTOR, fleet.truth()).place(trace)
+    assert places(plan) == ["nic-1", "nic-2", "nic-1"]
+
+
+def test_who_belongs_together_follows_the_first_or_is_rejected() -> None:
+    trace = [constrained("a", 0), constrained("b", 1, together="g", spread="h"), constrained("c", 2, together="g")]
+    fleet = nics(("", ""))
+    plan = ContentionAware(fleet, TOY_PREDICTOR, fleet.truth()).place(trace)
+    assert places(plan)[1] == places(plan)[2]
+    apart = [constrained("x", 0, pool="p1", together="g"), constrained("y", 1, pool="p2", together="g")]
+    fleet = nics(("p1", ""), ("p2", ""))
+    assert places(ContentionAware(fleet, TOY_PREDICTOR, fleet.truth()).place(apart)) == ["nic-1", None]
+
+
+def faults(trace: Sequence[Arrival], kinds: Sequence[NicKind]) -> list[tuple[str, str]]:
+    return [(at.id, column) for at, column, _, _ in constraint_faults(trace, kinds)]
+
+
+@pytest.mark.parametrize(
+    ("racks", "column", "members", "fits"),
+    [
+        ((("", "r1"), ("", "r2")), "apart", 2, True),
+        ((("", "r1"), ("", "r2")), "apart", 3, False),
+        ((("", "r1"), ("", "")), "apart", 3, True),
+        ((("", "r1"),), "spread", 3, True),
+        ((("", "r1"),), "together", 1, True),
+        ((("", "r1"),), "together", 9, False),
+    ],
+)
+def test_a_group_is_refused_where_the_empty_fleet_has_too_few_places_for_it(
+    racks: tuple[tuple[str, str], ...], column: str, members: int, fits: bool
+) -> None:
+    trace = [constrained(f"a{at}", at, **{column: "g"}) for at in range(members)]
+    assert (faults(trace, nics(*racks).kinds) == []) is fits
+
+
+def test_the_smallest_set_that_conflicts_leaves_out_who_could_be_elsewhere() -> None:
+    trace = [
+        constrained("a", 0, apart="g", pool="p1"),
+        constrained("b", 0, apart="g", pool="p2"),
+        constrained("c", 0, apart="g", pool="p2"),
+    ]
+    (found,) = constraint_faults(trace, nics(("p1", "r1"), ("p2", "r2"), ("p1", "r3")).kinds)
+    assert found[2] == "no fleet of these NICs holds 'b', 'c' of group 'g' at the same time"
+
+
+def test_members_that_are_never_present_together_need_one_place() -> None:
+    trace = [constrained("a", 0, 2, apart="g"), constrained("b", 2, apart="g")]
+    assert faults(trace, nics(("", "r1")).kinds) == []
+
+
+def test_a_pool_that_no_nic_has_is_refused_and_so_is_none_where_all_nics_have_one() -> None:
+    kinds = nics(("p1", "")).kinds
+    assert faults([constrained("a", 0, pool="p2"), constrained("b", 1)], kinds) == [("a", "pool"), ("b", "pool")]
