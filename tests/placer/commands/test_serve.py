@@ -219,6 +219,7 @@ def test_what_is_unsafe_or_wrong_is_refused(
     assert message in refuse("serve", *options)
 
 
+@pytest.mark.long
 def test_curl_asks_for_another_protocol_and_is_answered_under_every_name_of_the_service(
     tmp_path: Path, given: tuple[str, ...]
 ) -> None:
