@@ -280,13 +280,7 @@ def _read_nf(
         for count in sorted(counts)
         if description
     }
-    return replace(
-        of_count(default, description),
-        co_locations=together,
-        loads=loads,
-        further=further,
-        latency=latency,
-    )
+    return replace(of_count(default, description), co_locations=together, loads=loads, further=further, latency=latency)
 
 
 def _check_cores(path: Path, read: pd.DataFrame, *, described: bool) -> Iterator[Fault]:

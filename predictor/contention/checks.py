@@ -13,13 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.correcting import (
-    Corrected,
-    correct_throughput,
-    corrections_at,
-    count_competitors,
-    widen,
-)
+from predictor.contention.correcting import Corrected, correct_throughput, corrections_at, count_competitors, widen
 from predictor.contention.equilibrium import BY_PATTERN, composition_of, settle_one, share_accelerators
 from predictor.contention.execution import compose
 from predictor.contention.memory import (

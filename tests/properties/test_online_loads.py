@@ -22,13 +22,7 @@ from placer.model.sla import Sla
 from placer.policy.rules import RULES_BY_NAME
 from profiles import TrafficProfile, Workload
 from tests.effort import examples
-from tests.placer.fleet.loaded_oracle import (
-    CORE_COUNTS,
-    DEFAULT_CORES,
-    PORT_GBPS,
-    LoadedOracle,
-    loaded_kind,
-)
+from tests.placer.fleet.loaded_oracle import CORE_COUNTS, DEFAULT_CORES, PORT_GBPS, LoadedOracle, loaded_kind
 from tests.placer.toy_gpu import WORKERS, ToyAdmission, mixed
 
 TRAFFIC = TrafficProfile(1e3, 1500.0)

@@ -16,7 +16,7 @@ import pytest
 from placer.fleet.learning.actions import ActionKind, ModelAction
 from placer.fleet.state.file import reading
 from placer.fleet.state.saved_learning import ask
-from tests.placer.commands.conftest import Ended, Placer, refuse
+from tests.placer.commands.conftest import Ended, Placer, refuse, run_placer
 from traces.arrivals import Recipe, generate
 
 REPO = Path(__file__).parents[3]
@@ -129,7 +129,7 @@ def plan(trace: Path) -> Path:
     """The plans of two strategies for the twenty arrivals; both reject none."""
     path = trace.with_name("plan.csv")
     only = ("--strategy", "contention-aware", "--strategy", "greedy", "--predictor", "tomur")
-    subprocess.run([sys.executable, "-m", "placer", "run", trace, *only, "--plan", path, "--quiet"], check=True)
+    assert run_placer("run", trace, *only, "--plan", path, "--quiet").status == 0
     return path
 
 

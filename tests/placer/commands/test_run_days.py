@@ -76,7 +76,7 @@ def test_a_generated_day_is_read(placer: Placer, tmp_path: Path) -> None:
     assert "--day: needs --loads" in refuse("generate", "--day", loads)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_hours_never_take_more_nics_than_peaks(placer: Placer, tmp_path: Path, seed: int) -> None:
     """Of planned and optimal, on a day of 24 hours; and the bound of all plans by hours is kept."""
     trace, loads = tmp_path / "t.csv", tmp_path / "d.csv"

@@ -76,7 +76,7 @@ def test_a_database_that_cannot_be_reached_is_refused_without_its_password() -> 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_it_stops_when_it_is_asked_to_and_continues_where_it_was(
-    tmp_path: Path, number: signal.Signals, given: tuple[str, ...]
+    placer: Placer, tmp_path: Path, number: signal.Signals, given: tuple[str, ...]
 ) -> None:
     """An empty fleet begins with a trace, which is placed once; an address in use is refused. A question that waits for
     the log does not keep the service from stopping; the status is 0. What was placed is there after it was stopped and
@@ -94,13 +94,15 @@ def test_it_stops_when_it_is_asked_to_and_continues_where_it_was(
         assert process.wait(20) == 0 and process.stderr is not None
         last = json.loads(process.stderr.read().splitlines()[-1])
         assert (last["log"], last["version"]) == ("stopped", 2)
-    for _ in range(2):
-        with serving(state, "--arrivals", str(trace), *given) as (process, client):
-            assert client.get("/v1/tenants/web-nat").json() == placed
-            assert client.get("/v1/summary").json()["tenants"] == 2
-            assert len(client.get("/v1/log").text.splitlines()) == 2
-            process.kill()
-            process.wait()
+    with serving(state, "--arrivals", str(trace), *given) as (process, client):
+        assert client.get("/v1/tenants/web-nat").json() == placed
+        assert client.get("/v1/summary").json()["tenants"] == 2
+        assert len(client.get("/v1/log").text.splitlines()) == 2
+        process.kill()
+        process.wait()
+    asked = "".join(json.dumps({"event": "where", "id": tenant}) + "\n" for tenant in ("web-nat", "edge-vpn"))
+    web, edge = map(json.loads, placer("online", "--state", state, "--quiet", *given, stdin=asked).stdout.splitlines())
+    assert web["nic"] == placed["nic"] and edge["nic"] is not None
 
 
 def place_until_killed(state: Path, given: tuple[str, ...], *identities: str) -> None:
@@ -217,6 +219,7 @@ def test_what_is_unsafe_or_wrong_is_refused(
     assert message in refuse("serve", *options)
 
 
+@pytest.mark.long
 def test_curl_asks_for_another_protocol_and_is_answered_under_every_name_of_the_service(
     tmp_path: Path, given: tuple[str, ...]
 ) -> None:

@@ -67,10 +67,7 @@ def test_the_costliest_part_counts() -> None:
     """Where both have their peak in one part they are short, and where one has it in each they are not."""
     judge = DayJudge(OracleJudge(Shared()))
     together, apart = judge.costs(
-        [
-            [_tenant("x", 1.0, 0.1), _tenant("y", 0.9, 0.1)],
-            [_tenant("x", 1.0, 0.1), _tenant("y", 0.1, 1.0)],
-        ]
+        [[_tenant("x", 1.0, 0.1), _tenant("y", 0.9, 0.1)], [_tenant("x", 1.0, 0.1), _tenant("y", 0.1, 1.0)]]
     )
     assert (min(together) > 1.0, apart) == (True, [0.0, 0.0])
     assert judge.judge.costs([[_tenant("x"), _tenant("y")]])[0][0] > 1.0

@@ -48,7 +48,7 @@ def drawn(seed: int, tenants: int) -> list[Tenant]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(examples(40)))
 def test_it_is_that_of_exhaustive_search(seed: int) -> None:
     """As many tenants placed, at the same cost, and proven; GPUs may cost more or less, and be few."""
     draw = random.Random(seed)
@@ -61,7 +61,7 @@ def test_it_is_that_of_exhaustive_search(seed: int) -> None:
     assert found.proven and found.departure_safe
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(examples(10)))
 def test_the_search_by_neighbourhoods_keeps_its_bound(seed: int) -> None:
     """Its plan has no fault, and its bounds are no higher than the least cost."""
     fleet, tenants = mixed(), drawn(100 + seed, 8)

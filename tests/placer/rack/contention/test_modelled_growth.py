@@ -154,12 +154,7 @@ def test_what_models_cannot_answer_is_refused(chain: str, nfs: Any, more: dict[s
 
 
 @pytest.mark.parametrize(
-    "costs",
-    [
-        of_acl(rules=200),
-        {"switch": {"blocks": 1}},
-        {"smartnic": {"cycles": 1}, "switch": {"blocks": 1}},
-    ],
+    "costs", [of_acl(rules=200), {"switch": {"blocks": 1}}, {"smartnic": {"cycles": 1}, "switch": {"blocks": 1}}]
 )
 def test_what_models_answer_or_need_not_answer_is_accepted(costs: dict[str, Any]) -> None:
     """Default parameters, NFs on the switch, and NFs on devices of another kind."""

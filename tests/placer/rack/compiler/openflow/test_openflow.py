@@ -16,6 +16,7 @@ from placer.rack.files.plan_file import PlanFile
 from placer.rack.rack import CoreCost, NfCosts, Rack, Server, Switch, SwitchKind
 from placer.rack.replanning.moves import PlacedNf
 from profiles.faults import InputError
+from tests.effort import examples
 from tests.placer.rack.compiler.library.frames import ipv4_frame, random_frames
 from tests.placer.rack.compiler.openflow.labelled_rack import LabelledRack
 from tests.placer.rack.compiler.racks import SAME_BYTES, made_chain, random_chain, random_subgroups
@@ -60,7 +61,7 @@ def rack_of(plan: PlanFile) -> LabelledRack:
     return LabelledRack(graph_of(plan, "plan"))
 
 
-@pytest.mark.parametrize("seed", range(45))
+@pytest.mark.parametrize("seed", range(examples(45)))
 def test_random_chains_do_what_the_reference_does(seed: int) -> None:
     """Branches, merges, strays, several chains; frames, order, counters and drops; labels become service headers."""
     random = Random(seed)
