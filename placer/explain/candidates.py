@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from placer.model.arrival import Arrival, settle_running
+from placer.model.constraints import Conflict, conflict_on
 from placer.model.feasibility import fits, margin, tenant_margin
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import Oracle, co_location_of
@@ -45,7 +46,7 @@ class Verdict:
     arrival. `nfs`: the co-location with the arrival; without it where cores do not suffice. `cause`: what keeps the
     arrival off; None where it fits. `resource`: where an SLA would be violated: the resource on which `violated` loses
     most; else empty. `violated`: the workload that would be furthest below its SLA. `chosen`: whether the arrival went
-    to one of these NICs."""
+    to one of these NICs. `met`: where a constraint keeps it off, the ids of the instances that it meets there."""
 
     kind: NicKind
     nics: tuple[str, ...]
@@ -55,6 +56,7 @@ class Verdict:
     resource: str = ""
     violated: Workload | None = None
     chosen: bool = False
+    met: tuple[str, ...] = ()
 
     @property
     def fits(self) -> bool:
@@ -126,17 +128,33 @@ def verdicts_on(
 ) -> Iterator[Verdict]:
     """The verdict on every class of NICs in use and in service, then on a new NIC of each kind."""
     classes: dict[tuple[int, CoLocation], list[Nic]] = defaultdict(list)
+    barred: dict[tuple[Conflict, int, int], list[Nic]] = defaultdict(list)
     for nic in fleet.nics.values():
-        if nic.id not in fleet.out_of_service:
+        if nic.id in fleet.out_of_service:
+            continue
+        if conflict := conflict_on(fleet, tenant, nic.kind, nic):
+            free = nic.kind.cores - nic.kind.cores_taken(nic.co_location)
+            barred[conflict, nic.kind.index, free].append(nic)
+        else:
             classes[nic.kind.index, nic.co_location].append(nic)
     _predict_in_one_batch(classes, fleet.kinds, oracles, tenant)
     for (index, _), nics in classes.items():
         yield from _on_co_location(nics, oracles[index], tenant, choice)
-    free = fleet.available()
+    for (conflict, index, free_cores), nics in barred.items():
+        ids = tuple(nic.id for nic in nics)
+        yield Verdict(fleet.kinds[index], ids, free_cores, (), _cause_of_conflict(conflict), met=conflict.ids)
+    available = fleet.available()
     for kind in fleet.kinds:
+        if conflict := conflict_on(fleet, tenant, kind, None):
+            yield Verdict(kind, (), kind.cores, (), _cause_of_conflict(conflict), met=conflict.ids)
+            continue
         verdict = _on_new_nic(kind, oracles[kind.index], tenant, choice is kind)
-        none_left = verdict.fits and kind not in free
+        none_left = verdict.fits and kind not in available
         yield Verdict(kind, (), kind.cores, verdict.nfs, Cause.NONE_LEFT) if none_left else verdict
+
+
+def _cause_of_conflict(conflict: Conflict) -> Cause:
+    return Cause(conflict.constraint) if conflict.constraint in {*Cause} else Cause.CONSTRAINT
 
 
 def _predict_in_one_batch(

@@ -28,9 +28,8 @@ LATENCY_COLUMNS = {kind.column: kind.statistic for kind in LATENCY_SLAS}  # the 
 RATE_COLUMNS = (RATE_COLUMN, GBPS_COLUMN)
 OFFER_COLUMNS = (*RATE_COLUMNS, CORES_COLUMN, *LATENCY_COLUMNS)
 """What is offered and given to an instance, and what its packets are promised."""
-NIC_COLUMN, LOAD_COLUMN, PRIORITY_COLUMN = "nic", "load", "priority"
-CONSTRAINT_COLUMNS = (*CONSTRAINTS, PRIORITY_COLUMN)
-MOST_PRIORITY = 1_000_000_000
+NIC_COLUMN, LOAD_COLUMN = "nic", "load"
+CONSTRAINT_COLUMNS = tuple(CONSTRAINTS)
 LONGEST_GROUP = 256  # characters of the value of a constraint
 ARRIVAL_COLUMNS = (
     *REQUIRED_COLUMNS, *ATTRIBUTES, *SLA_COLUMNS, *OFFER_COLUMNS, "departure", NIC_COLUMN, *CONSTRAINT_COLUMNS,
@@ -48,6 +47,7 @@ RangeCheck = Callable[[Workload], Sequence[tuple[str, str]]]
 GROUPS_HINT = "a comma may separate groups of three digits only: 16,000"
 LONGER_ROW = f'{DECIMAL_POINT}, and a thousands mark in quotes: "16,000"'
 LOADS_HINT = "`placer run --loads FILE.csv` reads the loads; --ignore-columns plans as if each were at its peak all day"
+NOT_UNDERSTOOD = "constraints are not understood here"
 SKIP_HINT = "--skip-empty-stays skips instances that depart at the time of their arrival"
 
 
@@ -103,6 +103,17 @@ def read_arrivals(
     if rows.skipped:
         options.say(f"{name}: skipped arrivals that depart at the time of their arrival: {rows.skipped:,}")
     return arrivals
+
+
+def refuse_constraints(arrivals: Sequence[Arrival]) -> None:
+    """Refuse arrivals with constraints, of which what follows would know nothing. Raises `InputError` with every
+    fault."""
+    if faults := [
+        Fault("arrivals", None, f"{arrival.id} {name}", NOT_UNDERSTOOD, "leave out this column")
+        for arrival in arrivals
+        for name, _ in arrival.constraints.values
+    ]:
+        raise InputError(faults)
 
 
 def refuse_unknown_nics(arrivals: Sequence[Arrival], kinds: Sequence[NicKind]) -> None:
@@ -234,6 +245,12 @@ class _Rows:
     def add_constraint_faults(self, arrivals: Sequence[Arrival], kinds: Sequence[NicKind] | None) -> bool:
         """Add what no fleet of these NICs could hold; returns whether anything is."""
         constrained = self._constrained or any(kind.pool for kind in kinds or ())
+        if kinds is None:
+            for arrival in arrivals:
+                for name, _ in arrival.constraints.values:
+                    self.faults.append(
+                        Fault(self._name, self._ids[arrival.id], name, NOT_UNDERSTOOD, "leave out this column")
+                    )
         for arrival, column, message, hint in constraint_faults(arrivals, kinds) if kinds and constrained else ():
             self.faults.append(Fault(self._name, self._ids[arrival.id], column, message, hint))
         return bool(self.faults)
@@ -320,21 +337,13 @@ class _Rows:
         key = tuple(cells[column] for column in self._constrained)
         if key not in self._constraints:
             given = dict(zip(self._constrained, key, strict=True))
-            priority = self._read_priority(given.pop(PRIORITY_COLUMN, ""))
             for name, value in given.items():
                 if not value.isprintable() or len(value) > LONGEST_GROUP or (value and not all(value.split("|"))):
                     self._fault(name, f"{value[:40]!r} is no name", f"up to {LONGEST_GROUP} printable characters")
                     return UNCONSTRAINED
             values = tuple(sorted((name, value) for name, value in given.items() if value))
-            self._constraints[key] = Constraints(values, priority) if values or priority else UNCONSTRAINED
+            self._constraints[key] = Constraints(values) if values else UNCONSTRAINED
         return self._constraints[key]
-
-    def _read_priority(self, cell: str) -> int:
-        value = number_of(cell) if cell else 0.0
-        if value is None or value != int(value) or abs(value) > MOST_PRIORITY:
-            self._fault(PRIORITY_COLUMN, f"{cell!r} is not a whole number", "higher is more important; 0 by default")
-            return 0
-        return int(value)
 
     def _day(self, cells: Mapping[str, str]) -> tuple[float, ...]:
         """The share of the rate in each part of the day; empty where no load is given, or with a fault."""

@@ -15,11 +15,9 @@ class Constraints:
     """The constraints of an instance.
 
     `values`: by the name of a constraint, in alphabetical order, its value; those without one are not listed.
-    `priority`: instances of higher priority are placed first where NICs run out.
     """
 
     values: tuple[tuple[str, str], ...] = ()
-    priority: int = 0
 
     def of(self, name: str) -> str:
         """The value of the constraint of that name; empty where there is none."""

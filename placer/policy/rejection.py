@@ -26,6 +26,11 @@ class Cause(StrEnum):
     NONE_LEFT = "none left"
     TIGHT_SLA = "SLA too tight to share"
     ORDER = "order of arrival"
+    SPREAD = "spread"
+    APART = "apart"
+    TOGETHER = "together"
+    POOL = "pool"
+    CONSTRAINT = "another constraint"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placer.model.arrival import Arrival
+from placer.model.constraints import CONSTRAINTS, GroupConstraint
+from placer.model.groups import Constraints
 from placer.model.sla import LATENCY_SLAS, LatencySla, Sla
 from profiles import ATTRIBUTES, TrafficProfile, Workload
 
@@ -56,17 +59,30 @@ def grow(
     more = max(round(growth.arrivals * len(arrivals)) - len(running), 0)
     drawn = [*running, *((rng.randrange(len(arrivals)), None) for _ in range(more))]
     drawn.sort(key=lambda one: one[0])
-    return [
-        part
-        for number, (index, nic) in enumerate(drawn, start=1)
-        for part in _split(_grow_arrival(arrivals[index], number, nic, growth, attributes), arrivals[index], carries)
-    ]
+    grown, draws = [], Counter[int]()
+    for number, (index, nic) in enumerate(drawn, start=1):
+        arrival = _in_group_of_draw(arrivals[index], draws[index])
+        draws[index] += 1
+        grown += _split(_grow_arrival(arrival, number, nic, growth, attributes), arrivals[index], carries)
+    return grown
+
+
+def _in_group_of_draw(arrival: Arrival, draw: int) -> Arrival:
+    """An arrival that is drawn again in other groups: as many of one group were never present together. The first
+    draws of its members stay a group, and so do the second ones."""
+    if not draw or not arrival.constraints.values:
+        return arrival
+    values = (
+        (name, f"{value}~{draw}" if issubclass(CONSTRAINTS[name], GroupConstraint) else value)
+        for name, value in arrival.constraints.values
+    )
+    return replace(arrival, constraints=Constraints(tuple(values)))
 
 
 def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
     """Arrivals as the text of a CSV file (docs/formats/arrivals.md).
 
-    Rates, latencies, cores and NICs are there only if one has them.
+    Rates, latencies, cores, NICs and constraints are there only if one has them.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -77,8 +93,9 @@ def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
     latencies = (kind.column for kind in promises)
     further = (*(("rate_kpps", *latencies) if offered else ()), *(("cores",) if sized else ()))
     running = any(arrival.nic is not None for arrival in arrivals)
+    constrained = [name for name in CONSTRAINTS if any(arrival.constraints.of(name) for arrival in arrivals)]
     columns = ["id", "time", "nf", *ATTRIBUTES, "sla_drop", "sla_min_kpps", "departure", *further]
-    writer.writerow([*columns, *(["nic"] if running else [])])
+    writer.writerow([*columns, *(["nic"] if running else []), *constrained])
     for arrival in arrivals:
         cells = (
             arrival.sla.max_drop,
@@ -90,7 +107,17 @@ def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
         traffic = [repr(value) for value in arrival.workload.traffic.as_dict().values()]
         numbers = ("" if cell is None else repr(cell) for cell in cells)
         nic = [arrival.nic or ""] if running else []
-        writer.writerow([arrival.id, repr(arrival.time), arrival.workload.nf, *traffic, *numbers, *nic])
+        writer.writerow(
+            [
+                arrival.id,
+                repr(arrival.time),
+                arrival.workload.nf,
+                *traffic,
+                *numbers,
+                *nic,
+                *map(arrival.constraints.of, constrained),
+            ]
+        )
     return text.getvalue()
 
 

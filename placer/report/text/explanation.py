@@ -28,6 +28,11 @@ CAUSE_TEXTS: dict[str, str] = {
     Cause.NONE_LEFT: "no NIC of this kind is left",
     Cause.TIGHT_SLA: "SLA too tight to share a NIC",
     Cause.ORDER: "order of arrival: another arrival of the trace would fit",
+    Cause.SPREAD: "the NIC has another instance of its group (spread)",
+    Cause.APART: "the domain has another instance of its group (apart)",
+    Cause.TOGETHER: "its group is on another NIC (together)",
+    Cause.POOL: "the NIC is in another pool",
+    Cause.CONSTRAINT: "a constraint",
 }
 
 
@@ -91,6 +96,7 @@ def _verdict_json(verdict: Verdict) -> dict[str, Any]:
         "cause": verdict.resource or verdict.cause,
         "breaks": verdict.violated.nf if verdict.violated else None,
         "chosen": verdict.chosen,
+        **({"with": list(verdict.met)} if verdict.met else {}),
         "company": [
             {
                 "nf": nf.workload.nf,
@@ -149,7 +155,7 @@ def _verdict_text(verdict: Verdict) -> str:
     if verdict.cause is None:
         return "fits"
     if verdict.violated is None:
-        return CAUSE_TEXTS[verdict.cause]
+        return CAUSE_TEXTS[verdict.cause] + (f": {', '.join(verdict.met)}" if verdict.met else "")
     return f"{verdict.violated.nf} would violate its SLA ({verdict.resource})"
 
 

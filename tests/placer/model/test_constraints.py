@@ -1,13 +1,18 @@
 """Constraints of arrivals: groups and pools hold in every plan, and what no fleet could hold is refused."""
 
+import json
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from placer.cli import app
 from placer.evaluate.checks import check_plan, constraints_kept
 from placer.model.arrival import Arrival
 from placer.model.constraints import constraint_faults
@@ -19,6 +24,7 @@ from placer.policy.rules import RULES_BY_NAME
 from placer.strategies.contention_aware import ContentionAware
 from placer.strategies.greedy import Greedy
 from placer.strategies.monopolization import Monopolization
+from placer.studies.growth import Growth, grow
 from placer.testing.strategies import TOY_PREDICTOR, ToyCatalogue, arrival, catalogue
 
 RACKS = (("p1", "r1"), ("p1", "r2"), ("p2", "r1"), ("", "r3"), ("", ""))
@@ -173,3 +179,59 @@ def test_members_that_are_never_present_together_need_one_place() -> None:
 def test_a_pool_that_no_nic_has_is_refused_and_so_is_none_where_all_nics_have_one() -> None:
     kinds = nics(("p1", "")).kinds
     assert faults([constrained("a", 0, pool="p2"), constrained("b", 1)], kinds) == [("a", "pool"), ("b", "pool")]
+
+
+def test_what_is_drawn_again_is_a_group_of_its_own() -> None:
+    trace = [constrained("a", 0, spread="g", pool="p1"), constrained("b", 1, spread="g", pool="p1")]
+    drawn = grow(trace, Growth(arrivals=3), {}, random.Random(1))
+    of = [arrival.constraints.of("spread") for arrival in drawn]
+    for first in ("a", "b"):
+        groups = [group for arrival, group in zip(drawn, of, strict=True) if arrival.id.startswith(first)]
+        assert len(set(groups)) == len(groups)
+    assert {arrival.constraints.of("pool") for arrival in drawn} == {"p1"}
+
+
+FLEET = """
+[[nic]]
+model = "bluefield-2"
+pool = "edge"
+domain = "rack-1"
+[[nic]]
+model = "bluefield-2"
+pool = "edge"
+domain = "rack-2"
+"""
+TRACE = """id,time,nf,sla_drop,apart,spread,pool
+a,0,NAT,0.2,fw,,edge
+b,1,NAT,0.2,fw,,edge
+c,2,ACL,0.2,,web,edge
+d,3,ACL,0.2,,web,edge
+"""
+
+
+def written(folder: Path, trace: str) -> list[str]:
+    (folder / "fleet.toml").write_text(FLEET, encoding="utf-8")
+    (folder / "trace.csv").write_text(trace, encoding="utf-8")
+    return [str(folder / "trace.csv"), "--fleet", str(folder / "fleet.toml")]
+
+
+def test_run_keeps_the_constraints_of_a_trace_and_explain_names_whom_an_arrival_meets(tmp_path: Path) -> None:
+    given = written(tmp_path, TRACE)
+    ran = CliRunner().invoke(app, ["run", *given, "--json", "--range", "0"])
+    assert ran.exit_code == 0, ran.output
+    assert {row["rejected"] for row in json.loads(ran.stdout)["strategies"]} == {0}
+    explained = CliRunner().invoke(app, ["explain", *given, "b", "--json"])
+    assert explained.exit_code == 0, explained.output
+    barred = [verdict for verdict in json.loads(explained.stdout)["verdicts"] if verdict["cause"] == "apart"]
+    assert barred and all(verdict["with"] == ["a"] and not verdict["fits"] for verdict in barred)
+
+
+def test_what_the_fleet_cannot_hold_is_refused_with_its_line(tmp_path: Path) -> None:
+    third = "e,4,NAT,0.2,fw,,edge\nf,5,NAT,0.2,,,core\n"
+    refused = CliRunner().invoke(app, ["run", *written(tmp_path, TRACE + third)])
+    assert refused.exit_code == 2
+    assert (
+        "trace.csv:6: apart: no fleet of these NICs holds 'a', 'b', 'e' of group 'fw' at the same time"
+        in refused.stderr
+    )
+    assert "trace.csv:7: pool: no NIC of the fleet is in pool 'core'" in refused.stderr
