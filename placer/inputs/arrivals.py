@@ -251,7 +251,8 @@ class _Rows:
                     self.faults.append(
                         Fault(self._name, self._ids[arrival.id], name, NOT_UNDERSTOOD, "leave out this column")
                     )
-        for arrival, column, message, hint in constraint_faults(arrivals, kinds) if kinds and constrained else ():
+        found = constraint_faults(arrivals, kinds) if kinds and constrained else ()
+        for arrival, column, message, hint in sorted(found, key=lambda fault: self._ids[fault[0].id]):
             self.faults.append(Fault(self._name, self._ids[arrival.id], column, message, hint))
         return bool(self.faults)
 

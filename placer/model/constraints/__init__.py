@@ -273,7 +273,7 @@ def _too_many_apart(
     for member in range(len(present)):
         seen: set[object] = set()
         if able[member] and not place(member, seen):
-            return [*(present[other] for spot in seen for other in at[spot]), present[member]]
+            return [present[other] for other in sorted({member, *(other for spot in seen for other in at[spot])})]
     return []
 
 
