@@ -7,7 +7,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from placer.model.constraints import Places, places_for
+from placer.model.constraints import AllowedNics, places_for
 from placer.model.feasibility import keeps_slas
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.gpu_oracle import GpuOracle
@@ -76,7 +76,7 @@ class Selector:
         self.others: list[NicIndex] | None = None
         self.everywhere = False
         self._in_trial = False
-        self._places: Places | None = None
+        self._places: AllowedNics | None = None
         self._covered: Tenant | None = None
         self._included: Tenant | None = None
         self._tables: Sequence[PatternTable | None] = [None] * len(fleet.kinds)
@@ -121,7 +121,7 @@ class Selector:
         return new[1] if new is not None and self._opens(new, best[0]) else best[1]
 
     @contextmanager
-    def _within(self, tenant: Tenant) -> Iterator[Places | None]:
+    def _within(self, tenant: Tenant) -> Iterator[AllowedNics | None]:
         """A time in which only NICs are compared that the tenant's constraints leave to it."""
         places = places_for(self.fleet, tenant)
         if places is None:
@@ -151,7 +151,7 @@ class Selector:
         kinds = self._places.kinds
         return [index for kind, index in zip(self.fleet.kinds, indexes, strict=False) if kind in kinds]
 
-    def _beside_group(self, places: Places, nic: Nic, tenant: Tenant) -> Nic | None:
+    def _beside_group(self, places: AllowedNics, nic: Nic, tenant: Tenant) -> Nic | None:
         """The NIC of the tenant's group, if every SLA is met there."""
         taken = nic.service is not Service.UP or not places.allow(nic)
         oracle = self.oracles[nic.kind.index]

@@ -77,7 +77,7 @@ def domain_of(kind: NicKind, nic_id: str) -> str:
 
 
 @dataclass(frozen=True)
-class Places:
+class AllowedNics:
     """The NICs that constraints leave to an arrival.
 
     `kinds`: the kinds of NIC. `only`: the NIC on which it must be, if that is given. `barred`: NICs that it must not
@@ -98,7 +98,7 @@ class Places:
         return self.kinds if self.only is None else frozenset()
 
 
-def places_for(fleet: Fleet, tenant: Tenant) -> Places | None:
+def places_for(fleet: Fleet, tenant: Tenant) -> AllowedNics | None:
     """The NICs that constraints leave to the tenant; None for all."""
     if not tenant.constraints.values and not fleet.has_pools:
         return None
@@ -116,11 +116,11 @@ def places_for(fleet: Fleet, tenant: Tenant) -> Places | None:
                 barred[nic.id] = nic
     kinds = [kind for kind in kinds if not kind.domain or kind.domain not in domains]
     allowed = frozenset(kinds if all(nic is only[0] for nic in only) else ())
-    return Places(allowed, only[0] if only else None, tuple(barred.values()))
+    return AllowedNics(allowed, only[0] if only else None, tuple(barred.values()))
 
 
 def kind_allows(kind: NicKind, tenant: Tenant | Arrival) -> bool:
-    """Whether the tenant may be on NICs of the kind, whoever else is in the fleet."""
+    """Whether the tenant may be on NICs of the kind, whatever else runs in the fleet."""
     if not tenant.constraints.values:
         return not kind.pool
     return all(

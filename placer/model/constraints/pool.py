@@ -10,7 +10,7 @@ BETWEEN_POOLS = "|"
 
 
 @register
-class Pool(KindConstraint):
+class PoolConstraint(KindConstraint):
     """Names of pools, separated by `|`. A NIC without a pool takes only instances without."""
 
     name = "pool"
