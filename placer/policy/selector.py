@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from placer.model.constraints import AllowedNics, places_for
 from placer.model.feasibility import keeps_slas
@@ -108,9 +108,12 @@ class Selector:
         """The NIC in use that takes the tenant, or the kind of which to open one; None when no NIC fits."""
         if self._is_new(tenant):
             self._include(tenant)
-        with self._within(tenant) as places:
-            if places is not None and places.only is not None:
-                return self._beside_group(places, places.only, tenant)
+        places = places_for(self.fleet, tenant)
+        if places is None:
+            return self._choose(tenant)
+        if places.only is not None:
+            return self._beside_group(places, places.only, tenant)
+        with self._within(places):
             return self._choose(tenant)
 
     def _choose(self, tenant: Tenant) -> Nic | NicKind | None:
@@ -121,12 +124,8 @@ class Selector:
         return new[1] if new is not None and self._opens(new, best[0]) else best[1]
 
     @contextmanager
-    def _within(self, tenant: Tenant) -> Iterator[AllowedNics | None]:
-        """A time in which only NICs are compared that the tenant's constraints leave to it."""
-        places = places_for(self.fleet, tenant)
-        if places is None:
-            yield None
-            return
+    def _within(self, places: AllowedNics) -> Iterator[None]:
+        """A time in which only NICs are compared that constraints leave to an arrival."""
         self._places = places
         owns = self.fleet.pool.owns
         hidden = [
@@ -138,7 +137,7 @@ class Selector:
         for index, nic in hidden:
             index.hide(nic)
         try:
-            yield places
+            yield
         finally:
             for index, nic in hidden:
                 index.show(nic)
@@ -166,10 +165,11 @@ class Selector:
 
         The first is the one that `choose` returns; of a tenant that `has_predicted`.
         """
-        with self.trial(), self._within(tenant) as places:
-            if places is not None and places.only is not None:
-                nic = self._beside_group(places, places.only, tenant)
-                return [] if nic is None else [(0.0, nic)]
+        places = places_for(self.fleet, tenant)
+        if places is not None and places.only is not None:
+            nic = self._beside_group(places, places.only, tenant)
+            return [] if nic is None else [(0.0, nic)]
+        with self.trial(), nullcontext() if places is None else self._within(places):
             return self._rank(tenant, most)
 
     def _rank(self, tenant: Tenant, most: int) -> list[tuple[float, Nic | NicKind]]:

@@ -39,6 +39,8 @@ class Greedy(OnlineStrategy):
         best, least = None, (FULLY_USED, 0.0, 0)
         places = places_for(fleet, tenant)
         for nic_class, nics in self._nics.with_cores_for(tenant.workload):
+            if places is not None and fleet.kinds[nic_class.kind] not in places.kinds:
+                continue
             kind, joined = fleet.kinds[nic_class.kind], co_location_of((*nic_class.co_location, tenant.workload))
             used = self._used_by(kind, joined)
             if used[0] <= FULLY_USED and (best is None or used <= least[:2]) and self.catalogue.admits(kind, joined):

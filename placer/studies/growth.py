@@ -68,7 +68,7 @@ def grow(
 
 
 def _in_group_of_draw(arrival: Arrival, draw: int) -> Arrival:
-    """An arrival that is drawn again in other groups: as many of one group were never present together. The first
+    """An arrival that is drawn again is in other groups, since its own were never that large. The first
     draws of its members stay a group, and so do the second ones."""
     if not draw or not arrival.constraints.values:
         return arrival

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import inf
 from typing import ClassVar, TypeVar
 
@@ -123,11 +124,12 @@ def kind_allows(kind: NicKind, tenant: Tenant | Arrival) -> bool:
     """Whether the tenant may be on NICs of the kind, whatever else runs in the fleet."""
     if not tenant.constraints.values:
         return not kind.pool
-    return all(
-        constraint.allows(tenant.constraints.of(name), kind)
-        for name, constraint in CONSTRAINTS.items()
-        if issubclass(constraint, KindConstraint)
-    )
+    return all(constraint.allows(tenant.constraints.of(constraint.name), kind) for constraint in _kind_constraints())
+
+
+@cache
+def _kind_constraints() -> tuple[type[KindConstraint], ...]:
+    return tuple(constraint for constraint in CONSTRAINTS.values() if issubclass(constraint, KindConstraint))
 
 
 def are_constrained(arrivals: Iterable[Arrival], kinds: Iterable[NicKind]) -> bool:
@@ -156,9 +158,9 @@ def conflict_on(fleet: Fleet, tenant: Tenant, kind: NicKind, nic: Nic | None) ->
     """What keeps the tenant off this NIC, or off a new one of the kind; None where constraints allow it."""
     if not tenant.constraints.values and not fleet.has_pools:
         return None
-    for name, constraint in CONSTRAINTS.items():
-        if issubclass(constraint, KindConstraint) and not constraint.allows(tenant.constraints.of(name), kind):
-            return Conflict(name)
+    for of_kind in _kind_constraints():
+        if not of_kind.allows(tenant.constraints.of(of_kind.name), kind):
+            return Conflict(of_kind.name)
     place = (nic.id if nic else None, domain_of(kind, nic.id if nic else ""))
     for constraint, members in _groups_of(fleet, tenant):
         at = 1 if constraint.by_domain else 0
@@ -185,12 +187,14 @@ def constraint_faults(
     for arrival in arrivals:
         for key in arrival.constraints.values:
             groups[key].append(arrival)
-        if arrival.nic is None and not any(kind_allows(kind, arrival) for kind in kinds):
-            if value := arrival.constraints.of("pool"):
-                hint = f"pools are {', '.join(pools)}" if pools else "give NICs a pool in the fleet file: pool = ..."
-                yield arrival, "pool", f"no NIC of the fleet is in pool '{value}'", hint
-            else:
-                yield arrival, "pool", "all NICs of the fleet are in pools", f"fill pool: {', '.join(pools)}"
+        if arrival.nic is not None:
+            continue
+        asked = arrival.constraints.of("pool")
+        if unknown := [name for name in asked.split("|") if asked and name not in pools]:
+            hint = f"pools are {', '.join(pools)}" if pools else "give NICs a pool in the fleet file: pool = ..."
+            yield arrival, "pool", f"no NIC of the fleet is in pool '{unknown[0]}'", hint
+        elif not asked and pools and all(kind.pool for kind in kinds):
+            yield arrival, "pool", "all NICs of the fleet are in pools", f"fill pool: {', '.join(pools)}"
     for (name, value), members in groups.items():
         constraint = CONSTRAINTS[name]
         if issubclass(constraint, GroupConstraint) and (found := _conflicting(members, kinds, constraint)):
@@ -288,19 +292,23 @@ def is_present(arrival: Arrival, moment: float) -> bool:
 def members_by_value(plan: Plan, name: str) -> dict[str, list[Placement]]:
     """The placed instances that have a value of the constraint, by value, in the order in which they begin."""
     members: defaultdict[str, list[Placement]] = defaultdict(list)
-    for placement in sorted(plan.placed, key=lambda placement: placement.arrival.begins):
-        if value := placement.arrival.constraints.of(name):
-            members[value].append(placement)
+    constrained = [placement for placement in plan.placed if placement.arrival.constraints.of(name)]
+    for placement in sorted(constrained, key=lambda placement: placement.arrival.begins):
+        members[placement.arrival.constraints.of(name)].append(placement)
     return members
 
 
-def meetings(members: Iterable[Placement]) -> Iterator[tuple[Placement, Placement]]:
-    """Each instance after the first, in the order in which they begin, with one that is present when it begins, if any;
-    pairs that both already run were nobody's decision."""
-    present: list[Placement] = []
-    for placement in members:
-        present = [other for other in present if is_present(other.arrival, placement.arrival.begins)]
-        other = next((o for o in present if o.arrival.nic is None or placement.arrival.nic is None), None)
-        if other is not None:
-            yield other, placement
-        present.append(placement)
+def meetings(plan: Plan, name: str, place: Callable[[Placement], object]) -> Iterator[tuple[str, str, object]]:
+    """For each instance that begins where one of its group is: the ids of both, the group, and the place.
+
+    `place` says where a placement is. Pairs that both already run were nobody's decision.
+    """
+    for value, members in members_by_value(plan, name).items():
+        present: defaultdict[object, list[Placement]] = defaultdict(list)
+        for placement in members:
+            where, begins = place(placement), placement.arrival.begins
+            others = [other for other in present[where] if is_present(other.arrival, begins)]
+            present[where] = [*others, placement]
+            met = next((o for o in others if o.arrival.nic is None or placement.arrival.nic is None), None)
+            if met is not None:
+                yield f"{met.arrival.id} and {placement.arrival.id}", value, where

@@ -79,7 +79,7 @@ class Planned(Strategy):
 
     def _keep_constraints(self, found: Plan, arrivals: Sequence[Arrival], progress: Advance | None) -> Plan:
         """The plan that was made as if there were no constraints, if it keeps them, else that of the online rule, made
-        for ever smaller budgets until it keeps the budget. The bound is that without constraints."""
+        for smaller budgets until it keeps the budget. The bound is that without constraints."""
         before = found.within
         if before is None or not any(constraints_kept(found)):
             return found

@@ -14,6 +14,7 @@ from placer.report.text.table import count_nics, count_noun, text_table
 from profiles import Workload
 
 NICS_PER_LINE = 3  # names of NICs per line
+INSTANCES_PER_LINE = 3  # ids of a group per line
 
 CAUSE_TEXTS: dict[str, str] = {
     Cause.NOT_HOSTED: "the NF does not run on this model",
@@ -63,8 +64,9 @@ def explanation_table(explanation: Explanation, *, everything: bool = False) -> 
         verdicts = tuple(part for verdict in verdicts for part in _by_nic(verdict, explanation.nic))
     groups: dict[tuple[object, ...], list[Verdict]] = defaultdict(list)
     for number, verdict in enumerate(verdicts):
-        apart = everything or verdict.chosen or not verdict.nics
-        groups[_verdict_text(verdict), number if apart else None].append(verdict)
+        apart = everything or verdict.chosen or (verdict.nfs and not verdict.nics)
+        new = "" if verdict.nics else verdict.kind.model
+        groups[_verdict_text(verdict), new, number if apart else None].append(verdict)
     rows = [_row(group) for group in sorted(groups.values(), key=_order)]
     subject = f"{arrival.id} ({_workload_text(arrival.workload)})"
     head = f"{subject} {where}; it fits on {fitting:,} of {count_nics(in_use)} in use.\n\n"
@@ -147,7 +149,9 @@ def _row(group: Sequence[Verdict]) -> tuple[str, ...]:
         ", ".join(names[:NICS_PER_LINE]) + more if names else f"a new {first.kind.model}",
         f"{free[0]}" if len(free) == 1 else f"{free[0]} to {free[-1]}",
         _verdict_text(first),
-        ", ".join(_nf_text(nf) for nf in first.nfs) if len(group) == 1 else f"{len(group):,} co-locations",
+        ", ".join(_nf_text(nf) for nf in first.nfs)
+        if len(group) == 1 or not first.nfs
+        else f"{len(group):,} co-locations",
     )
 
 
@@ -155,8 +159,13 @@ def _verdict_text(verdict: Verdict) -> str:
     if verdict.cause is None:
         return "fits"
     if verdict.violated is None:
-        return CAUSE_TEXTS[verdict.cause] + (f": {', '.join(verdict.met)}" if verdict.met else "")
+        return CAUSE_TEXTS[verdict.cause] + _met_text(verdict.met)
     return f"{verdict.violated.nf} would violate its SLA ({verdict.resource})"
+
+
+def _met_text(ids: Sequence[str]) -> str:
+    more = f" +{len(ids) - INSTANCES_PER_LINE:,}" if len(ids) > INSTANCES_PER_LINE else ""
+    return f": {', '.join(ids[:INSTANCES_PER_LINE])}{more}" if ids else ""
 
 
 def _nf_text(nf: CoLocatedNf) -> str:
