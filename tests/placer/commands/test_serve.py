@@ -21,6 +21,7 @@ from tests.placer.commands.conftest import Placer, refuse
 from tests.postgres import Cluster
 
 ARRIVAL = {"event": "arrive", "id": "a", "nf": "plain", "sla_drop": 0.1}
+ANY_PORT = ("--listen", "127.0.0.1:0")
 
 
 @contextmanager
@@ -28,7 +29,7 @@ def serving(
     state: Path | str, *options: str, said: list[str] | None = None
 ) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
     """A service that is ready, and a client; `said`: gets the lines on stderr until then."""
-    command = [sys.executable, "-m", "placer", "serve", "--state", str(state), "--listen", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "placer", "serve", "--state", str(state), *ANY_PORT]
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
@@ -70,7 +71,7 @@ def test_two_services_share_a_database_and_one_that_decides_otherwise_is_refused
 
 def test_a_database_that_cannot_be_reached_is_refused_without_its_password() -> None:
     """Exit status 2, and the address without secrets."""
-    printed = refuse("serve", "--state", "postgresql://placer:hush@127.0.0.1:1/fleet")
+    printed = refuse("serve", "--state", "postgresql://placer:hush@127.0.0.1:1/fleet", *ANY_PORT)
     assert "--state: postgresql://placer@127.0.0.1:1/fleet cannot be opened" in printed and "hush" not in printed
 
 
@@ -123,14 +124,14 @@ def test_a_backup_of_a_running_service_is_restored_at_a_start(
     placer: Placer, tmp_path: Path, given: tuple[str, ...]
 ) -> None:
     """The former state is kept; a second restore, and one of a state in use, are refused. A restart goes on."""
-    state, copy, anywhere = tmp_path / "s.db", tmp_path / "copies" / "c.db", ("--listen", "127.0.0.1:0")
+    state, copy = tmp_path / "s.db", tmp_path / "copies" / "c.db"
     with serving(state, *given) as (_, client):
         client.post("/v1/events", json=ARRIVAL)
         assert placer("serve", "--state", str(state), "--backup", str(copy)).status == 0
         client.post("/v1/events", json={**ARRIVAL, "id": "b"})
-        assert "in use by another process" in refuse("serve", "--state", state, "--restore", copy, *anywhere, *given)
+        assert "in use by another process" in refuse("serve", "--state", state, "--restore", copy, *ANY_PORT, *given)
     assert placed(state, "--restore", str(copy), *given) == ["a"]
-    assert "before-restore is kept" in refuse("serve", "--state", state, "--restore", copy, *anywhere, *given)
+    assert "before-restore is kept" in refuse("serve", "--state", state, "--restore", copy, *ANY_PORT, *given)
     place_until_killed(state, given, "c")
     assert placed(state, "--existing", *given) == ["a", "c"]
     assert placed(tmp_path / "s.db.before-restore", *given) == ["a", "b"]
@@ -140,7 +141,7 @@ def test_a_backup_of_a_running_service_is_restored_at_a_start(
 def test_a_start_says_what_it_begins_with(tmp_path: Path, given: tuple[str, ...]) -> None:
     """A new and empty fleet, or what is continued; with --existing, a state that is missing is refused."""
     state = tmp_path / "s.db"
-    missing = refuse("serve", "--state", str(state), "--existing", "--listen", "127.0.0.1:0", *given)
+    missing = refuse("serve", "--state", str(state), "--existing", *ANY_PORT, *given)
     assert "s.db does not exist" in missing and not list(tmp_path.glob("s.db*"))
     for first, said in (
         (True, "s.db is new: the fleet is empty"),
@@ -216,7 +217,8 @@ def test_what_is_unsafe_or_wrong_is_refused(
     """With what to do about it; nothing is written."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.toml").write_text(new_token("x", ["ask"])[1])
-    assert message in refuse("serve", *options)
+    listen = [] if "--listen" in options or "--new-token" in options or "--backup" in options else [*ANY_PORT]
+    assert message in refuse("serve", *options, *listen)
 
 
 @pytest.mark.long
