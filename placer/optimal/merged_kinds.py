@@ -1,4 +1,4 @@
-"""Merging NIC kinds: kinds of one model, cost and oracle are one kind to the optimum, with their counts added up."""
+"""Merging NIC kinds: those of one model, cost, oracle and pool are one to the optimum, with their counts added up."""
 
 from __future__ import annotations
 
@@ -32,11 +32,14 @@ class MergedKinds:
     members: tuple[tuple[NicKind, ...], ...]
 
     @classmethod
-    def of(cls, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> MergedKinds:
-        """Merge the kinds that share model, cores, cost and oracle."""
+    def of(
+        cls, kinds: Sequence[NicKind], oracles: Sequence[Oracle], *, keep_domains: bool = False
+    ) -> MergedKinds:
+        """Merge the kinds that share model, cores, cost, oracle and pool; and domain, where those are kept."""
         members: dict[object, list[int]] = {}
         for number, (kind, oracle) in enumerate(zip(kinds, oracles, strict=True)):
             key = kind.model, kind.cores, frozenset(kind.cores_of.items()), kind.cost, id(oracle)
+            key = *key, kind.pool, kind.domain if keep_domains else ""
             members.setdefault(key, []).append(number)
         return cls(
             tuple(_merge(index, [kinds[number] for number in same]) for index, same in enumerate(members.values())),
