@@ -10,18 +10,23 @@ too many workloads to query all their co-locations, the same program improves a 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
 
 from placer.model.arrival import RunningNic
+from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
+from placer.optimal.dealing import deal
 from placer.optimal.incumbent import better_of, valid_incumbent
 from placer.optimal.merged_kinds import KindsBesideRunning, MergedKinds
 from placer.optimal.neighbourhoods import neighbourhood_plan
 from placer.optimal.optimum import Optimum, TimedOracle
 from placer.optimal.pattern_plan import pattern_plan
 from placer.optimal.patterns import co_locations_on, group_tenants
+from placer.optimal.program import exact_cost
 from placer.optimal.solvers import SOLVERS, refuse_unknown
 from placer.progress import Advance
 
@@ -62,6 +67,7 @@ def optimal_plan(
     """
     began = time.monotonic()
     timed = {id(oracle): TimedOracle(oracle, progress) for oracle in oracles}
+    all_kinds, all_oracles = kinds, oracles
     beside = KindsBesideRunning.of(kinds, [timed[id(oracle)] for oracle in oracles], running)
     merged = MergedKinds.of(beside.kinds, beside.oracles)
     in_use = frozenset(number for number, (first, *_) in enumerate(merged.members) if first.index in beside.in_use)
@@ -85,8 +91,45 @@ def optimal_plan(
         )
     oracle_seconds = sum(oracle.seconds for oracle in timed.values())
     found = merged.separate(optimum if incumbent is None else better_of(optimum, incumbent, kinds))
+    found = beside.restore(found) if running else found
+    fixed = {tenant.id for nic in running for tenant in nic.tenants}
     return replace(
-        beside.restore(found) if running else found,
+        keep_groups(found, all_kinds, all_oracles, fixed),
         seconds=time.monotonic() - began - oracle_seconds,
         oracle_seconds=oracle_seconds,
+    )
+
+
+def keep_groups(
+    optimum: Optimum, kinds: Sequence[NicKind], oracles: Sequence[Oracle], fixed: Collection[str]
+) -> Optimum:
+    """The optimum with tenants dealt so that no group meets itself, under the bound without groups.
+
+    `fixed`: ids of the tenants that already run.
+    """
+    if not any(tenant.constraints.values for _, tenants in optimum.nics for tenant in tenants):
+        return optimum
+
+    def fits(kind: NicKind, tenants: Sequence[Tenant]) -> bool:
+        fewest = 1 if optimum.departure_safe else len(tenants)
+        parts = [part for size in range(fewest, len(tenants) + 1) for part in combinations(tenants, size)]
+        return all(feasible(kind, oracles[kind.index], parts))
+
+    def required(tenant: Tenant) -> float:
+        hosting = next((kind for kind in kinds if kind.hosts(tenant.workload)), None)
+        return tenant.required_kpps(oracles[hosting.index].solo(tenant.workload)) if hosting else 0.0
+
+    nics, unplaced = deal(optimum.nics, optimum.unplaced, kinds, fits, required, fixed)
+    cost = sum((exact_cost(kind) for kind, _ in nics), start=Fraction(0))
+    as_many = len(unplaced) <= len(optimum.unplaced)
+    bound = optimum.lower_bound if as_many else 0.0
+    return replace(
+        optimum,
+        nics=nics,
+        unplaced=unplaced,
+        cost=float(cost),
+        lower_bound=bound,
+        nics_lower_bound=optimum.nics_lower_bound if as_many else 0,
+        proven=optimum.proven and as_many and cost <= Fraction(repr(bound)),
+        duals=optimum.duals if as_many else None,
     )

@@ -15,12 +15,14 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from placer.model.constraints import CONSTRAINTS, GroupConstraint, domain_of, kind_allows
 from placer.model.fleet import NicKind, Tenant
 
 MOST_PEERS = 200
 """Tenants of the same workload, those with the nearest SLAs first, with which a tenant may change places."""
+MOST_NICS = 500  # NICs to which a tenant may move, those with most free cores first
 ROUNDS = 6  # how often each tenant in conflict is looked at
 
 Nics = list[tuple[NicKind, tuple[Tenant, ...]]]
@@ -43,9 +45,9 @@ def deal(
     """
     if not any(tenant.constraints.values for _, tenants in nics for tenant in tenants):
         return [(kind, tuple(tenants)) for kind, tenants in nics], list(unplaced)
-    dealing = _Dealing(nics, kinds, fits, required, fixed)
+    dealing = _Dealing(nics, unplaced, kinds, fits, required, fixed)
     dealing.lower_conflicts()
-    left = dealing.place_apart(unplaced)
+    left = dealing.place_apart()
     return [(nic.kind, tuple(nic.tenants)) for nic in dealing.nics if nic.tenants], left
 
 
@@ -55,7 +57,11 @@ class _DealtNic:
 
     kind: NicKind
     tenants: list[Tenant]
-    fixed: bool
+    fixed: bool = False
+
+    @property
+    def free_cores(self) -> int:
+        return self.kind.cores - self.kind.cores_taken(tenant.workload for tenant in self.tenants)
 
 
 class _Dealing:
@@ -64,30 +70,28 @@ class _Dealing:
     def __init__(
         self,
         nics: Sequence[tuple[NicKind, Sequence[Tenant]]],
+        unplaced: Sequence[Tenant],
         kinds: Sequence[NicKind],
         fits: Fits,
         required: Callable[[Tenant], float],
         fixed: Collection[str],
     ) -> None:
-        self.kinds, self.fits, self.fixed = kinds, fits, fixed
+        self.kinds, self.fits, self.fixed, self.required = kinds, fits, fixed, required
         self.nics = [_DealtNic(kind, list(of), any(tenant.id in fixed for tenant in of)) for kind, of in nics]
         self.used = Counter(nic.kind.index for nic in self.nics)
         self.nic_of = {tenant.id: nic for nic in self.nics for tenant in nic.tenants}
+        self.waiting = list(unplaced)
         self.groups: defaultdict[tuple[str, str], list[Tenant]] = defaultdict(list)
         self.peers: defaultdict[object, list[tuple[float, str, Tenant]]] = defaultdict(list)
-        for nic in self.nics:
-            for tenant in nic.tenants:
-                self._join_groups(tenant)
-                if tenant.id not in fixed:
-                    self.peers[self._alike(tenant)].append((required(tenant), tenant.id, tenant))
+        self.roomy: list[_DealtNic] = []
+        for tenant in [*(tenant for nic in self.nics for tenant in nic.tenants), *unplaced]:
+            for name, value in tenant.constraints.values:
+                if issubclass(CONSTRAINTS[name], GroupConstraint):
+                    self.groups[name, value].append(tenant)
+            if tenant.id not in fixed:
+                self.peers[self._alike(tenant)].append((required(tenant), tenant.id, tenant))
         for alike in self.peers.values():
             alike.sort(key=lambda peer: peer[:2])
-        self.required = required
-
-    def _join_groups(self, tenant: Tenant) -> None:
-        for name, value in tenant.constraints.values:
-            if issubclass(CONSTRAINTS[name], GroupConstraint):
-                self.groups[name, value].append(tenant)
 
     def _alike(self, tenant: Tenant) -> object:
         return tenant.workload, tenant.day, *(kind_allows(kind, tenant) for kind in self.kinds)
@@ -95,29 +99,27 @@ class _Dealing:
     def lower_conflicts(self) -> None:
         """Exchange tenants and domains as long as a conflict can be avoided."""
         for _ in range(ROUNDS):
+            self.roomy = sorted(self.nics, key=lambda nic: -nic.free_cores)[:MOST_NICS]
             waiting = [tenant for nic in self.nics for tenant in nic.tenants if self._conflicts(tenant)]
             lowered = [self._lower(tenant) for tenant in waiting if self._conflicts(tenant)]
             if not any(lowered):
                 return
 
-    def place_apart(self, unplaced: Sequence[Tenant]) -> list[Tenant]:
+    def place_apart(self) -> list[Tenant]:
         """Tenants that are still in conflict leave their NICs, and these and those without a NIC get one where there
         is one; who is left without."""
-        waiting = list(unplaced)
-        while found := next((t for nic in self.nics for t in nic.tenants if self._conflicts(t) and self._moves(t)), None):
-            for tenant in self._bound_together(found):
-                if self._moves(tenant):
-                    self.nic_of.pop(tenant.id).tenants.remove(tenant)
-                    waiting.append(tenant)
-        left: list[Tenant] = []
-        seen: set[str] = set()
-        for tenant in waiting:
-            if tenant.id in seen:
-                continue
-            bundle = [other for other in self._bound_together(tenant) if other in waiting]
-            seen.update(other.id for other in bundle)
-            left += [other for other in bundle if not self._place(bundle)] if len(bundle) > 1 else []
-            if len(bundle) == 1 and not self._place(bundle):
+        for tenant in [tenant for nic in self.nics for tenant in nic.tenants]:
+            if self._conflicts(tenant):
+                for other in self._bound_together(tenant):
+                    if other.id in self.nic_of and self._moves(other):
+                        self.nic_of.pop(other.id).tenants.remove(other)
+                        self.waiting.append(other)
+        left = []
+        for tenant in self.waiting:
+            bundle = [other for other in self._bound_together(tenant) if other.id not in self.nic_of]
+            while tenant.id not in self.nic_of and bundle and not self._place(bundle):
+                bundle.pop()
+            if tenant.id not in self.nic_of:
                 left.append(tenant)
         return left
 
@@ -177,7 +179,7 @@ class _Dealing:
                 return True
             if any(self._exchange(tenant, peer) for peer in self._nearest(tenant)):
                 return True
-            if any(self._move(tenant, goal) for goal in self.nics if goal is not nic):
+            if any(self._move(tenant, goal) for goal in self.roomy if goal is not nic):
                 return True
         return not nic.fixed and any(self._rehome(nic, kind) for kind in self.kinds if kind is not nic.kind)
 
@@ -232,7 +234,8 @@ class _Dealing:
         if not _are_like(kind, nic.kind):
             return False
         free = kind.count is None or self.used[kind.index] < kind.count
-        others = [None] if free else [other for other in self.nics if other.kind is kind and not other.fixed]
+        alike = (other for other in self.nics if other.kind is kind and not other.fixed)
+        others: list[_DealtNic | None] = [None] if free else list(islice(alike, MOST_NICS))
         for other in others:
             both = [nic] if other is None else [nic, other]
             before, was = self._on(*both), nic.kind
@@ -251,30 +254,22 @@ class _Dealing:
     def _gather(self, bundle: Sequence[Tenant]) -> bool:
         """Bring together who must share a NIC, in exchange for others of the same workloads or where there is room."""
         homes = list(dict.fromkeys(self.nic_of[tenant.id] for tenant in bundle if tenant.id in self.nic_of))
+        before = sum(map(self._conflicts, bundle))
         for goal in [*homes, *(nic for nic in self.nics if nic not in homes)]:
-            kept = [(nic, list(nic.tenants)) for nic in self.nics]
-            before = sum(map(self._conflicts, bundle))
-            touched = [goal]
+            kept = [(nic, list(nic.tenants)) for nic in dict.fromkeys([goal, *homes])]
             for tenant in bundle:
                 source = self.nic_of.get(tenant.id)
                 if source is None or source is goal or not self._moves(tenant):
                     continue
-                peer = next(
-                    (
-                        other
-                        for other in goal.tenants
-                        if self._moves(other) and other not in bundle and self._alike(other) == self._alike(tenant)
-                    ),
-                    None,
-                )
+                alike = (o for o in goal.tenants if o not in bundle and self._alike(o) == self._alike(tenant))
+                peer = next(filter(self._moves, alike), None)
                 if peer is None:
                     self._carry(tenant, source, goal)
                 else:
                     self._swap(tenant, peer)
-                touched.append(source)
-            met = [tenant for nic in touched for tenant in nic.tenants if tenant not in bundle]
-            fine = not sum(map(self._conflicts, bundle)) < before or any(map(self._conflicts, met))
-            if not fine and self._fit(*(nic for nic in touched if nic.tenants)):
+            touched = [nic for nic, _ in kept if nic.tenants]
+            met = any(self._conflicts(tenant) for nic in touched for tenant in nic.tenants if tenant not in bundle)
+            if sum(map(self._conflicts, bundle)) < before and not met and self._fit(*touched):
                 return True
             for nic, tenants in kept:
                 nic.tenants = tenants
@@ -282,38 +277,24 @@ class _Dealing:
         return False
 
     def _place(self, bundle: Sequence[Tenant]) -> bool:
-        """Put these on one NIC: where others of them are, else the fullest that takes them, else a further one."""
-        new = [
-            _DealtNic(kind, [], fixed=False)
-            for kind in sorted(self.kinds, key=lambda kind: kind.cost)
-            if kind.count is None or self.used[kind.index] < kind.count
-        ]
-        in_use = sorted(self.nics, key=lambda nic: nic.kind.cores - _cores_taken(nic))
+        """Put these on one NIC: the fullest that takes them, else a further one."""
+        in_use = sorted(self.nics, key=lambda nic: nic.free_cores)
+        cheapest = sorted(self.kinds, key=lambda kind: kind.cost)
+        new = [_DealtNic(kind, []) for kind in cheapest if kind.count is None or self.used[kind.index] < kind.count]
         for nic in [*in_use, *new]:
-            together = [*nic.tenants, *bundle]
-            if any(not kind_allows(nic.kind, tenant) for tenant in bundle) or not all(
-                map(nic.kind.hosts, (tenant.workload for tenant in bundle))
-            ):
-                continue
-            if nic.kind.cores_taken(tenant.workload for tenant in together) > nic.kind.cores:
+            together, workloads = [*nic.tenants, *bundle], [tenant.workload for tenant in (*nic.tenants, *bundle)]
+            if not all(kind_allows(nic.kind, tenant) for tenant in bundle) or not nic.kind.fits(workloads):
                 continue
             self.nic_of |= {tenant.id: nic for tenant in bundle}
-            for tenant in bundle:
-                if tenant not in self.groups[next(iter(tenant.constraints.values), ("", ""))]:
-                    self._join_groups(tenant)
             if not any(map(self._conflicts, together)) and self.fits(nic.kind, together):
-                nic.tenants = together
                 if nic in new:
                     self.nics.append(nic)
                     self.used[nic.kind.index] += 1
+                nic.tenants = together
                 return True
         for tenant in bundle:
             self.nic_of.pop(tenant.id, None)
         return False
-
-
-def _cores_taken(nic: _DealtNic) -> int:
-    return nic.kind.cores_taken(tenant.workload for tenant in nic.tenants)
 
 
 def _are_like(one: NicKind, other: NicKind) -> bool:

@@ -32,14 +32,12 @@ class MergedKinds:
     members: tuple[tuple[NicKind, ...], ...]
 
     @classmethod
-    def of(
-        cls, kinds: Sequence[NicKind], oracles: Sequence[Oracle], *, keep_domains: bool = False
-    ) -> MergedKinds:
+    def of(cls, kinds: Sequence[NicKind], oracles: Sequence[Oracle], *, keep_domains: bool = False) -> MergedKinds:
         """Merge the kinds that share model, cores, cost, oracle and pool; and domain, where those are kept."""
         members: dict[object, list[int]] = {}
         for number, (kind, oracle) in enumerate(zip(kinds, oracles, strict=True)):
-            key = kind.model, kind.cores, frozenset(kind.cores_of.items()), kind.cost, id(oracle)
-            key = *key, kind.pool, kind.domain if keep_domains else ""
+            place = kind.pool, kind.domain if keep_domains else ""
+            key = kind.model, kind.cores, frozenset(kind.cores_of.items()), kind.cost, id(oracle), *place
             members.setdefault(key, []).append(number)
         return cls(
             tuple(_merge(index, [kinds[number] for number in same]) for index, same in enumerate(members.values())),

@@ -221,8 +221,9 @@ class TenantGroup(Shown):
 def group_tenants(tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> list[TenantGroup]:
     """The tenants as groups, sorted by workload.
 
-    One group per workload and the kinds that its pools leave, unless drops and throughputs order its tenants differently on two NIC kinds: then tenants
-    with `max_drop` and tenants with `min_kpps` are two groups, each of which has the same order on all kinds.
+    One group per workload and set of kinds that may carry it, unless drops and throughputs order its tenants
+    differently on two NIC kinds: then tenants with `max_drop` and tenants with `min_kpps` are two groups, each of which
+    has the same order on all kinds.
     """
     alike: defaultdict[tuple[Workload, tuple[bool, ...]], list[Tenant]] = defaultdict(list)
     pools = any(kind.pool for kind in kinds)
