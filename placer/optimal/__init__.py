@@ -10,16 +10,14 @@ too many workloads to query all their co-locations, the same program improves a 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
 
 from placer.model.arrival import RunningNic
-from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
-from placer.optimal.dealing import deal
+from placer.optimal.dealing import keep_groups
 from placer.optimal.incumbent import better_of, valid_incumbent
 from placer.optimal.merged_kinds import KindsBesideRunning, MergedKinds
 from placer.optimal.neighbourhoods import neighbourhood_plan
@@ -92,34 +90,23 @@ def optimal_plan(
     oracle_seconds = sum(oracle.seconds for oracle in timed.values())
     found = merged.separate(optimum if incumbent is None else better_of(optimum, incumbent, kinds))
     found = beside.restore(found) if running else found
-    fixed = {tenant.id for nic in running for tenant in nic.tenants}
     return replace(
-        keep_groups(found, all_kinds, all_oracles, fixed),
+        _keep_groups(found, all_kinds, all_oracles, running),
         seconds=time.monotonic() - began - oracle_seconds,
         oracle_seconds=oracle_seconds,
     )
 
 
-def keep_groups(
-    optimum: Optimum, kinds: Sequence[NicKind], oracles: Sequence[Oracle], fixed: Collection[str]
+def _keep_groups(
+    optimum: Optimum, kinds: Sequence[NicKind], oracles: Sequence[Oracle], running: Sequence[RunningNic]
 ) -> Optimum:
-    """The optimum with tenants dealt so that no group meets itself, under the bound without groups.
-
-    `fixed`: ids of the tenants that already run.
-    """
-    if not any(tenant.constraints.values for _, tenants in optimum.nics for tenant in tenants):
+    """The optimum with tenants dealt so that no group meets itself, under the bound without groups."""
+    fixed = {tenant.id for nic in running for tenant in nic.tenants}
+    nics, unplaced = keep_groups(
+        optimum.nics, optimum.unplaced, kinds, oracles, fixed, departure_safe=optimum.departure_safe
+    )
+    if nics is optimum.nics:
         return optimum
-
-    def fits(kind: NicKind, tenants: Sequence[Tenant]) -> bool:
-        fewest = 1 if optimum.departure_safe else len(tenants)
-        parts = [part for size in range(fewest, len(tenants) + 1) for part in combinations(tenants, size)]
-        return all(feasible(kind, oracles[kind.index], parts))
-
-    def required(tenant: Tenant) -> float:
-        hosting = next((kind for kind in kinds if kind.hosts(tenant.workload)), None)
-        return tenant.required_kpps(oracles[hosting.index].solo(tenant.workload)) if hosting else 0.0
-
-    nics, unplaced = deal(optimum.nics, optimum.unplaced, kinds, fits, required, fixed)
     cost = sum((exact_cost(kind) for kind, _ in nics), start=Fraction(0))
     as_many = len(unplaced) <= len(optimum.unplaced)
     bound = optimum.lower_bound if as_many else 0.0

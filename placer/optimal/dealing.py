@@ -15,10 +15,12 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import combinations, islice
 
 from placer.model.constraints import CONSTRAINTS, GroupConstraint, domain_of, kind_allows
+from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
+from placer.model.oracle import Oracle
 
 MOST_PEERS = 200
 """Tenants of the same workload, those with the nearest SLAs first, with which a tenant may change places."""
@@ -30,21 +32,32 @@ Fits = Callable[[NicKind, Sequence[Tenant]], bool]
 """Whether the tenants may share a NIC of the kind, groups aside."""
 
 
-def deal(
-    nics: Sequence[tuple[NicKind, Sequence[Tenant]]],
-    unplaced: Sequence[Tenant],
+def keep_groups(
+    nics: Nics,
+    unplaced: list[Tenant],
     kinds: Sequence[NicKind],
-    fits: Fits,
-    required: Callable[[Tenant], float],
+    oracles: Sequence[Oracle],
     fixed: Collection[str] = (),
+    *,
+    departure_safe: bool = False,
 ) -> tuple[Nics, list[Tenant]]:
     """The NICs of a plan in which all groups are kept, and the tenants without a NIC.
 
-    `nics`: those of the plan as it is. `required`: what orders the SLAs of tenants of one workload. `fixed`: ids of the
-    tenants that already run: they stay, whatever they meet.
+    `nics`: those of the plan as it is. `oracles`: by kind; every SLA is met by them where it was before, of any part of
+    a NIC's tenants with `departure_safe`. `fixed`: ids of the tenants that already run: they stay, whatever they meet.
     """
     if not any(tenant.constraints.values for _, tenants in nics for tenant in tenants):
-        return [(kind, tuple(tenants)) for kind, tenants in nics], list(unplaced)
+        return nics, unplaced
+
+    def fits(kind: NicKind, tenants: Sequence[Tenant]) -> bool:
+        fewest = 1 if departure_safe else len(tenants)
+        parts = [part for size in range(fewest, len(tenants) + 1) for part in combinations(tenants, size)]
+        return all(feasible(kind, oracles[kind.index], parts))
+
+    def required(tenant: Tenant) -> float:
+        hosting = next((kind for kind in kinds if kind.hosts(tenant.workload)), None)
+        return tenant.required_kpps(oracles[hosting.index].solo(tenant.workload)) if hosting else 0.0
+
     dealing = _Dealing(nics, unplaced, kinds, fits, required, fixed)
     dealing.lower_conflicts()
     left = dealing.place_apart()
