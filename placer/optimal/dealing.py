@@ -25,7 +25,7 @@ from placer.model.oracle import Oracle
 MOST_PEERS = 200
 """Tenants of the same workload, those with the nearest SLAs first, with which a tenant may change places."""
 MOST_NICS = 500  # NICs to which a tenant may move, those with most free cores first
-ROUNDS = 6  # how often each tenant in conflict is looked at
+ROUNDS = 30  # how often each tenant in conflict is looked at
 
 Nics = list[tuple[NicKind, tuple[Tenant, ...]]]
 Fits = Callable[[NicKind, Sequence[Tenant]], bool]
@@ -97,6 +97,7 @@ class _Dealing:
         self.groups: defaultdict[tuple[str, str], list[Tenant]] = defaultdict(list)
         self.peers: defaultdict[object, list[tuple[float, str, Tenant]]] = defaultdict(list)
         self.roomy: list[_DealtNic] = []
+        self.tried: set[tuple[str, int]] = set()  # tenants and NICs where they were in conflict
         for tenant in [*(tenant for nic in self.nics for tenant in nic.tenants), *unplaced]:
             for name, value in tenant.constraints.values:
                 if issubclass(CONSTRAINTS[name], GroupConstraint):
@@ -110,13 +111,18 @@ class _Dealing:
         return tenant.workload, tenant.day, *(kind_allows(kind, tenant) for kind in self.kinds)
 
     def lower_conflicts(self) -> None:
-        """Exchange tenants and domains as long as a conflict can be avoided."""
+        """Exchange tenants and domains as long as a conflict can be avoided.
+
+        Where none can be, a tenant changes places with one that then is in conflict instead, and has other places.
+        """
         for _ in range(ROUNDS):
             self.roomy = sorted(self.nics, key=lambda nic: -nic.free_cores)[:MOST_NICS]
             waiting = [tenant for nic in self.nics for tenant in nic.tenants if self._conflicts(tenant)]
-            lowered = [self._lower(tenant) for tenant in waiting if self._conflicts(tenant)]
-            if not any(lowered):
+            if not waiting:
                 return
+            for tenant in waiting:
+                if self._conflicts(tenant) and not self._lower(tenant) and self._moves(tenant):
+                    any(self._exchange(tenant, peer, sideways=True) for peer in self._nearest(tenant))
 
     def place_apart(self) -> list[Tenant]:
         """Tenants that are still in conflict leave their NICs, and these and those without a NIC get one where there
@@ -208,13 +214,14 @@ class _Dealing:
             yield peers[low if below else high][2]
             low, high = (low - 1, high) if below else (low, high + 1)
 
-    def _exchange(self, tenant: Tenant, peer: Tenant) -> bool:
+    def _exchange(self, tenant: Tenant, peer: Tenant, *, sideways: bool = False) -> bool:
         one, other = self.nic_of[tenant.id], self.nic_of.get(peer.id)
-        if other is None or one is other:
+        if other is None or one is other or (tenant.id, id(other)) in self.tried:
             return False
-        before = self._conflicts(tenant) + self._conflicts(peer)
+        before = self._conflicts(tenant) + self._conflicts(peer) + sideways
         self._swap(tenant, peer)
         if self._conflicts(tenant) + self._conflicts(peer) < before and self._fit(one, other):
+            self.tried.add((tenant.id, id(one)))
             return True
         self._swap(peer, tenant)
         return False
