@@ -12,16 +12,19 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from placer.model.arrival import RunningNic
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
+from placer.optimal.dealing import keep_groups
 from placer.optimal.incumbent import better_of, valid_incumbent
 from placer.optimal.merged_kinds import KindsBesideRunning, MergedKinds
 from placer.optimal.neighbourhoods import neighbourhood_plan
 from placer.optimal.optimum import Optimum, TimedOracle
 from placer.optimal.pattern_plan import pattern_plan
 from placer.optimal.patterns import co_locations_on, group_tenants
+from placer.optimal.program import exact_cost
 from placer.optimal.solvers import SOLVERS, refuse_unknown
 from placer.progress import Advance
 
@@ -62,6 +65,7 @@ def optimal_plan(
     """
     began = time.monotonic()
     timed = {id(oracle): TimedOracle(oracle, progress) for oracle in oracles}
+    all_kinds, all_oracles = kinds, oracles
     beside = KindsBesideRunning.of(kinds, [timed[id(oracle)] for oracle in oracles], running)
     merged = MergedKinds.of(beside.kinds, beside.oracles)
     in_use = frozenset(number for number, (first, *_) in enumerate(merged.members) if first.index in beside.in_use)
@@ -85,8 +89,34 @@ def optimal_plan(
         )
     oracle_seconds = sum(oracle.seconds for oracle in timed.values())
     found = merged.separate(optimum if incumbent is None else better_of(optimum, incumbent, kinds))
+    found = beside.restore(found) if running else found
     return replace(
-        beside.restore(found) if running else found,
+        _keep_groups(found, all_kinds, all_oracles, running),
         seconds=time.monotonic() - began - oracle_seconds,
         oracle_seconds=oracle_seconds,
+    )
+
+
+def _keep_groups(
+    optimum: Optimum, kinds: Sequence[NicKind], oracles: Sequence[Oracle], running: Sequence[RunningNic]
+) -> Optimum:
+    """The optimum with tenants dealt so that no group meets itself, under the bound without groups."""
+    fixed = {tenant.id for nic in running for tenant in nic.tenants}
+    nics, unplaced = keep_groups(
+        optimum.nics, optimum.unplaced, kinds, oracles, fixed, departure_safe=optimum.departure_safe
+    )
+    if nics is optimum.nics:
+        return optimum
+    cost = sum((exact_cost(kind) for kind, _ in nics), start=Fraction(0))
+    as_many = len(unplaced) <= len(optimum.unplaced)
+    bound = optimum.lower_bound if as_many else 0.0
+    return replace(
+        optimum,
+        nics=nics,
+        unplaced=unplaced,
+        cost=float(cost),
+        lower_bound=bound,
+        nics_lower_bound=optimum.nics_lower_bound if as_many else 0,
+        proven=optimum.proven and as_many and cost <= Fraction(repr(bound)),
+        duals=optimum.duals if as_many else None,
     )

@@ -14,14 +14,16 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import groupby
 from typing import NamedTuple
 
 from placer.model.arrival import Arrival, RunningNic, running_nics, settle_running
+from placer.model.constraints import CONSTRAINTS, GroupConstraint, kind_allows
 from placer.model.feasibility import feasible
 from placer.model.fleet import Fleet, NicKind
+from placer.model.groups import UNCONSTRAINED
 from placer.model.oracle import Oracle
 from placer.model.plan import Event, Placement, events_of
 from placer.optimal.merged_kinds import MergedKinds
@@ -77,7 +79,9 @@ def search_moments(
     `better_than`: plans that are no better are not looked at. `deadline`: of `time.monotonic`. `fewest_nics`: whether
     to minimise the peak number of NICs of all kinds together instead of the cost.
     """
-    merged = MergedKinds.of(kinds, oracles)
+    by_domain = {name for name, constraint in CONSTRAINTS.items() if getattr(constraint, "by_domain", False)}
+    apart = any(name in by_domain for arrival in arrivals for name, _ in arrival.constraints.values)
+    merged = MergedKinds.of(kinds, oracles, keep_domains=apart)
     running = running_nics(arrivals, kinds)
     search = _MomentSearch(arrivals, merged, running, better_than, deadline, fewest_nics)
     try:
@@ -101,6 +105,7 @@ class _MomentSearch:
     ) -> None:
         self.arrivals = arrivals
         self.kinds = kinds = merged.kinds
+        self.without_pools = [replace(kind, pool="") for kind in kinds]
         self.oracles = merged.oracles
         self.better_than = better_than
         self.deadline = deadline
@@ -162,17 +167,33 @@ class _MomentSearch:
 
     def _choices(self, state: State, index: int) -> Iterator[tuple[CarriedNic, State]]:
         """Each different NIC with enough free cores, or a new one, for an arrival; and the state that follows."""
-        nf = self.arrivals[index].workload.nf
+        arrival = self.arrivals[index]
+        nf = arrival.workload.nf
         new: list[CarriedNic] = [(kind.index, ()) for kind in self.kinds if kind.count != 0]
         for nic in dict.fromkeys([*state, *new]):
             kind = self.kinds[nic[0]]
             taken = kind.cores_taken(self.example[member].workload for member in nic[1])
-            if taken + kind.cores_of.get(nf, kind.cores + 1) <= kind.cores:
-                rest = list(state)
-                if nic[1]:
-                    rest.remove(nic)
+            if taken + kind.cores_of.get(nf, kind.cores + 1) > kind.cores or not kind_allows(kind, arrival):
+                continue
+            rest = list(state)
+            if nic[1]:
+                rest.remove(nic)
+            if all(self._allows(name, value, nic, rest) for name, value in arrival.constraints.values):
                 larger = nic[0], tuple(sorted((*nic[1], self.class_of[index])))
                 yield nic, tuple(sorted([*rest, larger]))
+
+    def _allows(self, name: str, value: str, nic: CarriedNic, rest: Sequence[CarriedNic]) -> bool:
+        """Whether a member of a group may join the NIC, beside the others in use."""
+        constraint = CONSTRAINTS[name]
+        if not issubclass(constraint, GroupConstraint):
+            return True
+        domain = self.kinds[nic[0]].domain
+        near = [nic]
+        if constraint.same:
+            near = list(rest)
+        elif constraint.by_domain and domain:
+            near += [other for other in rest if self.kinds[other[0]].domain == domain]
+        return not any(self.example[member].constraints.of(name) == value for _, members in near for member in members)
 
     def _add(self, layer: dict[State, list[SearchStep]], state: State, steps: Sequence[SearchStep]) -> None:
         """Add the steps that no known step to the state dominates, and drop those that they dominate."""
@@ -198,8 +219,12 @@ class _MomentSearch:
         unknown = [nic for nic in unknown if nic not in self.feasible]
         for kind, oracle in zip(self.kinds, self.oracles, strict=True):
             nics = [nic for nic in unknown if nic[0] == kind.index]
-            groups = [[self.example[member].tenant for member in members] for _, members in nics]
-            self.feasible |= dict(zip(nics, feasible(kind, oracle, groups), strict=True))
+            groups = [
+                [replace(self.example[member].tenant, constraints=UNCONSTRAINED) for member in members]
+                for _, members in nics
+            ]
+            able = feasible(self.without_pools[kind.index], oracle, groups)
+            self.feasible |= dict(zip(nics, able, strict=True))
 
     def _in_use(self, state: State) -> list[int] | None:
         """NICs in use by pool; None where there are more of a kind than there are."""
@@ -217,12 +242,15 @@ class _MomentSearch:
 
 
 def _classes(arrivals: Sequence[Arrival]) -> tuple[list[int], list[Arrival]]:
-    """The class of each arrival, and an arrival of each class: equal in workload, SLA, departure and if it may move."""
+    """The class of each arrival, and an arrival of each class.
+
+    Those of a class are equal in workload, SLA, departure and constraints, and all may move or none.
+    """
     numbers: dict[object, int] = {}
     example: list[Arrival] = []
     class_of = []
     for arrival in arrivals:
-        key = arrival.workload, arrival.sla, arrival.departure, arrival.nic is not None
+        key = arrival.workload, arrival.sla, arrival.departure, arrival.nic is not None, arrival.constraints
         if key not in numbers:
             numbers[key] = len(numbers)
             example.append(arrival)

@@ -18,7 +18,6 @@ from functools import partial
 from placer.evaluate.checks import constraints_kept, peak_nics, slas_kept
 from placer.model.arrival import Arrival, have_loads, running_nics
 from placer.model.catalogue import Catalogue
-from placer.model.constraints import are_constrained
 from placer.model.day import at_peak, has_days
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle
@@ -100,8 +99,7 @@ def _find(
         found = _static(arrivals, catalogue.kinds, oracles, time_limit, solver, progress)
     if found is None:
         found = _over_time(arrivals, catalogue, oracles, time_limit, solver, progress)
-    if are_constrained(arrivals, catalogue.kinds):
-        return _keep_constraints(found, arrivals, catalogue, oracles, progress)
+    found = _keep_constraints(found, arrivals, catalogue, oracles, progress)
     if found.proven:
         return found
     return _exhaustive(found, arrivals, catalogue.kinds, oracles, deadline + found.oracle_seconds)
