@@ -127,6 +127,11 @@ class Plan(Shown):
             rejected[placement.arrival.priority] += placement.nic is None
         return rejected
 
+    @property
+    def losses(self) -> tuple[int, ...]:
+        """The values of `rejected_by_priority`: of two plans for a trace, the lower one rejects less."""
+        return tuple(self.rejected_by_priority.values())
+
 
 # Replay: the events of a trace in order of time, and the one loop that lets them happen to a fleet.
 #

@@ -1,11 +1,16 @@
 """Priorities of arrivals: which numbers are read, what keeps them, and what refuses them."""
 
+import csv
 import io
+import json
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from placer.cli import app
 from placer.evaluate.checks import InvalidPlan, check_plan
 from placer.inputs.arrivals import read_arrivals, refuse_priorities
 from placer.model.arrival import Arrival
@@ -75,3 +80,45 @@ def test_a_plan_counts_what_each_priority_loses_highest_first() -> None:
     lost = (ranked("x", 0, 5), ranked("y", 1, -1), ranked("z", 2, -1))
     placements = (*(Placement(arrival) for arrival in lost), Placement(ranked("w", 3, 0), "nic-1", KINDS[0]))
     assert list(Plan("any", None, placements, 0.0).rejected_by_priority.items()) == [(5, 1), (0, 0), (-1, 2)]
+
+
+FLEET = '[[nic]]\nmodel = "bluefield-2"\ncount = 1\n'
+TRACE = """id,time,nf,sla_drop,priority
+a,0,NAT,0.2,0
+b,1,NAT,0.2,
+c,2,ACL,0.2,5
+d,3,ACL,0.2,5
+"""
+
+
+def ran(folder: Path, *options: str, trace: str = TRACE) -> str:
+    (folder / "fleet.toml").write_text(FLEET, encoding="utf-8")
+    (folder / "trace.csv").write_text(trace, encoding="utf-8")
+    given = [str(folder / "trace.csv"), "--fleet", str(folder / "fleet.toml"), "--range", "0"]
+    result = CliRunner().invoke(app, ["run", *given, "--strategy", "monopolization", "--strategy", "optimal", *options])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_run_reports_what_each_priority_loses_in_every_format(tmp_path: Path) -> None:
+    """The one NIC is that of the first arrival, by monopolization."""
+    alone = json.loads(ran(tmp_path, "--format", "json"))["strategies"][0]
+    assert alone["rejected_by_priority"] == {"5": 2, "0": 1}
+    row = next(csv.DictReader(io.StringIO(ran(tmp_path, "--format", "csv"))))
+    assert (row["rejected"], row["rejected_priority_5"], row["rejected_priority_0"]) == ("3", "2", "1")
+    table = ran(tmp_path)
+    assert "by priority" in table.splitlines()[0] and "5: 2, 0: 1" in table
+    assert "By priority: 2 of 2 with priority 5, 1 of 2 with priority 0." in table
+
+
+def test_a_trace_of_one_priority_has_no_further_column(tmp_path: Path) -> None:
+    same = "".join(f"{line.rpartition(',')[0]},3\n" for line in TRACE.splitlines()[1:])
+    assert "priority" not in ran(tmp_path, trace=TRACE.splitlines()[0] + "\n" + same)
+
+
+def test_no_proof_is_claimed_where_a_higher_priority_is_rejected_than_the_lowest(tmp_path: Path) -> None:
+    """Five NATs, each with a higher priority than the one before: the one NIC has cores for four."""
+    rows = "".join(f"n{at},{at},NAT,0.9,{at}\n" for at in range(5))
+    optimum = json.loads(ran(tmp_path, "--format", "json", trace=f"id,time,nf,sla_drop,priority\n{rows}"))["optimal"]
+    lost = [at for at, count in optimum["rejected_by_priority"].items() if count]
+    assert lost and (not optimum["proven"] or lost == ["0"])
