@@ -187,7 +187,7 @@ class Beginning:
         """Place the instances, unless the fleet has events already."""
         from placer.evaluate.checks import running_kept
         from placer.fleet.service.opening import place_all, take_over
-        from placer.inputs.arrivals import read_arrivals, refuse_constraints
+        from placer.inputs.arrivals import read_arrivals, refuse_constraints, refuse_priorities
         from placer.inputs.plans import read_plan
         from profiles import Fault, InputError
 
@@ -198,6 +198,7 @@ class Beginning:
         kinds = None if self.plan is None else catalogue.kinds  # only a plan says where all others go
         arrivals = read_arrivals(trace, catalogue.default_traffic, catalogue.check, options, kinds=kinds)
         refuse_constraints(arrivals)
+        refuse_priorities(arrivals)
         refuse_unknown_latencies(trace, arrivals)
         if engine.events:
             self._report_continued(saved, progress)

@@ -22,7 +22,8 @@ class Arrival:
     what it runs, with the rate that is offered to it and the latency that its packets are promised, if any. `sla`: its
     SLA. `departure`: when it leaves, seconds; None for never. `nic`: the NIC on which it already runs, from before the
     first arrival; None where it is to be placed. `day`: per part of the day, the share of its rate that is offered to
-    it; empty for the whole rate all day. `constraints`: what it demands of its place beside throughput."""
+    it; empty for the whole rate all day. `constraints`: what it demands of its place beside throughput. `priority`: how
+    much it matters where NICs are too few, the higher the more."""
 
     id: str
     time: float
@@ -32,6 +33,7 @@ class Arrival:
     nic: str | None = None
     day: tuple[float, ...] = ()
     constraints: Constraints = UNCONSTRAINED
+    priority: int = 0
 
     @property
     def begins(self) -> float:
@@ -46,6 +48,11 @@ class Arrival:
     def tenant(self) -> Tenant:
         """The instance as a tenant of a NIC."""
         return Tenant(self.id, self.workload, self.sla, day=self.day, constraints=self.constraints)
+
+
+def have_priorities(arrivals: Iterable[Arrival]) -> bool:
+    """Whether instances differ in priority."""
+    return len({arrival.priority for arrival in arrivals}) > 1
 
 
 def have_loads(arrivals: Iterable[Arrival]) -> bool:
