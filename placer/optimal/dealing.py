@@ -46,7 +46,9 @@ def keep_groups(
     `nics`: those of the plan as it is. `oracles`: by kind; every SLA is met by them where it was before, of any part of
     a NIC's tenants with `departure_safe`. `fixed`: ids of the tenants that already run: they stay, whatever they meet.
     """
-    if not any(tenant.constraints.values for _, tenants in nics for tenant in tenants):
+    placed = [tenant for _, tenants in nics for tenant in tenants]
+    lowest = min((tenant.priority for tenant in placed), default=0)
+    if not any(tenant.constraints.values for tenant in placed) and all(one.priority <= lowest for one in unplaced):
         return nics, unplaced
 
     def fits(kind: NicKind, tenants: Sequence[Tenant]) -> bool:
@@ -127,20 +129,46 @@ class _Dealing:
     def place_apart(self) -> list[Tenant]:
         """Tenants that are still in conflict leave their NICs, and these and those without a NIC get one where there
         is one; who is left without."""
-        for tenant in [tenant for nic in self.nics for tenant in nic.tenants]:
+        in_order = sorted((tenant for nic in self.nics for tenant in nic.tenants), key=lambda one: one.priority)
+        for tenant in in_order:
             if self._conflicts(tenant):
                 for other in self._bound_together(tenant):
                     if other.id in self.nic_of and self._moves(other):
                         self.nic_of.pop(other.id).tenants.remove(other)
                         self.waiting.append(other)
         left = []
-        for tenant in self.waiting:
+        while self.waiting:
+            self.waiting.sort(key=lambda one: one.priority)
+            tenant = self.waiting.pop()
             bundle = [other for other in self._bound_together(tenant) if other.id not in self.nic_of]
+            bundle.sort(key=lambda one: (one is not tenant, -one.priority))
             while tenant.id not in self.nic_of and bundle and not self._place(bundle):
                 bundle.pop()
-            if tenant.id not in self.nic_of:
+            if tenant.id not in self.nic_of and not self._displace(tenant):
                 left.append(tenant)
         return left
+
+    def _displace(self, tenant: Tenant) -> bool:
+        """Put the tenant in the place of one of lower priority, the lowest first, which then waits for another one."""
+        lower = [
+            (other.priority, other.id, other, nic)
+            for nic in self.nics
+            for other in nic.tenants
+            if other.priority < tenant.priority and self._moves(other) and kind_allows(nic.kind, tenant)
+        ]
+        for _, _, other, nic in sorted(lower, key=lambda found: found[:2])[:MOST_NICS]:
+            together = [one for one in nic.tenants if one is not other] + [tenant]
+            if not nic.kind.fits([one.workload for one in together]):
+                continue
+            del self.nic_of[other.id]
+            self.nic_of[tenant.id] = nic
+            if not any(map(self._conflicts, together)) and self.fits(nic.kind, together):
+                nic.tenants = together
+                self.waiting.append(other)
+                return True
+            self.nic_of[other.id] = nic
+            del self.nic_of[tenant.id]
+        return False
 
     # Conflicts of a tenant where it is now.
 

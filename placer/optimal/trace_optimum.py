@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import partial
 
 from placer.evaluate.checks import constraints_kept, peak_nics, slas_kept
-from placer.model.arrival import Arrival, have_loads, running_nics
+from placer.model.arrival import Arrival, have_loads, have_priorities, losses_of, running_nics
 from placer.model.catalogue import Catalogue
 from placer.model.day import at_peak, has_days
 from placer.model.fleet import Fleet, NicKind, Tenant
@@ -151,7 +151,7 @@ def _static(
     if not optimum.departure_safe and any(slas_kept(plan, oracles)):
         safe = solve(time_limit=remaining, departure_safe=True)
         plan = _plan(arrivals, kinds, safe)
-        if len(safe.unplaced) > len(optimum.unplaced) or any(slas_kept(plan, oracles)):
+        if losses_of(safe.unplaced) > losses_of(optimum.unplaced) or any(slas_kept(plan, oracles)):
             return None
         proven = optimum.proven and safe.cost <= optimum.lower_bound
         optimum = replace(optimum, nics=safe.nics, unplaced=safe.unplaced, cost=safe.cost, proven=proven)
@@ -234,8 +234,11 @@ def _over_time(
     static = partial(fullest_moment, kinds=kinds, oracles=oracles, seconds=time_limit / 3, solver=solver)
     fullest = static(arrivals)
     base = fullest if fullest.departure_safe else static(arrivals, departure_safe=True)
-    placements = plan_over_time(arrivals, kinds, oracles, base, deadline=began + time_limit / 2)
+    plan_moments = partial(plan_over_time, arrivals, kinds, oracles, base, deadline=began + time_limit / 2)
+    placements = plan_moments()
     plans = [] if placements is None else [Plan(OPTIMAL, None, tuple(placements), time.monotonic() - began)]
+    if plans and plans[0].rejected and have_priorities(arrivals) and (other := plan_moments(by_priority=True)):
+        plans.append(Plan(OPTIMAL, None, tuple(other), time.monotonic() - began))
     if not plans or plans[0].rejected or exact_peak_cost(plans[0], kinds) > fullest.lower_bound + 1e-9:
         plans.append(online_plan(arrivals, catalogue, oracles, progress))
     plan = find_better(plans, kinds)
@@ -273,12 +276,12 @@ def _exhaustive(
     """The best of all plans, proven, where the search of all is complete by the deadline; else what was found."""
     began = time.monotonic()
     search = partial(search_moments, arrivals, kinds, oracles, deadline=deadline)
-    cheapest = search(better_than=(found.plan.rejected, exact_peak_cost(found.plan, kinds), buys(found.plan, kinds)))
+    cheapest = search(better_than=(found.plan.losses, exact_peak_cost(found.plan, kinds), buys(found.plan, kinds)))
     if cheapest is None:
         return found
     plan = found.plan if cheapest.placements is None else Plan(OPTIMAL, None, tuple(cheapest.placements), 0.0)
     nics, cost = peak_nics(plan), float(exact_peak_cost(plan, kinds))
-    fewest = search(better_than=(plan.rejected, Fraction(nics), 0), fewest_nics=True)
+    fewest = search(better_than=(plan.losses, Fraction(nics), 0), fewest_nics=True)
     shortfall = found.shortfall
     if ids_of_rejected(plan) != ids_of_rejected(found.plan):
         left_out = [placement.arrival.tenant for placement in plan.placements if placement.nic is None]
