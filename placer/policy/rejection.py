@@ -31,6 +31,7 @@ class Cause(StrEnum):
     TOGETHER = "together"
     POOL = "pool"
     CONSTRAINT = "another constraint"
+    PRIORITY = "priority"
 
 
 @dataclass(frozen=True, slots=True)

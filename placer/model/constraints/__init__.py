@@ -156,11 +156,25 @@ class Conflict:
 
 def conflict_on(fleet: Fleet, tenant: Tenant, kind: NicKind, nic: Nic | None) -> Conflict | None:
     """What keeps the tenant off this NIC, or off a new one of the kind; None where constraints allow it."""
-    if not tenant.constraints.values and not fleet.has_pools:
+    return next(_conflicts_on(fleet, tenant, kind, nic), None)
+
+
+def ids_to_go(fleet: Fleet, tenant: Tenant, kind: NicKind, nic: Nic | None) -> tuple[str, ...] | None:
+    """The tenants without which constraints allow the tenant on this NIC, or on a new one of the kind; None where they
+    would not, either."""
+    conflicts = list(_conflicts_on(fleet, tenant, kind, nic))
+    if any(not conflict.ids for conflict in conflicts):
         return None
+    return tuple(sorted({identity for conflict in conflicts for identity in conflict.ids}))
+
+
+def _conflicts_on(fleet: Fleet, tenant: Tenant, kind: NicKind, nic: Nic | None) -> Iterator[Conflict]:
+    """Each constraint that keeps the tenant off this NIC, or off a new one of the kind."""
+    if not tenant.constraints.values and not fleet.has_pools:
+        return
     for of_kind in _kind_constraints():
         if not of_kind.allows(tenant.constraints.of(of_kind.name), kind):
-            return Conflict(of_kind.name)
+            yield Conflict(of_kind.name)
     place = (nic.id if nic else None, domain_of(kind, nic.id if nic else ""))
     for constraint, members in _groups_of(fleet, tenant):
         at = 1 if constraint.by_domain else 0
@@ -170,8 +184,7 @@ def conflict_on(fleet: Fleet, tenant: Tenant, kind: NicKind, nic: Nic | None) ->
             if ((home.id, domain_of(home.kind, home.id))[at] == place[at]) is not constraint.same
         ]
         if met:
-            return Conflict(constraint.name, tuple(met))
-    return None
+            yield Conflict(constraint.name, tuple(met))
 
 
 # What no fleet can hold, even empty: found before anything is placed.
