@@ -23,6 +23,7 @@ from pydantic import (
 from placer.fleet.events import (
     Arrive,
     Change,
+    Cordon,
     Decision,
     Depart,
     Drain,
@@ -38,6 +39,7 @@ from placer.fleet.events import (
     RebalanceMove,
     Refused,
     Return,
+    Uncordon,
     Where,
 )
 from placer.fleet.frequent_lines import frequent_decision, frequent_event, load_of
@@ -208,9 +210,9 @@ class InstanceEvent(_Line):
 
 
 class NicEvent(_Line):
-    """A NIC fails, is drained, or returns to service."""
+    """A NIC fails, is drained, returns to service, is cordoned or uncordoned."""
 
-    event: Literal["fail", "drain", "return"]
+    event: Literal["fail", "drain", "return", "cordon", "uncordon"]
     nic: Name
 
 
@@ -270,7 +272,9 @@ AnyEvent = Annotated[
     Field(discriminator="event"),
 ]
 _LINE_READER: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
-_OF_A_NIC: dict[str, type[Fail | Drain | Return]] = {"fail": Fail, "drain": Drain, "return": Return}
+_OF_A_NIC: dict[str, type[Fail | Drain | Return | Cordon | Uncordon]] = {
+    "fail": Fail, "drain": Drain, "return": Return, "cordon": Cordon, "uncordon": Uncordon,
+}  # fmt: skip
 _OF_AN_INSTANCE: dict[str, type[Depart | Where]] = {"depart": Depart, "where": Where}
 
 
@@ -503,11 +507,11 @@ def _measure(one: MeasuredInstance) -> dict[str, Any]:
 
 _ID_FIELDS = ("at_risk", "queued")
 
-_EVENTS_OF_PLACED, _OF_NICS = (Arrive, Where), (Fail, Drain, Return, Measure)
+_EVENTS_OF_PLACED, _OF_NICS = (Arrive, Where), (Fail, Drain, Return, Cordon, Uncordon, Measure)
 
 _EVENT_NAMES: dict[type, str] = {
     Arrive: "arrive", Depart: "depart", Change: "change", Fail: "fail", Drain: "drain", Join: "join", Return: "return",
-    Rebalance: "rebalance", Measure: "measured", Where: "where",
+    Cordon: "cordon", Uncordon: "uncordon", Rebalance: "rebalance", Measure: "measured", Where: "where",
 }  # fmt: skip
 
 

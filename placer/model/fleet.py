@@ -186,9 +186,11 @@ class Tenant:
 
 
 class Service(Enum):
-    """Whether a NIC takes arrivals: `up` does; `draining` only keeps its tenants; `failed` has no tenants."""
+    """Whether a NIC takes arrivals: `up` does; `cordoned` keeps its tenants; `draining` keeps those that fit on no
+    other; `failed` has no tenants."""
 
     UP = "up"
+    CORDONED = "cordoned"
     DRAINING = "draining"
     FAILED = "failed"
 

@@ -13,6 +13,7 @@ from placer.fleet.engine import WHEN_FULL, Engine
 from placer.fleet.events import (
     Arrive,
     Change,
+    Cordon,
     Decision,
     Depart,
     Drain,
@@ -22,10 +23,11 @@ from placer.fleet.events import (
     Rebalance,
     RebalanceMove,
     Return,
+    Uncordon,
     Where,
 )
 from placer.fleet.state.store import State
-from placer.model.fleet import Fleet, Tenant
+from placer.model.fleet import Fleet, Service, Tenant
 from placer.model.sla import Sla
 from placer.policy.rules import RULES_BY_NAME
 from placer.testing.strategies import ToyOracle, catalogue
@@ -107,16 +109,20 @@ class Online(RuleBasedStateMachine):
         assert workload is not None
         self.handle(Change(chosen, Workload(workload.nf, TrafficProfile(flows, 1500)), sla))
 
-    @precondition(lambda self: self.nics(closed=False))
-    @rule(data=st.data(), fails=st.booleans())
-    def withdraw(self, data: st.DataObject, fails: bool) -> None:
-        nic = data.draw(st.sampled_from(self.nics(closed=False)))
-        self.handle(Fail(nic) if fails else Drain(nic))
+    def services(self) -> dict[str, Service]:
+        return {nic.id: nic.service for nic in self.engine.fleet.out_of_service.values()}
+
+    @precondition(lambda self: self.nics(closed=False) or Service.CORDONED in self.services().values())
+    @rule(data=st.data(), event=st.sampled_from([Fail, Drain, Cordon]))
+    def withdraw(self, data: st.DataObject, event: type[Fail | Drain | Cordon]) -> None:
+        cordoned = [nic for nic, service in self.services().items() if service is Service.CORDONED]
+        self.handle(event(data.draw(st.sampled_from([*self.nics(closed=False), *cordoned]))))
 
     @precondition(lambda self: self.nics(closed=True))
     @rule(data=st.data())
     def give_back(self, data: st.DataObject) -> None:
-        self.handle(Return(data.draw(st.sampled_from(self.nics(closed=True)))))
+        nic = data.draw(st.sampled_from(self.nics(closed=True)))
+        self.handle(Uncordon(nic) if self.services()[nic] is Service.CORDONED else Return(nic))
 
     @rule(budget=st.sampled_from([1, 3, 100]))
     def rebalance(self, budget: int) -> None:
@@ -146,9 +152,11 @@ class Online(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
+        before = self.services()
         self.state.close()
         self.state = State(Path(self.folder.name) / "state.db", self.kinds)
         self.engine = Engine(self.state.fleet, self.oracles(), waiting=self.state.waiting, **self.options)  # type: ignore[arg-type]
+        assert self.services() == before
 
     @invariant()
     def fleet_is_as_logged(self) -> None:

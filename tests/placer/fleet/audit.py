@@ -4,7 +4,19 @@ shares nothing with the engine but the events and the oracle, and computes every
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from placer.fleet.events import Arrive, Change, Decision, Depart, Drain, Fail, FleetEvent, Rebalance, Return
+from placer.fleet.events import (
+    Arrive,
+    Change,
+    Cordon,
+    Decision,
+    Depart,
+    Drain,
+    Fail,
+    FleetEvent,
+    Rebalance,
+    Return,
+    Uncordon,
+)
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 
@@ -66,9 +78,9 @@ class Auditor:
         elif isinstance(event, Change):
             before = self.tenants[event.id]
             self.tenants[event.id] = Tenant(event.id, event.workload or before.workload, event.sla or before.sla)
-        elif isinstance(event, Fail | Drain):
+        elif isinstance(event, Fail | Drain | Cordon):
             self.closed[event.nic] = True
-        elif isinstance(event, Return):
+        elif isinstance(event, Return | Uncordon):
             del self.closed[event.nic]
 
     def _moves(self, decision: Decision, kind_of: Mapping[str, int], *, each: bool) -> Iterator[str]:

@@ -4,11 +4,27 @@ changes nothing."""
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from placer.fleet.engine import QUEUE, WHEN_FULL, Engine
-from placer.fleet.events import Arrive, Change, Depart, Drain, Fail, FleetEvent, Join, Move, Refused, Return, Where
+from placer.fleet.events import (
+    Arrive,
+    Change,
+    Cordon,
+    Depart,
+    Drain,
+    Fail,
+    FleetEvent,
+    Join,
+    Lookup,
+    Move,
+    Refused,
+    Return,
+    Uncordon,
+    Where,
+)
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf, complete
 from placer.model.fleet import Fleet, Tenant
@@ -150,6 +166,32 @@ def test_a_draining_nic_keeps_tenants_that_fit_nowhere_else() -> None:
     assert one.handle(Drain("nic-1")).status == "drained"
     one.handle(Return("nic-1"))
     assert arrive(one, "2", "a") == "nic-1"
+
+
+def test_a_cordoned_nic_keeps_its_tenants_and_takes_arrivals_once_it_is_uncordoned() -> None:
+    """A change keeps the cordon, `return` does not end it, and the queue takes the NIC when it ends."""
+    one = engine(1, when_full="queue")
+    arrive(one, "1", "a")
+    assert one.handle(Cordon("nic-1")).status == "cordoned" and arrive(one, "2", "a") is None
+    assert isinstance(one.handle(Cordon("nic-1")), Lookup)
+    assert one.handle(Change("1", sla=Sla(max_drop=0.4))).status == "kept"
+    with pytest.raises(Refused, match="send an uncordon"):
+        one.handle(Return("nic-1"))
+    again = one.handle(Uncordon("nic-1"))
+    assert (again.status, again.moves) == ("up", (Move("2", None, "nic-1"),))
+    assert isinstance(one.handle(Uncordon("nic-1")), Lookup)
+
+
+@pytest.mark.parametrize("before", [Fail, Drain])
+@pytest.mark.parametrize("event", [Cordon, Uncordon])
+def test_a_nic_that_failed_or_is_draining_is_neither_cordoned_nor_uncordoned(before: Any, event: Any) -> None:
+    """It takes no arrivals already, and only `return` ends that."""
+    one = engine(1)
+    arrive(one, "1", "a")
+    one.handle(before("nic-1"))
+    with pytest.raises(Refused):
+        one.handle(event("nic-1"))
+    assert one.events == 2
 
 
 def test_a_change_moves_a_tenant_only_if_it_cannot_stay() -> None:

@@ -170,7 +170,7 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
         ("CREATE VIEW v AS SELECT * FROM tenants", "has a view 'v'"),
         ("CREATE TRIGGER t AFTER INSERT ON log BEGIN DELETE FROM tenants; END", "has a trigger 't'"),
         ("INSERT INTO nics VALUES ('other', 0, 1, 'up')", "number 1 is not a whole number of its own"),
-        ("UPDATE nics SET service = 'asleep'", "service 'asleep' is not one of up, draining, failed"),
+        ("UPDATE nics SET service = 'asleep'", "service 'asleep' is not one of up, cordoned, draining, failed"),
         ("UPDATE nics SET service = 'failed'", "nics 'nic-1': failed, but has tenants"),
         ("UPDATE tenants SET nic = 'nic-1'", "nics 'nic-1': its tenants take more than its 8 cores"),
         ("DROP TABLE log", "lacks the tables of a state: log"),

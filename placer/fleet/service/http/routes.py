@@ -258,6 +258,7 @@ class QuestionRoutes:
                 "nic_model": model,
                 "in_use": counts[model, "in use"],
                 "idle": counts[model, "idle"],
+                "cordoned": counts[model, "cordoned"],
                 "draining": counts[model, "draining"],
                 "failed": counts[model, "failed"],
                 "cores": cores,

@@ -65,8 +65,8 @@ def answers_to(path: Path, *lines: str) -> list[dict[str, object]]:
 
 def random_event(random: random.Random, number: int) -> dict[str, object]:
     """An event that can often happen."""
-    kind = random.choice(["arrive"] * 6 + ["depart"] * 3 + ["change", "fail", "drain", "return"])
-    if kind in ("fail", "drain", "return"):
+    kind = random.choice(["arrive"] * 6 + ["depart"] * 3 + ["change", "fail", "drain", "return", "cordon", "uncordon"])
+    if kind in ("fail", "drain", "return", "cordon", "uncordon"):
         return {"event": kind, "nic": f"nic-{random.randint(1, 3)}"}
     if kind == "arrive":
         return {

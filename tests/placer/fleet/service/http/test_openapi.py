@@ -29,6 +29,8 @@ EVENTS: list[dict[str, Any]] = [
     {"event": "measured", "nic": "nic-1", "window_s": 10, "instances": [{"id": "x", "throughput_kpps": 1}]},
     {"event": "join", "nic": "rack-1", "nic_model": "toy-0"},
     {"event": "rebalance", "budget": 3},
+    {"event": "cordon", "nic": "nic-1"},
+    {"event": "uncordon", "nic": "nic-1"},
     {"event": "drain", "nic": "nic-1"},
     {"event": "return", "nic": "nic-1"},
     {"event": "fail", "nic": "nic-2"},

@@ -13,6 +13,7 @@ from placer.fleet.engine import QUEUE, REJECT, Engine
 from placer.fleet.events import (
     Arrive,
     Change,
+    Cordon,
     Decision,
     Depart,
     Drain,
@@ -22,6 +23,7 @@ from placer.fleet.events import (
     Rebalance,
     Refused,
     Return,
+    Uncordon,
 )
 from placer.fleet.state.postgres import agreement as agreements
 from placer.fleet.state.postgres.agreement import Behind
@@ -226,11 +228,13 @@ def any_event(draw: random.Random, fleet: Fleet) -> FleetEvent:
             Change(identity, sla=Sla(draw.choice((0.05, 0.2, 0.9)))),
             Fail(draw.choice(named)),
             Drain(draw.choice(named)),
+            Cordon(draw.choice(named)),
+            Uncordon(draw.choice(out)),
             Return(draw.choice(out)),
             Join(f"rack-{draw.randrange(4)}", "toy-1"),
             Rebalance(4),
         ),
-        (40, 15, 10, 2, 3, 6, 1, 2),
+        (40, 15, 10, 2, 3, 2, 3, 6, 1, 2),
     )[0]
 
 
