@@ -22,6 +22,7 @@ from placer.fleet.events import (
     Join,
     JudgedInstance,
     Learned,
+    Leave,
     Lookup,
     Measure,
     MeasuredInstance,
@@ -98,6 +99,7 @@ class Engine:
             Cordon: self._cordon,
             Uncordon: self._uncordon,
             Join: self._join,
+            Leave: self._leave,
             Return: self._return,
             Rebalance: self._rebalance,
             Measure: self._measure,
@@ -197,8 +199,9 @@ class Engine:
     def _take_over(self, tenant: Tenant, nic_id: str, number: int) -> Decision:
         """Place an instance where a plan or a cluster has it, whatever the SLAs; only cores and counts are kept."""
         nic = self.fleet.find(nic_id)
-        if nic is not None and nic.service not in (Service.UP, Service.CORDONED):
-            raise Refused(f"{nic_id}: the NIC is {nic.service.value}")
+        shut = nic or self.fleet.gone.get(nic_id)
+        if shut is not None and shut.service not in (Service.UP, Service.CORDONED):
+            raise Refused(f"{nic_id}: the NIC is {shut.service.value}")
         kinds = self.fleet.available() if nic is None else [nic.kind]
         kind = next((kind for kind in kinds if kind.index == number), None)
         if kind is None:
@@ -234,10 +237,27 @@ class Engine:
             return Lookup("joined")
         if nic is not None:
             raise Refused(f"'{event.nic}' is a {nic.kind.model}")
+        gone = self.fleet.gone.get(event.nic)
+        if gone is not None and gone.kind.model != event.nic_model:
+            raise Refused(f"'{event.nic}' left as a {gone.kind.model}: choose another name")
+        if gone is not None:
+            self.fleet.join_again(gone)
+            return Decision("joined", tuple(self._place_waiting()))
         if NUMBERED_NIC_ID.fullmatch(event.nic) and numbers_nics(self.fleet.kinds):
             raise Refused(f"'{event.nic}' is a name that new NICs get: choose another")
         self.fleet.join(kinds[0], event.nic)
         return Decision("joined", tuple(self._place_waiting()))
+
+    def _leave(self, event: Leave) -> Decision:
+        if event.nic in self.fleet.gone:  # sent again, because the answer was lost
+            return Lookup("gone")
+        nic = self.fleet.find(event.nic)
+        if nic is None:
+            raise Refused(f"'{event.nic}' was never in use")
+        if nic.tenants_by_id:
+            raise Refused(f"'{event.nic}' has tenants: {_name([*nic.tenants_by_id])}; drain it before")
+        self.fleet.leave(nic)
+        return Decision("gone")
 
     def _depart(self, event: Depart) -> Decision:
         if self.waiting.pop(event.id, None) is not None:

@@ -32,6 +32,7 @@ from placer.fleet.events import (
     Join,
     JudgedInstance,
     Learned,
+    Leave,
     Measure,
     MeasuredInstance,
     Move,
@@ -210,9 +211,9 @@ class InstanceEvent(_Line):
 
 
 class NicEvent(_Line):
-    """A NIC fails, is drained, returns to service, is cordoned or uncordoned."""
+    """A NIC fails, is drained, returns to service, is cordoned or uncordoned, or leaves the fleet."""
 
-    event: Literal["fail", "drain", "return", "cordon", "uncordon"]
+    event: Literal["fail", "drain", "return", "cordon", "uncordon", "leave"]
     nic: Name
 
 
@@ -272,8 +273,8 @@ AnyEvent = Annotated[
     Field(discriminator="event"),
 ]
 _LINE_READER: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
-_OF_A_NIC: dict[str, type[Fail | Drain | Return | Cordon | Uncordon]] = {
-    "fail": Fail, "drain": Drain, "return": Return, "cordon": Cordon, "uncordon": Uncordon,
+_OF_A_NIC: dict[str, type[Fail | Drain | Return | Cordon | Uncordon | Leave]] = {
+    "fail": Fail, "drain": Drain, "return": Return, "cordon": Cordon, "uncordon": Uncordon, "leave": Leave,
 }  # fmt: skip
 _OF_AN_INSTANCE: dict[str, type[Depart | Where]] = {"depart": Depart, "where": Where}
 
@@ -507,11 +508,11 @@ def _measure(one: MeasuredInstance) -> dict[str, Any]:
 
 _ID_FIELDS = ("at_risk", "queued")
 
-_EVENTS_OF_PLACED, _OF_NICS = (Arrive, Where), (Fail, Drain, Return, Cordon, Uncordon, Measure)
+_EVENTS_OF_PLACED, _OF_NICS = (Arrive, Where), (Fail, Drain, Return, Cordon, Uncordon, Leave, Measure)
 
 _EVENT_NAMES: dict[type, str] = {
     Arrive: "arrive", Depart: "depart", Change: "change", Fail: "fail", Drain: "drain", Join: "join", Return: "return",
-    Cordon: "cordon", Uncordon: "uncordon", Rebalance: "rebalance", Measure: "measured", Where: "where",
+    Cordon: "cordon", Uncordon: "uncordon", Leave: "leave", Rebalance: "rebalance", Measure: "measured", Where: "where",
 }  # fmt: skip
 
 

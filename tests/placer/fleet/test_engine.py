@@ -18,6 +18,7 @@ from placer.fleet.events import (
     Fail,
     FleetEvent,
     Join,
+    Leave,
     Lookup,
     Move,
     Refused,
@@ -192,6 +193,22 @@ def test_a_nic_that_failed_or_is_draining_is_neither_cordoned_nor_uncordoned(bef
     with pytest.raises(Refused):
         one.handle(event("nic-1"))
     assert one.events == 2
+
+
+def test_a_nic_leaves_once_it_has_no_tenants_and_takes_its_place_in_the_count_with_it() -> None:
+    """Also one that failed; the other of two NICs is full then, and the first joins again by its name."""
+    one = engine(2)
+    assert arrive(one, "1", "d") == "nic-1"
+    with pytest.raises(Refused, match="'nic-1' has tenants: '1'; drain it before"):
+        one.handle(Leave("nic-1"))
+    assert [move.target for move in one.handle(Fail("nic-1")).moves] == ["nic-2"]
+    assert (one.handle(Leave("nic-1")).status, one.fleet.find("nic-1")) == ("gone", None)
+    assert isinstance(one.handle(Leave("nic-1")), Lookup)
+    assert arrive(one, "2", "d") == "nic-2" and arrive(one, "3", "d") is None
+    for event in (Return("nic-1"), Fail("nic-1"), Leave("nic-9"), Join("nic-1", "toy-9")):
+        with pytest.raises(Refused):
+            one.handle(event)
+    assert one.handle(Join("nic-1", one.fleet.kinds[0].model)).status == "joined" and arrive(one, "4", "d") == "nic-1"
 
 
 def test_a_change_moves_a_tenant_only_if_it_cannot_stay() -> None:

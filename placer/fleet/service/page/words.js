@@ -71,7 +71,7 @@ export function offeredWords({ offered_gbps, line_rate_gbps }) {
 }
 
 const SUBJECTS = { arrive: "arrives", depart: "departs", change: "changes", fail: "fails", drain: "is drained",
-  cordon: "is cordoned", uncordon: "is uncordoned",
+  cordon: "is cordoned", uncordon: "is uncordoned", leave: "leaves",
   return: "returns", measured: "is measured" };
 
 /** An event of the log and its answer as a sentence, such as "a (NAT) arrives: placed on nic-1". */

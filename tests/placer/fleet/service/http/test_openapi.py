@@ -31,6 +31,7 @@ EVENTS: list[dict[str, Any]] = [
     {"event": "rebalance", "budget": 3},
     {"event": "cordon", "nic": "nic-1"},
     {"event": "uncordon", "nic": "nic-1"},
+    {"event": "leave", "nic": "rack-1"},
     {"event": "drain", "nic": "nic-1"},
     {"event": "return", "nic": "nic-1"},
     {"event": "fail", "nic": "nic-2"},

@@ -20,6 +20,7 @@ from placer.fleet.events import (
     Fail,
     FleetEvent,
     Join,
+    Leave,
     Rebalance,
     Refused,
     Return,
@@ -232,9 +233,11 @@ def any_event(draw: random.Random, fleet: Fleet) -> FleetEvent:
             Uncordon(draw.choice(out)),
             Return(draw.choice(out)),
             Join(f"rack-{draw.randrange(4)}", "toy-1"),
+            Join(draw.choice([*fleet.gone] or named), draw.choice(("toy-0", "toy-1"))),
+            Leave(draw.choice(named)),
             Rebalance(4),
         ),
-        (40, 15, 10, 2, 3, 2, 3, 6, 1, 2),
+        (40, 15, 10, 4, 3, 2, 3, 6, 1, 2, 2, 2),
     )[0]
 
 
@@ -272,9 +275,13 @@ def test_agents_that_follow_have_the_same_fleet(
         one = agents[draw.randrange(2)]
         one.follow()
         one.decide(*(any_event(draw, one.engine.fleet) for _ in range(draw.choice((1, 5)))))
+    agents[0].follow()
+    used = [nic.id for nic in agents[0].engine.fleet.nics.values()]
+    agents[0].decide(Fail(used[0]), Fail(used[1]), Leave(used[1]))
     late = Agent.of(address, kinds, when_full)
     expected = picture(late.engine.fleet, late.engine)
     assert any(nic.service is Service.FAILED for nic in late.engine.fleet.all_nics())
+    assert used[1] in late.engine.fleet.gone
     for agent in agents:
         agent.follow()
         assert picture(agent.engine.fleet, agent.engine) == expected
