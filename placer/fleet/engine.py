@@ -13,6 +13,7 @@ from placer.fleet.cores import cores_choices, least_lasting, shortage, shown_cor
 from placer.fleet.events import (
     Arrive,
     Change,
+    Cordon,
     Decision,
     Depart,
     Drain,
@@ -21,6 +22,7 @@ from placer.fleet.events import (
     Join,
     JudgedInstance,
     Learned,
+    Leave,
     Lookup,
     Measure,
     MeasuredInstance,
@@ -28,6 +30,7 @@ from placer.fleet.events import (
     Rebalance,
     Refused,
     Return,
+    Uncordon,
     Where,
 )
 from placer.fleet.learning.learning import DRIFT, STATUSES, Feedback
@@ -93,7 +96,10 @@ class Engine:
             Change: self._change,
             Fail: self._fail,
             Drain: self._drain,
+            Cordon: self._cordon,
+            Uncordon: self._uncordon,
             Join: self._join,
+            Leave: self._leave,
             Return: self._return,
             Rebalance: self._rebalance,
             Measure: self._measure,
@@ -193,8 +199,9 @@ class Engine:
     def _take_over(self, tenant: Tenant, nic_id: str, number: int) -> Decision:
         """Place an instance where a plan or a cluster has it, whatever the SLAs; only cores and counts are kept."""
         nic = self.fleet.find(nic_id)
-        if nic is not None and nic.service is not Service.UP:
-            raise Refused(f"{nic_id}: the NIC is {nic.service.value}")
+        shut = nic or self.fleet.gone.get(nic_id)
+        if shut is not None and shut.service not in (Service.UP, Service.CORDONED):
+            raise Refused(f"{nic_id}: the NIC is {shut.service.value}")
         kinds = self.fleet.available() if nic is None else [nic.kind]
         kind = next((kind for kind in kinds if kind.index == number), None)
         if kind is None:
@@ -214,7 +221,10 @@ class Engine:
             met = feasible(kind, self.oracles[kind.index], [[*present, choice] for choice in fitting])
         most = max(fitting, key=lambda choice: kind.cores_for(choice.workload))
         chosen = fitting[met.index(True)] if True in met else most
-        home = nic if nic is not None and nic.tenants_by_id else self.fleet.open(kind, nic_id)
+        if nic is not None and nic.service is Service.CORDONED and not nic.tenants_by_id:
+            home = self.fleet.reuse(nic)
+        else:
+            home = nic if nic is not None and nic.tenants_by_id else self.fleet.open(kind, nic_id)
         return self._placed(tenant.id, self._put(chosen, home))
 
     def _join(self, event: Join) -> Decision:
@@ -227,10 +237,27 @@ class Engine:
             return Lookup("joined")
         if nic is not None:
             raise Refused(f"'{event.nic}' is a {nic.kind.model}")
+        gone = self.fleet.gone.get(event.nic)
+        if gone is not None and gone.kind.model != event.nic_model:
+            raise Refused(f"'{event.nic}' left as a {gone.kind.model}: choose another name")
+        if gone is not None:
+            self.fleet.join_again(gone)
+            return Decision("joined", tuple(self._place_waiting()))
         if NUMBERED_NIC_ID.fullmatch(event.nic) and numbers_nics(self.fleet.kinds):
             raise Refused(f"'{event.nic}' is a name that new NICs get: choose another")
         self.fleet.join(kinds[0], event.nic)
         return Decision("joined", tuple(self._place_waiting()))
+
+    def _leave(self, event: Leave) -> Decision:
+        if event.nic in self.fleet.gone:  # sent again, because the answer was lost
+            return Lookup("gone")
+        nic = self.fleet.find(event.nic)
+        if nic is None:
+            raise Refused(f"'{event.nic}' was never in use")
+        if nic.tenants_by_id:
+            raise Refused(f"'{event.nic}' has tenants: {_name([*nic.tenants_by_id])}; drain it before")
+        self.fleet.leave(nic)
+        return Decision("gone")
 
     def _depart(self, event: Depart) -> Decision:
         if self.waiting.pop(event.id, None) is not None:
@@ -306,10 +333,30 @@ class Engine:
                 moves.append(Move(tenant.id, nic.id, self._put(tenant, choice).id))
         return Decision("draining" if nic.tenants_by_id else "drained", tuple(moves))
 
+    def _cordon(self, event: Cordon) -> Decision:
+        nic = self._serving_nic(event.nic)
+        if nic.service is Service.DRAINING:
+            raise Refused(f"'{event.nic}' is draining, and takes no arrivals already")
+        if nic.service is Service.CORDONED:  # sent again, because the answer was lost
+            return Lookup("cordoned")
+        self.fleet.withdraw(nic, Service.CORDONED)
+        return Decision("cordoned")
+
+    def _uncordon(self, event: Uncordon) -> Decision:
+        nic = self._serving_nic(event.nic)
+        if nic.service is Service.DRAINING:
+            raise Refused(f"'{event.nic}' is draining: send a return")
+        if nic.service is Service.UP:  # sent again, because the answer was lost
+            return Lookup("up")
+        self.fleet.restore(nic)
+        return Decision("up", tuple(self._place_waiting()))
+
     def _return(self, event: Return) -> Decision:
         nic = self.fleet.out_of_service.get(event.nic)
         if nic is None:
             raise Refused(f"'{event.nic}' is not out of service")
+        if nic.service is Service.CORDONED:
+            raise Refused(f"'{event.nic}' is cordoned: send an uncordon")
         self.fleet.restore(nic)
         return Decision("returned", tuple(self._place_waiting()))
 

@@ -23,6 +23,7 @@ from pydantic import (
 from placer.fleet.events import (
     Arrive,
     Change,
+    Cordon,
     Decision,
     Depart,
     Drain,
@@ -31,6 +32,7 @@ from placer.fleet.events import (
     Join,
     JudgedInstance,
     Learned,
+    Leave,
     Measure,
     MeasuredInstance,
     Move,
@@ -38,6 +40,7 @@ from placer.fleet.events import (
     RebalanceMove,
     Refused,
     Return,
+    Uncordon,
     Where,
 )
 from placer.fleet.frequent_lines import frequent_decision, frequent_event, load_of
@@ -208,9 +211,9 @@ class InstanceEvent(_Line):
 
 
 class NicEvent(_Line):
-    """A NIC fails, is drained, or returns to service."""
+    """A NIC fails, is drained, returns to service, is cordoned or uncordoned, or leaves the fleet."""
 
-    event: Literal["fail", "drain", "return"]
+    event: Literal["fail", "drain", "return", "cordon", "uncordon", "leave"]
     nic: Name
 
 
@@ -270,7 +273,9 @@ AnyEvent = Annotated[
     Field(discriminator="event"),
 ]
 _LINE_READER: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
-_OF_A_NIC: dict[str, type[Fail | Drain | Return]] = {"fail": Fail, "drain": Drain, "return": Return}
+_OF_A_NIC: dict[str, type[Fail | Drain | Return | Cordon | Uncordon | Leave]] = {
+    "fail": Fail, "drain": Drain, "return": Return, "cordon": Cordon, "uncordon": Uncordon, "leave": Leave,
+}  # fmt: skip
 _OF_AN_INSTANCE: dict[str, type[Depart | Where]] = {"depart": Depart, "where": Where}
 
 
@@ -503,11 +508,11 @@ def _measure(one: MeasuredInstance) -> dict[str, Any]:
 
 _ID_FIELDS = ("at_risk", "queued")
 
-_EVENTS_OF_PLACED, _OF_NICS = (Arrive, Where), (Fail, Drain, Return, Measure)
+_EVENTS_OF_PLACED, _OF_NICS = (Arrive, Where), (Fail, Drain, Return, Cordon, Uncordon, Leave, Measure)
 
 _EVENT_NAMES: dict[type, str] = {
     Arrive: "arrive", Depart: "depart", Change: "change", Fail: "fail", Drain: "drain", Join: "join", Return: "return",
-    Rebalance: "rebalance", Measure: "measured", Where: "where",
+    Cordon: "cordon", Uncordon: "uncordon", Leave: "leave", Rebalance: "rebalance", Measure: "measured", Where: "where",
 }  # fmt: skip
 
 

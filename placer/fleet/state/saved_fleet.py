@@ -197,15 +197,15 @@ class _Rows:
                 yield nic_id, Tenant(identity, workload, Sla(drop, least), bool(free))
 
     def check_nics(self, nics: dict[str, Nic], placed: dict[str, list[Tenant]]) -> None:
-        """Every NIC has the cores for its tenants, and a failed one has no tenants."""
+        """Every NIC has the cores for its tenants, and one that failed or is gone has no tenants."""
         for nic_id, tenants in placed.items():
             nic, self._row = nics[nic_id], ("nics", nic_id)
             if not fits(nic.kind, (tenant.workload for tenant in tenants)):
                 few = nic.kind.cores_taken(tenant.workload for tenant in tenants) > nic.kind.cores
                 limit = f"its {nic.kind.cores} cores" if few else "its port carries"
                 self._fault(f"its tenants take more than {limit}")
-            if nic.service is Service.FAILED:
-                self._fault("failed, but has tenants")
+            if nic.service in (Service.FAILED, Service.GONE):
+                self._fault(f"{nic.service.value}, but has tenants")
 
     def _kinds_of(self, nic_id: str | None, nics: dict[str, Nic]) -> tuple[NicKind, ...]:
         """The kind of a NIC; all kinds for a tenant that waits."""

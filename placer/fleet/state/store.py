@@ -107,7 +107,8 @@ class State:
                 ((self.events,),) = self._file.execute(LAST_NUMBER)
                 ((self.log_from,),) = self._file.execute("SELECT coalesce(min(number), ?) FROM log", (self.events + 1,))
                 written = {nic_id for (nic_id,) in self._file.execute("SELECT id FROM nics")}
-                self._rows = FleetRows([nic for nic in self.fleet.all_nics() if nic.id in written])
+                known = (*self.fleet.all_nics(), *self.fleet.gone.values())
+                self._rows = FleetRows([nic for nic in known if nic.id in written])
                 self.answers = KeptAnswers(self._file, self._begin)
             except BaseException:
                 self._release()
@@ -360,7 +361,7 @@ class FleetRows:
         new = [nic for move in decision.moves for nic in (move.source, move.target) if nic and nic not in known]
         named = getattr(event, "nic", None)
         for nic_id in (*new, named) if named else new:
-            nic = fleet.find(nic_id)
+            nic = fleet.find(nic_id) or fleet.gone.get(nic_id)
             if nic is not None and known.get(nic_id) is not nic.service:
                 known[nic_id] = nic.service
                 self._nics.append((nic.id, nic.kind.index, nic.number, nic.service.value))

@@ -174,6 +174,7 @@ class NicModelSummary(TypedDict):
     nic_model: str
     in_use: int
     idle: int
+    cordoned: int
     draining: int
     failed: int
     cores: int

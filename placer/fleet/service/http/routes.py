@@ -47,7 +47,7 @@ MOST_PLACES = 100  # arrivals of one question, and alternatives of one
 MOST_NICS, USUAL_NICS = 1_000, 100  # NICs of one answer: at most, and where the request does not say
 MOST_LOG, LONGEST_WAIT = 1_000, 60.0  # events of one answer, and seconds that it may wait for one
 
-SERVICES = tuple(service.value for service in Service)
+SERVICES = tuple(service.value for service in Service if service is not Service.GONE)
 MAX_DIGITS = 15
 ASKED_ID = "ask"
 Key = Annotated[
@@ -258,6 +258,7 @@ class QuestionRoutes:
                 "nic_model": model,
                 "in_use": counts[model, "in use"],
                 "idle": counts[model, "idle"],
+                "cordoned": counts[model, "cordoned"],
                 "draining": counts[model, "draining"],
                 "failed": counts[model, "failed"],
                 "cores": cores,

@@ -73,7 +73,7 @@ class EventBatch:
         fleet, versions = engine.fleet, engine.versions
         nics = []
         for nic_id, before in versions.touched.items():
-            nic = fleet.find(nic_id)
+            nic = fleet.find(nic_id) or fleet.gone.get(nic_id)
             if nic is not None:
                 after = versions.of(nic_id) - self.base
                 nics.append([nic.id, nic.kind.index, nic.number, nic.service.value, before, after])
@@ -165,12 +165,12 @@ def follow(engine: Engine, batches: Sequence[ForeignBatch], learn: Learn | None 
     for batch in batches:
         changes = json.loads(batch.changes)
         base = batch.last - batch.events
-        _follow_nics(engine, changes["nics"], base)
-        for tenant_id in changes["gone"]:
+        for tenant_id in changes["gone"]:  # before the NICs, of which only those without tenants may leave
             if engine.fleet.nic_of(tenant_id) is not None:
                 engine.fleet.remove(tenant_id)
             else:
                 engine.waiting.pop(tenant_id, None)
+        _follow_nics(engine, changes["nics"], base)
         for row in changes["here"]:
             _place(engine, row)
         if "readings" in changes and learn is not None:
@@ -183,7 +183,7 @@ def follow(engine: Engine, batches: Sequence[ForeignBatch], learn: Learn | None 
 def _follow_nics(engine: Engine, rows: Sequence[Sequence[Any]], base: int) -> None:
     fleet, versions = engine.fleet, engine.versions
     for nic_id, kind, number, value, _, after in rows:
-        nic = fleet.find(nic_id)
+        nic = fleet.find(nic_id) or fleet.gone.get(nic_id)
         if nic is None:
             nic = Nic(nic_id, fleet.kinds[kind], number)
             fleet.adopt(nic, ())
