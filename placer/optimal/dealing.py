@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
+from placer.model.arrival import Arrival
 from placer.model.constraints import CONSTRAINTS, GroupConstraint, domain_of, kind_allows
 from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
@@ -64,6 +65,22 @@ def keep_groups(
     dealing.lower_conflicts()
     left = dealing.place_apart()
     return [(nic.kind, tuple(nic.tenants)) for nic in dealing.nics if nic.tenants], left
+
+
+def deal_present(
+    arrivals: Sequence[Arrival], nics: Sequence[tuple[NicKind, Sequence[Tenant]]], kinds: Sequence[NicKind],
+    oracles: Sequence[Oracle],
+) -> Nics:  # fmt: skip
+    """As `keep_groups`, of a plan for a trace; as it is where some leave: then a NIC carries more than fit at once."""
+    found = [(kind, tuple(tenants)) for kind, tenants in nics]
+    if any(arrival.departure is not None for arrival in arrivals):
+        return found
+    placed = {tenant.id for _, tenants in found for tenant in tenants}
+    waiting = (arrival for arrival in arrivals if arrival.id not in placed)
+    # where cores are to be chosen, only a search knows how many
+    unplaced = [one.tenant for one in waiting if one.workload.cores or one.workload.is_saturated]
+    fixed = {arrival.id for arrival in arrivals if arrival.nic is not None}
+    return keep_groups(found, unplaced, kinds, oracles, fixed)[0]
 
 
 @dataclass(eq=False)

@@ -34,6 +34,7 @@ from placer.optimal.bounded_plan import (
     placements_on,
     restore_days,
 )
+from placer.optimal.dealing import deal_present
 from placer.optimal.departures import bound_over_time, fullest_moment, plan_over_time
 from placer.optimal.moment_search import search_moments
 from placer.optimal.planned.by_loads import can_plan_rates, expected_judges, rate_planner, rates_scope
@@ -94,43 +95,14 @@ def _find(
                 found = found.choose_better(plan, catalogue.kinds)
             plan = replace(found.plan, peak_nics=at_peaks.nics, peak_rejected=at_peaks.plan.rejected)
             found = replace(found, plan=plan, seconds=found.seconds + at_peaks.seconds)
-        return _keep_constraints(found, arrivals, catalogue, oracles, progress)
+        return found
     if all(arrival.departure is None for arrival in arrivals):
         found = _static(arrivals, catalogue.kinds, oracles, time_limit, solver, progress)
     if found is None:
         found = _over_time(arrivals, catalogue, oracles, time_limit, solver, progress)
-    found = _keep_constraints(found, arrivals, catalogue, oracles, progress)
     if found.proven:
         return found
     return _exhaustive(found, arrivals, catalogue.kinds, oracles, deadline + found.oracle_seconds)
-
-
-def _keep_constraints(
-    found: BoundedPlan,
-    arrivals: Sequence[Arrival],
-    catalogue: Catalogue,
-    oracles: Sequence[Oracle],
-    progress: Advance | None,
-) -> BoundedPlan:
-    """What was found as if there were no constraints, with a plan that keeps them. The bound is that without them."""
-    if not any(constraints_kept(found.plan)):
-        return found
-    plan = online_plan(arrivals, catalogue, oracles, progress)
-    cost = float(exact_peak_cost(plan, catalogue.kinds))
-    bound = 0.0 if plan.rejected else found.lower_bound
-    return replace(
-        found,
-        plan=plan,
-        nics=peak_nics(plan),
-        cost=cost,
-        lower_bound=bound,
-        nics_lower_bound=0 if plan.rejected else found.nics_lower_bound,
-        proven=not plan.rejected and cost <= bound + 1e-9,
-        scope=f"{found.scope}; the bound is that without constraints",
-        same_arrivals=True,
-        duals=None,
-        shortfall=Shortfall(ids_of_rejected(plan), proven=False, everything=not plan.placed) if plan.rejected else None,
-    )
 
 
 def _static(
@@ -196,8 +168,9 @@ def _at_loads(
         judges = [OracleJudge(oracle) for oracle in oracles]
         planner = rate_planner(arrivals, catalogue, able[0], judges, effort=OPTIMUM_EFFORT)
         found = planner.shrink(begin, 0.0, began + time_limit)
+        found = deal_present(arrivals, found, kinds, oracles)
         plans = [Plan(OPTIMAL, None, placements_on(arrivals, kinds, found), 0.0)]
-        plans = [plan for plan in plans if not any(slas_kept(plan, oracles))]
+        plans = [plan for plan in plans if not any(slas_kept(plan, oracles)) and not any(constraints_kept(plan))]
     if not plans or plans[0].rejected:
         plans.append(online_plan(arrivals, catalogue, oracles, progress))
     plan = find_better(plans, kinds)
