@@ -423,9 +423,6 @@ def _optimum(
     for evaluation in evaluations if not optimum.proven else ():
         if _keeps_slas(evaluation.plan, catalogue, judges):
             optimum = optimum.choose_better(evaluation.plan, catalogue.kinds)
-    if _rejects_out_of_order(optimum.plan):
-        scope = f"{optimum.scope}; {NOT_BY_PRIORITY}"
-        optimum = replace(optimum, lower_bound=0.0, nics_lower_bound=0, proven=False, scope=scope)
     return optimum
 
 

@@ -118,9 +118,9 @@ def command(
 ) -> None:
     """Place NFs online: read events from stdin, one JSON object per line, and answer each with a line on stdout.
 
-    Events are arrive, depart, change, fail, drain, return, join, rebalance, measured and where. With --state, an event
-    is answered after it is on disk. At the start, the risk is chosen at which typical arrivals are expected to stay
-    within the budget; a state keeps its risk until another budget is given.
+    Events are arrive, depart, change, fail, drain, return, cordon, uncordon, join, leave, rebalance, measured and
+    where. With --state, an event is answered after it is on disk. At the start, the risk is chosen at which typical
+    arrivals are expected to stay within the budget; a state keeps its risk until another budget is given.
     """
     from placer.fleet.engine import WHEN_FULL
     from placer.fleet.protocol import Reader
@@ -186,6 +186,7 @@ class Beginning:
     def place(self, catalogue: Catalogue, engine: Engine, saved: SavedState | None, progress: Progress) -> None:
         """Place the instances, unless the fleet has events already."""
         from placer.evaluate.checks import running_kept
+        from placer.fleet.protocol import CONSTRAINT_KEYS
         from placer.fleet.service.opening import place_all, take_over
         from placer.inputs.arrivals import read_arrivals, refuse_constraints, refuse_priorities
         from placer.inputs.plans import read_plan
@@ -195,9 +196,11 @@ class Beginning:
             return
         trace = str(self.arrivals)
         options = trace_options(self.ignore_columns, self.skip_empty_stays, progress.say)
-        kinds = None if self.plan is None else catalogue.kinds  # only a plan says where all others go
-        arrivals = read_arrivals(trace, catalogue.default_traffic, catalogue.check, options, kinds=kinds)
-        refuse_constraints(arrivals)
+        arrivals = read_arrivals(
+            trace, catalogue.default_traffic, catalogue.check, options, kinds=catalogue.kinds,
+            may_run=self.plan is not None,  # only a plan says where all others go
+        )  # fmt: skip
+        refuse_constraints(arrivals, CONSTRAINT_KEYS)
         refuse_priorities(arrivals)
         refuse_unknown_latencies(trace, arrivals)
         if engine.events:

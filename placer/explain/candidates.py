@@ -168,19 +168,15 @@ def verdicts_on(
         yield from _on_co_location(nics, oracles[index], tenant, choice)
     for (conflict, index, free_cores), nics in barred.items():
         ids = tuple(nic.id for nic in nics)
-        yield Verdict(fleet.kinds[index], ids, free_cores, (), _cause_of_conflict(conflict), met=conflict.ids)
+        yield Verdict(fleet.kinds[index], ids, free_cores, (), Cause.of(conflict.constraint), met=conflict.ids)
     available = fleet.available()
     for kind in fleet.kinds:
         if conflict := conflict_on(fleet, tenant, kind, None):
-            yield Verdict(kind, (), kind.cores, (), _cause_of_conflict(conflict), met=conflict.ids)
+            yield Verdict(kind, (), kind.cores, (), Cause.of(conflict.constraint), met=conflict.ids)
             continue
         verdict = _on_new_nic(kind, oracles[kind.index], tenant, choice is kind)
         none_left = verdict.fits and kind not in available
         yield Verdict(kind, (), kind.cores, verdict.nfs, Cause.NONE_LEFT) if none_left else verdict
-
-
-def _cause_of_conflict(conflict: Conflict) -> Cause:
-    return Cause(conflict.constraint) if conflict.constraint in {*Cause} else Cause.CONSTRAINT
 
 
 def _predict_in_one_batch(

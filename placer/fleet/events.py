@@ -62,11 +62,32 @@ class Drain:
 
 
 @dataclass(frozen=True, slots=True)
+class Cordon:
+    """A NIC keeps its tenants, and takes no arrivals."""
+
+    nic: str
+
+
+@dataclass(frozen=True, slots=True)
+class Uncordon:
+    """A NIC that was cordoned takes arrivals again."""
+
+    nic: str
+
+
+@dataclass(frozen=True, slots=True)
 class Join:
     """A NIC of a known model is added, idle, under a name of its own."""
 
     nic: str
     nic_model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """A NIC without tenants leaves the fleet."""
+
+    nic: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +137,9 @@ class Where:
     id: str
 
 
-FleetEvent = Arrive | Depart | Change | Fail | Drain | Join | Return | Rebalance | Measure | Where
+FleetEvent = (
+    Arrive | Depart | Change | Fail | Drain | Cordon | Uncordon | Join | Leave | Return | Rebalance | Measure | Where
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +174,12 @@ class Decision:
     """What was decided on an event.
 
     `status`: `placed`, `queued` or `rejected` for an arrival; `left`; `kept`, `resized` (other cores on its NIC),
-    `moved` or `at-risk` for a change; `failed`, `drained`, `draining` (some tenants fit nowhere else), `returned` or
-    `joined` for a NIC; `rebalanced` or `as-it-was`. `moves`: every instance that changed its NIC, in order. `at_risk`:
-    instances that stay on the NIC although they are expected to violate their SLA. `queued`: instances that lost their
-    NIC and fit on no other. `reasons`: where an arrival fits on no NIC: why, by class of NICs. `cores`: those of the
-    instance of the event, where it has a rate or its cores were given; None of any other, and of one on no NIC.
+    `moved` or `at-risk` for a change; `failed`, `drained`, `draining` (some tenants fit nowhere else), `returned`,
+    `cordoned`, `up`, `joined` or `gone` for a NIC; `rebalanced` or `as-it-was`. `moves`: every instance that changed
+    its NIC, in order. `at_risk`: instances that stay on the NIC although they are expected to violate their SLA.
+    `queued`: instances that lost their NIC and fit on no other. `reasons`: where an arrival fits on no NIC: why, by
+    class of NICs. `cores`: those of the instance of the event, where it has a rate or its cores were given; None of any
+    other, and of one on no NIC.
     """
 
     status: str

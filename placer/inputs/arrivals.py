@@ -2,7 +2,7 @@
 read line by line, so that its size is limited by `MOST_ARRIVALS` and not by what it unpacks to."""
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import inf
@@ -11,7 +11,7 @@ from typing import TextIO
 from placer.model.arrival import Arrival, running_faults
 from placer.model.constraints import CONSTRAINTS, constraint_faults
 from placer.model.fleet import WIRE_BYTES, NicKind
-from placer.model.groups import UNCONSTRAINED, Constraints
+from placer.model.groups import LONGEST_GROUP, UNCONSTRAINED, Constraints, usable_group
 from placer.model.sla import LATENCY_SLAS, Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 from profiles.description import MOST_CORES
@@ -30,7 +30,6 @@ OFFER_COLUMNS = (*RATE_COLUMNS, CORES_COLUMN, *LATENCY_COLUMNS)
 """What is offered and given to an instance, and what its packets are promised."""
 NIC_COLUMN, LOAD_COLUMN, PRIORITY_COLUMN = "nic", "load", "priority"
 CONSTRAINT_COLUMNS = tuple(CONSTRAINTS)
-LONGEST_GROUP = 256  # characters of the value of a constraint
 ARRIVAL_COLUMNS = (
     *REQUIRED_COLUMNS, *ATTRIBUTES, *SLA_COLUMNS, *OFFER_COLUMNS, "departure", NIC_COLUMN, *CONSTRAINT_COLUMNS,
     PRIORITY_COLUMN, LOAD_COLUMN,
@@ -76,14 +75,15 @@ def read_arrivals(
     options: TraceOptions = STRICT_OPTIONS,
     *,
     kinds: Sequence[NicKind] | None = None,
+    may_run: bool = True,
 ) -> list[Arrival]:
     """The arrivals of a file, in its order.
 
     `source`: a path of a `.csv` or `.csv.gz` file, `-` for standard input, or an open text file. `default_traffic`:
     what a missing or empty traffic column means. `check`: refuses NFs that are not profiled and traffic outside the
-    profiled range. `options`: what is skipped rather than refused. `kinds`: the kinds of NIC, by which the NICs of
-    instances that already run are checked; None where none may already run. Raises `InputError` with every fault of the
-    file."""
+    profiled range. `options`: what is skipped rather than refused. `kinds`: the kinds of NIC, by which constraints and
+    the NICs of instances that already run are checked; None where there may be neither. `may_run`: whether instances
+    may already run. Raises `InputError` with every fault of the file."""
     with ExitStack() as stack:
         name, lines = open_lines(source, stack, LineLimit(MOST_ARRIVALS, "arrivals", "split the trace"))
         reader = csv.reader(lines, strict=True)
@@ -93,7 +93,11 @@ def read_arrivals(
             arrivals = [arrival for row in reader if row and (arrival := rows.read(reader.line_num, row))]
         except csv.Error as error:
             raise InputError.of(name, f"is not CSV: {error}", line=reader.line_num) from error
-    if rows.faults or rows.add_nic_faults(arrivals, kinds) or rows.add_constraint_faults(arrivals, kinds):
+    if (
+        rows.faults
+        or rows.add_nic_faults(arrivals, kinds if may_run else None)
+        or rows.add_constraint_faults(arrivals, kinds)
+    ):
         raise InputError(rows.faults)
     if kinds is None and rows.add_priority_faults(arrivals):
         raise InputError(rows.faults)
@@ -109,13 +113,14 @@ def read_arrivals(
     return arrivals
 
 
-def refuse_constraints(arrivals: Sequence[Arrival]) -> None:
-    """Refuse arrivals with constraints, of which what follows would know nothing. Raises `InputError` with every
-    fault."""
+def refuse_constraints(arrivals: Sequence[Arrival], known: Collection[str] = ()) -> None:
+    """Refuse arrivals with constraints, but for `known` ones, of which what follows would know nothing. Raises
+    `InputError` with every fault."""
     if faults := [
         Fault("arrivals", None, f"{arrival.id} {name}", NOT_UNDERSTOOD, "leave out this column")
         for arrival in arrivals
         for name, _ in arrival.constraints.values
+        if name not in known
     ]:
         raise InputError(faults)
 
@@ -374,7 +379,10 @@ class _Rows:
         if key not in self._constraints:
             given = dict(zip(self._constrained, key, strict=True))
             for name, value in given.items():
-                if not value.isprintable() or len(value) > LONGEST_GROUP or (value and not all(value.split("|"))):
+                try:
+                    if value:
+                        usable_group(value)
+                except ValueError:
                     self._fault(name, f"{value[:40]!r} is no name", f"up to {LONGEST_GROUP} printable characters")
                     return UNCONSTRAINED
             values = tuple(sorted((name, value) for name, value in given.items() if value))

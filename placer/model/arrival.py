@@ -47,12 +47,19 @@ class Arrival:
     @property
     def tenant(self) -> Tenant:
         """The instance as a tenant of a NIC."""
-        return Tenant(self.id, self.workload, self.sla, day=self.day, constraints=self.constraints)
+        return Tenant(
+            self.id, self.workload, self.sla, day=self.day, constraints=self.constraints, priority=self.priority
+        )
 
 
-def have_priorities(arrivals: Iterable[Arrival]) -> bool:
+def have_priorities(arrivals: Iterable[Arrival | Tenant]) -> bool:
     """Whether instances differ in priority."""
     return len({arrival.priority for arrival in arrivals}) > 1
+
+
+def losses_of(rejected: Iterable[Arrival | Tenant]) -> list[int]:
+    """The priorities of those without a NIC, the highest first: of two plans for a trace, the lower one loses less."""
+    return sorted((one.priority for one in rejected), reverse=True)
 
 
 def have_loads(arrivals: Iterable[Arrival]) -> bool:

@@ -153,7 +153,8 @@ class Tenant:
 
     `free_cores`: whether its number of cores was chosen, not given, so that it may get another one when it changes.
     `day`: per part of the day, the share of its rate that is offered to it; empty for the whole rate all day.
-    `constraints`: what it demands of its place beside throughput.
+    `constraints`: what it demands of its place beside throughput. `priority`: how much it matters where NICs are too
+    few, the higher the more.
     """
 
     id: str
@@ -162,6 +163,7 @@ class Tenant:
     free_cores: bool = False
     day: tuple[float, ...] = ()
     constraints: Constraints = UNCONSTRAINED
+    priority: int = 0
 
     @property
     def asked(self) -> Tenant:
@@ -186,11 +188,14 @@ class Tenant:
 
 
 class Service(Enum):
-    """Whether a NIC takes arrivals: `up` does; `draining` only keeps its tenants; `failed` has no tenants."""
+    """Whether a NIC takes arrivals: `up` does; `cordoned` keeps its tenants; `draining` keeps those that fit on no
+    other; `failed` has no tenants. One that is `gone` has left the fleet: only a state and other agents learn of it."""
 
     UP = "up"
+    CORDONED = "cordoned"
     DRAINING = "draining"
     FAILED = "failed"
+    GONE = "gone"
 
 
 class Nic:
@@ -304,6 +309,8 @@ class Fleet:
 
     Attributes
     ----------
+    gone
+        By id, NICs that have left the fleet: no other one gets their numbers, nor their places in `count`.
     pool
         The NICs that are preferred, because this agent owns them.
     journal
@@ -319,6 +326,7 @@ class Fleet:
         self._by_cost = sorted(self.kinds, key=lambda kind: (kind.cost, kind.index))
         self.nics: OrderedShards[Nic] = OrderedShards()
         self.out_of_service: dict[str, Nic] = {}
+        self.gone: dict[str, Nic] = {}
         self.observer: FleetObserver | None = None
         self.pool = WHOLE_POOL
         self.journal: FleetJournal | None = None
@@ -370,7 +378,10 @@ class Fleet:
         return free
 
     def count_of(self, kind: NicKind) -> float:
-        """How many NICs of the kind there are, those that joined by name included; infinite where unlimited."""
+        """How many NICs of the kind there are: those that joined by name are more, those that left are fewer.
+
+        Infinite where unlimited.
+        """
         return float("inf") if kind.count is None else kind.count + self._joined[kind.index]
 
     def next_of(self, kind: NicKind) -> Nic:
@@ -459,6 +470,25 @@ class Fleet:
         else:
             self._idle[nic.kind.index].add(nic)
 
+    def leave(self, nic: Nic) -> None:
+        """Remove a NIC without tenants from the fleet, until it joins again."""
+        if self.journal is not None:
+            self.journal.note(partial(self.set_service, nic.id, nic.service))
+        if self.out_of_service.pop(nic.id, None) is None:
+            self._idle[nic.kind.index].remove(nic)
+        nic.service = Service.GONE
+        self.gone[nic.id] = nic
+        self._joined[nic.kind.index] -= 1
+
+    def join_again(self, nic: Nic) -> None:
+        """Add a NIC that has left, idle and with its former number."""
+        if self.journal is not None:
+            self.journal.note(partial(self.set_service, nic.id, Service.GONE))
+        del self.gone[nic.id]
+        nic.service = Service.UP
+        self._joined[nic.kind.index] += 1
+        self._idle[nic.kind.index].add(nic)
+
     def reuse(self, nic: Nic) -> Nic:
         """Count an empty NIC as in use although it is out of service, for a tenant that fits no other NIC."""
         self.nics[nic.id] = nic
@@ -486,11 +516,14 @@ class Fleet:
             self._in_use[nic.kind.index] += 1
         elif nic.service is Service.UP:
             self._idle[nic.kind.index].add(nic)
-        if nic.service is not Service.UP:
+        if nic.service is Service.GONE:
+            self.gone[nic.id] = nic
+            self._joined[nic.kind.index] -= 1
+        elif nic.service is not Service.UP:
             self.out_of_service[nic.id] = nic
 
     def all_nics(self) -> Iterator[Nic]:
-        """Every NIC that was ever in use, without tenants where it is idle."""
+        """Every NIC that was ever in use and has not left, without tenants where it is idle."""
         yield from self.nics.values()
         yield from (nic for nic in self.out_of_service.values() if not nic.tenants_by_id)
         for idle in self._idle.values():
@@ -544,11 +577,15 @@ class Fleet:
     def set_service(self, nic_id: str, service: Service) -> None:
         """Give a NIC another service than it has."""
         nic = self.find(nic_id)
-        assert nic is not None
-        if service is Service.UP:
-            self.restore(nic)
-        else:
+        if nic is None:
+            nic = self.gone[nic_id]
+            self.join_again(nic)
+        if service is Service.GONE:
+            self.leave(nic)
+        elif service is not Service.UP:
             self.withdraw(nic, service)
+        elif nic.service is not Service.UP:
+            self.restore(nic)
 
     def begin_journal(self) -> FleetJournal:
         """Take down all changes from here on, so that they can be taken back once `journal` is None again."""

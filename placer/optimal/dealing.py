@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
+from placer.model.arrival import Arrival
 from placer.model.constraints import CONSTRAINTS, GroupConstraint, domain_of, kind_allows
 from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
@@ -25,7 +26,7 @@ from placer.model.oracle import Oracle
 MOST_PEERS = 200
 """Tenants of the same workload, those with the nearest SLAs first, with which a tenant may change places."""
 MOST_NICS = 500  # NICs to which a tenant may move, those with most free cores first
-ROUNDS = 6  # how often each tenant in conflict is looked at
+ROUNDS = 30  # how often each tenant in conflict is looked at
 
 Nics = list[tuple[NicKind, tuple[Tenant, ...]]]
 Fits = Callable[[NicKind, Sequence[Tenant]], bool]
@@ -46,7 +47,9 @@ def keep_groups(
     `nics`: those of the plan as it is. `oracles`: by kind; every SLA is met by them where it was before, of any part of
     a NIC's tenants with `departure_safe`. `fixed`: ids of the tenants that already run: they stay, whatever they meet.
     """
-    if not any(tenant.constraints.values for _, tenants in nics for tenant in tenants):
+    placed = [tenant for _, tenants in nics for tenant in tenants]
+    lowest = min((tenant.priority for tenant in placed), default=0)
+    if not any(tenant.constraints.values for tenant in placed) and all(one.priority <= lowest for one in unplaced):
         return nics, unplaced
 
     def fits(kind: NicKind, tenants: Sequence[Tenant]) -> bool:
@@ -62,6 +65,22 @@ def keep_groups(
     dealing.lower_conflicts()
     left = dealing.place_apart()
     return [(nic.kind, tuple(nic.tenants)) for nic in dealing.nics if nic.tenants], left
+
+
+def deal_present(
+    arrivals: Sequence[Arrival], nics: Sequence[tuple[NicKind, Sequence[Tenant]]], kinds: Sequence[NicKind],
+    oracles: Sequence[Oracle],
+) -> Nics:  # fmt: skip
+    """As `keep_groups`, of a plan for a trace; as it is where some leave: then a NIC carries more than fit at once."""
+    found = [(kind, tuple(tenants)) for kind, tenants in nics]
+    if any(arrival.departure is not None for arrival in arrivals):
+        return found
+    placed = {tenant.id for _, tenants in found for tenant in tenants}
+    waiting = (arrival for arrival in arrivals if arrival.id not in placed)
+    # where cores are to be chosen, only a search knows how many
+    unplaced = [one.tenant for one in waiting if one.workload.cores or one.workload.is_saturated]
+    fixed = {arrival.id for arrival in arrivals if arrival.nic is not None}
+    return keep_groups(found, unplaced, kinds, oracles, fixed)[0]
 
 
 @dataclass(eq=False)
@@ -97,6 +116,7 @@ class _Dealing:
         self.groups: defaultdict[tuple[str, str], list[Tenant]] = defaultdict(list)
         self.peers: defaultdict[object, list[tuple[float, str, Tenant]]] = defaultdict(list)
         self.roomy: list[_DealtNic] = []
+        self.tried: set[tuple[str, int]] = set()  # tenants and NICs where they were in conflict
         for tenant in [*(tenant for nic in self.nics for tenant in nic.tenants), *unplaced]:
             for name, value in tenant.constraints.values:
                 if issubclass(CONSTRAINTS[name], GroupConstraint):
@@ -110,31 +130,62 @@ class _Dealing:
         return tenant.workload, tenant.day, *(kind_allows(kind, tenant) for kind in self.kinds)
 
     def lower_conflicts(self) -> None:
-        """Exchange tenants and domains as long as a conflict can be avoided."""
+        """Exchange tenants and domains as long as a conflict can be avoided.
+
+        Where none can be, a tenant changes places with one that then is in conflict instead, and has other places.
+        """
         for _ in range(ROUNDS):
             self.roomy = sorted(self.nics, key=lambda nic: -nic.free_cores)[:MOST_NICS]
             waiting = [tenant for nic in self.nics for tenant in nic.tenants if self._conflicts(tenant)]
-            lowered = [self._lower(tenant) for tenant in waiting if self._conflicts(tenant)]
-            if not any(lowered):
+            if not waiting:
                 return
+            for tenant in waiting:
+                if self._conflicts(tenant) and not self._lower(tenant) and self._moves(tenant):
+                    any(self._exchange(tenant, peer, sideways=True) for peer in self._nearest(tenant))
 
     def place_apart(self) -> list[Tenant]:
         """Tenants that are still in conflict leave their NICs, and these and those without a NIC get one where there
         is one; who is left without."""
-        for tenant in [tenant for nic in self.nics for tenant in nic.tenants]:
+        in_order = sorted((tenant for nic in self.nics for tenant in nic.tenants), key=lambda one: one.priority)
+        for tenant in in_order:
             if self._conflicts(tenant):
                 for other in self._bound_together(tenant):
                     if other.id in self.nic_of and self._moves(other):
                         self.nic_of.pop(other.id).tenants.remove(other)
                         self.waiting.append(other)
         left = []
-        for tenant in self.waiting:
+        while self.waiting:
+            self.waiting.sort(key=lambda one: one.priority)
+            tenant = self.waiting.pop()
             bundle = [other for other in self._bound_together(tenant) if other.id not in self.nic_of]
+            bundle.sort(key=lambda one: (one is not tenant, -one.priority))
             while tenant.id not in self.nic_of and bundle and not self._place(bundle):
                 bundle.pop()
-            if tenant.id not in self.nic_of:
+            if tenant.id not in self.nic_of and not self._displace(tenant):
                 left.append(tenant)
         return left
+
+    def _displace(self, tenant: Tenant) -> bool:
+        """Put the tenant in the place of one of lower priority, the lowest first, which then waits for another one."""
+        lower = [
+            (other.priority, other.id, other, nic)
+            for nic in self.nics
+            for other in nic.tenants
+            if other.priority < tenant.priority and self._moves(other) and kind_allows(nic.kind, tenant)
+        ]
+        for _, _, other, nic in sorted(lower, key=lambda found: found[:2])[:MOST_NICS]:
+            together = [one for one in nic.tenants if one is not other] + [tenant]
+            if not nic.kind.fits([one.workload for one in together]):
+                continue
+            del self.nic_of[other.id]
+            self.nic_of[tenant.id] = nic
+            if not any(map(self._conflicts, together)) and self.fits(nic.kind, together):
+                nic.tenants = together
+                self.waiting.append(other)
+                return True
+            self.nic_of[other.id] = nic
+            del self.nic_of[tenant.id]
+        return False
 
     # Conflicts of a tenant where it is now.
 
@@ -208,13 +259,14 @@ class _Dealing:
             yield peers[low if below else high][2]
             low, high = (low - 1, high) if below else (low, high + 1)
 
-    def _exchange(self, tenant: Tenant, peer: Tenant) -> bool:
+    def _exchange(self, tenant: Tenant, peer: Tenant, *, sideways: bool = False) -> bool:
         one, other = self.nic_of[tenant.id], self.nic_of.get(peer.id)
-        if other is None or one is other:
+        if other is None or one is other or (tenant.id, id(other)) in self.tried:
             return False
-        before = self._conflicts(tenant) + self._conflicts(peer)
+        before = self._conflicts(tenant) + self._conflicts(peer) + sideways
         self._swap(tenant, peer)
         if self._conflicts(tenant) + self._conflicts(peer) < before and self._fit(one, other):
+            self.tried.add((tenant.id, id(one)))
             return True
         self._swap(peer, tenant)
         return False

@@ -214,13 +214,14 @@ def plan_over_time(
     fullest: Optimum,
     *,
     deadline: float,
+    by_priority: bool = False,
 ) -> list[Placement] | None:
     """A plan without migration, made from the fullest moment outwards; None where the deadline is earlier.
 
     What already runs is on its NIC. The tenants of the fullest moment are placed as in its static optimum. Then the
     other tenants of every further moment are placed, fullest moment first and most demanding tenant first: on the NIC
     with the fewest free cores that meets every SLA during the whole stay, preferably one in use throughout the stay;
-    else on a new NIC; else rejected.
+    else on a new NIC; else rejected. With `by_priority`, all of a higher priority come first.
     """
     by_id = {arrival.id: arrival for arrival in arrivals}
     nics: list[_NicOverTime] = []
@@ -238,8 +239,8 @@ def plan_over_time(
                 continue
             groups.join(arrival, nics[number])
             nic_of[tenant.id] = number
-    waiting = (index for moment in peaks(arrivals, kinds) for index in _most_demanding_first(arrivals, moment, kinds))
-    for index in waiting:
+    in_turn = (index for moment in peaks(arrivals, kinds) for index in _most_demanding_first(arrivals, moment, kinds))
+    for index in sorted(in_turn, key=lambda index: -arrivals[index].priority) if by_priority else in_turn:
         arrival = arrivals[index]
         if arrival.id in nic_of:
             continue

@@ -35,7 +35,8 @@ CarriedNic = tuple[int, tuple[int, ...]]
 """A NIC in use: the number of its kind, and the classes of its tenants, ascending."""
 
 State = tuple[CarriedNic, ...]
-PlanValue = tuple[int, Fraction, int]
+Losses = tuple[int, ...]  # arrivals rejected of each priority in the trace, the highest first
+PlanValue = tuple[Losses, Fraction, int]
 """Arrivals rejected, cost, and NICs to buy where some are owned; the lower the better."""
 
 
@@ -47,13 +48,13 @@ class Exhausted:
 
 
 class SearchStep(NamedTuple):
-    """A sequence of decisions: arrivals rejected, peaks of NICs in use by pool, the last decision, and the step before.
+    """A sequence of decisions: arrivals rejected, peaks of NICs in use, the last decision, and the step before.
 
     The decision is the NIC that an arrival joins, with its tenants before that (none for a new NIC); None where the
-    arrival is rejected. A pool is one kind of NIC, or all of them where the number of NICs is minimised.
+    arrival is rejected. A peak is that of one kind of NIC, or of all where the number of NICs is minimised.
     """
 
-    rejected: int
+    rejected: Losses
     peaks: tuple[int, ...]
     joined: CarriedNic | None
     before: SearchStep | None
@@ -72,7 +73,7 @@ def search_moments(
     deadline: float,
     fewest_nics: bool = False,
 ) -> Exhausted | None:
-    """The plan that rejects the fewest arrivals and, of those, costs least; None where the search gives up.
+    """The plan that rejects fewest of the highest priority, then of the next, then costs least; None where it gives up.
 
     Of plans that cost the same it is one with fewest NICs to buy, where some are owned.
 
@@ -109,7 +110,10 @@ class _MomentSearch:
         self.oracles = merged.oracles
         self.better_than = better_than
         self.deadline = deadline
-        self.pools = [range(len(kinds))] if fewest_nics else [range(number, number + 1) for number in range(len(kinds))]
+        self.counted = (
+            [range(len(kinds))] if fewest_nics else [range(number, number + 1) for number in range(len(kinds))]
+        )
+        self.priorities = sorted({arrival.priority for arrival in arrivals}, reverse=True)
         self.costs = [Fraction(1)] if fewest_nics else [exact_cost(kind) for kind in kinds]
         self.owned = [0 if fewest_nics else kind.owned or 0 for kind in kinds]
         self.class_of, self.example = _classes(arrivals)
@@ -129,7 +133,9 @@ class _MomentSearch:
     def best(self) -> SearchStep | None:
         """The last step of the best plan; None where none is better than the one to beat."""
         in_use = self._in_use(self.begun) or ()
-        layer: dict[State, list[SearchStep]] = {self.begun: [SearchStep(0, tuple(in_use), None, None)]}
+        layer: dict[State, list[SearchStep]] = {
+            self.begun: [SearchStep((0,) * len(self.priorities), tuple(in_use), None, None)]
+        }
         arriving = (event for event in events_of(self.arrivals) if event.time > -math.inf)
         for _, moment in groupby(arriving, key=lambda event: event.time):
             layer = self._after(layer, list(moment))
@@ -159,10 +165,12 @@ class _MomentSearch:
         for state, steps in layer.items():
             for joined, larger in self._choices(state, index):
                 self._add(following, larger, [SearchStep(*step[:2], joined, step) for step in steps])
-            if rejecting := [step for step in steps if step.rejected < self.better_than[0]]:
-                self._add(
-                    following, state, [SearchStep(step.rejected + 1, step.peaks, None, step) for step in rejecting]
-                )
+            lost = tuple(int(priority == self.arrivals[index].priority) for priority in self.priorities)
+            rejecting = [
+                SearchStep(tuple(map(int.__add__, step.rejected, lost)), step.peaks, None, step) for step in steps
+            ]
+            if rejecting := [step for step in rejecting if step.rejected <= self.better_than[0]]:
+                self._add(following, state, rejecting)
         return following
 
     def _choices(self, state: State, index: int) -> Iterator[tuple[CarriedNic, State]]:
@@ -227,11 +235,11 @@ class _MomentSearch:
             self.feasible |= dict(zip(nics, able, strict=True))
 
     def _in_use(self, state: State) -> list[int] | None:
-        """NICs in use by pool; None where there are more of a kind than there are."""
+        """NICs in use by kind, or of all; None where there are more of a kind than there are."""
         by_kind = Counter(number for number, _ in state)
         if any(kind.count is not None and by_kind[kind.index] > kind.count for kind in self.kinds):
             return None
-        return [sum(by_kind[number] for number in pool) for pool in self.pools]
+        return [sum(by_kind[number] for number in together) for together in self.counted]
 
     def _value(self, step: SearchStep) -> PlanValue:
         """What the step has come to: rejections, the cost of the peaks, and what of them must be bought."""
@@ -244,13 +252,20 @@ class _MomentSearch:
 def _classes(arrivals: Sequence[Arrival]) -> tuple[list[int], list[Arrival]]:
     """The class of each arrival, and an arrival of each class.
 
-    Those of a class are equal in workload, SLA, departure and constraints, and all may move or none.
+    Those of a class are equal in workload, SLA, departure, constraints and priority, and all may move or none.
     """
     numbers: dict[object, int] = {}
     example: list[Arrival] = []
     class_of = []
     for arrival in arrivals:
-        key = arrival.workload, arrival.sla, arrival.departure, arrival.nic is not None, arrival.constraints
+        key = (
+            arrival.workload,
+            arrival.sla,
+            arrival.departure,
+            arrival.nic is not None,
+            arrival.constraints,
+            arrival.priority,
+        )
         if key not in numbers:
             numbers[key] = len(numbers)
             example.append(arrival)

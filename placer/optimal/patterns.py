@@ -218,20 +218,23 @@ class TenantGroup(Shown):
         return np.searchsorted(required, throughputs, side="right")
 
 
-def group_tenants(tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> list[TenantGroup]:
-    """The tenants as groups, sorted by workload.
+def group_tenants(
+    tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle], *, by_priority: bool = False
+) -> list[TenantGroup]:
+    """The tenants as groups, sorted by workload; each of one priority with `by_priority`.
 
     One group per workload and set of kinds that may carry it, unless drops and throughputs order its tenants
     differently on two NIC kinds: then tenants with `max_drop` and tenants with `min_kpps` are two groups, each of which
     has the same order on all kinds.
     """
-    alike: defaultdict[tuple[Workload, tuple[bool, ...]], list[Tenant]] = defaultdict(list)
+    alike: defaultdict[tuple[Workload, tuple[bool, ...], int], list[Tenant]] = defaultdict(list)
     pools = any(kind.pool for kind in kinds)
     for tenant in tenants:
-        alike[tenant.workload, tuple(kind_allows(kind, tenant) for kind in kinds) if pools else ()].append(tenant)
+        allowed = tuple(kind_allows(kind, tenant) for kind in kinds) if pools else ()
+        alike[tenant.workload, allowed, tenant.priority if by_priority else 0].append(tenant)
     groups = []
-    for workload, allowed in sorted(alike):
-        members = alike[workload, allowed]
+    for key in sorted(alike):
+        workload, members = key[0], alike[key]
         group = _sorted_group(workload, members, kinds, oracles)
         if group is not None:
             groups.append(group)

@@ -13,19 +13,23 @@ from placer.fleet.engine import WHEN_FULL, Engine
 from placer.fleet.events import (
     Arrive,
     Change,
+    Cordon,
     Decision,
     Depart,
     Drain,
     Fail,
     FleetEvent,
+    Join,
+    Leave,
     Lookup,
     Rebalance,
     RebalanceMove,
     Return,
+    Uncordon,
     Where,
 )
 from placer.fleet.state.store import State
-from placer.model.fleet import Fleet, Tenant
+from placer.model.fleet import Fleet, Service, Tenant
 from placer.model.sla import Sla
 from placer.policy.rules import RULES_BY_NAME
 from placer.testing.strategies import ToyOracle, catalogue
@@ -67,7 +71,8 @@ class Online(RuleBasedStateMachine):
     def handle(self, event: FleetEvent) -> Decision:
         decision = self.engine.handle(event)
         self.state.record(event, decision, self.engine.fleet)
-        kind_of = {nic.id: nic.kind.index for nic in self.engine.fleet.all_nics()}
+        fleet = self.engine.fleet
+        kind_of = {nic.id: nic.kind.index for nic in (*fleet.all_nics(), *fleet.gone.values())}
         assert self.auditor.follow(event, decision, kind_of) == []
         return decision
 
@@ -107,16 +112,38 @@ class Online(RuleBasedStateMachine):
         assert workload is not None
         self.handle(Change(chosen, Workload(workload.nf, TrafficProfile(flows, 1500)), sla))
 
-    @precondition(lambda self: self.nics(closed=False))
-    @rule(data=st.data(), fails=st.booleans())
-    def withdraw(self, data: st.DataObject, fails: bool) -> None:
-        nic = data.draw(st.sampled_from(self.nics(closed=False)))
-        self.handle(Fail(nic) if fails else Drain(nic))
+    def services(self) -> dict[str, Service]:
+        return {nic.id: nic.service for nic in self.engine.fleet.out_of_service.values()}
+
+    @precondition(lambda self: self.nics(closed=False) or Service.CORDONED in self.services().values())
+    @rule(data=st.data(), event=st.sampled_from([Fail, Drain, Cordon]))
+    def withdraw(self, data: st.DataObject, event: type[Fail | Drain | Cordon]) -> None:
+        cordoned = [nic for nic, service in self.services().items() if service is Service.CORDONED]
+        self.handle(event(data.draw(st.sampled_from([*self.nics(closed=False), *cordoned]))))
 
     @precondition(lambda self: self.nics(closed=True))
     @rule(data=st.data())
     def give_back(self, data: st.DataObject) -> None:
-        self.handle(Return(data.draw(st.sampled_from(self.nics(closed=True)))))
+        nic = data.draw(st.sampled_from(self.nics(closed=True)))
+        self.handle(Uncordon(nic) if self.services()[nic] is Service.CORDONED else Return(nic))
+
+    def empty(self) -> list[str]:
+        return sorted(nic.id for nic in self.engine.fleet.all_nics() if not nic.tenants_by_id)
+
+    @precondition(lambda self: self.empty())
+    @rule(data=st.data())
+    def leave(self, data: st.DataObject) -> None:
+        """It is sent again after its answer was lost, too."""
+        event = Leave(data.draw(st.sampled_from(self.empty())))
+        assert self.handle(event).status == "gone"
+        assert isinstance(self.engine.handle(event), Lookup)
+
+    @rule(data=st.data(), number=st.integers(0, 2))
+    def join(self, data: st.DataObject, number: int) -> None:
+        name = data.draw(st.sampled_from([f"rack-{number}", *sorted(self.engine.fleet.gone)]))
+        if self.engine.fleet.find(name) is None:
+            gone = self.engine.fleet.gone.get(name)
+            self.handle(Join(name, self.kinds[0].model if gone is None else gone.kind.model))
 
     @rule(budget=st.sampled_from([1, 3, 100]))
     def rebalance(self, budget: int) -> None:
@@ -146,9 +173,11 @@ class Online(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
+        before, opened = self.services(), self.engine.fleet.opened
         self.state.close()
         self.state = State(Path(self.folder.name) / "state.db", self.kinds)
         self.engine = Engine(self.state.fleet, self.oracles(), waiting=self.state.waiting, **self.options)  # type: ignore[arg-type]
+        assert (self.services(), self.engine.fleet.opened) == (before, opened)
 
     @invariant()
     def fleet_is_as_logged(self) -> None:
@@ -158,6 +187,7 @@ class Online(RuleBasedStateMachine):
         assert here == self.auditor.places
         assert set(self.engine.waiting) == self.auditor.waiting
         assert set(self.engine.fleet.out_of_service) == set(self.auditor.closed)
+        assert set(self.engine.fleet.gone) == self.auditor.gone
 
     def teardown(self) -> None:
         if hasattr(self, "state"):

@@ -37,7 +37,7 @@ from placer.fleet.state.saved_fleet import (
     upgrade,
 )
 from placer.fleet.state.saved_learning import learnt_rows, read_asked, read_learnt, read_readings, reading_rows
-from placer.fleet.state.tables import Row, Statement, load_values
+from placer.fleet.state.tables import Row, Statement, format_constraints, load_values
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from profiles import InputError
 
@@ -107,7 +107,8 @@ class State:
                 ((self.events,),) = self._file.execute(LAST_NUMBER)
                 ((self.log_from,),) = self._file.execute("SELECT coalesce(min(number), ?) FROM log", (self.events + 1,))
                 written = {nic_id for (nic_id,) in self._file.execute("SELECT id FROM nics")}
-                self._rows = FleetRows([nic for nic in self.fleet.all_nics() if nic.id in written])
+                known = (*self.fleet.all_nics(), *self.fleet.gone.values())
+                self._rows = FleetRows([nic for nic in known if nic.id in written])
                 self.answers = KeptAnswers(self._file, self._begin)
             except BaseException:
                 self._release()
@@ -307,7 +308,7 @@ def _create(path: Path, kinds: Sequence[NicKind]) -> None:
 
 
 WRITE_NIC = "INSERT INTO nics VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET service = excluded.service"
-WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES ({', '.join('?' * 12)})"  # noqa: S608
+WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES ({', '.join('?' * 13)})"  # noqa: S608
 DELETE_TENANT = "DELETE FROM tenants WHERE id = ?"
 TO_THE_QUEUE = "UPDATE tenants SET nic = NULL, place = (SELECT max(place) + 1 FROM tenants) WHERE id = ?"
 CHANGE_WORKLOAD = f"UPDATE tenants SET (flows, packet_size, mtbr, {LOAD_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?"  # noqa: S608
@@ -360,7 +361,7 @@ class FleetRows:
         new = [nic for move in decision.moves for nic in (move.source, move.target) if nic and nic not in known]
         named = getattr(event, "nic", None)
         for nic_id in (*new, named) if named else new:
-            nic = fleet.find(nic_id)
+            nic = fleet.find(nic_id) or fleet.gone.get(nic_id)
             if nic is not None and known.get(nic_id) is not nic.service:
                 known[nic_id] = nic.service
                 self._nics.append((nic.id, nic.kind.index, nic.number, nic.service.value))
@@ -378,7 +379,8 @@ class FleetRows:
     def _come(self, tenant: Tenant, nic: str | None) -> None:
         sla, workload = tenant.sla, tenant.workload
         values = *workload.traffic.as_tuple(), sla.max_drop, sla.min_kpps, *load_values(workload)
-        self._here[tenant.id] = (tenant.id, nic, workload.nf, *values, int(tenant.free_cores) or None)
+        demanded = format_constraints(tenant.constraints)
+        self._here[tenant.id] = (tenant.id, nic, workload.nf, *values, int(tenant.free_cores) or None, demanded)
 
     def _leave(self, tenant_id: str) -> None:
         self._here.pop(tenant_id, None)

@@ -97,7 +97,7 @@ class Planned(Strategy):
             expected = expected_violations(plan, self.catalogue, self.predictor or "")
             if planned_pct(expected) <= 100.0 * self.budget + 1e-9:
                 break
-        same = plan.rejected <= found.rejected
+        same = plan.losses <= found.losses
         nics, bound = (before.nics_lower_bound, before.lower_bound) if same else (0, 0.0)
         cost = float(exact_peak_cost(plan, self.catalogue.kinds))
         proven = same and not plan.rejected and cost <= bound + 1e-9
@@ -115,7 +115,11 @@ class Planned(Strategy):
             deadline = time.monotonic() + self.seconds
             return plan_by_risks(arrivals, self.catalogue, self.predictor or "", self.planner, deadline, progress)
         found, plan, expected = self._make_plan(arrivals, planner, None)
-        far = plan.rejected > found.fewest_left_out or self._value(plan)[1] > FAR_FROM_BOUND * planner.least
+        far = (
+            plan.rejected > found.fewest_left_out
+            or sum(plan.losses[:-1]) > 0
+            or self._value(plan)[1] > FAR_FROM_BOUND * planner.least
+        )
         if far and len(arrivals) <= MAX_SEARCHED_TENANTS:
             online = ContentionAware(self.catalogue, self.predictor).place(arrivals, progress)
             if self._value(online) < self._value(plan):
@@ -145,8 +149,8 @@ class Planned(Strategy):
             plan, expected = mend(plan, self.catalogue, self.predictor or "", 100.0 * self.budget)
         return found, plan, expected
 
-    def _value(self, plan: Plan) -> tuple[int, float]:
-        return plan.rejected, float(exact_peak_cost(plan, self.catalogue.kinds))
+    def _value(self, plan: Plan) -> tuple[tuple[int, ...], float]:
+        return plan.losses, float(exact_peak_cost(plan, self.catalogue.kinds))
 
     @property
     def budget(self) -> float:

@@ -3,8 +3,23 @@ shares nothing with the engine but the events and the oracle, and computes every
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 
-from placer.fleet.events import Arrive, Change, Decision, Depart, Drain, Fail, FleetEvent, Rebalance, Return
+from placer.fleet.events import (
+    Arrive,
+    Change,
+    Cordon,
+    Decision,
+    Depart,
+    Drain,
+    Fail,
+    FleetEvent,
+    Join,
+    Leave,
+    Rebalance,
+    Return,
+    Uncordon,
+)
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 
@@ -21,6 +36,8 @@ class Auditor:
         self.places: dict[str, str] = {}
         self.waiting: set[str] = set()
         self.closed: dict[str, bool] = {}
+        self.gone: set[str] = set()
+        self.joined: Counter[str] = Counter()
         self.at_risk: set[str] = set()
 
     def follow(self, event: FleetEvent, decision: Decision, kind_of: Mapping[str, int]) -> list[str]:
@@ -31,8 +48,8 @@ class Auditor:
         faults += [*self._overfull(kind_of), *self._violations(decision, kind_of)]
         if isinstance(event, Arrive) and decision.nic != self.places.get(event.tenant.id):
             faults.append(f"{event.tenant.id} is not on {decision.nic}")
-        if isinstance(event, Fail) and event.nic in self.places.values():
-            faults.append(f"{event.nic} failed and still has tenants")
+        if isinstance(event, Fail | Leave) and event.nic in self.places.values():
+            faults.append(f"{event.nic} is out of service and still has tenants")
         if self.exhaustive and self.waiting:
             for identity in sorted(self.waiting):
                 faults += self._turned_away(self.tenants[identity], kind_of)
@@ -66,10 +83,17 @@ class Auditor:
         elif isinstance(event, Change):
             before = self.tenants[event.id]
             self.tenants[event.id] = Tenant(event.id, event.workload or before.workload, event.sla or before.sla)
-        elif isinstance(event, Fail | Drain):
+        elif isinstance(event, Fail | Drain | Cordon):
             self.closed[event.nic] = True
-        elif isinstance(event, Return):
+        elif isinstance(event, Return | Uncordon):
             del self.closed[event.nic]
+        elif isinstance(event, Leave):
+            self.closed.pop(event.nic, None)
+            self.gone.add(event.nic)
+        elif isinstance(event, Join) and event.nic in self.gone:
+            self.gone.remove(event.nic)
+        elif isinstance(event, Join):
+            self.joined[event.nic_model] += 1
 
     def _moves(self, decision: Decision, kind_of: Mapping[str, int], *, each: bool) -> Iterator[str]:
         """Replay the moves; with `each`, the fleet must be sound after every single one."""
@@ -81,7 +105,7 @@ class Auditor:
             else:
                 self.places[move.id] = move.target
                 self.waiting.discard(move.id)
-                if move.target in self.closed:
+                if move.target in self.closed or move.target in self.gone:
                     yield f"{move.id} moved to {move.target}, which is out of service"
             if each:
                 yield from (*self._overfull(kind_of), *self._violations(decision, kind_of))
@@ -97,10 +121,10 @@ class Auditor:
             del self.tenants[event.tenant.id]
 
     def _overfull(self, kind_of: Mapping[str, int]) -> Iterator[str]:
-        in_use = Counter(kind_of[nic] for nic in set(self.places.values()) | set(self.closed))
-        for index, kind in enumerate(self.kinds):
-            if kind.count is not None and in_use[index] > kind.count:
-                yield f"{in_use[index]} NICs of kind {index}, there are {kind.count}"
+        in_use = Counter(kind_of[nic] for nic in set(self.places.values()) | set(self.closed) | self.gone)
+        for index in range(len(self.kinds)):
+            if in_use[index] > self._count(index):
+                yield f"{in_use[index]} NICs of kind {index}, there are {self._count(index)}"
         for nic, tenants in self._by_nic().items():
             kind = self.kinds[kind_of[nic]]
             taken = sum(kind.cores_of[tenant.workload.nf] for tenant in tenants)
@@ -119,10 +143,16 @@ class Auditor:
         for nic, tenants in by_nic.items():
             if nic not in self.closed and self.fits(kind_of[nic], [*tenants, tenant]):
                 yield f"{tenant.id} was turned away, but fits on {nic}"
-        in_use = Counter(kind_of[nic] for nic in set(by_nic) | set(self.closed))
-        for index, kind in enumerate(self.kinds):
-            if (kind.count is None or in_use[index] < kind.count) and self.fits(index, [tenant]):
+        in_use = Counter(kind_of[nic] for nic in set(by_nic) | set(self.closed) | self.gone)
+        for index in range(len(self.kinds)):
+            if in_use[index] < self._count(index) and self.fits(index, [tenant]):
                 yield f"{tenant.id} was turned away, but a NIC of kind {index} could be opened"
+
+    def _count(self, index: int) -> float:
+        """How many NICs of a kind there ever were at most; those that join are of the first kind of their model."""
+        kind = self.kinds[index]
+        first = all(other.model != kind.model for other in self.kinds[:index])
+        return inf if kind.count is None else kind.count + first * self.joined[kind.model]
 
     def _by_nic(self) -> dict[str, list[Tenant]]:
         by_nic: dict[str, list[Tenant]] = defaultdict(list)

@@ -4,11 +4,28 @@ changes nothing."""
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from placer.fleet.engine import QUEUE, WHEN_FULL, Engine
-from placer.fleet.events import Arrive, Change, Depart, Drain, Fail, FleetEvent, Join, Move, Refused, Return, Where
+from placer.fleet.events import (
+    Arrive,
+    Change,
+    Cordon,
+    Depart,
+    Drain,
+    Fail,
+    FleetEvent,
+    Join,
+    Leave,
+    Lookup,
+    Move,
+    Refused,
+    Return,
+    Uncordon,
+    Where,
+)
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf, complete
 from placer.model.fleet import Fleet, Tenant
@@ -150,6 +167,48 @@ def test_a_draining_nic_keeps_tenants_that_fit_nowhere_else() -> None:
     assert one.handle(Drain("nic-1")).status == "drained"
     one.handle(Return("nic-1"))
     assert arrive(one, "2", "a") == "nic-1"
+
+
+def test_a_cordoned_nic_keeps_its_tenants_and_takes_arrivals_once_it_is_uncordoned() -> None:
+    """A change keeps the cordon, `return` does not end it, and the queue takes the NIC when it ends."""
+    one = engine(1, when_full="queue")
+    arrive(one, "1", "a")
+    assert one.handle(Cordon("nic-1")).status == "cordoned" and arrive(one, "2", "a") is None
+    assert isinstance(one.handle(Cordon("nic-1")), Lookup)
+    assert one.handle(Change("1", sla=Sla(max_drop=0.4))).status == "kept"
+    with pytest.raises(Refused, match="send an uncordon"):
+        one.handle(Return("nic-1"))
+    again = one.handle(Uncordon("nic-1"))
+    assert (again.status, again.moves) == ("up", (Move("2", None, "nic-1"),))
+    assert isinstance(one.handle(Uncordon("nic-1")), Lookup)
+
+
+@pytest.mark.parametrize("before", [Fail, Drain])
+@pytest.mark.parametrize("event", [Cordon, Uncordon])
+def test_a_nic_that_failed_or_is_draining_is_neither_cordoned_nor_uncordoned(before: Any, event: Any) -> None:
+    """It takes no arrivals already, and only `return` ends that."""
+    one = engine(1)
+    arrive(one, "1", "a")
+    one.handle(before("nic-1"))
+    with pytest.raises(Refused):
+        one.handle(event("nic-1"))
+    assert one.events == 2
+
+
+def test_a_nic_leaves_once_it_has_no_tenants_and_takes_its_place_in_the_count_with_it() -> None:
+    """Also one that failed; the other of two NICs is full then, and the first joins again by its name."""
+    one = engine(2)
+    assert arrive(one, "1", "d") == "nic-1"
+    with pytest.raises(Refused, match="'nic-1' has tenants: '1'; drain it before"):
+        one.handle(Leave("nic-1"))
+    assert [move.target for move in one.handle(Fail("nic-1")).moves] == ["nic-2"]
+    assert (one.handle(Leave("nic-1")).status, one.fleet.find("nic-1")) == ("gone", None)
+    assert isinstance(one.handle(Leave("nic-1")), Lookup)
+    assert arrive(one, "2", "d") == "nic-2" and arrive(one, "3", "d") is None
+    for event in (Return("nic-1"), Fail("nic-1"), Leave("nic-9"), Join("nic-1", "toy-9")):
+        with pytest.raises(Refused):
+            one.handle(event)
+    assert one.handle(Join("nic-1", one.fleet.kinds[0].model)).status == "joined" and arrive(one, "4", "d") == "nic-1"
 
 
 def test_a_change_moves_a_tenant_only_if_it_cannot_stay() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from placer.fleet.engine import QUEUE, Engine
-from placer.fleet.events import Arrive, Drain, Learned, Measure, MeasuredInstance
+from placer.fleet.events import Arrive, Depart, Drain, FleetEvent, Join, Learned, Leave, Measure, MeasuredInstance
 from placer.fleet.learning.learning import correct
 from placer.fleet.state.backup import back_up
 from placer.fleet.state.store import State
@@ -33,9 +33,12 @@ def profiled(workload: Workload) -> list[tuple[str, str]]:
 
 
 def arrivals(state: State, *identities: str) -> None:
+    handle(state, *(Arrive(Tenant(identity, Workload("d", TOY_TRAFFIC), Sla(max_drop=0.5))) for identity in identities))
+
+
+def handle(state: State, *events: FleetEvent) -> None:
     engine = Engine(state.fleet, [ToyOracle()], waiting=state.waiting, when_full=QUEUE)
-    for identity in identities:
-        event = Arrive(Tenant(identity, Workload("d", TOY_TRAFFIC), Sla(max_drop=0.5)))
+    for event in events:
         state.record(event, engine.handle(event), engine.fleet)
     state.commit()
 
@@ -75,6 +78,28 @@ def test_a_fleet_with_names_is_continued_as_it_was(tmp_path: Path) -> None:
         homes = placed(state)
         assert set(homes.values()) == {"east", "nic-2", "west", "north", homes["5"]}
         assert len({nic.number for nic in state.fleet.nics.values()}) == 5
+
+
+@pytest.mark.parametrize("names", [(), ("east",)])
+def test_a_nic_that_left_is_gone_after_a_restart_and_its_place_in_the_count_with_it(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    """Numbered, or named in the fleet file and never used; the next NIC has a number of its own."""
+    path, kinds = tmp_path / "s.db", [replace(KINDS[0], count=2, cores=3, names=names)]
+    left = names[0] if names else "nic-1"
+    with State(path, kinds) as state:
+        if not names:
+            arrivals(state, "1")
+            handle(state, Depart("1"))
+        handle(state, Leave(left))
+    with State(path, kinds) as state:
+        assert state.fleet.find(left) is None and state.fleet.gone[left].number == 1
+        arrivals(state, "2", "3")
+        assert placed(state) == {"2": "nic-2"}
+    with State(path, kinds) as state:
+        handle(state, Join(left, kinds[0].model))
+    with State(path, kinds) as state:
+        assert placed(state) == {"2": "nic-2", "3": left}
 
 
 def test_everything_committed_is_in_the_file_itself(tmp_path: Path) -> None:
@@ -170,8 +195,9 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
         ("CREATE VIEW v AS SELECT * FROM tenants", "has a view 'v'"),
         ("CREATE TRIGGER t AFTER INSERT ON log BEGIN DELETE FROM tenants; END", "has a trigger 't'"),
         ("INSERT INTO nics VALUES ('other', 0, 1, 'up')", "number 1 is not a whole number of its own"),
-        ("UPDATE nics SET service = 'asleep'", "service 'asleep' is not one of up, draining, failed"),
+        ("UPDATE nics SET service = 'asleep'", "service 'asleep' is not one of up, cordoned, draining, failed, gone"),
         ("UPDATE nics SET service = 'failed'", "nics 'nic-1': failed, but has tenants"),
+        ("UPDATE nics SET service = 'gone'", "nics 'nic-1': gone, but has tenants"),
         ("UPDATE tenants SET nic = 'nic-1'", "nics 'nic-1': its tenants take more than its 8 cores"),
         ("DROP TABLE log", "lacks the tables of a state: log"),
         ("ALTER TABLE tenants DROP COLUMN mtbr", "lacks the tables of a state: tenants"),

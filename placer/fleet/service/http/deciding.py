@@ -10,16 +10,19 @@ from placer.fleet.engine import Engine
 from placer.fleet.events import (
     Arrive,
     Change,
+    Cordon,
     Decision,
     Drain,
     Fail,
     FleetEvent,
     Join,
+    Leave,
     Lookup,
     Rebalance,
     Refused,
     RefusedForNow,
     Return,
+    Uncordon,
 )
 from placer.fleet.protocol import Malformed, Reader, decision_line, refusal_line
 from placer.fleet.rebalance import emptied_first
@@ -37,7 +40,8 @@ STATUS_DONE, STATUS_FORBIDDEN, STATUS_CONFLICT, STATUS_CHANGED, STATUS_MALFORMED
     503,
 )
 
-OF_ADMINISTRATORS = (Fail, Drain, Return, Join, Rebalance)  # events that change NICs; the others are of tenants
+OF_ADMINISTRATORS = (Fail, Drain, Return, Cordon, Uncordon, Join, Leave, Rebalance)
+"""Events that change NICs; the others are of tenants."""
 
 
 class Decider:

@@ -14,7 +14,6 @@ from prometheus_client.registry import Collector
 from placer.fleet.engine import Engine
 from placer.fleet.events import Decision, FleetEvent, Learned
 from placer.fleet.protocol import name_of
-from placer.model.fleet import Service
 
 HISTOGRAM_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 
@@ -168,14 +167,14 @@ class FleetMetrics(Collector):
 
 
 def nics_by_service(engine: Engine) -> Count[tuple[str, str]]:
-    """NICs by model and service: `in use`, `idle`, `draining`, `failed`."""
+    """NICs by model and service: `in use`, `idle`, `cordoned`, `draining`, `failed`."""
     found: Count[tuple[str, str]] = Count()
     for kind in engine.fleet.kinds:
         found[kind.model, "in use"] += engine.fleet.in_use(kind)
         found[kind.model, "idle"] += engine.fleet.idle(kind)
     for nic in list(engine.fleet.out_of_service.values()):  # a copy: a decision may change it meanwhile
         found[nic.kind.model, nic.service.value] += 1
-        found[nic.kind.model, "in use"] -= nic.service is Service.DRAINING and bool(nic.tenants_by_id)
+        found[nic.kind.model, "in use"] -= bool(nic.tenants_by_id)
     return found
 
 

@@ -47,7 +47,7 @@ MOST_PLACES = 100  # arrivals of one question, and alternatives of one
 MOST_NICS, USUAL_NICS = 1_000, 100  # NICs of one answer: at most, and where the request does not say
 MOST_LOG, LONGEST_WAIT = 1_000, 60.0  # events of one answer, and seconds that it may wait for one
 
-SERVICES = tuple(service.value for service in Service)
+SERVICES = tuple(service.value for service in Service if service is not Service.GONE)
 MAX_DIGITS = 15
 ASKED_ID = "ask"
 Key = Annotated[
@@ -258,6 +258,7 @@ class QuestionRoutes:
                 "nic_model": model,
                 "in_use": counts[model, "in use"],
                 "idle": counts[model, "idle"],
+                "cordoned": counts[model, "cordoned"],
                 "draining": counts[model, "draining"],
                 "failed": counts[model, "failed"],
                 "cores": cores,
@@ -368,7 +369,10 @@ def _show_place(place: ExpectedPlace) -> openapi.PlaceJson:
 
 def _show_verdict(verdict: ClassVerdict) -> openapi.ClassOfNics:
     nfs = [workload.nf for workload in verdict.co_location]
-    return {"nic_model": verdict.nic_model, "company": nfs, "nics": verdict.nics, "cause": verdict.cause}
+    shown: openapi.ClassOfNics = {
+        "nic_model": verdict.nic_model, "company": nfs, "nics": verdict.nics, "cause": verdict.cause,
+    }  # fmt: skip
+    return {**shown, "with": list(verdict.met)} if verdict.met else shown
 
 
 def _show_tenant(tenant: Tenant, cores: int | None) -> openapi.TenantJson:
@@ -388,7 +392,8 @@ def _show_tenant(tenant: Tenant, cores: int | None) -> openapi.TenantJson:
         shown["sla_drop"] = tenant.sla.max_drop
     else:
         shown["sla_min_kpps"] = tenant.sla.min_kpps
-    return shown
+    constraints: openapi.ConstraintsJson = dict(tenant.constraints.values)  # type: ignore[assignment]
+    return {**shown, **constraints}
 
 
 def _number(nic: Nic) -> int:

@@ -129,7 +129,8 @@ class Watcher:
         name = str(found["metadata"]["name"])
         model = (found["metadata"].get("labels") or {}).get(NIC_MODEL)
         if kind != "DELETED" and model is not None:
-            await self._open(name, str(model))
+            cordoned = bool((found.get("spec") or {}).get("unschedulable"))
+            await self._open(name, str(model), Service.CORDONED if cordoned else Service.UP)
             return
         reason = "the node is deleted" if kind == "DELETED" else f"the node has no label {NIC_MODEL}"
         if self.writer.engine.fleet.find(name) is not None:
@@ -137,18 +138,21 @@ class Watcher:
         else:  # it was never a NIC
             self.closed[name] = reason
 
-    async def _open(self, name: str, model: str) -> None:
-        """Let a node take pods, if the fleet has its model."""
+    async def _open(self, name: str, model: str, wanted: Service) -> None:
+        """Let a node take pods, or be cordoned, if the fleet has its model."""
         fleet, refused = self.writer.engine.fleet, None
         nic = fleet.find(name)
         if nic is None:
             refused = await self._decide(event="join", nic=name, nic_model=model)
         elif nic.kind.model != model:
             refused = f"the node joined as a {nic.kind.model}, and its label {NIC_MODEL} is {model} now"
-        elif nic.service is not Service.UP:
+        elif nic.service in (Service.FAILED, Service.DRAINING):
             refused = await self._decide(event="return", nic=name)
         nic = fleet.find(name)
-        if nic is None or nic.kind.model != model or nic.service is not Service.UP:
+        if nic is not None and nic.kind.model == model and {nic.service, wanted} == {Service.UP, Service.CORDONED}:
+            refused = await self._decide(event="cordon" if nic.service is Service.UP else "uncordon", nic=name)
+            nic = fleet.find(name)
+        if nic is None or nic.kind.model != model or nic.service is not wanted:
             await self._close(name, refused or "the NIC does not take NFs")
             return
         self.closed.pop(name, None)
@@ -160,7 +164,7 @@ class Watcher:
         if self.closed.get(name) != reason:
             log("a node takes no pods", node=name, reason=reason)
         self.closed[name] = reason
-        if nic is not None and nic.service is Service.UP and not nic.tenants_by_id:
+        if nic is not None and nic.service in (Service.UP, Service.CORDONED) and not nic.tenants_by_id:
             await self._decide(event="fail", nic=name)
 
     # Pods

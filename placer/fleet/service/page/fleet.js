@@ -6,7 +6,7 @@ const sum = (models, key) => models.reduce((total, model) => total + (model[key]
 
 /** NICs that the service knows. */
 export const nicsIn = (summary) =>
-  ["in_use", "idle", "draining", "failed"].reduce((total, key) => total + sum(summary.by_model, key), 0);
+  ["in_use", "idle", "cordoned", "draining", "failed"].reduce((total, key) => total + sum(summary.by_model, key), 0);
 
 /** Each number with its name, and whether it deserves attention unless it is 0. */
 function facts(summary) {
@@ -14,6 +14,7 @@ function facts(summary) {
   return [
     { label: "NICs in use", value: sum(models, "in_use") },
     { label: "NICs idle", value: sum(models, "idle") },
+    { label: "NICs cordoned", value: sum(models, "cordoned"), bad: "warn" },
     { label: "NICs draining", value: sum(models, "draining"), bad: "warn" },
     { label: "NICs failed", value: sum(models, "failed"), bad: "bad" },
     coresFact(sum(models, "cores_taken"), sum(models, "cores")),
@@ -44,6 +45,6 @@ function showFact(tile, { label, value, unit = "", bad }) {
 }
 
 function modelRow(model) {
-  const numbers = [model.in_use, model.idle, model.draining, model.failed, model.tenants];
+  const numbers = [model.in_use, model.idle, model.cordoned, model.draining, model.failed, model.tenants];
   return row(name(model.nic_model), ...numbers, cores(model.cores_taken, model.cores));
 }

@@ -10,7 +10,7 @@ const ENOUGH = 50;
 const MOST_READS = 20;
 const TYPING_MS = 250;
 const NO_LONGER = [400, 404, 410, 422];
-const SIGNS = { "in use": "●", idle: "○", draining: "◐", failed: "✕" };
+const SIGNS = { "in use": "●", idle: "○", cordoned: "⊘", draining: "◐", failed: "✕" };
 
 /** Where each page up to the shown one starts: its cursor, and how many NICs come before. */
 let starts = [{ cursor: null, before: 0 }];

@@ -8,7 +8,7 @@ const CAUSES = {
   "SLA of the arrival": "its own SLA would be violated",
   "SLA of a tenant": "the SLA of a tenant would be violated",
   "an SLA, on the NICs that were checked": "an SLA would be violated on the NICs that were checked",
-  "out of service": "failed or drained",
+  "out of service": "failed, drained or cordoned",
   "SLA of the arrival even alone": "its SLA is not met even alone",
   "none left": "no NIC of this model is left",
   "SLA too tight to share": "its SLA is too tight to share a NIC",
@@ -17,7 +17,7 @@ const CAUSES = {
 /** Why a NIC does not take an arrival; an unknown cause as it is. */
 export const causeWords = (cause) => (Object.hasOwn(CAUSES, cause) ? CAUSES[cause] : String(cause ?? "it fits"));
 
-/** in use, idle, draining or failed. */
+/** in use, idle, cordoned, draining or failed. */
 export function stateOf(nic) {
   if (nic.service !== "up") return String(nic.service);
   return tenantsOf(nic).length ? "in use" : "idle";
@@ -71,6 +71,7 @@ export function offeredWords({ offered_gbps, line_rate_gbps }) {
 }
 
 const SUBJECTS = { arrive: "arrives", depart: "departs", change: "changes", fail: "fails", drain: "is drained",
+  cordon: "is cordoned", uncordon: "is uncordoned", leave: "leaves",
   return: "returns", measured: "is measured" };
 
 /** An event of the log and its answer as a sentence, such as "a (NAT) arrives: placed on nic-1". */

@@ -15,7 +15,8 @@ from placer.fleet.learning.ledger import ProductionReading
 from placer.fleet.protocol import decision_line, event_line
 from placer.fleet.state.saved import KeptAnswer
 from placer.fleet.state.saved_learning import reading_row
-from placer.fleet.state.tables import load_values, workload_of
+from placer.fleet.state.tables import format_constraints, load_values, read_constraints, workload_of
+from placer.model.constraints import group_keys
 from placer.model.fleet import Nic, Service, Tenant
 from placer.model.pools import FleetJournal
 from placer.model.sla import Sla
@@ -73,7 +74,7 @@ class EventBatch:
         fleet, versions = engine.fleet, engine.versions
         nics = []
         for nic_id, before in versions.touched.items():
-            nic = fleet.find(nic_id)
+            nic = fleet.find(nic_id) or fleet.gone.get(nic_id)
             if nic is not None:
                 after = versions.of(nic_id) - self.base
                 nics.append([nic.id, nic.kind.index, nic.number, nic.service.value, before, after])
@@ -87,6 +88,9 @@ class EventBatch:
             elif tenant_id in engine.waiting:
                 here.append(_row(engine.waiting[tenant_id], None, fresh))
         found: dict[str, Any] = {"nics": nics, "gone": gone, "here": here}
+        homes = ((tenant_id, fleet.nic_of(tenant_id)) for tenant_id in self.touched)
+        if groups := {key for tenant_id, home in homes if home for key in group_keys(home.tenants_by_id[tenant_id])}:
+            found["groups"] = sorted(groups)
         if self.readings:
             found |= {"readings": [reading_row(reading) for reading in self.readings], "learnt": self.learnt}
         return json.dumps(found)
@@ -112,7 +116,10 @@ def _row(tenant: Tenant, nic: str | None, fresh: bool) -> list[object]:
         sla.min_kpps,
         int(fresh),
     ]
-    return row if workload.is_plain else [*row, *load_values(workload), int(tenant.free_cores) or None]
+    constraints = format_constraints(tenant.constraints)
+    if workload.is_plain and constraints is None:
+        return row
+    return [*row, *load_values(workload), int(tenant.free_cores) or None, constraints]
 
 
 class BatchAnswers:
@@ -165,12 +172,12 @@ def follow(engine: Engine, batches: Sequence[ForeignBatch], learn: Learn | None 
     for batch in batches:
         changes = json.loads(batch.changes)
         base = batch.last - batch.events
-        _follow_nics(engine, changes["nics"], base)
-        for tenant_id in changes["gone"]:
+        for tenant_id in changes["gone"]:  # before the NICs, of which only those without tenants may leave
             if engine.fleet.nic_of(tenant_id) is not None:
                 engine.fleet.remove(tenant_id)
             else:
                 engine.waiting.pop(tenant_id, None)
+        _follow_nics(engine, changes["nics"], base)
         for row in changes["here"]:
             _place(engine, row)
         if "readings" in changes and learn is not None:
@@ -183,7 +190,7 @@ def follow(engine: Engine, batches: Sequence[ForeignBatch], learn: Learn | None 
 def _follow_nics(engine: Engine, rows: Sequence[Sequence[Any]], base: int) -> None:
     fleet, versions = engine.fleet, engine.versions
     for nic_id, kind, number, value, _, after in rows:
-        nic = fleet.find(nic_id)
+        nic = fleet.find(nic_id) or fleet.gone.get(nic_id)
         if nic is None:
             nic = Nic(nic_id, fleet.kinds[kind], number)
             fleet.adopt(nic, ())
@@ -195,7 +202,8 @@ def _follow_nics(engine: Engine, rows: Sequence[Sequence[Any]], base: int) -> No
 def _place(engine: Engine, row: Sequence[Any]) -> None:
     tenant_id, nic_id, nf, flows, size, mtbr, drop, least, fresh, *load = row
     workload = _workload(nf, flows, size, mtbr, *load[:3])
-    tenant = Tenant(tenant_id, workload, Sla(drop, least), bool(load and load[3]))
+    constraints = read_constraints(load[4] if len(load) > 4 else None)
+    tenant = Tenant(tenant_id, workload, Sla(drop, least), bool(load and load[3]), constraints=constraints)
     if nic_id is None:
         engine.waiting[tenant_id] = tenant
     else:

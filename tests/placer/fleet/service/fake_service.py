@@ -156,6 +156,7 @@ def _of_model(model: str, nics: list[dict[str, Any]]) -> dict[str, Any]:
         "nic_model": model,
         "in_use": sum(bool(nic["tenants"]) for nic in up),
         "idle": sum(not nic["tenants"] for nic in up),
+        "cordoned": sum(nic["service"] == "cordoned" for nic in nics),
         "draining": sum(nic["service"] == "draining" for nic in nics),
         "failed": sum(nic["service"] == "failed" for nic in nics),
         "cores": sum(nic["cores"] for nic in nics),

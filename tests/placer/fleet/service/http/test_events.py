@@ -267,18 +267,23 @@ def test_nics_are_filtered_by_their_service(tmp_path: Path) -> None:
     with service(tmp_path / "s.db", count=0) as one:
         for number in range(6):
             one.event(event="join", nic=f"rack-{number}", nic_model="toy-0")
-        for name, event in (("rack-1", "fail"), ("rack-2", "drain"), ("rack-4", "fail")):
+        for name, event in (("rack-1", "fail"), ("rack-2", "drain"), ("rack-3", "cordon"), ("rack-4", "fail")):
             assert one.event(event=event, nic=name).status_code == 200
 
         def names(**parameters: str) -> list[str]:
             return [nic["nic"] for nic in one.client.get("/v1/nics", params=parameters).json()["nics"]]
 
         assert names(service="failed") == ["rack-1", "rack-4"] and names(service="draining") == ["rack-2"]
-        assert names(service="up") == ["rack-0", "rack-3", "rack-5"]
+        assert names(service="up") == ["rack-0", "rack-5"] and names(service="cordoned") == ["rack-3"]
+        (model, *_) = one.client.get("/v1/summary").json()["by_model"]
+        assert [model[service] for service in ("idle", "cordoned", "draining", "failed")] == [2, 1, 1, 2]
         first = one.client.get("/v1/nics?service=failed&limit=1").json()
         assert names(service="failed", cursor=first["cursor"]) == ["rack-4"]
         answer = one.client.get("/v1/nics?service=broken")
-        assert (answer.status_code, answer.json()["error"]) == (422, "service: give one of up, draining, failed")
+        assert (answer.status_code, answer.json()["error"]) == (
+            422,
+            "service: give one of up, cordoned, draining, failed",
+        )
 
 
 def test_parameters_that_are_unknown_or_given_twice_are_422_on_every_route(tmp_path: Path) -> None:

@@ -106,6 +106,25 @@ def test_a_node_that_joins_while_nodes_are_listed_stays(tmp_path: Path) -> None:
         assert one.log() == ["join n1", "join n2", "join n3"]
 
 
+def test_a_cordoned_node_takes_no_pods_and_counts_those_that_run(tmp_path: Path) -> None:
+    """Its pods stay, and one that another scheduler has bound there is counted, also where it is the first."""
+    cordoned = {"spec": {"unschedulable": True}}
+    with cluster(tmp_path / "s.db", "n1", "n2") as one:
+        first, second, third = pod("p1"), pod("p2"), pod("p3")
+        one.add(first, second, third)
+        assert one.bind(first, "n1") == ""
+        for name in ("n1", "n2"):
+            one.api.change("nodes", "MODIFIED", {**node(name), **cordoned})
+        eventually(lambda: one.takes("n1", "n2") == [])
+        assert one.bind(second, "n1") == "n1: the NIC is cordoned"
+        one.api.change("pods", "MODIFIED", running(second, "n1"))
+        one.api.change("pods", "MODIFIED", running(third, "n2"))
+        eventually(lambda: one.places() == {"p1": "n1", "p2": "n1", "p3": "n2"})
+        for name in ("n1", "n2"):
+            one.api.change("nodes", "MODIFIED", node(name))
+        eventually(lambda: one.takes("n1", "n2") == ["n1", "n2"])
+
+
 # Pods
 
 

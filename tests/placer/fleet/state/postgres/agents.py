@@ -61,6 +61,7 @@ class Agent:
 
 
 def picture(fleet: Fleet, engine: Engine | None = None) -> dict[str, Any]:
-    nics = {nic.id: (nic.kind.index, nic.number, nic.service.value, frozenset(nic.tenants)) for nic in fleet.all_nics()}
+    known = (*fleet.all_nics(), *fleet.gone.values())
+    nics = {nic.id: (nic.kind.index, nic.number, nic.service.value, frozenset(nic.tenants)) for nic in known}
     kinds = [(fleet.in_use(kind), fleet.idle(kind), kind in fleet.available()) for kind in fleet.kinds]
     return {"nics": nics, "kinds": kinds, "waiting": list(engine.waiting.values()) if engine else []}

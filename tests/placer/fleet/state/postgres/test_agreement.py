@@ -13,15 +13,18 @@ from placer.fleet.engine import QUEUE, REJECT, Engine
 from placer.fleet.events import (
     Arrive,
     Change,
+    Cordon,
     Decision,
     Depart,
     Drain,
     Fail,
     FleetEvent,
     Join,
+    Leave,
     Rebalance,
     Refused,
     Return,
+    Uncordon,
 )
 from placer.fleet.state.postgres import agreement as agreements
 from placer.fleet.state.postgres.agreement import Behind
@@ -226,11 +229,15 @@ def any_event(draw: random.Random, fleet: Fleet) -> FleetEvent:
             Change(identity, sla=Sla(draw.choice((0.05, 0.2, 0.9)))),
             Fail(draw.choice(named)),
             Drain(draw.choice(named)),
+            Cordon(draw.choice(named)),
+            Uncordon(draw.choice(out)),
             Return(draw.choice(out)),
             Join(f"rack-{draw.randrange(4)}", "toy-1"),
+            Join(draw.choice([*fleet.gone] or named), draw.choice(("toy-0", "toy-1"))),
+            Leave(draw.choice(named)),
             Rebalance(4),
         ),
-        (40, 15, 10, 2, 3, 6, 1, 2),
+        (40, 15, 10, 4, 3, 2, 3, 6, 1, 2, 2, 2),
     )[0]
 
 
@@ -268,9 +275,13 @@ def test_agents_that_follow_have_the_same_fleet(
         one = agents[draw.randrange(2)]
         one.follow()
         one.decide(*(any_event(draw, one.engine.fleet) for _ in range(draw.choice((1, 5)))))
+    agents[0].follow()
+    used = [nic.id for nic in agents[0].engine.fleet.nics.values()]
+    agents[0].decide(Fail(used[0]), Fail(used[1]), Leave(used[1]))
     late = Agent.of(address, kinds, when_full)
     expected = picture(late.engine.fleet, late.engine)
     assert any(nic.service is Service.FAILED for nic in late.engine.fleet.all_nics())
+    assert used[1] in late.engine.fleet.gone
     for agent in agents:
         agent.follow()
         assert picture(agent.engine.fleet, agent.engine) == expected
