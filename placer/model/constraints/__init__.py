@@ -69,6 +69,7 @@ _C = TypeVar("_C", bound=type[Constraint])
 def register(constraint: _C) -> _C:
     """A decorator that makes a constraint known under its name."""
     CONSTRAINTS.register(constraint.name)(constraint)
+    _kind_constraints.cache_clear()
     return constraint
 
 
