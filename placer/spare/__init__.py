@@ -17,6 +17,8 @@ from placer.spare.takeover import SharingRule
 from placer.strategies import NamedStrategy
 from profiles import Fault, InputError
 
+__all__ = ["NO_FAILURES", "Failures", "Spare", "find_spare", "refuse_too_many_failures"]
+
 NO_FAILURES = Failures()
 
 
