@@ -26,7 +26,7 @@ from placer.optimal.planned.strategy import Planned
 from placer.optimal.trace_optimum import find_optimum
 from placer.placing import BudgetVariation, Placing, with_expected
 from placer.progress import Progress
-from placer.spare import NO_FAILURES, Failures, find_spare, refuse_too_many_failures
+from placer.spare import Failures, find_spare, refuse_too_many_failures
 from placer.strategies import STRATEGIES, VARIANT, NamedStrategy, find_strategy
 from profiles import CoLocation, Fault, InputError
 from profiles.faults import suggestion
@@ -66,8 +66,8 @@ class RunRequest:
         What is skipped in a trace that is read.
     headroom_pct
         By how much more than its rate each instance with a rate is planned for, %.
-    failures
-        The failures for which each plan gets spare NICs.
+    spare, spare_domains
+        How many NICs, and how many domains, may fail at one time: for this each plan gets spare NICs.
     """
 
     arrivals: str | TextIO | Sequence[Arrival]
@@ -82,7 +82,13 @@ class RunRequest:
     measure: int | None = None
     trace_options: TraceOptions = STRICT_OPTIONS
     headroom_pct: float = 0.0
-    failures: Failures = NO_FAILURES
+    spare: int = 0
+    spare_domains: int = 0
+
+    @property
+    def failures(self) -> Failures:
+        """What may fail."""
+        return Failures(self.spare, self.spare_domains)
 
 
 @dataclass(frozen=True, repr=False)

@@ -156,7 +156,6 @@ def command(
     from placer.report.text.plan import plans_csv
     from placer.report.text.run import RUN_FORMATS
     from placer.run import CERTIFIED_STRATEGIES, RunRequest, run
-    from placer.spare import Failures
     from profiles import InputError
     from profiles.aside import write_files
 
@@ -184,7 +183,7 @@ def command(
         measure=measure,
         trace_options=trace_options(ignore_columns, skip_empty_stays, progress.say, loads),
         headroom_pct=headroom,
-        failures=Failures(spare),
+        spare=spare,
     )
     comparison = _with_plans_placed_again(run(request, progress), range, progress)
     text = render(comparison)
