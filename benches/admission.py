@@ -1,4 +1,4 @@
-"""Admission to a GPU by Grus's repaired algorithm: on arrays, from objects, the readable version, and a C peer."""
+"""Admission to a GPU by Grus's repaired algorithm: on arrays, from objects, and a C peer."""
 
 import ctypes
 import shutil
@@ -25,8 +25,6 @@ from placer.gpu.plan import LatencySlo
 from placer.gpu.tables import WITHIN_LIMIT, GpuNumbers, SloArrays, gpu_numbers, nf_times, slo_arrays
 from placer.inputs.gpu.slos import read_device
 from profiles.arrays import Floats
-from tests.reference.gpu.greedy import admit_readably
-from tests.reference.gpu.greedy_gpu import FastGpu
 
 C_SOURCE = r"""
 #include <math.h>
@@ -156,7 +154,6 @@ class CPeer:
 GPU = Path(__file__).resolve().parents[1] / "examples" / "gpu.json"
 SIZES = (10, 20, 50, 100, 200, 500, 1000)
 REPEATS = 201
-READABLE_UP_TO = 200  # SLOs; the readable version takes seconds beyond
 TIGHT, WIDE = (100.0, 500.0), (150.0, 1500.0)  # latencies (us) of sets in which many, and few, SLOs are rejected
 
 Repeats = Annotated[int, typer.Option(min=3, help="Calls of which the median counts.")]
@@ -166,9 +163,8 @@ Largest = Annotated[int, typer.Option(min=10, help="The most SLOs.")]
 @register("admission")
 def run(repeats: Repeats = REPEATS, largest: Largest = 1000) -> pd.DataFrame:
     """Per bus, range of latencies and number of SLOs: how many are admitted, and times (us). `arrays_us` is the whole
-    set from arrays to arrays, with its quartiles; `arrival_us` one SLO onto all others; `objects_us` from SLOs to the
-    answer; `readable_us` the reference in Python; `c_us` the peer: the same greedy in C for one transfer each, compiled
-    at the highest optimization, where there is a compiler."""
+    set from arrays to arrays, with its quartiles; `objects_us` from SLOs to the answer; `c_us` the peer: the same
+    greedy in C for one transfer each, compiled at the highest optimization, where there is a compiler."""
     device = replace(read_device(GPU), workers=100_000)
     with tempfile.TemporaryDirectory() as folder:
         peer = CPeer.compiled(Path(folder))
@@ -209,12 +205,9 @@ def _row(
         "arrays_us": round(median, 1),
         "from": round(low, 1),
         "to": round(high, 1),
-        "arrival_us": round(arrival_us(device, slos, repeats), 1),
         "objects_us": round(quartiles(lambda: admit_greedily(device, slos), max(repeats // 10, 3))[1]),
         "peak_mb": round(cost(lambda: admit_arrays(gpu, nfs, arrays), 3).peak_mb, 2),
     }
-    if count <= READABLE_UP_TO:
-        row["readable_us"] = round(quartiles(lambda: admit_readably(device, slos), 3)[1])
     if peer is not None and device.arbitration is Arbitration.ONE_SHOT:
         call = peer.call(gpu, nfs, arrays)
         row["c_us"], row["c_admitted"] = round(quartiles(call, repeats)[1], 1), call()
@@ -231,16 +224,3 @@ def quartiles(call: Callable[[], object], repeats: int) -> tuple[float, float, f
         times.append(1e6 * (time.perf_counter() - begun))
     low, median, high = statistics.quantiles(times, n=4)
     return low, median, high
-
-
-def arrival_us(device: GpuDevice, slos: list[LatencySlo], repeats: int) -> float:
-    """The median time of the last arrival onto all others, us."""
-    times = []
-    for _ in range(max(repeats // 4, 3)):
-        gpu = FastGpu(device, len(slos))
-        for slo in slos[:-1]:
-            gpu.arrive(slo)
-        begun = time.perf_counter()
-        gpu.arrive(slos[-1])
-        times.append(1e6 * (time.perf_counter() - begun))
-    return statistics.median(times)

@@ -390,7 +390,7 @@ def _online(
                 continue
             evaluation = placing.place_and_evaluate(strategy, predictor, catalogue)
             check_gpus(evaluation.plan, catalogue)
-            yield evaluation
+            yield _claim_by_priority(evaluation)
 
 
 def _variations(
@@ -424,6 +424,27 @@ def _optimum(
         if _keeps_slas(evaluation.plan, catalogue, judges):
             optimum = optimum.choose_better(evaluation.plan, catalogue.kinds)
     return optimum
+
+
+NOT_BY_PRIORITY = "not proven to reject by priority"
+
+
+def _rejects_out_of_order(plan: Plan) -> bool:
+    """Whether the plan rejects arrivals of more than the lowest priority: that none rejects fewer then proves nothing.
+
+    Where all that it rejects have the lowest priority, and none rejects fewer, none loses less by priority.
+    """
+    return sum(plan.losses[:-1]) > 0
+
+
+def _claim_by_priority(evaluation: Evaluation) -> Evaluation:
+    """The evaluation, with no bound where the plan may lose more of a priority than it had to."""
+    within = evaluation.plan.within
+    if within is None or not _rejects_out_of_order(evaluation.plan):
+        return evaluation
+    scope = f"{within.scope}; {NOT_BY_PRIORITY}"
+    within = replace(within, lower_bound=0.0, nics_lower_bound=0, proven=False, scope=scope, proof=None)
+    return replace(evaluation, plan=replace(evaluation.plan, within=within))
 
 
 def _keeps_slas(plan: Plan, catalogue: Catalogue, judges: Sequence[Oracle]) -> bool:

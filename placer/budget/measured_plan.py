@@ -146,8 +146,8 @@ class _Rounds:
             plans.append(self._of_measured(catalogue, plan.risk))
         if self._former is not None and self._still_holds(self._former, plan, catalogue):
             plans.append(self._former)
-        rejected = min(plan.rejected for plan in plans)
-        costs = [peak_cost(plan, catalogue.kinds) if plan.rejected == rejected else math.inf for plan in plans]
+        losses = min(plan.losses for plan in plans)
+        costs = [peak_cost(plan, catalogue.kinds) if plan.losses == losses else math.inf for plan in plans]
         shares = [self._needs(plan).measured_pct(self._measured) for plan in plans]
         near = [at for at, cost in enumerate(costs) if cost <= (1.0 + WORTH_OF_MEASURING) * min(costs)]
         best = min(near, key=lambda at: (-shares[at], costs[at]))

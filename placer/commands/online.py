@@ -186,8 +186,9 @@ class Beginning:
     def place(self, catalogue: Catalogue, engine: Engine, saved: SavedState | None, progress: Progress) -> None:
         """Place the instances, unless the fleet has events already."""
         from placer.evaluate.checks import running_kept
+        from placer.fleet.protocol import CONSTRAINT_KEYS
         from placer.fleet.service.opening import place_all, take_over
-        from placer.inputs.arrivals import read_arrivals, refuse_constraints
+        from placer.inputs.arrivals import read_arrivals, refuse_constraints, refuse_priorities
         from placer.inputs.plans import read_plan
         from profiles import Fault, InputError
 
@@ -195,9 +196,12 @@ class Beginning:
             return
         trace = str(self.arrivals)
         options = trace_options(self.ignore_columns, self.skip_empty_stays, progress.say)
-        kinds = None if self.plan is None else catalogue.kinds  # only a plan says where all others go
-        arrivals = read_arrivals(trace, catalogue.default_traffic, catalogue.check, options, kinds=kinds)
-        refuse_constraints(arrivals)
+        arrivals = read_arrivals(
+            trace, catalogue.default_traffic, catalogue.check, options, kinds=catalogue.kinds,
+            may_run=self.plan is not None,  # only a plan says where all others go
+        )  # fmt: skip
+        refuse_constraints(arrivals, CONSTRAINT_KEYS)
+        refuse_priorities(arrivals)
         refuse_unknown_latencies(trace, arrivals)
         if engine.events:
             self._report_continued(saved, progress)

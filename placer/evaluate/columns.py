@@ -21,9 +21,12 @@ from placer.evaluate.wastage import (
     reference,
     wastage_text,
 )
+from placer.model.arrival import have_priorities
 from placer.model.day import has_days
 from placer.model.fleet import Fleet, NicKind
-from placer.model.plan import replay_plan
+from placer.model.plan import Plan, replay_plan
+
+MOST_PRIORITIES = 3  # priorities that a cell of a table lists at most
 
 Value = Callable[[Compared, Evaluation], object]
 Cell = Callable[[Compared, Evaluation], str]
@@ -138,6 +141,22 @@ def _peak_nics(compared: Compared, evaluation: Evaluation) -> int:
     return evaluation.nics if evaluation.plan.peak_nics is None else evaluation.plan.peak_nics
 
 
+def _has_priorities(compared: Compared, evaluation: Evaluation) -> bool:
+    return have_priorities(placement.arrival for placement in evaluation.plan.placements)
+
+
+def losses_by_name(plan: Plan) -> dict[str, int]:
+    """How many arrivals of each priority the plan rejects, as JSON holds it."""
+    return {str(priority): count for priority, count in plan.rejected_by_priority.items()}
+
+
+def _lost_by_priority(compared: Compared, evaluation: Evaluation) -> str:
+    """The priorities of which arrivals are rejected, each with how many; `-` for none."""
+    lost = [f"{priority}: {count:,}" for priority, count in evaluation.plan.rejected_by_priority.items() if count]
+    more = len(lost) - MOST_PRIORITIES
+    return ", ".join([*lost[:MOST_PRIORITIES], *([f"+{more:,}"] if more > 0 else [])]) or "-"
+
+
 RESULT_COLUMNS = (
     TableColumn(
         "strategy", lambda compared, judged: judged.plan.strategy, "which rule placed", "strategy", page="strategy"
@@ -221,6 +240,17 @@ RESULT_COLUMNS = (
         "rejected",
         lambda compared, judged: f"{judged.plan.rejected:,}",
         "rejected",
+    ),
+    TableColumn(
+        "rejected_by_priority",
+        lambda compared, judged: losses_by_name(judged.plan),
+        "arrivals without a NIC of each priority",
+        "by priority",
+        _lost_by_priority,
+        "rejected by priority",
+        _lost_by_priority,
+        where=lambda compared: any(_has_priorities(compared, judged) for judged in compared.plans[:1]),
+        in_json=_has_priorities,
     ),
     TableColumn("seconds", lambda compared, judged: round(judged.plan.seconds, 4), "time of placing, s"),
     TableColumn(
@@ -309,13 +339,13 @@ BY_KEY = {column.key: column for column in RESULT_COLUMNS}
 
 TABLE_KEYS = (
     "strategy", "predictor", "nics", "peak_nics", "cost", "wastage_pct", "cost_wastage_pct", "sla_violations_pct",
-    "expected_violations_pct", "rejected", "decisions_per_s",
+    "expected_violations_pct", "rejected", "rejected_by_priority", "decisions_per_s",
 )  # fmt: skip
 """First of the columns of the text table, in this order; others with a heading follow."""
 
 PAGE_KEYS = (
     "strategy", "predictor", "nics", "wastage_pct", "", "violated", "sla_violations_pct", "expected_violations_pct",
-    "rejected", "cost", "cost_wastage_pct",
+    "rejected", "rejected_by_priority", "cost", "cost_wastage_pct",
 )  # fmt: skip
 """First of the columns of the HTML report; others with a page heading follow."""
 

@@ -113,6 +113,8 @@ def _reasons(comparison: Compared, evaluation: Evaluation) -> Iterator[str]:
         yield "fewer NICs only through SLA violations"
     if evaluation.plan.rejected > optimum.plan.rejected:
         yield "more arrivals rejected than in the optimum"
+    elif evaluation.plan.losses > optimum.plan.losses:
+        yield "arrivals of higher priority rejected than in the optimum"
 
 
 def _is_unproven(comparison: Compared, evaluation: Evaluation) -> bool:

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from placer.model.arrival import Arrival, settle_running
+from placer.explain.preemption import Preemption, find_preemption
+from placer.model.arrival import Arrival, have_priorities, settle_running
 from placer.model.constraints import Conflict, conflict_on
 from placer.model.feasibility import fits, margin, tenant_margin
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
@@ -46,7 +47,7 @@ class Verdict:
     arrival. `nfs`: the co-location with the arrival; without it where cores do not suffice. `cause`: what keeps the
     arrival off; None where it fits. `resource`: where an SLA would be violated: the resource on which `violated` loses
     most; else empty. `violated`: the workload that would be furthest below its SLA. `chosen`: whether the arrival went
-    to one of these NICs. `met`: where a constraint keeps it off, the ids of the instances that it meets there."""
+    to one of these NICs. `met`: where a constraint or a priority keeps it off, the ids of the instances it meets."""
 
     kind: NicKind
     nics: tuple[str, ...]
@@ -67,11 +68,13 @@ class Verdict:
 @dataclass(frozen=True)
 class Explanation:
     """An arrival, its NIC (None: rejected), and the verdict on every class of NICs at that moment. There are no
-    verdicts on an instance that already runs: nothing is decided about it."""
+    verdicts on an instance that already runs: nothing is decided about it. `preemption`: for a rejected arrival of a
+    trace with priorities, what would have to go so that it fits."""
 
     arrival: Arrival
     nic: str | None
     verdicts: tuple[Verdict, ...]
+    preemption: Preemption | None = None
 
 
 def explain(
@@ -85,6 +88,9 @@ def explain(
     settle_running(arrivals, fleet)
     selector = Selector(fleet, oracles, rule, arrivals=length_of(arrivals))
     verdicts: dict[int, tuple[Verdict, ...]] = {}
+    preemptions: dict[int, Preemption | None] = {}
+    ranked = have_priorities(arrivals)
+    priorities = {arrival.id: arrival.priority for arrival in arrivals if ranked and arrival.nic is None}
     arrivals = list(arrivals)
 
     def choose(index: int) -> Nic | NicKind | None:
@@ -93,14 +99,34 @@ def explain(
         arrivals[index] = replace(arrivals[index], workload=workload)
         if only in (None, tenant.id):
             verdicts[index] = tuple(verdicts_on(fleet, oracles, tenant, choice))
+            if ranked and choice is None:
+                found = find_preemption(fleet, oracles, tenant, arrivals[index].priority, priorities)
+                preemptions[index] = found
+                verdicts[index] = tuple(_with_preemption(verdicts[index], found))
         return choice
 
     for event, nic in replay(arrivals, fleet, choose):
         arrival = arrivals[event.index]
         if not event.departs and only in (None, arrival.id):
-            yield Explanation(arrival, nic.id if nic else None, verdicts.pop(event.index, ()))
+            found = preemptions.pop(event.index, None)
+            yield Explanation(arrival, nic.id if nic else None, verdicts.pop(event.index, ()), found)
             if only is not None:
                 return
+
+
+def _with_preemption(verdicts: Iterable[Verdict], found: Preemption | None) -> Iterator[Verdict]:
+    """The verdicts, with one of its own on the NIC that would take the arrival without instances of lower priority."""
+    if found is None or not found.lower:
+        yield from verdicts
+        return
+    for verdict in verdicts:
+        here = found.nic in verdict.nics if found.nic else not verdict.nics and verdict.kind is found.kind
+        others = tuple(nic for nic in verdict.nics if nic != found.nic)
+        if here:
+            nics = () if found.nic is None else (found.nic,)
+            yield Verdict(verdict.kind, nics, verdict.free_cores, (), Cause.PRIORITY, met=found.ids)
+        if not here or others:
+            yield replace(verdict, nics=others)
 
 
 def choose_with_cores(
@@ -142,19 +168,15 @@ def verdicts_on(
         yield from _on_co_location(nics, oracles[index], tenant, choice)
     for (conflict, index, free_cores), nics in barred.items():
         ids = tuple(nic.id for nic in nics)
-        yield Verdict(fleet.kinds[index], ids, free_cores, (), _cause_of_conflict(conflict), met=conflict.ids)
+        yield Verdict(fleet.kinds[index], ids, free_cores, (), Cause.of(conflict.constraint), met=conflict.ids)
     available = fleet.available()
     for kind in fleet.kinds:
         if conflict := conflict_on(fleet, tenant, kind, None):
-            yield Verdict(kind, (), kind.cores, (), _cause_of_conflict(conflict), met=conflict.ids)
+            yield Verdict(kind, (), kind.cores, (), Cause.of(conflict.constraint), met=conflict.ids)
             continue
         verdict = _on_new_nic(kind, oracles[kind.index], tenant, choice is kind)
         none_left = verdict.fits and kind not in available
         yield Verdict(kind, (), kind.cores, verdict.nfs, Cause.NONE_LEFT) if none_left else verdict
-
-
-def _cause_of_conflict(conflict: Conflict) -> Cause:
-    return Cause(conflict.constraint) if conflict.constraint in {*Cause} else Cause.CONSTRAINT
 
 
 def _predict_in_one_batch(

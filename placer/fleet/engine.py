@@ -37,8 +37,10 @@ from placer.fleet.learning.learning import DRIFT, STATUSES, Feedback
 from placer.fleet.learning.ledger import SATURATED_OFFER, ProductionReading
 from placer.fleet.nic_versions import NicVersions
 from placer.fleet.rebalance import Rebalancer, Repairer
-from placer.model.feasibility import below_sla, feasible, fits, misfit
+from placer.model.constraints import conflict_on, pool_fault
+from placer.model.feasibility import below_sla, feasible, fits, keeps_slas, misfit
 from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant, numbers_nics
+from placer.model.groups import Constraints
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.policy.pattern_table import MOST_PATTERNS
 from placer.policy.rules import LOOK_AHEAD, Rule
@@ -165,6 +167,8 @@ class Engine:
         if before is not None:
             if before.asked == tenant.asked:  # sent again, because the answer was lost
                 return self._where(Where(tenant.id))
+            if before.constraints != tenant.constraints:
+                raise Refused(f"'{tenant.id}' already exists with other constraints; send a depart first")
             raise Refused(f"'{tenant.id}' already exists with another NF, traffic or SLA; send a change")
         self._refuse_unknown(tenant)
         if event.nic is not None and event.kind is not None:
@@ -187,6 +191,8 @@ class Engine:
         nic = self.fleet.find(nic_id)
         if nic is None:
             raise Refused(f"'{nic_id}' is not a NIC of this fleet")
+        if conflict := conflict_on(self.fleet, tenant, nic.kind, nic):
+            raise Refused(f"{nic_id}: {conflict}")
         choices = self.choices(tenant)
         reasons = [misfit(nic, self.oracles[nic.kind.index], choice) for choice in choices]
         if None not in reasons:
@@ -273,7 +279,8 @@ class Engine:
         before = self._find(event.id)
         if before is None:
             raise Refused(f"'{event.id}' is not placed or queued")
-        after = Tenant(event.id, event.workload or before.asked.workload, event.sla or before.sla)
+        asked = before.asked
+        after = replace(asked, workload=event.workload or asked.workload, sla=event.sla or asked.sla)
         self._refuse_unknown(after)
         if after.sla.min_kpps is not None and after.sla.min_kpps > after.workload.rate_kpps:
             rate, least = after.workload.rate_kpps, after.sla.min_kpps
@@ -314,23 +321,37 @@ class Engine:
         nic = self._serving_nic(event.nic)
         self.fleet.withdraw(nic, Service.FAILED)
         moves = []
-        for tenant in nic.tenants:
-            self.fleet.remove(tenant.id)
-            target = self._place(self.choices(tenant))
-            if target is None:
-                self.waiting[tenant.id] = tenant
-            moves.append(Move(tenant.id, nic.id, target.id if target else None))
+        for group in self._moved_at_once(nic):
+            home = self._place_of_all(group) if len(group) > 1 else None
+            for tenant in group:
+                self.fleet.remove(tenant.id)
+            for tenant in group:
+                if home is None:
+                    target = self._place(self.choices(tenant))
+                else:
+                    target = home = self._put(tenant, home)
+                if target is None:
+                    self.waiting[tenant.id] = tenant
+                moves.append(Move(tenant.id, nic.id, target.id if target else None))
+        freed = {move.id: move for move in self._freed_by(moves)}
+        back = {move.id for move in moves if move.id in freed}  # queued, and placed after all
+        moves = [move for move in moves if move.id not in back]
+        moves += [replace(move, source=nic.id) if move.id in back else move for move in freed.values()]
         return Decision("failed", tuple(moves), queued=tuple(move.id for move in moves if move.target is None))
 
     def _drain(self, event: Drain) -> Decision:
         nic = self._serving_nic(event.nic)
         self.fleet.withdraw(nic, Service.DRAINING)
         moves = []
-        for tenant in nic.tenants:
-            choice = self.selector.choose(tenant)
-            if choice is not None:
+        for group in self._moved_at_once(nic):
+            choice = self._place_of_all(group) if len(group) > 1 else self.selector.choose(group[0])
+            if choice is None:
+                continue
+            for tenant in group:
                 self.fleet.remove(tenant.id)
-                moves.append(Move(tenant.id, nic.id, self._put(tenant, choice).id))
+                choice = self._put(tenant, choice)
+                moves.append(Move(tenant.id, nic.id, choice.id))
+        moves += self._freed_by(moves)
         return Decision("draining" if nic.tenants_by_id else "drained", tuple(moves))
 
     def _cordon(self, event: Cordon) -> Decision:
@@ -393,6 +414,8 @@ class Engine:
         """Raise Refused where no NIC hosts what an instance is to run, or its load or cores cannot be predicted."""
         if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
             raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
+        if (tenant.constraints.values or self.fleet.has_pools) and (fault := pool_fault(tenant, self.fleet.kinds)):
+            raise Refused("; ".join(fault))
         if not tenant.workload.is_plain:
             predictors = [one.predictor for one in self.oracles if isinstance(one, PredictorOracle)]
             if not all(predictor.supports_loads for predictor in predictors):
@@ -422,14 +445,15 @@ class Engine:
         if not self.waiting:
             return []
         moves, tried, has_cores = list[Move](), 0, self.selector.has_cores()
-        failed_drop: dict[Workload, float] = {}
+        failed_drop: dict[tuple[Workload, Constraints], float] = {}
         queue = [*self.waiting]
         first = queue.index(self._next_tried) if self._next_tried in self.waiting else 0
         self._next_tried = None
         for tenant in map(self.waiting.__getitem__, (*queue[first:], *queue[:first])):
             drop, choices = tenant.sla.max_drop, self.choices(tenant)
             has_room = any(has_cores(choice.workload) for choice in choices)
-            if not has_room or (drop is not None and drop <= failed_drop.get(tenant.workload, -1.0)):
+            alike = tenant.workload, tenant.constraints
+            if not has_room or (drop is not None and drop <= failed_drop.get(alike, -1.0)):
                 continue
             if tried == MOST_TRIED:
                 self._next_tried = tenant.id
@@ -442,8 +466,37 @@ class Engine:
             else:
                 tried += 1
                 if drop is not None:
-                    failed_drop[tenant.workload] = drop
+                    failed_drop[alike] = drop
         return moves
+
+    def _moved_at_once(self, nic: Nic) -> list[list[Tenant]]:
+        """The tenants of a NIC, those that must be on one NIC together."""
+        groups: dict[str, list[Tenant]] = {}
+        for tenant in nic.tenants:
+            groups.setdefault(tenant.constraints.of("together") or f"\0{tenant.id}", []).append(tenant)
+        return [*groups.values()]
+
+    def _place_of_all(self, group: Sequence[Tenant]) -> Nic | NicKind | None:
+        """The first of the NICs that are best for one of these tenants, or a new one, that takes all of them."""
+        value = group[0].constraints.of("together")
+        if len(self.fleet.groups.members("together", value)) > len(group):
+            return None
+        movable = [replace(tenant, constraints=tenant.constraints.without("together")) for tenant in group]
+        first, known = movable[0], self.selector.has_predicted(movable[0])
+        ranked = [place for _, place in self.selector.rank(first, MOST_TRIED)] if known else []
+        for place in (*ranked, *self.fleet.available()):
+            nic, kind = (place, place.kind) if isinstance(place, Nic) else (None, place)
+            present = () if nic is None else nic.tenants
+            barred = any(conflict_on(self.fleet, tenant, kind, nic) for tenant in movable)
+            if not barred and keeps_slas(kind, self.oracles[kind.index], [*present, *movable]):
+                return place
+        return None
+
+    def _freed_by(self, moves: Iterable[Move]) -> list[Move]:
+        """Place what waits, where moved tenants have left NICs or domains that others are kept off."""
+        homes = ((move.id, self.fleet.nic_of(move.id)) for move in moves)
+        constrained = any(home and home.tenants_by_id[tenant].constraints.values for tenant, home in homes)
+        return self._place_waiting() if constrained else []
 
     def _find(self, tenant_id: str) -> Tenant | None:
         """The tenant on a NIC or in the queue; None for an unknown one."""

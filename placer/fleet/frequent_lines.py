@@ -8,6 +8,7 @@ from json.encoder import encode_basestring_ascii as quoted
 from math import inf
 
 from placer.fleet.events import Arrive, Decision, Depart, FleetEvent
+from placer.model.groups import Constraints
 from placer.model.sla import Sla
 from profiles import Workload
 
@@ -42,7 +43,9 @@ def frequent_event(event: FleetEvent) -> str | None:
     """An arrival that names no NIC, or a departure; None for any other."""
     if type(event) is Arrive and event.nic is None:
         tenant = event.tenant
-        return f'{{"event": "arrive", "id": {quoted(tenant.id)}, {_format_workload(tenant.workload, tenant.sla)}}}'
+        constraints = _format_constraints(tenant.constraints) if tenant.constraints.values else ""
+        wanted = _format_workload(tenant.workload, tenant.sla)
+        return f'{{"event": "arrive", "id": {quoted(tenant.id)}, {wanted}{constraints}}}'
     if type(event) is Depart:
         return f'{{"event": "depart", "id": {quoted(event.id)}}}'
     return None
@@ -61,3 +64,9 @@ def _format_workload(workload: Workload, sla: Sla) -> str:
     """NF, traffic, load and SLA, between braces."""
     need = {"sla_drop": sla.max_drop} if sla.max_drop is not None else {"sla_min_kpps": sla.min_kpps}
     return dumps({"nf": workload.nf, "traffic": workload.traffic.as_dict(), **load_of(workload), **need})[1:-1]
+
+
+@lru_cache(MAX_REMEMBERED_TEXTS)
+def _format_constraints(constraints: Constraints) -> str:
+    """Constraints, behind what is before them in braces."""
+    return f", {dumps(dict(constraints.values))[1:-1]}"

@@ -45,6 +45,7 @@ from placer.fleet.events import (
 )
 from placer.fleet.frequent_lines import frequent_decision, frequent_event, load_of
 from placer.model.fleet import Tenant
+from placer.model.groups import UNCONSTRAINED, Constraints, usable_group
 from placer.model.sla import Sla
 from placer.policy.rejection import Reason
 from profiles import TrafficProfile, Workload
@@ -59,6 +60,8 @@ SMALLEST_POSITIVE = 1e-6  # the smallest rate (kpps) and latency (us) in an even
 
 LOAD_KEYS = ("rate_kpps", "cores", "sla_latency_us")
 """Keys of what is offered to an instance, what it is given, and the latency that its packets are promised."""
+
+CONSTRAINT_KEYS = ("apart", "pool", "spread", "together")  # in alphabetical order, as of `Constraints`
 
 ONLY_IN_LOGS = ("kind", "free_cores")  # keys of arrivals on which a plan or a cluster has decided
 MAX_REMEMBERED_WORKLOADS = 100_000  # workloads that are remembered, and SLAs: most events name one that came before
@@ -92,6 +95,7 @@ def whole(value: object) -> object:
 
 Whole = Annotated[int, BeforeValidator(whole)]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(usable_name)]
+Group = Annotated[str, AfterValidator(usable_group)]
 Number = Annotated[FiniteFloat, Field(ge=0, le=LARGEST_NUMBER)]
 Positive = Annotated[FiniteFloat, Field(ge=SMALLEST_POSITIVE, le=LARGEST_NUMBER)]
 
@@ -173,10 +177,26 @@ class Wanted(_Requirement):
     """An instance that is to be placed: an NF, its traffic, its load, and its SLA, `sla_drop` or `sla_min_kpps`.
 
     `rate_kpps`: what is offered to it; null for more than it can carry. `cores`: what it is given; else as many as it
-    takes.
+    takes. `spread`, `apart`, `together`, `pool`: the constraints of its place.
     """
 
     nf: Name
+    spread: Group | None = None
+    apart: Group | None = None
+    together: Group | None = None
+    pool: Group | None = None
+
+    @property
+    def constraints(self) -> Constraints:
+        """The constraints that are given."""
+        return _constraints_of(self.apart, self.pool, self.spread, self.together)
+
+
+@lru_cache(MAX_REMEMBERED_WORKLOADS)
+def _constraints_of(*values: str | None) -> Constraints:
+    """Constraints by their values, in the order of `CONSTRAINT_KEYS`."""
+    given = tuple((key, value) for key, value in zip(CONSTRAINT_KEYS, values, strict=True) if value is not None)
+    return Constraints(given) if given else UNCONSTRAINED
 
 
 def _forget_keys(properties: dict[str, Any], keys: Iterable[str]) -> None:
@@ -349,7 +369,8 @@ class Reader:
         if sla is None and wanted.rate_kpps is None:
             raise Malformed("no SLA: give sla_drop or sla_min_kpps")
         load = wanted.over(Workload(wanted.nf, self.default_traffic))
-        return Tenant(identity, self._workload(load, wanted.traffic), sla or _sla_of(0.0, None))
+        workload = self._workload(load, wanted.traffic)
+        return Tenant(identity, workload, sla or _sla_of(0.0, None), constraints=wanted.constraints)
 
     def _faults_of_workload(self, line: str | bytes, error: ValidationError) -> list[str]:
         """What else is wrong with an arrival that is refused anyway: its NF or traffic is not profiled."""
@@ -418,7 +439,8 @@ def any_decision(event: FleetEvent, decision: Decision) -> str:
 
 def reason_dict(reason: Reason) -> dict[str, Any]:
     nfs = [workload.nf for workload in reason.co_location]
-    return {"nic_model": reason.nic_model, "company": nfs, "nics": reason.nics, "cause": reason.cause}
+    shown = {"nic_model": reason.nic_model, "company": nfs, "nics": reason.nics, "cause": reason.cause}
+    return {**shown, "with": list(reason.met)} if reason.met else shown
 
 
 def _judge(one: JudgedInstance) -> dict[str, Any]:
@@ -484,6 +506,7 @@ def any_event(event: FleetEvent) -> str:
             line["free_cores"] = True
         load = load_of(event.tenant.workload)
         line |= _requirement(event.tenant.workload, event.tenant.sla, ("traffic", *load) if load else ())
+        line |= event.tenant.constraints.values
     elif isinstance(event, Change):
         line |= _requirement(event.workload, event.sla, event.given)
     return json.dumps(line)

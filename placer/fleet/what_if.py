@@ -12,11 +12,12 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from placer.fleet.cores import shown_cores
 from placer.fleet.engine import Engine
+from placer.model.constraints import Conflict, conflict_on
 from placer.model.feasibility import Misfit, fits, misfit, misfit_with
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.oracle import co_location_of
@@ -49,6 +50,7 @@ def complete(steps: Steps[Found]) -> Found:
 
 TenantKey = tuple[Workload, float, float]
 ClassOfNics = tuple[int, Service, tuple[TenantKey, ...]]
+BarredClass = ClassOfNics | tuple[int, Conflict]
 ClassKey = tuple[int, tuple[TenantKey, ...], TenantKey]
 
 
@@ -70,12 +72,16 @@ class ExpectedPlace:
 
 @dataclass(frozen=True, slots=True)
 class ClassVerdict:
-    """Why a class of NICs does not take an arrival: their model, what runs on each, and how many there are."""
+    """Why a class of NICs does not take an arrival: their model, what runs on each, and how many there are.
+
+    `met`: where a constraint bars them, the ids of the instances that it meets.
+    """
 
     nic_model: str
     co_location: CoLocation
     nics: int
     cause: str
+    met: tuple[str, ...] = ()
 
 
 class WhatIf:
@@ -99,11 +105,12 @@ class WhatIf:
 
     def verdicts(self, arrival: Tenant) -> Steps[list[ClassVerdict]]:
         """Why NICs in use or out of service do not take the arrival, by class; the most frequent of the largest."""
-        fleet, sizes, until = self.engine.fleet, Counter[ClassOfNics](), _end_of_step()
-        example: dict[ClassOfNics, Nic] = {}
+        fleet, sizes, until = self.engine.fleet, Counter[BarredClass](), _end_of_step()
+        example: dict[BarredClass, Nic] = {}
         empty = (outside for outside in fleet.out_of_service.values() if not outside.tenants_by_id)
         for nic in (*fleet.nics.values(), *empty):
-            key = self._class_of_nic(nic)
+            conflict = conflict_on(fleet, arrival, nic.kind, nic)
+            key = (nic.kind.index, conflict) if conflict else self._class_of_nic(nic)
             sizes[key] += 1
             example[key] = nic
             if time.perf_counter() > until:
@@ -111,11 +118,13 @@ class WhatIf:
                 until = _end_of_step()
         largest = sizes.most_common(MAX_CHECKED_CLASSES)
         reasons = yield from self.misfits(arrival, [example[key].id for key, _ in largest])
-        return [
-            ClassVerdict(example[key].kind.model, example[key].co_location, nics, str(reason))
-            for key, nics in largest
-            if (reason := reasons[example[key].id]) is not None
-        ]
+        found = []
+        for key, nics in largest:
+            nic, conflict = example[key], key[1] if isinstance(key[1], Conflict) else None
+            met, here = (conflict.ids, ()) if conflict else ((), nic.co_location)
+            if (reason := reasons[nic.id]) is not None:
+                found.append(ClassVerdict(nic.kind.model, here, nics, conflict.text if conflict else str(reason), met))
+        return found
 
     def misfits(self, arrival: Tenant, nic_ids: Sequence[str]) -> Steps[dict[str, Misfit | None]]:
         """By NIC, why it does not take the arrival, what lasts before what may pass; None where it does."""
@@ -137,6 +146,7 @@ class WhatIf:
     def _misfits_of(self, arrival: Tenant, nic_ids: Sequence[str]) -> Steps[dict[str, Misfit | None]]:
         """As `misfits`, of an arrival whose number of cores is fixed."""
         found, until = dict[str, Misfit | None](), _end_of_step()
+        constrained = bool(arrival.constraints.values) or self.engine.fleet.has_pools
         for first in range(0, len(nic_ids), PREDICTED_AT_ONCE):
             some = nic_ids[first : first + PREDICTED_AT_ONCE]
             known, versions = self._recall_answers(arrival), self.engine.versions
@@ -146,7 +156,10 @@ class WhatIf:
             for nic_id in some:
                 if nic_id in nics:
                     known[nic_id] = versions.of(nic_id), self._misfit(nics[nic_id], arrival)
-                found[nic_id] = known[nic_id][1]
+                reason = known[nic_id][1]
+                if constrained and (reason is None or not reason.lasts):
+                    reason = self._barred(nic_id, arrival) or reason
+                found[nic_id] = reason
                 if time.perf_counter() > until:
                     yield
                     until = _end_of_step()
@@ -195,9 +208,11 @@ class WhatIf:
             return self.engine.selector.rank(arrival, top)
         classes: dict[ClassKey, Nic] = {}
         for nic in self.engine.fleet.nics.values():
-            classes.setdefault(_class_of(nic.kind, nic.tenants, arrival), nic)
+            if not conflict_on(self.engine.fleet, arrival, nic.kind, nic):
+                classes.setdefault(_class_of(nic.kind, nic.tenants, arrival), nic)
         fullest = sorted(classes.values(), key=lambda nic: (-nic.kind.cores_taken(nic.co_location), nic.number))
         opened = [Nic("", kind) for kind in self.engine.fleet.available()]
+        opened = [nic for nic in opened if not conflict_on(self.engine.fleet, arrival, nic.kind, None)]
         fitting = [nic for nic in (*fullest, *opened) if self._misfit(nic, arrival) is None]
         return [(math.inf, nic if nic.tenants_by_id else nic.kind) for nic in fitting[:top]]
 
@@ -232,8 +247,10 @@ class WhatIf:
         """Whether a NIC that was chosen in an earlier step takes a copy now."""
         fleet = self.engine.fleet
         if isinstance(choice, NicKind):
-            return choice in fleet.available()
+            return choice in fleet.available() and not conflict_on(fleet, arrival, choice, None)
         nic = copies.nic_of(choice)
+        if conflict_on(fleet, arrival, nic.kind, nic):
+            return False
         return fleet.nics.find(nic.id) is nic and misfit(nic, self.engine.oracles[nic.kind.index], arrival) is None
 
     def _predict_together(self, nics: Sequence[Nic], arrival: Tenant) -> None:
@@ -259,6 +276,12 @@ class WhatIf:
         while len(self._by_nic) > MAX_REMEMBERED_ARRIVALS:
             self._by_nic.popitem(last=False)
         return known
+
+    def _barred(self, nic_id: str, arrival: Tenant) -> Misfit | None:
+        """The constraint that keeps the arrival off a NIC; that of its kind is the same whatever else runs."""
+        nic = self.engine.fleet.find(nic_id)
+        conflict = None if nic is None else conflict_on(self.engine.fleet, arrival, nic.kind, nic)
+        return None if conflict is None else Misfit(conflict.constraint, None, str(conflict), lasts=not conflict.ids)
 
     def _misfit(self, nic: Nic | None, arrival: Tenant) -> Misfit | None:
         if nic is None:
@@ -304,7 +327,7 @@ class _Copies:
     @property
     def next(self) -> Tenant:
         """The copy that is placed next."""
-        return Tenant(f"\0{len(self._placed)}", self._arrival.workload, self._arrival.sla)
+        return replace(self._arrival, id=f"\0{len(self._placed)}")
 
     def choice_of(self, chosen: Nic | NicKind) -> Choice:
         """How a choice is named in later steps."""

@@ -2,7 +2,7 @@
 read line by line, so that its size is limited by `MOST_ARRIVALS` and not by what it unpacks to."""
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import inf
@@ -11,7 +11,7 @@ from typing import TextIO
 from placer.model.arrival import Arrival, running_faults
 from placer.model.constraints import CONSTRAINTS, constraint_faults
 from placer.model.fleet import WIRE_BYTES, NicKind
-from placer.model.groups import UNCONSTRAINED, Constraints
+from placer.model.groups import LONGEST_GROUP, UNCONSTRAINED, Constraints, usable_group
 from placer.model.sla import LATENCY_SLAS, Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 from profiles.description import MOST_CORES
@@ -28,16 +28,16 @@ LATENCY_COLUMNS = {kind.column: kind.statistic for kind in LATENCY_SLAS}  # the 
 RATE_COLUMNS = (RATE_COLUMN, GBPS_COLUMN)
 OFFER_COLUMNS = (*RATE_COLUMNS, CORES_COLUMN, *LATENCY_COLUMNS)
 """What is offered and given to an instance, and what its packets are promised."""
-NIC_COLUMN, LOAD_COLUMN = "nic", "load"
+NIC_COLUMN, LOAD_COLUMN, PRIORITY_COLUMN = "nic", "load", "priority"
 CONSTRAINT_COLUMNS = tuple(CONSTRAINTS)
-LONGEST_GROUP = 256  # characters of the value of a constraint
 ARRIVAL_COLUMNS = (
     *REQUIRED_COLUMNS, *ATTRIBUTES, *SLA_COLUMNS, *OFFER_COLUMNS, "departure", NIC_COLUMN, *CONSTRAINT_COLUMNS,
-    LOAD_COLUMN,
+    PRIORITY_COLUMN, LOAD_COLUMN,
 )  # fmt: skip
 NUMBER_READERS = {"flows": parse_marked_number, "packet_size": parse_marked_number, "sla_drop": share_of}
 """Reads a number of a column in which a plain number is not the only form."""
 SMALLEST_QUANTITY, LARGEST_QUANTITY = 1e-6, 1e12  # of rates and latencies
+LOWEST_PRIORITY, HIGHEST_PRIORITY = -(2**31), 2**31 - 1  # as of Kubernetes
 
 MOST_ARRIVALS = 20_000_000
 MOST_FAULTS = 10_000  # reading stops after this many faults; the first of them are shown, and how many more were found
@@ -48,6 +48,7 @@ GROUPS_HINT = "a comma may separate groups of three digits only: 16,000"
 LONGER_ROW = f'{DECIMAL_POINT}, and a thousands mark in quotes: "16,000"'
 LOADS_HINT = "`placer run --loads FILE.csv` reads the loads; --ignore-columns plans as if each were at its peak all day"
 NOT_UNDERSTOOD = "constraints are not understood here"
+PRIORITIES_NOT_UNDERSTOOD = "priorities are not understood here"
 SKIP_HINT = "--skip-empty-stays skips instances that depart at the time of their arrival"
 
 
@@ -74,14 +75,15 @@ def read_arrivals(
     options: TraceOptions = STRICT_OPTIONS,
     *,
     kinds: Sequence[NicKind] | None = None,
+    may_run: bool = True,
 ) -> list[Arrival]:
     """The arrivals of a file, in its order.
 
     `source`: a path of a `.csv` or `.csv.gz` file, `-` for standard input, or an open text file. `default_traffic`:
     what a missing or empty traffic column means. `check`: refuses NFs that are not profiled and traffic outside the
-    profiled range. `options`: what is skipped rather than refused. `kinds`: the kinds of NIC, by which the NICs of
-    instances that already run are checked; None where none may already run. Raises `InputError` with every fault of the
-    file."""
+    profiled range. `options`: what is skipped rather than refused. `kinds`: the kinds of NIC, by which constraints and
+    the NICs of instances that already run are checked; None where there may be neither. `may_run`: whether instances
+    may already run. Raises `InputError` with every fault of the file."""
     with ExitStack() as stack:
         name, lines = open_lines(source, stack, LineLimit(MOST_ARRIVALS, "arrivals", "split the trace"))
         reader = csv.reader(lines, strict=True)
@@ -91,7 +93,13 @@ def read_arrivals(
             arrivals = [arrival for row in reader if row and (arrival := rows.read(reader.line_num, row))]
         except csv.Error as error:
             raise InputError.of(name, f"is not CSV: {error}", line=reader.line_num) from error
-    if rows.faults or rows.add_nic_faults(arrivals, kinds) or rows.add_constraint_faults(arrivals, kinds):
+    if (
+        rows.faults
+        or rows.add_nic_faults(arrivals, kinds if may_run else None)
+        or rows.add_constraint_faults(arrivals, kinds)
+    ):
+        raise InputError(rows.faults)
+    if kinds is None and rows.add_priority_faults(arrivals):
         raise InputError(rows.faults)
     if not arrivals:
         only_skipped = (
@@ -105,13 +113,24 @@ def read_arrivals(
     return arrivals
 
 
-def refuse_constraints(arrivals: Sequence[Arrival]) -> None:
-    """Refuse arrivals with constraints, of which what follows would know nothing. Raises `InputError` with every
-    fault."""
+def refuse_constraints(arrivals: Sequence[Arrival], known: Collection[str] = ()) -> None:
+    """Refuse arrivals with constraints, but for `known` ones, of which what follows would know nothing. Raises
+    `InputError` with every fault."""
     if faults := [
         Fault("arrivals", None, f"{arrival.id} {name}", NOT_UNDERSTOOD, "leave out this column")
         for arrival in arrivals
         for name, _ in arrival.constraints.values
+        if name not in known
+    ]:
+        raise InputError(faults)
+
+
+def refuse_priorities(arrivals: Sequence[Arrival]) -> None:
+    """Refuse arrivals with priorities, which what follows would ignore. Raises `InputError` with every fault."""
+    if faults := [
+        Fault("arrivals", None, f"{arrival.id} {PRIORITY_COLUMN}", PRIORITIES_NOT_UNDERSTOOD, "leave out this column")
+        for arrival in arrivals
+        if arrival.priority
     ]:
         raise InputError(faults)
 
@@ -220,12 +239,13 @@ class _Rows:
         workload = self._workload(cells)
         nic, day = self._nic(cells), self._day(cells)
         constraints = self._read_constraints(cells) if self._constrained else UNCONSTRAINED
+        priority = self._priority(cells)
         if len(self.faults) > before or workload is None or sla is None or time is None:
             return None
         if departure == time:
             self.skipped += 1
             return None
-        return Arrival(identity, time, workload, sla, departure, nic, day, constraints)
+        return Arrival(identity, time, workload, sla, departure, nic, day, constraints, priority)
 
     def add_nic_faults(self, arrivals: Sequence[Arrival], kinds: Sequence[NicKind] | None) -> bool:
         """Add what is wrong with the NICs of instances that already run; returns whether anything is."""
@@ -254,6 +274,14 @@ class _Rows:
         found = constraint_faults(arrivals, kinds) if kinds and constrained else ()
         for arrival, column, message, hint in sorted(found, key=lambda fault: self._ids[fault[0].id]):
             self.faults.append(Fault(self._name, self._ids[arrival.id], column, message, hint))
+        return bool(self.faults)
+
+    def add_priority_faults(self, arrivals: Sequence[Arrival]) -> bool:
+        """Add that priorities would be ignored, where there are any; returns whether there are."""
+        for arrival in arrivals:
+            if arrival.priority:
+                line, hint = self._ids[arrival.id], "leave out this column"
+                self.faults.append(Fault(self._name, line, PRIORITY_COLUMN, PRIORITIES_NOT_UNDERSTOOD, hint))
         return bool(self.faults)
 
     def _refuse_empty_rows(self) -> None:
@@ -327,6 +355,18 @@ class _Rows:
             return 0
         return int(value)
 
+    def _priority(self, cells: Mapping[str, str]) -> int:
+        """The priority; 0 where none is given, or with a fault."""
+        value = self._number(cells, PRIORITY_COLUMN)
+        if value is None:
+            return 0
+        if value != int(value):
+            self._fault(PRIORITY_COLUMN, f"{cells[PRIORITY_COLUMN]} is not a whole number")
+        elif not LOWEST_PRIORITY <= value <= HIGHEST_PRIORITY:
+            message = f"{cells[PRIORITY_COLUMN]} is out of range"
+            self._fault(PRIORITY_COLUMN, message, f"{LOWEST_PRIORITY:,} to {HIGHEST_PRIORITY:,}")
+        return int(value)
+
     def _nic(self, cells: Mapping[str, str]) -> str | None:
         nic = cells.get(NIC_COLUMN, "")
         if nic and not nic.isprintable():
@@ -339,7 +379,10 @@ class _Rows:
         if key not in self._constraints:
             given = dict(zip(self._constrained, key, strict=True))
             for name, value in given.items():
-                if not value.isprintable() or len(value) > LONGEST_GROUP or (value and not all(value.split("|"))):
+                try:
+                    if value:
+                        usable_group(value)
+                except ValueError:
                     self._fault(name, f"{value[:40]!r} is no name", f"up to {LONGEST_GROUP} printable characters")
                     return UNCONSTRAINED
             values = tuple(sorted((name, value) for name, value in given.items() if value))

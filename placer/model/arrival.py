@@ -22,7 +22,8 @@ class Arrival:
     what it runs, with the rate that is offered to it and the latency that its packets are promised, if any. `sla`: its
     SLA. `departure`: when it leaves, seconds; None for never. `nic`: the NIC on which it already runs, from before the
     first arrival; None where it is to be placed. `day`: per part of the day, the share of its rate that is offered to
-    it; empty for the whole rate all day. `constraints`: what it demands of its place beside throughput."""
+    it; empty for the whole rate all day. `constraints`: what it demands of its place beside throughput. `priority`: how
+    much it matters where NICs are too few, the higher the more."""
 
     id: str
     time: float
@@ -32,6 +33,7 @@ class Arrival:
     nic: str | None = None
     day: tuple[float, ...] = ()
     constraints: Constraints = UNCONSTRAINED
+    priority: int = 0
 
     @property
     def begins(self) -> float:
@@ -45,7 +47,19 @@ class Arrival:
     @property
     def tenant(self) -> Tenant:
         """The instance as a tenant of a NIC."""
-        return Tenant(self.id, self.workload, self.sla, day=self.day, constraints=self.constraints)
+        return Tenant(
+            self.id, self.workload, self.sla, day=self.day, constraints=self.constraints, priority=self.priority
+        )
+
+
+def have_priorities(arrivals: Iterable[Arrival | Tenant]) -> bool:
+    """Whether instances differ in priority."""
+    return len({arrival.priority for arrival in arrivals}) > 1
+
+
+def losses_of(rejected: Iterable[Arrival | Tenant]) -> list[int]:
+    """The priorities of those without a NIC, the highest first: of two plans for a trace, the lower one loses less."""
+    return sorted((one.priority for one in rejected), reverse=True)
 
 
 def have_loads(arrivals: Iterable[Arrival]) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from placer.model.constraints import kind_allows
 from placer.model.fleet import Nic, NicKind, Service, Tenant
 from placer.model.oracle import Oracle, co_location_of, lowest_by_workload
 from profiles import CoLocation, Workload
@@ -68,8 +69,11 @@ def fits(kind: NicKind, workloads: Iterable[Workload]) -> bool:
 
 
 def feasible(kind: NicKind, oracle: Oracle, groups: Sequence[Sequence[Tenant]]) -> list[bool]:
-    """For each group of tenants, whether one NIC of the kind serves it with every SLA met; one batch of queries."""
-    fitting = [fits(kind, (tenant.workload for tenant in group)) for group in groups]
+    """For each group of tenants, whether a NIC of the kind may have it and meets every SLA; one batch of queries."""
+    fitting = [
+        fits(kind, (tenant.workload for tenant in group)) and all(kind_allows(kind, tenant) for tenant in group)
+        for group in groups
+    ]
     queried = [group for group, fit in zip(groups, fitting, strict=True) if fit]
     co_locations = [co_location_of(tenant.workload for tenant in group) for group in queried]
     answers = iter(zip(queried, co_locations, oracle.throughput(co_locations), strict=True))

@@ -153,7 +153,8 @@ class Tenant:
 
     `free_cores`: whether its number of cores was chosen, not given, so that it may get another one when it changes.
     `day`: per part of the day, the share of its rate that is offered to it; empty for the whole rate all day.
-    `constraints`: what it demands of its place beside throughput.
+    `constraints`: what it demands of its place beside throughput. `priority`: how much it matters where NICs are too
+    few, the higher the more.
     """
 
     id: str
@@ -162,6 +163,7 @@ class Tenant:
     free_cores: bool = False
     day: tuple[float, ...] = ()
     constraints: Constraints = UNCONSTRAINED
+    priority: int = 0
 
     @property
     def asked(self) -> Tenant:

@@ -9,6 +9,17 @@ from typing import Generic, TypeVar
 
 NicT = TypeVar("NicT")
 
+LONGEST_GROUP = 256  # characters of the value of a constraint
+BETWEEN_POOLS = "|"
+
+
+def usable_group(value: str) -> str:
+    """The value of a constraint, if it is a name, or names between `|`; else ValueError."""
+    names = value.split(BETWEEN_POOLS)
+    if len(value) > LONGEST_GROUP or not value.isprintable() or not all(names) or value != value.strip():
+        raise ValueError(f"{value[:40]!r} is no name: up to {LONGEST_GROUP} printable characters, no blanks around it")
+    return value
+
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
@@ -22,6 +33,10 @@ class Constraints:
     def of(self, name: str) -> str:
         """The value of the constraint of that name; empty where there is none."""
         return next((value for constraint, value in self.values if constraint == name), "")
+
+    def without(self, name: str) -> Constraints:
+        """The others."""
+        return Constraints(tuple(pair for pair in self.values if pair[0] != name))
 
 
 UNCONSTRAINED = Constraints()

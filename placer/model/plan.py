@@ -119,6 +119,19 @@ class Plan(Shown):
         """How many arrivals have no NIC."""
         return len(self.placements) - len(self.placed)
 
+    @property
+    def rejected_by_priority(self) -> dict[int, int]:
+        """How many arrivals of each priority in the trace have no NIC, the highest priority first."""
+        rejected = dict.fromkeys(sorted({p.arrival.priority for p in self.placements}, reverse=True), 0)
+        for placement in self.placements:
+            rejected[placement.arrival.priority] += placement.nic is None
+        return rejected
+
+    @property
+    def losses(self) -> tuple[int, ...]:
+        """The values of `rejected_by_priority`: of two plans for a trace, the lower one rejects less."""
+        return tuple(self.rejected_by_priority.values())
+
 
 # Replay: the events of a trace in order of time, and the one loop that lets them happen to a fleet.
 #

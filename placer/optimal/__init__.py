@@ -12,16 +12,19 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
-from placer.model.arrival import RunningNic
+from placer.model.arrival import RunningNic, losses_of
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
+from placer.optimal.dealing import keep_groups
 from placer.optimal.incumbent import better_of, valid_incumbent
 from placer.optimal.merged_kinds import KindsBesideRunning, MergedKinds
 from placer.optimal.neighbourhoods import neighbourhood_plan
 from placer.optimal.optimum import Optimum, TimedOracle
 from placer.optimal.pattern_plan import pattern_plan
 from placer.optimal.patterns import co_locations_on, group_tenants
+from placer.optimal.program import exact_cost
 from placer.optimal.solvers import SOLVERS, refuse_unknown
 from placer.progress import Advance
 
@@ -62,31 +65,71 @@ def optimal_plan(
     """
     began = time.monotonic()
     timed = {id(oracle): TimedOracle(oracle, progress) for oracle in oracles}
+    all_kinds, all_oracles = kinds, oracles
     beside = KindsBesideRunning.of(kinds, [timed[id(oracle)] for oracle in oracles], running)
     merged = MergedKinds.of(beside.kinds, beside.oracles)
     in_use = frozenset(number for number, (first, *_) in enumerate(merged.members) if first.index in beside.in_use)
     kinds, oracles = merged.kinds, merged.oracles
     incumbent = valid_incumbent(merged.merge(start), tenants, kinds, oracles) if start else None
-    groups = group_tenants(tenants, kinds, oracles)
-    co_locations = [
-        co_locations_on(kind, groups, oracle, MOST_ON_GPU if kind.paced else MOST_CO_LOCATIONS)
-        for kind, oracle in zip(kinds, oracles, strict=True)
-    ]
-    too_many = any(kind.paced and len(found) > MOST_ON_GPU for kind, found in zip(kinds, co_locations, strict=True))
-    if not too_many and sum(map(len, co_locations)) <= MOST_CO_LOCATIONS:
+    optimum, ordered = None, False
+    for by_priority in (False, True):
+        groups = group_tenants(tenants, kinds, oracles, by_priority=by_priority)
+        co_locations = [
+            co_locations_on(kind, groups, oracle, MOST_ON_GPU if kind.paced else MOST_CO_LOCATIONS)
+            for kind, oracle in zip(kinds, oracles, strict=True)
+        ]
+        too_many = any(kind.paced and len(found) > MOST_ON_GPU for kind, found in zip(kinds, co_locations, strict=True))
+        if too_many or sum(map(len, co_locations)) > MOST_CO_LOCATIONS:
+            break
         optimum = pattern_plan(
             groups, kinds, oracles, co_locations, seconds=time_limit, solver=solver, departure_safe=departure_safe,
             in_use=in_use,
         )  # fmt: skip
-    else:
+        ordered = by_priority or not _rejects_out_of_order(optimum, tenants)
+        if ordered:
+            break
+    if optimum is not None and not ordered:
+        optimum = replace(optimum, lower_bound=0.0, nics_lower_bound=0, proven=False, duals=None)
+    if optimum is None:
         deadline = began + time_limit
-        optimum = neighbourhood_plan(
-            tenants, kinds, oracles, incumbent, deadline=deadline, solver=solver, in_use=in_use
-        )
+        first = sorted(tenants, key=lambda tenant: -tenant.priority)
+        optimum = neighbourhood_plan(first, kinds, oracles, incumbent, deadline=deadline, solver=solver, in_use=in_use)
     oracle_seconds = sum(oracle.seconds for oracle in timed.values())
     found = merged.separate(optimum if incumbent is None else better_of(optimum, incumbent, kinds))
+    found = beside.restore(found) if running else found
     return replace(
-        beside.restore(found) if running else found,
+        _keep_groups(found, all_kinds, all_oracles, running),
         seconds=time.monotonic() - began - oracle_seconds,
         oracle_seconds=oracle_seconds,
+    )
+
+
+def _rejects_out_of_order(optimum: Optimum, tenants: Sequence[Tenant]) -> bool:
+    """Whether more than tenants of the lowest priority are left out, so that the fewest are perhaps not the best."""
+    lowest = min((tenant.priority for tenant in tenants), default=0)
+    return any(tenant.priority > lowest for tenant in optimum.unplaced)
+
+
+def _keep_groups(
+    optimum: Optimum, kinds: Sequence[NicKind], oracles: Sequence[Oracle], running: Sequence[RunningNic]
+) -> Optimum:
+    """The optimum with tenants dealt so that no group meets itself, under the bound without groups."""
+    fixed = {tenant.id for nic in running for tenant in nic.tenants}
+    nics, unplaced = keep_groups(
+        optimum.nics, optimum.unplaced, kinds, oracles, fixed, departure_safe=optimum.departure_safe
+    )
+    if nics is optimum.nics:
+        return optimum
+    cost = sum((exact_cost(kind) for kind, _ in nics), start=Fraction(0))
+    as_many = losses_of(unplaced) <= losses_of(optimum.unplaced)
+    bound = optimum.lower_bound if as_many else 0.0
+    return replace(
+        optimum,
+        nics=nics,
+        unplaced=unplaced,
+        cost=float(cost),
+        lower_bound=bound,
+        nics_lower_bound=optimum.nics_lower_bound if as_many else 0,
+        proven=optimum.proven and as_many and cost <= Fraction(repr(bound)),
+        duals=optimum.duals if as_many else None,
     )

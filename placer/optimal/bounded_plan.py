@@ -50,7 +50,7 @@ class BoundedPlan(Shown):
 
     def take_bounds(self, optimistic: BoundedPlan, undecided: int) -> BoundedPlan:
         """This plan under the bounds of one that may use co-locations of GPUs for which the test is undecided."""
-        fewer = optimistic.plan.rejected < self.plan.rejected
+        fewer = optimistic.plan.losses < self.plan.losses
         bound = 0.0 if fewer else min(self.lower_bound, optimistic.lower_bound)
         return replace(
             self,
@@ -65,7 +65,7 @@ class BoundedPlan(Shown):
     def choose_better(self, plan: Plan, kinds: Sequence[NicKind]) -> BoundedPlan:
         """The better of this and another plan without SLA violations, under the same bound."""
         cost = float(exact_peak_cost(plan, kinds))
-        if (plan.rejected, cost, buys(plan, kinds)) >= (self.plan.rejected, self.cost, buys(self.plan, kinds)):
+        if (plan.losses, cost, buys(plan, kinds)) >= (self.plan.losses, self.cost, buys(self.plan, kinds)):
             return self
         if self.same_arrivals and ids_of_rejected(plan) != ids_of_rejected(self.plan):
             return replace(self, lower_bound=0.0, nics_lower_bound=0, same_arrivals=False).choose_better(plan, kinds)
@@ -103,8 +103,8 @@ def buys(plan: Plan, kinds: Sequence[NicKind]) -> int:
 
 
 def find_better(plans: Sequence[Plan], kinds: Sequence[NicKind]) -> Plan:
-    """The plan that rejects least, then costs least, then buys least; of equal ones the first."""
-    return min(plans, key=lambda plan: (plan.rejected, exact_peak_cost(plan, kinds), buys(plan, kinds)))
+    """The plan that rejects least, higher priorities first, then costs least, then buys least; else the first."""
+    return min(plans, key=lambda plan: (plan.losses, exact_peak_cost(plan, kinds), buys(plan, kinds)))
 
 
 def restore_days(plan: Plan, arrivals: Sequence[Arrival]) -> Plan:

@@ -42,6 +42,8 @@ def refuse_uncertifiable(arrivals: Sequence[Arrival], catalogue: Catalogue | Non
         )
     if catalogue is not None and are_constrained(arrivals, catalogue.kinds):
         raise InputError.of("--certificate", "the trace has constraints: its bound is that without them")
+    if any(arrival.priority for arrival in arrivals):
+        raise InputError.of("--certificate", "the trace has priorities: a certificate counts rejected arrivals only")
     if any(arrival.departure is not None for arrival in arrivals):
         raise InputError.of("--certificate", "the trace has departures: its bound is that of one moment")
 

@@ -20,6 +20,7 @@ from itertools import islice
 
 import numpy as np
 
+from placer.model.constraints import kind_allows
 from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
@@ -127,7 +128,7 @@ def _copies(classes: Sequence[Tenant], kind: NicKind, prices: Floats, needed: In
     """As many copies of each row as are needed and fit a NIC, row by row."""
     copies: list[_Copy] = []
     for row, tenant in enumerate(classes):
-        if kind.hosts(tenant.workload):
+        if kind.hosts(tenant.workload) and kind_allows(kind, tenant):
             cores = kind.cores_for(tenant.workload)
             number = min(int(needed[row]), kind.cores // cores if cores else int(needed[row]))
             after = len(copies) + number
@@ -187,17 +188,20 @@ def generate_plan(
     Tenants that the incumbent leaves out stay out, and the bound is then 0. The plan is found by diving, a heuristic:
     only the bound can prove it.
     """
-    members: defaultdict[tuple[object, object], list[Tenant]] = defaultdict(list)
+    members: defaultdict[object, list[Tenant]] = defaultdict(list)
     for _, on_nic in incumbent.nics:
         for tenant in on_nic:
-            members[tenant.workload, tenant.sla].append(tenant)
+            members[_class_of(tenant, kinds)].append(tenant)
     rows = {key: row for row, key in enumerate(members)}
     costs, unit = costs_in_units(kinds)
     needed = np.array([len(group) for group in members.values()], dtype=np.int64)
     counts = [needed.sum() if kind.count is None else kind.count for kind in kinds]
     task = Task(needed, costs, np.array(counts, dtype=np.int64), exactly=True)
     worker = CoLocationPricer([group[0] for group in members.values()], kinds, oracles, costs)
-    start = [Column(kind, tuple(sorted(rows[t.workload, t.sla] for t in on_nic))) for kind, on_nic in incumbent.nics]
+    start = [
+        Column(kind, tuple(sorted(rows[_class_of(tenant, kinds)] for tenant in on_nic)))
+        for kind, on_nic in incumbent.nics
+    ]
     cost = sum(int(costs[column.kind]) for column in start)
     generated = generate(task, start, worker, enough=cost, deadline=deadline)
     plan = None
@@ -205,6 +209,11 @@ def generate_plan(
         plan, _ = dive(task, generated.columns, worker, below=cost, deadline=deadline)
     bound = Fraction(0) if incumbent.unplaced else generated.bound * unit
     return (incumbent if plan is None else _with_tenants(plan, list(members.values()), incumbent)), bound
+
+
+def _class_of(tenant: Tenant, kinds: Sequence[NicKind]) -> tuple[object, ...]:
+    """Tenants that are alike in it can take each other's place on any NIC."""
+    return tenant.workload, tenant.sla, *(kind_allows(kind, tenant) for kind in kinds)
 
 
 def _with_tenants(plan: Sequence[Column], members: Sequence[Sequence[Tenant]], incumbent: Incumbent) -> Incumbent:

@@ -67,7 +67,12 @@ def _program(
 ) -> tuple[IntegerProgram, Patterns, Sequence[TenantGroup]] | None:
     representative: dict[tuple[int | None, ...], Workload] = {}
     equal_cores = [
-        Tenant(tenant.id, representative.setdefault(_cores(tenant.workload, kinds), tenant.workload), Sla(max_drop=0.0))
+        Tenant(
+            tenant.id,
+            representative.setdefault(_cores(tenant.workload, kinds), tenant.workload),
+            Sla(max_drop=0.0),
+            constraints=tenant.constraints,
+        )
         for tenant in tenants
     ]
     oracles = [NoContention() for _ in kinds]

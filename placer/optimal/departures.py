@@ -7,12 +7,13 @@ just before a departure are enough: between two of them, tenants are only added.
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from placer.model.arrival import Arrival, running_nics, settle_running
+from placer.model.constraints import CONSTRAINTS, GroupConstraint, kind_allows
 from placer.model.feasibility import feasible
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.oracle import Oracle
@@ -180,6 +181,32 @@ class _NicOverTime:
         return all(len(co_location) > 1 for co_location in self.co_locations_with(arrival))
 
 
+class _GroupsOverTime:
+    """Where the members of each group are that have a NIC."""
+
+    def __init__(self) -> None:
+        self._members: defaultdict[tuple[str, str], list[tuple[Arrival, _NicOverTime]]] = defaultdict(list)
+
+    def join(self, arrival: Arrival, nic: _NicOverTime) -> None:
+        """Put the arrival on the NIC."""
+        nic.arrivals.append(arrival)
+        for key in arrival.constraints.values:
+            self._members[key].append((arrival, nic))
+
+    def allow(self, arrival: Arrival, nic: _NicOverTime) -> bool:
+        """Whether the arrival may be on the NIC during its whole stay, by its groups and pools."""
+        for name, value in arrival.constraints.values:
+            constraint = CONSTRAINTS[name]
+            if not issubclass(constraint, GroupConstraint):
+                continue
+            for other, home in self._members[name, value]:
+                near = bool(nic.kind.domain) and home.kind.domain == nic.kind.domain
+                shared = home is nic or (constraint.by_domain and near)
+                if shared is not constraint.same and _overlap(other, arrival):
+                    return False
+        return kind_allows(nic.kind, arrival)
+
+
 def plan_over_time(
     arrivals: Sequence[Arrival],
     kinds: Sequence[NicKind],
@@ -187,39 +214,42 @@ def plan_over_time(
     fullest: Optimum,
     *,
     deadline: float,
+    by_priority: bool = False,
 ) -> list[Placement] | None:
     """A plan without migration, made from the fullest moment outwards; None where the deadline is earlier.
 
     What already runs is on its NIC. The tenants of the fullest moment are placed as in its static optimum. Then the
     other tenants of every further moment are placed, fullest moment first and most demanding tenant first: on the NIC
     with the fewest free cores that meets every SLA during the whole stay, preferably one in use throughout the stay;
-    else on a new NIC; else rejected.
+    else on a new NIC; else rejected. With `by_priority`, all of a higher priority come first.
     """
     by_id = {arrival.id: arrival for arrival in arrivals}
     nics: list[_NicOverTime] = []
     nic_of: dict[str, int] = {}
+    groups = _GroupsOverTime()
     for number, running in enumerate(running_nics(arrivals, kinds)):
         nics.append(_NicOverTime(running.kind, running.id))
-        nics[-1].arrivals += [by_id[tenant.id] for tenant in running.tenants]
+        for tenant in running.tenants:
+            groups.join(by_id[tenant.id], nics[-1])
         nic_of |= dict.fromkeys((tenant.id for tenant in running.tenants), number)
     for number, tenants in _nics_of_fullest(nics, nic_of, fullest):
         for tenant in tenants:
             arrival = by_id[tenant.id]
-            if tenant.id in nic_of or not _can_stay(nics[number], arrival, oracles):
+            if tenant.id in nic_of or not _can_stay(nics[number], arrival, oracles, groups):
                 continue
-            nics[number].arrivals.append(arrival)
+            groups.join(arrival, nics[number])
             nic_of[tenant.id] = number
-    waiting = (index for moment in peaks(arrivals, kinds) for index in _most_demanding_first(arrivals, moment, kinds))
-    for index in waiting:
+    in_turn = (index for moment in peaks(arrivals, kinds) for index in _most_demanding_first(arrivals, moment, kinds))
+    for index in sorted(in_turn, key=lambda index: -arrivals[index].priority) if by_priority else in_turn:
         arrival = arrivals[index]
         if arrival.id in nic_of:
             continue
         if time.monotonic() >= deadline:
             return None
-        place = _place(nics, arrival, kinds, oracles)
+        place = _place(nics, arrival, kinds, oracles, groups)
         if place is None:
             continue
-        nics[place].arrivals.append(arrival)
+        groups.join(arrival, nics[place])
         nic_of[arrival.id] = place
     fleet = Fleet(kinds)
     settle_running(arrivals, fleet)
@@ -260,7 +290,11 @@ def _most_demanding_first(arrivals: Sequence[Arrival], moment: int, kinds: Seque
 
 
 def _place(
-    nics: list[_NicOverTime], arrival: Arrival, kinds: Sequence[NicKind], oracles: Sequence[Oracle]
+    nics: list[_NicOverTime],
+    arrival: Arrival,
+    kinds: Sequence[NicKind],
+    oracles: Sequence[Oracle],
+    groups: _GroupsOverTime,
 ) -> int | None:
     """The number of the NIC for one more arrival, which may be a new one; None where there is none."""
     with_room = [
@@ -270,21 +304,23 @@ def _place(
         and (free := nic.free_cores(arrival)) >= nic.kind.cores_for(arrival.workload)
     ]
     for _, _, number in sorted(with_room):
-        if _can_stay(nics[number], arrival, oracles):
+        if _can_stay(nics[number], arrival, oracles, groups):
             return number
     used = Counter(nic.kind.index for nic in nics)
     for kind in sorted(kinds, key=lambda kind: (kind.cost, used[kind.index] >= (kind.owned or 0), kind.index)):
         opened = used[kind.index]
         new = _NicOverTime(kind)
-        if kind.hosts(arrival.workload) and opened != kind.count and _can_stay(new, arrival, oracles):
+        if kind.hosts(arrival.workload) and opened != kind.count and _can_stay(new, arrival, oracles, groups):
             nics.append(new)
             return len(nics) - 1
     return None
 
 
-def _can_stay(nic: _NicOverTime, arrival: Arrival, oracles: Sequence[Oracle]) -> bool:
-    groups = [[workload.tenant for workload in co_location] for co_location in nic.co_locations_with(arrival)]
-    return all(feasible(nic.kind, oracles[nic.kind.index], groups))
+def _can_stay(nic: _NicOverTime, arrival: Arrival, oracles: Sequence[Oracle], groups: _GroupsOverTime) -> bool:
+    if not groups.allow(arrival, nic):
+        return False
+    together = [[other.tenant for other in co_location] for co_location in nic.co_locations_with(arrival)]
+    return all(feasible(nic.kind, oracles[nic.kind.index], together))
 
 
 def _overlap(one: Arrival, other: Arrival) -> bool:

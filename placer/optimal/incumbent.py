@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from placer.model.arrival import losses_of
 from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
@@ -86,9 +87,10 @@ def valid_incumbent(
 def better_of(optimum: Optimum, incumbent: Incumbent, kinds: Sequence[NicKind]) -> Optimum:
     """The optimum, or the incumbent where the search ended before it found as good a plan."""
     cost = float(incumbent.cost(kinds))
-    if optimum.proven or (len(optimum.unplaced), optimum.cost) <= (len(incumbent.unplaced), cost):
+    of_optimum, of_incumbent = losses_of(optimum.unplaced), losses_of(incumbent.unplaced)
+    if optimum.proven or (of_optimum, optimum.cost) <= (of_incumbent, cost):
         return optimum
-    as_many = len(incumbent.unplaced) == len(optimum.unplaced)
+    as_many = of_optimum == of_incumbent
     return replace(
         optimum,
         nics=[(kinds[kind], on_nic) for kind, on_nic in incumbent.nics],

@@ -1,15 +1,16 @@
-"""Merging NIC kinds: kinds of one model, cost and oracle are one kind to the optimum, with their counts added up."""
+"""Merging NIC kinds: those of one model, cost, oracle and pool are one to the optimum, with their counts added up."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import ceil
 
 from placer.model.arrival import RunningNic
+from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle, co_location_of, lowest_by_workload
 from placer.optimal.optimum import Duals, Optimum
@@ -32,16 +33,30 @@ class MergedKinds:
     members: tuple[tuple[NicKind, ...], ...]
 
     @classmethod
-    def of(cls, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> MergedKinds:
-        """Merge the kinds that share model, cores, cost and oracle."""
+    def of(cls, kinds: Sequence[NicKind], oracles: Sequence[Oracle], *, keep_domains: bool = False) -> MergedKinds:
+        """Merge the kinds that share model, cores, cost, oracle and pool; and domain, where those are kept."""
         members: dict[object, list[int]] = {}
         for number, (kind, oracle) in enumerate(zip(kinds, oracles, strict=True)):
-            key = kind.model, kind.cores, frozenset(kind.cores_of.items()), kind.cost, id(oracle)
+            place = kind.pool, kind.domain if keep_domains else ""
+            key = kind.model, kind.cores, frozenset(kind.cores_of.items()), kind.cost, id(oracle), *place
             members.setdefault(key, []).append(number)
         return cls(
             tuple(_merge(index, [kinds[number] for number in same]) for index, same in enumerate(members.values())),
             tuple(oracles[same[0]] for same in members.values()),
             tuple(tuple(kinds[number] for number in same) for same in members.values()),
+        )
+
+    def merge_catalogue(self, catalogue: Catalogue) -> Catalogue:
+        """The catalogue with the merged kinds instead of its own."""
+        first = [members[0].index for members in self.members]
+        return replace(
+            catalogue,
+            kinds=self.kinds,
+            models=tuple(catalogue.models[index] for index in first),
+            testbeds=tuple(catalogue.testbeds[index] for index in first),
+            specs=tuple(catalogue.specs[index] for index in first) if catalogue.specs else (),
+            curves={at: catalogue.curves[index] for at, index in enumerate(first) if index in catalogue.curves},
+            gpus={at: catalogue.gpus[index] for at, index in enumerate(first) if index in catalogue.gpus},
         )
 
     def merge(self, nics: NicPlan) -> NicPlan:
@@ -72,24 +87,26 @@ class MergedKinds:
         duals = optimum.duals
         return replace(
             optimum,
-            nics=list(self._separate(optimum.nics)),
+            nics=self.separate_nics(optimum.nics),
             duals=None if duals is None else self.separate_prices(duals),
         )
 
     def separate_prices(self, duals: Duals) -> Duals:
         """The prices in terms of the fleet's own kinds: those of one merged kind share its price."""
-        prices = {
-            member.index: price
-            for price, members in zip(duals.of_kinds, self.members, strict=True)
-            for member in members
-        }
-        return replace(duals, of_kinds=tuple(prices[index] for index in sorted(prices)))
+        return replace(duals, of_kinds=self.separate_values(duals.of_kinds))
 
-    def _separate(self, nics: NicPlan) -> Iterator[tuple[NicKind, tuple[Tenant, ...]]]:
+    def separate_values(self, of_merged: Sequence[float]) -> tuple[float, ...]:
+        """Per kind of the fleet, the value of the merged kind that stands for it."""
+        return tuple(of_merged[number] for _, number in sorted(self._numbers.items()))
+
+    def separate_nics(self, nics: NicPlan) -> list[tuple[NicKind, tuple[Tenant, ...]]]:
+        """The NICs in terms of the fleet's own kinds."""
         used: Counter[int] = Counter()
+        found = []
         for kind, tenants in nics:
-            yield self.kind_of(kind.index, used[kind.index]), tuple(tenants)
+            found.append((self.kind_of(kind.index, used[kind.index]), tuple(tenants)))
             used[kind.index] += 1
+        return found
 
 
 def _merge(index: int, same: Sequence[NicKind]) -> NicKind:

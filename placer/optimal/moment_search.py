@@ -14,14 +14,16 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import groupby
 from typing import NamedTuple
 
 from placer.model.arrival import Arrival, RunningNic, running_nics, settle_running
+from placer.model.constraints import CONSTRAINTS, GroupConstraint, kind_allows
 from placer.model.feasibility import feasible
 from placer.model.fleet import Fleet, NicKind
+from placer.model.groups import UNCONSTRAINED
 from placer.model.oracle import Oracle
 from placer.model.plan import Event, Placement, events_of
 from placer.optimal.merged_kinds import MergedKinds
@@ -33,7 +35,8 @@ CarriedNic = tuple[int, tuple[int, ...]]
 """A NIC in use: the number of its kind, and the classes of its tenants, ascending."""
 
 State = tuple[CarriedNic, ...]
-PlanValue = tuple[int, Fraction, int]
+Losses = tuple[int, ...]  # arrivals rejected of each priority in the trace, the highest first
+PlanValue = tuple[Losses, Fraction, int]
 """Arrivals rejected, cost, and NICs to buy where some are owned; the lower the better."""
 
 
@@ -45,13 +48,13 @@ class Exhausted:
 
 
 class SearchStep(NamedTuple):
-    """A sequence of decisions: arrivals rejected, peaks of NICs in use by pool, the last decision, and the step before.
+    """A sequence of decisions: arrivals rejected, peaks of NICs in use, the last decision, and the step before.
 
     The decision is the NIC that an arrival joins, with its tenants before that (none for a new NIC); None where the
-    arrival is rejected. A pool is one kind of NIC, or all of them where the number of NICs is minimised.
+    arrival is rejected. A peak is that of one kind of NIC, or of all where the number of NICs is minimised.
     """
 
-    rejected: int
+    rejected: Losses
     peaks: tuple[int, ...]
     joined: CarriedNic | None
     before: SearchStep | None
@@ -70,14 +73,16 @@ def search_moments(
     deadline: float,
     fewest_nics: bool = False,
 ) -> Exhausted | None:
-    """The plan that rejects the fewest arrivals and, of those, costs least; None where the search gives up.
+    """The plan that rejects fewest of the highest priority, then of the next, then costs least; None where it gives up.
 
     Of plans that cost the same it is one with fewest NICs to buy, where some are owned.
 
     `better_than`: plans that are no better are not looked at. `deadline`: of `time.monotonic`. `fewest_nics`: whether
     to minimise the peak number of NICs of all kinds together instead of the cost.
     """
-    merged = MergedKinds.of(kinds, oracles)
+    by_domain = {name for name, constraint in CONSTRAINTS.items() if getattr(constraint, "by_domain", False)}
+    apart = any(name in by_domain for arrival in arrivals for name, _ in arrival.constraints.values)
+    merged = MergedKinds.of(kinds, oracles, keep_domains=apart)
     running = running_nics(arrivals, kinds)
     search = _MomentSearch(arrivals, merged, running, better_than, deadline, fewest_nics)
     try:
@@ -101,10 +106,14 @@ class _MomentSearch:
     ) -> None:
         self.arrivals = arrivals
         self.kinds = kinds = merged.kinds
+        self.without_pools = [replace(kind, pool="") for kind in kinds]
         self.oracles = merged.oracles
         self.better_than = better_than
         self.deadline = deadline
-        self.pools = [range(len(kinds))] if fewest_nics else [range(number, number + 1) for number in range(len(kinds))]
+        self.counted = (
+            [range(len(kinds))] if fewest_nics else [range(number, number + 1) for number in range(len(kinds))]
+        )
+        self.priorities = sorted({arrival.priority for arrival in arrivals}, reverse=True)
         self.costs = [Fraction(1)] if fewest_nics else [exact_cost(kind) for kind in kinds]
         self.owned = [0 if fewest_nics else kind.owned or 0 for kind in kinds]
         self.class_of, self.example = _classes(arrivals)
@@ -124,7 +133,9 @@ class _MomentSearch:
     def best(self) -> SearchStep | None:
         """The last step of the best plan; None where none is better than the one to beat."""
         in_use = self._in_use(self.begun) or ()
-        layer: dict[State, list[SearchStep]] = {self.begun: [SearchStep(0, tuple(in_use), None, None)]}
+        layer: dict[State, list[SearchStep]] = {
+            self.begun: [SearchStep((0,) * len(self.priorities), tuple(in_use), None, None)]
+        }
         arriving = (event for event in events_of(self.arrivals) if event.time > -math.inf)
         for _, moment in groupby(arriving, key=lambda event: event.time):
             layer = self._after(layer, list(moment))
@@ -154,25 +165,43 @@ class _MomentSearch:
         for state, steps in layer.items():
             for joined, larger in self._choices(state, index):
                 self._add(following, larger, [SearchStep(*step[:2], joined, step) for step in steps])
-            if rejecting := [step for step in steps if step.rejected < self.better_than[0]]:
-                self._add(
-                    following, state, [SearchStep(step.rejected + 1, step.peaks, None, step) for step in rejecting]
-                )
+            lost = tuple(int(priority == self.arrivals[index].priority) for priority in self.priorities)
+            rejecting = [
+                SearchStep(tuple(map(int.__add__, step.rejected, lost)), step.peaks, None, step) for step in steps
+            ]
+            if rejecting := [step for step in rejecting if step.rejected <= self.better_than[0]]:
+                self._add(following, state, rejecting)
         return following
 
     def _choices(self, state: State, index: int) -> Iterator[tuple[CarriedNic, State]]:
         """Each different NIC with enough free cores, or a new one, for an arrival; and the state that follows."""
-        nf = self.arrivals[index].workload.nf
+        arrival = self.arrivals[index]
+        nf = arrival.workload.nf
         new: list[CarriedNic] = [(kind.index, ()) for kind in self.kinds if kind.count != 0]
         for nic in dict.fromkeys([*state, *new]):
             kind = self.kinds[nic[0]]
             taken = kind.cores_taken(self.example[member].workload for member in nic[1])
-            if taken + kind.cores_of.get(nf, kind.cores + 1) <= kind.cores:
-                rest = list(state)
-                if nic[1]:
-                    rest.remove(nic)
+            if taken + kind.cores_of.get(nf, kind.cores + 1) > kind.cores or not kind_allows(kind, arrival):
+                continue
+            rest = list(state)
+            if nic[1]:
+                rest.remove(nic)
+            if all(self._allows(name, value, nic, rest) for name, value in arrival.constraints.values):
                 larger = nic[0], tuple(sorted((*nic[1], self.class_of[index])))
                 yield nic, tuple(sorted([*rest, larger]))
+
+    def _allows(self, name: str, value: str, nic: CarriedNic, rest: Sequence[CarriedNic]) -> bool:
+        """Whether a member of a group may join the NIC, beside the others in use."""
+        constraint = CONSTRAINTS[name]
+        if not issubclass(constraint, GroupConstraint):
+            return True
+        domain = self.kinds[nic[0]].domain
+        near = [nic]
+        if constraint.same:
+            near = list(rest)
+        elif constraint.by_domain and domain:
+            near += [other for other in rest if self.kinds[other[0]].domain == domain]
+        return not any(self.example[member].constraints.of(name) == value for _, members in near for member in members)
 
     def _add(self, layer: dict[State, list[SearchStep]], state: State, steps: Sequence[SearchStep]) -> None:
         """Add the steps that no known step to the state dominates, and drop those that they dominate."""
@@ -198,15 +227,19 @@ class _MomentSearch:
         unknown = [nic for nic in unknown if nic not in self.feasible]
         for kind, oracle in zip(self.kinds, self.oracles, strict=True):
             nics = [nic for nic in unknown if nic[0] == kind.index]
-            groups = [[self.example[member].tenant for member in members] for _, members in nics]
-            self.feasible |= dict(zip(nics, feasible(kind, oracle, groups), strict=True))
+            groups = [
+                [replace(self.example[member].tenant, constraints=UNCONSTRAINED) for member in members]
+                for _, members in nics
+            ]
+            able = feasible(self.without_pools[kind.index], oracle, groups)
+            self.feasible |= dict(zip(nics, able, strict=True))
 
     def _in_use(self, state: State) -> list[int] | None:
-        """NICs in use by pool; None where there are more of a kind than there are."""
+        """NICs in use by kind, or of all; None where there are more of a kind than there are."""
         by_kind = Counter(number for number, _ in state)
         if any(kind.count is not None and by_kind[kind.index] > kind.count for kind in self.kinds):
             return None
-        return [sum(by_kind[number] for number in pool) for pool in self.pools]
+        return [sum(by_kind[number] for number in together) for together in self.counted]
 
     def _value(self, step: SearchStep) -> PlanValue:
         """What the step has come to: rejections, the cost of the peaks, and what of them must be bought."""
@@ -217,12 +250,22 @@ class _MomentSearch:
 
 
 def _classes(arrivals: Sequence[Arrival]) -> tuple[list[int], list[Arrival]]:
-    """The class of each arrival, and an arrival of each class: equal in workload, SLA, departure and if it may move."""
+    """The class of each arrival, and an arrival of each class.
+
+    Those of a class are equal in workload, SLA, departure, constraints and priority, and all may move or none.
+    """
     numbers: dict[object, int] = {}
     example: list[Arrival] = []
     class_of = []
     for arrival in arrivals:
-        key = arrival.workload, arrival.sla, arrival.departure, arrival.nic is not None
+        key = (
+            arrival.workload,
+            arrival.sla,
+            arrival.departure,
+            arrival.nic is not None,
+            arrival.constraints,
+            arrival.priority,
+        )
         if key not in numbers:
             numbers[key] = len(numbers)
             example.append(arrival)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from placer.model.fleet import NicKind, Tenant
@@ -34,6 +35,7 @@ def pattern_plan(
 
     With `departure_safe`, only over plans in which no tenant needs a neighbour to meet its SLA. First the number of
     tenants placed is maximised; that is needed only where a group cannot be placed on NICs of its own without limit.
+    Where no group has tenants of several priorities, it is the number of the highest first, then of the next.
     Then the cost is minimised, and of plans that cost the same, one with few NICs to buy is taken. NICs of the kinds
     numbered `in_use` are in use whatever is placed, and cost nothing.
     """
@@ -51,10 +53,15 @@ def pattern_plan(
     start = _one_group_per_nic(patterns, groups, kinds)
     most_placed = start is not None
     if start is None:
-        none_placed = np.concatenate([np.zeros_like(patterns.kind), [len(group.tenants) for group in groups]])
-        placing = solve(program.placing_first(), none_placed, solver=solver, deadline=began + seconds / 2)
-        start, most_placed = placing.values, placing.proven
-    program = program.leaving_out_at_most(int(program.left_out @ start))
+        start = np.concatenate([np.zeros_like(patterns.kind), [len(group.tenants) for group in groups]])
+        most_placed, ranks = True, _ranks(groups)
+        for number, of_rank in enumerate(ranks, start=1):
+            until = began + seconds / 2 * number / len(ranks)
+            placing = solve(program.placing_first(of_rank), start, solver=solver, deadline=until)
+            start, most_placed = placing.values, most_placed and placing.proven
+            program = program.leaving_out_at_most(int(program.left_out(of_rank) @ start), of_rank)
+    else:
+        program = program.leaving_out_at_most(int(program.left_out() @ start))
     solution = solve(program, start, solver=solver, deadline=deadline)
     values = with_owned_first(program, solution.values, patterns, kinds, in_use, solver=solver, deadline=deadline)
     times, left_out = np.split(values, [program.patterns])
@@ -79,6 +86,17 @@ def pattern_plan(
         departure_safe=not patterns.strict[times > 0].any(),
         seconds=time.monotonic() - began,
     )
+
+
+def _ranks(groups: Sequence[TenantGroup]) -> list[npt.NDArray[np.bool_]]:
+    """Which groups have the highest priority, then the next; all are alike where one has tenants of several."""
+    of_groups = [{tenant.priority for tenant in group.tenants} for group in groups]
+    if any(len(priorities) > 1 for priorities in of_groups):
+        return [np.ones(len(groups), dtype=np.bool_)]
+    return [
+        np.array([priority in priorities for priorities in of_groups], dtype=np.bool_)
+        for priority in sorted(set().union(*of_groups), reverse=True)
+    ]
 
 
 def _one_group_per_nic(patterns: Patterns, groups: Sequence[TenantGroup], kinds: Sequence[NicKind]) -> Ints | None:

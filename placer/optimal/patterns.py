@@ -10,6 +10,7 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
+from placer.model.constraints import kind_allows
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from profiles import CoLocation, Workload
@@ -62,7 +63,7 @@ def join(parts: Sequence[Patterns]) -> Patterns:
 
 def co_locations_within(kind: NicKind, groups: Sequence[TenantGroup]) -> Iterator[Members]:
     """Every non-empty co-location of the groups' tenants that fits the cores, each once."""
-    hosted = [i for i, group in enumerate(groups) if kind.hosts(group.workload)]
+    hosted = [i for i, group in enumerate(groups) if group.required[kind.index] is not None]
     cores = {i: kind.cores_for(groups[i].workload) for i in hosted}
 
     def grow(members: Members, position: int, free: int) -> Iterator[Members]:
@@ -196,13 +197,13 @@ def _without_one(co_locations: Sequence[Members]) -> Ints:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TenantGroup(Shown):
-    """Tenants of one workload, sorted so that every slot of every NIC kind is good enough for the first of them.
+    """Tenants of one workload that the same kinds may carry, sorted so that every slot is good enough for the first.
 
     The *level* of a slot is the number of tenants, the least demanding first, whose SLA it meets. Levels compare slots
     of different NIC kinds, and two throughputs between which no tenant's requirement lies have the same level.
 
     `tenants`: the least demanding first. `required`: by NIC kind, the throughput (kpps) that each of `tenants` requires
-    there, ascending; None where the kind cannot run the workload.
+    there, ascending; None where the kind cannot run the workload, or is of another pool.
     """
 
     workload: Workload
@@ -217,18 +218,23 @@ class TenantGroup(Shown):
         return np.searchsorted(required, throughputs, side="right")
 
 
-def group_tenants(tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> list[TenantGroup]:
-    """The tenants as groups, sorted by workload.
+def group_tenants(
+    tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle], *, by_priority: bool = False
+) -> list[TenantGroup]:
+    """The tenants as groups, sorted by workload; each of one priority with `by_priority`.
 
-    One group per workload, unless drops and throughputs order its tenants differently on two NIC kinds: then tenants
-    with `max_drop` and tenants with `min_kpps` are two groups, each of which has the same order on all kinds.
+    One group per workload and set of kinds that may carry it, unless drops and throughputs order its tenants
+    differently on two NIC kinds: then tenants with `max_drop` and tenants with `min_kpps` are two groups, each of which
+    has the same order on all kinds.
     """
-    by_workload: defaultdict[Workload, list[Tenant]] = defaultdict(list)
+    alike: defaultdict[tuple[Workload, tuple[bool, ...], int], list[Tenant]] = defaultdict(list)
+    pools = any(kind.pool for kind in kinds)
     for tenant in tenants:
-        by_workload[tenant.workload].append(tenant)
+        allowed = tuple(kind_allows(kind, tenant) for kind in kinds) if pools else ()
+        alike[tenant.workload, allowed, tenant.priority if by_priority else 0].append(tenant)
     groups = []
-    for workload in sorted(by_workload):
-        members = by_workload[workload]
+    for key in sorted(alike):
+        workload, members = key[0], alike[key]
         group = _sorted_group(workload, members, kinds, oracles)
         if group is not None:
             groups.append(group)
@@ -248,7 +254,7 @@ def _sorted_group(
     """The tenants as one group, or None when no order of them is ascending on every kind."""
     required: list[Floats | None] = []
     for kind, oracle in zip(kinds, oracles, strict=True):
-        if kind.hosts(workload):
+        if kind.hosts(workload) and kind_allows(kind, members[0]):
             solo = oracle.solo(workload)
             required.append(np.array([tenant.required_kpps(solo) for tenant in members], dtype=np.float64))
         else:

@@ -53,24 +53,23 @@ class IntegerProgram:
     patterns: int
     rows: tuple[Row, ...] = ()
 
-    @property
-    def left_out(self) -> Ints:
-        """The objective that counts the tenants left out."""
+    def left_out(self, groups: npt.NDArray[np.bool_] | None = None) -> Ints:
+        """The objective that counts the tenants left out, of all groups or of these."""
         objective = np.zeros_like(self.cost)
-        objective[self.patterns :] = 1
+        objective[self.patterns :] = 1 if groups is None else groups
         return objective
 
-    def placing_first(self) -> IntegerProgram:
-        """The same program with the number of tenants left out as its cost."""
-        return replace(self, cost=self.left_out)
+    def placing_first(self, groups: npt.NDArray[np.bool_] | None = None) -> IntegerProgram:
+        """The same program with the number of tenants left out as its cost, of all groups or of these."""
+        return replace(self, cost=self.left_out(groups))
 
-    def leaving_out_at_most(self, tenants: int) -> IntegerProgram:
-        row = sparse.csr_array(-self.left_out[None, :])
+    def leaving_out_at_most(self, tenants: int, groups: npt.NDArray[np.bool_] | None = None) -> IntegerProgram:
+        objective = self.left_out(groups)
         return replace(
             self,
-            matrix=sparse.csr_array(sparse.vstack([self.matrix, row])),
+            matrix=sparse.csr_array(sparse.vstack([self.matrix, sparse.csr_array(-objective[None, :])])),
             least=np.append(self.least, -tenants),
-            upper=np.where(self.left_out > 0, np.minimum(self.upper, tenants), self.upper),
+            upper=np.where(objective > 0, np.minimum(self.upper, tenants), self.upper),
         )
 
     def costing_at_most(self, cost: int) -> IntegerProgram:
@@ -92,7 +91,7 @@ class IntegerProgram:
 
     def at_unit_cost(self, in_use: npt.NDArray[np.bool_] | None = None) -> IntegerProgram:
         """The same program with the number of NICs as its cost; patterns of NICs in use anyway cost nothing."""
-        cost = 1 - self.left_out
+        cost = 1 - self.left_out()
         if in_use is not None:
             cost[: self.patterns][in_use] = 0
         return replace(self, cost=cost)

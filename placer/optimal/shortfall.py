@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placer.model.arrival import RunningNic
+from placer.model.arrival import RunningNic, have_priorities
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.optimal import MOST_CO_LOCATIONS, Optimum, optimal_plan
@@ -75,15 +75,16 @@ def shortfall_of(
         return None
     everybody = [*tenants, *(tenant for nic in running for tenant in nic.tenants)]
     shortfall = shortfall_of_left_out(optimum.unplaced, everybody, kinds, oracles)
+    fewest = optimum.proven and not have_priorities(tenants)
     limited = [kind for kind in kinds if kind.count is not None]
     if not limited:
-        return replace(shortfall, proven=optimum.proven)
+        return replace(shortfall, proven=fewest)
     owned = [replace(kind, cost=0.0, owned=None) for kind in kinds]
     added = [replace(kind, index=len(kinds) + i, count=None, cost=1.0, owned=None) for i, kind in enumerate(limited)]
     more = [*oracles, *(oracles[kind.index] for kind in limited)]
     enlarged = optimal_plan(tenants, [*owned, *added], more, time_limit=seconds, solver=solver, running=running)
     needed = Counter(kind.model for kind, _ in enlarged.nics if kind.index >= len(kinds))
-    return replace(shortfall, proven=optimum.proven, to_add=dict(sorted(needed.items())), to_add_proven=enlarged.proven)
+    return replace(shortfall, proven=fewest, to_add=dict(sorted(needed.items())), to_add_proven=enlarged.proven)
 
 
 def shortfall_of_left_out(

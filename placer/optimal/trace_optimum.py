@@ -16,9 +16,8 @@ from fractions import Fraction
 from functools import partial
 
 from placer.evaluate.checks import constraints_kept, peak_nics, slas_kept
-from placer.model.arrival import Arrival, have_loads, running_nics
+from placer.model.arrival import Arrival, have_loads, have_priorities, losses_of, running_nics
 from placer.model.catalogue import Catalogue
-from placer.model.constraints import are_constrained
 from placer.model.day import at_peak, has_days
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle
@@ -35,6 +34,7 @@ from placer.optimal.bounded_plan import (
     placements_on,
     restore_days,
 )
+from placer.optimal.dealing import deal_present
 from placer.optimal.departures import bound_over_time, fullest_moment, plan_over_time
 from placer.optimal.moment_search import search_moments
 from placer.optimal.planned.by_loads import can_plan_rates, expected_judges, rate_planner, rates_scope
@@ -95,44 +95,14 @@ def _find(
                 found = found.choose_better(plan, catalogue.kinds)
             plan = replace(found.plan, peak_nics=at_peaks.nics, peak_rejected=at_peaks.plan.rejected)
             found = replace(found, plan=plan, seconds=found.seconds + at_peaks.seconds)
-        return _keep_constraints(found, arrivals, catalogue, oracles, progress)
+        return found
     if all(arrival.departure is None for arrival in arrivals):
         found = _static(arrivals, catalogue.kinds, oracles, time_limit, solver, progress)
     if found is None:
         found = _over_time(arrivals, catalogue, oracles, time_limit, solver, progress)
-    if are_constrained(arrivals, catalogue.kinds):
-        return _keep_constraints(found, arrivals, catalogue, oracles, progress)
     if found.proven:
         return found
     return _exhaustive(found, arrivals, catalogue.kinds, oracles, deadline + found.oracle_seconds)
-
-
-def _keep_constraints(
-    found: BoundedPlan,
-    arrivals: Sequence[Arrival],
-    catalogue: Catalogue,
-    oracles: Sequence[Oracle],
-    progress: Advance | None,
-) -> BoundedPlan:
-    """What was found as if there were no constraints, with a plan that keeps them. The bound is that without them."""
-    if not any(constraints_kept(found.plan)):
-        return found
-    plan = online_plan(arrivals, catalogue, oracles, progress)
-    cost = float(exact_peak_cost(plan, catalogue.kinds))
-    bound = 0.0 if plan.rejected else found.lower_bound
-    return replace(
-        found,
-        plan=plan,
-        nics=peak_nics(plan),
-        cost=cost,
-        lower_bound=bound,
-        nics_lower_bound=0 if plan.rejected else found.nics_lower_bound,
-        proven=not plan.rejected and cost <= bound + 1e-9,
-        scope=f"{found.scope}; the bound is that without constraints",
-        same_arrivals=True,
-        duals=None,
-        shortfall=Shortfall(ids_of_rejected(plan), proven=False, everything=not plan.placed) if plan.rejected else None,
-    )
 
 
 def _static(
@@ -153,7 +123,7 @@ def _static(
     if not optimum.departure_safe and any(slas_kept(plan, oracles)):
         safe = solve(time_limit=remaining, departure_safe=True)
         plan = _plan(arrivals, kinds, safe)
-        if len(safe.unplaced) > len(optimum.unplaced) or any(slas_kept(plan, oracles)):
+        if losses_of(safe.unplaced) > losses_of(optimum.unplaced) or any(slas_kept(plan, oracles)):
             return None
         proven = optimum.proven and safe.cost <= optimum.lower_bound
         optimum = replace(optimum, nics=safe.nics, unplaced=safe.unplaced, cost=safe.cost, proven=proven)
@@ -198,8 +168,9 @@ def _at_loads(
         judges = [OracleJudge(oracle) for oracle in oracles]
         planner = rate_planner(arrivals, catalogue, able[0], judges, effort=OPTIMUM_EFFORT)
         found = planner.shrink(begin, 0.0, began + time_limit)
+        found = deal_present(arrivals, found, kinds, oracles)
         plans = [Plan(OPTIMAL, None, placements_on(arrivals, kinds, found), 0.0)]
-        plans = [plan for plan in plans if not any(slas_kept(plan, oracles))]
+        plans = [plan for plan in plans if not any(slas_kept(plan, oracles)) and not any(constraints_kept(plan))]
     if not plans or plans[0].rejected:
         plans.append(online_plan(arrivals, catalogue, oracles, progress))
     plan = find_better(plans, kinds)
@@ -236,8 +207,11 @@ def _over_time(
     static = partial(fullest_moment, kinds=kinds, oracles=oracles, seconds=time_limit / 3, solver=solver)
     fullest = static(arrivals)
     base = fullest if fullest.departure_safe else static(arrivals, departure_safe=True)
-    placements = plan_over_time(arrivals, kinds, oracles, base, deadline=began + time_limit / 2)
+    plan_moments = partial(plan_over_time, arrivals, kinds, oracles, base, deadline=began + time_limit / 2)
+    placements = plan_moments()
     plans = [] if placements is None else [Plan(OPTIMAL, None, tuple(placements), time.monotonic() - began)]
+    if plans and plans[0].rejected and have_priorities(arrivals) and (other := plan_moments(by_priority=True)):
+        plans.append(Plan(OPTIMAL, None, tuple(other), time.monotonic() - began))
     if not plans or plans[0].rejected or exact_peak_cost(plans[0], kinds) > fullest.lower_bound + 1e-9:
         plans.append(online_plan(arrivals, catalogue, oracles, progress))
     plan = find_better(plans, kinds)
@@ -275,12 +249,12 @@ def _exhaustive(
     """The best of all plans, proven, where the search of all is complete by the deadline; else what was found."""
     began = time.monotonic()
     search = partial(search_moments, arrivals, kinds, oracles, deadline=deadline)
-    cheapest = search(better_than=(found.plan.rejected, exact_peak_cost(found.plan, kinds), buys(found.plan, kinds)))
+    cheapest = search(better_than=(found.plan.losses, exact_peak_cost(found.plan, kinds), buys(found.plan, kinds)))
     if cheapest is None:
         return found
     plan = found.plan if cheapest.placements is None else Plan(OPTIMAL, None, tuple(cheapest.placements), 0.0)
     nics, cost = peak_nics(plan), float(exact_peak_cost(plan, kinds))
-    fewest = search(better_than=(plan.rejected, Fraction(nics), 0), fewest_nics=True)
+    fewest = search(better_than=(plan.losses, Fraction(nics), 0), fewest_nics=True)
     shortfall = found.shortfall
     if ids_of_rejected(plan) != ids_of_rejected(found.plan):
         left_out = [placement.arrival.tenant for placement in plan.placements if placement.nic is None]

@@ -310,7 +310,9 @@ class ClassIndex:
         """Why no NIC takes the tenant, by co-location."""
         table, need = self.table, self._need(tenant)
         inside = zip(table.number_of, self._population, strict=True)
-        for pattern, nics in (*inside, *self._outside.items()):
+        hidden = Counter(self._members[number].columns for number in self._hidden)
+        for pattern, counted in (*inside, *self._outside.items()):
+            nics = counted - hidden[pattern]
             if pattern and nics:
                 cause = Cause.NOT_HOSTED if need is None else self._cause(need, pattern)
                 yield Reason(table.kind.model, table.co_location(pattern), nics, cause)

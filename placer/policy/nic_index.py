@@ -126,12 +126,11 @@ def last_resort_of(indexes: Iterable[NicIndex], tenant: Tenant) -> Nic | None:
     return next(filter(None, (index.last_resort(tenant) for index in indexes)), None)
 
 
-def reasons_of(indexes: Iterable[NicIndex], tenant: Tenant) -> list[Reason]:
-    """Why no NIC takes the tenant: one reason for each class of NICs, the largest first."""
+def merge_reasons(reasons: Iterable[Reason]) -> list[Reason]:
+    """One reason for each class of NICs, the largest first."""
     nics = Counter[Reason]()
-    for index in indexes:
-        for reason in index.reasons(tenant):
-            nics[replace(reason, nics=0)] += reason.nics
+    for reason in reasons:
+        nics[replace(reason, nics=0)] += reason.nics
     found = [replace(one, nics=count) for one, count in nics.items()]
     return sorted(found, key=lambda one: -one.nics)
 

@@ -31,6 +31,12 @@ class Cause(StrEnum):
     TOGETHER = "together"
     POOL = "pool"
     CONSTRAINT = "another constraint"
+    PRIORITY = "priority"
+
+    @classmethod
+    def of(cls, constraint: str) -> Cause:
+        """The cause that a constraint is."""
+        return cls(constraint) if constraint in {*cls} else cls.CONSTRAINT
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +44,14 @@ class Reason:
     """Why one class of NICs does not take an arrival.
 
     `co_location`: what runs on each; empty where the class has various co-locations. `nics`: how many there are; 0 for
-    a NIC that would have to be opened.
+    a NIC that would have to be opened. `met`: where a constraint bars them, the ids of the instances that it meets.
     """
 
     nic_model: str
     co_location: CoLocation
     nics: int
     cause: Cause
+    met: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
-from placer.model.constraints import AllowedNics, places_for
-from placer.model.feasibility import keeps_slas
+from placer.model.constraints import AllowedNics, conflict_on, places_for
+from placer.model.feasibility import keeps_slas, misfit
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
@@ -20,8 +20,8 @@ from placer.policy.nic_index import (
     best_of,
     index_of,
     last_resort_of,
+    merge_reasons,
     rank_over,
-    reasons_of,
 )
 from placer.policy.pattern_table import MOST_PATTERNS, LoosestSlas, PatternTable, TooManyPatterns
 from placer.policy.rejection import Cause, Reason, Tally
@@ -308,14 +308,44 @@ class Selector:
         """Why no NIC takes the tenant: classes of NICs in use, the largest first, then kinds that could be opened."""
         if self._is_new(tenant):
             self._include(tenant)
-        found = reasons_of((*self.indexes, *self._others()), tenant)
+        places = places_for(self.fleet, tenant)
+        with nullcontext() if places is None else self._within(places):
+            compared = [*self._allowed(self.indexes), *self._allowed(self._others())]
+            listed = () if places and places.only else compared
+            in_use = [reason for index in listed for reason in index.reasons(tenant)]
+        found = merge_reasons([*in_use, *self._barred_in_use(tenant, places)])
         out = Counter(nic.kind.model for nic in self.fleet.out_of_service.values())
         found += [Reason(model, (), nics, Cause.OUT_OF_SERVICE) for model, nics in out.items()]
         free = self.fleet.available()
         for kind in self.fleet.kinds:
+            if conflict := conflict_on(self.fleet, tenant, kind, None):
+                found.append(Reason(kind.model, (), 0, Cause.of(conflict.constraint), conflict.ids))
+                continue
             fits = self.indexes[kind.index].opening_score(tenant) is not None
             found.append(Reason(kind.model, (), 0, Cause.NONE_LEFT if fits and kind not in free else Cause.SLA_ALONE))
-        return found
+        return found if places is None else list(dict.fromkeys(found))
+
+    def _barred_in_use(self, tenant: Tenant, places: AllowedNics | None) -> Iterator[Reason]:
+        """Why constraints keep the tenant off NICs that are in use and in service."""
+        if places is None:
+            return
+        out = Counter(nic.kind for nic in self.fleet.out_of_service.values() if nic.tenants_by_id)
+        single = [nic for nic in (places.only, *places.barred) if nic is not None and nic.service is Service.UP]
+        for kind in self.fleet.kinds:
+            conflict, nics = conflict_on(self.fleet, tenant, kind, None), self.fleet.in_use(kind) - out[kind]
+            nics -= sum(nic is places.only and nic.kind is kind for nic in single)
+            if conflict and nics:
+                yield Reason(kind.model, (), nics, Cause.of(conflict.constraint), conflict.ids)
+        for nic in single:
+            conflict = conflict_on(self.fleet, tenant, nic.kind, nic)
+            if conflict and (nic is places.only or nic.kind in places.kinds):
+                yield Reason(nic.kind.model, nic.co_location, 1, Cause.of(conflict.constraint), conflict.ids)
+            elif nic is places.only:
+                reason = misfit(nic, self.oracles[nic.kind.index], tenant)
+                causes = {"not hosted": Cause.NOT_HOSTED, "cores": Cause.CORES, "line-rate": Cause.LINE_RATE}
+                below = Cause.TENANT_SLA if reason and reason.nf else Cause.ARRIVAL_SLA
+                cause = causes.get(reason.cause, below) if reason else below
+                yield Reason(nic.kind.model, nic.co_location, 1, cause)
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
         self._own_loads += not tenant.workload.is_plain

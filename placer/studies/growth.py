@@ -82,7 +82,7 @@ def _in_group_of_draw(arrival: Arrival, draw: int) -> Arrival:
 def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
     """Arrivals as the text of a CSV file (docs/formats/arrivals.md).
 
-    Rates, latencies, cores, NICs and constraints are there only if one has them.
+    Rates, latencies, cores, NICs, constraints and priorities are there only if one has them.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -94,8 +94,9 @@ def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
     further = (*(("rate_kpps", *latencies) if offered else ()), *(("cores",) if sized else ()))
     running = any(arrival.nic is not None for arrival in arrivals)
     constrained = [name for name in CONSTRAINTS if any(arrival.constraints.of(name) for arrival in arrivals)]
+    ranked = ["priority"] if any(arrival.priority for arrival in arrivals) else []
     columns = ["id", "time", "nf", *ATTRIBUTES, "sla_drop", "sla_min_kpps", "departure", *further]
-    writer.writerow([*columns, *(["nic"] if running else []), *constrained])
+    writer.writerow([*columns, *(["nic"] if running else []), *constrained, *ranked])
     for arrival in arrivals:
         cells = (
             arrival.sla.max_drop,
@@ -116,6 +117,7 @@ def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
                 *numbers,
                 *nic,
                 *map(arrival.constraints.of, constrained),
+                *(repr(arrival.priority) for _ in ranked),
             ]
         )
     return text.getvalue()

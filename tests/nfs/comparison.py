@@ -2,18 +2,17 @@
 
 import argparse
 import json
-import struct
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from tests.nfs.captures import ETHERNET, GLOBAL_HEADER, PACKET_HEADER
+from tests.nfs.captures import read_frames, write_frames
 from tests.reference.nfs import nf_models
 from tests.reference.nfs.model import FunctionModel
 from tests.reference.nfs.traffic import Sent
@@ -50,7 +49,7 @@ class NfRun:
     def __call__(self, sent: Iterable[Sent], name: str) -> NfRunResult:
         """Give frames to the function; files in the folder begin with `name`."""
         ends = [self.folder / f"{name}-{side}.pcap" for side in ("inside", "outside")]
-        write_frames(ends, sent)
+        write_ends(ends, list(sent))
         out, back = (self.folder / f"{name}-{end}.pcap" for end in ("out", "back"))
         command = [self.program, *self._function(), "--memory-mb", MEMORY_MB]
         command += ["--in", ends[0], "--outside", ends[1], "--out", out, "--back", back]
@@ -72,26 +71,10 @@ class NfRun:
         return ["--chain", path]
 
 
-def write_frames(ends: list[Path], sent: Iterable[Sent]) -> None:
+def write_ends(ends: Sequence[Path], sent: Sequence[Sent]) -> None:
     """Write frames to the capture of their side."""
-    files = [path.open("wb") for path in ends]
-    for file in files:
-        file.write(GLOBAL_HEADER.pack(0xA1B2C3D4, 2, 4, 0, 0, 65535, ETHERNET))
-    for arrival in sent:
-        seconds, us = divmod(arrival.time_us, 1_000_000)
-        length = len(arrival.frame)
-        files[arrival.side].write(PACKET_HEADER.pack(seconds, us, length, length) + arrival.frame)
-    for file in files:
-        file.close()
-
-
-def read_frames(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Times in microseconds and frames of a capture."""
-    with path.open("rb") as file:
-        file.seek(GLOBAL_HEADER.size)
-        while header := file.read(PACKET_HEADER.size):
-            seconds, us, length, _ = struct.unpack("<IIII", header)
-            yield seconds * 1_000_000 + us, file.read(length)
+    for side, path in enumerate(ends):
+        write_frames(path, ((arrival.time_us, arrival.frame) for arrival in sent if arrival.side == side))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from placer.fleet.service.opening import retraining_sources
 from placer.fleet.simulated.fleet_life import FleetLife, Stage
 from placer.fleet.simulated.monitor import DriftingTruth, Monitor, TrueDrift
 from placer.fleet.simulated.outcome import BY_HAND, COMPARED_FLEETS, WITH_FEEDBACK, FleetOutcome, Production
-from placer.inputs.arrivals import STRICT_OPTIONS, TraceOptions, read_arrivals, refuse_constraints
+from placer.inputs.arrivals import STRICT_OPTIONS, TraceOptions, read_arrivals, refuse_constraints, refuse_priorities
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.inputs.production import ProductionFile
 from placer.model.arrival import Arrival
@@ -142,6 +142,7 @@ def _arrivals(request: ProductionRequest, catalogue: Catalogue) -> Sequence[Arri
             source, catalogue.default_traffic, catalogue.check, request.trace_options, kinds=catalogue.kinds
         )
     refuse_constraints(arrivals)
+    refuse_priorities(arrivals)
     if any(not arrival.workload.is_saturated for arrival in arrivals):
         hint = "leave out rate_kpps and sla_latency_us"
         raise InputError.of("--production", "offered rates and promised latencies are not simulated", hint=hint)

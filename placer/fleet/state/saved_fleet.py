@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from placer.fleet.protocol import Check
 from placer.fleet.state.retention import CREATE_MARKS
 from placer.fleet.state.saved import ANSWERS_TABLE, Counted, count_nothing
-from placer.fleet.state.tables import Tables, workload_of
+from placer.fleet.state.tables import Tables, read_constraints, workload_of
 from placer.model.feasibility import fits
 from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant, numbers_nics
 from placer.model.sla import Sla
@@ -32,7 +32,7 @@ CREATE TABLE nics (id TEXT PRIMARY KEY, kind INTEGER NOT NULL, number INTEGER NO
 CREATE TABLE tenants (
     place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, nic TEXT REFERENCES nics(id), nf TEXT NOT NULL,
     flows REAL NOT NULL, packet_size REAL NOT NULL, mtbr REAL NOT NULL, sla_drop REAL, sla_min_kpps REAL,
-    rate_kpps REAL, cores INTEGER, latency_us REAL, free_cores INTEGER
+    rate_kpps REAL, cores INTEGER, latency_us REAL, free_cores INTEGER, constraints TEXT
 );
 CREATE TABLE log (number INTEGER PRIMARY KEY AUTOINCREMENT, event TEXT NOT NULL, answer TEXT NOT NULL);
 """
@@ -48,15 +48,15 @@ CREATE TABLE learnt (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 
 ADDED_COLUMNS = {
     "readings": ("below_sla INTEGER",),
-    "tenants": ("rate_kpps REAL", "cores INTEGER", "latency_us REAL", "free_cores INTEGER"),
+    "tenants": ("rate_kpps REAL", "cores INTEGER", "latency_us REAL", "free_cores INTEGER", "constraints TEXT"),
 }
 """Columns that earlier files lack, at the end of their tables; they are added to them."""
 
 MAX_CHECKED_WORKLOADS = 100_000
 COUNTED_TENANTS = 1_000
 LOAD_COLUMNS = "rate_kpps, cores, latency_us, free_cores"
-TENANT_COLUMNS = f"id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps, {LOAD_COLUMNS}"
-"""`free_cores`: 1 where the number of cores was chosen."""
+TENANT_COLUMNS = f"id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps, {LOAD_COLUMNS}, constraints"
+"""`free_cores`: 1 where the number of cores was chosen. `constraints`: as of `format_constraints`."""
 
 
 def make_tables(file: sqlite3.Connection, kinds: Sequence[NicKind], schema: str = STATE_SCHEMA + ADDED_TABLES) -> None:
@@ -173,7 +173,7 @@ class _Rows:
     def tenants(self, file: Tables, nics: dict[str, Nic]) -> Iterator[tuple[str | None, Tenant]]:
         """Every tenant with the id of its NIC, None for one that waits; in order of arrival."""
         for row in file.execute(f"SELECT place, {TENANT_COLUMNS} FROM tenants ORDER BY place"):  # noqa: S608
-            place, identity, nic_id, nf, *numbers, drop, least, rate, cores, latency, free = row
+            place, identity, nic_id, nf, *numbers, drop, least, rate, cores, latency, free, constraints = row
             self._row, before = ("tenants", identity), len(self.faults)
             self._check_id(identity)
             if not _is_whole(place, MOST_PLACES):
@@ -187,6 +187,10 @@ class _Rows:
                     self._fault(f"{attribute} {value!r} is not a number from 0 up")
             self._check_sla(drop, least)
             self._check_load(rate, cores, latency, free)
+            try:
+                demanded = read_constraints(constraints)
+            except ValueError as error:
+                self._fault(f"constraints {constraints!r} make no sense: {error}")
             if len(self.faults) == before:
                 workload, messages = self._workload_of(nf, *numbers, rate, cores, latency)
                 for message in messages:
@@ -194,7 +198,7 @@ class _Rows:
                 kinds = self._kinds_of(nic_id, nics)
                 if not any(kind.hosts(workload) for kind in kinds):
                     self._fault_of_nf(nf, kinds)
-                yield nic_id, Tenant(identity, workload, Sla(drop, least), bool(free))
+                yield nic_id, Tenant(identity, workload, Sla(drop, least), bool(free), constraints=demanded)
 
     def check_nics(self, nics: dict[str, Nic], placed: dict[str, list[Tenant]]) -> None:
         """Every NIC has the cores for its tenants, and one that failed or is gone has no tenants."""
@@ -248,8 +252,14 @@ def _checked_workload(check: Check, nf: str, *values: float | None) -> tuple[Wor
 
 def facts_of(kinds: Sequence[NicKind]) -> dict[str, str]:
     """What a state says of its fleet, by name."""
-    described = [[kind.model, kind.cores, dict(sorted(kind.cores_of.items()))] for kind in kinds]
+    described = [[kind.model, kind.cores, dict(sorted(kind.cores_of.items())), *_place_of(kind)] for kind in kinds]
     return {"format": STATE_FORMAT, "kinds": json.dumps(described)}
+
+
+def _place_of(kind: NicKind) -> list[dict[str, str]]:
+    """The pool and the domain of a kind, where it has any."""
+    given = {"pool": kind.pool, "domain": kind.domain}
+    return [{key: name for key, name in given.items() if name}] if kind.pool or kind.domain else []
 
 
 def _format(file: sqlite3.Connection) -> str | None:
@@ -262,7 +272,7 @@ def _format(file: sqlite3.Connection) -> str | None:
 
 def _former(table: str, columns: list[tuple[object, ...]]) -> list[list[tuple[object, ...]]]:
     """The columns of a table, and those that it had before some were added."""
-    return [columns, columns[: len(columns) - len(ADDED_COLUMNS[table])]] if table in ADDED_COLUMNS else [columns]
+    return [columns[: len(columns) - missing] for missing in range(len(ADDED_COLUMNS.get(table, ())) + 1)]
 
 
 def _columns(file: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:

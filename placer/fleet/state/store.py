@@ -37,7 +37,7 @@ from placer.fleet.state.saved_fleet import (
     upgrade,
 )
 from placer.fleet.state.saved_learning import learnt_rows, read_asked, read_learnt, read_readings, reading_rows
-from placer.fleet.state.tables import Row, Statement, load_values
+from placer.fleet.state.tables import Row, Statement, format_constraints, load_values
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from profiles import InputError
 
@@ -308,7 +308,7 @@ def _create(path: Path, kinds: Sequence[NicKind]) -> None:
 
 
 WRITE_NIC = "INSERT INTO nics VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET service = excluded.service"
-WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES ({', '.join('?' * 12)})"  # noqa: S608
+WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES ({', '.join('?' * 13)})"  # noqa: S608
 DELETE_TENANT = "DELETE FROM tenants WHERE id = ?"
 TO_THE_QUEUE = "UPDATE tenants SET nic = NULL, place = (SELECT max(place) + 1 FROM tenants) WHERE id = ?"
 CHANGE_WORKLOAD = f"UPDATE tenants SET (flows, packet_size, mtbr, {LOAD_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?"  # noqa: S608
@@ -379,7 +379,8 @@ class FleetRows:
     def _come(self, tenant: Tenant, nic: str | None) -> None:
         sla, workload = tenant.sla, tenant.workload
         values = *workload.traffic.as_tuple(), sla.max_drop, sla.min_kpps, *load_values(workload)
-        self._here[tenant.id] = (tenant.id, nic, workload.nf, *values, int(tenant.free_cores) or None)
+        demanded = format_constraints(tenant.constraints)
+        self._here[tenant.id] = (tenant.id, nic, workload.nf, *values, int(tenant.free_cores) or None, demanded)
 
     def _leave(self, tenant_id: str) -> None:
         self._here.pop(tenant_id, None)

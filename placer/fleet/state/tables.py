@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from math import inf
 from typing import Any, Protocol
 
+from placer.model.constraints import CONSTRAINTS
+from placer.model.groups import UNCONSTRAINED, Constraints, usable_group
 from profiles import ATTRIBUTES, TrafficProfile, Workload
+
+MAX_REMEMBERED_CONSTRAINTS = 100_000
 
 Row = tuple[object, ...]
 Statement = tuple[str, Sequence[Row]]  # a statement, and the rows that it is executed with
@@ -37,3 +43,22 @@ def workload_of(nf: str, *values: float | None) -> Workload:
     offered, promised = (inf if value is None else float(value) for value in (rate, latency))
     profile = TrafficProfile(*(float(value or 0) for value in traffic))
     return Workload(nf, profile, offered, cores=int(cores or 0), latency_us=promised)
+
+
+# Constraints are written as a JSON object, by name; null where there are none.
+
+
+def format_constraints(constraints: Constraints) -> str | None:
+    """The constraints of an instance as a state has them."""
+    return json.dumps(dict(constraints.values)) if constraints.values else None
+
+
+@lru_cache(MAX_REMEMBERED_CONSTRAINTS)
+def read_constraints(written: str | None) -> Constraints:
+    """As `format_constraints` wrote them. Raises ValueError when they make no sense."""
+    if written is None:
+        return UNCONSTRAINED
+    given = json.loads(written)
+    if not isinstance(given, dict) or not given.keys() <= {*CONSTRAINTS}:
+        raise ValueError(f"not an object with {', '.join(CONSTRAINTS)}")
+    return Constraints(tuple(sorted((name, usable_group(str(value))) for name, value in given.items())))

@@ -18,6 +18,7 @@ from typing import ClassVar, TypeVar
 
 from placer.model.arrival import Arrival
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.groups import BETWEEN_POOLS
 from placer.model.plan import Placement, Plan
 from profiles.registry import Registry
 
@@ -26,6 +27,8 @@ CONSTRAINTS: Registry[type[Constraint]] = Registry(
     first=("spread", "apart", "together", "pool"),
 )  # fmt: skip
 """Every constraint by name, which is also its column in a trace."""
+
+MOST_SHOWN_IDS = 5  # ids of instances that a message names
 
 
 class Constraint(ABC):
@@ -146,6 +149,11 @@ def _groups_of(fleet: Fleet, tenant: Tenant) -> Iterator[tuple[type[GroupConstra
             yield constraint, {other: nic for other, nic in members.items() if other != tenant.id}
 
 
+def group_keys(tenant: Tenant) -> list[tuple[str, str]]:
+    """The constraint and the value of each group of the tenant."""
+    return [key for key in tenant.constraints.values if issubclass(CONSTRAINTS[key[0]], GroupConstraint)]
+
+
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """The constraint that keeps an arrival off a NIC, and the ids of the tenants that it meets; none for a kind."""
@@ -153,14 +161,44 @@ class Conflict:
     constraint: str
     ids: tuple[str, ...] = ()
 
+    @property
+    def text(self) -> str:
+        """The constraint and what it demands, without ids."""
+        return f"{self.constraint}: {CONSTRAINTS[self.constraint].text}"
+
+    def __str__(self) -> str:
+        meets = f"; it would meet {', '.join(self.ids[:MOST_SHOWN_IDS])}" if self.ids and not self._same else ""
+        others = f"; the others are {', '.join(self.ids[:MOST_SHOWN_IDS])}" if self.ids and self._same else ""
+        more = f" and {len(self.ids) - MOST_SHOWN_IDS} more" if len(self.ids) > MOST_SHOWN_IDS else ""
+        return f"{self.text}{meets}{others}{more}"
+
+    @property
+    def _same(self) -> bool:
+        constraint = CONSTRAINTS[self.constraint]
+        return issubclass(constraint, GroupConstraint) and constraint.same
+
 
 def conflict_on(fleet: Fleet, tenant: Tenant, kind: NicKind, nic: Nic | None) -> Conflict | None:
     """What keeps the tenant off this NIC, or off a new one of the kind; None where constraints allow it."""
-    if not tenant.constraints.values and not fleet.has_pools:
+    return next(_conflicts_on(fleet, tenant, kind, nic), None)
+
+
+def ids_to_go(fleet: Fleet, tenant: Tenant, kind: NicKind, nic: Nic | None) -> tuple[str, ...] | None:
+    """The tenants without which constraints allow the tenant on this NIC, or on a new one of the kind; None where they
+    would not, either."""
+    conflicts = list(_conflicts_on(fleet, tenant, kind, nic))
+    if any(not conflict.ids for conflict in conflicts):
         return None
+    return tuple(sorted({identity for conflict in conflicts for identity in conflict.ids}))
+
+
+def _conflicts_on(fleet: Fleet, tenant: Tenant, kind: NicKind, nic: Nic | None) -> Iterator[Conflict]:
+    """Each constraint that keeps the tenant off this NIC, or off a new one of the kind."""
+    if not tenant.constraints.values and not fleet.has_pools:
+        return
     for of_kind in _kind_constraints():
         if not of_kind.allows(tenant.constraints.of(of_kind.name), kind):
-            return Conflict(of_kind.name)
+            yield Conflict(of_kind.name)
     place = (nic.id if nic else None, domain_of(kind, nic.id if nic else ""))
     for constraint, members in _groups_of(fleet, tenant):
         at = 1 if constraint.by_domain else 0
@@ -170,8 +208,7 @@ def conflict_on(fleet: Fleet, tenant: Tenant, kind: NicKind, nic: Nic | None) ->
             if ((home.id, domain_of(home.kind, home.id))[at] == place[at]) is not constraint.same
         ]
         if met:
-            return Conflict(constraint.name, tuple(met))
-    return None
+            yield Conflict(constraint.name, tuple(met))
 
 
 # What no fleet can hold, even empty: found before anything is placed.
@@ -182,25 +219,29 @@ def constraint_faults(
 ) -> Iterator[tuple[Arrival, str, str, str | None]]:
     """What the whole fleet could not hold, empty and without all other arrivals: the last instance of the smallest
     set that conflicts, the column, the message, and what to do about it."""
-    pools = sorted({kind.pool for kind in kinds if kind.pool})
     groups: defaultdict[tuple[str, str], list[Arrival]] = defaultdict(list)
     for arrival in arrivals:
         for key in arrival.constraints.values:
             groups[key].append(arrival)
-        if arrival.nic is not None:
-            continue
-        asked = arrival.constraints.of("pool")
-        if unknown := [name for name in asked.split("|") if asked and name not in pools]:
-            hint = f"pools are {', '.join(pools)}" if pools else "give NICs a pool in the fleet file: pool = ..."
-            yield arrival, "pool", f"no NIC of the fleet is in pool '{unknown[0]}'", hint
-        elif not asked and pools and all(kind.pool for kind in kinds):
-            yield arrival, "pool", "all NICs of the fleet are in pools", f"fill pool: {', '.join(pools)}"
+        if arrival.nic is None and (fault := pool_fault(arrival, kinds)):
+            yield arrival, "pool", *fault
     for (name, value), members in groups.items():
         constraint = CONSTRAINTS[name]
         if issubclass(constraint, GroupConstraint) and (found := _conflicting(members, kinds, constraint)):
             ids = ", ".join(f"'{arrival.id}'" for arrival in found)
             message = f"no fleet of these NICs holds {ids} of group '{value}' at the same time"
             yield found[-1], name, message, _hint(constraint, kinds)
+
+
+def pool_fault(arrival: Arrival | Tenant, kinds: Sequence[NicKind]) -> tuple[str, str] | None:
+    """What is wrong with the pools that an instance asks for, and what to do about it; None where nothing is."""
+    asked, pools = arrival.constraints.of("pool"), sorted({kind.pool for kind in kinds if kind.pool})
+    if unknown := [name for name in asked.split(BETWEEN_POOLS) if asked and name not in pools]:
+        hint = f"pools are {', '.join(pools)}" if pools else "give NICs a pool in the fleet file: pool = ..."
+        return f"no NIC of the fleet is in pool '{unknown[0]}'", hint
+    if not asked and pools and all(kind.pool for kind in kinds):
+        return "all NICs of the fleet are in pools", f"fill pool: {', '.join(pools)}"
+    return None
 
 
 def _hint(constraint: type[GroupConstraint], kinds: Sequence[NicKind]) -> str:

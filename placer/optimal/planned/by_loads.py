@@ -18,6 +18,8 @@ from placer.model.catalogue import Catalogue
 from placer.model.day import at_peak, has_days
 from placer.model.plan import PLANNED, Plan, Within
 from placer.optimal.bounded_plan import exact_peak_cost, find_better, placements_on, restore_days
+from placer.optimal.dealing import deal_present
+from placer.optimal.planned.chances import LIKELIEST_VIOLATION
 from placer.optimal.planned.judges import ChanceJudge, DayJudge, Judge
 from placer.optimal.planned.mend import mend
 from placer.optimal.planned.rate_nics import KnownKind
@@ -97,8 +99,9 @@ def _search(
     risky = catalogue.budget_pct is None
     share = 0.0 if risky else FIRST_SHARE * budget_pct / 100.0
     nics = planner.plan(share, deadline)
+    oracles = replace(catalogue, risk=catalogue.risk or LIKELIEST_VIOLATION, budget_pct=None).oracles(predictor)
     for tried in range(MAX_REPLANS):
-        placements = placements_on(arrivals, catalogue.kinds, nics)
+        placements = placements_on(arrivals, catalogue.kinds, deal_present(arrivals, nics, catalogue.kinds, oracles))
         plan = Plan(PLANNED, predictor, placements, 0.0, risk=catalogue.risk)
         expected = expected_violations(plan, catalogue, predictor)
         together = planned_pct(expected)

@@ -48,13 +48,13 @@ def plan_by_risks(
     """The cheapest of these plans within the budget, else the most careful one, with its bound."""
     began = time.perf_counter()
     budget = math.inf if catalogue.budget_pct is None else catalogue.budget_pct
-    made: list[tuple[bool, int, float, float, Plan]] = []
+    made: list[tuple[bool, tuple[int, ...], float, float, Plan]] = []
     for plan, careful in _plans(arrivals, catalogue, predictor, deadline, progress):
         expected = expected_violations(plan, catalogue, predictor)
         kept_back = reserve_pct(expected)
         over = max(expected.mean_pct + kept_back - budget, 0.0)
         cost = float(exact_peak_cost(plan, catalogue.kinds))
-        made.append((over > 0, plan.rejected, over if over > 0 else cost, kept_back, plan))
+        made.append((over > 0, plan.losses, over if over > 0 else cost, kept_back, plan))
         if careful and over == 0.0:
             break
     over, _, _, kept_back, plan = min(made, key=lambda one: one[:3])

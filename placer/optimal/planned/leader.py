@@ -231,6 +231,7 @@ class Leader:
         self._likely: ColumnWorker | None = None
         self.offsets = np.cumsum([0, *map(len, rows.counts)])
         self.needed = np.concatenate([*rows.counts, np.zeros(0, dtype=np.int64)]).astype(np.float64)
+        self.least = np.zeros(len(kinds))
         self.limits = np.array([np.inf if kind.count is None else float(kind.count) for kind in kinds])
         self.unit = max((kind.cost for kind in kinds), default=1.0) or 1.0
         self.high = max(LEFT_OUT_COST, float(self.needed.sum()) + 1.0) * self.unit
@@ -249,10 +250,11 @@ class Leader:
         self._objective = solver.Objective()
         self._objective.SetMinimization()
         self._served = [solver.Constraint(float(count), infinite) for count in self.needed.tolist()]
+        pools = len({kind.pool for kind in self.kinds}) > 1
         self._limited = {
             number: solver.Constraint(-infinite, float(limit))
             for number, limit in enumerate(self.limits.tolist())
-            if np.isfinite(limit)
+            if np.isfinite(limit) or pools
         }
         self._budget = solver.Constraint(-infinite, float(self.allowed))
         self._over = solver.NumVar(0.0, infinite, "")
@@ -275,6 +277,12 @@ class Leader:
     def allow(self, allowed: float) -> None:
         """Change the violations that may be expected."""
         self._budget.SetUb(float(allowed))
+
+    def between(self, least: Floats, most: Floats) -> None:
+        """Change how many NICs of each kind there are at least and at most; only where there are pools."""
+        self.least, self.limits = least, most
+        for number, limited in self._limited.items():
+            limited.SetBounds(float(least[number]), float(most[number]))
 
     def add_alone(self, chances: Chances) -> None:
         """Add the columns of one tenant each."""
@@ -336,7 +344,8 @@ class Leader:
         duals = np.maximum(np.array([row.dual_value() for row in self._served]), 0.0)
         of_kinds = np.zeros(len(self.kinds))
         for number, limited in self._limited.items():
-            of_kinds[number] = max(-limited.dual_value(), 0.0)
+            price = -limited.dual_value()  # below 0 where more NICs are asked for than are needed
+            of_kinds[number] = max(price, 0.0) if self.least[number] == 0.0 else price
         return ClassPrices(self._by_group(duals), of_kinds, max(-self._budget.dual_value(), 0.0))
 
     def _solve_anew(self) -> bool:
@@ -371,7 +380,8 @@ class Leader:
         every = np.concatenate([*lowered.of_classes, np.zeros(0)])
         bound = float(every @ self.needed) - lowered.of_violations * self.allowed
         finite = np.isfinite(self.limits)
-        return bound - float(lowered.of_kinds[finite] @ self.limits[finite]), lowered
+        bound -= float(np.maximum(lowered.of_kinds[finite], 0.0) @ self.limits[finite])
+        return bound - float(np.minimum(lowered.of_kinds, 0.0) @ self.least), lowered
 
     def relax(self, start: ClassPrices | None, *, near: float, deadline: float) -> Relaxed:
         """Columns until none improves the program; `start` are prices near the best ones."""
@@ -403,6 +413,14 @@ class Leader:
                 steady = max(steady - STEADY_SHARE / 2, 0.0)
             if not fresh or best >= self.cost - near or time.process_time() >= deadline:
                 return Relaxed(self.cost, best, proof)
+
+    def nics_of_kinds(self) -> Floats:
+        """NICs of each kind in the program's solution, mostly no whole numbers, shape (kinds,)."""
+        self._solve()  # again, since columns that were added make the last solution unreadable
+        found = np.zeros(len(self.kinds))
+        for column, variable in zip(self.columns, self._variables, strict=True):
+            found[self._kind[column.co_location]] += variable.solution_value()
+        return found
 
     def dive(self, deadline: float) -> Ints:
         """How often each column is taken, whole; what is decided so far where the program cannot be solved."""

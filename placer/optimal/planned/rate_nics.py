@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from placer.model.arrival import Arrival
+from placer.model.constraints import kind_allows
 from placer.model.day import gbps_over_day
 from placer.model.fleet import NicKind, Tenant
 from placer.model.plan import events_of
@@ -160,7 +161,7 @@ class RateNics:
         asked = [
             (place, replace(arrival.tenant, workload=workload))
             for place, arrival in enumerate(arrivals)
-            if kind.hosts(arrival.workload)
+            if kind.hosts(arrival.workload) and kind_allows(kind, arrival)
             for workload in kind.choices(arrival.workload)
         ]
         able: list[list[Tenant]] = [[] for _ in arrivals]

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind, Tenant
 from placer.model.plan import BudgetProof
 from placer.optimal.planned.chances import Chances
-from placer.optimal.planned.leader import NEAR_BOUND, PROGRAM_LEVELS, ClassPrices, ClassRows, Leader, refine
+from placer.optimal.planned.leader import NEAR_BOUND, PROGRAM_LEVELS, ClassPrices, ClassRows, Leader, Relaxed, refine
 from placer.optimal.planned.reserve import REPEATED_RESERVE, SELECTED_RESERVE
 from placer.optimal.planned.search import (
     NO_TENANT,
@@ -45,8 +46,9 @@ LEAD_LEVEL = 1  # the level of `PROGRAM_LEVELS` whose columns are taken
 REPEATING_RESERVE = 0.35  # the reserve for errors that repeat, per expected violation, where no plan shows it yet
 EXPECTED_SHARE = 1.0 / (1.0 + SELECTED_RESERVE + REPEATING_RESERVE)
 """What may then be expected of a budget, without the reserve."""
+MAX_BRANCHES = 60  # programs of whole NICs per kind that are solved in pairs at most
 ROUGH_GAP = 0.05  # how near to its bound the program must be whose columns are taken, in NICs
-ROUNDING_ERROR = 1e-9
+ROUNDING_ERROR, WHOLE_TOLERANCE = 1e-9, 1e-6
 
 Nics = list[tuple[int, list[int]]]  # the kind of each NIC, and its tenants by number
 
@@ -159,8 +161,9 @@ class StaticPlanner:
         if not rows.exact and found.cost > enough + ROUNDING_ERROR:
             rows = ClassRows.least_demanding(counts, PROGRAM_LEVELS[-1])
             start = refine(found.prices, before, rows)
-            found = self._leader(rows).relax(start, near=self._near(rows), deadline=self.deadline)
-        self.bound = max(found.bound, enough)
+            leader = self._leader(rows)
+            found = leader.relax(start, near=self._near(rows), deadline=self.deadline)
+        self.bound = max(self._branch(leader, found, self._near(rows)), enough)
         costs = {kind.cost for kind in self.kinds}
         unit = costs.pop() if len(costs) == 1 else 0.0
         self.least = float(np.ceil(self.bound / unit - 1e-6) * unit) if unit else self.bound
@@ -171,6 +174,31 @@ class StaticPlanner:
             if enough >= self.least - ROUNDING_ERROR
             else self._proof(found.prices, rows)
         )
+
+    def _branch(self, leader: Leader, found: Relaxed, near: float) -> float:
+        """The program's bound, where there are pools with a whole number of NICs of each kind.
+
+        A tenant goes to no other pool, so every pool rounds up by itself, as far as the budget they share allows.
+        """
+        if len({kind.pool for kind in self.kinds}) < 2:
+            return found.bound
+        unlimited = leader.limits
+        waiting = [(found.bound, 0, np.zeros(len(self.kinds)), unlimited, leader.nics_of_kinds())]
+        for node in range(1, MAX_BRANCHES):
+            _, _, least, most, nics = waiting[0]
+            fraction = np.abs(nics - np.rint(nics))
+            if fraction.max() <= WHOLE_TOLERANCE or time.process_time() >= self.deadline:
+                break
+            heappop(waiting)
+            kind = int(fraction.argmax())
+            for low, high in ((0.0, np.floor(nics[kind])), (np.ceil(nics[kind]), np.inf)):
+                above, below = least.copy(), most.copy()
+                above[kind], below[kind] = max(above[kind], low), min(below[kind], high)
+                leader.between(above, below)
+                part = leader.relax(None, near=near, deadline=self.deadline)
+                heappush(waiting, (part.bound, 2 * node + int(low > 0), above, below, leader.nics_of_kinds()))
+        leader.between(np.zeros(len(self.kinds)), unlimited)
+        return waiting[0][0]
 
     def _near(self, rows: ClassRows) -> float:
         """How far a bound may be below the leader; the first programs only lead to the last one."""

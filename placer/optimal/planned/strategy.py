@@ -23,10 +23,12 @@ from placer.model.oracle import Oracle
 from placer.model.plan import PLANNED, Plan, Within
 from placer.optimal import MOST_CO_LOCATIONS, MOST_ON_GPU
 from placer.optimal.bounded_plan import exact_peak_cost, placements_of
+from placer.optimal.dealing import keep_groups
+from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.patterns import co_locations_on
 from placer.optimal.planned.by_loads import plan_by_loads
 from placer.optimal.planned.by_risks import plan_by_risks
-from placer.optimal.planned.chances import Classes, SoloThroughputs, Usable, chances_of
+from placer.optimal.planned.chances import LIKELIEST_VIOLATION, Classes, SoloThroughputs, Usable, chances_of
 from placer.optimal.planned.mend import mend
 from placer.optimal.planned.reserve import planned_pct, reserve_pct
 from placer.optimal.planned.static import MAX_SEARCHED_TENANTS, StaticPlan, StaticPlanner
@@ -64,6 +66,10 @@ class Planned(Strategy):
         if predictor is None:
             raise ValueError("planned needs a predictor.")
         self.seconds, self.usable = seconds, usable
+        self.kinds, self.alike = None, catalogue
+        if any(kind.domain for kind in catalogue.kinds):  # domains make no difference until tenants are dealt
+            self.kinds = MergedKinds.of(catalogue.kinds, catalogue.oracles(predictor))
+            self.alike = self.kinds.merge_catalogue(catalogue)
 
     @classmethod
     def serves(cls, catalogue: Catalogue, predictor: str) -> bool:
@@ -78,8 +84,8 @@ class Planned(Strategy):
             return self._keep_constraints(plan, arrivals, progress) if constrained else plan
 
     def _keep_constraints(self, found: Plan, arrivals: Sequence[Arrival], progress: Advance | None) -> Plan:
-        """The plan that was made as if there were no constraints, if it keeps them, else that of the online rule, made
-        for smaller budgets until it keeps the budget. The bound is that without constraints."""
+        """The plan if it keeps the constraints, else that of the online rule, made for smaller budgets until it keeps
+        the budget. The bound is that without groups."""
         before = found.within
         if before is None or not any(constraints_kept(found)):
             return found
@@ -91,11 +97,11 @@ class Planned(Strategy):
             expected = expected_violations(plan, self.catalogue, self.predictor or "")
             if planned_pct(expected) <= 100.0 * self.budget + 1e-9:
                 break
-        same = plan.rejected <= found.rejected
+        same = plan.losses <= found.losses
         nics, bound = (before.nics_lower_bound, before.lower_bound) if same else (0, 0.0)
         cost = float(exact_peak_cost(plan, self.catalogue.kinds))
         proven = same and not plan.rejected and cost <= bound + 1e-9
-        scope = f"{before.scope}; the bound is that without constraints"
+        scope = f"{before.scope}; the bound is that without groups"
         within = Within(reserve_pct(expected), bound, nics, proven, scope)
         return replace(plan, strategy=self.name, within=within, seconds=found.seconds + plan.seconds)
 
@@ -109,11 +115,16 @@ class Planned(Strategy):
             deadline = time.monotonic() + self.seconds
             return plan_by_risks(arrivals, self.catalogue, self.predictor or "", self.planner, deadline, progress)
         found, plan, expected = self._make_plan(arrivals, planner, None)
-        far = plan.rejected > found.fewest_left_out or self._value(plan)[1] > FAR_FROM_BOUND * planner.least
+        far = (
+            plan.rejected > found.fewest_left_out
+            or sum(plan.losses[:-1]) > 0
+            or self._value(plan)[1] > FAR_FROM_BOUND * planner.least
+        )
         if far and len(arrivals) <= MAX_SEARCHED_TENANTS:
             online = ContentionAware(self.catalogue, self.predictor).place(arrivals, progress)
             if self._value(online) < self._value(plan):
-                other = self._make_plan(arrivals, planner, _nics(online))
+                begun = _nics(online)
+                other = self._make_plan(arrivals, planner, begun if self.kinds is None else self.kinds.merge(begun))
                 if self._value(other[1]) < self._value(plan):
                     found, plan, expected = other
         return replace(plan, within=self._within(plan, found, expected), seconds=time.monotonic() - planner.began)
@@ -122,7 +133,7 @@ class Planned(Strategy):
         self,
         arrivals: Sequence[Arrival],
         planner: StaticPlanner,
-        beginning: Sequence[tuple[NicKind, list[Tenant]]] | None,
+        beginning: Sequence[tuple[NicKind, Sequence[Tenant]]] | None,
     ) -> tuple[StaticPlan, Plan, ExpectedViolations]:
         """A plan within the budget, and the violations to expect of it."""
         keep = 0.0
@@ -138,8 +149,8 @@ class Planned(Strategy):
             plan, expected = mend(plan, self.catalogue, self.predictor or "", 100.0 * self.budget)
         return found, plan, expected
 
-    def _value(self, plan: Plan) -> tuple[int, float]:
-        return plan.rejected, float(exact_peak_cost(plan, self.catalogue.kinds))
+    def _value(self, plan: Plan) -> tuple[tuple[int, ...], float]:
+        return plan.losses, float(exact_peak_cost(plan, self.catalogue.kinds))
 
     @property
     def budget(self) -> float:
@@ -151,7 +162,7 @@ class Planned(Strategy):
 
         None where there are too many co-locations to look at each.
         """
-        catalogue, predictor = self.catalogue, self.predictor or ""
+        catalogue, predictor = self.alike, self.predictor or ""
         oracles = catalogue.oracles(predictor)
         classes = Classes.of(tenants, catalogue.kinds, self._relative_to(oracles))
         co_locations = [
@@ -167,17 +178,26 @@ class Planned(Strategy):
         """Per kind, the throughputs alone that SLAs are relative to; of one predictor the same oracle."""
         solo = {
             id(models): SoloThroughputs(models.predictors[self.predictor or ""])
-            for index, models in enumerate(self.catalogue.models)
-            if index not in self.catalogue.gpus
+            for index, models in enumerate(self.alike.models)
+            if index not in self.alike.gpus
         }
         return [
-            oracles[index] if index in self.catalogue.gpus else solo[id(models)]
-            for index, models in enumerate(self.catalogue.models)
+            oracles[index] if index in self.alike.gpus else solo[id(models)]
+            for index, models in enumerate(self.alike.models)
         ]
 
     def _plan(self, arrivals: Sequence[Arrival], found: StaticPlan) -> Plan:
-        placements = placements_of(arrivals, self.catalogue.kinds, found.nics)
+        nics = found.nics if self.kinds is None else self.kinds.separate_nics(found.nics)
+        placements = placements_of(arrivals, self.catalogue.kinds, self._deal(nics, found.left_out))
         return Plan(self.name, self.predictor, placements, 0.0, risk=self.catalogue.risk)
+
+    def _deal(
+        self, nics: list[tuple[NicKind, tuple[Tenant, ...]]], left_out: list[Tenant]
+    ) -> list[tuple[NicKind, tuple[Tenant, ...]]]:
+        """The NICs with tenants dealt so that no group meets itself, none of them where it likely violates its SLA."""
+        risk = LIKELIEST_VIOLATION if self.catalogue.risk is None else self.catalogue.risk
+        oracles = replace(self.catalogue, risk=risk, budget_pct=None).oracles(self.predictor or "")
+        return keep_groups(nics, left_out, self.catalogue.kinds, oracles)[0]
 
     def _within(self, plan: Plan, found: StaticPlan, expected: ExpectedViolations) -> Within:
         kinds = self.catalogue.kinds
@@ -192,7 +212,10 @@ class Planned(Strategy):
             nics = math.ceil(bound / max(kind.cost for kind in kinds) - 1e-6) if bound else 0
         proven = fewest and cost <= bound + 1e-9
         nics = min(nics, peak_nics(plan))
-        return Within(reserve_pct(expected), bound, nics, proven, ALL_AT_ONCE, found.proof)
+        proof = found.proof
+        if self.kinds is not None:
+            proof = replace(proof, of_kinds=self.kinds.separate_values(proof.of_kinds))
+        return Within(reserve_pct(expected), bound, nics, proven, ALL_AT_ONCE, proof)
 
 
 @contextmanager

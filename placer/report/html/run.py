@@ -9,7 +9,7 @@ import pandas as pd
 
 from placer.evaluate.columns import page_columns
 from placer.evaluate.evaluation import Evaluation
-from placer.evaluate.wastage import costs_differ, mark_of, reference, wastage_notes, wastage_text
+from placer.evaluate.wastage import mark_of, reference, wastage_notes, wastage_text
 from placer.explain.waste import Waste, waste_of
 from placer.model.arrival import Arrival
 from placer.model.day import has_days
@@ -253,6 +253,8 @@ def _reference_line(comparison: Comparison) -> tuple[int, str]:
 # A comparison as tables: the numbers behind every chart of its page.
 
 
+RARE_KEYS = ("cost_wastage_pct", "rejected_by_priority")  # columns that most comparisons have not
+
 MOST_CURVE_POINTS = 400
 """Points at most that a curve over time has."""
 
@@ -262,7 +264,7 @@ NicStates = Mapping[str, tuple[NicKind, CoLocation]]
 
 def strategies_table(comparison: Comparison) -> pd.DataFrame:
     """A row per strategy: NICs, wastage, SLA violations, rejected arrivals, cost; `note` marks unfair comparisons."""
-    columns = [column for column in page_columns() if column.key != "cost_wastage_pct" or costs_differ(comparison)]
+    columns = [column for column in page_columns() if column.key not in RARE_KEYS or column.where(comparison)]
     return pd.DataFrame(
         {column.page: column.on_page(comparison, plan) for column in columns} for plan in comparison.plans
     )

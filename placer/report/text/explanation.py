@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from placer.explain.candidates import CoLocatedNf, Explanation, Verdict
+from placer.explain.preemption import Preemption
 from placer.explain.waste import Waste
 from placer.model.oracle import CONTENTION_BOTTLENECK
 from placer.policy.rejection import Cause
@@ -34,6 +35,7 @@ CAUSE_TEXTS: dict[str, str] = {
     Cause.TOGETHER: "its group is on another NIC (together)",
     Cause.POOL: "the NIC is in another pool",
     Cause.CONSTRAINT: "a constraint",
+    Cause.PRIORITY: "instances of lower priority came first",
 }
 
 
@@ -44,11 +46,13 @@ def cause_text(cause: str) -> str:
 
 def explanation_json(explanation: Explanation) -> str:
     """One JSON object, on one line."""
-    shown = {
+    shown: dict[str, Any] = {
         "id": explanation.arrival.id,
         "nic": explanation.nic,
         "verdicts": [_verdict_json(verdict) for verdict in explanation.verdicts],
     }
+    if found := explanation.preemption:
+        shown["preemption"] = {"nic": found.nic, "nic_model": found.kind.model, "ids": list(found.ids)}
     return json.dumps(shown) + "\n"
 
 
@@ -69,7 +73,8 @@ def explanation_table(explanation: Explanation, *, everything: bool = False) -> 
         groups[_verdict_text(verdict), new, number if apart else None].append(verdict)
     rows = [_row(group) for group in sorted(groups.values(), key=_order)]
     subject = f"{arrival.id} ({_workload_text(arrival.workload)})"
-    head = f"{subject} {where}; it fits on {fitting:,} of {count_nics(in_use)} in use.\n\n"
+    without = _preemption_text(explanation.preemption) if explanation.preemption else ""
+    head = f"{subject} {where}; it fits on {fitting:,} of {count_nics(in_use)} in use.{without}\n\n"
     figures = "kpps predicted / required" + ", headroom" * (not arrival.workload.is_saturated)
     return head + text_table(["", "NICs", "names", "free cores", "verdict", figures], rows)
 
@@ -161,6 +166,11 @@ def _verdict_text(verdict: Verdict) -> str:
     if verdict.violated is None:
         return CAUSE_TEXTS[verdict.cause] + _met_text(verdict.met)
     return f"{verdict.violated.nf} would violate its SLA ({verdict.resource})"
+
+
+def _preemption_text(found: Preemption) -> str:
+    which = "" if found.lower else ", not all of lower priority"
+    return f" It would fit on {found.nic or f'a new {found.kind.model}'} without{_met_text(found.ids)[1:]}{which}."
 
 
 def _met_text(ids: Sequence[str]) -> str:

@@ -7,8 +7,10 @@ from math import inf
 from typing import NamedTuple
 
 from placer.evaluate.checks import peak_nics
+from placer.evaluate.columns import MOST_PRIORITIES
 from placer.evaluate.evaluation import Evaluation
 from placer.evaluate.wastage import budget_of
+from placer.model.arrival import have_priorities
 from placer.model.catalogue import PREDICTED_TRUTH
 from placer.model.fleet import Fleet
 from placer.model.plan import OPTIMAL, replay_plan
@@ -140,11 +142,25 @@ def rejection_lines(comparison: Comparison) -> Iterator[str]:
     if not chosen.plan.rejected or chosen.plan.strategy == OPTIMAL:
         return
     yield f"It rejects {count_noun(chosen.plan.rejected, 'arrival')}: {list_ids(ids_of_rejected(chosen.plan))}."
+    if have_priorities(comparison.arrivals):
+        yield f"{_by_priority(chosen)}."
     unlimited, more = comparison.unlimited, nics_to_add(comparison)
     if unlimited is not None and more and unlimited.plan.rejected < chosen.plan.rejected:
         kinds = " and ".join(f"{count:,} more {model}" for model, count in more.items())
         places = f"all but {unlimited.plan.rejected:,}" if unlimited.plan.rejected else "all arrivals"
         yield f"With {kinds}, the same strategy places {places}."
+
+
+def _by_priority(evaluation: Evaluation) -> str:
+    """The priorities of which the plan rejects arrivals, the highest first, and how many of each."""
+    of = Counter(placement.arrival.priority for placement in evaluation.plan.placements)
+    lost = [
+        f"{count:,} of {of[priority]:,} with priority {priority}"
+        for priority, count in evaluation.plan.rejected_by_priority.items()
+        if count
+    ]
+    more = [f"{len(lost) - MOST_PRIORITIES:,} lower priorities"] if len(lost) > MOST_PRIORITIES else []
+    return f"By priority: {', '.join([*lost[:MOST_PRIORITIES], *more])}"
 
 
 def further_lines(comparison: Comparison) -> Iterator[str]:
@@ -159,7 +175,7 @@ def further_lines(comparison: Comparison) -> Iterator[str]:
         for evaluation in comparison.evaluations:
             violations = known_violations_pct(evaluation)
             made_for_it = evaluation.plan.risk is not None or _knows_all(evaluation)
-            better = (evaluation.plan.rejected, evaluation.cost) < (chosen.plan.rejected, chosen.cost)
+            better = (evaluation.plan.losses, evaluation.cost) < (chosen.plan.losses, chosen.cost)
             if made_for_it and better and violations is not None and violations > budget:
                 uses = _uses(comparison, evaluation)
                 violate = "violate" if evaluation.violations_pct is not None else "are expected to violate"
@@ -212,7 +228,7 @@ def _best_of(comparison: Comparison, options: Sequence[Evaluation]) -> Evaluatio
 
     def order(evaluation: Evaluation) -> tuple[float, ...]:
         violations = known_violations_pct(evaluation)
-        violated, dear = inf if violations is None else violations, (evaluation.plan.rejected, evaluation.cost)
+        violated, dear = inf if violations is None else violations, (*evaluation.plan.losses, evaluation.cost)
         return (*dear, violated) if kept else (violated, *dear)
 
     return min(kept or options, key=order)
@@ -227,7 +243,10 @@ def _begin(comparison: Comparison, chosen: Evaluation) -> str:
     if len(options) == 1:
         return f"{name} (no other strategy was compared): {nics}."
     if kept and chosen.plan.rejected:
-        return f"Recommended: {name}. It places {nics}, the most of all plans within the budget."
+        best = (
+            "with the fewest losses of the highest priorities" if have_priorities(comparison.arrivals) else "the most"
+        )
+        return f"Recommended: {name}. It places {nics}, {best} of all plans within the budget."
     if kept:
         return f"Recommended: {name}, {nics}."
     if known_violations_pct(chosen) is not None:

@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from placer.evaluate.columns import figures_of, round_figure, table_columns, whole
+from placer.evaluate.columns import figures_of, losses_by_name, round_figure, table_columns, whole
 from placer.evaluate.evaluation import Evaluation
 from placer.evaluate.wastage import costs_differ, wastage_notes
+from placer.model.arrival import have_priorities
 from placer.optimal.bounded_plan import ids_of_rejected
 from placer.optimal.shortfall import Shortfall
 from placer.report.text.recommendation import (
@@ -68,8 +69,9 @@ def as_csv(comparison: Comparison) -> str:
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """What of a row of the JSON fits the cells of a CSV file."""
-    return {key: value for key, value in row.items() if not isinstance(value, dict)}
+    """What of a row of the JSON fits the cells of a CSV file, with a cell for each priority."""
+    by_priority = {f"rejected_priority_{key}": value for key, value in row.get("rejected_by_priority", {}).items()}
+    return {key: value for key, value in row.items() if not isinstance(value, dict)} | by_priority
 
 
 RUN_FORMATS: dict[str, Callable[[Comparison], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
@@ -137,7 +139,7 @@ def _optimum_line(comparison: Comparison) -> str:
 
 
 def _summary(comparison: Comparison) -> dict[str, Any]:
-    optimum = comparison.optimum
+    optimum, ranked = comparison.optimum, have_priorities(comparison.arrivals)
     return {
         "arrivals": len(comparison.arrivals),
         "seed": comparison.seed,
@@ -150,6 +152,7 @@ def _summary(comparison: Comparison) -> dict[str, Any]:
             "oracle_seconds": round(optimum.oracle_seconds, 4),
             "cost": whole(optimum.cost),
             "rejected": optimum.plan.rejected,
+            **({"rejected_by_priority": losses_by_name(optimum.plan)} if ranked else {}),
             "scope": optimum.scope,
             **({} if optimum.shortfall is None else {"shortfall": _shortfall(optimum.shortfall)}),
         },

@@ -12,7 +12,7 @@ import pytest
 
 from tests.nfs.builds import ROOT
 from tests.nfs.captures import udp_packet
-from tests.nfs.comparison import NfRun, model_of, write_frames
+from tests.nfs.comparison import NfRun, model_of, write_ends
 from tests.reference.nfs import nf_models
 from tests.reference.nfs.traffic import Mix, Sent, mixed_frames
 
@@ -86,7 +86,7 @@ def test_a_kernel_does_what_its_function_does(nf_run: Path, tmp_path: Path, nf: 
 
     In C packets pass one by one here: within a burst some functions send packets that are not IPv4 first.
     """
-    write_frames([tmp_path / "inside", tmp_path / "outside"], sent_to(nf, 3000, tmp_path))
+    write_ends([tmp_path / "inside", tmp_path / "outside"], sent_to(nf, 3000, tmp_path))
     settings = SETTINGS[nf][case]
     expected = replace(run_on(nf_run, nf, settings, tmp_path, "--each"), fates=[])
     assert len(expected.out) > 1000
@@ -97,7 +97,7 @@ def test_a_kernel_does_what_its_function_does(nf_run: Path, tmp_path: Path, nf: 
 @pytest.mark.parametrize("nf", SETTINGS)
 def test_each_packet_has_the_same_fate(nf_run: Path, tmp_path: Path, nf: str) -> None:
     """With --each the lines are those of the function in C, too."""
-    write_frames([tmp_path / "inside", tmp_path / "outside"], sent_to(nf, 300, tmp_path))
+    write_ends([tmp_path / "inside", tmp_path / "outside"], sent_to(nf, 300, tmp_path))
     settings = SETTINGS[nf][0]
     expected = run_on(nf_run, nf, settings, tmp_path, "--each", "--backend", "c")
     assert len(expected.fates) == 300
@@ -110,7 +110,7 @@ def test_large_and_foreign_packets_end_as_in_c(nf_run: Path, tmp_path: Path) -> 
     plain = udp_packet(payload=b"some payload")
     service = plain[:12] + bytes.fromhex("894f0fc60101000005ff") + plain[14:]
     packets = [plain, service, udp_packet(payload=bytes(2500)), udp_packet(payload=bytes(2007)), plain[:13], plain]
-    write_frames([tmp_path / "inside", tmp_path / "outside"], [Sent(i, 0, frame) for i, frame in enumerate(packets)])
+    write_ends([tmp_path / "inside", tmp_path / "outside"], [Sent(i, 0, frame) for i, frame in enumerate(packets)])
     for nf in SETTINGS:
         expected = run_on(nf_run, nf, SETTINGS[nf][0], tmp_path)
         assert run_on(nf_run, nf, SETTINGS[nf][0], tmp_path, "--backend", "plain", "--batch", "3") == expected
@@ -163,6 +163,6 @@ def test_options_that_cannot_be_are_refused(
 @pytest.mark.parametrize("nf", SETTINGS)
 def test_kernels_agree_on_many_packets(nf_run: Path, tmp_path: Path, nf: str, engine: str) -> None:
     """So it is for 200,000 packets."""
-    write_frames([tmp_path / "inside", tmp_path / "outside"], sent_to(nf, 200_000, tmp_path))
+    write_ends([tmp_path / "inside", tmp_path / "outside"], sent_to(nf, 200_000, tmp_path))
     expected = replace(run_on(nf_run, nf, SETTINGS[nf][0], tmp_path, "--each"), fates=[])
     assert run_on(nf_run, nf, SETTINGS[nf][0], tmp_path, "--backend", engine) == expected

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.nfs.captures import checksum, read_capture, udp_packet, write_capture
-from tests.nfs.rack.links import END, FLUSH, PACKET, LinkEnd, Message
+from tests.nfs.captures import read_capture, udp_packet, write_capture
 from tests.nfs.rack.switch_program import COUNTING, PROGRAMS, TO_WORLD, run
+from tests.nfs.rack.wire import END, FLUSH, PACKET, SIDE_B, Message, Wire
+from tests.reference.nfs.headers import internet_checksum
 
 NSH = bytes.fromhex("020202020202 060606060606 894f 0fc2 02 03 000001 ff")
 """What stands before a packet of udp_packet() on path 1 at its first function."""
@@ -25,7 +26,7 @@ def with_options(packet: bytes, words: int) -> bytes:
     options = bytes([1] * 4 * words)
     length = struct.unpack_from("!H", packet, 16)[0] + len(options)
     ip = bytes([0x45 + words, 0]) + struct.pack("!H", length) + packet[18:24] + b"\0\0" + packet[26:34] + options
-    return packet[:14] + ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:] + packet[34:]
+    return packet[:14] + ip[:10] + struct.pack("!H", internet_checksum(ip)) + ip[12:] + packet[34:]
 
 
 class Server(threading.Thread):
@@ -39,14 +40,15 @@ class Server(threading.Thread):
 
     def run(self) -> None:
         """Answer all messages."""
-        with LinkEnd(self.path, 1) as link:
-            while (message := link.receive()).kind != END:
+        with Wire(self.path, SIDE_B) as link:
+            while (message := link.wait()).kind != END:
+                data = message.data
                 if message.kind == FLUSH:
-                    self.rounds.append(int.from_bytes(message.data, "little"))
+                    self.rounds.append(int.from_bytes(data, "little"))
                 if message.kind == PACKET:
                     self.packets.append(message)
-                    message = Message(PACKET, message.data[:21] + b"\xfe" + message.data[22:], message.time_us)
-                link.send(message)
+                    data = data[:21] + b"\xfe" + data[22:]
+                assert link.send(message.kind, data, message.time_us)
 
 
 def test_forwards_by_table_and_counts(nf_switch: Path, tmp_path: Path) -> None:
@@ -118,7 +120,7 @@ def test_labels_are_pushed_and_popped(nf_switch: Path, tmp_path: Path, in_flight
 def udp_with_checksum(packet: bytes) -> bytes:
     """The packet with its UDP checksum."""
     covered = packet[26:34] + b"\0\x11" + packet[38:40] + packet[34:40] + b"\0\0" + packet[42:]
-    return packet[:40] + struct.pack("!H", checksum(covered)) + packet[42:]
+    return packet[:40] + struct.pack("!H", internet_checksum(covered)) + packet[42:]
 
 
 def test_a_learner_is_a_nat(nf_switch: Path, tmp_path: Path) -> None:
@@ -146,7 +148,7 @@ def test_a_learner_is_a_nat(nf_switch: Path, tmp_path: Path) -> None:
         assert after[:12] == b"\2\0\0\0\0\2" + before[6:12]
         assert after[22] == before[22] - 1
         assert after[26:30] == bytes([192, 0, 2, 1])
-        assert checksum(after[14:34]) == 0
+        assert internet_checksum(after[14:34]) == 0
         assert udp_with_checksum(after) == after
         assert (after[30:34], after[36:40], after[42:]) == (before[30:34], before[36:40], before[42:])
     assert sorted(ports.values()) == [struct.pack("!H", 1024 + i) for i in range(35)]

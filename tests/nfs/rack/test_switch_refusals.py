@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.nfs.captures import read_capture, udp_packet, write_capture
-from tests.nfs.rack.links import FLUSH, LinkEnd
 from tests.nfs.rack.switch_program import COUNTING, PROGRAMS, TO_WORLD, run
+from tests.nfs.rack.wire import FLUSH, SIDE_B, Wire
 
 REFUSED = [
     # a program with two mistakes
@@ -112,7 +112,7 @@ def waiting(nf_switch: Path, folder: Path) -> subprocess.Popen[str]:
     """The switch with a server that is there, but does not answer the first flush."""
     write_capture(folder / "in.pcap", [udp_packet()] * 3)
     (folder / "entries").write_text(TO_WORLD)
-    ends = (
+    ends = [
         "--entries",
         "entries",
         "--in",
@@ -123,17 +123,16 @@ def waiting(nf_switch: Path, folder: Path) -> subprocess.Popen[str]:
         "report",
         "--link",
         "s0=s0.link",
-    )
-    return subprocess.Popen(
-        [nf_switch, "--spec", PROGRAMS / "l2.spec", *ends], cwd=folder, stderr=subprocess.PIPE, text=True
-    )
+    ]
+    command = [nf_switch, "--spec", PROGRAMS / "l2.spec", *ends]
+    return subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
 
 
 def test_interrupted_it_keeps_what_was_done(nf_switch: Path, tmp_path: Path) -> None:
     """Ctrl-C ends the waiting: exit status 130, packets and report are whole."""
-    with LinkEnd(tmp_path / "s0.link", 1) as link:
+    with Wire(tmp_path / "s0.link", SIDE_B) as link:
         process = waiting(nf_switch, tmp_path)
-        assert link.receive(60).kind == FLUSH
+        assert link.wait(60).kind == FLUSH
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=60)[1] == ""
     assert process.returncode == 130
@@ -143,9 +142,9 @@ def test_interrupted_it_keeps_what_was_done(nf_switch: Path, tmp_path: Path) -> 
 
 def test_it_ends_when_a_server_leaves(nf_switch: Path, tmp_path: Path) -> None:
     """A server that ends before the switch makes it fail with a message, and without output."""
-    with LinkEnd(tmp_path / "s0.link", 1) as link:
+    with Wire(tmp_path / "s0.link", SIDE_B) as link:
         process = waiting(nf_switch, tmp_path)
-        assert link.receive(60).kind == FLUSH
+        assert link.wait(60).kind == FLUSH
     message = process.communicate(timeout=60)[1]
     assert (process.returncode, message) == (1, "s0.link: the process at the other end has left\n")
     assert not list(tmp_path.glob("out*")) and not list(tmp_path.glob("report*"))

@@ -1,4 +1,4 @@
-"""One side of a link, mostly side A, as nf-switch plays it: for tests of what is at the other."""
+"""One side of a link (nfs/rack/link.h): for tests of what is at the other."""
 
 from __future__ import annotations
 
@@ -82,6 +82,14 @@ class Wire:
         length, kind, _, time_us = HEADER.unpack_from(self.memory, at)
         message = Message(kind, time_us, self.memory[at + HEADER.size : at + HEADER.size + length])
         self.longs[ring // 8 + 8] = head + 1
+        return message
+
+    def wait(self, patience_s: float = 10) -> Message:
+        """The next message, which must come."""
+        deadline = time.monotonic() + patience_s
+        while (message := self.receive()) is None:
+            assert time.monotonic() < deadline, "nothing came over the link"
+            time.sleep(50e-6)
         return message
 
     def exchange(self, packets: Iterable[tuple[int, bytes]], rounds: int = 1, patience_s: float = 30) -> list[Message]:

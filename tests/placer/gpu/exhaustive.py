@@ -20,41 +20,25 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import combinations, product
 from math import lcm
-from typing import Any, NamedTuple
+from typing import Any
 
 Json = dict[str, Any]
 Counts = tuple[int, ...]  # a number for each SLO of a set
 
 
-class Try(NamedTuple):
-    """Kernel times of a set of SLOs, and the executors of each SLO on each SM that give them."""
-
-    kernels: Counts
-    executors: tuple[Counts, ...]
-
-
-def best_answer(device: Json, slos: Sequence[Json]) -> Json:
-    """An ANSWER with as many SLOs as can be admitted; `rejected` names a cause at random. `device`, `slos`: in the
-    layout of CONTRACTS.md, section 10."""
-    search = _Search(device, slos)
-    found: dict[tuple[int, ...], list[Json]] = {(): []}
-    best: tuple[int, ...] = ()
-    for size in range(1, min(len(slos), device["workers"]) + 1):
-        fitting: dict[tuple[int, ...], list[Json]] = {}
-        for members in combinations(range(len(slos)), size):
-            parts = (members[:out] + members[out + 1 :] for out in range(size))
-            if all(part in found for part in parts) and (plan := search.plan(members)) is not None:
-                fitting[members] = plan
-        if not fitting:
-            break
-        found, best = fitting, next(iter(fitting))
-    rejected = [{"id": one["id"], "cause": "pcie"} for number, one in enumerate(slos) if number not in best]
-    return {"admitted": found[best], "rejected": rejected, "bound": len(best), "proven": True, "seconds": 0.0}
-
-
 def most_admitted(device: Json, slos: Sequence[Json]) -> int:
-    """How many SLOs can be admitted at most."""
-    return len(best_answer(device, slos)["admitted"])
+    """How many SLOs can be admitted at most. `device`, `slos`: in the layout of CONTRACTS.md, section 10."""
+    search = _Search(device, slos)
+    found: set[tuple[int, ...]] = {()}
+    for size in range(1, min(len(slos), device["workers"]) + 1):
+        found = {
+            members
+            for members in combinations(range(len(slos)), size)
+            if all(members[:out] + members[out + 1 :] in found for out in range(size)) and search.admits(members)
+        }
+        if not found:
+            return size - 1
+    return min(len(slos), device["workers"])
 
 
 def exact(value: float) -> Fraction:
@@ -109,24 +93,19 @@ class _Search:
         self.sporadic = device["arbitration"] == "sporadic"
         self.tries = lru_cache(maxsize=None)(self._tries)
 
-    def plan(self, members: Sequence[int]) -> list[Json] | None:
-        """An admission of all members; None where there is none."""
+    def admits(self, members: Sequence[int]) -> bool:
+        """Whether all members can be admitted."""
         slos = [self.slos[member] for member in members]
         for counts in self._executor_counts(slos):
-            for tried in self.tries(tuple(members), counts):
+            for kernels in self.tries(tuple(members), counts):
                 choices = [
-                    slo.batches(executors, kernel)
-                    for slo, executors, kernel in zip(slos, counts, tried.kernels, strict=True)
+                    slo.batches(executors, kernel) for slo, executors, kernel in zip(slos, counts, kernels, strict=True)
                 ]
                 if not self.sporadic:
                     choices = [batches[:1] for batches in choices]
-                for batches in product(*choices):
-                    if (order := self._order(slos, batches, tried.kernels)) is not None:
-                        return [
-                            self._admitted(slo, batch, order.index(place), [on[place] for on in tried.executors])
-                            for place, (slo, batch) in enumerate(zip(slos, batches, strict=True))
-                        ]
-        return None
+                if any(self._has_order(slos, batches, kernels) for batches in product(*choices)):
+                    return True
+        return False
 
     def _executor_counts(self, slos: Sequence[_Slo]) -> Iterator[Counts]:
         """Executors of each SLO that the GPU has, and with which each alone is in time."""
@@ -138,73 +117,50 @@ class _Search:
         ]
         return (counts for counts in product(*choices) if sum(counts) <= all_of_them)
 
-    def _tries(self, members: tuple[int, ...], counts: Counts) -> list[Try]:
+    def _tries(self, members: tuple[int, ...], counts: Counts) -> list[Counts]:
         """The kernel times that putting so many executors on SMs can give, without those that are worse."""
         slos = [self.slos[member] for member in members]
-        best: dict[Counts, tuple[Counts, ...]] = {}
-        self._fill(slos, counts, (0,) * len(slos), (), best)
+        found = set(self._fill(slos, counts, (0,) * len(slos), None, self.device["sms"]))
         return [
-            Try(kernels, executors)
-            for kernels, executors in best.items()
-            if not any(other != kernels and all(a <= b for a, b in zip(other, kernels, strict=True)) for other in best)
+            kernels
+            for kernels in found
+            if not any(other != kernels and all(a <= b for a, b in zip(other, kernels, strict=True)) for other in found)
         ]
 
     def _fill(
-        self,
-        slos: Sequence[_Slo],
-        left: Counts,
-        kernels: Counts,
-        filled: tuple[Counts, ...],
-        best: dict[Counts, tuple[Counts, ...]],
-    ) -> None:
+        self, slos: Sequence[_Slo], left: Counts, kernels: Counts, before: Counts | None, sms: int
+    ) -> Iterator[Counts]:
         """Fill the next SM in every way; SMs are alike, so that each has at most what the one before has."""
         if not any(left):
-            best.setdefault(kernels, filled)
+            yield kernels
             return
-        if len(filled) == self.device["sms"]:
-            return
-        for on_sm in _within(left, self.device["executors_per_sm"]):
-            if any(on_sm) and (not filled or on_sm <= filled[-1]):
+        for on_sm in _within(left, self.device["executors_per_sm"]) if sms else ():
+            if any(on_sm) and (before is None or on_sm <= before):
                 rest = tuple(have - taken for have, taken in zip(left, on_sm, strict=True))
                 longer = tuple(max(pair) for pair in zip(kernels, _kernels(slos, on_sm), strict=True))
-                self._fill(slos, rest, longer, (*filled, on_sm), best)
+                yield from self._fill(slos, rest, longer, on_sm, sms - 1)
 
-    def _order(self, slos: Sequence[_Slo], batches: Sequence[int], kernels: Counts) -> list[int] | None:
-        """An order in which all are in time, found from its end: first on the bus is first in the list."""
+    def _has_order(self, slos: Sequence[_Slo], batches: Sequence[int], kernels: Counts) -> bool:
+        """Whether all are in time in some order, which is looked for from its end."""
         left = [slo.left(batch, kernel) for slo, batch, kernel in zip(slos, batches, kernels, strict=True)]
         bus = [(slo.transfer(batch), slo.gap * batch) for slo, batch in zip(slos, batches, strict=True)]
 
         @cache
-        def before(unplaced: frozenset[int]) -> tuple[int, ...] | None:
-            if not unplaced:
-                return ()
+        def before(unplaced: frozenset[int]) -> bool:
             blocking = max((bus[place][0] for place in range(len(slos)) if place not in unplaced), default=0)
-            for last in sorted(unplaced):
-                earlier = [bus[place] for place in unplaced if place != last]
-                if self._in_time(bus[last], earlier, blocking, left[last]):
-                    head = before(unplaced - {last})
-                    if head is not None:
-                        return (*head, last)
-            return None
+            return not unplaced or any(
+                self._in_time(bus[last], [bus[place] for place in unplaced if place != last], blocking, left[last])
+                and before(unplaced - {last})
+                for last in unplaced
+            )
 
-        found = before(frozenset(range(len(slos))))
-        return None if found is None else list(found)
+        return before(frozenset(range(len(slos))))
 
     def _in_time(self, own: tuple[int, int], earlier: Sequence[tuple[int, int]], blocking: int, left: int) -> bool:
         """Whether no batch waits longer than is left."""
         if not self.sporadic:
             return sum(transfer for transfer, _ in earlier) <= left
         return longest_wait(own, earlier, blocking, left) is not None
-
-    def _admitted(self, slo: _Slo, batch: int, order: int, executors: Sequence[int]) -> Json:
-        """One of the minibatches is smaller than its executors could process."""
-        minibatches = []
-        surplus = sum(executors) * slo.packets - batch
-        for sm, number in enumerate(executors):
-            if number:
-                minibatches.append({"sm": sm, "packets": number * slo.packets - surplus})
-                surplus = 0
-        return {"id": slo.id, "batch": batch, "order": order, "minibatches": minibatches}
 
 
 def longest_wait(own: tuple[int, int], earlier: Sequence[tuple[int, int]], blocking: int, most: int) -> int | None:

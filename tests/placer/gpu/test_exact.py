@@ -1,4 +1,4 @@
-"""Exact admission: cases worked by hand, and random ones beside an exhaustive search."""
+"""Exact admission: cases worked by hand, and the exhaustive search that `test_methods.py` compares it with."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,18 +16,14 @@ from placer.gpu.latency import violations
 from placer.gpu.plan import LatencySlo
 from placer.inputs.gpu.slos import device_of
 from placer.verify.admission import admission_case, admission_faults
-from tests.placer.gpu.exhaustive import best_answer, most_admitted
+from tests.placer.gpu.exhaustive import most_admitted
 from tests.placer.gpu.instances import (
     ARBITRATIONS,
     Generator,
-    Instance,
     contended,
-    relaxed,
-    renamed,
     slos_of,
     small_device,
     unseen,
-    with_another_sm,
 )
 
 LONG_S = 30.0  # more than any of these cases needs
@@ -113,20 +109,6 @@ def test_no_slos_are_all_admitted() -> None:
     assert (admission.admitted, admission.rejected, admission.bound, admission.proven) == ((), (), 0, True)
 
 
-@pytest.mark.parametrize("arbitration", ARBITRATIONS)
-@pytest.mark.parametrize("generator", [contended, unseen])
-def test_as_many_as_an_exhaustive_search(generator: Generator, arbitration: str) -> None:
-    """Up to four SLOs: as many, the bound says so, and the plan keeps the model."""
-    for number in range(15):
-        rng = Random(f"{number} {arbitration}")
-        written, requests = generator(rng, arbitration, rng.randint(1, 4))
-        device, slos = device_of(written, "DEVICE"), [LatencySlo(**one) for one in requests]
-        admission = admit_exactly(device, slos, LONG_S)
-        assert len(admission.admitted) == admission.bound == most_admitted(written, requests), (written, requests)
-        assert violations(device, admission.admitted) == []
-        assert len(admission.admitted) + len(admission.rejected) == len(slos)
-
-
 @given(st.integers(0, 10**6), st.sampled_from(ARBITRATIONS), st.integers(6, 40))
 @settings(max_examples=10, deadline=None)
 def test_larger_sets_keep_the_model_and_the_bound(seed: int, arbitration: str, count: int) -> None:
@@ -203,36 +185,6 @@ def compare_with_all_answers(generator: Generator, arbitration: str, instances: 
         device["executors_per_sm"] = 2 if device["sms"] * device["packets_per_executor"] < 4 else 1
         for wanted in (slos[:1], slos):
             assert (most_admitted(device, wanted) == len(wanted)) == all_admitted(device, wanted), seed
-
-
-@GENERATORS
-@BUSES
-@pytest.mark.parametrize("slos", range(6))
-def test_what_it_admits_keeps_the_model(generator: Generator, arbitration: str, slos: int) -> None:
-    """Nobody's latency is above the SLO, by the verifier."""
-    for seed in range(5):
-        device, requests = generator(Random(seed), arbitration, slos)
-        assert list(admission_faults(admission_case(device, requests, best_answer(device, requests)))) == [], seed
-
-
-@pytest.mark.long
-@GENERATORS
-@BUSES
-def test_easier_instances_admit_no_fewer(generator: Generator, arbitration: str) -> None:
-    """A longer latency, another SM or one request less never lowers the most; new names change nothing."""
-    for seed in range(12):
-        rng = Random(seed)
-        instance = generator(rng, arbitration, 4)
-        most = most_admitted(*instance)
-        assert most_admitted(*relaxed(instance, rng)) >= most
-        assert most_admitted(*with_another_sm(instance)) >= most
-        assert most_admitted(*renamed(instance, rng)) == most
-        assert most_admitted(*without_one(instance)) >= most - 1
-
-
-def without_one(instance: Instance) -> Instance:
-    device, slos = instance
-    return device, slos[:-1]
 
 
 def test_the_generators_mix_easy_and_hard() -> None:

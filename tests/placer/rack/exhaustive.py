@@ -1,32 +1,100 @@
-"""The best plan of a small instance by trying everything: exact fractions, no solver, and no code of placing.
+"""The best plan of a small instance by trying everything, and what is wrong with a plan; no code of placing.
 
-It is written from CONTRACTS 9 alone. Per chain it lists all placements with all allocations of cores; then it tries all
-combinations, with a linear program of the rates solved by visiting its vertices. What it leaves out cannot be better:
-cores beyond those for t_max, ways that need no less of anything than another one and give no higher rate, and
-combinations whose caps bound them to no more than what was found.
+What a plan may be is what `placer verify` says, which is written from CONTRACTS 9 alone: all ways of a chain with their
+cores and rates (`placer/verify/chains/ways.py`), the limits of a plan (`placer/verify/chains/plan.py`). All
+combinations of ways are tried, each with a linear program of the rates. What is left out cannot be better: ways that
+need no less of anything than another one and give no higher rate, and combinations whose caps bound them to no more
+than what was found.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, product
 from math import floor, lcm
+from typing import Any
 
-from tests.placer.rack.chain_ways import TOLERANCE, ChainWays, Json, Way, exact, places_of
-from tests.placer.rack.table_search import fits_stages
+import numpy as np
+from scipy.optimize import linprog
 
-Table = tuple[int, str]
-Fits = Callable[[Sequence[Json], Json, frozenset[Table], int], bool]
-"""Whether NFs of the chains fit so many stages of the rack's switch."""
+from placer.rack.chain import Chain, TableId
+from placer.rack.files.json_twins import chains_of, rack_of
+from placer.rack.rack import Rack
+from placer.rack.stages.tables.table_stages import TableStages
+from placer.verify.chains import chain_certificate_of
+from placer.verify.chains.facts import LIMIT_TOLERANCE, SWITCH_SITE
+from placer.verify.chains.machines import Machines, machines_of
+from placer.verify.chains.plan import above, plan_faults
+from placer.verify.chains.stage_fit import fits
+from placer.verify.chains.ways import Ways
+
+Json = Mapping[str, Any]
+CLAIMED = ("status", "marginal_mbps", "bound_mbps", "chains")
+
+
+def faults(chains: Json, rack: Json, answer: Json) -> list[str]:
+    """All that is wrong with an answer (CONTRACTS 9); nothing if it is sound. Whether it is the best is not checked."""
+    status, marginal, bound = answer["status"], answer["marginal_mbps"], answer["bound_mbps"]
+    given = {"certificate": 1, "kind": "chains", "chains": chains, "rack": rack, "proof": None}
+    certificate = chain_certificate_of(given | {"plan": {key: answer[key] for key in CLAIMED}}, "answer")
+    wrong = list(plan_faults(certificate))
+    if answer["proven"] != (status in ("optimal", "infeasible")):
+        wrong.append(f"status {status} with proven {answer['proven']}")
+    if answer["chains"] and above(Fraction(str(marginal)), Fraction(str(bound))):
+        wrong.append(f"marginal {marginal} is above the bound {bound}")
+    if status == "optimal" and bound - marginal > 1e-7 * max(sum(one["rate_mbps"] for one in answer["chains"]), 1):
+        wrong.append(f"optimal, and the bound {bound} is above the marginal {marginal}")
+    return wrong
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of a chain: the largest rate that it allows, Mbps, and what it needs. `shares`: of packets, by NIC and
+    direction. `tables`: its NFs on the switch."""
+
+    cap: Fraction
+    moves: int
+    cores: tuple[int, ...]
+    shares: tuple[Fraction, ...]
+    tables: frozenset[TableId]
+    crosses: bool
+
+    def is_no_worse_than(self, other: "Way") -> bool:
+        """Whether it gives as much as another one, and needs no more of anything."""
+        own, others = ((one.moves, one.crosses, *one.cores, *one.shares) for one in (self, other))
+        no_more = all(need <= more for need, more in zip(own, others, strict=True))
+        return self.cap >= other.cap and no_more and self.tables <= other.tables
+
+
+def list_ways(chain: Chain, at: int, machines: Machines, old: Mapping[str, str]) -> list[Way]:
+    """The ways of a chain that none is better than, the largest caps first. `at`: its index. `old`: per NF where it
+    was; NFs that are not in it move nothing."""
+    listed = Ways(chain, machines)
+    names = {number: site.name for number, site in enumerate(machines.sites)} | {SWITCH_SITE: "switch"}
+    by_sites = []
+    for sites in listed.sites.tolist():
+        on_switch = [nf for nf, site in enumerate(sites) if site == SWITCH_SITE]
+        pairs = zip(chain.nfs, sites, strict=True)
+        moves = sum(old.get(nf.id, names[site]) != names[site] for nf, site in pairs)
+        by_sites.append((moves, frozenset((at, nf) for nf in on_switch), len(on_switch) < len(sites)))
+    found = set()
+    for layout, number in zip(listed.layout_of.tolist(), listed.need_of.tolist(), strict=True):
+        moves, tables, crosses = by_sites[layout]
+        need = listed.needs[number]
+        cap = max(need.largest, chain.slo.t_min_mbps)
+        found.add(Way(cap, moves, need.cores, need.shares, tables, crosses))
+    kept: list[Way] = []
+    for way in sorted(found, key=lambda way: (-way.cap, way.moves + sum(way.cores) + sum(way.shares), len(way.tables))):
+        if not any(other.is_no_worse_than(way) for other in kept):
+            kept.append(way)
+    return kept
 
 
 @dataclass(frozen=True)
 class BestRates:
-    """The optimum: its marginal throughput, and per chain the rate and the way it is placed; exact, Mbps."""
+    """The optimum: its marginal throughput, and the rate of each chain, Mbps."""
 
-    marginal: Fraction
-    rates: tuple[Fraction, ...]
-    ways: tuple[Way, ...]
+    marginal: float
+    rates: tuple[float, ...]
 
 
 def is_feasible(chains: Json, rack: Json) -> bool:
@@ -35,82 +103,67 @@ def is_feasible(chains: Json, rack: Json) -> bool:
     return best_rates({"chains": least}, rack) is not None
 
 
-@dataclass(frozen=True)
-class _Need:
-    """A way with what it uses of each limit at the least rate, as whole numbers."""
-
-    way: Way
-    uses: tuple[int, ...]
-
-
-def best_rates(chains: Json, rack: Json, fits: Fits | None = None) -> BestRates | None:
-    """The plan with the largest marginal throughput; None where no plan is feasible.
-
-    `fits`: what decides on stages; None: blocks.
-    """
-    return _Trial(chains["chains"], rack, fits=fits).best()
+def best_rates(chains: Json, rack: Json, *, by_tables: bool = False) -> BestRates | None:
+    """The plan with the largest marginal throughput; None where no plan is feasible. `by_tables`: whether tables are
+    packed into the stages, by the packer that tests/placer/rack/stages/tables/test_packing.py compares with all ways
+    to lay them."""
+    return _Trial(chains_of(chains, "chains"), rack_of(rack, "rack"), by_tables=by_tables).best()
 
 
 def best_rates_within(chains: Json, rack: Json, old: Mapping[str, Mapping[str, str]], moves: int) -> BestRates | None:
     """The same, of plans that move at most so many NFs; `old` has their places by chain and NF."""
-    return _Trial(chains["chains"], rack, old, moves).best()
+    return _Trial(chains_of(chains, "chains"), rack_of(rack, "rack"), old, moves).best()
 
 
 class _Trial:
     def __init__(
         self,
-        chains: Sequence[Json],
-        rack: Json,
+        chains: Sequence[Chain],
+        rack: Rack,
         old: Mapping[str, Mapping[str, str]] | None = None,
         moves: int = 0,
-        fits: Fits | None = None,
+        *,
+        by_tables: bool = False,
     ) -> None:
-        self.chains, self.rack, self.fits = chains, rack, fits
-        self.least = [exact(chain["t_min_mbps"]) for chain in chains]
-        self.mbps = [exact(server["nic_mbps"]) for server in rack["servers"] for _ in ("in", "out")]
+        self.chains, self.rack, self.by_tables = chains, rack, by_tables
+        self.least = [chain.slo.t_min_mbps for chain in chains]
+        machines = machines_of(rack, together=False)
+        self.mbps = [server.nic_mbps for server in rack.servers for _ in ("in", "out")]
         self.found: BestRates | None = None
-        self.known: dict[frozenset[Table], bool] = {}
-        ways = [ChainWays(chain, rack, (old or {}).get(chain["name"])).ways() for chain in chains]
-        loads = [
-            share * least
-            for each, least in zip(ways, self.least, strict=True)
-            for way in each
-            for share in way.nic_shares
-        ]
-        scale = lcm(*(load.denominator for load in loads), *(mbps.denominator for mbps in self.mbps))
-        cores = [place.cores for place in places_of(rack).values()]
-        self.limits = [moves, *cores, *(floor(mbps * scale * (1 + TOLERANCE)) for mbps in self.mbps)]
-        self.needs = [
-            [
-                _Need(way, (way.moves, *way.cores, *(int(share * least * scale) for share in way.nic_shares)))
-                for way in each
-            ]
-            for each, least in zip(ways, self.least, strict=True)
-        ]
+        self.known: dict[tuple[int, frozenset[TableId]], bool] = {}
+        self.ways = [list_ways(chain, at, machines, (old or {}).get(chain.name, {})) for at, chain in enumerate(chains)]
+        loads = [share * self.least[at] for at, each in enumerate(self.ways) for way in each for share in way.shares]
+        self.scale = lcm(*(load.denominator for load in loads), *(mbps.denominator for mbps in self.mbps))
+        nics = [floor(mbps * self.scale * (1 + LIMIT_TOLERANCE)) for mbps in self.mbps]
+        self.limits = [moves, *machines.cores, *nics]
 
     def best(self) -> BestRates | None:
-        self._go_on([], [[one for one in needs if _fits(one, self.limits)] for needs in self.needs])
+        needs = [
+            [(way, (way.moves, *way.cores, *(int(share * least * self.scale) for share in way.shares))) for way in each]
+            for each, least in zip(self.ways, self.least, strict=True)
+        ]
+        self._go_on([], self.limits, needs)
         return self.found
 
-    def _go_on(self, chosen: list[_Need], left: Sequence[Sequence[_Need]]) -> None:
-        """Try all ways of the next chain; `left` holds those of the chains to come that still fit."""
+    def _go_on(
+        self, chosen: list[Way], free: Sequence[int], left: Sequence[Sequence[tuple[Way, tuple[int, ...]]]]
+    ) -> None:
+        """Try all ways of the next chain, of those of the chains to come that still fit."""
         if not left:
-            self._rate([need.way for need in chosen])
+            self._rate(chosen)
             return
+        left = [[need for need in needs if _fits(need[1], free)] for needs in left]
         if any(not needs for needs in left):
             return
         # sorted by caps: the first way of each chain to come bounds what it gives
-        later = sum((needs[0].way.cap for needs in left[1:]), Fraction(0)) - sum(self.least)
-        caps = sum((need.way.cap for need in chosen), Fraction(0))
-        for need in left[0]:
-            if self._no_better(caps + need.way.cap + later):
+        later = sum((needs[0][0].cap for needs in left[1:]), Fraction(0)) - sum(self.least)
+        for way, uses in left[0]:
+            both = [*chosen, way]
+            caps = sum(one.cap for one in both) + later
+            if self._no_better(caps):
                 return
-            both = [*chosen, need]
-            lost = self._lost_to_nics([one.way for one in both])
-            if self._no_better(caps + need.way.cap - lost + later) or not self._fits_switch([n.way for n in both]):
-                continue
-            free = [limit - sum(used) for limit, *used in zip(self.limits, *(one.uses for one in both), strict=True)]
-            self._go_on(both, [[one for one in needs if _fits(one, free)] for needs in left[1:]])
+            if not self._no_better(caps - self._lost_to_nics(both)) and self._fits_switch(both):
+                self._go_on(both, [limit - used for limit, used in zip(free, uses, strict=True)], left[1:])
 
     def _no_better(self, bound: Fraction) -> bool:
         return self.found is not None and bound <= self.found.marginal
@@ -119,101 +172,43 @@ class _Trial:
         """The least by which the sum of rates stays below the sum of caps: what one NIC cannot carry."""
         lost = [Fraction(0)]
         for nic, limit in enumerate(self.mbps):
-            shares = [way.nic_shares[nic] for way in ways]
-            over = sum((share * way.cap for share, way in zip(shares, ways, strict=True)), -limit)
+            over = sum((way.shares[nic] * way.cap for way in ways), -limit)
             if over > 0:
-                lost.append(over / max(shares))
+                lost.append(over / max(way.shares[nic] for way in ways))
         return max(lost)
 
     def _fits_switch(self, ways: Sequence[Way]) -> bool:
-        switch = self.rack.get("switch", {})
-        if switch.get("stages") is None:
-            return True
-        tables = frozenset((at, nf) for at, way in enumerate(ways) for nf in way.tables)
-        stages = max(switch["stages"] - switch.get("reserved_stages", 0), 0)
-        if any(way.crosses for way in ways):
-            stages = max(stages - self.rack.get("overheads", {}).get("stages", 0), 0)
-        key = tables | {(stages, "")}
+        tables = frozenset[TableId]().union(*(way.tables for way in ways))
+        chains, key = self.chains[: len(ways)], (len(ways), tables)
         if key not in self.known:
-            self.known[key] = self._tables_fit(tables, stages, switch.get("blocks_per_stage", 1))
+            if self.by_tables:
+                self.known[key] = TableStages(self.rack, chains).fits(tables)
+            else:
+                fit = fits(chains, self.rack, tables)
+                assert fit is not None, "an instance with fewer tables is needed"
+                self.known[key] = fit
         return self.known[key]
 
-    def _tables_fit(self, tables: frozenset[Table], stages: int, most: int) -> bool:
-        if self.fits is not None:
-            return self.fits(self.chains, self.rack, tables, stages)
-        blocks: dict[Table, int] = {}
-        before: dict[Table, set[Table]] = {table: set() for table in tables}
-        for at, chain in enumerate(self.chains):
-            for nf in chain["nfs"]:
-                if (at, nf["id"]) in tables:
-                    blocks[at, nf["id"]] = self.rack["nfs"][nf["nf"]]["switch"]["blocks"]
-            for tail, head, *_ in chain["edges"]:
-                if (at, tail) in tables and (at, head) in tables:
-                    before[at, head].add((at, tail))
-        return fits_stages(blocks, before, stages, most)
-
     def _rate(self, ways: Sequence[Way]) -> None:
-        rates = self._best_rates(ways)
-        marginal = sum(rates) - sum(self.least)
+        """The largest sum of rates from the least ones, which fit, to the caps that the NICs carry."""
+        caps = [way.cap for way in ways]
+        shares = [[way.shares[nic] for way in ways] for nic in range(len(self.mbps))]
+        loads = [(_total(each, caps), _total(each, self.least)) for each in shares]
+        tight = [nic for nic, (largest, _) in enumerate(loads) if largest > self.mbps[nic]]
+        rates = tuple(map(float, caps))
+        if tight:
+            limits = np.array([float(max(self.mbps[nic], loads[nic][1])) for nic in tight])
+            rows = np.array([[float(share) for share in shares[nic]] for nic in tight])
+            bounds = [(float(least), float(cap)) for least, cap in zip(self.least, caps, strict=True)]
+            rates = tuple(linprog(-np.ones(len(caps)), rows, limits, bounds=bounds).x.tolist())
+        marginal = sum(rates) - float(sum(self.least))
         if self.found is None or marginal > self.found.marginal:
-            self.found = BestRates(Fraction(marginal), rates, tuple(ways))
-
-    def _best_rates(self, ways: Sequence[Way]) -> tuple[Fraction, ...]:
-        """The largest sum of rates from the least ones to the caps that the NICs carry; the least ones fit."""
-        caps = tuple(way.cap for way in ways)
-        limits = []
-        for nic, mbps in enumerate(self.mbps):
-            shares = [way.nic_shares[nic] for way in ways]
-            if _total(shares, caps) > mbps:
-                limits.append((shares, max(mbps, _total(shares, self.least))))
-        if not limits:
-            return caps
-        return max((rates for rates in _vertices(self.least, caps, limits)), key=sum)
+            self.found = BestRates(marginal, rates)
 
 
-def _fits(need: _Need, free: Sequence[int]) -> bool:
-    return all(use <= left for use, left in zip(need.uses, free, strict=True))
+def _fits(uses: Iterable[int], free: Iterable[int]) -> bool:
+    return all(use <= left for use, left in zip(uses, free, strict=True))
 
 
-def _total(shares: Sequence[Fraction], rates: Sequence[Fraction]) -> Fraction:
+def _total(shares: Iterable[Fraction], rates: Iterable[Fraction]) -> Fraction:
     return sum((share * rate for share, rate in zip(shares, rates, strict=True)), Fraction(0))
-
-
-def _vertices(
-    least: Sequence[Fraction], caps: Sequence[Fraction], limits: Sequence[tuple[Sequence[Fraction], Fraction]]
-) -> Iterator[tuple[Fraction, ...]]:
-    """All vertices: rates are at an end, but for as many as limits are reached."""
-    chains = range(len(caps))
-    for count in range(min(len(caps), len(limits)) + 1):
-        for inner, tight in product(combinations(chains, count), combinations(limits, count)):
-            ends = [at for at in chains if at not in inner]
-            for values in product(*({least[at], caps[at]} for at in ends)):
-                known = dict(zip(ends, values, strict=True))
-                solved = _solved(inner, tight, known)
-                if solved is None:
-                    continue
-                rates = tuple((known | solved)[at] for at in chains)
-                within = all(low <= rate <= high for low, rate, high in zip(least, rates, caps, strict=True))
-                if within and all(_total(shares, rates) <= limit for shares, limit in limits):
-                    yield rates
-
-
-def _solved(
-    inner: Sequence[int], tight: Sequence[tuple[Sequence[Fraction], Fraction]], known: Mapping[int, Fraction]
-) -> dict[int, Fraction] | None:
-    """The inner rates at which the limits are reached; None where these do not fix them."""
-    rows = [
-        [*(shares[at] for at in inner), limit - sum(shares[at] * rate for at, rate in known.items())]
-        for shares, limit in tight
-    ]
-    for at in range(len(rows)):
-        pivot = next((row for row in range(at, len(rows)) if rows[row][at]), None)
-        if pivot is None:
-            return None
-        rows[at], rows[pivot] = rows[pivot], rows[at]
-        rows[at] = [value / rows[at][at] for value in rows[at]]
-        for other in range(len(rows)):
-            if other != at:
-                factor = rows[other][at]
-                rows[other] = [a - factor * b for a, b in zip(rows[other], rows[at], strict=True)]
-    return {chain: row[-1] for chain, row in zip(inner, rows, strict=True)}

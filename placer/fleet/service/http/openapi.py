@@ -64,13 +64,10 @@ class JudgedInstanceJson(TypedDict):
     below_sla: bool | None
 
 
-class ClassOfNics(TypedDict):
-    """Why NICs of one model and with the same NFs do not take an arrival."""
-
-    nic_model: str
-    company: list[str]
-    nics: int
-    cause: str
+ClassOfNics = TypedDict(
+    "ClassOfNics",
+    {"nic_model": str, "company": list[str], "nics": int, "cause": str, "with": NotRequired[list[str]]},
+)
 
 
 class DecisionJson(TypedDict):
@@ -117,7 +114,16 @@ class Places(TypedDict):
     verdicts: list[ClassOfNics]
 
 
-class TenantJson(TypedDict):
+class ConstraintsJson(TypedDict):
+    """The constraints that an instance has."""
+
+    spread: NotRequired[str]
+    apart: NotRequired[str]
+    together: NotRequired[str]
+    pool: NotRequired[str]
+
+
+class TenantJson(ConstraintsJson):
     """An instance, with its SLA and what is predicted of it."""
 
     id: str

@@ -369,7 +369,10 @@ def _show_place(place: ExpectedPlace) -> openapi.PlaceJson:
 
 def _show_verdict(verdict: ClassVerdict) -> openapi.ClassOfNics:
     nfs = [workload.nf for workload in verdict.co_location]
-    return {"nic_model": verdict.nic_model, "company": nfs, "nics": verdict.nics, "cause": verdict.cause}
+    shown: openapi.ClassOfNics = {
+        "nic_model": verdict.nic_model, "company": nfs, "nics": verdict.nics, "cause": verdict.cause,
+    }  # fmt: skip
+    return {**shown, "with": list(verdict.met)} if verdict.met else shown
 
 
 def _show_tenant(tenant: Tenant, cores: int | None) -> openapi.TenantJson:
@@ -389,7 +392,8 @@ def _show_tenant(tenant: Tenant, cores: int | None) -> openapi.TenantJson:
         shown["sla_drop"] = tenant.sla.max_drop
     else:
         shown["sla_min_kpps"] = tenant.sla.min_kpps
-    return shown
+    constraints: openapi.ConstraintsJson = dict(tenant.constraints.values)  # type: ignore[assignment]
+    return {**shown, **constraints}
 
 
 def _number(nic: Nic) -> int:

@@ -15,7 +15,8 @@ from placer.fleet.learning.ledger import ProductionReading
 from placer.fleet.protocol import decision_line, event_line
 from placer.fleet.state.saved import KeptAnswer
 from placer.fleet.state.saved_learning import reading_row
-from placer.fleet.state.tables import load_values, workload_of
+from placer.fleet.state.tables import format_constraints, load_values, read_constraints, workload_of
+from placer.model.constraints import group_keys
 from placer.model.fleet import Nic, Service, Tenant
 from placer.model.pools import FleetJournal
 from placer.model.sla import Sla
@@ -87,6 +88,9 @@ class EventBatch:
             elif tenant_id in engine.waiting:
                 here.append(_row(engine.waiting[tenant_id], None, fresh))
         found: dict[str, Any] = {"nics": nics, "gone": gone, "here": here}
+        homes = ((tenant_id, fleet.nic_of(tenant_id)) for tenant_id in self.touched)
+        if groups := {key for tenant_id, home in homes if home for key in group_keys(home.tenants_by_id[tenant_id])}:
+            found["groups"] = sorted(groups)
         if self.readings:
             found |= {"readings": [reading_row(reading) for reading in self.readings], "learnt": self.learnt}
         return json.dumps(found)
@@ -112,7 +116,10 @@ def _row(tenant: Tenant, nic: str | None, fresh: bool) -> list[object]:
         sla.min_kpps,
         int(fresh),
     ]
-    return row if workload.is_plain else [*row, *load_values(workload), int(tenant.free_cores) or None]
+    constraints = format_constraints(tenant.constraints)
+    if workload.is_plain and constraints is None:
+        return row
+    return [*row, *load_values(workload), int(tenant.free_cores) or None, constraints]
 
 
 class BatchAnswers:
@@ -195,7 +202,8 @@ def _follow_nics(engine: Engine, rows: Sequence[Sequence[Any]], base: int) -> No
 def _place(engine: Engine, row: Sequence[Any]) -> None:
     tenant_id, nic_id, nf, flows, size, mtbr, drop, least, fresh, *load = row
     workload = _workload(nf, flows, size, mtbr, *load[:3])
-    tenant = Tenant(tenant_id, workload, Sla(drop, least), bool(load and load[3]))
+    constraints = read_constraints(load[4] if len(load) > 4 else None)
+    tenant = Tenant(tenant_id, workload, Sla(drop, least), bool(load and load[3]), constraints=constraints)
     if nic_id is None:
         engine.waiting[tenant_id] = tenant
     else:

@@ -26,8 +26,10 @@ from placer.fleet.state.saved_learning import next_asked, read_asked
 from placer.model.fleet import NicKind
 from profiles import InputError
 
-LAYOUT_VERSION = "2"
-FORMER_LAYOUT = "1"  # the layout without loads of tenants, which is brought up to date when a service opens it
+LAYOUT_VERSION = "3"
+FORMER_LAYOUTS = ["1", "2"]
+"""Layouts without constraints, the first without loads of tenants, too; a service that opens one brings it up to
+date."""
 
 KEPT_BATCHES = 1_000_000
 """Events whose changes are kept for agents to follow; one that is further behind has to start again."""
@@ -47,7 +49,7 @@ CREATE TABLE nics (
 CREATE TABLE tenants (
     place BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id TEXT NOT NULL UNIQUE, nic TEXT REFERENCES nics,
     nf TEXT NOT NULL, flows FLOAT8 NOT NULL, packet_size FLOAT8 NOT NULL, mtbr FLOAT8 NOT NULL, sla_drop FLOAT8,
-    sla_min_kpps FLOAT8, rate_kpps FLOAT8, cores INTEGER, latency_us FLOAT8, free_cores INTEGER
+    sla_min_kpps FLOAT8, rate_kpps FLOAT8, cores INTEGER, latency_us FLOAT8, free_cores INTEGER, constraints TEXT
 );
 CREATE INDEX ON tenants (nic);
 CREATE TABLE log (number BIGINT PRIMARY KEY, agent TEXT NOT NULL, event TEXT NOT NULL, answer TEXT NOT NULL);
@@ -84,12 +86,13 @@ CREATE_COMPARE = """
 """The compare of compare-and-set: every NIC of the batch is of the version that the agent decided on."""
 
 CREATE_COMMIT = """
-CREATE FUNCTION placer_commit(me TEXT, my_epoch BIGINT, batch TEXT, known BIGINT, work TEXT, rest TEXT)
+CREATE OR REPLACE FUNCTION placer_commit(me TEXT, my_epoch BIGINT, batch TEXT, known BIGINT, work TEXT, rest TEXT)
 RETURNS TABLE (outcome TEXT, last BIGINT, events INTEGER, news TEXT) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     changes JSONB := work;
     more JSONB := rest;
+    my_groups JSONB := changes->'groups';
     size INTEGER := jsonb_array_length(more->'log');
     verdict TEXT := 'committed';
     lost INTEGER := 0;
@@ -122,6 +125,13 @@ BEGIN
     ) THEN
         lost := lost + 1;
     END IF;
+    IF my_groups IS NOT NULL AND EXISTS (
+        SELECT 1 FROM batches b, jsonb_array_elements(b.changes::jsonb->'groups') theirs,
+            jsonb_array_elements(my_groups) mine
+        WHERE b.last > known AND b.events > 0 AND b.changes LIKE '%"groups"%' AND theirs = mine
+    ) THEN  -- members of a group on two NICs, decided by two agents
+        lost := lost + 1;
+    END IF;
     IF lost > 0 AND verdict = 'committed' THEN
         verdict := 'conflict';
     END IF;
@@ -149,15 +159,16 @@ BEGIN
         ON CONFLICT (id) DO UPDATE SET service = excluded.service, version = excluded.version;
     DELETE FROM tenants WHERE id IN (SELECT jsonb_array_elements_text(changes->'gone'));
     INSERT INTO tenants AS t (
-        id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps, rate_kpps, cores, latency_us, free_cores
+        id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps, rate_kpps, cores, latency_us, free_cores,
+        constraints
     )
         SELECT one->>0, one->>1, one->>2, (one->>3)::float8, (one->>4)::float8, (one->>5)::float8, (one->>6)::float8,
-            (one->>7)::float8, (one->>9)::float8, (one->>10)::int, (one->>11)::float8, (one->>12)::int
+            (one->>7)::float8, (one->>9)::float8, (one->>10)::int, (one->>11)::float8, (one->>12)::int, one->>13
         FROM jsonb_array_elements(changes->'here') one
         ON CONFLICT (id) DO UPDATE SET nic = excluded.nic, flows = excluded.flows,
             packet_size = excluded.packet_size, mtbr = excluded.mtbr, sla_drop = excluded.sla_drop,
             sla_min_kpps = excluded.sla_min_kpps, rate_kpps = excluded.rate_kpps, cores = excluded.cores,
-            latency_us = excluded.latency_us, free_cores = excluded.free_cores;
+            latency_us = excluded.latency_us, free_cores = excluded.free_cores, constraints = excluded.constraints;
     INSERT INTO log SELECT base + place, me, one->>0, one->>1
         FROM jsonb_array_elements(more->'log') WITH ORDINALITY rows (one, place);
     INSERT INTO answers (name, digest, status, answer, version)
@@ -223,8 +234,8 @@ def statements() -> str:
 
 
 ALIVE = "SELECT name FROM agents WHERE seen > clock_timestamp() - %s * interval '1 second'"
-ADDED_COLUMNS = ("rate_kpps FLOAT8", "cores INTEGER", "latency_us FLOAT8", "free_cores INTEGER")
-"""Columns of tenants that `FORMER_LAYOUT` lacks."""
+ADDED_COLUMNS = ("rate_kpps FLOAT8", "cores INTEGER", "latency_us FLOAT8", "free_cores INTEGER", "constraints TEXT")
+"""Columns of tenants that one of `FORMER_LAYOUTS` lacks."""
 
 SCHEMA_LOCK = 7_350_912_041  # the advisory lock of those that make a state at the same time
 
@@ -303,20 +314,20 @@ def _make(connection: Connection[Any], name: str, kinds: Sequence[NicKind], exis
         raise InputError.of("--state", f"{name} holds other tables", hint="name an empty database")
     if "log_times" not in tables:  # a state of an earlier version has none
         run(connection, CREATE_MARKS)
-    if tables.issuperset(TABLE_NAMES) and run(connection, "SELECT 1 FROM head WHERE layout = %s", FORMER_LAYOUT):
+    if tables.issuperset(TABLE_NAMES) and run(connection, "SELECT 1 FROM head WHERE layout = ANY(%s)", FORMER_LAYOUTS):
         _upgrade(connection, name)
     return not tables
 
 
 def _upgrade(connection: Connection[Any], name: str) -> None:
-    """Bring a state of the former layout up to date. Raises InputError while an agent of the former version uses it."""
+    """Bring a state of a former layout up to date. Raises InputError while an agent of the former version uses it."""
     run(connection, "SELECT number FROM head FOR UPDATE")
     if run(connection, ALIVE, DEAD_SECONDS):
         hint = "stop all agents, then start them in this version"
         raise InputError.of("--state", f"{name} is used by an agent of an earlier version", hint=hint)
     for column in ADDED_COLUMNS:
-        connection.execute(f"ALTER TABLE tenants ADD COLUMN {column}".encode())
-    connection.execute(CREATE_WRITE.encode())
+        connection.execute(f"ALTER TABLE tenants ADD COLUMN IF NOT EXISTS {column}".encode())
+    connection.execute((CREATE_COMMIT.format(compare=CREATE_COMPARE) + CREATE_WRITE).encode())
     run(connection, "UPDATE head SET layout = %s", LAYOUT_VERSION)
 
 

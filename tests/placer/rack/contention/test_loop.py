@@ -17,8 +17,8 @@ from placer.rack.rack import Device, Rack
 from placer.rack.strategies.optimal import best_plan
 from tests.effort import examples
 from tests.placer.rack import instances, small
-from tests.placer.rack.checker import faults
 from tests.placer.rack.contention.fake_models import beside_another, by_kind, nil
+from tests.placer.rack.exhaustive import faults
 
 NFS = {"A": small.ON_SERVER, "B": {"server": {"cycles": 1700}}}
 TWO: dict[str, Any] = {"t_min_mbps": 10_000, "t_max_mbps": 12_000}

@@ -152,8 +152,8 @@ def less(kind: str, now: float, to: float) -> object:
     if kind in WHOLE:
         return int(to) - 1
     if kind == "t_min":
-        return min(Fraction(to) * Fraction(101, 100), Fraction(str(now)))
-    return max(Fraction(to) * Fraction(99, 100), Fraction(str(now)))
+        return min(to * 1.01, float(now))
+    return max(to * 0.99, float(now))
 
 
 def faults_of_changes(chains: Json, rack: Json, found: Json) -> Iterator[str]:

@@ -13,8 +13,7 @@ from placer.rack.replanning.replan import Replanned, replan
 from placer.rack.search.branch_and_bound import MixtureProgram
 from placer.rack.strategies.optimal import exact_plan
 from tests.placer.rack import instances, lemur
-from tests.placer.rack.checker import faults
-from tests.placer.rack.exhaustive import BestRates, best_rates_within
+from tests.placer.rack.exhaustive import BestRates, best_rates_within, faults
 from tests.placer.rack.small import ON_SERVER, ON_SWITCH, Json, chain, rack, server
 
 Places = dict[str, dict[str, str]]

@@ -23,8 +23,7 @@ from placer.rack.stages.stage_oracles import BlockStages
 from placer.rack.strategies.optimal import best_plan, exact_plan
 from tests.effort import examples
 from tests.placer.rack import instances, lemur
-from tests.placer.rack.checker import faults
-from tests.placer.rack.exhaustive import best_rates
+from tests.placer.rack.exhaustive import best_rates, faults
 from tests.placer.rack.small import ON_SERVER, ON_SWITCH, Json, chain, rack, server
 from tests.placer.rack.test_best_plan import answered
 

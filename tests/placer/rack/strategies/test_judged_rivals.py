@@ -12,8 +12,7 @@ from placer.rack.plan import Status, answer
 from placer.rack.strategies import CHAIN_STRATEGIES
 from tests.effort import examples
 from tests.placer.rack import instances
-from tests.placer.rack.checker import faults
-from tests.placer.rack.exhaustive import best_rates
+from tests.placer.rack.exhaustive import best_rates, faults
 
 RIVALS = [name for name in CHAIN_STRATEGIES if name != "optimal"]
 GENERATORS = [instances.everyday, instances.edges, instances.openflow, instances.racks]

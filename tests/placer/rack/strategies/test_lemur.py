@@ -7,7 +7,7 @@ import pytest
 
 from placer.rack.plan import RackPlan, answer
 from placer.rack.strategies import CHAIN_STRATEGIES
-from tests.placer.rack.checker import faults
+from tests.placer.rack.exhaustive import faults
 from tests.placer.rack.lemur import OPTIMA_GBPS, RATE_DELTAS, chain_json, chains, rack, rack_json
 
 FEASIBLE = {

@@ -11,6 +11,7 @@ from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.files.written_twins import write_chains, write_rack
 from placer.rack.plan import Status
 from placer.rack.proofs.certificate import certificate_of, weaker_claim
+from placer.rack.stages.stage_oracles import BlockStages
 from placer.rack.strategies import run_strategy
 from placer.rack.strategies.optimal import best_plan
 from placer.verify.chains.stage_fit import fits
@@ -18,7 +19,6 @@ from tests.effort import examples
 from tests.placer.rack import instances, lemur
 from tests.placer.rack.search.test_search import rack_of_servers
 from tests.placer.rack.small import ON_SERVER, ON_SWITCH, chain, rack, server
-from tests.placer.rack.table_search import fits_stages
 from tests.placer.verify.chains.certified import Json, certified, faults_in, wrong_with
 
 GENERATORS = [instances.everyday, instances.edges]
@@ -133,16 +133,38 @@ def test_nothing_is_claimed_where_nothing_is_known() -> None:
     assert faults_in(claims) == [] and claims["chains"] == write_chains(chains)
 
 
-@given(st.lists(st.text("ABCD", min_size=1, max_size=5), min_size=1, max_size=3), st.integers(0, 6), st.integers(1, 4))
-def test_it_fits_if_an_exact_search_says_so(kinds: list[str], stages: int, most: int) -> None:
-    """Tables of 0 to 3 blocks, in chains."""
+def fit_stages(kinds: list[str], stages: int, most: int) -> tuple[bool | None, bool]:
+    """Whether the tables of chains fit stages of so many blocks: by the check, and by placing. A letter is a table of
+    0 to 3 blocks."""
     chains = chains_of({"chains": [chain(f"c{at}", one) for at, one in enumerate(kinds)]}, "chains")
     nfs = {kind: {"switch": {"blocks": blocks}} for blocks, kind in enumerate("ABCD")}
     on = rack_of(rack(nfs, switch={"stages": stages, "blocks_per_stage": most}), "rack")
     tables = [(number, nf) for number, one in enumerate(kinds) for nf in range(len(one))]
-    blocks = {table: "ABCD".index(kinds[table[0]][table[1]]) for table in tables}
-    before = {(number, nf): {(number, nf - 1)} if nf else set() for number, nf in tables}
-    assert fits(chains, on, tables) == fits_stages(blocks, before, stages, most)
+    return fits(chains, on, tables), BlockStages(on, chains).fits(frozenset(tables))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "stages", "most", "fit"),
+    [
+        (["B"], 0, 1, False),
+        (["BB"], 1, 9, False),  # one after the other
+        (["BB"], 2, 1, True),
+        (["C", "C", "C"], 2, 3, False),  # six blocks in six, but none can be split
+        (["C", "B", "C", "B"], 2, 3, True),
+        (["D", "BC", "B"], 2, 4, True),  # C needs the second stage, so that D or the last B goes first
+        (["AA"], 1, 0, False),
+        (["AA"], 2, 0, True),
+    ],
+)
+def test_a_table_lies_in_one_stage_after_those_before_it(kinds: list[str], stages: int, most: int, fit: bool) -> None:
+    assert fit_stages(kinds, stages, most) == (fit, fit)
+
+
+@given(st.lists(st.text("ABCD", min_size=1, max_size=5), min_size=1, max_size=3), st.integers(0, 6), st.integers(1, 4))
+def test_the_check_and_placing_agree_on_what_fits(kinds: list[str], stages: int, most: int) -> None:
+    """They share no code."""
+    checked, placed = fit_stages(kinds, stages, most)
+    assert checked is placed
 
 
 @pytest.mark.parametrize(("on_switch", "fit"), [(2, False), (3, True)])

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from placer.rack.compiler.library.nf_kind import NF_KINDS
-from tests.nfs.comparison import PROGRAM, NfRun, read_frames
+from tests.nfs.captures import read_frames
+from tests.nfs.comparison import PROGRAM, NfRun
 from tests.reference.interpret import model_of
 from tests.reference.nfs.headers import INSIDE, internet_checksum
 from tests.reference.nfs.traffic import Sent

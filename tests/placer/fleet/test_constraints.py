@@ -1,0 +1,199 @@
+"""A running fleet keeps the constraints of its instances, whatever happens to their NICs."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from placer.fleet.engine import QUEUE, Engine
+from placer.fleet.events import Arrive, Change, Decision, Depart, Drain, Fail, Move, Rebalance, Refused, Where
+from placer.fleet.protocol import Malformed, Reader, event_line
+from placer.fleet.state.store import State
+from placer.fleet.what_if import WhatIf, complete
+from placer.model.fleet import Fleet, NicKind, Tenant
+from placer.model.groups import Constraints
+from placer.model.sla import Sla
+from placer.policy.rules import FIRST_FIT
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
+from profiles import Workload
+
+
+def kinds(*places: tuple[str, str], count: int | None = None) -> tuple[NicKind, ...]:
+    """Kinds of toy NICs, one for each (pool, domain)."""
+    (kind,) = catalogue((count, 1.0)).kinds
+    return tuple(replace(kind, index=at, pool=pool, domain=domain) for at, (pool, domain) in enumerate(places))
+
+
+def engine(*places: tuple[str, str], count: int | None = None, when_full: str = "reject") -> Engine:
+    """First fit on toy NICs of these pools and domains, so many of each."""
+    of = kinds(*(places or (("", ""),)), count=count)
+    return Engine(Fleet(of), [ToyOracle() for _ in of], FIRST_FIT, when_full=when_full)
+
+
+def tenant(identity: str, nf: str = "d", drop: float = 0.5, **constraints: str) -> Tenant:
+    given = Constraints(tuple(sorted(constraints.items())))
+    return Tenant(identity, Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop), constraints=given)
+
+
+def arrive(one: Engine, identity: str, nf: str = "d", nic: str | None = None, **constraints: str) -> Decision:
+    return one.handle(Arrive(tenant(identity, nf, **constraints), nic))
+
+
+def homes(one: Engine) -> dict[str, str]:
+    return {here.id: nic.id for nic in one.fleet.nics.values() for here in nic.tenants}
+
+
+def reasons(decision: Decision) -> list[tuple[str, tuple[str, ...], int]]:
+    return [(reason.cause, reason.met, reason.nics) for reason in decision.reasons]
+
+
+def test_what_meets_another_of_its_group_is_rejected_with_the_constraint_and_the_ids() -> None:
+    one = engine(count=2)
+    placed = [arrive(one, name, spread="g").nic for name in "ab"]
+    third = arrive(one, "c", spread="g")
+    assert placed == ["nic-1", "nic-2"] and third.status == "rejected"
+    assert reasons(third)[:2] == [("spread", ("a",), 1), ("spread", ("b",), 1)]
+
+
+def test_pools_and_domains_bar_whole_kinds() -> None:
+    one = engine(("edge", "r1"), ("edge", "r2"), ("", "r1"), count=2)
+    assert arrive(one, "a", pool="edge", apart="g").nic == arrive(one, "other", pool="edge").nic
+    assert arrive(one, "b", pool="edge", apart="g").nic != arrive(one, "x").nic
+    last = arrive(one, "c", pool="edge", apart="g")
+    assert [(cause, met) for cause, met, _ in reasons(last)] == [
+        ("apart", ("a",)), ("apart", ("b",)), ("pool", ()), ("apart", ("a",)), ("apart", ("b",)), ("pool", ()),
+    ]  # fmt: skip
+    assert {arrive(one, name).nic for name in "yz"} <= {nic.id for nic in one.fleet.nics.values() if not nic.kind.pool}
+
+
+def test_who_waits_for_a_group_is_placed_when_a_member_leaves() -> None:
+    """Also behind an equal instance without a group that fits nowhere."""
+    one = engine(count=1, when_full=QUEUE)
+    assert [arrive(one, *given, spread=group).status for *given, group in (("a", "g"), ("b", "g"), ("c", "h"))] == [
+        "placed", "queued", "placed",
+    ]  # fmt: skip
+    assert arrive(one, "full").status == "queued"
+    assert [move.id for move in one.handle(Depart("a")).moves] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("constraints", "message"),
+    [
+        ({"pool": "core"}, "no NIC of the fleet is in pool 'core'; pools are edge"),
+        ({}, "all NICs of the fleet are in pools; fill pool: edge"),
+    ],
+)
+def test_a_pool_that_no_nic_has_is_refused(constraints: dict[str, str], message: str) -> None:
+    with pytest.raises(Refused, match=message):
+        arrive(engine(("edge", "")), "a", **constraints)
+
+
+def test_an_arrival_on_a_named_nic_and_a_repeated_one_keep_their_constraints() -> None:
+    one = engine()
+    arrive(one, "a", spread="g")
+    with pytest.raises(Refused, match="nic-1: spread: no two of the group on one NIC; it would meet a"):
+        arrive(one, "b", nic="nic-1", spread="g")
+    assert arrive(one, "a", spread="g") == one.handle(Where("a"))
+    with pytest.raises(Refused, match="'a' already exists with other constraints"):
+        arrive(one, "a", spread="h")
+
+
+@pytest.mark.parametrize("event", [Fail("nic-1"), Drain("nic-1")])
+def test_who_belongs_together_moves_together(event: Fail | Drain) -> None:
+    """To the NIC on which both fit, not to the first on which one does."""
+    one = engine(count=3)
+    for name in ("a", "b"):
+        arrive(one, name, together="g")
+    arrive(one, "x")
+    assert homes(one) == {"a": "nic-1", "b": "nic-1", "x": "nic-2"}
+    one.handle(event)
+    assert homes(one) == {"a": "nic-3", "b": "nic-3", "x": "nic-2"}
+
+
+def test_a_group_that_moved_frees_its_domain_for_who_waits() -> None:
+    first, second = kinds(("", "r1"), ("", "r2"))
+    of = [replace(first, names=("m1", "m2"), count=2), replace(second, names=("n1",), count=1)]
+    one = Engine(Fleet(of), [ToyOracle(), ToyOracle()], FIRST_FIT, when_full=QUEUE)
+    arrive(one, "a", nf="b", apart="g")
+    for name in ("x1", "x2"):
+        arrive(one, name, nic="n1")
+    assert arrive(one, "w", apart="g").status == "queued"
+    assert one.handle(Fail("m1")).moves == (Move("a", "m1", "n1"), Move("w", None, "m2"))
+
+
+def test_a_change_keeps_the_constraints() -> None:
+    one = engine()
+    arrive(one, "a", spread="g")
+    one.handle(Change("a", sla=Sla(max_drop=0.4)))
+    assert one.fleet.nics["nic-1"].tenants[0].constraints.of("spread") == "g"
+    assert arrive(one, "b", spread="g").nic == "nic-2"
+
+
+def test_rebalancing_empties_no_nic_onto_one_that_a_group_bars() -> None:
+    one = engine()
+    arrive(one, "a", spread="g")
+    arrive(one, "b", spread="g")
+    assert one.handle(Rebalance(9)).moves == ()
+    arrive(one, "c", nic="nic-1")
+    arrive(one, "d", spread="h", nic="nic-2")
+    one.handle(Rebalance(9))
+    assert homes(one)["a"] != homes(one)["b"]
+
+
+def test_questions_name_the_constraint_and_whom_it_meets() -> None:
+    one = engine(("", ""), ("edge", ""), count=1)
+    arrive(one, "a", spread="g")
+    arrive(one, "e", pool="edge")
+    asked, what_if = tenant("ask", spread="g"), WhatIf(one)
+    assert complete(what_if.places(asked)) == []
+    assert [(found.cause, found.met) for found in complete(what_if.verdicts(asked))] == [
+        ("spread: no two of the group on one NIC", ("a",)), ("pool: only on NICs of one of these pools", ()),
+    ]  # fmt: skip
+    assert [place.nic for place in complete(what_if.places(tenant("ask", pool="edge"), count=2))] == ["nic-2"]
+
+
+def test_of_copies_that_are_asked_for_each_has_a_nic_of_its_own() -> None:
+    one = engine(count=3)
+    arrive(one, "x")
+    places = complete(WhatIf(one).places(tenant("ask", spread="g"), count=4))
+    assert [place.nic for place in places] == ["nic-1", "nic-2", "nic-3"] and homes(one) == {"x": "nic-1"}
+
+
+ARRIVAL = {"event": "arrive", "id": "a", "nf": "d", "sla_drop": 0.5}
+
+
+def read(**more: object) -> Tenant:
+    event = Reader(TOY_TRAFFIC, lambda workload: (), lambda identity: None).read(json.dumps({**ARRIVAL, **more}))
+    assert isinstance(event, Arrive)
+    again = Reader(TOY_TRAFFIC, lambda workload: (), lambda identity: None).read(event_line(event))
+    assert again == event
+    return event.tenant
+
+
+def test_an_event_has_the_constraints_of_a_trace() -> None:
+    given = read(together="t", spread="g", pool="p1|p2", apart="ä")
+    assert given.constraints.values == (("apart", "ä"), ("pool", "p1|p2"), ("spread", "g"), ("together", "t"))
+    assert read(spread=None).constraints.values == ()
+
+
+@pytest.mark.parametrize("value", ["", "p1||p2", "|", "a\nb", " g", "x" * 257, 7, ["g"]])
+@pytest.mark.parametrize("name", ["spread", "pool"])
+def test_what_is_no_name_is_refused_with_its_key(name: str, value: object) -> None:
+    with pytest.raises(Malformed, match=f"^arrive.{name}: |^{name}: "):
+        read(**{name: value})
+
+
+def test_a_state_keeps_constraints(tmp_path: Path) -> None:
+    """Of who is placed, and of who waits."""
+    of, path = kinds(("", ""), count=1), tmp_path / "s.db"
+    one = Engine(Fleet(of), [ToyOracle()], FIRST_FIT, when_full=QUEUE)
+    events: Sequence[Tenant] = (tenant("a", spread="g", apart="h"), tenant("b", spread="g"), tenant("c"))
+    with State(path, of) as state:
+        for arriving in events:
+            decision = one.handle(Arrive(arriving))
+            state.record(Arrive(arriving), decision, one.fleet)
+    with State(path, of) as state:
+        assert [*state.fleet.nics["nic-1"].tenants, *state.waiting] == [events[0], events[2], events[1]]
+        assert set(state.fleet.groups.members("spread", "g")) == {"a"}

@@ -1,0 +1,207 @@
+"""The best plan of a small trace, by a search of every plan that shares no code with placer.
+
+It reads arrivals and kinds of NIC of the toy world (`placer.testing.strategies`), in which a neighbour never helps: a
+co-location that violates an SLA is not completed. Nobody moves. NICs of a kind are interchangeable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import inf
+
+from placer.model.arrival import Arrival
+from placer.model.fleet import NicKind
+from placer.testing.strategies import CORES_BY_NF, NF_PRESSURE, NF_SENSITIVITY
+
+SLACK = 1e-9  # of sums of pressures, which depend on their order
+
+Assignment = Sequence[tuple[str, int] | None]
+"""For each arrival its NIC and the number of its kind; None where it is rejected."""
+
+BitNic = tuple[int, int, int]
+"""The number of a NIC in use, that of its kind, and its tenants, a bit for each arrival."""
+
+Losses = tuple[int, ...]
+"""How many arrivals of each priority are rejected, the highest priority first."""
+
+
+@dataclass(frozen=True)
+class BestPlan:
+    """The plan that loses least, then is worth least: its cost, or its NICs where those were asked for."""
+
+    losses: Losses
+    worth: float
+    assignment: Assignment
+
+
+def losses_of(arrivals: Sequence[Arrival], assignment: Assignment) -> Losses:
+    """What an assignment loses of each priority."""
+    ranks = sorted({arrival.priority for arrival in arrivals}, reverse=True)
+    lost = [arrival.priority for arrival, place in zip(arrivals, assignment, strict=True) if place is None]
+    return tuple(lost.count(rank) for rank in ranks)
+
+
+def breaks_constraint(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], assignment: Assignment) -> bool:
+    """By every pair of placed instances, whether a group or a pool is violated."""
+    placed = [(arrival, place) for arrival, place in zip(arrivals, assignment, strict=True) if place is not None]
+    for (first, (nic, kind)), (second, (other_nic, other_kind)) in combinations(placed, 2):
+        if not _overlap(first, second):
+            continue
+        own, others = dict(first.constraints.values), dict(second.constraints.values)
+        shared = {name for name, value in own.items() if others.get(name) == value}
+        domains = [kinds[at].domain or name for at, name in ((kind, nic), (other_kind, other_nic))]
+        if ("spread" in shared and nic == other_nic) or ("together" in shared and nic != other_nic):
+            return True
+        if "apart" in shared and domains[0] == domains[1]:
+            return True
+    return any(not _may_be_in(arrival, kinds[kind].pool) for arrival, (_, kind) in placed)
+
+
+def keeps_slas(arrivals: Sequence[Arrival], assignment: Assignment) -> bool:
+    """Whether every placed instance keeps its SLA at every arrival."""
+    placed = [(arrival, place[0]) for arrival, place in zip(arrivals, assignment, strict=True) if place is not None]
+    for newest, nic in placed:
+        present = [a for a, at in placed if at == nic and a.time <= newest.time < (a.departure or inf)]
+        if not _slas_kept(present):
+            return False
+    return True
+
+
+def cost_of(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], assignment: Assignment) -> float:
+    """Of each kind the most NICs in use at one time, times the cost of one."""
+    return sum(kind.cost * _peak(arrivals, assignment, at) for at, kind in enumerate(kinds))
+
+
+def nics_of(arrivals: Sequence[Arrival], assignment: Assignment) -> int:
+    """The most NICs in use at one time."""
+    return _peak(arrivals, assignment, None)
+
+
+def _peak(arrivals: Sequence[Arrival], assignment: Assignment, kind: int | None) -> int:
+    peak = 0
+    for moment in {arrival.time for arrival in arrivals}:
+        in_use = {
+            place[0]
+            for arrival, place in zip(arrivals, assignment, strict=True)
+            if place is not None and kind in (None, place[1]) and arrival.time <= moment < (arrival.departure or inf)
+        }
+        peak = max(peak, len(in_use))
+    return peak
+
+
+def _overlap(first: Arrival, second: Arrival) -> bool:
+    return max(first.time, second.time) < min(first.departure or inf, second.departure or inf)
+
+
+def _may_be_in(arrival: Arrival, pool: str) -> bool:
+    asked = dict(arrival.constraints.values).get("pool", "")
+    return pool in asked.split("|") if asked else not pool
+
+
+def _slas_kept(tenants: Sequence[Arrival]) -> bool:
+    total = sum(NF_PRESSURE[tenant.workload.nf] for tenant in tenants)
+    for tenant in tenants:
+        nf = tenant.workload.nf
+        drop = min(NF_SENSITIVITY[nf] * (total - NF_PRESSURE[nf]), 0.99)
+        if tenant.sla.max_drop is None or drop > tenant.sla.max_drop + SLACK:
+            return False
+    return True
+
+
+class _Search:
+    """Decides arrival after arrival; leaves a branch that is no better than the best plan."""
+
+    def __init__(self, arrivals: Sequence[Arrival], kinds: Sequence[NicKind], by_nics: bool) -> None:
+        self.arrivals, self.kinds, self.by_nics = arrivals, kinds, by_nics
+        numbers = range(len(arrivals))
+        ranks = sorted({arrival.priority for arrival in arrivals}, reverse=True)
+        self.rank = [ranks.index(arrival.priority) for arrival in arrivals]
+        self.alive = [
+            sum(1 << at for at in range(new) if arrivals[new].time < (arrivals[at].departure or inf)) for new in numbers
+        ]
+        self.alike = {name: [self._mask(new, name) for new in numbers] for name in ("spread", "apart", "together")}
+        self.allowed = [[_may_be_in(arrival, kind.pool) for kind in kinds] for arrival in arrivals]
+        self.kept: dict[int, bool] = {}
+        self.best: tuple[Losses, float] = ((len(arrivals) + 1,), inf)
+        self.found: list[tuple[int, int] | None] = []
+
+    def _mask(self, new: int, name: str) -> int:
+        value = dict(self.arrivals[new].constraints.values).get(name)
+        group = [dict(arrival.constraints.values).get(name) for arrival in self.arrivals]
+        return sum(1 << at for at, other in enumerate(group) if value and other == value and at != new)
+
+    def decide(
+        self,
+        new: int,
+        nics: tuple[BitNic, ...],
+        peaks: tuple[int, ...],
+        losses: Losses,
+        path: list[tuple[int, int] | None],
+    ) -> None:
+        """`nics`: those in use before; `peaks`: the most of each kind so far, or of all; `path`: the decisions."""
+        worth = (
+            peaks[0] if self.by_nics else sum(kind.cost * peak for kind, peak in zip(self.kinds, peaks, strict=True))
+        )
+        if (losses, worth) >= self.best:
+            return
+        if new == len(self.arrivals):
+            self.best, self.found = (losses, worth), list(path)
+            return
+        alive = self.alive[new]
+        now = tuple((nic, kind, members & alive) for nic, kind, members in nics if members & alive)
+        for after, place in self._options(new, now):
+            path.append(place)
+            self.decide(new + 1, after, self._raise(peaks, after), losses, path)
+            path.pop()
+        rank = self.rank[new]
+        path.append(None)
+        self.decide(new + 1, now, peaks, (*losses[:rank], losses[rank] + 1, *losses[rank + 1 :]), path)
+        path.pop()
+
+    def _options(self, new: int, nics: tuple[BitNic, ...]) -> Iterator[tuple[tuple[BitNic, ...], tuple[int, int]]]:
+        """The NICs after the arrival has gone to each that it may go to."""
+        for at, (nic, kind, members) in enumerate(nics):
+            if self._may(new, nics, kind, members):
+                yield (*nics[:at], (nic, kind, members | 1 << new), *nics[at + 1 :]), (nic, kind)
+        for number, opened in enumerate(self.kinds):
+            in_use = sum(other == number for _, other, _ in nics)
+            if (opened.count is None or in_use < opened.count) and self._may(new, nics, number, 0):
+                yield (*nics, (new, number, 1 << new)), (new, number)
+
+    def _may(self, new: int, nics: tuple[BitNic, ...], kind: int, members: int) -> bool:
+        if not self.allowed[new][kind] or members & self.alike["spread"][new]:
+            return False
+        together = self.alike["together"][new]
+        domain, apart = self.kinds[kind].domain, self.alike["apart"][new]
+        for _, other, there in nics:
+            if there & together and there != members:
+                return False
+            if there & apart and (there == members or (domain and self.kinds[other].domain == domain)):
+                return False
+        on_nic = [self.arrivals[at] for at in range(new + 1) if (members | 1 << new) >> at & 1]
+        if sum(CORES_BY_NF[arrival.workload.nf] for arrival in on_nic) > self.kinds[kind].cores:
+            return False
+        key = members | 1 << new
+        if key not in self.kept:
+            self.kept[key] = _slas_kept(on_nic)
+        return self.kept[key]
+
+    def _raise(self, peaks: tuple[int, ...], nics: tuple[BitNic, ...]) -> tuple[int, ...]:
+        if self.by_nics:
+            return (max(peaks[0], len(nics)),)
+        return tuple(max(peak, sum(kind == at for _, kind, _ in nics)) for at, peak in enumerate(peaks))
+
+
+def find_best(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], *, by_nics: bool = False) -> BestPlan:
+    """The plan that rejects fewest of the highest priority, then of the next, and so on, then costs least.
+
+    `by_nics`: whether the last is to have the fewest NICs at one time instead. Takes time exponential in the arrivals.
+    """
+    search = _Search(arrivals, kinds, by_nics)
+    ranks = len({arrival.priority for arrival in arrivals})
+    search.decide(0, (), (0,) * (1 if by_nics else len(kinds)), (0,) * ranks, [])
+    losses, worth = search.best
+    named = [None if place is None else (f"nic-{place[0]}", place[1]) for place in search.found]
+    return BestPlan(losses, worth, named)
