@@ -243,6 +243,10 @@ class Rebuild:
         """Whether the new indexes are over tables."""
         return self._most > 0
 
+    def lacks(self, nf: str) -> bool:
+        """Whether the new tables have no workload of the NF that could stand in for another one."""
+        return self.builds_tables and all(workload.nf != nf for workload in self._workloads)
+
     def advance(self) -> bool:
         """Make a step; True when there is none left. Raises TooManyPatterns when there are more than `most`."""
         return next(self._steps, True) is True

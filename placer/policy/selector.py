@@ -357,6 +357,8 @@ class Selector:
             self._latest_of[tenant.workload.nf] = tenant.workload
             if self._rebuild is not None and self._rebuild.builds_tables and self._has_own_loads([tenant.workload]):
                 self._rebuild = None
+            elif self._rebuild is not None and self._rebuild.lacks(tenant.workload.nf):
+                self._build_tables(self._workloads)  # the tenant waited since before the arrivals that are remembered
         own = self.fleet.pool.owns(nic.number)
         indexes = self.indexes if own else self.others
         if nic.service is not Service.UP or indexes is None:

@@ -211,6 +211,22 @@ def test_a_nic_leaves_once_it_has_no_tenants_and_takes_its_place_in_the_count_wi
     assert one.handle(Join("nic-1", one.fleet.kinds[0].model)).status == "joined" and arrive(one, "4", "d") == "nic-1"
 
 
+def test_a_tenant_that_waited_since_before_a_restart_is_placed_while_tables_are_rebuilt_without_its_nf() -> None:
+    """The new tables then hold its NF, too."""
+    fleet = Fleet(catalogue((1, 1.0)).kinds)
+    for identity in ("1", "2"):
+        tenant = Tenant(identity, Workload("b", TOY_TRAFFIC), Sla(max_drop=0.5))
+        fleet.place(tenant, fleet.nics.find("nic-1") or fleet.open(fleet.kinds[0]))
+    one = Engine(fleet, [ToyOracle()], waiting=[Tenant("3", Workload("d", TOY_TRAFFIC), Sla(max_drop=0.0))])
+    one.handle(Depart("2"))
+    assert arrive(one, "4", "b", flows=2000) == "nic-1" and one.selector.rebuilding
+    one.handle(Depart("1"))
+    assert one.handle(Depart("4")).moves[1:] == (Move("3", None, "nic-1"),) and one.selector.rebuilding
+    while one.selector.rebuilding:
+        one.selector.advance()
+    assert arrive(one, "5", "d", drop=0.0) is None and one.handle(Depart("3")).status == "left"
+
+
 def test_a_change_moves_a_tenant_only_if_it_cannot_stay() -> None:
     """`c` loses 10 % next to `b`: it moves when it accepts 9 %, and is at risk when it requires more than alone."""
     one = engine(2)
