@@ -23,6 +23,8 @@ from profiles import InputError
 
 if TYPE_CHECKING:
     from placer.inputs.arrivals import TraceOptions
+    from placer.progress import Advance, Progress
+    from profiler.testbed import Testbed
 
 
 EXPERT_OPTIONS = frozenset({
@@ -326,3 +328,17 @@ def end_by_signals() -> Iterator[None]:
     finally:
         for number in heeded:
             signal.signal(number, former[number])
+
+
+@contextmanager
+def measuring(testbed: str, timeout: float, progress: Progress, task: str) -> Iterator[tuple[Testbed, Advance]]:
+    """The testbed, which is started again where it fails, and what shows how far the task is; signals end both."""
+    from profiler.testbed_stack import RetryingTestbed
+    from profiler.testbeds import open_testbed
+
+    with (
+        end_by_signals(),
+        RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
+        progress.task(task) as advance,
+    ):
+        yield card, advance
