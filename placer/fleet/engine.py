@@ -367,7 +367,8 @@ class Engine:
         """Raise Refused where no NIC hosts what an instance is to run, or its load or cores cannot be predicted."""
         if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
             raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
-        if (tenant.constraints.values or self.fleet.has_pools) and (fault := pool_fault(tenant, self.fleet.kinds)):
+        known = tenant.constraints.of("pool") in self.fleet.pools
+        if not known and (fault := pool_fault(tenant, self.fleet.kinds)):
             raise Refused("; ".join(fault))
         if not tenant.workload.is_plain:
             predictors = [one.predictor for one in self.oracles if isinstance(one, PredictorOracle)]

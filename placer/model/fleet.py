@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -312,8 +312,12 @@ class Fleet:
         Takes down how to take back each change, while there is one.
     groups
         The tenants of each group, and their NICs.
-    has_pools
-        Whether some NICs take only instances of a pool.
+    has_pools, pools
+        Whether some NICs take only instances of a pool, and which pools there are; empty for none.
+    kinds_of_domain
+        The kinds of each domain.
+    allowed_kinds
+        By what tenants ask of a kind, the kinds that constraints leave to them, once they were sought.
     """
 
     def __init__(self, kinds: Sequence[NicKind]) -> None:
@@ -326,7 +330,16 @@ class Fleet:
         self.journal: FleetJournal | None = None
         self._home: ShardedDict[str, Nic] = ShardedDict()
         self.groups: Groups[Nic] = Groups()
-        self.has_pools = any(kind.pool for kind in self.kinds)
+        self.pools = frozenset(kind.pool for kind in self.kinds)
+        self.has_pools = self.pools != {""}
+        of_domain: defaultdict[str, set[NicKind]] = defaultdict(set)
+        for kind in self.kinds:
+            of_domain[kind.domain].add(kind)
+        self.kinds_of_domain = {domain: frozenset(of) for domain, of in of_domain.items()}
+        self.allowed_kinds: dict[tuple[str, ...], frozenset[NicKind]] = {}
+        self._has_owned = any(kind.owned for kind in self.kinds)
+        self._used_up: set[int] = {kind.index for kind in self.kinds if kind.count == 0}
+        self._available: list[NicKind] | None = None
         self._opened = 0
         self._in_use: Counter[int] = Counter()
         self._tenants: Counter[int] = Counter()
@@ -366,10 +379,18 @@ class Fleet:
 
     def available(self) -> list[NicKind]:
         """Kinds of which one more can be opened, cheapest first; of equal cost, those with owned NICs left first."""
-        free = [kind for kind in self._by_cost if kind.count is None or self._take(kind) < self.count_of(kind)]
-        if any(kind.owned for kind in free):
-            free.sort(key=lambda kind: (kind.cost, self._in_use[kind.index] >= (kind.owned or 0)))
-        return free
+        if self._available is None or self._has_owned:
+            self._available = [kind for kind in self._by_cost if kind.index not in self._used_up]
+        if self._has_owned:
+            self._available.sort(key=lambda kind: (kind.cost, self._in_use[kind.index] >= (kind.owned or 0)))
+        return self._available
+
+    def _note_use(self, kind: NicKind) -> None:
+        """Follow a change of how many NICs of the kind are in use, out of service, or there."""
+        used_up = kind.count is not None and self._take(kind) >= self.count_of(kind)
+        if used_up is not (kind.index in self._used_up):
+            self._used_up ^= {kind.index}
+            self._available = None
 
     def count_of(self, kind: NicKind) -> float:
         """How many NICs of the kind there are, those that joined by name included; infinite where unlimited."""
@@ -396,6 +417,7 @@ class Fleet:
         if self._opened == number_in(nic_id):
             self._opened = self.pool.next_after(self._opened)
         self._joined[kind.index] += 1
+        self._note_use(kind)
         nic = Nic(nic_id, kind, self._opened)
         self._idle[kind.index].add(nic)
         if self.journal is not None:
@@ -419,6 +441,7 @@ class Fleet:
             nic = Nic(nic_id or f"nic-{number}", kind, number)
         self.nics[nic.id] = nic
         self._in_use[kind.index] += 1
+        self._note_use(kind)
         if seen is None and self.journal is not None:
             self.journal.note(partial(self.unopen, nic, before))
         return nic
@@ -446,6 +469,7 @@ class Fleet:
             self._idle[nic.kind.index].remove(nic)
         nic.service = service
         self.out_of_service[nic.id] = nic
+        self._note_use(nic.kind)
         if self.observer is not None:
             self.observer.service_changed(nic)
 
@@ -454,6 +478,7 @@ class Fleet:
         if self.journal is not None:
             self.journal.note(partial(self.set_service, nic.id, nic.service))
         del self.out_of_service[nic.id]
+        self._note_use(nic.kind)
         nic.service = Service.UP
         if nic.tenants_by_id:
             if self.observer is not None:
@@ -465,6 +490,7 @@ class Fleet:
         """Count an empty NIC as in use although it is out of service, for a tenant that fits no other NIC."""
         self.nics[nic.id] = nic
         self._in_use[nic.kind.index] += 1
+        self._note_use(nic.kind)
         return nic
 
     def adopt(self, nic: Nic, tenants: Iterable[Tenant]) -> None:
@@ -490,6 +516,7 @@ class Fleet:
             self._idle[nic.kind.index].add(nic)
         if nic.service is not Service.UP:
             self.out_of_service[nic.id] = nic
+        self._note_use(nic.kind)
 
     def all_nics(self) -> Iterator[Nic]:
         """Every NIC that was ever in use, without tenants where it is idle."""
@@ -504,6 +531,8 @@ class Fleet:
         self._home[tenant.id] = nic
         self.groups.add(tenant.id, tenant.constraints, nic)
         self._count(tenant, nic.kind, 1)
+        if nic.service is not Service.UP:
+            self._note_use(nic.kind)
         if self.journal is not None:
             self.journal.note(partial(self.remove, tenant.id))
         if self.observer is not None:
@@ -526,6 +555,7 @@ class Fleet:
         if not nic.tenants_by_id:
             del self.nics[nic.id]
             self._in_use[nic.kind.index] -= 1
+            self._note_use(nic.kind)
             if nic.service is Service.UP:
                 self._idle[nic.kind.index].add(nic)
         return nic
@@ -573,6 +603,7 @@ class Fleet:
 
     def _unjoin(self, nic: Nic, opened: int) -> None:
         self._joined[nic.kind.index] -= 1
+        self._note_use(nic.kind)
         self.unopen(nic, opened)
 
     def _first_idle(self, kind: NicKind) -> Nic | None:

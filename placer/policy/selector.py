@@ -7,7 +7,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
-from placer.model.constraints import AllowedNics, conflict_on, places_for
+from placer.model.constraints import AllowedNics, Conflict, barred_kinds, conflict_on, places_for
 from placer.model.feasibility import keeps_slas, misfit
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.gpu_oracle import GpuOracle
@@ -320,12 +320,14 @@ class Selector:
         found = merge_reasons([*in_use, *self._barred_in_use(tenant, places)])
         out = Counter(nic.kind.model for nic in self.fleet.out_of_service.values())
         found += [Reason(model, (), nics, Cause.OUT_OF_SERVICE) for model, nics in out.items()]
-        free = self.fleet.available()
+        free, barred = {*self.fleet.available()}, {} if places is None else barred_kinds(self.fleet, tenant)
+        opens = {index: index.opening_score(tenant) is not None for index in self.indexes.each}
+        for model, conflict in dict.fromkeys((kind.model, conflict) for kind, conflict in barred.items()):
+            found.append(Reason(model, (), 0, Cause.of(conflict.constraint), conflict.ids))
         for kind in self.fleet.kinds:
-            if conflict := conflict_on(self.fleet, tenant, kind, None):
-                found.append(Reason(kind.model, (), 0, Cause.of(conflict.constraint), conflict.ids))
+            if kind in barred:
                 continue
-            fits = self.indexes[kind.index].opening_score(tenant) is not None
+            fits = opens[self.indexes[kind.index]]
             found.append(Reason(kind.model, (), 0, Cause.NONE_LEFT if fits and kind not in free else Cause.SLA_ALONE))
         return found if places is None else list(dict.fromkeys(found))
 
@@ -335,15 +337,19 @@ class Selector:
             return
         out = Counter(nic.kind for nic in self.fleet.out_of_service.values() if nic.tenants_by_id)
         single = [nic for nic in (places.only, *places.barred) if nic is not None and nic.service is Service.UP]
-        for kind in self.fleet.kinds:
-            conflict, nics = conflict_on(self.fleet, tenant, kind, None), self.fleet.in_use(kind) - out[kind]
-            nics -= sum(nic is places.only and nic.kind is kind for nic in single)
-            if conflict and nics:
-                yield Reason(kind.model, (), nics, Cause.of(conflict.constraint), conflict.ids)
+        sizes = Counter[tuple[str, Conflict]]()
+        barred = barred_kinds(self.fleet, tenant)
+        for kind, conflict in barred.items():
+            sizes[kind.model, conflict] += self.fleet.in_use(kind) - out[kind]
+        if places.only is not None and places.only in single and places.only.kind in barred:
+            sizes[places.only.kind.model, barred[places.only.kind]] -= 1
+        for (model, conflict), nics in sizes.items():
+            if nics:
+                yield Reason(model, (), nics, Cause.of(conflict.constraint), conflict.ids)
         for nic in single:
-            conflict = conflict_on(self.fleet, tenant, nic.kind, nic)
-            if conflict and (nic is places.only or nic.kind in places.kinds):
-                yield Reason(nic.kind.model, nic.co_location, 1, Cause.of(conflict.constraint), conflict.ids)
+            met = conflict_on(self.fleet, tenant, nic.kind, nic)
+            if met and (nic is places.only or nic.kind in places.kinds):
+                yield Reason(nic.kind.model, nic.co_location, 1, Cause.of(met.constraint), met.ids)
             elif nic is places.only:
                 reason = misfit(nic, self.oracles[nic.kind.index], tenant)
                 causes = {"not hosted": Cause.NOT_HOSTED, "cores": Cause.CORES, "line-rate": Cause.LINE_RATE}
