@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +104,19 @@ class ClassIndex:
             prices = prices._replace(worth=np.zeros_like(prices.worth))
         self._slots = ClassSlots(table, rule, prices, len(self._zone_of))
         self._slots.slot_of((0, np.ones(patterns, dtype=np.bool_).tobytes()))
+
+    @property
+    def kinds(self) -> Iterable[NicKind]:
+        return self._zone_of
+
+    def _zone(self, kind: NicKind) -> int:
+        """The zone of a kind, which is a new one where no NIC was of it."""
+        if kind not in self._zone_of:
+            self._zone_of[kind] = len(self._zone_of)
+            self._population.append(Counter())
+            self._zones.clear()
+            self._slots.add_zone()
+        return self._zone_of[kind]
 
     def observe(self, tenant: Tenant) -> None:
         """Count an arrival, and go on with the renewal of prices."""
@@ -477,7 +490,7 @@ class ClassIndex:
                 slot = self._slots.slot_of((pattern, flags))
         self._members[member.nic.number] = member
         self._count(member, member.columns if pattern == NO_PATTERN else pattern)
-        self._slots.move(member.nic.number, slot, self._zone_of[member.nic.kind])
+        self._slots.move(member.nic.number, slot, self._zone(member.nic.kind))
 
     def _count_not_held(self, member: ClassMember, tenants: int) -> None:
         member.not_held += tenants
@@ -485,13 +498,13 @@ class ClassIndex:
 
     def _remove(self, member: ClassMember) -> None:
         self._count_not_held(member, -member.not_held)
-        self._slots.move(member.nic.number, NO_CLASS, self._zone_of[member.nic.kind])
+        self._slots.move(member.nic.number, NO_CLASS, self._zone(member.nic.kind))
         self._count(member, 0)
         self._members.discard(member.nic.number)
 
     def _count(self, member: ClassMember, pattern: int | Pattern) -> None:
         """Count the NIC under its pattern, which is a number if the table holds it, and by its free cores."""
-        before, population = member.counted, self._population[self._zone_of[member.nic.kind]]
+        before, population = member.counted, self._population[self._zone(member.nic.kind)]
         member.counted = pattern
         for counted in (population, self._counted):
             counted[before] -= 1

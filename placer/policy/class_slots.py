@@ -91,6 +91,11 @@ class ClassSlots:
         """Find NICs of these zones only, and none of the `barred` numbers, until called anew; without arguments all."""
         self._allowed, self._barred = self._everywhere if allowed is None else allowed, barred
 
+    def add_zone(self) -> None:
+        """Make place for NICs of one more zone."""
+        self._lowest = np.concatenate([self._lowest, np.full((len(self._lowest), 1), NO_NIC)], axis=1)
+        self._allowed = self._everywhere = np.arange(self._lowest.shape[1])
+
     def move(self, number: int, slot: int, zone: int = 0) -> int:
         """Move the NIC of this number and zone into another class; returns the slot of the former one."""
         before = self._slot_of_nic.get(number)

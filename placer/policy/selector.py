@@ -145,12 +145,10 @@ class Selector:
 
     def _allowed(self, indexes: IndexPerKind) -> Sequence[NicIndex]:
         """Each of these indexes once, but for those without a kind that constraints leave to this tenant."""
-        if self._places is None or len(indexes.each) == 1:
+        if self._places is None:
             return indexes.each
         kinds = self._places.kinds
-        return tuple(
-            dict.fromkeys(index for kind, index in zip(self.fleet.kinds, indexes, strict=False) if kind in kinds)
-        )
+        return [index for index in indexes.each if not kinds.isdisjoint(index.kinds)]
 
     def _beside_group(self, places: AllowedNics, nic: Nic, tenant: Tenant) -> Nic | None:
         """The NIC of the tenant's group, if every SLA is met there."""
@@ -324,7 +322,7 @@ class Selector:
         opens = {index: index.opening_score(tenant) is not None for index in self.indexes.each}
         for model, conflict in dict.fromkeys((kind.model, conflict) for kind, conflict in barred.items()):
             found.append(Reason(model, (), 0, Cause.of(conflict.constraint), conflict.ids))
-        for kind in self.fleet.kinds:
+        for kind in self.fleet.all_kinds:
             if kind in barred:
                 continue
             fits = opens[self.indexes[kind.index]]

@@ -119,7 +119,7 @@ def places_for(fleet: Fleet, tenant: Tenant) -> AllowedNics | None:
                 domains.add(nic.kind.domain)
             else:
                 barred[nic.id] = nic
-    if not domains and not barred and not only and len(kinds) == len(fleet.kinds):
+    if not domains and not barred and not only and len(kinds) == len(fleet.all_kinds):
         return None
     if any(nic is not only[0] for nic in only):
         kinds = frozenset()
@@ -136,7 +136,7 @@ def _allowed_kinds(fleet: Fleet, tenant: Tenant) -> frozenset[NicKind]:
     if known is None:
         if len(fleet.allowed_kinds) >= MOST_REMEMBERED_POOLS:
             fleet.allowed_kinds.clear()
-        known = fleet.allowed_kinds[key] = frozenset(kind for kind in fleet.kinds if kind_allows(kind, tenant))
+        known = fleet.allowed_kinds[key] = frozenset(kind for kind in fleet.all_kinds if kind_allows(kind, tenant))
     return known
 
 
@@ -233,7 +233,7 @@ def barred_kinds(fleet: Fleet, tenant: Tenant) -> dict[NicKind, Conflict]:
                 by_domain[home.kind.domain].append(other)
     by_domain.pop("", None)
     apart = {domain: Conflict(by, tuple(ids)) for domain, ids in by_domain.items()}
-    for kind in fleet.kinds:
+    for kind in fleet.all_kinds:
         if kind not in allowed:
             of_kind = (constraint for constraint in _kind_constraints() if not _kind_keeps(constraint, tenant, kind))
             found[kind] = Conflict(next(of_kind).name)

@@ -12,6 +12,9 @@ ANNOTATION_PREFIX = "nf-placer.io/"
 NF_ANNOTATION = f"{ANNOTATION_PREFIX}nf"
 NIC_MODEL = f"{ANNOTATION_PREFIX}nic-model"  # the label of nodes that are NICs: their model
 
+POOL_LABEL = f"{ANNOTATION_PREFIX}pool"  # of nodes, as the next ones: the first that a node has is its domain
+DOMAIN_LABELS = (f"{ANNOTATION_PREFIX}domain", "topology.kubernetes.io/zone")
+
 TRAFFIC_ANNOTATIONS = {"flows": "flows", "packet-size": "packet_size", "mtbr": "mtbr"}
 EVENT_ANNOTATIONS = {
     "rate-kpps": "rate_kpps",
