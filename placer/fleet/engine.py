@@ -234,24 +234,32 @@ class Engine:
         return self._placed(tenant.id, self._put(chosen, home))
 
     def _join(self, event: Join) -> Decision:
-        kinds = [kind for kind in self.fleet.kinds if kind.model == event.nic_model]
-        if not kinds:
+        if not any(kind.model == event.nic_model for kind in self.fleet.kinds):
             known = ", ".join(dict.fromkeys(kind.model for kind in self.fleet.kinds))
             raise Refused(f"'{event.nic_model}' is not a NIC model of this fleet; it is one of {known}")
-        nic = self.fleet.find(event.nic)
-        if nic is not None and nic.kind.model == event.nic_model:  # sent again, because the answer was lost
-            return Lookup("joined")
-        if nic is not None:
+        nic, kind = self.fleet.find(event.nic), self.fleet.kind_in(event.nic_model, event.pool, event.domain)
+        if nic is not None and nic.kind.model != event.nic_model:
             raise Refused(f"'{event.nic}' is a {nic.kind.model}")
         gone = self.fleet.gone.get(event.nic)
         if gone is not None and gone.kind.model != event.nic_model:
             raise Refused(f"'{event.nic}' left as a {gone.kind.model}: choose another name")
+        if nic is not None and (event.pool, event.domain) == (nic.kind.pool, nic.kind.domain):
+            return Lookup("joined")  # sent again, because the answer was lost
         if gone is not None:
             self.fleet.join_again(gone)
+            if gone.kind is not kind:
+                self.fleet.assign(gone, kind)
+        elif nic is not None:
+            busy = nic.id in self.fleet.nics or nic.id in self.fleet.out_of_service
+            if busy or not nic.has_name or nic.id in nic.kind.names:
+                place = f"pool '{nic.kind.pool}' and domain '{nic.kind.domain}'"
+                raise Refused(f"'{event.nic}' is in {place}, which only an idle NIC that has joined can change")
+            self.fleet.assign(nic, kind)
+        if gone is not None or nic is not None:
             return Decision("joined", tuple(self._place_waiting()))
         if NUMBERED_NIC_ID.fullmatch(event.nic) and numbers_nics(self.fleet.kinds):
             raise Refused(f"'{event.nic}' is a name that new NICs get: choose another")
-        self.fleet.join(kinds[0], event.nic)
+        self.fleet.join(kind, event.nic)
         return Decision("joined", tuple(self._place_waiting()))
 
     def _leave(self, event: Leave) -> Decision:
@@ -414,7 +422,8 @@ class Engine:
         """Raise Refused where no NIC hosts what an instance is to run, or its load or cores cannot be predicted."""
         if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
             raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
-        if (tenant.constraints.values or self.fleet.has_pools) and (fault := pool_fault(tenant, self.fleet.kinds)):
+        known = tenant.constraints.of("pool") in self.fleet.pools
+        if not known and (fault := pool_fault(tenant, self.fleet.all_kinds)):
             raise Refused("; ".join(fault))
         if not tenant.workload.is_plain:
             predictors = [one.predictor for one in self.oracles if isinstance(one, PredictorOracle)]

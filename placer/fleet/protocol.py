@@ -96,6 +96,7 @@ def whole(value: object) -> object:
 Whole = Annotated[int, BeforeValidator(whole)]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(usable_name)]
 Group = Annotated[str, AfterValidator(usable_group)]
+Place = Annotated[Group, Field(pattern=r"^[^|]*$")]  # a pool, or a domain
 Number = Annotated[FiniteFloat, Field(ge=0, le=LARGEST_NUMBER)]
 Positive = Annotated[FiniteFloat, Field(ge=SMALLEST_POSITIVE, le=LARGEST_NUMBER)]
 
@@ -238,11 +239,13 @@ class NicEvent(_Line):
 
 
 class JoinEvent(_Line):
-    """A NIC with a name joins the fleet."""
+    """A NIC with a name joins the fleet, in a pool and a domain if these are given."""
 
     event: Literal["join"]
     nic: Name
     nic_model: Name
+    pool: Place | None = None
+    domain: Place | None = None
 
 
 class RebalanceEvent(_Line):
@@ -343,7 +346,7 @@ class Reader:
         if isinstance(read, NicEvent):
             return _OF_A_NIC[read.event](read.nic)
         if isinstance(read, JoinEvent):
-            return Join(read.nic, read.nic_model)
+            return Join(read.nic, read.nic_model, read.pool or "", read.domain or "")
         if isinstance(read, MeasuredEvent):
             return read.measure
         if isinstance(read, RebalanceEvent):
@@ -550,7 +553,8 @@ def _subject(event: FleetEvent) -> dict[str, Any]:
     if isinstance(event, _OF_NICS):
         return {"nic": event.nic}
     if isinstance(event, Join):
-        return {"nic": event.nic, "nic_model": event.nic_model}
+        places = {key: name for key, name in (("pool", event.pool), ("domain", event.domain)) if name}
+        return {"nic": event.nic, "nic_model": event.nic_model, **places}
     if isinstance(event, Rebalance):
         named = {} if event.nics is None else {"nics": list(event.nics)}
         return {"budget": event.budget, "move_cost": event.move_cost, "risk_worth": event.risk_worth, **named}

@@ -77,6 +77,8 @@ class DecisionJson(TypedDict):
     event: str
     id: NotRequired[str]
     nic_model: NotRequired[str]
+    pool: NotRequired[str]
+    domain: NotRequired[str]
     budget: NotRequired[int]
     move_cost: NotRequired[float]
     risk_worth: NotRequired[float]
@@ -162,6 +164,8 @@ class NicJson(TypedDict):
     cost: float
     offered_gbps: NotRequired[float]
     line_rate_gbps: NotRequired[float]
+    pool: NotRequired[str]
+    domain: NotRequired[str]
     changed: int
     tenants: list[TenantJson]
 

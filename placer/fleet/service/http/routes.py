@@ -249,7 +249,7 @@ class QuestionRoutes:
         engine = self.writer.engine
         counts, fleet = nics_by_service(engine), engine.fleet
         taken = dict.fromkeys((kind.model for kind in fleet.kinds), (0, 0, 0))
-        for kind in fleet.kinds:
+        for kind in fleet.all_kinds:
             cores, used, tenants = taken[kind.model]
             cores += kind.cores * fleet.in_use(kind)
             taken[kind.model] = cores, used + fleet.cores_taken(kind), tenants + fleet.tenants_on(kind)
@@ -318,7 +318,9 @@ class QuestionRoutes:
         """Ask for what is shown of these NICs, some at a time, so that no answer takes long."""
         for first in range(0, len(nics), PREDICTED_AT_ONCE):
             for kind, oracle in zip(self.writer.engine.fleet.kinds, self.writer.engine.oracles, strict=True):
-                shared = [nic.co_location for nic in nics[first : first + PREDICTED_AT_ONCE] if nic.kind is kind]
+                shared = [
+                    nic.co_location for nic in nics[first : first + PREDICTED_AT_ONCE] if nic.kind.index == kind.index
+                ]
                 alone = {(workload,) for co_location in shared for workload in co_location}
                 oracle.throughput([*filter(None, shared), *sorted(alone)])
             yield
@@ -333,6 +335,10 @@ class QuestionRoutes:
         }  # fmt: skip
         if offered:
             shown["offered_gbps"] = round(offered, 6)
+        if nic.kind.pool:
+            shown["pool"] = nic.kind.pool
+        if nic.kind.domain:
+            shown["domain"] = nic.kind.domain
         if nic.kind.line_rate_gbps < inf:
             shown["line_rate_gbps"] = nic.kind.line_rate_gbps
         return shown
