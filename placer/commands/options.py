@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 EXPERT_OPTIONS = frozenset({
     "--cluster", "--coverage", "--draws", "--ignore-columns", "--log-requests", "--method", "--move-cost", "--of",
     "--parallel", "--plan-strategy", "--quota", "--range", "--regressor", "--repair", "--retrain", "--risk",
-    "--risk-worth", "--rule", "--skip-empty-stays", "--sla-budget", "--solver", "--time-limit", "--timeout",
-    "--when-full",
+    "--risk-worth", "--rule", "--skip-empty-stays", "--sla-budget", "--solver", "--spare-domains", "--time-limit",
+    "--timeout", "--when-full",
 })  # fmt: skip
 """Options that the defaults suit, listed under a heading of their own."""
 
@@ -126,6 +126,15 @@ SpareNics = Annotated[
         metavar="N",
         help="Find the spare NICs with which any N NICs of a plan may fail: their instances then fit on the others, "
         "which keep theirs.",
+        show_default=False,
+    ),
+]
+SpareDomains = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="As --spare, for any N domains of the fleet file, each with all its NICs.",
         show_default=False,
     ),
 ]
