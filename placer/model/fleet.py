@@ -75,6 +75,9 @@ class NicKind:
     pool: str = ""
     domain: str = ""
 
+    def __deepcopy__(self, memo: object) -> NicKind:
+        return self
+
     def cores_taken(self, workloads: Iterable[Workload]) -> int:
         """Cores that these workloads take together."""
         return sum(map(self.cores_for, workloads))
@@ -165,6 +168,9 @@ class Tenant:
     constraints: Constraints = UNCONSTRAINED
     priority: int = 0
 
+    def __deepcopy__(self, memo: object) -> Tenant:
+        return self
+
     @property
     def asked(self) -> Tenant:
         """The instance as it was asked for, with its number of cores still to be chosen."""
@@ -209,6 +215,11 @@ class Nic:
         self.number = number
         self.tenants_by_id: dict[str, Tenant] = {}
         self.service = Service.UP
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Nic:
+        made = memo[id(self)] = Nic(self.id, self.kind, self.number)
+        made.tenants_by_id, made.service = self.tenants_by_id.copy(), self.service
+        return made
 
     @property
     def has_name(self) -> bool:

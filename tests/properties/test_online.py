@@ -17,6 +17,8 @@ from placer.fleet.events import (
     Decision,
     Depart,
     Drain,
+    DryRun,
+    Expected,
     Fail,
     FleetEvent,
     Join,
@@ -55,12 +57,17 @@ class Online(RuleBasedStateMachine):
         rule=st.sampled_from(list(RULES_BY_NAME.values())),
         when_full=st.sampled_from(WHEN_FULL),
         most_patterns=st.sampled_from([4_000, 30, 1]),
+        dry_runs=st.sampled_from([False, False, True]),
     )
-    def begin(self, kinds: list[tuple[int | None, float]], rule: object, when_full: str, most_patterns: int) -> None:
+    def begin(
+        self, kinds: list[tuple[int | None, float]], rule: object, when_full: str, most_patterns: int, dry_runs: bool
+    ) -> None:
+        self.dry_runs = dry_runs
         self.kinds = catalogue(*kinds).kinds
         self.options = {"rule": rule, "when_full": when_full, "most_patterns": most_patterns}
         self.folder = tempfile.TemporaryDirectory()
-        self.state = State(Path(self.folder.name) / "state.db", self.kinds)
+        self.path = Path(self.folder.name) / "state.db"
+        self.state = State(self.path, self.kinds)
         self.engine = Engine(Fleet(self.kinds), self.oracles(), **self.options)  # type: ignore[arg-type]
         self.auditor = Auditor(self.kinds, self.oracles())
         self.arrivals = 0
@@ -69,7 +76,16 @@ class Online(RuleBasedStateMachine):
         return [ToyOracle() for _ in self.kinds]
 
     def handle(self, event: FleetEvent) -> Decision:
+        """A dry run of the event has the decision that the event then has, and leaves no trace in the state."""
+        if self.dry_runs:
+            self.state.commit()
+            before = self.path.read_bytes()
+            expected = self.engine.handle(DryRun(event))
+            self.state.record(DryRun(event), expected, self.engine.fleet)
+            self.state.commit()
+            assert isinstance(expected, Expected) and self.path.read_bytes() == before
         decision = self.engine.handle(event)
+        assert not self.dry_runs or expected.decision == decision
         self.state.record(event, decision, self.engine.fleet)
         fleet = self.engine.fleet
         kind_of = {nic.id: nic.kind.index for nic in (*fleet.all_nics(), *fleet.gone.values())}
@@ -175,7 +191,7 @@ class Online(RuleBasedStateMachine):
     def restart(self) -> None:
         before, opened = self.services(), self.engine.fleet.opened
         self.state.close()
-        self.state = State(Path(self.folder.name) / "state.db", self.kinds)
+        self.state = State(self.path, self.kinds)
         self.engine = Engine(self.state.fleet, self.oracles(), waiting=self.state.waiting, **self.options)  # type: ignore[arg-type]
         assert (self.services(), self.engine.fleet.opened) == (before, opened)
 

@@ -71,7 +71,7 @@ ClassOfNics = TypedDict(
 
 
 class DecisionJson(TypedDict):
-    """The answer to an event. `version` is the number of the last event."""
+    """The answer to an event, or the one that it would have. `version` is the number of the last event."""
 
     ok: Literal[True]
     event: str

@@ -28,9 +28,34 @@ def test_an_event_is_answered_as_a_line_is_with_its_version(place: Path | str) -
         assert [row["number"] for row in one.log()] == [1]
 
 
+def test_a_dry_run_is_answered_as_its_event_then_is_and_changes_nothing(place: Path | str) -> None:
+    """Also a refusal; it is not in the log, and its key is free for the event itself."""
+    arrivals = [ARRIVAL | {"id": f"{nf}{number}", "nf": nf} for nf in "dab" for number in range(4)]
+    events: list[dict[str, object]] = [
+        *arrivals[:4], {"event": "depart", "id": "d1"}, {"event": "depart", "id": "d1"},
+        {"event": "depart", "id": "d3"}, {"event": "rebalance", "budget": 3}, *arrivals[4:],
+        {"event": "change", "id": "a0", "sla_drop": 0.1},
+        {"event": "cordon", "nic": "nic-1"}, {"event": "uncordon", "nic": "nic-1"}, {"event": "drain", "nic": "nic-2"},
+        {"event": "return", "nic": "nic-2"}, {"event": "fail", "nic": "nic-1"}, {"event": "leave", "nic": "nic-1"},
+        {"event": "leave", "nic": "nic-2"}, {"event": "join", "nic": "nic-1", "nic_model": "toy-0"},
+    ]  # fmt: skip
+    with service(place, count=3) as one:
+        for number, event in enumerate(events):
+            version, key = one.engine.events, {"Idempotency-Key": str(number)}
+            expected = one.client.post("/v1/events", json=event | {"dry_run": True}, headers=key)
+            assert one.engine.events == version and len(one.log()) == version
+            answer = one.client.post("/v1/events", json=event, headers=key)
+            assert (expected.status_code, expected.json() | {"version": 0}) == (
+                answer.status_code, answer.json() | {"version": 0}
+            )  # fmt: skip
+        assert {row["event"]["event"] for row in one.log()} == {str(event["event"]) for event in events}
+
+
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
+        (b'{"event": "where", "id": "a", "dry_run": true}', 422, "dry_run: unknown key"),
+        (b'{"event": "fail", "nic": "a", "dry_run": 1}', 422, "dry_run: "),
         (b"{", 422, "is not JSON"),
         (b"", 422, "is not JSON"),
         (b'{"event": "arrive", "id": "a", "nf": "x", "sla_drop": 0.1}', 409, "'x' is not profiled"),
