@@ -139,12 +139,25 @@ class TenantJson(ConstraintsJson):
     solo_kpps: NotRequired[float]
 
 
-class FoundTenant(TenantJson):
+class ListedTenant(TenantJson):
     """An instance, and where it is."""
 
-    version: int
     status: Literal["placed", "queued"]
     nic: str | None
+
+
+class FoundTenant(ListedTenant):
+    """An instance, and where it is, at a version of the fleet."""
+
+    version: int
+
+
+class Tenants(TypedDict):
+    """A page of instances, and where the next one begins."""
+
+    version: int
+    tenants: list[ListedTenant]
+    cursor: str | None
 
 
 class NicJson(TypedDict):
@@ -160,6 +173,7 @@ class NicJson(TypedDict):
     cores: int
     free_cores: int
     cost: float
+    pool: NotRequired[str]
     offered_gbps: NotRequired[float]
     line_rate_gbps: NotRequired[float]
     changed: int
