@@ -209,6 +209,8 @@ def place(
     vary_budget: bool = False,
     measure: int | None = None,
     headroom_pct: float = 0.0,
+    spare: int = 0,
+    spare_domains: int = 0,
 ) -> PlacementResult:
     """Place a trace with strategies, evaluate each plan by the ground truth, and find the optimum.
 
@@ -239,6 +241,9 @@ def place(
         Runs to spend at most on a plan whose co-locations are measured on the testbed.
     headroom_pct
         By how much more than its rate each instance with a rate is planned for, %.
+    spare, spare_domains
+        How many NICs, and how many domains, may fail at one time: the column `spare_nics` has the NICs that each plan
+        needs for this.
 
     Returns
     -------
@@ -261,6 +266,8 @@ def place(
     127
     """
     _refuse_below("time_limit", time_limit, 0.1)
+    _refuse_below("spare", spare, 0)
+    _refuse_below("spare_domains", spare_domains, 0)
     _refuse_below("measure", 1 if measure is None else measure, 1)
     with _in_words_of_python(arrivals):
         request = RunRequest(
@@ -275,6 +282,8 @@ def place(
             vary_budget=vary_budget,
             measure=measure,
             headroom_pct=headroom_pct,
+            spare=spare,
+            spare_domains=spare_domains,
         )
         return PlacementResult(run(request, _Messages()))
 

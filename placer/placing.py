@@ -12,6 +12,7 @@ from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.oracle import Oracle
 from placer.progress import Progress
+from placer.spare import NO_FAILURES, Failures, find_spare
 from placer.strategies import NamedStrategy
 from profiles.shown import Shown
 
@@ -33,11 +34,12 @@ class BudgetVariation(Shown):
 @dataclass(frozen=True)
 class Placing:
     """What is the same for every strategy. `arrivals`: the trace. `truth`: per kind of NIC, the ground truth; None
-    where there is none. `progress`: where progress goes."""
+    where there is none. `progress`: where progress goes. `failures`: those for which spare NICs are found."""
 
     arrivals: Sequence[Arrival]
     truth: Sequence[Oracle] | None
     progress: Progress
+    failures: Failures = NO_FAILURES
 
     def place_and_evaluate(self, strategy: NamedStrategy, predictor: str | None, catalogue: Catalogue) -> Evaluation:
         """The strategy's plan, checked and evaluated."""
@@ -47,7 +49,8 @@ class Placing:
             plan = replace(plan, risk=None)  # the risk had no effect
         check_plan(plan, self.arrivals, catalogue.kinds)
         predicted = None if predictor is None else catalogue.oracles(predictor)
-        return with_expected(evaluate(plan, catalogue.kinds, self.truth, predicted), catalogue)
+        found = with_expected(evaluate(plan, catalogue.kinds, self.truth, predicted), catalogue)
+        return replace(found, spare=find_spare(plan, self.failures, catalogue, strategy)) if self.failures else found
 
     def place_by_measuring(
         self, catalogue: Catalogue, predictor: str, most: int, seed: int, *, online: bool

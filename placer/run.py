@@ -26,6 +26,7 @@ from placer.optimal.planned.strategy import Planned
 from placer.optimal.trace_optimum import find_optimum
 from placer.placing import BudgetVariation, Placing, with_expected
 from placer.progress import Progress
+from placer.spare import Failures, find_spare, refuse_too_many_failures
 from placer.strategies import STRATEGIES, VARIANT, NamedStrategy, find_strategy
 from profiles import CoLocation, Fault, InputError
 from profiles.faults import suggestion
@@ -65,6 +66,8 @@ class RunRequest:
         What is skipped in a trace that is read.
     headroom_pct
         By how much more than its rate each instance with a rate is planned for, %.
+    spare, spare_domains
+        How many NICs, and how many domains, may fail at one time: for this each plan gets spare NICs.
     """
 
     arrivals: str | TextIO | Sequence[Arrival]
@@ -79,6 +82,13 @@ class RunRequest:
     measure: int | None = None
     trace_options: TraceOptions = STRICT_OPTIONS
     headroom_pct: float = 0.0
+    spare: int = 0
+    spare_domains: int = 0
+
+    @property
+    def failures(self) -> Failures:
+        """What may fail."""
+        return Failures(self.spare, self.spare_domains)
 
 
 @dataclass(frozen=True, repr=False)
@@ -180,7 +190,7 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
         by_measuring = None if request.measure is None else _measuring_predictor(catalogue, predictors)
         truth = catalogue.truth()
         judges = catalogue.judges(predictors[0], truth)
-        placing = Placing(arrivals, truth, progress)
+        placing = Placing(arrivals, truth, progress, request.failures)
         evaluations = list(_online(chosen, predictors, catalogue, placing))
         variations = tuple(_variations(evaluations if request.vary_budget else (), chosen, catalogue, placing))
         if request.measure is not None and by_measuring is not None:
@@ -192,8 +202,10 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
         if None in chosen:
             check_plan(optimum.plan, arrivals, catalogue.kinds)
             check_gpus(optimum.plan, catalogue)
-            best = evaluate(optimum.plan, catalogue.kinds, truth, None if truth else judges)
-            evaluations.append(with_expected(best, catalogue))
+            best = with_expected(evaluate(optimum.plan, catalogue.kinds, truth, None if truth else judges), catalogue)
+            if request.failures:
+                best = replace(best, spare=find_spare(best.plan, request.failures, catalogue, None, judges))
+            evaluations.append(best)
         name = catalogue.truth_name()
         judge = name if truth else predictors[0]
         plans = tuple(evaluations)
@@ -222,13 +234,17 @@ def run_online(request: RunRequest, progress: Progress) -> Evaluations:
         raise InputError.of("--strategy", f"{OPTIMAL} is not an online strategy")
     with ExitStack() as stack:
         catalogue, arrivals, predictors = _read(request, stack, progress)
-        placing = Placing(arrivals, catalogue.truth(), progress)
+        placing = Placing(arrivals, catalogue.truth(), progress, request.failures)
         evaluations = tuple(_online(chosen, predictors, catalogue, placing))
         return Evaluations(tuple(arrivals), catalogue.truth_name(), evaluations, catalogue)
 
 
 def _read(request: RunRequest, stack: ExitStack, progress: Progress) -> tuple[Catalogue, Sequence[Arrival], list[str]]:
     catalogue = open_catalogue(request.cards, stack, progress.say)
+    if request.failures and request.measure is not None:
+        hint = "add --spare to a run without --measure"
+        raise InputError.of("--measure", "plans that are made by measuring have no spare NICs", hint=hint)
+    refuse_too_many_failures(request.failures, catalogue.kinds)
     source = request.arrivals
     if isinstance(source, Sequence) and not isinstance(source, str):
         _refuse_unplaceable(source, catalogue)

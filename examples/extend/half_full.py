@@ -5,6 +5,7 @@ Copy it into `placer/strategies/`; then `placer run arrivals.csv --strategy half
 
 from __future__ import annotations
 
+from placer.model.constraints import places_for
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.strategies.strategy import OnlineStrategy, register
 
@@ -16,8 +17,9 @@ class HalfFull(OnlineStrategy):
     name = "half-full"
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
+        places = places_for(fleet, tenant)  # where constraints of the trace allow it; None for everywhere
         for nic in fleet.nics.values():
-            if nic.kind.hosts(tenant.workload):
+            if nic.kind.hosts(tenant.workload) and (places is None or places.allow(nic)):
                 taken = nic.kind.cores_taken([*nic.co_location, tenant.workload])
                 if taken <= nic.kind.cores / 2:
                     return nic

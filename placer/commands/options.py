@@ -116,6 +116,17 @@ RecordedCard = Annotated[
         show_default=False,
     ),
 ]
+SpareNics = Annotated[
+    int,
+    typer.Option(
+        "--spare",
+        min=0,
+        metavar="N",
+        help="Find the spare NICs with which any N NICs of a plan may fail: their instances then fit on the others, "
+        "which keep theirs.",
+        show_default=False,
+    ),
+]
 Fleet = Annotated[
     Path | None, typer.Option(help="A TOML file with [[nic]] tables; by default, unlimited NICs.", show_default=False)
 ]

@@ -18,6 +18,7 @@ from placer.commands.options import (
     Risk,
     Seed,
     SkipEmptyStays,
+    SpareNics,
     TestbedSpec,
     Timeout,
     command_line,
@@ -130,6 +131,7 @@ def command(
     measure: Measure = None,
     range: Range = None,
     headroom: Headroom = 0.0,
+    spare: SpareNics = 0,
     loads: Loads = None,
     production: ProductionSpec = None,
     time_limit: TimeLimit = 60.0,
@@ -181,6 +183,7 @@ def command(
         measure=measure,
         trace_options=trace_options(ignore_columns, skip_empty_stays, progress.say, loads),
         headroom_pct=headroom,
+        spare=spare,
     )
     comparison = _with_plans_placed_again(run(request, progress), range, progress)
     text = render(comparison)

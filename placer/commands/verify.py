@@ -201,17 +201,26 @@ def _without_programs(specs: Sequence[str]) -> Sequence[str]:
 
 def _trace_faults(certificate: Certificate, path: str, traffic: TrafficProfile, options: TraceOptions) -> list[str]:
     """What differs from a trace; `traffic` is the meaning of a missing or empty column."""
-    from placer.inputs.arrivals import read_arrivals
+    from placer.inputs.arrivals import read_arrivals, refuse_priorities
+    from placer.model.fleet import NicKind
     from placer.verify import TenantClass, trace_faults
 
-    arrivals = read_arrivals(path, traffic, lambda workload: (), options)
+    kinds = [
+        NicKind(at, of.model, of.cores, of.cores_of, of.limit, float(of.cost), pool=of.pool, domain=of.domain)
+        for at, of in enumerate(certificate.kinds)
+    ]
+    arrivals = read_arrivals(path, traffic, lambda workload: (), options, kinds=kinds, may_run=False)
+    refuse_priorities(arrivals)
     if departing := [arrival.id for arrival in arrivals if arrival.departure is not None]:
         message = f"{departing[0]} departs, and a certificate covers only tenants that stay"
         raise InputError.of(path, message, column="departure")
-    classes = {
-        arrival.id: TenantClass(arrival.workload, arrival.sla.max_drop, arrival.sla.min_kpps) for arrival in arrivals
-    }
-    return list(trace_faults(certificate, classes, {arrival.id: arrival.time for arrival in arrivals}))
+    classes, groups = {}, {}
+    for arrival in arrivals:
+        constraints = dict(arrival.constraints.values)
+        pools = constraints.pop("pool", "")
+        classes[arrival.id] = TenantClass(arrival.workload, arrival.sla.max_drop, arrival.sla.min_kpps, pools)
+        groups[arrival.id] = constraints
+    return list(trace_faults(certificate, classes, {arrival.id: arrival.time for arrival in arrivals}, groups))
 
 
 def _result(certificate: Certificate, sources: Sequence[ThroughputSource], completeness: Completeness) -> str:
@@ -223,7 +232,7 @@ def _result(certificate: Certificate, sources: Sequence[ThroughputSource], compl
     lines = [
         *(f"fleet: {_kind(certificate, number)}" for number in range(len(certificate.kinds))),
         f"plan: {placed:,} tenants on {len(certificate.nics):,} NICs at a cost of {cost:g}; every SLA is met by the "
-        f"throughputs of {names}",
+        f"throughputs of {names}{_kept(certificate)}",
         f"bound: no plan that places as many tenants costs less than {bound:g}, by {over}",
     ]
     if left_out:
@@ -250,7 +259,7 @@ def _result_within(certificate: Certificate, budget: Budget, sources: Sequence[T
         *(f"fleet: {_kind(certificate, number)}" for number in range(len(certificate.kinds))),
         f"plan: {placed:,} tenants on {len(certificate.nics):,} NICs at a cost of {cost:g}; "
         f"{budget.expected_pct:.4g} % are expected to violate their SLA, {budget.reserve_pct:.4g} % are kept back, by "
-        f"the errors of {names}: {kept}",
+        f"the errors of {names}: {kept}{_kept(certificate)}",
         f"bound: no plan within the budget, without what is kept back, that places as many tenants costs less than "
         f"{bound:g}, by {over}",
     ]
@@ -271,7 +280,13 @@ def _conclusion(cost: float, bound: float, complete: bool) -> str:
 def _kind(certificate: Certificate, number: int) -> str:
     kind = certificate.kinds[number]
     number_of = "any number of" if kind.limit is None else f"{kind.limit:,}"
-    return f"{number_of} {kind.model} with {kind.cores} cores, at a cost of {float(kind.cost):g} each"
+    places = "".join(f" in {word} {name}" for word, name in (("pool", kind.pool), ("domain", kind.domain)) if name)
+    return f"{number_of} {kind.model}{places} with {kind.cores} cores, at a cost of {float(kind.cost):g} each"
+
+
+def _kept(certificate: Certificate) -> str:
+    constrained = any(certificate.groups.values()) or any(kind.pool for kind in certificate.kinds)
+    return "; every group and pool is kept" if constrained else ""
 
 
 # `placer verify FILE` of an admission to a GPU.

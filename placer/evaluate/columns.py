@@ -7,6 +7,7 @@ heading in the HTML report.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -132,6 +133,11 @@ def spare_cores_pct(kinds: Sequence[NicKind], evaluation: Evaluation) -> float |
     return round_figure(100.0 * (1.0 - used / cores)) if cores else None
 
 
+def _spare_by_model(compared: Compared, evaluation: Evaluation) -> dict[str, int]:
+    added = evaluation.spare.added if evaluation.spare else None
+    return dict(sorted(Counter(kind.model for kind in added or ()).items()))
+
+
 def _changes_over_day(compared: Compared, evaluation: Evaluation) -> bool:
     return has_days(placement.arrival for placement in evaluation.plan.placements)
 
@@ -177,6 +183,22 @@ RESULT_COLUMNS = (
         "NICs",
         lambda compared, judged: f"{judged.nics:,}",
         "NICs",
+    ),
+    TableColumn(
+        "spare_nics",
+        lambda compared, judged: judged.spare_nics,
+        "empty NICs beside these with which the NICs or domains of `--spare` and `--spare-domains` may fail",
+        "spare",
+        lambda compared, judged: "none left" if judged.lacks_spare else f"{judged.spare_nics or 0:,}",
+        "spare NICs",
+        where=lambda compared: any(judged.spare is not None for judged in compared.plans),
+        in_json=lambda compared, judged: judged.spare is not None,
+    ),
+    TableColumn(
+        "spare_by_model",
+        _spare_by_model,
+        "the same by model; empty where the fleet has not enough of them",
+        in_json=lambda compared, judged: judged.spare is not None,
     ),
     TableColumn(
         "peak_nics",
@@ -262,12 +284,12 @@ RESULT_COLUMNS = (
     ),
     TableColumn(
         "cost",
-        lambda compared, judged: whole(judged.cost),
-        "cost of the NICs at the peak",
+        lambda compared, judged: whole(judged.whole_cost),
+        "cost of the NICs at the peak, spare ones included",
         "cost",
-        lambda compared, judged: f"{judged.cost:,.6g}",
+        lambda compared, judged: f"{judged.whole_cost:,.6g}",
         "cost",
-        lambda compared, judged: judged.cost,
+        lambda compared, judged: judged.whole_cost,
         where=costs_differ,
     ),
     TableColumn(
@@ -281,7 +303,9 @@ RESULT_COLUMNS = (
         where=costs_differ,
     ),
     TableColumn(
-        "to_buy", lambda compared, judged: to_buy(judged.plan, compared.catalogue.kinds), "NICs to buy, by model"
+        "to_buy",
+        lambda compared, judged: to_buy(judged.plan, compared.catalogue.kinds, judged.spare),
+        "NICs to buy, by model",
     ),
     TableColumn("budget_pct", lambda compared, judged: compared.catalogue.budget_pct, "SLA violations to accept, %"),
     TableColumn(
@@ -338,14 +362,14 @@ RESULT_COLUMNS = (
 BY_KEY = {column.key: column for column in RESULT_COLUMNS}
 
 TABLE_KEYS = (
-    "strategy", "predictor", "nics", "peak_nics", "cost", "wastage_pct", "cost_wastage_pct", "sla_violations_pct",
-    "expected_violations_pct", "rejected", "rejected_by_priority", "decisions_per_s",
+    "strategy", "predictor", "nics", "spare_nics", "peak_nics", "cost", "wastage_pct", "cost_wastage_pct",
+    "sla_violations_pct", "expected_violations_pct", "rejected", "rejected_by_priority", "decisions_per_s",
 )  # fmt: skip
 """First of the columns of the text table, in this order; others with a heading follow."""
 
 PAGE_KEYS = (
-    "strategy", "predictor", "nics", "wastage_pct", "", "violated", "sla_violations_pct", "expected_violations_pct",
-    "rejected", "rejected_by_priority", "cost", "cost_wastage_pct",
+    "strategy", "predictor", "nics", "spare_nics", "wastage_pct", "", "violated", "sla_violations_pct",
+    "expected_violations_pct", "rejected", "rejected_by_priority", "cost", "cost_wastage_pct",
 )  # fmt: skip
 """First of the columns of the HTML report; others with a page heading follow."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf
 
 from placer.evaluate.checks import peak_cost, peak_nics
+from placer.evaluate.spare_checks import Spare
 from placer.model.day import parts_of
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.latency_oracle import find_promised_latencies, longer, misses_latency
@@ -71,6 +72,8 @@ class Evaluation(Shown):
         measured; None for other plans.
     unmeasured
         The NFs of each co-location of such a plan that was not measured.
+    spare
+        The empty NICs that the plan needs for failures; None where none were asked for.
     """
 
     plan: Plan
@@ -82,6 +85,22 @@ class Evaluation(Shown):
     measured_runs: int | None = None
     measured_pct: float | None = None
     unmeasured: tuple[tuple[str, ...], ...] = ()
+    spare: Spare | None = None
+
+    @property
+    def spare_nics(self) -> int | None:
+        """Empty NICs for failures; None where none were asked for, or the fleet has not enough of them."""
+        return None if self.spare is None or self.spare.added is None else len(self.spare.added)
+
+    @property
+    def lacks_spare(self) -> bool:
+        """Whether the fleet has not the NICs that failures need."""
+        return self.spare is not None and self.spare.added is None
+
+    @property
+    def whole_cost(self) -> float:
+        """Cost of the NICs and of those for failures."""
+        return self.cost + (self.spare.cost if self.spare else 0.0)
 
     @property
     def violated(self) -> int | None:
@@ -141,11 +160,13 @@ def evaluate(
     )
 
 
-def to_buy(plan: Plan, kinds: Sequence[NicKind]) -> dict[str, int]:
-    """By model, the NICs that the plan needs at the peak and that are not paid for; 0 for a model with enough."""
+def to_buy(plan: Plan, kinds: Sequence[NicKind], spare: Spare | None = None) -> dict[str, int]:
+    """By model, the NICs that the plan needs at the peak and for failures, and that are not paid for; 0 for a model
+    with enough."""
     needed = dict.fromkeys((kind.model for kind in kinds), 0)
+    added = spare.added if spare and spare.added else ()
     for kind in kinds:
-        needed[kind.model] += max(peak_nics(plan, kind) - (kind.owned or 0), 0)
+        needed[kind.model] += max(peak_nics(plan, kind) + added.count(kind) - (kind.owned or 0), 0)
     return needed
 
 

@@ -12,6 +12,8 @@ from profiles.description import MOST_CORES
 from profiles.files.csv_table import CsvTable, read_csv_table
 
 PLAN_COLUMNS = ("strategy", "predictor", "id", "nic", "nic_model")  # those that are read; a plan file has more
+REASON_COLUMN, SPARE_REASON = "reason", "spare"
+"""A row without an instance and with this reason is a NIC that stays empty for failures."""
 CORES_COLUMN = "cores"  # read where it is there: an instance without a number of cores has that of the plan
 GIVEN_PLAN = "planned"  # the strategy whose plan is taken where a file has several
 
@@ -38,11 +40,15 @@ def read_plan(
         raise InputError([*missing, *table.faults])
     chosen = _choose_plan(table, strategy, predictor)
     rows = _Rows(table, trace, arrivals, fleet)
-    cores = table.cells(CORES_COLUMN) if CORES_COLUMN in table.header else [""] * len(table.lines)
-    for line, *by, identity, nic_id, model, given in zip(
-        table.lines, *map(table.cells, PLAN_COLUMNS), cores, strict=True
+    cores, reasons = (
+        table.cells(name) if name in table.header else [""] * len(table.lines) for name in (CORES_COLUMN, REASON_COLUMN)
+    )
+    for line, *by, identity, nic_id, model, given, reason in zip(
+        table.lines, *map(table.cells, PLAN_COLUMNS), cores, reasons, strict=True
     ):
-        if tuple(by) == chosen:
+        if tuple(by) == chosen and not identity and reason == SPARE_REASON:
+            rows.read_spare(line, nic_id, model)
+        elif tuple(by) == chosen:
             rows.read(line, identity, nic_id, model, given)
     rows.refuse_missing()
     kinds = rows.assign_kinds()
@@ -86,6 +92,7 @@ class _PlannedNic:
 
     line: int
     model: str
+    is_spare: bool = False
     workloads: list[Workload] = field(default_factory=list)
 
 
@@ -119,11 +126,22 @@ class _Rows:
             self._fault(line, "nic_model" if nic_id else "nic", "is empty")
         elif nic_id:
             nic = self._read_nic(line, nic_id, model)
+            if nic.is_spare:
+                self._fault(line, "nic", f"'{nic_id}' is a spare NIC on line {nic.line}")
             if arrival is not None:
                 self.nic_of[identity] = nic_id
                 if cores:
                     arrival = self.arrivals[identity] = self._give_cores(line, arrival, model, cores)
                 nic.workloads.append(arrival.workload)
+
+    def read_spare(self, line: int, nic_id: str, model: str) -> None:
+        """Read a row of a NIC that stays empty."""
+        if not nic_id or not model:
+            self._fault(line, "nic_model" if nic_id else "nic", "is empty")
+        elif nic_id in self._nics:
+            self._fault(line, "nic", f"'{nic_id}' is spare, and on line {self._nics[nic_id].line}, too")
+        else:
+            self._read_nic(line, nic_id, model).is_spare = True
 
     def refuse_missing(self) -> None:
         """Every instance of the trace has a row."""

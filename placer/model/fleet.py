@@ -143,6 +143,8 @@ def choices_on(kinds: Iterable[NicKind], workload: Workload) -> list[Workload]:
 
     As it is where that is fixed, or where only GPUs run it, which run it on whatever number it has.
     """
+    if workload.cores or workload.is_saturated:
+        return [workload]
     hosting = [kind for kind in kinds if not kind.paced and kind.hosts(workload)]
     if all(kind.choices(workload) == (workload,) for kind in hosting):
         return [workload]

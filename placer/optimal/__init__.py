@@ -15,6 +15,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from placer.model.arrival import RunningNic, losses_of
+from placer.model.constraints import by_pool_only
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.optimal.dealing import keep_groups
@@ -31,6 +32,7 @@ from placer.progress import Advance
 __all__ = ["SOLVERS", "Optimum", "optimal_plan", "refuse_unknown"]
 
 MOST_CO_LOCATIONS = 20_000  # with more co-locations than this, not all of them are queried
+MORE_BY_PRIORITY = 5  # times as many, where most differ in the priorities of their tenants alone
 MOST_ON_GPU = 1_000  # as `MOST_CO_LOCATIONS`, of one kind of GPU, whose admission test takes longer than a prediction
 
 
@@ -67,19 +69,20 @@ def optimal_plan(
     timed = {id(oracle): TimedOracle(oracle, progress) for oracle in oracles}
     all_kinds, all_oracles = kinds, oracles
     beside = KindsBesideRunning.of(kinds, [timed[id(oracle)] for oracle in oracles], running)
-    merged = MergedKinds.of(beside.kinds, beside.oracles)
+    merged = MergedKinds.of(beside.kinds, beside.oracles, keep_domains=not by_pool_only(tenants))
     in_use = frozenset(number for number, (first, *_) in enumerate(merged.members) if first.index in beside.in_use)
     kinds, oracles = merged.kinds, merged.oracles
     incumbent = valid_incumbent(merged.merge(start), tenants, kinds, oracles) if start else None
     optimum, ordered = None, False
     for by_priority in (False, True):
         groups = group_tenants(tenants, kinds, oracles, by_priority=by_priority)
+        most = MOST_CO_LOCATIONS * (MORE_BY_PRIORITY if by_priority else 1)
         co_locations = [
-            co_locations_on(kind, groups, oracle, MOST_ON_GPU if kind.paced else MOST_CO_LOCATIONS)
+            co_locations_on(kind, groups, oracle, MOST_ON_GPU if kind.paced else most)
             for kind, oracle in zip(kinds, oracles, strict=True)
         ]
         too_many = any(kind.paced and len(found) > MOST_ON_GPU for kind, found in zip(kinds, co_locations, strict=True))
-        if too_many or sum(map(len, co_locations)) > MOST_CO_LOCATIONS:
+        if too_many or sum(map(len, co_locations)) > most:
             break
         optimum = pattern_plan(
             groups, kinds, oracles, co_locations, seconds=time_limit, solver=solver, departure_safe=departure_safe,

@@ -13,7 +13,6 @@ from typing import Any
 
 from placer.model.arrival import Arrival, have_loads
 from placer.model.catalogue import Catalogue
-from placer.model.constraints import are_constrained
 from placer.model.fleet import NicKind
 from placer.model.plan import Plan
 from placer.optimal.bounded_plan import BoundedPlan
@@ -21,6 +20,7 @@ from placer.optimal.cores_bound import cores_duals
 from profiles import InputError
 
 CERTIFICATE_VERSION = 1
+CERTIFIED_CONSTRAINTS = ("spread", "apart", "together", "pool")  # those that `placer verify` knows
 PRICE_DECIMALS = 12  # prices are rounded to this many: those of tenants down, those of NICs up
 PRICE_SECONDS = 60.0  # time for the prices of the bound from cores
 
@@ -28,8 +28,8 @@ PRICE_SECONDS = 60.0  # time for the prices of the bound from cores
 def refuse_uncertifiable(arrivals: Sequence[Arrival], catalogue: Catalogue | None = None) -> None:
     """Refuse a trace whose optimum cannot be certified.
 
-    Raises InputError when the trace has departures, rates, promised latencies or instances that already run, or the
-    fleet has GPUs.
+    Raises InputError when the trace has departures, rates, promised latencies, priorities, constraints that no
+    certificate knows or instances that already run, or the fleet has GPUs.
     """
     gpus = catalogue is not None and catalogue.gpus
     if gpus or any(arrival.workload.promises_latency for arrival in arrivals):
@@ -40,8 +40,9 @@ def refuse_uncertifiable(arrivals: Sequence[Arrival], catalogue: Catalogue | Non
         raise InputError.of(
             "--certificate", "instances of the trace already run: only plans from the start are certified"
         )
-    if catalogue is not None and are_constrained(arrivals, catalogue.kinds):
-        raise InputError.of("--certificate", "the trace has constraints: its bound is that without them")
+    named = {name for arrival in arrivals for name, _ in arrival.constraints.values}
+    if unknown := sorted(named.difference(CERTIFIED_CONSTRAINTS)):
+        raise InputError.of("--certificate", f"no certificate knows the constraint '{unknown[0]}' of the trace")
     if any(arrival.priority for arrival in arrivals):
         raise InputError.of("--certificate", "the trace has priorities: a certificate counts rejected arrivals only")
     if any(arrival.departure is not None for arrival in arrivals):
@@ -75,13 +76,39 @@ def certificate(
         "tenants": [tenant_entry(arrival) for arrival in arrivals],
         "plan": {"cost": optimum.cost, "nics": nic_entries(optimum.plan), "left_out": left_out},
         "bound": {
-            "lower_bound": float(_prove_bound(list(prices.values()), of_kinds, len(left_out), catalogue.kinds)),
+            "lower_bound": float(_prove_by_pools(arrivals, prices, of_kinds, len(left_out), catalogue.kinds)),
             "searched": optimum.lower_bound,
             "over": over,
             "prices": _by_class(arrivals, prices),
             "nic_prices": [float(price) for price in of_kinds],
         },
     }
+
+
+def _prove_by_pools(
+    arrivals: Sequence[Arrival],
+    prices: Mapping[str, Fraction],
+    of_kinds: Sequence[Fraction],
+    left_out: int,
+    kinds: Sequence[NicKind],
+) -> Fraction:
+    """As `_prove_bound`; where all are placed, the sum over pools that no arrival can choose between."""
+    first = {kind.pool: kind.pool for kind in kinds}  # of the pools between which arrivals choose, the first one
+    for arrival in arrivals:
+        choice = [first[pool] for pool in arrival.constraints.of("pool").split("|") if pool in first]
+        first = {pool: choice[0] if of in choice else of for pool, of in first.items()}
+    if left_out:
+        first = dict.fromkeys(first, "")
+    total = Fraction(0)
+    for part in sorted(set(first.values())):
+        numbers = [number for number, kind in enumerate(kinds) if first[kind.pool] == part]
+        worth = [
+            prices[arrival.id]
+            for arrival in arrivals
+            if first.get(arrival.constraints.of("pool").split("|")[0], "") == part
+        ]
+        total += _prove_bound(worth, [of_kinds[at] for at in numbers], left_out, [kinds[at] for at in numbers])
+    return total
 
 
 def _prove_bound(
@@ -116,19 +143,22 @@ def kind_entry(kind: NicKind, spec: str) -> dict[str, Any]:
         "cores_of": dict(sorted(kind.cores_of.items())),
         "count": kind.count,
         "cost": kind.cost,
+        **({"pool": kind.pool} if kind.pool else {}),
+        **({"domain": kind.domain} if kind.domain else {}),
     }
 
 
 def tenant_entry(arrival: Arrival) -> dict[str, Any]:
     """A tenant as the file holds it."""
-    return {"id": arrival.id, **class_entry(arrival)}
+    return {"id": arrival.id, **class_entry(arrival), **dict(arrival.constraints.values)}
 
 
 def class_entry(arrival: Arrival) -> dict[str, Any]:
-    """Workload and SLA as the file holds them."""
+    """Workload, SLA and pools as the file holds them."""
     sla = arrival.sla
     requirement = {"sla_drop": sla.max_drop} if sla.max_drop is not None else {"sla_min_kpps": sla.min_kpps}
-    return {"nf": arrival.workload.nf, "traffic": arrival.workload.traffic.as_dict(), **requirement}
+    pool = {"pool": pools} if (pools := arrival.constraints.of("pool")) else {}
+    return {"nf": arrival.workload.nf, "traffic": arrival.workload.traffic.as_dict(), **requirement, **pool}
 
 
 def nic_entries(plan: Plan) -> list[dict[str, Any]]:
@@ -142,10 +172,10 @@ def nic_entries(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _by_class(arrivals: Sequence[Arrival], prices: Mapping[str, Fraction]) -> list[dict[str, Any]]:
-    """The price of each class of tenants with the same workload and the same SLA."""
-    known: dict[tuple[object, object], dict[str, Any]] = {}
+    """The price of each class of tenants with the same workload, the same SLA and the same pools."""
+    known: dict[tuple[object, ...], dict[str, Any]] = {}
     for arrival in arrivals:
-        key = arrival.workload, arrival.sla
+        key = arrival.workload, arrival.sla, arrival.constraints.of("pool")
         if key not in known:
             known[key] = {**class_entry(arrival), "price": float(prices[arrival.id])}
         elif known[key]["price"] != float(prices[arrival.id]):

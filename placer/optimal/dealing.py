@@ -11,13 +11,14 @@ Conflicts are lowered one after the other (min-conflicts: Minton, Johnston, Phil
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
-from placer.model.arrival import Arrival
+from placer.model.arrival import Arrival, losses_of
 from placer.model.constraints import CONSTRAINTS, GroupConstraint, domain_of, kind_allows
 from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
@@ -166,24 +167,28 @@ class _Dealing:
         return left
 
     def _displace(self, tenant: Tenant) -> bool:
-        """Put the tenant in the place of one of lower priority, the lowest first, which then waits for another one."""
-        lower = [
-            (other.priority, other.id, other, nic)
-            for nic in self.nics
-            for other in nic.tenants
-            if other.priority < tenant.priority and self._moves(other) and kind_allows(nic.kind, tenant)
-        ]
-        for _, _, other, nic in sorted(lower, key=lambda found: found[:2])[:MOST_NICS]:
-            together = [one for one in nic.tenants if one is not other] + [tenant]
+        """Put the tenant in the place of as few of lower priority as are found, the lowest first; they then wait."""
+        lower = []
+        for at, nic in enumerate(self.nics):
+            if kind_allows(nic.kind, tenant):
+                leaving = [other for other in nic.tenants if other.priority < tenant.priority and self._moves(other)]
+                lower += [
+                    (number, losses_of(gone), at, gone)
+                    for number in range(1, len(leaving) + 1)
+                    for gone in combinations(leaving, number)
+                ]
+        for _, _, at, gone in heapq.nsmallest(MOST_NICS, lower, key=lambda found: found[:3]):
+            nic = self.nics[at]
+            together = [one for one in nic.tenants if one not in gone] + [tenant]
             if not nic.kind.fits([one.workload for one in together]):
                 continue
-            del self.nic_of[other.id]
+            homes = {other.id: self.nic_of.pop(other.id) for other in gone}
             self.nic_of[tenant.id] = nic
             if not any(map(self._conflicts, together)) and self.fits(nic.kind, together):
                 nic.tenants = together
-                self.waiting.append(other)
+                self.waiting += gone
                 return True
-            self.nic_of[other.id] = nic
+            self.nic_of |= homes
             del self.nic_of[tenant.id]
         return False
 

@@ -20,7 +20,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from placer.model.arrival import Arrival, RunningNic, running_nics, settle_running
-from placer.model.constraints import CONSTRAINTS, GroupConstraint, kind_allows
+from placer.model.constraints import CONSTRAINTS, GroupConstraint, by_pool_only, kind_allows
 from placer.model.feasibility import feasible
 from placer.model.fleet import Fleet, NicKind
 from placer.model.groups import UNCONSTRAINED
@@ -82,7 +82,7 @@ def search_moments(
     """
     by_domain = {name for name, constraint in CONSTRAINTS.items() if getattr(constraint, "by_domain", False)}
     apart = any(name in by_domain for arrival in arrivals for name, _ in arrival.constraints.values)
-    merged = MergedKinds.of(kinds, oracles, keep_domains=apart)
+    merged = MergedKinds.of(kinds, oracles, keep_domains=apart or not by_pool_only(arrivals))
     running = running_nics(arrivals, kinds)
     search = _MomentSearch(arrivals, merged, running, better_than, deadline, fewest_nics)
     try:

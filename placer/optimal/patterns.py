@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from placer.model.constraints import kind_allows
+from placer.model.constraints import are_constrained, kind_allows
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from profiles import CoLocation, Workload
@@ -228,9 +228,9 @@ def group_tenants(
     has the same order on all kinds.
     """
     alike: defaultdict[tuple[Workload, tuple[bool, ...], int], list[Tenant]] = defaultdict(list)
-    pools = any(kind.pool for kind in kinds)
+    constrained = are_constrained(tenants, kinds)
     for tenant in tenants:
-        allowed = tuple(kind_allows(kind, tenant) for kind in kinds) if pools else ()
+        allowed = tuple(kind_allows(kind, tenant) for kind in kinds) if constrained else ()
         alike[tenant.workload, allowed, tenant.priority if by_priority else 0].append(tenant)
     groups = []
     for key in sorted(alike):

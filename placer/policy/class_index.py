@@ -20,9 +20,11 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from placer.model.constraints import AllowedNics
 from placer.model.feasibility import keeps_slas
-from placer.model.fleet import Nic, Tenant
+from placer.model.fleet import Nic, NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.model.sharded import ShardedDict
 from placer.model.sla import LEAST_KPPS
@@ -38,6 +40,7 @@ UNOPENED_SLOT = 0
 PIVOTS_PER_ARRIVAL = 32  # pivots per arrival while prices are renewed; each takes some 10 to 20 microseconds
 MOST_PREDICTED = 17  # NICs that are predicted where stand-ins take part, the best first, while none keeps every SLA
 
+MAX_KEPT_MASKS = 1_024  # sets of kinds whose zones are remembered
 MOST_LOOKED_AT = 2_048  # NICs that are looked at as a last resort, those of the lowest numbers
 
 COMPARED_PATTERNS = 2_000
@@ -72,10 +75,18 @@ class ClassMember:
 
 
 class ClassIndex:
-    """The classes of all NICs of one kind; with `stand_ins`, also of workloads that the table does not hold."""
+    """The classes of all NICs of one kind; with `stand_ins`, also of workloads that the table does not hold.
 
-    def __init__(self, table: PatternTable, rule: Rule, *, stand_ins: bool = False) -> None:
+    `kinds`: several kinds that differ in their pool and domain only; each is a zone.
+    """
+
+    def __init__(
+        self, table: PatternTable, rule: Rule, *, stand_ins: bool = False, kinds: Sequence[NicKind] = ()
+    ) -> None:
         self.table = table
+        self._zone_of = {kind: zone for zone, kind in enumerate(kinds or (table.kind,))}
+        self._places: AllowedNics | None = None
+        self._masks: dict[frozenset[NicKind], NDArray[np.bool_]] = {}
         self._stand_ins = StandIns(table.kind, table.workloads) if stand_ins else None
         self._oracle = table.oracle
         self._lowered = LoweredPatterns(table)
@@ -88,18 +99,17 @@ class ClassIndex:
         self._floor = table.floor.tolist()
         self._full = (table.joined == NO_PATTERN).all(axis=1).tolist()
         patterns, width = len(table.counts), len(table.workloads)
-        self._population = [0] * patterns
+        self._population: list[Counter[Pattern | int]] = [Counter() for _ in self._zone_of]
         self._free = table.free.tolist()
         self._with_free = [0] * (table.kind.cores + 1)
         self._outside: Counter[Pattern] = Counter()
         self._not_held = 0
-        self._hidden: dict[int, int] = {}
         self._reachable = ReachablePatterns(table)
         self._forecast = PriceForecast(table) if rule.forecasts and width else None
         prices = core_shares(table)
         if rule.forecasts:
             prices = prices._replace(worth=np.zeros_like(prices.worth))
-        self._slots = ClassSlots(table, rule, prices)
+        self._slots = ClassSlots(table, rule, prices, len(self._zone_of))
         self._slots.slot_of((0, np.ones(patterns, dtype=np.bool_).tobytes()))
 
     def observe(self, tenant: Tenant) -> None:
@@ -218,11 +228,18 @@ class ClassIndex:
             member.pattern = self.table.part_of[member.pattern, column]
         self._classify(member)
 
-    def hide(self, nic: Nic) -> None:
-        self._hidden[nic.number] = self._slots.move(nic.number, NO_CLASS)
-
-    def show(self, nic: Nic) -> None:
-        self._slots.move(nic.number, self._hidden.pop(nic.number))
+    def restrict(self, places: AllowedNics | None) -> None:
+        self._places = places
+        if places is None:
+            self._slots.restrict()
+            return
+        mask = self._masks.get(places.kinds)
+        if mask is None:
+            if len(self._masks) >= MAX_KEPT_MASKS:
+                self._masks.clear()
+            mask = np.fromiter((kind in places.kinds for kind in self._zone_of), dtype=np.bool_)
+            self._masks[places.kinds] = mask
+        self._slots.restrict(mask, frozenset(nic.number for nic in places.barred))
 
     def close(self, nic: Nic) -> None:
         """Remove the NIC: it takes no more arrivals."""
@@ -287,7 +304,9 @@ class ClassIndex:
             return None
         for number in range(1, MOST_LOOKED_AT + 1):
             member = self._members.get(number)
-            if member is None or member.free < cores or number in self._hidden or (held and not member.not_held):
+            if member is None or member.free < cores or (held and not member.not_held):
+                continue
+            if self._places is not None and not self._places.allow(member.nic):
                 continue
             if keeps_slas(self.table.kind, self._oracle, [*member.nic.tenants_by_id.values(), tenant]):
                 return member.nic
@@ -317,10 +336,16 @@ class ClassIndex:
     def reasons(self, tenant: Tenant) -> Iterator[Reason]:
         """Why no NIC takes the tenant, by co-location."""
         table, need = self.table, self._need(tenant)
-        inside = zip(table.number_of, self._population, strict=True)
-        hidden = Counter(self._members[number].columns for number in self._hidden)
-        for pattern, counted in (*inside, *self._outside.items()):
-            nics = counted - hidden[pattern]
+        found, places = Counter[Pattern | int](), self._places
+        for kind, zone in self._zone_of.items():
+            if places is None or kind in places.kinds:
+                found.update(self._population[zone])
+        for nic in () if places is None else places.barred:
+            member = self._members.get(nic.number)
+            if member is not None and nic.kind in places.kinds:  # type: ignore[union-attr]
+                found[member.counted] -= 1
+        inside = ((pattern, found[number]) for number, pattern in enumerate(table.number_of) if number in found)
+        for pattern, nics in (*inside, *((pattern, found[pattern]) for pattern in self._outside)):
             if pattern and nics:
                 cause = Cause.NOT_HOSTED if need is None else self._cause(need, pattern)
                 yield Reason(table.kind.model, table.co_location(pattern), nics, cause)
@@ -454,7 +479,7 @@ class ClassIndex:
                 slot = self._slots.slot_of((pattern, flags))
         self._members[member.nic.number] = member
         self._count(member, member.columns if pattern == NO_PATTERN else pattern)
-        self._slots.move(member.nic.number, slot)
+        self._slots.move(member.nic.number, slot, self._zone_of[member.nic.kind])
 
     def _count_not_held(self, member: ClassMember, tenants: int) -> None:
         member.not_held += tenants
@@ -462,22 +487,22 @@ class ClassIndex:
 
     def _remove(self, member: ClassMember) -> None:
         self._count_not_held(member, -member.not_held)
-        self._slots.move(member.nic.number, NO_CLASS)
+        self._slots.move(member.nic.number, NO_CLASS, self._zone_of[member.nic.kind])
         self._count(member, 0)
         self._members.discard(member.nic.number)
 
     def _count(self, member: ClassMember, pattern: int | Pattern) -> None:
         """Count the NIC under its pattern, which is a number if the table holds it, and by its free cores."""
-        before = member.counted
+        before, population = member.counted, self._population[self._zone_of[member.nic.kind]]
         member.counted = pattern
+        population[before] -= 1
+        population[pattern] += 1
         if isinstance(before, tuple):
             self._outside[before] -= 1
             self._outside += Counter()
         elif before:
-            self._population[before] -= 1
             self._with_free[self._free[before]] -= 1
         if isinstance(pattern, tuple):
             self._outside[pattern] += 1
         elif pattern:
-            self._population[pattern] += 1
             self._with_free[self._free[pattern]] += 1

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placer.model.sharded import ShardedDict
 from placer.policy.dual_simplex import OpenClass
@@ -27,19 +28,24 @@ ClassKey = tuple[int, bytes]  # a class: its pattern, and the flags of the patte
 
 
 class ClassSlots:
-    """Scores by class, and the NICs of each class."""
+    """Scores by class, and the NICs of each class, by zone: NICs of a zone are those of one pool and domain.
 
-    def __init__(self, table: PatternTable, rule: Rule, prices: Prices) -> None:
+    `zones`: how many there are.
+    """
+
+    def __init__(self, table: PatternTable, rule: Rule, prices: Prices, zones: int = 1) -> None:
         self.table = table
+        self._everywhere = np.ones(zones, dtype=np.bool_)
+        self._allowed, self._barred = self._everywhere, frozenset[int]()
         self._prices = prices
         self._bounds = prices.levels.tolist()
         self._before, self._after = rule.before * table.kind.cost, rule.after * table.kind.cost
         width = len(table.workloads)
         self._scores = np.full((width * SLA_LEVELS, MAX_KEPT_CLASSES), INFEASIBLE_SCORE, dtype=np.float32)
         self._kpps = np.full((width, MAX_KEPT_CLASSES), -1.0)
-        self._lowest = np.full(MAX_KEPT_CLASSES, NO_NIC, dtype=np.int64)
+        self._lowest = np.full((MAX_KEPT_CLASSES, zones), NO_NIC, dtype=np.int64)
         self._sizes = np.zeros(MAX_KEPT_CLASSES, dtype=np.int64)
-        self._numbers: list[LowestNumbers] = []
+        self._numbers: list[dict[int, LowestNumbers]] = []
         self._keys: list[ClassKey] = []
         self._slots: dict[ClassKey, int] = {}
         self._slot_of_nic: ShardedDict[int, int] = ShardedDict()
@@ -81,8 +87,12 @@ class ClassSlots:
             self._vacant += made
             self._trial = None
 
-    def move(self, number: int, slot: int) -> int:
-        """Move the NIC of this number into another class; returns the slot of the former one."""
+    def restrict(self, allowed: NDArray[np.bool_] | None = None, barred: frozenset[int] = frozenset()) -> None:
+        """Find NICs of these zones only, and none of the `barred` numbers, until called anew; without arguments all."""
+        self._allowed, self._barred = self._everywhere if allowed is None else allowed, barred
+
+    def move(self, number: int, slot: int, zone: int = 0) -> int:
+        """Move the NIC of this number and zone into another class; returns the slot of the former one."""
         before = self._slot_of_nic.get(number)
         before = NO_CLASS if before is None else before
         if before == slot:
@@ -93,24 +103,44 @@ class ClassSlots:
             self._slot_of_nic[number] = slot
         if before != NO_CLASS:
             self._sizes[before] -= 1
-            self._numbers[before].size -= 1
-            if self._lowest[before] == number:
-                lowest = self._numbers[before].lowest()
-                self._lowest[before] = NO_NIC if lowest is None else lowest
+            numbers = self._numbers[before][zone]
+            numbers.size -= 1
+            if self._lowest[before, zone] == number:
+                lowest = numbers.lowest()
+                self._lowest[before, zone] = NO_NIC if lowest is None else lowest
             if not self._sizes[before]:
                 self._empty[before] = None
         if slot != NO_CLASS:
-            self._numbers[slot].add(number)
-            self._lowest[slot] = min(self._lowest[slot], number)
+            of_zone = self._numbers[slot].get(zone)
+            if of_zone is None:
+                of_zone = self._numbers[slot][zone] = LowestNumbers(slot, self._slot_of_nic)
+            of_zone.add(number)
+            self._lowest[slot, zone] = min(self._lowest[slot, zone], number)
             self._sizes[slot] += 1
             self._empty.pop(slot, None)
         return before
 
     def best(self, column: int, required: float) -> tuple[float, int] | None:
         """Lowest score and NIC number among classes in which an arrival gets what it requires (kpps)."""
-        row = self._row(column, required)
-        slot = best_class(self._scores, row, self._kpps, column, self._lowest, len(self._keys), required)
-        return None if slot < 0 else (float(self._scores[row, slot]), int(self._lowest[slot]))
+        row, zones, passed = self._row(column, required), len(self._allowed), list[tuple[int, int, int]]()
+        while True:
+            at = best_class(
+                self._scores, row, self._kpps, column, self._lowest, self._allowed, len(self._keys), required
+            )
+            if at < 0:
+                found = None
+                break
+            slot, zone = divmod(at, zones)
+            number = int(self._lowest[slot, zone])
+            if number not in self._barred:
+                found = float(self._scores[row, slot]), number
+                break
+            passed.append((slot, zone, number))
+            other = self._numbers[slot][zone].lowest_but(self._barred)
+            self._lowest[slot, zone] = NO_NIC if other is None else other
+        for slot, zone, number in passed:
+            self._lowest[slot, zone] = number
+        return found
 
     def pass_over(self, number: int, column: int) -> tuple[int, float]:
         """Let the class of this NIC take no arrival of a workload; returns what `offer_again` needs."""
@@ -179,7 +209,7 @@ class ClassSlots:
 
     def _give_up(self, slot: int) -> None:
         del self._slots[self._keys[slot]]
-        self._numbers[slot] = LowestNumbers(slot, self._slot_of_nic)
+        self._numbers[slot] = {}
         self._stale.pop(slot, None)
 
     def _free_slot(self) -> int:
@@ -198,7 +228,7 @@ class ClassSlots:
             self._lowest = np.concatenate([self._lowest, np.full_like(self._lowest, NO_NIC)])
             self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
         self._keys.append((0, b""))
-        self._numbers.append(LowestNumbers(slot, self._slot_of_nic))
+        self._numbers.append({})
         return slot
 
 
@@ -253,6 +283,20 @@ class LowestNumbers:
         """The lowest number in the class; None when it is empty."""
         found = [heap[0] for heap in (self._heap, self._old) if self._clear_top(heap)]
         return min(found, default=None)
+
+    def lowest_but(self, barred: frozenset[int]) -> int | None:
+        """The lowest number in the class that is not barred; None when there is none."""
+        found: int | None = None
+        for heap in (self._heap, self._old):
+            tops = [(heap[0], 0)] if heap else []
+            while tops and (found is None or tops[0][0] < found):
+                number, at = heapq.heappop(tops)
+                if number not in barred and self.slot_of_nic.get(number) == self.slot:
+                    found = number
+                    break
+                for child in range(2 * at + 1, min(2 * at + 3, len(heap))):
+                    heapq.heappush(tops, (heap[child], child))
+        return found
 
     def _clear_top(self, heap: list[int]) -> bool:
         """Take NICs that left off the top; whether any is left."""

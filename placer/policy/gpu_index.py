@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
+from placer.model.constraints import AllowedNics
 from placer.model.fleet import Nic, NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle, co_location_of
@@ -35,6 +36,7 @@ class GpuIndex:
         self.rule = rule
         self._nics: dict[int, Nic] = {}
         self._taken: dict[int, dict[str, float]] = {}
+        self._closed: list[Nic] = []
 
     def observe(self, tenant: Tenant) -> None:
         """Nothing changes: this index has no forecast."""
@@ -94,11 +96,13 @@ class GpuIndex:
         else:
             self.close(nic)
 
-    def hide(self, nic: Nic) -> None:
-        self.close(nic)
-
-    def show(self, nic: Nic) -> None:
-        self.enter(nic)
+    def restrict(self, places: AllowedNics | None) -> None:
+        """Close NICs that constraints bar; None takes them up again."""
+        for nic in self._closed:
+            self.enter(nic)
+        self._closed = [nic for nic in (places.barred if places else ()) if self.has(nic)]
+        for nic in self._closed:
+            self.close(nic)
 
     def close(self, nic: Nic) -> None:
         """Remove the GPU: it takes no more arrivals."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import repeat
 from typing import Protocol
 
+from placer.model.constraints import AllowedNics
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
@@ -73,11 +74,8 @@ class NicIndex(Protocol):
     def close(self, nic: Nic) -> None:
         """Remove the NIC, if it is there: it takes no more arrivals."""
 
-    def hide(self, nic: Nic) -> None:
-        """Find the NIC no more until `show`; it does not change meanwhile."""
-
-    def show(self, nic: Nic) -> None:
-        """Find the NIC again."""
+    def restrict(self, places: AllowedNics | None) -> None:
+        """Find only NICs that constraints leave to an arrival, until called with None; no NIC changes meanwhile."""
 
     def best(self, tenant: Tenant) -> tuple[float, Nic] | None:
         """The NIC that the rule prefers, with its score (lower is better); None when none is found."""
@@ -147,13 +145,66 @@ NICS_AT_ONCE, SAMPLED_AT_ONCE = 64, 16  # NICs that are added in one step, to an
 
 
 def index_of(
-    kind: NicKind, oracle: Oracle, rule: Rule, table: PatternTable | None, *, stand_ins: bool = False
+    kind: NicKind,
+    oracle: Oracle,
+    rule: Rule,
+    table: PatternTable | None,
+    *,
+    stand_ins: bool = False,
+    kinds: Sequence[NicKind] = (),
 ) -> NicIndex:
     """An index over a table of co-locations, with `stand_ins` for other workloads; without a table, an index that asks
-    for few co-locations."""
+    for few co-locations. `kinds`: with a table, those of a family."""
     if isinstance(oracle, GpuOracle):
         return GpuIndex(kind, oracle, rule)
-    return SampledIndex(kind, oracle, rule) if table is None else ClassIndex(table, rule, stand_ins=stand_ins)
+    if table is None:
+        return SampledIndex(kind, oracle, rule)
+    return ClassIndex(table, rule, stand_ins=stand_ins, kinds=kinds)
+
+
+class IndexPerKind(list[NicIndex]):
+    """The index of each kind; kinds of a family have one. `each`: every index once."""
+
+    def __init__(self, indexes: Iterable[NicIndex] = ()) -> None:
+        super().__init__(indexes)
+        self.each = tuple(dict.fromkeys(self))
+
+
+class Families:
+    """Which kinds share a table and an index: they differ in pool, domain, names and numbers only.
+
+    In a fleet without pools and domains each kind has its own. `of`: by kind, its family.
+    """
+
+    def __init__(self, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> None:
+        shares = any(kind.pool or kind.domain for kind in kinds)
+        alike: defaultdict[object, list[NicKind]] = defaultdict(list)
+        for kind, oracle in zip(kinds, oracles, strict=True):
+            latencies = frozenset((name, frozenset(nfs)) for name, nfs in kind.latency_of.items())
+            key = (
+                id(oracle), kind.model, kind.cores, kind.cost, kind.paced, kind.line_rate_gbps, latencies,
+                frozenset(kind.cores_of.items()), frozenset(kind.core_counts.items()),
+            )  # fmt: skip
+            alike[key if shares and not isinstance(oracle, GpuOracle) else kind].append(kind)
+        self.of = {kind: tuple(family) for family in alike.values() for kind in family}
+
+    def tables(self, make: Callable[[NicKind], PatternTable | None]) -> list[PatternTable | None]:
+        """The table of each kind; `make` makes that of a family for its first kind."""
+        made = {kind: make(kind) for kind, family in self.of.items() if kind is family[0]}
+        return [made[self.of[kind][0]] for kind in sorted(self.of, key=lambda kind: kind.index)]
+
+    def indexes(
+        self, oracles: Sequence[Oracle], rule: Rule, tables: Sequence[PatternTable | None], *, stand_ins: bool
+    ) -> IndexPerKind:
+        """The index of each kind, over its table; a kind without a table has an index of its own."""
+        found: dict[NicKind, NicIndex] = {}
+        for kind in sorted(self.of, key=lambda kind: kind.index):
+            first, table = self.of[kind][0], tables[kind.index]
+            if table is None or first is kind:
+                found[kind] = index_of(kind, oracles[kind.index], rule, table, stand_ins=stand_ins, kinds=self.of[kind])
+            else:
+                found[kind] = found[first]
+        return IndexPerKind(found.values())
 
 
 class Rebuild:
@@ -179,7 +230,8 @@ class Rebuild:
         self.fleet = fleet
         self.oracles = oracles
         self.rule = rule
-        self.indexes: list[NicIndex] = []
+        self.families = Families(fleet.kinds, oracles)
+        self.indexes = IndexPerKind()
         self.tables: list[PatternTable | None] = []
         self._workloads = workloads
         self._accepted_drop = accepted_drop
@@ -223,22 +275,21 @@ class Rebuild:
 
     def observe(self, tenant: Tenant) -> None:
         """Count an arrival."""
-        for index in self.indexes:
+        for index in self.indexes.each:
             index.observe(tenant)
 
     def _all_steps(self) -> Iterator[bool]:
         for kind, oracle in zip(self.fleet.kinds, self.oracles, strict=True):
-            table = None
-            if self._most and not isinstance(oracle, GpuOracle):
+            table, first = None, self.families.of[kind][0]
+            if first is not kind:
+                table = self.tables[first.index]
+            elif self._most and not isinstance(oracle, GpuOracle):
                 enumeration = Enumeration(kind, self._workloads, oracle, self._accepted_drop, self._most)
                 for _ in enumeration.steps():
                     yield False
                 table = PatternTable.of(enumeration)
             self.tables.append(table)
-        made = zip(self.fleet.kinds, self.oracles, self.tables, strict=True)
-        self.indexes = [
-            index_of(kind, oracle, self.rule, table, stand_ins=self._stand_ins) for kind, oracle, table in made
-        ]
+        self.indexes = self.families.indexes(self.oracles, self.rule, self.tables, stand_ins=self._stand_ins)
         yield False
         # add the NICs, those opened meanwhile included
         nics, at_once = tuple(self.fleet.nics.values()), NICS_AT_ONCE if self._most else SAMPLED_AT_ONCE
@@ -252,7 +303,7 @@ class Rebuild:
             for nic in entering:
                 self._enter(nic)
             yield False
-        for index in self.indexes:
+        for index in self.indexes.each:
             for tenant in self._recent:
                 index.observe(tenant)
             index.renew()

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from placer.model.constraints import AllowedNics
 from placer.model.fleet import Nic, NicKind, Tenant
 from placer.model.oracle import Oracle, lowest_by_workload
 from placer.policy.interference import Biases, Interference
@@ -128,6 +129,7 @@ class SampledIndex:
         self._vacant: list[int] = []
         self._used = 0
         self._trial: SamplingTrial | None = None
+        self._closed: list[Nic] = []
         self._checked: Checked | None = None
         self._checks = oracle.checks
         nfs, cores = len(self.interference.number_of), [cores for cores in kind.all_core_counts if cores > 0]
@@ -277,11 +279,13 @@ class SampledIndex:
         offset[at : len(sampled.tenants)] = offset[at + 1 : len(sampled.tenants) + 1].copy()
         self._estimate(sampled, offset[: len(sampled.tenants)])
 
-    def hide(self, nic: Nic) -> None:
-        self.close(nic)
-
-    def show(self, nic: Nic) -> None:
-        self.enter(nic)
+    def restrict(self, places: AllowedNics | None) -> None:
+        """Close NICs that constraints bar; None takes them up again."""
+        for nic in self._closed:
+            self.enter(nic)
+        self._closed = [nic for nic in (places.barred if places else ()) if self.has(nic)]
+        for nic in self._closed:
+            self.close(nic)
 
     def close(self, nic: Nic) -> None:
         """Remove the NIC: it takes no more arrivals."""

@@ -14,6 +14,8 @@ from placer.model.gpu_oracle import GpuOracle
 from placer.model.oracle import Oracle
 from placer.policy.forecast import MAX_REMEMBERED_ARRIVALS
 from placer.policy.nic_index import (
+    Families,
+    IndexPerKind,
     NicIndex,
     Rebuild,
     TableWorkloads,
@@ -28,6 +30,7 @@ from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import CLOSING_ARRIVALS, LOOK_AHEAD, Rule, is_due
 from profiles import Workload
 
+NO_INDEXES = IndexPerKind()
 FORECAST_FROM = 5  # smallest number of arrivals from which future ones are forecast; before, all NICs score the same
 
 FEW_WORKLOADS = 8
@@ -72,13 +75,14 @@ class Selector:
         self.most_patterns = most_patterns
         self.oracles = oracles
         self.rule = rule
-        self.indexes: list[NicIndex] = []
-        self.others: list[NicIndex] | None = None
+        self.indexes = IndexPerKind()
+        self.others: IndexPerKind | None = None
         self.everywhere = False
         self._in_trial = False
         self._places: AllowedNics | None = None
         self._covered: Tenant | None = None
         self._included: Tenant | None = None
+        self._families = Families(fleet.kinds, oracles)
         self._tables: Sequence[PatternTable | None] = [None] * len(fleet.kinds)
         self._workloads: set[Workload] = set()
         self._latest_of: dict[str, Workload] = {}
@@ -127,28 +131,26 @@ class Selector:
     def _within(self, places: AllowedNics) -> Iterator[None]:
         """A time in which only NICs are compared that constraints leave to an arrival."""
         self._places = places
-        owns = self.fleet.pool.owns
-        hidden = [
-            (index, nic)
-            for nic in places.barred
-            for index in [self.indexes[nic.kind.index] if owns(nic.number) else self._others()[nic.kind.index]]
-            if index.has(nic)
-        ]
-        for index, nic in hidden:
-            index.hide(nic)
+        self._restrict()
         try:
             yield
         finally:
-            for index, nic in hidden:
-                index.show(nic)
             self._places = None
+            self._restrict()
 
-    def _allowed(self, indexes: Sequence[NicIndex]) -> Sequence[NicIndex]:
-        """Of the indexes, one for each kind, those of kinds that constraints leave to the tenant of this decision."""
-        if self._places is None:
-            return indexes
+    def _restrict(self) -> None:
+        for indexes in (self.indexes, self.others or NO_INDEXES):
+            for index in indexes.each:
+                index.restrict(self._places)
+
+    def _allowed(self, indexes: IndexPerKind) -> Sequence[NicIndex]:
+        """Each of these indexes once, but for those without a kind that constraints leave to this tenant."""
+        if self._places is None or len(indexes.each) == 1:
+            return indexes.each
         kinds = self._places.kinds
-        return [index for kind, index in zip(self.fleet.kinds, indexes, strict=False) if kind in kinds]
+        return tuple(
+            dict.fromkeys(index for kind, index in zip(self.fleet.kinds, indexes, strict=False) if kind in kinds)
+        )
 
     def _beside_group(self, places: AllowedNics, nic: Nic, tenant: Tenant) -> Nic | None:
         """The NIC of the tenant's group, if every SLA is met there."""
@@ -195,7 +197,7 @@ class Selector:
         if self._in_trial:
             yield
             return
-        departures, indexes = self.departures, [*self.indexes, *(self.others or ())]
+        departures, indexes = self.departures, [*self.indexes.each, *(self.others.each if self.others else ())]
         self._in_trial = True
         for index in indexes:
             index.begin_trial()
@@ -221,8 +223,9 @@ class Selector:
         """What says of a workload whether any NIC has the cores for it, as the fleet is now."""
         free = {kind.index: kind.cores for kind in self.fleet.available()}
         for indexes in (self.indexes, self._others()):
+            most = {index: index.most_free() for index in indexes.each}
             for number, index in enumerate(indexes):
-                free[number] = max(free.get(number, 0), index.most_free())
+                free[number] = max(free.get(number, 0), most[index])
         found = [(kind, free.get(kind.index, 0)) for kind in self.fleet.kinds]
         return lambda workload: any(
             workload.nf in kind.cores_of and kind.cores_for(workload) <= cores for kind, cores in found
@@ -236,7 +239,7 @@ class Selector:
             self._loosest.include(tenant)
         elif self._stand_ins and tenant.workload.is_plain:
             self._count_stand_in(tenant)
-        for index in self.indexes:
+        for index in self.indexes.each:
             index.observe(tenant)
         if self._rebuild is not None:
             self._rebuild.observe(tenant)
@@ -252,7 +255,7 @@ class Selector:
             elif self._sampled:
                 self._include(tenant)
             else:
-                for index in self.indexes:
+                for index in self.indexes.each:
                     index.renew()
 
     def observe_elsewhere(self, tenant: Tenant) -> None:
@@ -275,7 +278,7 @@ class Selector:
 
     def refresh(self) -> None:
         """Take notice of answers of the oracles that changed, so that no decision has to."""
-        for index in (*self.indexes, *(self.others or ())):
+        for index in (*self.indexes.each, *(self.others.each if self.others else ())):
             index.refresh()
 
     @property
@@ -295,6 +298,7 @@ class Selector:
             return
         if done:
             self.indexes, self._tables = self._rebuild.indexes, self._rebuild.tables
+            self._families = self._rebuild.families
             self._sampled = all(table is None for table in self._tables)
             self._covered = self._rebuild = self.others = None
             self.refresh()
@@ -302,7 +306,7 @@ class Selector:
     def tally(self, tenant: Tenant) -> Tally:
         if self._is_new(tenant):
             self._include(tenant)
-        return sum((index.tally(tenant) for index in (*self.indexes, *self._others())), Tally(0, 0, 0))
+        return sum((index.tally(tenant) for index in (*self.indexes.each, *self._others().each)), Tally(0, 0, 0))
 
     def reasons(self, tenant: Tenant) -> list[Reason]:
         """Why no NIC takes the tenant: classes of NICs in use, the largest first, then kinds that could be opened."""
@@ -416,25 +420,22 @@ class Selector:
         own = self._allowed(self.indexes)
         return [*own, *self._allowed(self._others())] if self.everywhere else own
 
-    def _others(self) -> list[NicIndex]:
+    def _others(self) -> IndexPerKind:
         """The NICs of other agents; none where this one is alone."""
         if self.fleet.pool.agents == 1:
-            return []
+            return NO_INDEXES
         if self.others is None:
             nics = self._serving(own=False)
             for tenant in [tenant for nic in nics for tenant in nic.tenants_by_id.values() if self._is_new(tenant)]:
                 if self._is_new(tenant):
                     self._include(tenant)
-            found = zip(self.fleet.kinds, self.oracles, self._tables, strict=True)
-            tables_used = not self._sampled
-            self.others = [
-                index_of(kind, oracle, self.rule, table if tables_used else None, stand_ins=self._stand_ins)
-                for kind, oracle, table in found
-            ]
+            tables = [None] * len(self.fleet.kinds) if self._sampled else self._tables
+            self.others = self._families.indexes(self.oracles, self.rule, tables, stand_ins=self._stand_ins)
             for index, oracle in zip(self.others, self.oracles, strict=True):
                 index.follow(oracle)
             for nic in nics:
                 self.others[nic.kind.index].enter(nic)
+            self._restrict()
         return self.others
 
     def _serving(self, *, own: bool) -> list[Nic]:
@@ -464,7 +465,7 @@ class Selector:
 
     def _close(self, left: int) -> None:
         """Price so many last arrivals, given the open NICs; where these are too many, as if the trace went on."""
-        if not all(index.close_with(left) for index in self.indexes):
+        if not all(index.close_with(left) for index in self.indexes.each):
             self._length = None
 
     def _price(self) -> None:
@@ -472,7 +473,7 @@ class Selector:
         if left := self._closing():
             self._close(left)
         if not self._closing() and self._arrivals >= FORECAST_FROM:
-            for index in self.indexes:
+            for index in self.indexes.each:
                 index.renew(at_once=True)
 
     def _closing(self) -> int:
@@ -501,7 +502,7 @@ class Selector:
             return False
         if self._has_own_loads([tenant.workload]):
             return True
-        if self.indexes and all(index.covers(tenant) for index in self.indexes):
+        if self.indexes and all(index.covers(tenant) for index in self.indexes.each):
             self._covered = tenant
             return False
         return True
@@ -528,13 +529,13 @@ class Selector:
                 self._loosest.include(tenant)
             self._sampled = not self._predict_all()
         if self._sampled:
-            self.indexes = []
             for kind, oracle in zip(self.fleet.kinds, self.oracles, strict=True):
                 oracle.throughput([(workload,) for workload in sorted(self._workloads) if kind.hosts(workload)])
-                self.indexes.append(index_of(kind, oracle, self.rule, None))
+            no_tables = [None] * len(self.fleet.kinds)
+            self.indexes = self._families.indexes(self.oracles, self.rule, no_tables, stand_ins=False)
         for nic in self._serving(own=True):
             self.indexes[nic.kind.index].enter(nic)
-        for index in self.indexes:
+        for index in self.indexes.each:
             for tenant in self._recent:
                 index.observe(tenant)
         self._price()
@@ -572,7 +573,7 @@ class Selector:
     def _count_stand_in(self, tenant: Tenant) -> None:
         """Begin to build tables with a workload that recurs, or an index that samples NICs where few recur. Until
         either is complete, stand-ins are compared."""
-        held = all(index.holds(tenant) for index in self.indexes)
+        held = all(index.holds(tenant) for index in self.indexes.each)
         self._table_workloads.count(tenant.workload, held=held)
         if held or not self.indexes or self._rebuild is not None:
             return
@@ -609,19 +610,15 @@ class Selector:
         if different and 2 * len(self._workloads) > self._arrivals:
             return False
         try:
-            tables = [
-                None
-                if isinstance(oracle, GpuOracle)
-                else PatternTable(
-                    kind, self._workloads, oracle, self._loosest.accepted_drop, self.most_patterns, before
-                )
-                for kind, oracle, before in zip(self.fleet.kinds, self.oracles, self._tables, strict=True)
-            ]
+            tables = self._families.tables(self._make_table)
         except TooManyPatterns:
             return False
         self._tables = tables
-        self.indexes = [
-            index_of(kind, oracle, self.rule, table, stand_ins=self._stand_ins)
-            for kind, oracle, table in zip(self.fleet.kinds, self.oracles, tables, strict=True)
-        ]
+        self.indexes = self._families.indexes(self.oracles, self.rule, tables, stand_ins=self._stand_ins)
         return True
+
+    def _make_table(self, kind: NicKind) -> PatternTable | None:
+        oracle, before = self.oracles[kind.index], self._tables[kind.index]
+        if isinstance(oracle, GpuOracle):
+            return None
+        return PatternTable(kind, self._workloads, oracle, self._loosest.accepted_drop, self.most_patterns, before)

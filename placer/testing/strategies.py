@@ -8,6 +8,7 @@ from placer.evaluate.checks import InvalidPlan, check_plan
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
+from placer.model.groups import UNCONSTRAINED, Constraints
 from placer.model.oracle import Oracle
 from placer.model.plan import Plan
 from placer.model.sla import Sla
@@ -86,8 +87,8 @@ TOY_FLEETS = {
 
 def check_strategy(strategy: type[Strategy], *, seed: int = 0) -> None:
     """Hold a strategy to its constraints on random traces and fleets of a toy world. Every arrival is decided once;
-    cores and NIC counts are kept; NFs go only to NICs that run them; what already runs stays where it is; the same
-    trace gives the same plan; a strategy that placed one trace places the next as if it were new. Raises
+    cores, NIC counts, groups and pools are kept; NFs go only to NICs that run them; what already runs stays where it
+    is; the same trace gives the same plan; a strategy that placed one trace places the next as if it were new. Raises
     `AssertionError` with the first fact that does not hold, the fleet and the number of the trace."""
     assert isinstance(getattr(strategy, "name", None), str) and strategy.name, f"{strategy.__name__} has no name"
     for fleet, nics in TOY_FLEETS.items():
@@ -100,6 +101,7 @@ def check_strategy(strategy: type[Strategy], *, seed: int = 0) -> None:
             assert _decisions(used.place(trace)) == _decisions(plan), f"{place}: an earlier trace changes the plan"
     _check_hosting(strategy)
     _check_running(strategy)
+    _check_groups(strategy)
     assert not strategy(catalogue(), TOY_PREDICTOR).place([]).placements, (
         f"{strategy.name}: an empty trace has placements"
     )
@@ -129,6 +131,23 @@ def _check_running(strategy: type[Strategy]) -> None:
     nics = catalogue((2, 1.0))
     trace = [arrival(str(number), number, "b", 0.5, nic="n" if number % 2 else None) for number in range(6)]
     _check_constraints(strategy(nics, TOY_PREDICTOR).place(trace), trace, nics, f"{strategy.name}, instances that run")
+
+
+def _check_groups(strategy: type[Strategy]) -> None:
+    """Instances of groups arrive on a fleet of one pool beside NICs of none, in two domains."""
+    nics = catalogue((2, 1.0), (None, 2.0), (None, 1.0))
+    places = (("p", "r1"), ("", "r1"), ("", "r2"))
+    kinds = (replace(kind, pool=pool, domain=at) for kind, (pool, at) in zip(nics.kinds, places, strict=True))
+    nics = replace(nics, kinds=tuple(kinds))
+    for pool in ("", "p"):
+        for column in ("spread", "apart", "together"):
+            given = Constraints(tuple(sorted([(column, "g"), *([("pool", pool)] if pool else [])])))
+            trace = [
+                replace(arrival(str(number), number, "a", 0.5), constraints=UNCONSTRAINED if number % 3 else given)
+                for number in range(9)
+            ]
+            plan = strategy(nics, TOY_PREDICTOR).place(trace)
+            _check_constraints(plan, trace, nics, f"{strategy.name}, groups of {column}, pool '{pool}'")
 
 
 def _decisions(plan: Plan) -> list[tuple[str, str | None]]:

@@ -53,13 +53,39 @@ def claim_faults(certificate: Certificate, proven: Fraction) -> Iterator[str]:
 
 
 def _prove_bound(certificate: Certificate) -> Fraction:
-    """What the prices prove: their sum, less the highest for tenants left out, less the prices of limited NICs."""
+    """What the prices prove: their sum, less the highest for tenants left out, less the prices of limited NICs.
+
+    Where all are placed, pools that no tenant can choose between cost a whole number of NICs each.
+    """
+    parts = _separate_pools(certificate)
+    if len(parts) > 1 and not certificate.left_out:
+        return sum(map(_prove_bound, parts), start=Fraction(0))
     worth = sorted((certificate.prices[tenant] for tenant in certificate.tenants.values()), reverse=True)
     proven = sum(worth, start=Fraction(0))
     proven -= sum((max(price, Fraction(0)) for price in worth[: len(certificate.left_out)]), start=Fraction(0))
     for kind, price in zip(certificate.kinds, certificate.nic_prices, strict=True):
         proven -= price * (kind.limit or 0)
     return possible_cost(certificate, proven)
+
+
+def _separate_pools(certificate: Certificate) -> list[Certificate]:
+    """The certificate's claims on each set of pools between which tenants can choose."""
+    together: list[set[str]] = []
+    for pools in [{kind.pool} for kind in certificate.kinds] + [
+        set(tenant.pools.split("|")) for tenant in certificate.tenants.values()
+    ]:
+        met = [known for known in together if known & pools]
+        together = [known for known in together if not known & pools] + [pools.union(*met)]
+    parts = []
+    for pools in together:
+        numbers = [number for number, kind in enumerate(certificate.kinds) if kind.pool in pools]
+        part = certificate._replace(
+            kinds=[certificate.kinds[number] for number in numbers],
+            nic_prices=[certificate.nic_prices[number] for number in numbers],
+            tenants={name: one for name, one in certificate.tenants.items() if one.pools.split("|")[0] in pools},
+        )
+        parts.append(part)
+    return parts
 
 
 def possible_cost(certificate: Certificate, proven: Fraction) -> Fraction:
@@ -73,7 +99,7 @@ def _find_overpriced(certificate: Certificate, number: int, allowed: Fraction, q
     """The first co-location that meets its SLAs and is worth more than allowed."""
     kind = certificate.kinds[number]
     classes: dict[Workload, list[tuple[Fraction, TenantClass, int]]] = {}
-    for tenant, instances in Counter(certificate.tenants.values()).items():
+    for tenant, instances in Counter(filter(kind.takes, certificate.tenants.values())).items():
         classes.setdefault(tenant.workload, []).append((certificate.prices[tenant], tenant, instances))
     for group in classes.values():
         group.sort(key=lambda one: -one[0])
@@ -116,7 +142,7 @@ def find_overpriced_within_cores(certificate: Certificate, number: int, allowed:
 def _most_worth_within_cores(certificate: Certificate, kind: Kind) -> Fraction:
     """The most that tenants that fit the cores can be worth together, whatever their throughput."""
     most = [Fraction(0)] * (kind.cores + 1)
-    for tenant, instances in Counter(certificate.tenants.values()).items():
+    for tenant, instances in Counter(filter(kind.takes, certificate.tenants.values())).items():
         cores = kind.count_cores([tenant.workload])
         for _ in range(min(instances, kind.cores // cores if cores else instances)):
             for free in range(kind.cores, cores - 1, -1):

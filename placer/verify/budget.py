@@ -160,7 +160,7 @@ def _worths(
     """What the best tenants for every co-location on a kind of NIC are worth; none where too few may be there."""
     kind = certificate.kinds[number]
     classes: dict[Workload, list[tuple[TenantClass, int]]] = defaultdict(list)
-    for tenant, instances in Counter(certificate.tenants.values()).items():
+    for tenant, instances in Counter(filter(kind.takes, certificate.tenants.values())).items():
         if kind.count_cores([tenant.workload]) <= kind.cores:
             classes[tenant.workload].append((tenant, instances))
     workloads = sorted(classes)

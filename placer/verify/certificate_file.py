@@ -25,16 +25,19 @@ LIKELIEST_VIOLATION = 0.5  # no tenant of a plan with a budget may have a larger
 
 CO_LOCATIONS = "co-locations"
 CORES_KEY = "cores"
+GROUP_KEYS = ("spread", "apart", "together")
 OLDER_KEYS = {"companies": CO_LOCATIONS}
 LARGEST_FILE = 1_000_000_000
 
 
 class TenantClass(NamedTuple):
-    """Tenants with the same workload and the same SLA: a largest drop, or a smallest throughput (kpps)."""
+    """Tenants with the same workload, the same SLA (a largest drop, or a smallest throughput in kpps) and the same
+    pools, between bars; empty for none."""
 
     workload: Workload
     drop: float | None
     kpps: float | None
+    pools: str = ""
 
     def least_kpps(self, solo: float) -> float:
         """The least throughput (kpps) that meets the SLA where running alone gives `solo`."""
@@ -52,6 +55,12 @@ class Kind(NamedTuple):
     cores_of: Mapping[str, int]
     limit: int | None
     cost: Fraction
+    pool: str = ""
+    domain: str = ""
+
+    def takes(self, tenant: TenantClass) -> bool:
+        """Whether the pool of these NICs is one of the tenant's; a NIC without a pool takes tenants without."""
+        return self.pool in tenant.pools.split("|")
 
     def count_cores(self, co_location: Sequence[Workload]) -> int:
         """Cores that the co-location takes; more than there are where an NF is unknown."""
@@ -71,11 +80,15 @@ class Budget(NamedTuple):
 
 
 class Certificate(NamedTuple):
-    """The claims of a certificate, by the throughputs of testbeds, or of a predictor at a risk."""
+    """The claims of a certificate, by the throughputs of testbeds, or of a predictor at a risk.
+
+    `groups`: by tenant, its group of each of `GROUP_KEYS` that it has.
+    """
 
     kinds: list[Kind]
     testbeds: list[str]
     tenants: dict[str, TenantClass]
+    groups: dict[str, dict[str, str]]
     cost: Fraction
     nics: list[tuple[int, list[str]]]
     left_out: list[str]
@@ -118,6 +131,7 @@ def _certificate(document: Mapping[str, Any]) -> Certificate:
         kinds=[_kind(kind) for kind in document["fleet"]],
         testbeds=[_text(kind["testbed"]) for kind in document["fleet"]],
         tenants=_unique([(_text(tenant["id"]), _class(tenant)) for tenant in document["tenants"]]),
+        groups={tenant["id"]: _groups(tenant) for tenant in document["tenants"]},
         cost=_number(plan["cost"]),
         nics=[(_whole(nic["kind"]), _texts(nic["tenants"])) for nic in plan["nics"]],
         left_out=_texts(plan["left_out"]),
@@ -152,7 +166,12 @@ def _kind(entry: Mapping[str, Any]) -> Kind:
     if cost < 0:
         raise ValueError("a cost is negative")
     cores_of = {nf: _whole(cores) for nf, cores in entry["cores_of"].items()}
-    return Kind(_text(entry["model"]), _whole(entry["cores"]), cores_of, None if count is None else _whole(count), cost)
+    limit, places = None if count is None else _whole(count), [_text(entry.get(key, "")) for key in ("pool", "domain")]
+    return Kind(_text(entry["model"]), _whole(entry["cores"]), cores_of, limit, cost, *places)
+
+
+def _groups(tenant: Mapping[str, Any]) -> dict[str, str]:
+    return {key: _text(tenant[key]) for key in GROUP_KEYS if key in tenant}
 
 
 def _class(entry: Mapping[str, Any]) -> TenantClass:
@@ -164,7 +183,8 @@ def _class(entry: Mapping[str, Any]) -> TenantClass:
         raise ValueError("an SLA is a drop or a throughput")
     if (drop is not None and not 0 <= drop < 1) or (kpps is not None and kpps <= 0):
         raise ValueError("an SLA is a drop of 0 or more, below 1, or a throughput above 0")
-    return TenantClass(Workload(_text(entry["nf"]), TrafficProfile.from_mapping(traffic)), drop, kpps)
+    workload = Workload(_text(entry["nf"]), TrafficProfile.from_mapping(traffic))
+    return TenantClass(workload, drop, kpps, _text(entry.get("pool", "")))
 
 
 def _number(value: object) -> Fraction:

@@ -42,6 +42,27 @@ def placement_faults(certificate: Certificate) -> Iterator[str]:
         co_location = sorted(certificate.tenants[name].workload for name in tenants if name in certificate.tenants)
         if kind.count_cores(co_location) > kind.cores:
             yield f"plan: {' + '.join(workload.nf for workload in co_location)} take more than {kind.cores} cores"
+    yield from _constraint_faults(certificate)
+
+
+def _constraint_faults(certificate: Certificate) -> Iterator[str]:
+    """Tenants on a NIC of another pool, and two of a group that share what they must not, or not what they must."""
+    place_of: dict[str, tuple[int, str]] = {}
+    for at, (number, tenants) in enumerate(certificate.nics):
+        kind = certificate.kinds[number]
+        for name in tenants:
+            place_of[name] = at, kind.domain or f"NIC {at}"
+            if name in certificate.tenants and not kind.takes(certificate.tenants[name]):
+                yield f"plan: {name} is on a NIC of {f'pool {kind.pool}' if kind.pool else 'no pool'}"
+    for key, which, same in (("spread", 0, False), ("apart", 1, False), ("together", 0, True)):
+        members: dict[str, list[str]] = {}
+        for name, groups in certificate.groups.items():
+            if key in groups and name in place_of:
+                members.setdefault(groups[key], []).append(name)
+        for group, names in members.items():
+            places = Counter(place_of[name][which] for name in names)
+            if (len(places) > 1) if same else (len(places) < len(names)):
+                yield f"plan: {', '.join(names)} of group {group} violate '{key}'"
 
 
 def fleet_faults(certificate: Certificate, number: int, source: ThroughputSource) -> Iterator[str]:
@@ -60,15 +81,20 @@ def fleet_faults(certificate: Certificate, number: int, source: ThroughputSource
 
 
 def trace_faults(
-    certificate: Certificate, trace: Mapping[str, TenantClass], times: Mapping[str, float]
+    certificate: Certificate,
+    trace: Mapping[str, TenantClass],
+    times: Mapping[str, float],
+    groups: Mapping[str, Mapping[str, str]],
 ) -> Iterator[str]:
-    """Tenants, by id, that are missing in trace or certificate, or that have another workload or SLA there. With a
-    budget it matters when they arrive, too: a probability is the largest while a NIC fills up."""
+    """Tenants, by id, that are missing in trace or certificate, or that have another workload, SLA, pool or group
+    there. With a budget it matters when they arrive, too: a probability is the largest while a NIC fills up."""
     for identity in sorted(trace.keys() | certificate.tenants.keys()):
         if identity not in trace or identity not in certificate.tenants:
             yield f"trace: {identity} is only in the {'trace' if identity in trace else 'certificate'}"
-        elif trace[identity] != certificate.tenants[identity]:
+        elif trace[identity]._replace(pools=certificate.tenants[identity].pools) != certificate.tenants[identity]:
             yield f"trace: {identity} has another workload or another SLA there"
+        elif trace[identity] != certificate.tenants[identity] or groups[identity] != certificate.groups[identity]:
+            yield f"trace: {identity} is in another pool or group there"
         elif certificate.budget is not None and certificate.budget.times[identity] != times[identity]:
             yield f"trace: {identity} arrives at another time there"
 
@@ -121,7 +147,8 @@ def completeness_of(certificate: Certificate, query: Query) -> Completeness:
     left_out = {certificate.tenants[identity] for identity in certificate.left_out}
     if not left_out:
         return Completeness.ALL_PLACED
-    if any(_fits_unused_nic(certificate, number, left_out, query) for number in range(len(certificate.kinds))):
+    free = not any(certificate.groups[identity] for identity in certificate.left_out)
+    if free and any(_fits_unused_nic(certificate, number, left_out, query) for number in range(len(certificate.kinds))):
         return Completeness.REFUTED
     if all(_unsatisfiable(certificate, number, left_out, query) for number in range(len(certificate.kinds))):
         return Completeness.PROVEN
@@ -134,7 +161,9 @@ def _fits_unused_nic(certificate: Certificate, number: int, left_out: set[Tenant
     used = sum(of == number for of, _ in certificate.nics)
     if kind.limit is not None and used >= kind.limit:
         return False
-    fitting = [tenant for tenant in left_out if kind.count_cores([tenant.workload]) <= kind.cores]
+    fitting = [
+        tenant for tenant in left_out if kind.takes(tenant) and kind.count_cores([tenant.workload]) <= kind.cores
+    ]
     solo = solo_of(number, {tenant.workload for tenant in fitting}, query)
     return any(tenant.is_met(solo[tenant.workload], solo[tenant.workload]) for tenant in fitting)
 
@@ -142,7 +171,8 @@ def _fits_unused_nic(certificate: Certificate, number: int, left_out: set[Tenant
 def _unsatisfiable(certificate: Certificate, number: int, left_out: set[TenantClass], query: Query) -> bool:
     """Whether no co-location of all tenants on a NIC of the kind meets the SLA of one of these."""
     kind = certificate.kinds[number]
-    instances_of = Counter(tenant.workload for tenant in certificate.tenants.values())
+    left_out = set(filter(kind.takes, left_out))
+    instances_of = Counter(tenant.workload for tenant in certificate.tenants.values() if kind.takes(tenant))
     co_locations = list(islice(co_locations_on(kind, instances_of), MOST_CO_LOCATIONS + 1))
     if len(co_locations) > MOST_CO_LOCATIONS:
         return False

@@ -57,12 +57,15 @@ ROOMS = {
     "half_full.py": "placer/strategies",
     "linear_drop.py": "predictor/predictors",
     "formula.py": "profiler/testbeds",
+    "nic_model.py": "placer/model/constraints",
 }
 
 
 CONFORMS = (
     "from placer.strategies import STRATEGIES\n"
-    "from placer.testing import check_predictor, check_strategy, check_testbed\n"
+    "from placer.model.constraints import CONSTRAINTS\n"
+    "from placer.testing import check_constraint, check_predictor, check_strategy, check_testbed\n"
+    "check_constraint(CONSTRAINTS['nic_model'], ('toy-0', 'toy-1|toy-4'))\n"
     "check_strategy(STRATEGIES['half-full'])\ncheck_predictor('linear-drop')\ncheck_testbed('formula:0.2')\n"
 )
 """The kit that their page recommends."""
@@ -106,10 +109,12 @@ def test_every_example_has_a_room() -> None:
 
 
 @pytest.mark.long
-def test_a_profile_a_predictor_and_a_plan_come_from_three_copied_files(project: Path, tmp_path: Path) -> None:
-    """The testbed is profiled, the predictor trained on that, and the strategy compared on both. Hints list what is in
-    the rooms, and all three conform; one process does it all."""
+def test_a_profile_a_predictor_and_plans_come_from_four_copied_files(project: Path, tmp_path: Path) -> None:
+    """The testbed is profiled, the predictor trained on that, the strategy compared on both, and the constraint kept.
+    Hints list what is in the rooms, and all four conform; one process does it all."""
     trace, models = tmp_path / "arrivals.csv", tmp_path / "models"
+    constrained = tmp_path / "constrained.csv"
+    constrained.write_text("id,time,nf,sla_drop,nic_model\na,0,Counter,0.1,formula-nic\nb,1,Counter,0.1,another\n")
     trace.write_text(
         "id,time,nf,sla_drop\n" + "".join(f"{i},{i},{nf},0.1\n" for i, nf in enumerate(["Forwarder", "Counter"] * 8))
     )
@@ -118,6 +123,7 @@ def test_a_profile_a_predictor_and_a_plan_come_from_three_copied_files(project: 
         ("profile", "--testbed", "formula", "--out", tmp_path / "profile", "--quota", 60, "--quiet"),
         ("train", tmp_path / "profile", "--out", models, "--predictor", "linear-drop"),
         ("run", trace, "--models", models, "--testbed", "formula", "--format", "json", "--quiet", *strategies),
+        ("run", constrained, "--models", models, "--testbed", "formula", "--format", "json", "--quiet"),
         ("run", trace, "--strategy", "half-ful"),
     ]
     given = json.dumps([list(map(str, command)) for command in commands])
@@ -126,9 +132,10 @@ def test_a_profile_a_predictor_and_a_plan_come_from_three_copied_files(project: 
     )
     assert done.returncode == 0, done.stderr
     *succeeded, misspelt = json.loads(done.stdout)
-    assert [status for status, _, _ in succeeded] == [0, 0, 0], succeeded
+    assert [status for status, _, _ in succeeded] == [0, 0, 0, 0], succeeded
     rows = {(row["strategy"], row["predictor"]): row for row in json.loads(succeeded[2][1])["strategies"]}
     assert rows["half-full", None]["nics"] == 8  # two NFs of two cores on eight
     assert rows["contention-aware", "linear-drop"]["nics"] < 8
     assert rows["optimal", None]["sla_violations_pct"] == 0
+    assert {row["rejected"] for row in json.loads(succeeded[3][1])["strategies"]} == {1}
     assert misspelt[0] == 2 and "did you mean half-full?" in misspelt[2]

@@ -53,8 +53,7 @@ def _meet(state: SavedState, flaw: str) -> None:
     pools.pool = property(lambda self: WHOLE_POOL, lambda self, pool: None)
     assert isinstance(state, SharedState)
     if flaw == "forgets-versions":
-        function = CREATE_COMMIT.format(compare="").split("CREATE FUNCTION placer_write")[0]
-        state.agreement.link.attempt(lambda one: run(one, function.replace("CREATE", "CREATE OR REPLACE", 1)))
+        state.agreement.link.attempt(lambda one: run(one, CREATE_COMMIT.format(compare="")))
 
 
 if __name__ == "__main__":

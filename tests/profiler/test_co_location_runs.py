@@ -154,26 +154,43 @@ def test_an_nf_that_fills_the_nic_has_no_co_locations() -> None:
     assert draw_co_locations(described, lonely, 5, np.random.default_rng(0)) == []
 
 
+class AlteredCard(SimulatedTestbed):
+    """The simulated card, which fails with `error` where an NF of `victims` runs; the first runs are off by 30 %."""
+
+    victims: tuple[str, ...] = ()
+    error: TestbedError = RunRefused("ACL runs alone")
+    first_is_off = False
+
+    def run_many(
+        self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
+    ) -> list[Run]:
+        if any(isinstance(load, Workload) and load.nf in self.victims for one in co_locations for load in one):
+            raise self.error
+        first, *others = super().run_many(co_locations, noise=noise, seed=seed)
+        if self.first_is_off and seed == 0:
+            off = [replace(one, throughput_kpps=0.7 * one.throughput_kpps) for one in first.measurements]
+            first = Run(tuple(off), first.elapsed_s)
+        return [first, *others]
+
+
+def runs_of_nat(testbed: Testbed, say: Callable[[str], None] = print) -> tuple[NfRuns, ConfirmedTestbed]:
+    """No runs yet of NAT on the card."""
+    confirmed, memory = ConfirmedTestbed(testbed, testbed), MemoryContention([], 6, np.random.default_rng(0))
+    nat = testbed.describe().nf("NAT")
+    return NfRuns(confirmed, nat, memory, quota=0, seed=0, done=lambda _: None, notify=say), confirmed
+
+
+def drawn_with_nat(count: int, seed: int = 0) -> list[CoLocation]:
+    described = SimulatedTestbed().describe()
+    return draw_co_locations(described, described.nf("NAT"), count, np.random.default_rng(seed))
+
+
 def test_a_third_run_decides_where_two_runs_of_a_co_location_disagree() -> None:
     """One of two runs is off by 30 %: the third agrees with the other, and those two are kept."""
-
-    class FirstOff(SimulatedTestbed):
-        def run_many(
-            self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
-        ) -> list[Run]:
-            runs = super().run_many(co_locations, noise=noise, seed=seed)
-            if seed != 0:
-                return runs
-            off = [replace(one, throughput_kpps=0.7 * one.throughput_kpps) for one in runs[0].measurements]
-            return [Run(tuple(off), runs[0].elapsed_s), *runs[1:]]
-
-    testbed = FirstOff()
-    confirmed = ConfirmedTestbed(testbed, testbed)
-    nat = testbed.describe().nf("NAT")
-    runs = NfRuns(
-        confirmed, nat, MemoryContention([], 6, np.random.default_rng(0)), quota=0, seed=0, done=lambda _: None
-    )
-    co_locations = draw_co_locations(testbed.describe(), nat, 3, np.random.default_rng(0))
+    testbed = AlteredCard()
+    testbed.first_is_off = True
+    runs, confirmed = runs_of_nat(testbed)
+    co_locations = drawn_with_nat(3)
     runs.measure_co_locations(co_locations)
     assert confirmed.outliers == 1 and len(runs.co_locations) == 6
     truth = testbed.run_many(co_locations, noise=False)
@@ -182,60 +199,25 @@ def test_a_third_run_decides_where_two_runs_of_a_co_location_disagree() -> None:
         assert measured == pytest.approx(expected, rel=0.05)
 
 
-def test_co_locations_that_the_testbed_refuses_are_left_out() -> None:
-    """The others are run twice, and a message has the number of those refused."""
-
-    class RefusesAcl(SimulatedTestbed):
-        def run_many(
-            self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
-        ) -> list[Run]:
-            if any(
-                isinstance(load, Workload) and load.nf == "ACL" for co_location in co_locations for load in co_location
-            ):
-                raise RunRefused("ACL runs alone")
-            return super().run_many(co_locations, noise=noise, seed=seed)
-
-    testbed, messages = RefusesAcl(), list[str]()
-    nat = testbed.describe().nf("NAT")
-    memory = MemoryContention([], 6, np.random.default_rng(0))
-    confirmed = ConfirmedTestbed(testbed, testbed)
-    runs = NfRuns(confirmed, nat, memory, quota=0, seed=0, done=lambda _: None, notify=messages.append)
-    co_locations = draw_co_locations(testbed.describe(), nat, 30, np.random.default_rng(0))
-    accepted = [co_location for co_location in co_locations if all(one.nf != "ACL" for one in co_location)]
+@pytest.mark.parametrize(
+    ("error", "count", "seed"),
+    [
+        (RunRefused("ACL runs alone"), 30, 0),
+        (TestbedError("testbed reports a throughput of 0 kpps"), 12, 3),  # never three with ACL after one another
+    ],
+)
+def test_co_locations_that_do_not_run_are_left_out(error: TestbedError, count: int, seed: int) -> None:
+    """The others are run twice, and a message has their number; profiling ends where several fail one after another."""
+    testbed, messages = AlteredCard(), list[str]()
+    testbed.victims, testbed.error = ("ACL",), error
+    runs, _ = runs_of_nat(testbed, messages.append)
+    co_locations = drawn_with_nat(count, seed)
+    running = [co_location for co_location in co_locations if all(one.nf != "ACL" for one in co_location)]
     runs.measure_co_locations(co_locations)
-    assert [co_location for co_location, _ in runs.co_locations] == [
-        co_location for co_location in accepted for _ in range(2)
-    ]
-    refused = len(co_locations) - len(accepted)
-    assert messages == [f"NAT: {refused} of 30 co-locations do not run here; left out"] and refused
-
-
-def test_a_co_location_that_always_fails_is_left_out() -> None:
-    """Where several fail one after another, profiling ends."""
-
-    class Failing(SimulatedTestbed):
-        victims: tuple[str, ...] = ()
-
-        def run_many(
-            self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
-        ) -> list[Run]:
-            if any(isinstance(load, Workload) and load.nf in self.victims for one in co_locations for load in one):
-                raise TestbedError("testbed reports a throughput of 0 kpps")
-            return super().run_many(co_locations, noise=noise, seed=seed)
-
-    testbed, messages = Failing(), list[str]()
-    described = testbed.describe()
-    runs = NfRuns(
-        ConfirmedTestbed(testbed, testbed), described.nf("NAT"), MemoryContention([], 6, np.random.default_rng(0)),
-        quota=0, seed=0, done=lambda _: None, notify=messages.append,
-    )  # fmt: skip
-    co_locations = draw_co_locations(described, described.nf("NAT"), 12, np.random.default_rng(3))
-    failing = [any(one.nf == "ACL" for one in co_location) for co_location in co_locations]
-    assert any(failing) and not any(all(failing[at : at + 3]) for at in range(len(failing)))
-    testbed.victims = ("ACL",)
-    runs.measure_co_locations(co_locations)
-    assert len(runs.co_locations) == 2 * (len(co_locations) - sum(failing))
-    assert messages == [f"NAT: {sum(failing)} of 12 co-locations do not run here; left out"]
-    testbed.victims = ("NAT",)
-    with pytest.raises(TestbedError, match="throughput of 0"):
-        runs.measure_co_locations(co_locations)
+    assert [co_location for co_location, _ in runs.co_locations] == [one for one in running for _ in range(2)]
+    failed = count - len(running)
+    assert messages == [f"NAT: {failed} of {count} co-locations do not run here; left out"] and failed
+    if not isinstance(error, RunRefused):
+        testbed.victims = ("NAT",)
+        with pytest.raises(TestbedError, match="throughput of 0"):
+            runs.measure_co_locations(co_locations)

@@ -75,14 +75,15 @@ def test_a_profiling_is_resumed_after_the_testbed_failed(tmp_path: Path, after: 
 
 
 def test_a_second_call_reports_that_nothing_is_left(tmp_path: Path) -> None:
-    """When all is measured the testbed is only described; a message has the number of recorded runs."""
+    """When all is measured the testbed is only described; a message has the number of recorded runs, the bytes stay."""
     messages: list[str] = []
     profile(ToyTestbed(), tmp_path / "p", quota=60, notify=messages.append)
     assert not messages
     with Journal(journal_of(tmp_path / "p")) as journal:
         runs = len(journal)
+    before = bytes_of(tmp_path / "p")
     profile(ToyTestbed(fails_after=0), tmp_path / "p", quota=60, notify=messages.append)
-    assert messages == [f"nothing to measure: {runs:,} runs are recorded"]
+    assert messages == [f"nothing to measure: {runs:,} runs are recorded"] and bytes_of(tmp_path / "p") == before
 
 
 def test_status_reports_what_is_done_and_what_is_left(tmp_path: Path) -> None:

@@ -139,14 +139,6 @@ def test_an_nf_is_profiled_the_same_alone_and_among_others(tmp_path: Path) -> No
     assert one == two
 
 
-def test_a_second_call_measures_nothing(tmp_path: Path) -> None:
-    """When all is measured, the same call only writes the same directory again."""
-    profile(ToyTestbed(), tmp_path / "p", quota=60)
-    before = bytes_of(tmp_path / "p")
-    profile(ToyTestbed(fails_after=0), tmp_path / "p", quota=60)
-    assert bytes_of(tmp_path / "p") == before
-
-
 @pytest.mark.parametrize(
     "changes",
     [

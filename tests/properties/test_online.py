@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import settings
@@ -32,6 +33,7 @@ from placer.fleet.events import (
 )
 from placer.fleet.state.store import State
 from placer.model.fleet import Fleet, Service, Tenant
+from placer.model.groups import Constraints
 from placer.model.sla import Sla
 from placer.policy.rules import RULES_BY_NAME
 from placer.testing.strategies import ToyOracle, catalogue
@@ -47,6 +49,11 @@ WORKLOADS = st.builds(
     lambda nf, flows: Workload(nf, TrafficProfile(flows, 1500)), st.sampled_from("abcd"), st.sampled_from([1e3, 2e3])
 )
 FLEETS = st.sampled_from([[(None, 1.0)], [(3, 1.0)], [(1, 0.0), (2, 1.0)], [(1, 2.0), (None, 1.0)]])
+PLACES = st.lists(
+    st.tuples(st.sampled_from(["", "", "p", "q"]), st.sampled_from(["", "r1", "r2"])), min_size=2, max_size=4
+)
+"""Pools and domains of kinds."""
+GROUPS = st.sampled_from(["", "", "", "g", "h"])
 
 
 class Online(RuleBasedStateMachine):
@@ -64,6 +71,10 @@ class Online(RuleBasedStateMachine):
     ) -> None:
         self.dry_runs = dry_runs
         self.kinds = catalogue(*kinds).kinds
+        self.constrained = False
+        self.start(rule, when_full, most_patterns)
+
+    def start(self, rule: object, when_full: str, most_patterns: int) -> None:
         self.options = {"rule": rule, "when_full": when_full, "most_patterns": most_patterns}
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "state.db"
@@ -99,10 +110,18 @@ class Online(RuleBasedStateMachine):
         known = sorted(nic.id for nic in self.engine.fleet.all_nics())
         return [nic for nic in known if (nic in self.auditor.closed) is closed]
 
-    @rule(workload=WORKLOADS, sla=SLAS)
-    def arrive(self, workload: Workload, sla: Sla) -> None:
+    @rule(workload=WORKLOADS, sla=SLAS, data=st.data())
+    def arrive(self, workload: Workload, sla: Sla, data: st.DataObject) -> None:
         self.arrivals += 1
-        self.handle(Arrive(Tenant(f"nf-{self.arrivals}", workload, sla)))
+        constraints = self.draw_constraints(data) if self.constrained else Constraints()
+        self.handle(Arrive(Tenant(f"nf-{self.arrivals}", workload, sla, constraints=constraints)))
+
+    def draw_constraints(self, data: st.DataObject) -> Constraints:
+        pools = sorted({kind.pool for kind in self.kinds})
+        given = {name: data.draw(GROUPS) for name in ("spread", "apart", "together")}
+        asked = data.draw(st.sampled_from(["|".join(filter(None, pools)), *pools]))
+        pool = asked or ("" if "" in pools else pools[0])
+        return Constraints(tuple(sorted((name, value) for name, value in {**given, "pool": pool}.items() if value)))
 
     @precondition(lambda self: self.present())
     @rule(data=st.data())
@@ -211,5 +230,28 @@ class Online(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
+class Constrained(Online):
+    """A fleet whose instances have constraints, and whose NICs are in pools and domains."""
+
+    @initialize(
+        places=PLACES,
+        count=st.sampled_from([1, 2, None]),
+        rule=st.sampled_from(list(RULES_BY_NAME.values())),
+        when_full=st.sampled_from(WHEN_FULL),
+        most_patterns=st.sampled_from([4_000, 1]),
+    )
+    def begin(  # type: ignore[override]
+        self, places: list[tuple[str, str]], count: int | None, rule: object, when_full: str, most_patterns: int
+    ) -> None:
+        (kind,) = catalogue((count, 1.0)).kinds
+        self.kinds = tuple(
+            replace(kind, index=at, pool=pool, domain=domain) for at, (pool, domain) in enumerate(places)
+        )
+        self.constrained = True
+        self.start(rule, when_full, most_patterns)
+
+
 TestOnline = Online.TestCase
 TestOnline.settings = settings(max_examples=examples(40), stateful_step_count=40)
+TestConstrained = Constrained.TestCase
+TestConstrained.settings = settings(max_examples=examples(40), stateful_step_count=40)

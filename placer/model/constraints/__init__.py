@@ -69,6 +69,7 @@ _C = TypeVar("_C", bound=type[Constraint])
 def register(constraint: _C) -> _C:
     """A decorator that makes a constraint known under its name."""
     CONSTRAINTS.register(constraint.name)(constraint)
+    _kind_constraints.cache_clear()
     return constraint
 
 
@@ -135,9 +136,15 @@ def _kind_constraints() -> tuple[type[KindConstraint], ...]:
     return tuple(constraint for constraint in CONSTRAINTS.values() if issubclass(constraint, KindConstraint))
 
 
-def are_constrained(arrivals: Iterable[Arrival], kinds: Iterable[NicKind]) -> bool:
+def are_constrained(arrivals: Iterable[Arrival | Tenant], kinds: Iterable[NicKind]) -> bool:
     """Whether constraints keep an instance off some NICs."""
     return any(kind.pool for kind in kinds) or any(arrival.constraints.values for arrival in arrivals)
+
+
+def by_pool_only(tenants: Iterable[Arrival | Tenant]) -> bool:
+    """Whether of the kinds of NIC these tenants may be on, only the pool makes a difference."""
+    names = {name for tenant in tenants for name, _ in tenant.constraints.values}
+    return not any(constraint.name in names - {"pool"} for constraint in _kind_constraints())
 
 
 def _groups_of(fleet: Fleet, tenant: Tenant) -> Iterator[tuple[type[GroupConstraint], dict[str, Nic]]]:

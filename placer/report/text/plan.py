@@ -2,7 +2,11 @@
 
 import csv
 import io
+from collections.abc import Iterator, Sequence
 
+from placer.evaluate.checks import peak_nics
+from placer.evaluate.evaluation import Evaluation
+from placer.model.fleet import Fleet, Nic, NicKind, number_in
 from placer.model.sla import LATENCY_SLAS
 from placer.run import Comparison
 
@@ -10,6 +14,7 @@ PLAN_COLUMNS = (
     "strategy", "predictor", "id", "nic", "nic_model", "time", "predicted_kpps", "solo_kpps", "true_kpps", "sla_met",
     "reason",
 )  # fmt: skip
+SPARE_REASON = "spare"  # the reason of rows without an instance, whose NICs stay empty for failures
 RATE_COLUMN, CORES_COLUMN = "rate_kpps", "cores"
 """Further columns, where an arrival has an offered rate, and where one has that or a number of cores.
 
@@ -19,7 +24,7 @@ Before them are two for each kind of latency SLA that an arrival has: `predicted
 
 def plans_csv(comparison: Comparison) -> str:
     """All plans. Throughputs are the lowest of the stay, empty where the arrival was rejected or they are unknown.
-    Latencies are the longest of the stay, cores those that the strategy gave."""
+    Latencies are the longest of the stay, cores those that the strategy gave. Each spare NIC has a row of its own."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     workloads = [arrival.workload for arrival in comparison.arrivals]
@@ -58,7 +63,27 @@ def plans_csv(comparison: Comparison) -> str:
                     *[str(kind.cores_for(workload)) if kind else ""] * sized,
                 ]
             )
+        names = (evaluation.plan.strategy, evaluation.plan.predictor or "", "")
+        for nic in _spare_nics(evaluation, comparison.catalogue.kinds):
+            row = dict.fromkeys((*PLAN_COLUMNS, *further), "")
+            row |= {"nic": nic.id, "nic_model": nic.kind.model, "reason": SPARE_REASON}
+            writer.writerow([*names, *list(row.values())[len(names) :]])
     return text.getvalue()
+
+
+def _spare_nics(evaluation: Evaluation, kinds: Sequence[NicKind]) -> Iterator[Nic]:
+    """The spare NICs beside all NICs of the plan, by the names that they have in the fleet. Where NICs of the plan are
+    idle when most are in use, those are spare already."""
+    fleet = Fleet(kinds)
+    found = {placement.nic: placement.kind for placement in evaluation.plan.placed}
+    for name, kind in sorted(found.items(), key=lambda item: number_in(str(item[0])) is None):
+        if kind is not None:
+            fleet.open(kind, name)
+    added = (evaluation.spare.added if evaluation.spare else None) or ()
+    for kind in kinds:
+        idle = fleet.in_use(kind) - peak_nics(evaluation.plan, kind)
+        for _ in range(added.count(kind) - idle):
+            yield fleet.open(kind)
 
 
 def _kpps(value: float | None) -> str:

@@ -132,8 +132,26 @@ def recommendation_lines(comparison: Comparison) -> Iterator[str]:
     if chosen.plan.strategy != OPTIMAL:
         yield _begin(comparison, chosen)
         yield from rejection_lines(comparison)
+        yield from spare_lines(chosen)
         yield violations_sentence(comparison, chosen)
         yield from further_lines(comparison)
+
+
+def spare_lines(chosen: Evaluation) -> Iterator[str]:
+    """What the recommended plan survives with its spare NICs, or that the fleet has not enough of them."""
+    spare = chosen.spare
+    if spare is None:
+        return
+    what, several = str(spare.failures), spare.failures.nics + spare.failures.domains > 1
+    if spare.added is not None:
+        beside = f"with {count_noun(len(spare.added), 'spare NIC')}" if spare.added else "without a spare NIC"
+        whose = "their" if several else "its"
+        yield f"{what[0].upper()}{what[1:]} may fail: {beside}, {whose} instances fit on the others, which keep theirs."
+        return
+    found = "not all of these failures could be tried"
+    if spare.without:
+        found = f"no place was found for the instances of {list_ids(spare.without)}"
+    yield f"The fleet has not the spare NICs with which {what} may fail: {found}."
 
 
 def rejection_lines(comparison: Comparison) -> Iterator[str]:
@@ -175,7 +193,7 @@ def further_lines(comparison: Comparison) -> Iterator[str]:
         for evaluation in comparison.evaluations:
             violations = known_violations_pct(evaluation)
             made_for_it = evaluation.plan.risk is not None or _knows_all(evaluation)
-            better = (evaluation.plan.losses, evaluation.cost) < (chosen.plan.losses, chosen.cost)
+            better = _dearness(evaluation) < _dearness(chosen)
             if made_for_it and better and violations is not None and violations > budget:
                 uses = _uses(comparison, evaluation)
                 violate = "violate" if evaluation.violations_pct is not None else "are expected to violate"
@@ -228,10 +246,15 @@ def _best_of(comparison: Comparison, options: Sequence[Evaluation]) -> Evaluatio
 
     def order(evaluation: Evaluation) -> tuple[float, ...]:
         violations = known_violations_pct(evaluation)
-        violated, dear = inf if violations is None else violations, (*evaluation.plan.losses, evaluation.cost)
+        violated, dear = inf if violations is None else violations, _dearness(evaluation)
         return (*dear, violated) if kept else (violated, *dear)
 
     return min(kept or options, key=order)
+
+
+def _dearness(evaluation: Evaluation) -> tuple[float, ...]:
+    """What plans within a budget are ordered by: whether failures have no NICs, what is rejected, then the cost."""
+    return evaluation.lacks_spare, *evaluation.plan.losses, evaluation.whole_cost
 
 
 def _begin(comparison: Comparison, chosen: Evaluation) -> str:
@@ -257,7 +280,8 @@ def _begin(comparison: Comparison, chosen: Evaluation) -> str:
 
 def _nics(comparison: Comparison, evaluation: Evaluation) -> str:
     """The NICs of a plan, and the arrivals on them where some are rejected."""
-    nics, total = count_nics(evaluation.nics), len(comparison.arrivals)
+    spare, total = evaluation.spare_nics, len(comparison.arrivals)
+    nics = count_nics(evaluation.nics) + ("" if spare is None else f" and {spare:,} spare")
     return f"{len(evaluation.plan.placed):,} of {total:,} arrivals on {nics}" if evaluation.plan.rejected else nics
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from placer.rack.compiler.directory import BUILT_FOLDER
+from tests.nfs.captures import read_capture, write_capture
 from tests.placer.commands.conftest import Placer, refuse
 from tests.placer.rack.compiler.library.frames import ipv4_frame
 
@@ -110,17 +111,9 @@ def test_an_nf_on_several_cores_counts_once(placer: Placer, tmp_path: Path) -> N
     assert re.search(r"^s0 +1  14 cores$", stdout, re.MULTILINE)
 
 
-def test_what_is_no_plan_is_refused(tmp_path: Path) -> None:
-    """With a hint who writes one."""
-    (tmp_path / "x.json").write_text("{}", encoding="utf-8")
-    assert "hint: a plan is what `placer chain place --plan FILE` writes" in refuse(
-        "chain", "compile", tmp_path / "x.json", "--out", tmp_path / "rack"
-    )
-
-
 def test_what_was_not_compiled_is_not_run(placer: Placer, tmp_path: Path) -> None:
     """An empty directory is refused with a hint, and one that does not exist."""
-    rest = ("--in", _capture(tmp_path / "in.pcap", []), "--out", tmp_path / "out.pcap")
+    rest = ("--in", write_capture(tmp_path / "in.pcap", []), "--out", tmp_path / "out.pcap")
     status, _, stderr = placer("chain", "exec", tmp_path, *rest)
     assert status == 2
     hint = "hint: `placer chain compile PLAN --out DIR` writes such a directory\n"
@@ -158,7 +151,7 @@ PACKETS = [
 
 def test_packets_pass_the_processes(placer: Placer, rack: Path, tmp_path: Path, programs: Path) -> None:
     """Each is out, or dropped for a reason; the counters are those of the packets, and nothing is left over."""
-    capture = _capture(tmp_path / "in.pcap", PACKETS)
+    capture = write_capture(tmp_path / "in.pcap", PACKETS)
     out = tmp_path / "out.pcap"
     status, stdout, _ = placer("chain", "exec", rack, "--in", capture, "--out", out, "--format", "json", "--quiet")
     assert status == 0
@@ -167,7 +160,7 @@ def test_packets_pass_the_processes(placer: Placer, rack: Path, tmp_path: Path, 
     assert answer["dropped"] == {"forged": 1, "malformed": 1, "unclassified": 1}
     entered = {name: one["entered"] for name, one in answer["nfs"].items()}
     assert entered == {"c/ACL": 2, "c/Match": 2, "c/Monitor": 1, "c/Tunnel": 1, "c/IPv4Fwd": 2}
-    frames = _frames(out)
+    frames = read_capture(out)
     assert [frame[12:16].hex() for frame in frames] == ["81000064", "08004500"]
 
 
@@ -196,27 +189,27 @@ def test_packets_pass_an_openflow_switch(placer: Placer, tmp_path: Path, program
     assert placer("chain", "place", tmp_path / "c.chains", "--rack", tmp_path / "rack.toml", "--plan", plan).status == 0
     status, stdout, _ = placer("chain", "compile", plan, "--out", rack)
     assert (status, "OpenFlow rules" in stdout) == (0, True)
-    capture = _capture(tmp_path / "in.pcap", PACKETS)
+    capture = write_capture(tmp_path / "in.pcap", PACKETS)
     answer = placer("chain", "exec", rack, "--in", capture, "--out", out, "--format", "json", "--quiet")
     document = json.loads(answer.stdout)
     assert (document["explained"], document["sent"], document["nfs"]["c/LB"]["entered"]) == (True, 2, 2)
-    assert {frame[12:16].hex() for frame in _frames(out)} == {"81000007"}
+    assert {frame[12:16].hex() for frame in read_capture(out)} == {"81000007"}
 
 
 def test_the_makefile_runs_the_rack_alone(placer: Placer, rack: Path, tmp_path: Path, programs: Path) -> None:
     """The same packets come out as from `placer chain exec`."""
-    capture = _capture(tmp_path / "in.pcap", PACKETS)
+    capture = write_capture(tmp_path / "in.pcap", PACKETS)
     placer("chain", "exec", rack, "--in", capture, "--out", tmp_path / "one.pcap", "--quiet")
     command = ["make", "-s", "-C", str(rack), "run", f"IN={capture}", f"OUT={tmp_path / 'other.pcap'}"]
     subprocess.run(command, check=True, timeout=60, capture_output=True)
-    assert sorted(_frames(tmp_path / "other.pcap")) == sorted(_frames(tmp_path / "one.pcap"))
+    assert sorted(read_capture(tmp_path / "other.pcap")) == sorted(read_capture(tmp_path / "one.pcap"))
 
 
 @pytest.mark.long
 def test_a_program_that_refuses_its_input_is_named(placer: Placer, rack: Path, tmp_path: Path, programs: Path) -> None:
     """With its message; no output is left."""
     (rack / "servers" / "s0" / "server.chain").write_text("x: NoSuchFunction\n", encoding="utf-8")
-    capture = _capture(tmp_path / "in.pcap", PACKETS)
+    capture = write_capture(tmp_path / "in.pcap", PACKETS)
     status, _, stderr = placer("chain", "exec", rack, "--in", capture, "--out", tmp_path / "out.pcap", "--quiet")
     assert status == 1 and "error: nf-server of s0 failed with 2: server.chain:1:" in stderr
     assert not (tmp_path / "out.pcap").exists()
@@ -225,7 +218,7 @@ def test_a_program_that_refuses_its_input_is_named(placer: Placer, rack: Path, t
 @pytest.mark.long
 def test_a_capture_of_cut_packets_is_refused(rack: Path, tmp_path: Path, programs: Path) -> None:
     """As any input that cannot be used: with status 2, and each fault once."""
-    capture = _capture(tmp_path / "in.pcap", PACKETS[:1])
+    capture = write_capture(tmp_path / "in.pcap", PACKETS[:1])
     content = bytearray(capture.read_bytes())
     content[36:40] = struct.pack("<I", 1500)
     capture.write_bytes(content)
@@ -244,22 +237,6 @@ def test_the_process_that_was_killed_is_named(
     (tmp_path / "programs" / "nf-switch").write_text("#!/bin/sh\nsleep 0.5; kill -9 $$\n", encoding="utf-8")
     (tmp_path / "programs" / "nf-switch").chmod(0o755)
     monkeypatch.setenv("NF_RACK_PROGRAMS", str(tmp_path / "programs"))
-    capture = _capture(tmp_path / "in.pcap", PACKETS)
+    capture = write_capture(tmp_path / "in.pcap", PACKETS)
     status, _, stderr = placer("chain", "exec", rack, "--in", capture, "--out", tmp_path / "out.pcap", "--quiet")
     assert (status, stderr) == (1, "error: nf-switch of switch was ended by signal 9: it says nothing\n")
-
-
-def _capture(path: Path, frames: list[bytes]) -> Path:
-    content = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
-    content += b"".join(struct.pack("<IIII", 1, at, len(one), len(one)) + one for at, one in enumerate(frames))
-    path.write_bytes(content)
-    return path
-
-
-def _frames(path: Path) -> list[bytes]:
-    content, found, at = path.read_bytes(), [], 24
-    while at < len(content):
-        length = struct.unpack_from("<I", content, at + 8)[0]
-        found.append(content[at + 16 : at + 16 + length])
-        at += 16 + length
-    return found

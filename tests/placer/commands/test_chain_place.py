@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from placer.rack.files.json_twins import chains_of, rack_of
-from placer.rack.files.written_twins import write_chains, write_rack
 from tests.placer.commands.conftest import Placer, refuse
-from tests.placer.rack.lemur import chains, rack
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 EDGE, RACK = EXAMPLES / "edge.chains", EXAMPLES / "rack.toml"
@@ -90,14 +88,6 @@ def test_json_is_the_answer(placer: Placer) -> None:
     assert first["placement"]["IPv4Fwd"] == "switch" and first["subgroups"][0]["on"] == "s0"
 
 
-def test_json_twins_give_the_same_answer(placer: Placer, tmp_path: Path) -> None:
-    (tmp_path / "c.json").write_text(json.dumps(write_chains(chains((1, 2, 3, 4), 0.5))), encoding="utf-8")
-    (tmp_path / "r.json").write_text(json.dumps(write_rack(rack())), encoding="utf-8")
-    given = [(EDGE, RACK), (tmp_path / "c.json", tmp_path / "r.json")]
-    answers = [json.loads(placer("chain", "place", one, "--rack", on, "--format", "json").stdout) for one, on in given]
-    assert answers[0]["marginal_mbps"] == pytest.approx(answers[1]["marginal_mbps"], rel=1e-12)
-
-
 def test_a_strategy_is_printed_with_its_gap(placer: Placer) -> None:
     ended = placer("chain", "place", EDGE, "--rack", RACK, "--strategy", "greedy")
     assert ended.status == 0 and "limited by" in ended.stdout
@@ -174,15 +164,20 @@ def test_an_nf_that_is_not_in_the_rack_is_named(placer: Placer, small: Path) -> 
         (("--format", "csv"), "--format: 'csv' is not understood\nhint: it is one of table, json"),
         (("--plan", EDGE), "edge.chains is also the file of CHAINS"),
         (("--plan", EXAMPLES), "examples cannot be written"),
+        (("--report", EXAMPLES), "--report"),
+        (("--report", "both", "--plan", "both"), "is also the file of --plan"),
+        (("--certificate", "both", "--plan", "both"), "is also the file of --plan"),
+        (("--rack", "none"), "none: No such file or directory"),
         (("--time-limit", 0), "greater than or equal to 0.1"),
     ],
 )
-def test_what_is_no_option_is_refused(more: tuple[object, ...], fault: str) -> None:
+def test_what_is_no_option_is_refused(
+    more: tuple[object, ...], fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is written."""
+    monkeypatch.chdir(tmp_path)
     assert fault in refuse("chain", "place", EDGE, "--rack", RACK, *more)
-
-
-def test_missing_files_are_refused(tmp_path: Path) -> None:
-    assert refuse("chain", "place", tmp_path / "a", "--rack", tmp_path / "b").count("No such file or directory") == 2
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_takes_long_is_announced(placer: Placer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,14 +217,3 @@ def test_a_report_is_written_beside_the_table(placer: Placer, tmp_path: Path) ->
     html = file.read_text(encoding="utf-8")
     assert "<title>Chains on a rack: edge.chains</title>" in html
     assert "placer chain place " in html and "--report FILE.html" in html
-
-
-def test_a_report_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
-    """A folder is no file."""
-    assert "--report" in refuse(*PLACE_QUIETLY, "--report", tmp_path)
-
-
-def test_report_and_plan_cannot_be_one_file(tmp_path: Path) -> None:
-    file = tmp_path / "both"
-    stderr = refuse(*PLACE_QUIETLY, "--report", file, "--plan", file)
-    assert "is also the file of --plan" in stderr and not file.exists()

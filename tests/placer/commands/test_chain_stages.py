@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from placer.rack.files.rack_file import rack_of_toml
-from placer.rack.rack import MatchKind, StageMemory, SwitchTable
-from profiles import InputError
 from tests.placer.commands.conftest import Placer, refuse
 
 RACK = """[switch]
@@ -100,44 +97,3 @@ def test_a_rack_file_starts_no_program(tmp_path: Path) -> None:
             "chain", "place", tmp_path / "edge.chains", "--rack", tmp_path / "rack.toml"
         )
     assert not (tmp_path / "x").exists()
-
-
-TABLES = """
-[nf.Firewall.switch]
-blocks = 2
-[[nf.Firewall.switch.tables]]
-name = "rules"
-match = "ternary"
-key = {"ip.src" = 32, "ip.dst" = 32}
-entries = 4096
-writes = ["meta.drop"]
-"""
-
-
-def test_tables_and_memory_of_a_rack_file() -> None:
-    """As in the JSON twin."""
-    rack = rack_of_toml(RACK.replace("stages = 12", "tcam = {blocks = 10, bits = 40, entries = 256}") + TABLES, "rack")
-    key = {"ip.src": 32, "ip.dst": 32}
-    assert rack.costs["Firewall"].switch_tables == (SwitchTable("rules", key, MatchKind.TERNARY, 4096, ("meta.drop",)),)
-    assert rack.costs["NAT"].switch_tables is None and rack.switch.tcam == StageMemory(10, 40, 256)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [
-        ('match = "ternary"', 'match = "range"', "rack:17: nf.Firewall.switch.tables.match: "),
-        ("entries = 4096", "entries = 0", "rack:19: nf.Firewall.switch.tables.entries: "),
-        ("entries = 4096", "size = 1", "rack:19: nf.Firewall.switch.tables.size: unknown key"),
-        ('name = "rules"', 'name = ""', "rack:16: nf.Firewall.switch.tables.name: "),
-    ],
-)
-def test_faults_of_tables_name_the_line(old: str, new: str, fault: str) -> None:
-    with pytest.raises(InputError) as refused:
-        rack_of_toml(RACK + TABLES.replace(old, new), "rack")
-    assert fault in str(refused.value)
-
-
-def test_tables_of_one_nf_have_names_of_their_own() -> None:
-    twice = TABLES + TABLES[TABLES.index("[[") :]
-    with pytest.raises(InputError, match="the name 'rules' is there twice"):
-        rack_of_toml(RACK + twice, "rack")

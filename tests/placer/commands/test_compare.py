@@ -6,16 +6,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from placer.cli import app
 from placer.commands.options import results_folder
 from placer.studies import RunTask
+from tests.placer.commands.conftest import refuse, run_placer
 
 
 def placer(*arguments: object) -> str:
-    ended = CliRunner().invoke(app, [*map(str, arguments)])
-    assert ended.exit_code == 0, ended.output
+    ended = run_placer(*arguments)
+    assert ended.status == 0, ended.stderr
     return ended.stdout
 
 
@@ -88,8 +87,8 @@ def test_a_missed_budget_is_followed_by_smaller_ones(
 )
 def test_a_bad_budget_is_refused(risky: Path, tmp_path: Path, arguments: list[str], fault: str) -> None:
     """A study with risks has no budget."""
-    ended = CliRunner().invoke(app, ["compare", str(risky), "--out", str(tmp_path / "out"), *arguments])
-    assert fault in str(ended.exception) and not (tmp_path / "out").exists()
+    assert fault in refuse("compare", risky, "--out", tmp_path / "out", *arguments)
+    assert not (tmp_path / "out").exists()
 
 
 def test_results_are_kept_in_the_users_cache_unless_a_folder_is_named(

@@ -3,7 +3,6 @@ refused before the work for them is done."""
 
 import errno
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,10 @@ import pandas as pd
 import pytest
 
 from experiments import Experiment, Paper, Result
-from placer.cli import main
 from placer.commands.options import refuse_unwritable, refuse_unwritable_folder
 from profiles import InputError
 from profiles.aside import write_files
-from tests.placer.commands.conftest import refuse
+from tests.placer.commands.conftest import refuse, run_placer
 
 
 def no_space() -> OSError:
@@ -39,14 +37,11 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pd.DataFrame, "to_parquet", write_table)
 
 
-def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+def fails(*arguments: object) -> str:
     """The only line on stderr of a command that fails, with nothing on stdout."""
-    monkeypatch.setattr(sys, "argv", ["placer", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    output = capsys.readouterr()
-    assert ended.value.code == 1 and output.out == ""
-    (line,) = output.err.splitlines()
+    ended = run_placer(*arguments)
+    assert (ended.status, ended.stdout) == (1, "")
+    (line,) = ended.stderr.splitlines()
     return line
 
 
@@ -54,29 +49,23 @@ def files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_compare_on_a_full_disk(
-    arrivals: Path, tmp_path: Path, full_disk: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_on_a_full_disk(arrivals: Path, tmp_path: Path, full_disk: None) -> None:
     """No part of the results is left."""
     study = tmp_path / "study.toml"
     study.write_text(f'strategies = ["greedy"]\n[[trace]]\nfile = "{arrivals}"\n', encoding="utf-8")
-    line = fails(monkeypatch, capsys, "compare", study, "--out", tmp_path / "out", "--jobs", 1, "--quiet")
+    line = fails("compare", study, "--out", tmp_path / "out", "--jobs", 1, "--quiet")
     assert "no space left" in line.lower() and files(tmp_path / "out") == []
 
 
 @pytest.mark.long
-def test_run_on_a_full_disk(
-    arrivals: Path, tmp_path: Path, full_disk: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_on_a_full_disk(arrivals: Path, tmp_path: Path, full_disk: None) -> None:
     """Neither the plan nor the page is left."""
     out = tmp_path / "out"
-    fails(monkeypatch, capsys, "run", arrivals, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html")
+    fails("run", arrivals, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html")
     assert files(out) == []
 
 
-def test_a_page_that_fails_leaves_no_plan(
-    arrivals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_that_fails_leaves_no_plan(arrivals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are written when all of them are ready."""
 
     def page_of_run(*arguments: object) -> None:
@@ -84,13 +73,11 @@ def test_a_page_that_fails_leaves_no_plan(
 
     monkeypatch.setattr("placer.report.html.page_of_run", page_of_run)
     out = tmp_path / "out"
-    fails(monkeypatch, capsys, "run", arrivals, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html")
+    fails("run", arrivals, "--quiet", "--plan", out / "plan.csv", "--report", out / "page.html")
     assert files(out) == []
 
 
-def test_reproduce_on_a_full_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_reproduce_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The failed experiment is on stderr even with --quiet."""
 
     def toy(setting: object) -> Result:
@@ -98,7 +85,7 @@ def test_reproduce_on_a_full_disk(
 
     experiment = Experiment(Paper("Toy", "Toy: A Paper", "Doe et al."), "toy", "toy", toy)
     monkeypatch.setattr("experiments.all_experiments", lambda: [experiment])
-    line = fails(monkeypatch, capsys, "reproduce", "toy", "--out", tmp_path / "out", "--quiet")
+    line = fails("reproduce", "toy", "--out", tmp_path / "out", "--quiet")
     assert line == "error: toy: [Errno 28] No space left on device"
 
 

@@ -340,8 +340,5 @@ def test_kills_change_neither_answers_nor_state(tmp_path: Path, made_up_models: 
     chosen = set(Random(1).sample(range(events - 1), kills))
     answers = play(tmp_path / "one.db", made_up_models, events, set())
     assert play(tmp_path / "other.db", made_up_models, events, chosen) == answers
-    rows = []
-    for name in ("one.db", "other.db"):
-        with closing(sqlite3.connect(tmp_path / name)) as file:
-            rows.append([row for row in file.iterdump() if "log_times" not in row])
+    rows = [contents(tmp_path / name) for name in ("one.db", "other.db")]
     assert rows[0] == rows[1] and any("action 2" in row for row in rows[0])

@@ -5,9 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from placer.cli import app
 from tests.placer.commands.conftest import Placer
 from tests.placer.commands.test_serve import serving
 
@@ -103,7 +101,7 @@ def test_a_certificate_is_compared_with_the_same_arrivals(placer: Placer, own: P
     assert placer("verify", certificate, "--arrivals", own).status == 2
 
 
-def test_a_study_says_it_once_of_each_file(own: Path, tmp_path: Path) -> None:
+def test_a_study_says_it_once_of_each_file(placer: Placer, own: Path, tmp_path: Path) -> None:
     """Although it reads each once per fleet."""
     (tmp_path / "fleet.toml").write_text('[[nic]]\nmodel = "bluefield-2"\n', encoding="utf-8")
     (tmp_path / "other.toml").write_text('[[nic]]\nmodel = "bluefield-2"\ncount = 9\n', encoding="utf-8")
@@ -112,19 +110,18 @@ def test_a_study_says_it_once_of_each_file(own: Path, tmp_path: Path) -> None:
         'strategies = ["greedy"]\nfleets = ["fleet.toml", "other.toml"]\n[[trace]]\nfile = "own.csv"\n',
         encoding="utf-8",
     )
-    options = ("--jobs", "1", "--out", str(tmp_path / "out"), "--format", "json")
-    ended = CliRunner().invoke(app, ["compare", str(study), *options, *SKIP])
-    assert ended.exit_code == 0, ended.output
+    ended = placer("compare", study, "--jobs", 1, "--out", tmp_path / "out", "--format", "json", *SKIP)
+    assert ended.status == 0, ended.stderr
     assert [row["rejected"] for row in json.loads(ended.stdout)] == [0, 0]
     assert [line for line in ended.stderr.splitlines() if "own.csv: " in line] == said(own)
 
 
 @pytest.mark.long
-def test_a_sizing_says_it_once(own: Path, tmp_path: Path) -> None:
+def test_a_sizing_says_it_once(placer: Placer, own: Path, tmp_path: Path) -> None:
     """Although it reads the trace for the options and for the curves."""
-    options = ("--growth", "1", "--draws", "1", "--strategy", "greedy", "--jobs", "1", "--out", str(tmp_path / "out"))
-    ended = CliRunner().invoke(app, ["size", str(own), *options, *SKIP])
-    assert ended.exit_code == 0, ended.output
+    options = ("--growth", 1, "--draws", 1, "--strategy", "greedy", "--jobs", 1, "--out", tmp_path / "out")
+    ended = placer("size", own, *options, *SKIP)
+    assert ended.status == 0, ended.stderr
     assert [line for line in ended.stderr.splitlines() if "own.csv: " in line] == said(own)
 
 

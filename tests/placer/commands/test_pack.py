@@ -1,56 +1,40 @@
 """`placer pack` as a whole: exit status, stdout and stderr."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from placer.cli import main
 from placer.optimal.packing import read_vbp
+from tests.placer.commands.conftest import Placer, refuse
 
 
-def ended(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    """The exit status of `placer` with these arguments."""
-    monkeypatch.setattr(sys, "argv", ["placer", *map(str, arguments)])
-    with pytest.raises(SystemExit) as end:
-        main()
-    return int(end.value.code or 0)
-
-
-def test_a_packing_is_one_json_object(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_packing_is_one_json_object(placer: Placer, tmp_path: Path) -> None:
     """5 5 4 4 3 3 in bins of 12 takes two full bins, proven, and the documented keys in order."""
     file = tmp_path / "six.vbp"
     file.write_text("1\n12\n6\n5 1\n5 1\n4 1\n4 1\n3 1\n3 1\n")
-    assert ended(monkeypatch, "pack", file) == 0
-    result = json.loads(capsys.readouterr().out)
+    ended = placer("pack", file)
+    assert ended.status == 0
+    result = json.loads(ended.stdout)
     assert list(result) == ["bins", "lower_bound", "proven", "seconds", "assignment"]
     assert (result["bins"], result["lower_bound"], result["proven"]) == (2, 2, True)
     assert sorted(item for members in result["assignment"] for item in members) == [0, 1, 2, 3, 4, 5]
 
 
-def test_the_time_limit_ends_with_a_packing(
-    shared_data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_time_limit_ends_with_a_packing(placer: Placer, shared_data: Path) -> None:
     """A tenth of a second is too short for 120 items: exit 0, not proven, and every item in a bin that holds it."""
     file = shared_data / "vectorpack" / "new-class2_120_5_2.vbp"
-    assert ended(monkeypatch, "pack", file, "--time-limit", 0.1) == 0
-    result = json.loads(capsys.readouterr().out)
+    ended = placer("pack", file, "--time-limit", 0.1)
+    assert ended.status == 0
+    result = json.loads(ended.stdout)
     packing = read_vbp(file)
     assert (result["proven"], result["lower_bound"] < result["bins"]) == (False, True)
     assert sorted(item for members in result["assignment"] for item in members) == list(range(120))
     assert all(np.all(packing.sizes[members].sum(axis=0) <= packing.capacities) for members in result["assignment"])
 
 
-def test_a_bad_file_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bad_file_is_refused(tmp_path: Path) -> None:
     """Words where numbers should be: exit 2, the file's name on stderr and nothing on stdout."""
     file = tmp_path / "words.vbp"
     file.write_text("two dimensions")
-    assert ended(monkeypatch, "pack", file) == 2
-    printed = capsys.readouterr()
-    assert printed.out == "" and "words.vbp: is not a .vbp file: it holds whole numbers only" in printed.err
+    assert "words.vbp: is not a .vbp file: it holds whole numbers only" in refuse("pack", file)

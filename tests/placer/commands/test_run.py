@@ -65,6 +65,40 @@ def test_named_and_owned_nics(placer: Placer, short: Path, tmp_path: Path) -> No
     assert "to_buy" not in placer(*given, "--format", "csv").stdout
 
 
+def test_spare_nics_are_in_the_cost_and_in_the_plan_file(placer: Placer, short: Path, tmp_path: Path) -> None:
+    """Not in the wastage; and a plan without NICs for a failure comes last."""
+    fleet, plan = tmp_path / "fleet.toml", tmp_path / "plan.csv"
+    fleet.write_text('[[nic]]\nmodel = "bluefield-2"\ncost = 2\nowned = 2\n', encoding="utf-8")
+    given = ("run", short, "--fleet", fleet, "--range", 0)
+    before = json.loads(placer(*given, "--format", "json").stdout)
+    after = json.loads(placer(*given, "--format", "json", "--spare", 1, "--plan", plan).stdout)
+    assert all("spare_nics" not in row for row in before["strategies"])
+    rows = [row for row in csv.DictReader(plan.open(encoding="utf-8")) if not row["id"]]
+    for old, new in zip(before["strategies"], after["strategies"], strict=True):
+        spare = new["spare_nics"]
+        assert spare in (0, 1) and new["spare_by_model"] == ({"bluefield-2": 1} if spare else {})
+        assert (new["nics"], new["wastage_pct"]) == (old["nics"], old["wastage_pct"])
+        assert (new["cost"], new["cost_wastage_pct"]) == (old["cost"] + 2 * spare, old["cost_wastage_pct"])
+        assert new["to_buy"]["bluefield-2"] == old["to_buy"]["bluefield-2"] + spare
+        mine = [
+            row for row in rows if (row["strategy"], row["predictor"] or None) == (new["strategy"], new["predictor"])
+        ]
+        assert [(row["nic"], row["reason"]) for row in mine] == [(f"nic-{new['nics'] + 1}", "spare")] * spare
+    needed = {row["strategy"]: row["nics"] for row in before["strategies"]}
+    fleet.write_text(f'[[nic]]\nmodel = "bluefield-2"\ncount = {needed["greedy"]}\n', encoding="utf-8")
+    table = placer(*given, "--spare", 1, "--strategy", "greedy").stdout
+    assert "none left" in table
+    assert (
+        "The fleet has not the spare NICs with which any NIC may fail: no place was found for the instances of" in table
+    )
+    assert f"--spare: {needed['greedy']} fail, and the fleet has {needed['greedy']} NICs" in refuse(
+        *given, "--spare", needed["greedy"]
+    )
+    assert "--measure: plans that are made by measuring have no spare NICs" in refuse(
+        *given, "--spare", 1, "--measure", 9
+    )
+
+
 @pytest.mark.long
 def test_what_already_runs_stays_in_every_plan(placer: Placer, short: Path, tmp_path: Path) -> None:
     """The rows of the first four name their NICs; every strategy keeps them there, and a certificate is refused."""

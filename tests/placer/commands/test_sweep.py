@@ -3,10 +3,6 @@
 import errno
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -18,7 +14,7 @@ from placer.inputs.sweep import read_sweep
 from profiler.sweeps.loads import faults_on_testbed
 from profiler.testbeds import open_testbed
 from tests.placer.commands.conftest import Placer, refuse
-from tests.profiler.foreign import FOREIGN, bytes_of
+from tests.profiler.foreign import bytes_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "sweeps"
 FILES = {"fits.json", "machine.json", "measurements.csv", "report.html", "spec.toml"}
@@ -175,37 +171,6 @@ def test_the_status_is_printed_without_a_run(small: Path, tmp_path: Path, placer
     placer("sweep", small, "--out", tmp_path / "s")
     status, out, _ = placer("sweep", small, "--out", tmp_path / "s", "--status")
     assert status == 0 and out.splitlines()[1:2] == ["  sweep      24  done"] and out.endswith("left: nothing\n")
-
-
-@pytest.mark.long
-def test_after_a_kill_the_same_command_goes_on(tmp_path: Path, placer: Placer) -> None:
-    """Kill -9 in the middle: each run is made once, the files have the bytes of an undisturbed sweep."""
-    spec = tmp_path / "s.toml"
-    spec.write_text(
-        'workload = { nf = "tls-proxy" }\n[[vary]]\nkey = "flows"\nfrom = 1000\nto = 8000\npoints = 30\n',
-        encoding="utf-8",
-    )
-
-    def arguments(name: str) -> list[str]:
-        testbed = f"exec:{FOREIGN} --log {tmp_path / name}.log --hold-after 20 --until {going_on}"
-        return ["sweep", str(spec), "--out", str(tmp_path / name), "--testbed", testbed]
-
-    log, going_on = tmp_path / "killed.log", tmp_path / "going-on"
-    command = [sys.executable, "-m", "placer", *arguments("killed")]
-    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
-    while process.poll() is None and not (log.exists() and log.read_text().count("\n") > 20):
-        time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    interrupted = log.read_text().count("\n")
-    assert interrupted == 21 and not (tmp_path / "killed").exists()
-    going_on.touch()
-    for name in ("killed", "whole"):
-        assert placer(*arguments(name)).status == 0
-    assert len(log.read_text().splitlines()) == 91  # the run that was under way is made again
-    killed, whole = bytes_of(tmp_path / "killed"), bytes_of(tmp_path / "whole")
-    assert set(killed) == FILES
-    assert {name for name in FILES if killed[name] != whole[name]} == {"machine.json", "spec.toml"}  # the log's name
 
 
 def test_a_full_disk_leaves_no_half_of_a_folder(

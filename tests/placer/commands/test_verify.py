@@ -164,14 +164,6 @@ def test_options_of_the_other_certificates_are_refused(placer: Placer, folder: P
     assert (status, stderr.splitlines()[0]) == (2, "--rack: is for certificates of `placer chain place`")
 
 
-def test_plan_and_certificate_are_two_files(folder: Path) -> None:
-    """Nothing is written over."""
-    both = ("--certificate", folder / "c.json", "--plan", folder / "c.json")
-    assert "is also the file of --plan" in refuse(
-        "chain", "place", folder / "edge.chains", "--rack", folder / "rack.toml", *both
-    )
-
-
 def test_a_certificate_that_proves_less_is_announced(
     placer: Placer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@ shares nothing with the engine but the events and the oracle, and computes every
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import inf
 
 from placer.fleet.events import (
@@ -45,7 +46,7 @@ class Auditor:
         self._apply(event)
         faults = list(self._moves(decision, kind_of, each=isinstance(event, Rebalance)))
         self._conclude(event, decision)
-        faults += [*self._overfull(kind_of), *self._violations(decision, kind_of)]
+        faults += [*self._overfull(kind_of), *self._violations(decision, kind_of), *self._barred(kind_of)]
         if isinstance(event, Arrive) and decision.nic != self.places.get(event.tenant.id):
             faults.append(f"{event.tenant.id} is not on {decision.nic}")
         if isinstance(event, Fail | Leave) and event.nic in self.places.values():
@@ -82,7 +83,9 @@ class Auditor:
             self.tenants[event.tenant.id] = event.tenant
         elif isinstance(event, Change):
             before = self.tenants[event.id]
-            self.tenants[event.id] = Tenant(event.id, event.workload or before.workload, event.sla or before.sla)
+            self.tenants[event.id] = replace(
+                before, workload=event.workload or before.workload, sla=event.sla or before.sla
+            )
         elif isinstance(event, Fail | Drain | Cordon):
             self.closed[event.nic] = True
         elif isinstance(event, Return | Uncordon):
@@ -108,7 +111,11 @@ class Auditor:
                 if move.target in self.closed or move.target in self.gone:
                     yield f"{move.id} moved to {move.target}, which is out of service"
             if each:
-                yield from (*self._overfull(kind_of), *self._violations(decision, kind_of))
+                yield from (
+                    *self._overfull(kind_of),
+                    *self._violations(decision, kind_of),
+                    *self._barred(kind_of),
+                )
 
     def _conclude(self, event: FleetEvent, decision: Decision) -> None:
         if isinstance(event, Arrive) and decision.status == "queued":
@@ -138,14 +145,37 @@ class Auditor:
         for identity in sorted(below - self.at_risk):
             yield f"{identity} on {self.places[identity]} violates its SLA"
 
+    def _barred(self, kind_of: Mapping[str, int]) -> Iterator[str]:
+        """What a pool or a group bars, by every pair of instances."""
+        for identity, nic in self.places.items():
+            yield from self._conflicts(self.tenants[identity], nic, kind_of[nic], kind_of)
+
+    def _conflicts(self, tenant: Tenant, nic: str, kind: int, kind_of: Mapping[str, int]) -> Iterator[str]:
+        """Why a tenant must not be on a NIC of a kind beside all others, where these are."""
+        asked, given = tenant.constraints.of("pool"), self.kinds[kind].pool
+        if given not in (asked.split("|") if asked else [""]):
+            yield f"{tenant.id} asks for pool '{asked}', and {nic} is in '{given}'"
+        for identity, home in self.places.items():
+            other = self.tenants[identity]
+            shared = {*tenant.constraints.values} & {*other.constraints.values}
+            domains = [self.kinds[at].domain or place for at, place in ((kind, nic), (kind_of[home], home))]
+            for name, group in sorted(shared) if identity != tenant.id else ():
+                if (name, home == nic) in (("spread", True), ("together", False)) or (
+                    name == "apart" and domains[0] == domains[1]
+                ):
+                    yield f"{tenant.id} on {nic} and {identity} on {home} are of group '{group}' ({name})"
+
     def _turned_away(self, tenant: Tenant, kind_of: Mapping[str, int]) -> Iterator[str]:
         by_nic = self._by_nic()
         for nic, tenants in by_nic.items():
+            if any(self._conflicts(tenant, nic, kind_of[nic], kind_of)):
+                continue
             if nic not in self.closed and self.fits(kind_of[nic], [*tenants, tenant]):
                 yield f"{tenant.id} was turned away, but fits on {nic}"
         in_use = Counter(kind_of[nic] for nic in set(by_nic) | set(self.closed) | self.gone)
         for index in range(len(self.kinds)):
-            if in_use[index] < self._count(index) and self.fits(index, [tenant]):
+            barred = any(self._conflicts(tenant, "a new NIC", index, kind_of))
+            if not barred and in_use[index] < self._count(index) and self.fits(index, [tenant]):
                 yield f"{tenant.id} was turned away, but a NIC of kind {index} could be opened"
 
     def _count(self, index: int) -> float:

@@ -69,12 +69,13 @@ def test_pools_and_domains_bar_whole_kinds() -> None:
 
 
 def test_who_waits_for_a_group_is_placed_when_a_member_leaves() -> None:
-    """Also behind an equal instance without a group that fits nowhere."""
+    """And one without a group, behind it, when there is room that the group does not bar."""
     one = engine(count=1, when_full=QUEUE)
     assert [arrive(one, *given, spread=group).status for *given, group in (("a", "g"), ("b", "g"), ("c", "h"))] == [
         "placed", "queued", "placed",
     ]  # fmt: skip
     assert arrive(one, "full").status == "queued"
+    assert [move.id for move in one.handle(Depart("c")).moves] == ["c", "full"]
     assert [move.id for move in one.handle(Depart("a")).moves] == ["a", "b"]
 
 

@@ -50,6 +50,23 @@ def nics(plan: Plan) -> list[str | None]:
     return [placement.nic for placement in plan.placements]
 
 
+def test_spare_nics_have_rows_of_their_own(tmp_path: Path) -> None:
+    """They count as NICs of the fleet, and no instance is on one."""
+    header, spare = HEADER.replace("\n", ",reason\n"), "planned,toy,,nic-9,toy-0,,,spare\n"
+    rows = PLANNED.replace("\n", ",\n")
+    assert nics(read(tmp_path, rows + spare, header=header)) == ["nic-4", "nic-4", None]
+    one = Fleet([NicKind(0, "toy-0", 8, CORES_BY_NF, 1)])
+    assert refusal(tmp_path, rows + spare, header=header, fleet=one) == [
+        "plan.csv:5: nic: no toy-0 is left for 'nic-9': the fleet has 1"
+    ]
+    taken = spare.replace("nic-9", "nic-4")
+    assert refusal(tmp_path, rows + taken, header=header) == ["plan.csv:5: nic: 'nic-4' is spare, and on line 2, too"]
+    assert refusal(tmp_path, taken + rows, header=header) == [
+        "plan.csv:3: nic: 'nic-4' is a spare NIC on line 2", "plan.csv:4: nic: 'nic-4' is a spare NIC on line 2",
+    ]  # fmt: skip
+    assert refusal(tmp_path, rows + "planned,toy,,,toy-0,,,spare\n", header=header) == ["plan.csv:5: nic: is empty"]
+
+
 def named_fleet() -> Fleet:
     """Two toy-0 with 7 cores; toy-1 without limit; and slot-1, a toy-1 that has the number 1."""
     fleet = Fleet([NicKind(0, "toy-0", 7, CORES_BY_NF, 2), NicKind(1, "toy-1", 8, CORES_BY_NF)])

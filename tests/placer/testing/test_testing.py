@@ -1,12 +1,15 @@
 """The conformance kit accepts what conforms, and names the fact that does not hold."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
+from placer.model.constraints import CONSTRAINTS, Constraint, GroupConstraint, KindConstraint, register
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.plan import Plan
 from placer.strategies import STRATEGIES, OnlineStrategy, Strategy
-from placer.testing import check_predictor, check_strategy, check_testbed
+from placer.testing import check_constraint, check_predictor, check_strategy, check_testbed
 from predictor.registry import PREDICTORS
 from profiler.simulated import SimulatedTestbed
 from profiler.testbed import Run
@@ -29,6 +32,77 @@ def test_our_predictors_conform(name: str) -> None:
     check_predictor(name)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_our_constraints_conform(name: str) -> None:
+    check_constraint(CONSTRAINTS[name], ("p1", "p1|p2") if name == "pool" else ("g1", "g2"))
+
+
+@pytest.fixture
+def as_before() -> Iterator[None]:
+    """A time after which constraints that were registered in it are unknown again."""
+    known = dict(CONSTRAINTS)
+    yield
+    for name in set(CONSTRAINTS) - set(known):
+        CONSTRAINTS._own.pop(name)
+
+
+@pytest.mark.usefixtures("as_before")
+def test_a_constraint_that_overlooks_a_violation_or_blames_what_ran_before_is_found() -> None:
+    class Blind(GroupConstraint):
+        name, text, same = "blind", "no two of the group on one NIC", False
+
+        @classmethod
+        def faults(cls, plan: Plan) -> Iterator[str]:
+            yield from ()
+
+    class Late(KindConstraint):
+        name, text = "late", "not on NICs of pools"
+
+        @classmethod
+        def allows(cls, value: str, kind: NicKind) -> bool:
+            return not value or not kind.pool
+
+        @classmethod
+        def faults(cls, plan: Plan) -> Iterator[str]:
+            for placement in plan.placed:
+                if placement.kind and not cls.allows(placement.arrival.constraints.of(cls.name), placement.kind):
+                    yield f"{placement.arrival.id} is in a pool"
+
+    with pytest.raises(AssertionError, match=r"blind, plan \d+: .* faults are \[\], by the relation there are True"):
+        check_constraint(register(Blind))
+    with pytest.raises(AssertionError, match="instances that already run were nobody's decision"):
+        check_constraint(register(Late))
+
+
+@pytest.mark.usefixtures("as_before")
+def test_a_constraint_that_is_unknown_not_supported_or_never_violated_is_found() -> None:
+    class InOneDomain(GroupConstraint):
+        name, text, same, by_domain = "in-one-domain", "all of the group in one domain", True, True
+
+        @classmethod
+        def faults(cls, plan: Plan) -> Iterator[str]:
+            yield from ()
+
+    class Idle(KindConstraint):
+        name, text = "idle", "on any NIC"
+
+        @classmethod
+        def allows(cls, value: str, kind: NicKind) -> bool:
+            return True
+
+        @classmethod
+        def faults(cls, plan: Plan) -> Iterator[str]:
+            yield from ()
+
+    constraints: list[tuple[type[Constraint], str]] = [(InOneDomain, "not supported"), (Idle, "give others")]
+    for constraint, message in constraints:
+        with pytest.raises(AssertionError, match="is not registered"):
+            check_constraint(constraint)
+        with pytest.raises(AssertionError, match=message):
+            check_constraint(register(constraint))
+
+
 def test_the_simulated_testbed_conforms() -> None:
     check_testbed("simulated")
 
@@ -42,6 +116,18 @@ def test_a_strategy_that_ignores_cores_is_found() -> None:
 
     with pytest.raises(AssertionError, match=r"one-nic, .* trace \d+: .*(?s:.*)cores taken"):
         check_strategy(OneNic)
+
+
+def test_a_strategy_that_ignores_groups_is_found() -> None:
+    class FirstFit(OnlineStrategy):
+        name = "first-fit"
+
+        def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
+            fitting = (nic for nic in fleet.nics.values() if nic.kind.fits([*nic.co_location, tenant.workload]))
+            return next(fitting, None) or self.cheapest_new(fleet, tenant)
+
+    with pytest.raises(AssertionError, match=r"first-fit, groups of spread, pool '': (?s:.*)\(spread\) are both on"):
+        check_strategy(FirstFit)
 
 
 def test_a_strategy_that_keeps_state_between_traces_is_found() -> None:

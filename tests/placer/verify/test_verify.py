@@ -2,6 +2,7 @@
 
 import copy
 import json
+import random
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from placer.inputs.catalogue import Cards
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind, Tenant
+from placer.model.groups import Constraints
 from placer.model.oracle import Oracle, TestbedOracle
 from placer.model.sla import Sla
 from placer.optimal import Optimum
@@ -32,6 +34,7 @@ from tests.effort import examples
 from tests.placer.optimal.exhaustive import exhaustive_plan
 from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle, TableOracle, workload
 from tests.placer.optimal.instances import faults_of as plan_faults_of
+from tests.properties.test_every_plan import draw_fleet, draw_trace
 from tests.properties.test_optimal import Instance, instances
 
 CORES_OF = {"acl": 2, "nat": 2, "nids": 4}
@@ -329,6 +332,50 @@ def test_a_file_that_is_no_certificate_is_rejected(tmp_path: Path, text: str) ->
     file.write_text(text)
     with pytest.raises(InputError, match=r"c\.json"):
         read_certificate(file)
+
+
+def constrained_certificate(seed: int) -> tuple[dict[str, Any], Sequence[Oracle]]:
+    """The certificate of a small trace with groups and pools, and no priorities or departures."""
+    draw = random.Random(seed)
+    fleet = draw_fleet(draw)
+    trace = [replace(arrival, departure=None, priority=0) for arrival in draw_trace(draw, fleet)]
+    return certified(trace, fleet.kinds, fleet.truth()), fleet.truth()
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=examples(60))
+def test_the_certificate_of_a_trace_with_groups_and_pools_has_no_faults(
+    tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    claims, oracles = constrained_certificate(seed)
+    assert faults_in(claims, tmp_path_factory.mktemp("c"), oracles) == []
+
+
+def test_a_pool_costs_a_whole_number_of_nics(tmp_path: Path) -> None:
+    """One ACL in each of two pools: the prices of each prove a NIC, which is half of one for both together."""
+    kinds = [replace(KIND, index=at, pool=pool) for at, pool in enumerate(("p1", "p2"))]
+    pools = (Constraints((("pool", pool),)) for pool in ("p1", "p2"))
+    pair = [replace(one, constraints=of) for one, of in zip(FOUR[:2], pools, strict=True)]
+    claims = certified(pair, kinds, [PAIRS, PAIRS])
+    assert claims["bound"]["lower_bound"] == claims["plan"]["cost"] == 2
+    assert faults_in(claims, tmp_path, [PAIRS, PAIRS]) == []
+
+
+@pytest.mark.parametrize("column", ["spread", "apart", "together", "pool"])
+def test_a_constraint_that_the_plan_violates_is_found(tmp_path: Path, column: str) -> None:
+    """Two ACLs share a NIC, the others have one each; then two of them are said to be in a group, or in a pool."""
+    claims = certified(FOUR, [KIND], [PAIRS])
+    shared = next(nic["tenants"] for nic in claims["plan"]["nics"] if len(nic["tenants"]) == 2)
+    other = next(nic["tenants"] for nic in claims["plan"]["nics"] if len(nic["tenants"]) == 1)
+    met = {"together": [shared[0], other[0]], "pool": shared[:1]}.get(column, shared)
+    for tenant in claims["tenants"]:
+        if tenant["id"] in met:
+            tenant[column] = "g"
+    if column == "pool":
+        claims["bound"]["prices"].append({**claims["tenants"][int(met[0])], "price": 0.0})
+    found = faults_in(claims, tmp_path, [PAIRS])
+    expected = f"{met[0]} is on a NIC of no pool" if column == "pool" else f"of group g violate '{column}'"
+    assert any(expected in fault for fault in found), found
 
 
 def test_a_trace_with_departures_has_no_certificate() -> None:

@@ -18,7 +18,7 @@ from profiler.chains.plan import ChainRequest
 from profiler.chains.profiling import profile_chains
 from profiler.latency import profile_latency
 from profiler.profiling import profile
-from profiler.simulated import SimulatedServer, SimulatedTestbed
+from profiler.simulated import BLUEFIELD_2_CONTENDED, CONTENDED_NFS, SimulatedServer, SimulatedTestbed
 from profiler.testbeds import open_testbed
 from profiles import BenchLoad, InputError, Load, TrafficProfile, Workload
 from profiles.chain_table import ORDER_COLUMN, read_chains
@@ -26,11 +26,12 @@ from profiles.profile import read_profile
 
 TABLE_2 = ("ACL", "NIDS", "IPTunnel", "IPRouter", "FlowClassifier", "FlowTracker", "FlowStats", "FlowMonitor", "NAT")
 TESTBED = SimulatedTestbed()
+CONTENDED = SimulatedTestbed(card=BLUEFIELD_2_CONTENDED, nfs=CONTENDED_NFS)
 
 
-def first(co_locations: Sequence[Sequence[Load]]) -> np.ndarray:
+def first(co_locations: Sequence[Sequence[Load]], testbed: SimulatedTestbed = TESTBED) -> np.ndarray:
     """Noise-free throughput (kpps) of the first load of each co-location."""
-    return np.array([run.measurements[0].throughput_kpps for run in TESTBED.run_many(co_locations, noise=False)])
+    return np.array([run.measurements[0].throughput_kpps for run in testbed.run_many(co_locations, noise=False)])
 
 
 def nf(name: str, flows: float = 16000, packet_size: float = 1500, mtbr: float = 600) -> Workload:
@@ -45,19 +46,21 @@ def regex_bench(mtbr: float, rate_kpps: float) -> BenchLoad:
     return BenchLoad.of("regex-bench", {"mtbr": mtbr, "rate_kpps": rate_kpps, "packet_size": 1500})
 
 
+def drops(name: str, testbed: SimulatedTestbed = TESTBED) -> list[float]:
+    """Median and 95th percentile of the drop (%) with one, two or three others, each number as likely."""
+    others = [nf(other) for other in TABLE_2 if other != name]
+    groups = [[[nf(name), *chosen] for chosen in combinations(others, count)] for count in (1, 2, 3)]
+    dropped = np.concatenate([100 * (1 - first(group, testbed) / first([[nf(name)]], testbed)) for group in groups])
+    weights = np.concatenate([np.full(len(group), 1 / len(group) / 3) for group in groups])
+    order = np.argsort(dropped)
+    reached = np.cumsum(weights[order])
+    return [float(dropped[order][np.searchsorted(reached, share)]) for share in (0.5, 0.95)]
+
+
 @pytest.fixture(scope="module")
 def figure_1() -> pd.DataFrame:
-    """Median and 95th percentile drop (%) of each NF with one, two or three others, each number as likely."""
-    rows = {}
-    for name in TABLE_2:
-        others = [[nf(other) for other in TABLE_2 if other != name]] * 3
-        groups = [[[nf(name), *c] for c in combinations(pool, k + 1)] for k, pool in enumerate(others)]
-        drops = np.concatenate([100 * (1 - first(group) / first([[nf(name)]])) for group in groups])
-        weights = np.concatenate([np.full(len(group), 1 / len(group) / 3) for group in groups])
-        order = np.argsort(drops)
-        at = np.cumsum(weights[order])
-        rows[name] = [drops[order][np.searchsorted(at, share)] for share in (0.5, 0.95)]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["median", "p95"])
+    """Of each NF."""
+    return pd.DataFrame.from_dict({name: drops(name) for name in TABLE_2}, orient="index", columns=["median", "p95"])
 
 
 def test_drops_lie_in_the_bands_of_figure_1(figure_1: pd.DataFrame) -> None:
@@ -155,13 +158,15 @@ def test_flowmonitor_with_mem_bench_agrees_with_measurements(
     assert errors.mean() < mean and np.quantile(errors, 0.95) < most
 
 
-def test_mem_benches_span_the_contention_of_three_nfs() -> None:
+@pytest.mark.parametrize("testbed", [TESTBED, CONTENDED], ids=lambda testbed: testbed.describe().name)
+def test_mem_benches_span_the_contention_of_three_nfs(testbed: SimulatedTestbed) -> None:
     """Three benches at their maximum slow every NF more, and one at its minimum slows it less, than any three NFs."""
     for name in TABLE_2:
         users = ("FlowMonitor", "NIDS")
         co_location = [[nf(name), *map(nf, c)] for c in combinations([n for n in TABLE_2 if n not in users], 3)]
-        hardest, lightest = first([[nf(name), *[mem_bench(24, 180)] * 3], [nf(name), mem_bench(0.1, 1)]])
-        assert hardest < first(co_location).min() and lightest >= first(co_location).max()
+        hardest, lightest = first([[nf(name), *[mem_bench(24, 180)] * 3], [nf(name), mem_bench(0.1, 1)]], testbed)
+        together = first(co_location, testbed)
+        assert hardest < together.min() and lightest >= together.max()
 
 
 def test_account_names_the_bottleneck_as_it_shifts_with_matches() -> None:

@@ -3,7 +3,6 @@
 import io
 from collections.abc import Iterator
 from contextlib import ExitStack
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -16,34 +15,18 @@ from placer.model.catalogue import Catalogue
 from placer.optimal import optimal_plan
 from placer.strategies.greedy import Greedy
 from profiler.profiling import profile
-from profiler.simulated import BLUEFIELD_2_CONTENDED, CONTENDED_NFS, SimulatedTestbed
+from profiler.simulated import SimulatedTestbed
 from profiler.testbeds import open_testbed
-from profiles import BenchLoad, InputError, Workload
-from traces.arrivals import TABLE_2_NFS, Recipe, generate
+from profiles import InputError
+from tests.profiler.simulated.test_calibration import CONTENDED as CARD
+from tests.profiler.simulated.test_calibration import TABLE_2, drops
+from traces.arrivals import Recipe, generate
 
 CONTENDED = "simulated:contended"
 TRACES = Path(__file__).parents[3] / "traces"
 RECORDED = TRACES / "bluefield-2-contended-simulated"
-CARD = SimulatedTestbed(card=BLUEFIELD_2_CONTENDED, nfs=CONTENDED_NFS)
 TRAFFIC = CARD.describe().traffic
 SEEDS = range(5)
-
-
-def first(names: list[tuple[str, ...]]) -> np.ndarray:
-    """Noise-free throughput (kpps) of the first NF of each co-location at default traffic."""
-    runs = CARD.run_many([[Workload(name, TRAFFIC) for name in co_location] for co_location in names], noise=False)
-    return np.array([run.measurements[0].throughput_kpps for run in runs])
-
-
-def drops(name: str) -> list[float]:
-    """Median and 95th percentile of the drop (%) with one, two or three others, each number as likely."""
-    others = [other for other in TABLE_2_NFS if other != name]
-    groups = [[(name, *chosen) for chosen in combinations(others, count)] for count in (1, 2, 3)]
-    dropped = np.concatenate([100 * (1 - first(group) / first([(name,)])) for group in groups])
-    weights = np.concatenate([np.full(len(group), 1 / len(group) / 3) for group in groups])
-    order = np.argsort(dropped)
-    reached = np.cumsum(weights[order])
-    return [float(dropped[order][np.searchsorted(reached, share)]) for share in (0.5, 0.95)]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +42,7 @@ def arrivals(seed: int) -> list[Arrival]:
 
 def test_drops_reach_the_upper_ends_of_figure_1() -> None:
     """Medians lie between 1.9 and 10.6 %, 95th percentiles between 4.2 and 62.2 %; the highest are near both ends."""
-    medians, tails = zip(*(drops(name) for name in TABLE_2_NFS), strict=True)
+    medians, tails = zip(*(drops(name, CARD) for name in TABLE_2), strict=True)
     assert all(1.9 <= median <= 10.6 for median in medians)
     assert all(4.2 <= tail <= 62.2 for tail in tails) and max(medians) > 10 and max(tails) > 60
 
@@ -79,15 +62,6 @@ def test_the_optimum_has_three_nfs_per_nic(catalogue: Catalogue) -> None:
     assert 2.9 < np.mean([500 / nics for nics in optimal]) < 3.1
     assert 190 < np.mean([100 * (500 / nics - 1) for nics in optimal]) < 210
     assert 15 < np.mean([100 * (one / nics - 1) for one, nics in zip(greedy, optimal, strict=True)]) < 23
-
-
-def test_mem_benches_contend_more_than_any_three_nfs() -> None:
-    """The profile covers the contention of co-located NFs: three benches at their maximum slow every NF more."""
-    hardest = BenchLoad.of("mem-bench", {"wss_mb": 24, "access_mops": 180})
-    quiet = [name for name in TABLE_2_NFS if name not in ("FlowMonitor", "NIDS")]
-    for name in TABLE_2_NFS:
-        run = CARD.run([Workload(name, TRAFFIC), *[hardest] * 3], noise=False)
-        assert run.measurements[0].throughput_kpps < first([(name, *chosen) for chosen in combinations(quiet, 3)]).min()
 
 
 def test_the_spec_opens_a_card_of_its_own() -> None:

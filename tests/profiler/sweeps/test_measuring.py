@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from profiler.journal.journal import Journal
-from profiler.profiling import journal_of, merge, profile
+from profiler.profiling import journal_of, merge
 from profiler.sweeps.claim import machine_facts
 from profiler.sweeps.measuring import MeasuredSweep, measure_sweep, table_of
 from profiler.sweeps.spec import SweepSpec
@@ -186,17 +186,6 @@ def test_further_metrics_may_be_added_later(tmp_path: Path) -> None:
     swept(CurveTestbed(flat), tmp_path / "s", flows_sweep(points=5))
     more = flows_sweep(points=5, measure={"repeats": 1, "metrics": ["throughput_kpps", "irt"]})
     assert table_of(swept(CurveTestbed(flat, fails_after=0), tmp_path / "s", more), more).irt.tolist() == [1e9] * 5
-
-
-def test_a_profile_and_a_sweep_do_not_share_a_journal(tmp_path: Path) -> None:
-    """Each refuses the journal of the other."""
-    swept(ToyTestbed(), tmp_path / "s", flows_sweep(points=5))
-    with pytest.raises(InputError, match="journal holds runs of a sweep"):
-        profile(ToyTestbed(), tmp_path / "s", quota=60)
-    with Journal(journal_of(tmp_path / "p")) as journal:
-        journal.claim(ToyTestbed().describe(), 0)
-    with pytest.raises(InputError, match="journal holds runs of a profile"):
-        swept(ToyTestbed(), tmp_path / "p", flows_sweep(points=5))
 
 
 def test_the_journal_of_a_sweep_is_not_merged_into_a_profile(tmp_path: Path) -> None:

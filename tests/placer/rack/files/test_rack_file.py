@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from placer.rack.files.json_twins import rack_of
 from placer.rack.files.rack_file import rack_of_toml, read_rack_file
 from placer.rack.files.written_twins import write_rack
-from placer.rack.rack import CoreCost, NfCosts
+from placer.rack.rack import CoreCost, MatchKind, NfCosts, StageMemory, SwitchTable
 from profiles import InputError
 from tests.placer.rack.lemur import rack as lemurs_rack
 
@@ -50,6 +50,15 @@ switch = {blocks = 3}
 smartnic = {cycles = 300, replicable = false}
 [nf]
 NAT.switch.blocks = 1
+"""
+TABLES = """[nf.Firewall.switch]
+blocks = 2
+[[nf.Firewall.switch.tables]]
+name = "rules"
+match = "ternary"
+key = {"ip.src" = 32, "ip.dst" = 32}
+entries = 4096
+writes = ["meta.drop"]
 """
 
 
@@ -95,6 +104,14 @@ def test_the_example_is_lemurs_rack() -> None:
     assert set(rack.costs) - set(lemurs.costs) == {"ACL_1024"}
 
 
+def test_tables_and_memory_are_read() -> None:
+    """As in the JSON twin."""
+    rack = rack_of_toml(f"[switch]\ntcam = {{blocks = 10, bits = 40, entries = 256}}\n{SERVER}{NF}{TABLES}", "x")
+    key = {"ip.src": 32, "ip.dst": 32}
+    assert rack.costs["Firewall"].switch_tables == (SwitchTable("rules", key, MatchKind.TERNARY, 4096, ("meta.drop",)),)
+    assert rack.costs["ACL"].switch_tables is None and rack.switch.tcam == StageMemory(10, 40, 256)
+
+
 def test_the_json_twin_is_read_too(tmp_path: Path) -> None:
     path = tmp_path / "rack"
     path.write_text(json.dumps(write_rack(rack_of_toml(WHOLE, "x"))), encoding="utf-8")
@@ -131,6 +148,11 @@ def test_the_json_twin_is_read_too(tmp_path: Path) -> None:
         (f"{SERVER}[nf.ACL.server]\ncycles = -1\n", "x:7: nf.ACL.server.cycles: -1 is below 0"),
         (f"{SERVER}{NF}[servers]\n", "x:8: servers: unknown key\nhint: did you mean server?"),
         (f"{SERVER}[nf\n", "x:6: is not TOML"),
+        (SERVER + TABLES.replace("ternary", "range"), "x:10: nf.Firewall.switch.tables.match: "),
+        (SERVER + TABLES.replace("4096", "0"), "x:12: nf.Firewall.switch.tables.entries: "),
+        (SERVER + TABLES.replace("entries = 4096", "size = 1"), "x:12: nf.Firewall.switch.tables.size: unknown key"),
+        (SERVER + TABLES.replace('"rules"', '""'), "x:9: nf.Firewall.switch.tables.name: "),
+        (SERVER + TABLES + TABLES[TABLES.index("[[") :], "the name 'rules' is there twice"),
     ],
 )
 def test_a_fault_is_named_with_line_and_key(text: str, fault: str) -> None:

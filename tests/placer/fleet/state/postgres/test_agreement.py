@@ -32,6 +32,7 @@ from placer.fleet.state.postgres.agreement import Behind
 from placer.fleet.state.postgres.state import REBALANCING_TASK
 from placer.fleet.state.saved import KeptAnswer
 from placer.model.fleet import Fleet, NicKind, Service
+from placer.model.groups import Constraints
 from placer.model.sla import Sla
 from placer.testing.strategies import ToyOracle, arrival, catalogue
 from tests.placer.fleet.state.postgres.agents import Agent, picture
@@ -90,6 +91,26 @@ def test_batches_on_different_nics_both_succeed_and_numbers_follow_the_commits(p
     assert one.engine.versions.of("nic-1") == 5
     other.follow()
     assert picture(other.engine.fleet) == picture(one.engine.fleet)
+
+
+@pytest.mark.parametrize("name", ["apart", "together"])
+def test_two_agents_keep_a_group_although_they_choose_different_nics(postgres: Cluster, name: str) -> None:
+    """The later one decides again; a third that begins then has the constraints, too."""
+    (kind,) = catalogue((3, 1.0)).kinds
+    kinds = (replace(kind, domain="r1", names=("m", "n"), count=2), replace(kind, index=1, count=1))
+    address = postgres.database()
+    one, other = Agent.of(address, kinds), Agent.of(address, kinds)
+    first, second = (
+        replace(arrive(identity).tenant, constraints=Constraints(((name, "g"),))) for identity in ("a", "b")
+    )
+    _begin(one, Arrive(first, "m")), _begin(other, Arrive(second, "n"))
+    assert _finish(one) == 0 and _finish(other) is None
+    (again,) = other.decide(Arrive(second))
+    assert isinstance(again, Decision) and again.nic == ("m" if name == "together" else "nic-3")
+    third = Agent.of(address, kinds)
+    assert picture(third.engine.fleet) == picture(other.engine.fleet)
+    for agent in (one, other, third):
+        agent.state.close()
 
 
 def test_an_instance_that_arrives_at_two_agents_at_once_is_placed_once(pair: tuple[Agent, Agent]) -> None:

@@ -1,0 +1,66 @@
+"""Dealing: who is on which NIC changes until no group meets itself, and higher priorities have the places."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placer.model.feasibility import feasible
+from placer.model.fleet import NicKind, Tenant
+from placer.model.groups import UNCONSTRAINED, Constraints
+from placer.model.plan import Plan
+from placer.optimal import optimal_plan
+from placer.optimal.bounded_plan import placements_of
+from placer.optimal.dealing import keep_groups
+from placer.testing.strategies import CORES_BY_NF, ToyOracle, arrival
+from tests.placer.model.test_constraints import breaks
+from tests.properties.test_every_plan import draw_fleet, draw_trace
+
+
+@given(st.integers(0, 100_000))
+def test_dealt_plans_keep_groups_slas_and_every_tenant(seed: int) -> None:
+    """From the optimum of the same tenants without their groups."""
+    draw = random.Random(seed)
+    fleet = draw_fleet(draw)
+    trace = [replace(one, departure=None) for one in draw_trace(draw, fleet)]
+    tenant_of = {one.id: one.tenant for one in trace}
+    pools = [Constraints(tuple(pair for pair in one.constraints.values if pair[0] == "pool")) for one in trace]
+    without = [replace(one.tenant, constraints=pool) for one, pool in zip(trace, pools, strict=True)]
+    found = optimal_plan(without, fleet.kinds, fleet.truth())
+    begun = [(kind, tuple(tenant_of[one.id] for one in tenants)) for kind, tenants in found.nics]
+    nics, left = keep_groups(begun, [tenant_of[one.id] for one in found.unplaced], fleet.kinds, fleet.truth())
+    ids = [one.id for _, tenants in nics for one in tenants] + [one.id for one in left]
+    assert sorted(ids) == sorted(tenant_of)
+    used = Counter(kind.index for kind, _ in nics)
+    assert all(kind.count is None or used[kind.index] <= kind.count for kind in fleet.kinds)
+    assert all(all(feasible(kind, ToyOracle(), [tenants])) for kind, tenants in nics)
+    assert not breaks(Plan("dealt", None, placements_of(trace, fleet.kinds, nics), 0.0))
+
+
+def tenants(*given: tuple[str, str, int]) -> list[Tenant]:
+    """Tenants of these NFs, with a group of `spread` or none, and a priority."""
+    return [
+        replace(
+            arrival(f"t{at}", at, nf, 0.5).tenant,
+            constraints=Constraints((("spread", group),)) if group else UNCONSTRAINED,
+            priority=priority,
+        )
+        for at, (nf, group, priority) in enumerate(given)
+    ]
+
+
+def test_two_of_a_group_change_places_with_tenants_of_the_same_nf() -> None:
+    kind = NicKind(0, "toy", 4, CORES_BY_NF)
+    a, b, c, d = tenants(("b", "g", 0), ("b", "g", 0), ("b", "", 0), ("b", "", 0))
+    nics, left = keep_groups([(kind, (a, b)), (kind, (c, d))], [], [kind], [ToyOracle()])
+    assert not left and [len({a, b}.intersection(on_nic)) for _, on_nic in nics] == [1, 1]
+
+
+def test_a_higher_priority_takes_the_places_of_as_few_lower_ones_as_it_needs() -> None:
+    """The only NIC has 4 cores: a tenant that takes 3 lets one of the two stay that take 1 and 2."""
+    kind = NicKind(0, "toy", 4, CORES_BY_NF, 1)
+    small, large, urgent = tenants(("a", "", 0), ("b", "", 0), ("d", "", 9))
+    nics, left = keep_groups([(kind, (small, large))], [urgent], [kind], [ToyOracle()])
+    assert {one.id for one in nics[0][1]} == {small.id, urgent.id} and left == [large]

@@ -1,0 +1,184 @@
+"""Spare NICs: what a plan is said to survive, it does by a search that tries every place; and no NIC is wasted."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import fsum
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placer.evaluate.checks import peak_nics
+from placer.evaluate.spare_checks import Failures, Spare
+from placer.model.arrival import Arrival
+from placer.model.catalogue import Catalogue
+from placer.model.fleet import NicKind
+from placer.model.plan import Placement, Plan
+from placer.optimal.trace_optimum import find_optimum
+from placer.spare import find_spare, refuse_too_many_failures
+from placer.strategies import find_strategy
+from placer.testing.strategies import CORES_BY_NF, NF_PRESSURE, NF_SENSITIVITY
+from profiles import InputError
+from tests.effort import examples
+from tests.placer.model.test_constraints import RACKS, breaks, nics
+from tests.placer.model.test_constraints import traces as constrained_traces
+from tests.properties.test_plans import FLEETS, traces
+
+Together = Callable[[Sequence[Arrival]], bool]
+"""Whether these instances may share a toy NIC."""
+
+
+def keep_slas(arrivals: Sequence[Arrival]) -> bool:
+    total = fsum(NF_PRESSURE[one.workload.nf] for one in arrivals)
+    drops = [NF_SENSITIVITY[one.workload.nf] * (total - NF_PRESSURE[one.workload.nf]) for one in arrivals]
+    return all(drop <= (one.sla.max_drop or 0.0) + 1e-9 for one, drop in zip(arrivals, drops, strict=True))
+
+
+def add_up(arrivals: Sequence[Arrival]) -> bool:
+    return fsum(3 * NF_PRESSURE[one.workload.nf] for one in arrivals) <= 1 + 1e-6
+
+
+RULES: dict[str, Together] = {
+    "greedy": add_up,
+    "monopolization": lambda arrivals: len(arrivals) == 1,
+    "contention-aware": keep_slas,
+    "optimal": keep_slas,
+}
+
+
+def plan_and_spare(name: str, trace: list[Arrival], fleet: Catalogue, failures: Failures) -> tuple[Plan, Spare]:
+    if name == "optimal":
+        oracles = fleet.truth()
+        assert oracles is not None
+        plan = find_optimum(trace, fleet, oracles, time_limit=2.0).plan
+        return plan, find_spare(plan, failures, fleet, None, oracles)
+    strategy = find_strategy(name)
+    plan = strategy.build(fleet, "toy").place(trace)
+    return plan, find_spare(plan, failures, fleet, strategy)
+
+
+@dataclass
+class Replay:
+    """Every failure of a plan, at every time at which an instance arrives or leaves, with every place tried."""
+
+    plan: Plan
+    kinds: Sequence[NicKind]
+    together: Together
+
+    def survives(self, failures: int, added: Sequence[NicKind], *, domains: bool = False) -> bool:
+        there = Counter({kind: peak_nics(self.plan, kind) for kind in self.kinds})
+        there.update(added)
+        times = {p.arrival.begins for p in self.plan.placed} | {p.arrival.departure or 0.0 for p in self.plan.placed}
+        return all(self._survives_at(time, failures, Counter(there), domains) for time in times)
+
+    def _survives_at(self, time: float, failures: int, there: Counter[NicKind], domains: bool) -> bool:
+        on: dict[str, list[Placement]] = {}
+        for p in self.plan.placed:
+            if p.arrival.begins <= time and (p.arrival.departure is None or time < p.arrival.departure):
+                on.setdefault(str(p.nic), []).append(p)
+        used = [(nic, placements[0].kind) for nic, placements in on.items()]
+        in_use = Counter(kind for _, kind in used)
+        every = [
+            *used,
+            *((f"empty {kind.index} {at}", kind) for kind in self.kinds for at in range(there[kind] - in_use[kind])),
+        ]
+        places: dict[object, list[tuple[str, NicKind | None]]] = {}
+        for nic, kind in every:
+            places.setdefault((kind.domain if domains and kind else "") or nic, []).append((nic, kind))
+        return all(
+            self._replaced([nic for place in failed for nic in places[place]], on, every)
+            for size in range(1, failures + 1)
+            for failed in combinations(places, size)
+        )
+
+    def _replaced(
+        self,
+        failed: Sequence[tuple[str, NicKind | None]],
+        on: dict[str, list[Placement]],
+        every: Sequence[tuple[str, NicKind | None]],
+    ) -> bool:
+        lost = [p for nic, _ in failed for p in on.get(nic, ())]
+        left = {nic: (kind, list(on.get(nic, ()))) for nic, kind in every if (nic, kind) not in failed}
+        return self._place(lost, left, {nic: len(placements) for nic, (_, placements) in left.items()})
+
+    def _place(
+        self, lost: list[Placement], left: dict[str, tuple[NicKind | None, list[Placement]]], before: dict[str, int]
+    ) -> bool:
+        if not lost:
+            return True
+        tried = set()
+        for nic, (kind, placements) in left.items():
+            if not placements and not before[nic]:
+                if kind in tried:
+                    continue
+                tried.add(kind)
+            moved = Placement(replace(lost[0].arrival, nic=None), nic, kind)
+            placements.append(moved)
+            if self._may_be(moved, kind, placements, left) and self._place(lost[1:], left, before):
+                return True
+            placements.pop()
+        return False
+
+    def _may_be(
+        self,
+        moved: Placement,
+        kind: NicKind | None,
+        placements: list[Placement],
+        left: dict[str, tuple[NicKind | None, list[Placement]]],
+    ) -> bool:
+        assert kind is not None
+        arrivals = [p.arrival for p in placements]
+        if sum(CORES_BY_NF[one.workload.nf] for one in arrivals) > kind.cores or not self.together(arrivals):
+            return False
+        now = [replace(p, arrival=replace(p.arrival, time=0.0, departure=None)) for _, on in left.values() for p in on]
+        return not breaks(Plan("", None, tuple(now), 0.0))
+
+
+def check(name: str, trace: list[Arrival], fleet: Catalogue, failures: int) -> None:
+    """The promise holds; without any of the spare NICs it does not; equal NICs need no more than may fail."""
+    plan, spare = plan_and_spare(name, trace, fleet, Failures(failures))
+    replay = Replay(plan, fleet.kinds, RULES[name])
+    if spare.added is None:
+        free = [kind for kind in fleet.kinds for _ in range((kind.count or 9) - peak_nics(plan, kind))]
+        assert all(kind.count is not None for kind in fleet.kinds) and not replay.survives(failures, free)
+        return
+    assert replay.survives(failures, spare.added)
+    for kind in set(spare.added):
+        fewer = list(spare.added)
+        fewer.remove(kind)
+        assert not replay.survives(failures, fewer)
+    if len(fleet.kinds) == 1:
+        assert len(spare.added) <= failures
+
+
+def refuses(trace: list[Arrival], fleet: Catalogue, failures: int) -> bool:
+    try:
+        refuse_too_many_failures(Failures(failures), fleet.kinds)
+    except InputError:
+        return True
+    return not trace
+
+
+@pytest.mark.parametrize("name", RULES)
+@settings(deadline=None, max_examples=examples(60))
+@given(traces(most=9), FLEETS)
+def test_any_nic_of_a_plan_may_fail(name: str, trace: list[Arrival], fleet: Catalogue) -> None:
+    if not refuses(trace, fleet, 1):
+        check(name, trace, fleet, 1)
+
+
+@pytest.mark.parametrize("name", RULES)
+@settings(deadline=None, max_examples=examples(60))
+@given(constrained_traces(), st.sampled_from((None, 1, 2)))
+def test_groups_and_pools_hold_after_a_failure(name: str, trace: list[Arrival], count: int | None) -> None:
+    check(name, trace, nics(*RACKS, count=count), 1)
+
+
+@pytest.mark.parametrize("name", ["greedy", "contention-aware"])
+@settings(deadline=None, max_examples=examples(40))
+@given(traces(most=7), FLEETS)
+def test_any_two_nics_may_fail_empty_ones_too(name: str, trace: list[Arrival], fleet: Catalogue) -> None:
+    if not refuses(trace, fleet, 2):
+        check(name, trace, fleet, 2)
