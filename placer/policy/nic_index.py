@@ -242,7 +242,7 @@ class Rebuild:
 
     def __deepcopy__(self, memo: object) -> Rebuild:
         made = copy.copy(self)
-        made.indexes, made._steps = [], repeat(False)  # it goes no further
+        made.indexes, made._steps = IndexPerKind(), repeat(False)  # it goes no further
         return made
 
     @property
