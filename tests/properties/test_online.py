@@ -64,15 +64,15 @@ class Online(RuleBasedStateMachine):
         rule=st.sampled_from(list(RULES_BY_NAME.values())),
         when_full=st.sampled_from(WHEN_FULL),
         most_patterns=st.sampled_from([4_000, 30, 1]),
-        dry_runs=st.sampled_from([False, False, True]),
     )
-    def begin(
-        self, kinds: list[tuple[int | None, float]], rule: object, when_full: str, most_patterns: int, dry_runs: bool
-    ) -> None:
-        self.dry_runs = dry_runs
+    def begin(self, kinds: list[tuple[int | None, float]], rule: object, when_full: str, most_patterns: int) -> None:
         self.kinds = catalogue(*kinds).kinds
         self.constrained = False
         self.start(rule, when_full, most_patterns)
+
+    @initialize(dry_runs=st.sampled_from([False, False, True]))
+    def choose(self, dry_runs: bool) -> None:
+        self.dry_runs = dry_runs
 
     def start(self, rule: object, when_full: str, most_patterns: int) -> None:
         self.options = {"rule": rule, "when_full": when_full, "most_patterns": most_patterns}
