@@ -140,9 +140,17 @@ class Where:
     id: str
 
 
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What would be decided on an event is to be reported; nothing changes."""
+
+    event: FleetEvent
+
+
 FleetEvent = (
     Arrive | Depart | Change | Fail | Drain | Cordon | Uncordon | Join | Leave | Return | Rebalance | Measure | Where
-)
+    | DryRun
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +214,13 @@ class Lookup(Decision):
     @property
     def nic(self) -> str | None:
         return self.found_on
+
+
+@dataclass(frozen=True, slots=True)
+class Expected(Lookup):
+    """What would be decided on an event, of which it has the status; nothing changed."""
+
+    decision: Decision = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

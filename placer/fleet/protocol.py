@@ -27,6 +27,8 @@ from placer.fleet.events import (
     Decision,
     Depart,
     Drain,
+    DryRun,
+    Expected,
     Fail,
     FleetEvent,
     Join,
@@ -205,7 +207,13 @@ def _forget_keys(properties: dict[str, Any], keys: Iterable[str]) -> None:
         del properties[key]
 
 
-class ArriveEvent(Wanted):
+class _Changing(_Line):
+    """`dry_run`: nothing is to change, only the answer is wanted."""
+
+    dry_run: bool = False
+
+
+class ArriveEvent(Wanted, _Changing):
     """An instance arrives, with its SLA: `sla_drop` or `sla_min_kpps`; with a rate, `sla_drop` is 0 if not given."""
 
     model_config = ConfigDict(json_schema_extra=lambda schema: _forget_keys(schema["properties"], ONLY_IN_LOGS))
@@ -217,28 +225,35 @@ class ArriveEvent(Wanted):
     free_cores: Literal[True] | None = None
 
 
-class ChangeEvent(_Requirement):
+class ChangeEvent(_Requirement, _Changing):
     """An instance changes its traffic, its load or its SLA; a `rate_kpps` of null is more than it can carry."""
 
     event: Literal["change"]
     id: Name
 
 
-class InstanceEvent(_Line):
-    """An instance departs, or is looked up."""
+class DepartEvent(_Changing):
+    """An instance departs."""
 
-    event: Literal["depart", "where"]
+    event: Literal["depart"]
     id: Name
 
 
-class NicEvent(_Line):
+class WhereEvent(_Line):
+    """An instance is looked up."""
+
+    event: Literal["where"]
+    id: Name
+
+
+class NicEvent(_Changing):
     """A NIC fails, is drained, returns to service, is cordoned or uncordoned, or leaves the fleet."""
 
     event: Literal["fail", "drain", "return", "cordon", "uncordon", "leave"]
     nic: Name
 
 
-class JoinEvent(_Line):
+class JoinEvent(_Changing):
     """A NIC with a name joins the fleet, in a pool and a domain if these are given."""
 
     event: Literal["join"]
@@ -248,7 +263,7 @@ class JoinEvent(_Line):
     domain: Place | None = None
 
 
-class RebalanceEvent(_Line):
+class RebalanceEvent(_Changing):
     """At most `budget` instances are moved, to end SLA violations and to empty NICs."""
 
     event: Literal["rebalance"]
@@ -292,14 +307,13 @@ class MeasuredEvent(_Line):
 
 
 AnyEvent = Annotated[
-    ArriveEvent | ChangeEvent | InstanceEvent | NicEvent | JoinEvent | RebalanceEvent | MeasuredEvent,
+    ArriveEvent | ChangeEvent | DepartEvent | WhereEvent | NicEvent | JoinEvent | RebalanceEvent | MeasuredEvent,
     Field(discriminator="event"),
 ]
 _LINE_READER: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
 _OF_A_NIC: dict[str, type[Fail | Drain | Return | Cordon | Uncordon | Leave]] = {
     "fail": Fail, "drain": Drain, "return": Return, "cordon": Cordon, "uncordon": Uncordon, "leave": Leave,
 }  # fmt: skip
-_OF_AN_INSTANCE: dict[str, type[Depart | Where]] = {"depart": Depart, "where": Where}
 
 
 class Reader:
@@ -336,13 +350,19 @@ class Reader:
         except ValidationError as error:
             raise Malformed("; ".join((*faults_in(error, 1), *self._faults_of_workload(line, error)))) from error
         refuse_repeated_keys(line, read.keys)
+        event = self._event(read)
+        return DryRun(event) if isinstance(read, _Changing) and read.dry_run else event
+
+    def _event(self, read: AnyEvent) -> FleetEvent:
         if isinstance(read, ArriveEvent):
             if not self.of_log and (unknown := [key for key in ONLY_IN_LOGS if getattr(read, key) is not None]):
                 raise Malformed(f"{unknown[0]}: unknown key")
             tenant = self.tenant(read.id, read)
             return Arrive(replace(tenant, free_cores=True) if read.free_cores else tenant, read.nic, read.kind)
-        if isinstance(read, InstanceEvent):
-            return _OF_AN_INSTANCE[read.event](read.id)
+        if isinstance(read, DepartEvent):
+            return Depart(read.id)
+        if isinstance(read, WhereEvent):
+            return Where(read.id)
         if isinstance(read, NicEvent):
             return _OF_A_NIC[read.event](read.nic)
         if isinstance(read, JoinEvent):
@@ -412,7 +432,9 @@ def faults_in(error: ValidationError, skipped: int = 0) -> Iterator[str]:
 
 
 def decision_line(event: FleetEvent, decision: Decision) -> str:
-    """The answer to an event as one line of JSON, without its line end."""
+    """The answer to an event as one line of JSON, without its line end; to a dry run that of its event."""
+    if isinstance(event, DryRun) and isinstance(decision, Expected):
+        event, decision = event.event, decision.decision
     return frequent_decision(event, decision) or any_decision(event, decision)
 
 
@@ -548,6 +570,8 @@ def name_of(event: FleetEvent) -> str:
 
 
 def _subject(event: FleetEvent) -> dict[str, Any]:
+    if isinstance(event, DryRun):
+        return _subject(event.event)
     if isinstance(event, Arrive):
         return {"id": event.tenant.id}
     if isinstance(event, _OF_NICS):

@@ -79,6 +79,9 @@ class NicKind:
         """The same kind in another pool and domain, of which there are only NICs that join."""
         return replace(self, pool=pool, domain=domain, count=0, names=(), owned=None)
 
+    def __deepcopy__(self, memo: object) -> NicKind:
+        return self
+
     def cores_taken(self, workloads: Iterable[Workload]) -> int:
         """Cores that these workloads take together."""
         return sum(map(self.cores_for, workloads))
@@ -171,6 +174,9 @@ class Tenant:
     constraints: Constraints = UNCONSTRAINED
     priority: int = 0
 
+    def __deepcopy__(self, memo: object) -> Tenant:
+        return self
+
     @property
     def asked(self) -> Tenant:
         """The instance as it was asked for, with its number of cores still to be chosen."""
@@ -215,6 +221,11 @@ class Nic:
         self.number = number
         self.tenants_by_id: dict[str, Tenant] = {}
         self.service = Service.UP
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Nic:
+        made = memo[id(self)] = Nic(self.id, self.kind, self.number)
+        made.tenants_by_id, made.service = self.tenants_by_id.copy(), self.service
+        return made
 
     @property
     def has_name(self) -> bool:

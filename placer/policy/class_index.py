@@ -16,6 +16,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +61,12 @@ class ClassMember:
         self.stand_ins = 0
         self.not_held = 0
         self.free = nic.kind.cores
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ClassMember:
+        made = memo[id(self)] = ClassMember(memo.get(id(self.nic)) or deepcopy(self.nic, memo))
+        made.pattern, made.counted, made.needs = self.pattern, self.counted, self.needs.copy()
+        made.stand_ins, made.not_held, made.free = self.stand_ins, self.not_held, self.free
+        return made
 
     @property
     def columns(self) -> Pattern:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Protocol
 
 from placer.model.constraints import AllowedNics
@@ -243,6 +245,11 @@ class Rebuild:
         self._recent = recent
         self._stand_ins = stand_ins
         self._steps = self._all_steps()
+
+    def __deepcopy__(self, memo: object) -> Rebuild:
+        made = copy.copy(self)
+        made.indexes, made._steps = IndexPerKind(), repeat(False)  # it goes no further
+        return made
 
     @property
     def builds_tables(self) -> bool:

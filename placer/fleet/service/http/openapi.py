@@ -71,7 +71,7 @@ ClassOfNics = TypedDict(
 
 
 class DecisionJson(TypedDict):
-    """The answer to an event. `version` is the number of the last event."""
+    """The answer to an event, or the one that it would have. `version` is the number of the last event."""
 
     ok: Literal[True]
     event: str
@@ -141,12 +141,25 @@ class TenantJson(ConstraintsJson):
     solo_kpps: NotRequired[float]
 
 
-class FoundTenant(TenantJson):
+class ListedTenant(TenantJson):
     """An instance, and where it is."""
 
-    version: int
     status: Literal["placed", "queued"]
     nic: str | None
+
+
+class FoundTenant(ListedTenant):
+    """An instance, and where it is, at a version of the fleet."""
+
+    version: int
+
+
+class Tenants(TypedDict):
+    """A page of instances, and where the next one begins."""
+
+    version: int
+    tenants: list[ListedTenant]
+    cursor: str | None
 
 
 class NicJson(TypedDict):

@@ -17,6 +17,7 @@ from placer.fleet.events import (
     Decision,
     Depart,
     Drain,
+    DryRun,
     Fail,
     FleetEvent,
     Join,
@@ -243,6 +244,8 @@ def any_event(draw: random.Random, fleet: Fleet) -> FleetEvent:
     identity = f"i{draw.randrange(30)}"
     named = [nic.id for nic in fleet.all_nics()] or ["nic-1"]
     out = list(fleet.out_of_service) or named
+    if draw.random() < 0.1:
+        return DryRun(any_event(draw, fleet))
     return draw.choices(
         (
             Arrive(arrival(identity, 0, draw.choice("abcd"), draw.choice((0.1, 0.3, 0.9))).tenant),
