@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from placer.report.html import Figure, Page, fit, write_page, write_plots
+from placer.report.html import Figure, Page, fit, write_page
 from placer.report.html.fit import MOST_POINTS, fit_page
 from placer.report.html.fit_tables import NAME_PLACEHOLDER, breaks_table, mathematics, noise_band_pct, points_table
 from placer.report.html.page import render
@@ -183,14 +183,7 @@ def test_formulas_are_plain_mathematics(formula: str, text: str) -> None:
 def test_the_page_says_how_it_was_made_and_is_the_same_again() -> None:
     text = render(page_of(cache_model()))
     assert COMMAND in text and text == render(page_of(cache_model()))
-    assert len(re.findall(r'id="chart-', text)) == 2
-
-
-@pytest.mark.long
-def test_charts_are_files_without_colours_of_the_page(tmp_path: Path) -> None:
-    written = write_plots(page_of(cache_model()), tmp_path)
-    assert [path.name for path in written] == [f"{n}.{k}" for n in ("curve", "deviations") for k in ("svg", "png")]
-    assert all(b"var(--" not in path.read_bytes() for path in written)
+    assert re.findall(r'id="chart-(\w+)"', text) == ["curve", "deviations"]
 
 
 @pytest.mark.slow
