@@ -29,7 +29,7 @@ from placer.studies.sizing import (
     recommendation_of,
 )
 from profiles import InputError, TrafficProfile, Workload
-from tests.placer.commands.conftest import refuse
+from tests.placer.commands.conftest import refuse, run_placer
 from tests.placer.commands.test_compare import placer
 from traces.arrivals import Recipe, generate
 
@@ -103,9 +103,8 @@ def test_an_option_without_spare_nics_is_none() -> None:
 def test_spare_nics_are_among_the_nics_to_buy(tmp_path: Path, trace: Path) -> None:
     """Monopolization needs one more of equal NICs, today and next year."""
     given = ["size", str(trace), "--strategy", "monopolization", "--draws", "1", "--growth", "1", "--format", "json"]
-    run = CliRunner().invoke
     answers = [
-        json.loads(run(app, [*given, "--out", str(tmp_path / f"out{spare}"), "--spare", spare]).stdout)["answer"]
+        json.loads(run_placer(*given, "--out", tmp_path / f"out{spare}", "--spare", spare).stdout)["answer"]
         for spare in "01"
     ]
     before, after = answers
