@@ -156,7 +156,7 @@ class FailoverSearch:
         for (time, _), following in zip(replay_plan(plan, fleet), [*times[1:], None], strict=True):
             if following is None or following in leaving:
                 empty = {kind.index: self.peak[kind.index] - fleet.in_use(kind) for kind in self.kinds}
-                kinds = {nic.kind for nic in fleet.nics.values()}
+                kinds = {kind for kind in self.kinds if fleet.in_use(kind)}
                 if kinds and any(not self._are_enough(part, kinds, empty) for part in self._parts):
                     found.append(self._moment(time, list(fleet.nics.values()), empty, constrained=constrained))
         yield from sorted(found, key=lambda moment: sum(moment.empty.values()))
