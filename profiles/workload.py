@@ -59,6 +59,9 @@ class Workload(_Hashed):
     def __hash__(self) -> int:
         return self._hash
 
+    def __deepcopy__(self, memo: object) -> Workload:
+        return self
+
     def __reduce__(self) -> tuple[Callable[..., Workload], tuple[object, ...]]:
         # hashes of text differ between processes
         given = partial(Workload, cores=self.cores)

@@ -185,14 +185,15 @@ def _sharing_faults(
     # tenants who go together to an empty NIC of the same kind are as they were, whatever they violated there
     whole = {nic for nic, moved in joined.items() if nic not in present and _are_together(moved, present, lost)}
     moved = {placement.arrival.id for nic in set(joined) - whole for placement in joined[nic]}
-    all_now = [_as_present(p, moved) for nic, on in after.items() if nic not in failed for p in on]
     changed = [_as_present(p, moved) for nic in joined if nic not in whole for p in after[nic]]
     alone = replace(plan, placements=tuple(changed))
     for faults in (one_kind_per_nic(alone), cores_kept(alone), line_rate_kept(alone)):
         yield from faults
     if oracles is not None:
         yield from slas_kept(alone, oracles)
-    yield from constraints_kept(replace(plan, placements=tuple(all_now)))
+    if any(p.arrival.constraints.values or (p.kind and p.kind.pool) for on in after.values() for p in on):
+        all_now = (_as_present(p, moved) for nic, on in after.items() if nic not in failed for p in on)
+        yield from constraints_kept(replace(plan, placements=tuple(all_now)))
 
 
 def _are_together(

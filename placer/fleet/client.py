@@ -109,12 +109,22 @@ class Client:
         """A NIC and its tenants; None where it was never in use."""
         return self._find(f"/v1/nics/{_quote(nic)}")
 
-    def nics(self) -> Iterator[Answer]:
-        cursor: str | None = "0"
-        while cursor is not None:
-            page = self._json("GET", "/v1/nics", params={"limit": 1000, "cursor": cursor})
-            yield from page["nics"]
-            cursor = page["cursor"]
+    def nics(self, **filters: str) -> Iterator[Answer]:
+        """Every NIC in the order of ids; `filters` are `service`, `model` and `pool`."""
+        return self._pages("nics", filters)
+
+    def tenants(self, **filters: str) -> Iterator[Answer]:
+        """Every instance in the order of ids; `filters` are `nf`, `nic` and `state`, `placed` or `queued`."""
+        return self._pages("tenants", filters)
+
+    def _pages(self, name: str, filters: Mapping[str, str]) -> Iterator[Answer]:
+        options: dict[str, Any] = {**filters, "limit": 1000}
+        while True:
+            page = self._json("GET", f"/v1/{name}", params=options)
+            yield from page[name]
+            if page["cursor"] is None:
+                return
+            options["cursor"] = page["cursor"]
 
     def log(self, after: int = 0, *, wait_s: float = 20.0) -> Iterator[Answer]:
         """Every event after one with its answer, for ever: waits for the next when all are read."""

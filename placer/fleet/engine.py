@@ -6,8 +6,10 @@ be: when its NIC fails or is drained, or when a change makes a tenant of the NIC
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from placer.fleet.cores import cores_choices, least_lasting, shortage, shown_cores, stay, stay_at_risk
 from placer.fleet.events import (
@@ -17,6 +19,8 @@ from placer.fleet.events import (
     Decision,
     Depart,
     Drain,
+    DryRun,
+    Expected,
     Fail,
     FleetEvent,
     Join,
@@ -92,28 +96,27 @@ class Engine:
         self.versions = NicVersions(events)
         self._readings = 0 if feedback is None else feedback.capacities
         self._repairer = Repairer(fleet, self.selector, repairs) if repairs else None
-        self._deciders: dict[type, Callable[..., Decision]] = {
-            Arrive: self._arrive,
-            Depart: self._depart,
-            Change: self._change,
-            Fail: self._fail,
-            Drain: self._drain,
-            Cordon: self._cordon,
-            Uncordon: self._uncordon,
-            Join: self._join,
-            Leave: self._leave,
-            Return: self._return,
-            Rebalance: self._rebalance,
-            Measure: self._measure,
-            Where: self._where,
-        }
+
+    def copy(self) -> Engine:
+        """An engine that decides as this one would, and has the same oracles and tables, which only remember answers.
+
+        It learns nothing. A rebuild of tables that is under way stands still in it.
+        """
+        memo: dict[int, Any] = {id(oracle): oracle for oracle in self.oracles}
+        memo |= {id(self.fleet.journal): None, id(self.fleet.pool): self.fleet.pool}
+        made = copy.copy(self)
+        made.fleet, made.selector = copy.deepcopy((self.fleet, self.selector), memo)
+        made.waiting = self.waiting.copy()
+        made.versions = NicVersions(self.events)
+        made.feedback = made._repairer = None
+        return made
 
     def handle(self, event: FleetEvent) -> Decision:
         """Decide on the event, and change the fleet accordingly.
 
         Raises Refused when the event cannot happen; nothing was changed.
         """
-        decision = self._deciders[type(event)](event)
+        decision = _DECIDERS[type(event)](self, event)
         if not isinstance(decision, Lookup):
             self._count(event, decision)
         return decision
@@ -236,24 +239,32 @@ class Engine:
         return self._placed(tenant.id, self._put(chosen, home))
 
     def _join(self, event: Join) -> Decision:
-        kinds = [kind for kind in self.fleet.kinds if kind.model == event.nic_model]
-        if not kinds:
+        if not any(kind.model == event.nic_model for kind in self.fleet.kinds):
             known = ", ".join(dict.fromkeys(kind.model for kind in self.fleet.kinds))
             raise Refused(f"'{event.nic_model}' is not a NIC model of this fleet; it is one of {known}")
-        nic = self.fleet.find(event.nic)
-        if nic is not None and nic.kind.model == event.nic_model:  # sent again, because the answer was lost
-            return Lookup("joined")
-        if nic is not None:
+        nic, kind = self.fleet.find(event.nic), self.fleet.kind_in(event.nic_model, event.pool, event.domain)
+        if nic is not None and nic.kind.model != event.nic_model:
             raise Refused(f"'{event.nic}' is a {nic.kind.model}")
         gone = self.fleet.gone.get(event.nic)
         if gone is not None and gone.kind.model != event.nic_model:
             raise Refused(f"'{event.nic}' left as a {gone.kind.model}: choose another name")
+        if nic is not None and (event.pool, event.domain) == (nic.kind.pool, nic.kind.domain):
+            return Lookup("joined")  # sent again, because the answer was lost
         if gone is not None:
             self.fleet.join_again(gone)
+            if gone.kind is not kind:
+                self.fleet.assign(gone, kind)
+        elif nic is not None:
+            busy = nic.id in self.fleet.nics or nic.id in self.fleet.out_of_service
+            if busy or not nic.has_name or nic.id in nic.kind.names:
+                place = f"pool '{nic.kind.pool}' and domain '{nic.kind.domain}'"
+                raise Refused(f"'{event.nic}' is in {place}, which only an idle NIC that has joined can change")
+            self.fleet.assign(nic, kind)
+        if gone is not None or nic is not None:
             return Decision("joined", tuple(self._place_waiting()))
         if NUMBERED_NIC_ID.fullmatch(event.nic) and numbers_nics(self.fleet.kinds):
             raise Refused(f"'{event.nic}' is a name that new NICs get: choose another")
-        self.fleet.join(kinds[0], event.nic)
+        self.fleet.join(kind, event.nic)
         return Decision("joined", tuple(self._place_waiting()))
 
     def _leave(self, event: Leave) -> Decision:
@@ -403,6 +414,10 @@ class Engine:
             return Lookup("placed", found_on=nic.id, cores=self._cores(event.id))
         return Lookup("queued" if event.id in self.waiting else "unknown")
 
+    def _dry_run(self, event: DryRun) -> Expected:
+        decision = self.copy().handle(event.event)
+        return Expected(decision.status, decision=decision)
+
     def _placed(self, identity: str, nic: Nic) -> Decision:
         """The decision on an arrival that is on a NIC now."""
         return Decision("placed", (Move(identity, None, nic.id),), cores=self._cores(identity))
@@ -416,7 +431,8 @@ class Engine:
         """Raise Refused where no NIC hosts what an instance is to run, or its load or cores cannot be predicted."""
         if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
             raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
-        if (tenant.constraints.values or self.fleet.has_pools) and (fault := pool_fault(tenant, self.fleet.kinds)):
+        known = tenant.constraints.of("pool") in self.fleet.pools
+        if not known and (fault := pool_fault(tenant, self.fleet.all_kinds)):
             raise Refused("; ".join(fault))
         if not tenant.workload.is_plain:
             predictors = [one.predictor for one in self.oracles if isinstance(one, PredictorOracle)]
@@ -518,6 +534,24 @@ class Engine:
         if nic.service is Service.FAILED:
             raise Refused(f"'{nic_id}' failed before")
         return nic
+
+
+_DECIDERS: dict[type, Callable[..., Decision]] = {
+    Arrive: Engine._arrive,
+    Depart: Engine._depart,
+    Change: Engine._change,
+    Fail: Engine._fail,
+    Drain: Engine._drain,
+    Cordon: Engine._cordon,
+    Uncordon: Engine._uncordon,
+    Join: Engine._join,
+    Leave: Engine._leave,
+    Return: Engine._return,
+    Rebalance: Engine._rebalance,
+    Measure: Engine._measure,
+    Where: Engine._where,
+    DryRun: Engine._dry_run,
+}
 
 
 # Measurements of production: what the engine makes of them.

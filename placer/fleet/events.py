@@ -77,10 +77,13 @@ class Uncordon:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A NIC of a known model is added, idle, under a name of its own."""
+    """A NIC of a known model is added, idle, under a name of its own; empty for no `pool`, and for a `domain` of its
+    own. One that has joined and is idle may join again in another place."""
 
     nic: str
     nic_model: str
+    pool: str = ""
+    domain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +140,17 @@ class Where:
     id: str
 
 
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What would be decided on an event is to be reported; nothing changes."""
+
+    event: FleetEvent
+
+
 FleetEvent = (
     Arrive | Depart | Change | Fail | Drain | Cordon | Uncordon | Join | Leave | Return | Rebalance | Measure | Where
-)
+    | DryRun
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +214,13 @@ class Lookup(Decision):
     @property
     def nic(self) -> str | None:
         return self.found_on
+
+
+@dataclass(frozen=True, slots=True)
+class Expected(Lookup):
+    """What would be decided on an event, of which it has the status; nothing changed."""
+
+    decision: Decision = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

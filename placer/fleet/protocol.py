@@ -27,6 +27,8 @@ from placer.fleet.events import (
     Decision,
     Depart,
     Drain,
+    DryRun,
+    Expected,
     Fail,
     FleetEvent,
     Join,
@@ -98,6 +100,7 @@ Whole = Annotated[int, BeforeValidator(whole)]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(usable_name)]
 Priority = Annotated[Whole, Field(ge=LOWEST_PRIORITY, le=HIGHEST_PRIORITY)]
 Group = Annotated[str, AfterValidator(usable_group)]
+Place = Annotated[Group, Field(pattern=r"^[^|]*$")]  # a pool, or a domain
 Number = Annotated[FiniteFloat, Field(ge=0, le=LARGEST_NUMBER)]
 Positive = Annotated[FiniteFloat, Field(ge=SMALLEST_POSITIVE, le=LARGEST_NUMBER)]
 
@@ -208,7 +211,13 @@ def _forget_keys(properties: dict[str, Any], keys: Iterable[str]) -> None:
         del properties[key]
 
 
-class ArriveEvent(Wanted):
+class _Changing(_Line):
+    """`dry_run`: nothing is to change, only the answer is wanted."""
+
+    dry_run: bool = False
+
+
+class ArriveEvent(Wanted, _Changing):
     """An instance arrives, with its SLA: `sla_drop` or `sla_min_kpps`; with a rate, `sla_drop` is 0 if not given."""
 
     model_config = ConfigDict(json_schema_extra=lambda schema: _forget_keys(schema["properties"], ONLY_IN_LOGS))
@@ -220,36 +229,45 @@ class ArriveEvent(Wanted):
     free_cores: Literal[True] | None = None
 
 
-class ChangeEvent(_Requirement):
+class ChangeEvent(_Requirement, _Changing):
     """An instance changes its traffic, its load or its SLA; a `rate_kpps` of null is more than it can carry."""
 
     event: Literal["change"]
     id: Name
 
 
-class InstanceEvent(_Line):
-    """An instance departs, or is looked up."""
+class DepartEvent(_Changing):
+    """An instance departs."""
 
-    event: Literal["depart", "where"]
+    event: Literal["depart"]
     id: Name
 
 
-class NicEvent(_Line):
+class WhereEvent(_Line):
+    """An instance is looked up."""
+
+    event: Literal["where"]
+    id: Name
+
+
+class NicEvent(_Changing):
     """A NIC fails, is drained, returns to service, is cordoned or uncordoned, or leaves the fleet."""
 
     event: Literal["fail", "drain", "return", "cordon", "uncordon", "leave"]
     nic: Name
 
 
-class JoinEvent(_Line):
-    """A NIC with a name joins the fleet."""
+class JoinEvent(_Changing):
+    """A NIC with a name joins the fleet, in a pool and a domain if these are given."""
 
     event: Literal["join"]
     nic: Name
     nic_model: Name
+    pool: Place | None = None
+    domain: Place | None = None
 
 
-class RebalanceEvent(_Line):
+class RebalanceEvent(_Changing):
     """At most `budget` instances are moved, to end SLA violations and to empty NICs."""
 
     event: Literal["rebalance"]
@@ -293,14 +311,13 @@ class MeasuredEvent(_Line):
 
 
 AnyEvent = Annotated[
-    ArriveEvent | ChangeEvent | InstanceEvent | NicEvent | JoinEvent | RebalanceEvent | MeasuredEvent,
+    ArriveEvent | ChangeEvent | DepartEvent | WhereEvent | NicEvent | JoinEvent | RebalanceEvent | MeasuredEvent,
     Field(discriminator="event"),
 ]
 _LINE_READER: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
 _OF_A_NIC: dict[str, type[Fail | Drain | Return | Cordon | Uncordon | Leave]] = {
     "fail": Fail, "drain": Drain, "return": Return, "cordon": Cordon, "uncordon": Uncordon, "leave": Leave,
 }  # fmt: skip
-_OF_AN_INSTANCE: dict[str, type[Depart | Where]] = {"depart": Depart, "where": Where}
 
 
 class Reader:
@@ -337,17 +354,23 @@ class Reader:
         except ValidationError as error:
             raise Malformed("; ".join((*faults_in(error, 1), *self._faults_of_workload(line, error)))) from error
         refuse_repeated_keys(line, read.keys)
+        event = self._event(read)
+        return DryRun(event) if isinstance(read, _Changing) and read.dry_run else event
+
+    def _event(self, read: AnyEvent) -> FleetEvent:
         if isinstance(read, ArriveEvent):
             if not self.of_log and (unknown := [key for key in ONLY_IN_LOGS if getattr(read, key) is not None]):
                 raise Malformed(f"{unknown[0]}: unknown key")
             tenant = self.tenant(read.id, read)
             return Arrive(replace(tenant, free_cores=True) if read.free_cores else tenant, read.nic, read.kind)
-        if isinstance(read, InstanceEvent):
-            return _OF_AN_INSTANCE[read.event](read.id)
+        if isinstance(read, DepartEvent):
+            return Depart(read.id)
+        if isinstance(read, WhereEvent):
+            return Where(read.id)
         if isinstance(read, NicEvent):
             return _OF_A_NIC[read.event](read.nic)
         if isinstance(read, JoinEvent):
-            return Join(read.nic, read.nic_model)
+            return Join(read.nic, read.nic_model, read.pool or "", read.domain or "")
         if isinstance(read, MeasuredEvent):
             return read.measure
         if isinstance(read, RebalanceEvent):
@@ -414,7 +437,9 @@ def faults_in(error: ValidationError, skipped: int = 0) -> Iterator[str]:
 
 
 def decision_line(event: FleetEvent, decision: Decision) -> str:
-    """The answer to an event as one line of JSON, without its line end."""
+    """The answer to an event as one line of JSON, without its line end; to a dry run that of its event."""
+    if isinstance(event, DryRun) and isinstance(decision, Expected):
+        event, decision = event.event, decision.decision
     return frequent_decision(event, decision) or any_decision(event, decision)
 
 
@@ -552,12 +577,15 @@ def name_of(event: FleetEvent) -> str:
 
 
 def _subject(event: FleetEvent) -> dict[str, Any]:
+    if isinstance(event, DryRun):
+        return _subject(event.event)
     if isinstance(event, Arrive):
         return {"id": event.tenant.id}
     if isinstance(event, _OF_NICS):
         return {"nic": event.nic}
     if isinstance(event, Join):
-        return {"nic": event.nic, "nic_model": event.nic_model}
+        places = {key: name for key, name in (("pool", event.pool), ("domain", event.domain)) if name}
+        return {"nic": event.nic, "nic_model": event.nic_model, **places}
     if isinstance(event, Rebalance):
         named = {} if event.nics is None else {"nics": list(event.nics)}
         return {"budget": event.budget, "move_cost": event.move_cost, "risk_worth": event.risk_worth, **named}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Protocol
 
 from placer.model.constraints import AllowedNics
@@ -21,7 +23,13 @@ from profiles import CoLocation, Workload
 
 
 class NicIndex(Protocol):
-    """Finds a NIC of one kind for an arrival, among the NICs in use that take arrivals."""
+    """Finds a NIC of one kind for an arrival, among the NICs in use that take arrivals.
+
+    `kinds`: that kind, and those of its NICs that differ from it in pool and domain.
+    """
+
+    @property
+    def kinds(self) -> Iterable[NicKind]: ...
 
     def observe(self, tenant: Tenant) -> None:
         """Count an arrival: future arrivals are like the recent ones."""
@@ -237,6 +245,11 @@ class Rebuild:
         self._recent = recent
         self._stand_ins = stand_ins
         self._steps = self._all_steps()
+
+    def __deepcopy__(self, memo: object) -> Rebuild:
+        made = copy.copy(self)
+        made.indexes, made._steps = IndexPerKind(), repeat(False)  # it goes no further
+        return made
 
     @property
     def builds_tables(self) -> bool:

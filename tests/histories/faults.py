@@ -1,10 +1,10 @@
 """Clients, faults and the history of both: `python -m tests.histories.faults --operations 1000000 --faults 200`.
 
-Clients arrive, depart and look up instances that they share, each request with a key. The service is killed and
-started again, stopped for a while, its disk is full for a while, and connections are cut after a request was sent. A
-backup of what a kill leaves is restored over it. Only the last events are kept in the log. A client sends a request
-again with its key until it is answered, or gives up. Some answered requests are sent once more: the answer must be the
-same.
+Clients arrive, depart, make dry runs of departures and look up instances that they share, each request with a key. The
+service is killed and started again, stopped for a while, its disk is full for a while, and connections are cut after a
+request was sent. A backup of what a kill leaves is restored over it. Only the last events are kept in the log. A client
+sends a request again with its key until it is answered, or gives up. Some answered requests are sent once more: the
+answer must be the same.
 
 With `--agents N`, so many services decide on one PostgreSQL. Clients send each request to any of them, and again to any
 other. The database is restarted as after a crash, and its connections to services are cut, too.
@@ -41,6 +41,8 @@ LIFE = 20  # operations on an instance, after which others follow
 
 GIVES_UP, CUTS, REPEATS = 0.01, 0.01, 0.02
 """Shares of requests that are given up after a failure, whose connection is cut, and that are sent once more."""
+
+DRY_RUNS = 0.3  # the share of departures that are dry runs
 
 SECONDS = 20.0
 
@@ -151,6 +153,8 @@ class Study:
             generation = len(self.history) // (SHARED * LIFE)
             identity = f"{generation}-{draw.randrange(SHARED)}"
             event = {"event": draw.choice(("arrive", "arrive", "depart", "where")), "id": identity}
+            if event["event"] == "depart" and draw.random() < DRY_RUNS:
+                event["dry_run"] = True  # type: ignore[assignment]
             if event["event"] == "arrive":
                 # a number that is the same in every process
                 event |= {"nf": "abcd"[sum(map(ord, identity)) % 4], "sla_drop": 0.9}  # type: ignore[dict-item]
@@ -162,7 +166,8 @@ class Study:
         self, connections: "Sequence[Connection]", draw: random.Random, number: int, key: str, event: dict[str, Any]
     ) -> None:
         row: dict[str, Any] = {"client": number, "call": time.monotonic_ns(), "return": None}
-        row |= {"op": event["event"], "id": event["id"]}
+        dry = "dry_run" in event  # its answer is not kept by key
+        row |= {"op": f"dry {event['event']}" if dry else event["event"], "id": event["id"]}
         answer = None
         while answer is None and not self.ended:
             connection = connections[draw.randrange(len(connections))]
@@ -175,7 +180,7 @@ class Study:
                 await asyncio.sleep(0.02)
         if answer is not None:
             row |= {"return": time.monotonic_ns(), **status_of(event, answer)}
-            if draw.random() < REPEATS:
+            if draw.random() < REPEATS and not dry:
                 await self._repeat(connections[draw.randrange(len(connections))], event, key, answer)
         self.history.append(row)
 
@@ -287,10 +292,6 @@ def main() -> None:
         print(f"services that ended by themselves: {len(study.ends)}", *study.ends, sep="\n")
 
 
-if __name__ == "__main__":
-    main()
-
-
 CORES_OF_NIC = 8
 
 
@@ -328,3 +329,7 @@ def _fits(tenants: list[tuple[str, float]]) -> bool:
     drops = [(NF_SENSITIVITY[nf] * (pressure - NF_PRESSURE[nf]), allowed) for nf, allowed in tenants]
     enough = sum(CORES_BY_NF[nf] for nf, _ in tenants) <= CORES_OF_NIC
     return enough and all(min(drop, 0.99) <= allowed + 1e-9 for drop, allowed in drops)
+
+
+if __name__ == "__main__":
+    main()

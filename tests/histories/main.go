@@ -74,6 +74,14 @@ func step(state string, input, output Operation) []interface{} {
 		if state == absent {
 			return []interface{}{absent}
 		}
+	case "dry depart left":
+		if state != absent {
+			return []interface{}{state}
+		}
+	case "dry depart refused":
+		if state == absent {
+			return []interface{}{absent}
+		}
 	case "where placed":
 		if state == output.Nic || state == anywhere {
 			return []interface{}{output.Nic}

@@ -41,6 +41,11 @@ func TestHistories(t *testing.T) {
 			`{"client": 2, "call": 5, "return": 6, "op": "where", "id": "a", "status": "placed", "nic": "n1"}`}},
 		{"doubled", false, []string{arrived,
 			`{"client": 2, "call": 5, "return": 6, "op": "arrive", "id": "a", "status": "placed", "nic": "n2"}`}},
+		{"a dry run changes nothing", true, []string{arrived,
+			`{"client": 2, "call": 3, "return": 4, "op": "dry depart", "id": "a", "status": "left"}`,
+			`{"client": 2, "call": 5, "return": 6, "op": "where", "id": "a", "status": "placed", "nic": "n1"}`}},
+		{"a dry run on old knowledge", false, []string{arrived, departed,
+			`{"client": 2, "call": 5, "return": 6, "op": "dry depart", "id": "a", "status": "left"}`}},
 		{"left twice", false, []string{arrived, departed,
 			`{"client": 2, "call": 5, "return": 6, "op": "depart", "id": "a", "status": "left"}`}},
 	} {

@@ -18,6 +18,8 @@ from placer.fleet.events import (
     Decision,
     Depart,
     Drain,
+    DryRun,
+    Expected,
     Fail,
     FleetEvent,
     Join,
@@ -68,10 +70,15 @@ class Online(RuleBasedStateMachine):
         self.constrained = False
         self.start(rule, when_full, most_patterns)
 
+    @initialize(dry_runs=st.sampled_from([False, False, True]))
+    def choose(self, dry_runs: bool) -> None:
+        self.dry_runs = dry_runs
+
     def start(self, rule: object, when_full: str, most_patterns: int) -> None:
         self.options = {"rule": rule, "when_full": when_full, "most_patterns": most_patterns}
         self.folder = tempfile.TemporaryDirectory()
-        self.state = State(Path(self.folder.name) / "state.db", self.kinds)
+        self.path = Path(self.folder.name) / "state.db"
+        self.state = State(self.path, self.kinds)
         self.engine = Engine(Fleet(self.kinds), self.oracles(), **self.options)  # type: ignore[arg-type]
         self.auditor = Auditor(self.kinds, self.oracles())
         self.arrivals = 0
@@ -80,7 +87,16 @@ class Online(RuleBasedStateMachine):
         return [ToyOracle() for _ in self.kinds]
 
     def handle(self, event: FleetEvent) -> Decision:
+        """A dry run of the event has the decision that the event then has, and leaves no trace in the state."""
+        if self.dry_runs:
+            self.state.commit()
+            before = self.path.read_bytes()
+            expected = self.engine.handle(DryRun(event))
+            self.state.record(DryRun(event), expected, self.engine.fleet)
+            self.state.commit()
+            assert isinstance(expected, Expected) and self.path.read_bytes() == before
         decision = self.engine.handle(event)
+        assert not self.dry_runs or expected.decision == decision
         self.state.record(event, decision, self.engine.fleet)
         fleet = self.engine.fleet
         kind_of = {nic.id: nic.kind.index for nic in (*fleet.all_nics(), *fleet.gone.values())}
@@ -194,7 +210,7 @@ class Online(RuleBasedStateMachine):
     def restart(self) -> None:
         before, opened = self.services(), self.engine.fleet.opened
         self.state.close()
-        self.state = State(Path(self.folder.name) / "state.db", self.kinds)
+        self.state = State(self.path, self.kinds)
         self.engine = Engine(self.state.fleet, self.oracles(), waiting=self.state.waiting, **self.options)  # type: ignore[arg-type]
         assert (self.services(), self.engine.fleet.opened) == (before, opened)
 

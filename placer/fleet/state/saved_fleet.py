@@ -29,7 +29,9 @@ MOST_PLACES = 10**15  # largest number of a NIC, and largest place in the order 
 
 STATE_SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE nics (id TEXT PRIMARY KEY, kind INTEGER NOT NULL, number INTEGER NOT NULL, service TEXT NOT NULL);
+CREATE TABLE nics (
+    id TEXT PRIMARY KEY, kind INTEGER NOT NULL, number INTEGER NOT NULL, service TEXT NOT NULL, pool TEXT, domain TEXT
+);
 CREATE TABLE tenants (
     place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, nic TEXT REFERENCES nics(id), nf TEXT NOT NULL,
     flows REAL NOT NULL, packet_size REAL NOT NULL, mtbr REAL NOT NULL, sla_drop REAL, sla_min_kpps REAL,
@@ -48,6 +50,7 @@ CREATE TABLE learnt (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """Tables that format 1 does not have: what was measured, and what was learnt of it beyond the readings themselves."""
 
 ADDED_COLUMNS = {
+    "nics": ("pool TEXT", "domain TEXT"),
     "readings": ("below_sla INTEGER",),
     "tenants": (
         "rate_kpps REAL", "cores INTEGER", "latency_us REAL", "free_cores INTEGER", "constraints TEXT",
@@ -150,6 +153,7 @@ class _Rows:
         self._name = name
         self._kinds = tuple(kinds)
         self._row: tuple[str, object] = ("", None)
+        self._in_places: dict[tuple[int, str, str], NicKind] = {}
         # many tenants have the same traffic
         self._workload_of = lru_cache(MAX_CHECKED_WORKLOADS)(partial(_checked_workload, check))
 
@@ -158,7 +162,8 @@ class _Rows:
         numbers: Counter[int] = Counter()
         services = {service.value: service for service in Service}
         numbered = numbers_nics(self._kinds)
-        for nic_id, kind, number, service in file.execute("SELECT id, kind, number, service FROM nics ORDER BY number"):
+        query = "SELECT id, kind, number, service, pool, domain FROM nics ORDER BY number"
+        for nic_id, kind, number, service, *place in file.execute(query):
             self._row, before = ("nics", nic_id), len(self.faults)
             self._check_id(nic_id)
             if not isinstance(kind, int) or not 0 <= kind < len(self._kinds):
@@ -171,7 +176,7 @@ class _Rows:
                 self._fault(f"service {service!r} is not one of {', '.join(services)}")
             if len(self.faults) == before:
                 numbers[number] += 1
-                nic = Nic(nic_id, self._kinds[kind], number)
+                nic = Nic(nic_id, self._kind_in(kind, *place), number)
                 nic.service = services[service]
                 yield nic
 
@@ -207,6 +212,15 @@ class _Rows:
                     self._fault_of_nf(nf, kinds)
                 sla = Sla(drop, least)
                 yield nic_id, Tenant(identity, workload, sla, bool(free), (), demanded, priority or 0)
+
+    def _kind_in(self, number: int, pool: str | None, domain: str | None) -> NicKind:
+        """The kind of a NIC; null for the pool and the domain of the kind itself."""
+        if pool is None and domain is None:
+            return self._kinds[number]
+        place = number, str(pool or ""), str(domain or "")
+        if place not in self._in_places:
+            self._in_places[place] = self._kinds[number].in_place(*place[1:])
+        return self._in_places[place]
 
     def check_nics(self, nics: dict[str, Nic], placed: dict[str, list[Tenant]]) -> None:
         """Every NIC has the cores for its tenants, and one that failed or is gone has no tenants."""
@@ -256,6 +270,11 @@ def _checked_workload(check: Check, nf: str, *values: float | None) -> tuple[Wor
     """The workload of a row, and what is wrong with it."""
     workload = workload_of(nf, *values)
     return workload, [f"{column} {message}" for column, message in check(workload)]
+
+
+def place_values(nic: Nic, kinds: Sequence[NicKind]) -> tuple[str | None, str | None]:
+    """The pool and the domain of a NIC as a state has them: null where they are those of a kind of the fleet file."""
+    return (None, None) if kinds[nic.kind.index] is nic.kind else (nic.kind.pool, nic.kind.domain)
 
 
 def facts_of(kinds: Sequence[NicKind]) -> dict[str, str]:

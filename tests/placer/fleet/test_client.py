@@ -59,9 +59,13 @@ def test_all_pages_of_nics_and_the_log_are_read() -> None:
         if request.url.path == "/v1/log":
             after = int(request.url.params["after"])
             return httpx.Response(200, text=f'{{"number": {after + 1}}}\n{{"number": {after + 2}}}\n')
-        first = request.url.params["cursor"] == "0"
-        return httpx.Response(200, json={"nics": [{"nic": "1" if first else "2"}], "cursor": "7" if first else None})
+        first = "cursor" not in request.url.params
+        assert first or request.url.params["cursor"] == "7"
+        name, key = ("nics", "nic") if request.url.path == "/v1/nics" else ("tenants", "id")
+        assert name == "nics" or request.url.params["state"] == "queued"
+        return httpx.Response(200, json={name: [{key: "1" if first else "2"}], "cursor": "7" if first else None})
 
     with client_of(httpx.MockTransport(paged)) as client:
         assert [one["nic"] for one in client.nics()] == ["1", "2"]
+        assert [one["id"] for one in client.tenants(state="queued")] == ["1", "2"]
         assert [row["number"] for row in itertools.islice(client.log(5), 4)] == [6, 7, 8, 9]

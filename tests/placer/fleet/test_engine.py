@@ -2,6 +2,7 @@
 changes nothing."""
 
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,15 @@ from placer.fleet.events import (
     Cordon,
     Depart,
     Drain,
+    DryRun,
+    Expected,
     Fail,
     FleetEvent,
     Join,
     Leave,
     Lookup,
     Move,
+    Rebalance,
     Refused,
     Return,
     Uncordon,
@@ -209,6 +213,42 @@ def test_a_nic_leaves_once_it_has_no_tenants_and_takes_its_place_in_the_count_wi
         with pytest.raises(Refused):
             one.handle(event)
     assert one.handle(Join("nic-1", one.fleet.kinds[0].model)).status == "joined" and arrive(one, "4", "d") == "nic-1"
+
+
+@pytest.mark.parametrize("most_patterns", [4_000, 30, 1])
+@pytest.mark.parametrize("when_full", WHEN_FULL)
+def test_dry_runs_leave_no_trace_in_later_decisions(when_full: str, most_patterns: int) -> None:
+    """Of two fleets with the same events one has dry runs between, of other events; tables are rebuilt meanwhile."""
+    draw = random.Random(11)
+    one, other = (engine(5, LOOK_AHEAD, when_full=when_full, most_patterns=most_patterns) for _ in range(2))
+    for number in range(100):
+        for event in (any_event(draw, number, one.fleet), any_event(draw, number, one.fleet)):
+            try:
+                expected = one.handle(DryRun(event))
+            except Refused as refused:
+                with pytest.raises(Refused, match=re.escape(str(refused))):
+                    other.copy().handle(event)
+                continue
+            assert isinstance(expected, Expected) and expected.decision == other.copy().handle(event)
+        try:
+            decision = other.handle(event)
+        except Refused:
+            continue
+        assert one.handle(event) == decision == expected.decision
+    assert one.events == other.events > 50
+
+
+def any_event(draw: random.Random, number: int, fleet: Fleet) -> FleetEvent:
+    """An arrival as often as all others together, with traffic of its own now and then."""
+    known = [nic.id for nic in (*fleet.all_nics(), *fleet.gone.values())] or ["nic-1"]
+    identity, nic = f"{draw.randrange(number + 1)}", draw.choice(known)
+    workload = Workload(draw.choice("abcd"), TrafficProfile(1000 * draw.choice((1, 1, 1, 2, number)), 1500))
+    events = (
+        Depart(identity), Depart(identity), Change(identity, workload, Sla(0.3)), Fail(nic), Drain(nic), Return(nic),
+        Return(nic), Cordon(nic), Uncordon(nic), Leave(nic), Join(nic, "toy-0"), Rebalance(3),
+    )  # fmt: skip
+    arrive = Arrive(Tenant(f"{number}", workload, Sla(draw.choice((0.0, 0.1, 0.3, 0.5)))))
+    return draw.choice((arrive, draw.choice(events)))
 
 
 def test_a_tenant_that_waited_since_before_a_restart_is_placed_while_tables_are_rebuilt_without_its_nf() -> None:

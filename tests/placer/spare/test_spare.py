@@ -19,7 +19,7 @@ from placer.model.plan import Placement, Plan
 from placer.optimal.trace_optimum import find_optimum
 from placer.spare import find_spare, refuse_too_many_failures
 from placer.strategies import find_strategy
-from placer.testing.strategies import CORES_BY_NF, NF_PRESSURE, NF_SENSITIVITY
+from placer.testing.strategies import CORES_BY_NF, NF_PRESSURE, NF_SENSITIVITY, arrival
 from profiles import InputError
 from tests.effort import examples
 from tests.placer.model.test_constraints import RACKS, breaks, nics
@@ -151,6 +151,36 @@ def check(name: str, trace: list[Arrival], fleet: Catalogue, failures: int) -> N
         assert not replay.survives(failures, fewer)
     if len(fleet.kinds) == 1:
         assert len(spare.added) <= failures
+
+
+@pytest.mark.parametrize("name", ["greedy", "contention-aware"])
+@settings(deadline=None, max_examples=examples(60))
+@given(constrained_traces(), st.sampled_from((None, 1, 2)), st.integers(0, 1))
+def test_any_domain_may_fail_with_all_its_nics(name: str, trace: list[Arrival], count: int | None, one: int) -> None:
+    """A NIC without a domain is one of its own."""
+    fleet = nics(*RACKS, count=count)
+    plan, spare = plan_and_spare(name, trace, fleet, Failures(one, 1))
+    if spare.added is None:
+        return
+    replay = Replay(plan, fleet.kinds, RULES[name])
+    assert replay.survives(1, spare.added, domains=True)
+    for kind in set(spare.added):
+        fewer = list(spare.added)
+        fewer.remove(kind)
+        assert not (replay.survives(1, fewer, domains=True) and (not one or replay.survives(1, fewer)))
+
+
+@pytest.mark.parametrize("count", [None, 3])
+def test_a_rack_is_replaced_by_the_other_ones(count: int | None) -> None:
+    """Two full NICs in each of two racks; the third takes those of either."""
+    fleet = nics(("", "r1"), ("", "r2"), ("", "r3"), count=count)
+    full = [arrival(str(at), 0.0, "a", 0.5) for at in range(32)]
+    placements = [Placement(one, f"nic-{at // 8 + 1}", fleet.kinds[at // 16]) for at, one in enumerate(full)]
+    plan = Plan("by hand", None, tuple(placements), 0.0)
+    strategy = find_strategy("greedy")
+    assert find_spare(plan, Failures(domains=1), fleet, strategy).added == (fleet.kinds[2],) * 2
+    assert len(find_spare(plan, Failures(domains=2), fleet, strategy).added or ()) == (0 if count else 8)
+    assert find_spare(plan, Failures(nics=1), fleet, strategy).added == fleet.kinds[:1]
 
 
 def refuses(trace: list[Arrival], fleet: Catalogue, failures: int) -> bool:

@@ -84,6 +84,36 @@ def test_what_is_owned_is_not_bought() -> None:
     )
 
 
+def test_an_option_without_spare_nics_is_none() -> None:
+    """The dearer one is bought, which has them in every draw; without such a one, the line says so."""
+    rows = results(("lacks", 5, (10, 10), 1.0, 0), ("has", 9, (18, 20), 1.0, 0))
+    rows = rows.assign(spare_nics=[1.0, 1.0, None, 1.0, 1.0, 2.0])
+    sizing = replace(SIZING, spare=2)
+    found = recommendation_of(rows, sizing)
+    assert (found.option["strategy"], found.spare, found.within_budget) == ("has", 2, True)
+    assert "Of these, at most 2 are spare: any 2 NICs may fail." in list(further_lines(found, sizing))
+    found = recommendation_of(rows[rows["strategy"] == "lacks"], sizing)
+    assert (found.spare, found.within_budget) == (None, False)
+    line = recommendation_line(found, sizing)
+    assert line.startswith(
+        "No option has the spare NICs with which any 2 NICs may fail; the closest one: Buy 5 more NICs"
+    )
+
+
+@pytest.mark.long
+def test_spare_nics_are_among_the_nics_to_buy(tmp_path: Path, trace: Path) -> None:
+    """Monopolization needs one more of equal NICs, today and next year."""
+    given = ["size", str(trace), "--strategy", "monopolization", "--draws", "1", "--growth", "1", "--format", "json"]
+    run = CliRunner().invoke
+    answers = [
+        json.loads(run(app, [*given, "--out", str(tmp_path / f"out{spare}"), "--spare", spare]).stdout)["answer"]
+        for spare in "01"
+    ]
+    before, after = answers
+    assert (after["today_nics"], after["nics"]) == (before["today_nics"] + 1, before["nics"] + 1)
+    assert after["spare_nics"] == 1 and "spare_nics" not in before and after["more_nics"] == before["more_nics"]
+
+
 @pytest.mark.long
 def test_a_fleet_that_is_large_enough_needs_no_more(tmp_path: Path, trace: Path) -> None:
     """Of 56 owned NICs sixty arrivals need fewer, today and next year: nothing is bought."""

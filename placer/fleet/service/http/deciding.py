@@ -13,6 +13,7 @@ from placer.fleet.events import (
     Cordon,
     Decision,
     Drain,
+    DryRun,
     Fail,
     FleetEvent,
     Join,
@@ -44,6 +45,15 @@ OF_ADMINISTRATORS = (Fail, Drain, Return, Cordon, Uncordon, Join, Leave, Rebalan
 """Events that change NICs; the others are of tenants."""
 
 
+def asked_for(event: FleetEvent) -> FleetEvent:
+    """The event; of a dry run the one that it is of."""
+    return event.event if isinstance(event, DryRun) else event
+
+
+def nics_to_empty(engine: Engine) -> list[str]:
+    return [nic.id for nic in sorted(engine.fleet.nics.values(), key=emptied_first)]
+
+
 class Decider:
     """Decides on lines, one after the other.
 
@@ -58,6 +68,7 @@ class Decider:
         self._waiting = Turns()
         self._counted: list[tuple[FleetEvent, Decision]] = []
         self._refused: list[int] = []
+        self._dry = False
 
     in_turns = True  # whether a rebalancing takes turns with other events
 
@@ -67,7 +78,7 @@ class Decider:
             event = submission.reader.read(line)
         except Refused:
             return None
-        return None if isinstance(event, Change) else event
+        return None if isinstance(asked_for(event), Change) else event
 
     def _answer(
         self, submission: Submission, line: bytes, read: FleetEvent | None, key: str | None
@@ -79,7 +90,7 @@ class Decider:
         known = self._answers.find(key)
         if known is None:
             answer = self._decide(submission, line, read, digest)
-            if answer is not None and answer.status not in (STATUS_FORBIDDEN, STATUS_FAILED):
+            if answer is not None and answer.status not in (STATUS_FORBIDDEN, STATUS_FAILED) and not self._dry:
                 self._answers.keep(key, answer)
             return answer
         if known.digest == digest:
@@ -87,14 +98,16 @@ class Decider:
         return self._refuse(digest, STATUS_MALFORMED, f"the key {key!r} was used for another request")
 
     def _decide(self, submission: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer | None:
+        self._dry = False
         try:
             event = read or submission.reader.read(line)
-            if not submission.token.administers and isinstance(event, OF_ADMINISTRATORS):
+            self._dry, asked = isinstance(event, DryRun), asked_for(event)
+            if not submission.token.administers and isinstance(asked, OF_ADMINISTRATORS):
                 return self._refuse(digest, STATUS_FORBIDDEN, "the token does not allow events of NICs")
-            if self._is_outdated(event, submission.if_version):
+            if self._is_outdated(asked, submission.if_version):
                 return self._refuse(digest, STATUS_CHANGED, "the NIC has changed since that version: ask again")
-            if isinstance(event, Rebalance) and event.nics is None and self.in_turns:
-                return self._rebalance(submission, event, digest)
+            if isinstance(asked, Rebalance) and asked.nics is None and self.in_turns:
+                return self._rebalance(submission, asked, digest)
             decision = self._handle(event)
         except Refused as refused:
             status = STATUS_MALFORMED if isinstance(refused, Malformed) else STATUS_CONFLICT
@@ -104,30 +117,31 @@ class Decider:
         answer = decision_line(event, decision)
         if not isinstance(decision, Lookup):
             self.state.record(event, decision, self.engine.fleet, answer)
-        self._counted.append((event, decision))
+        if not self._dry:
+            self._counted.append((event, decision))
         return KeptAnswer(digest, STATUS_DONE, answer, self.engine.events)
 
     def _rebalance(self, submission: Submission, event: Rebalance, digest: bytes) -> KeptAnswer | None:
         """Look at the next NICs; the answer when a whole pass over the fleet has found nothing more, else None."""
-        found = submission.rebalancing = submission.rebalancing or Rebalancing(event, self._nics_to_empty())
+        if submission.rebalancing is None:
+            engine = self.engine.copy() if self._dry else self.engine
+            submission.rebalancing = Rebalancing(event, nics_to_empty(engine), engine)
+        found = submission.rebalancing
         some, found.nics = tuple(found.nics[:NICS_PER_TURN]), found.nics[NICS_PER_TURN:]
         part = replace(event, budget=event.budget - len(found.moves), nics=some)
         self._waiting.charge(submission, len(some))
-        decision = self.engine.try_rebalance(part)
-        if decision is not None:
+        decision = found.engine.try_rebalance(part)
+        if decision is not None and not self._dry:
             self.state.record(part, decision, self.engine.fleet, decision_line(part, decision))
             self._counted.append((part, decision))
-            found.moves += decision.moves
+        found.moves += () if decision is None else decision.moves
         if not found.nics and found.moves_before < len(found.moves) < event.budget:
-            found.nics, found.moves_before = self._nics_to_empty(), len(found.moves)
+            found.nics, found.moves_before = nics_to_empty(found.engine), len(found.moves)
         if found.nics and len(found.moves) < event.budget:
             return None
         submission.rebalancing = None
         whole = Decision("rebalanced" if found.moves else "as-it-was", tuple(found.moves))
         return KeptAnswer(digest, STATUS_DONE, decision_line(event, whole), self.engine.events)
-
-    def _nics_to_empty(self) -> list[str]:
-        return [nic.id for nic in sorted(self.engine.fleet.nics.values(), key=emptied_first)]
 
     def _refuse(self, digest: bytes, status: int, message: str) -> KeptAnswer:
         """The answer to an event that is not even decided on."""

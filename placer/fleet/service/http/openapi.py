@@ -71,12 +71,14 @@ ClassOfNics = TypedDict(
 
 
 class DecisionJson(TypedDict):
-    """The answer to an event. `version` is the number of the last event."""
+    """The answer to an event, or the one that it would have. `version` is the number of the last event."""
 
     ok: Literal[True]
     event: str
     id: NotRequired[str]
     nic_model: NotRequired[str]
+    pool: NotRequired[str]
+    domain: NotRequired[str]
     budget: NotRequired[int]
     move_cost: NotRequired[float]
     risk_worth: NotRequired[float]
@@ -134,17 +136,31 @@ class TenantJson(ConstraintsJson):
     sla_latency_us: NotRequired[float]
     sla_drop: NotRequired[float | None]
     sla_min_kpps: NotRequired[float | None]
+    priority: NotRequired[int]
     predicted_kpps: NotRequired[float]
     required_kpps: NotRequired[float]
     solo_kpps: NotRequired[float]
 
 
-class FoundTenant(TenantJson):
+class ListedTenant(TenantJson):
     """An instance, and where it is."""
 
-    version: int
     status: Literal["placed", "queued"]
     nic: str | None
+
+
+class FoundTenant(ListedTenant):
+    """An instance, and where it is, at a version of the fleet."""
+
+    version: int
+
+
+class Tenants(TypedDict):
+    """A page of instances, and where the next one begins."""
+
+    version: int
+    tenants: list[ListedTenant]
+    cursor: str | None
 
 
 class NicJson(TypedDict):
@@ -162,6 +178,8 @@ class NicJson(TypedDict):
     cost: float
     offered_gbps: NotRequired[float]
     line_rate_gbps: NotRequired[float]
+    pool: NotRequired[str]
+    domain: NotRequired[str]
     changed: int
     tenants: list[TenantJson]
 

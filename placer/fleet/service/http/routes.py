@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import fsum, inf
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from placer.fleet.cores import shown_cores
 from placer.fleet.events import Refused
 from placer.fleet.protocol import (
     MAX_LISTED_CLASSES,
@@ -34,20 +31,18 @@ from placer.fleet.service.http.app import (
     read_route,
     refusal,
 )
+from placer.fleet.service.http.listing import ListRoutes, list_tenant, show_nic
 from placer.fleet.service.http.metrics import model_of, nics_by_service
 from placer.fleet.service.http.openapi import JSON_TYPE, LINES_TYPE, TEXT_TYPE, DescribedRoute, RouteOperation
 from placer.fleet.service.http.writer import Writer
-from placer.fleet.what_if import PREDICTED_AT_ONCE, ClassVerdict, ExpectedPlace, Steps, WhatIf
-from placer.model.fleet import Nic, Service, Tenant
+from placer.fleet.what_if import ClassVerdict, ExpectedPlace, WhatIf
 
 LONGEST_EVENT = 1_000_000  # bytes of one event
 MOST_EVENTS = 100_000  # events of one request
 LONGEST_KEY = 256  # characters of an idempotency key
 MOST_PLACES = 100  # arrivals of one question, and alternatives of one
-MOST_NICS, USUAL_NICS = 1_000, 100  # NICs of one answer: at most, and where the request does not say
 MOST_LOG, LONGEST_WAIT = 1_000, 60.0  # events of one answer, and seconds that it may wait for one
 
-SERVICES = tuple(service.value for service in Service if service is not Service.GONE)
 MAX_DIGITS = 15
 ASKED_ID = "ask"
 Key = Annotated[
@@ -135,15 +130,9 @@ class QuestionRoutes:
 
     def routes(self) -> list[DescribedRoute]:
         wrong, health = (400, 401, 403, 421, 422, 503), (400, 422, 503)
-        usual: Any = Annotated[int, Field(ge=1, le=MOST_NICS, json_schema_extra={"default": USUAL_NICS})]
-        service = Annotated[str, Field(json_schema_extra={"enum": [*SERVICES]})]
         log = {"after": Number, "wait_s": Annotated[float, Field(ge=0, le=LONGEST_WAIT)]}
         found = (
             ("/v1/summary", self.summary, RouteOperation("summary", "The fleet in numbers.", openapi.Summary, wrong)),
-            ("/v1/nics", self.nics, RouteOperation(
-                "nics", "NICs with their tenants.", openapi.Nics, wrong,
-                query={"service": service, "limit": usual, "cursor": Number},
-            )),
             ("/v1/nics/{nic:path}", self.nic, RouteOperation("nic", "One NIC.", openapi.NicJson, (*wrong, 404))),
             ("/v1/tenants/{id:path}", self.tenant, RouteOperation(
                 "tenant", "One instance.", openapi.FoundTenant, (*wrong, 404)
@@ -160,7 +149,11 @@ class QuestionRoutes:
         asked = RouteOperation(
             "ask", "Where it would go.", openapi.Places, (400, 401, 403, 408, 409, 413, 415, 421, 422, 503), Question
         )
-        return [posted_route("/v1/ask", self.ask, asked, LONGEST_EVENT), *(read_route(*route) for route in found)]
+        return [
+            posted_route("/v1/ask", self.ask, asked, LONGEST_EVENT),
+            *ListRoutes(self.writer).routes(),
+            *(read_route(*route) for route in found),
+        ]
 
     async def ask(self, posted: Posted) -> Response:
         try:
@@ -193,17 +186,7 @@ class QuestionRoutes:
         tenant = nic.tenants_by_id[identity] if nic is not None else engine.waiting.get(identity)
         if tenant is None:
             return refusal(404, f"'{identity}' is not placed or queued")
-        shown = (
-            next(shown_tenant for shown_tenant in self._tenants(nic) if shown_tenant["id"] == identity)
-            if nic
-            else _show_tenant(tenant, tenant.workload.cores or None)
-        )
-        found: openapi.FoundTenant = {
-            "version": self.writer.version,
-            "status": "placed" if nic else "queued",
-            "nic": nic.id if nic else None,
-            **shown,
-        }
+        found: openapi.FoundTenant = {"version": self.writer.version, **list_tenant(engine, tenant, nic)}
         return answer(found)
 
     async def nic(self, request: Request) -> Response:
@@ -211,37 +194,8 @@ class QuestionRoutes:
         nic = self.writer.engine.fleet.find(request.path_params["nic"])
         if nic is None:
             return refusal(404, f"'{request.path_params['nic']}' was never in use")
-        found: openapi.NicJson = {"version": self.writer.version, **self._nic(nic)}
+        found: openapi.NicJson = {"version": self.writer.version, **show_nic(self.writer.engine, nic)}
         return answer(found)
-
-    async def nics(self, request: Request) -> Response:
-        """`GET /v1/nics`: NICs in the order of their numbers, from the one after the cursor on."""
-        query = request.query_params
-        limit, after, service = query.get("limit", f"{USUAL_NICS}"), query.get("cursor", "0"), query.get("service")
-        if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= MOST_NICS):
-            return refusal(422, f"limit: give a whole number from 1 to {MOST_NICS:,}")
-        if not (after.isascii() and after.isdigit() and len(after) <= MAX_DIGITS):
-            return refusal(422, "cursor: give the cursor of the page before")
-        if service not in (None, *SERVICES):
-            return refusal(422, f"service: give one of {', '.join(SERVICES)}")
-        wanted = SERVICES if service is None else (service,)
-
-        def find() -> list[Nic]:
-            all_nics = self.writer.engine.fleet.all_nics()
-            later = (nic for nic in all_nics if nic.number > int(after) and nic.service.value in wanted)
-            return sorted(later, key=_number)
-
-        await self.writer.settle()
-        await self.writer.work_through(self._predict(find()[: int(limit)]))
-        found = find()  # as they are now
-        page = found[: int(limit)]
-        cursor = str(page[-1].number) if len(found) > len(page) else None
-        shown: openapi.Nics = {
-            "version": self.writer.version,
-            "nics": [self._nic(nic) for nic in page],
-            "cursor": cursor,
-        }
-        return answer(shown)
 
     async def summary(self, request: Request) -> Response:
         """`GET /v1/summary`."""
@@ -249,7 +203,7 @@ class QuestionRoutes:
         engine = self.writer.engine
         counts, fleet = nics_by_service(engine), engine.fleet
         taken = dict.fromkeys((kind.model for kind in fleet.kinds), (0, 0, 0))
-        for kind in fleet.kinds:
+        for kind in fleet.all_kinds:
             cores, used, tenants = taken[kind.model]
             cores += kind.cores * fleet.in_use(kind)
             taken[kind.model] = cores, used + fleet.cores_taken(kind), tenants + fleet.tenants_on(kind)
@@ -314,44 +268,6 @@ class QuestionRoutes:
     async def metrics(self, request: Request) -> Response:
         return Response(self.writer.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    def _predict(self, nics: Sequence[Nic]) -> Steps[None]:
-        """Ask for what is shown of these NICs, some at a time, so that no answer takes long."""
-        for first in range(0, len(nics), PREDICTED_AT_ONCE):
-            for kind, oracle in zip(self.writer.engine.fleet.kinds, self.writer.engine.oracles, strict=True):
-                shared = [nic.co_location for nic in nics[first : first + PREDICTED_AT_ONCE] if nic.kind is kind]
-                alone = {(workload,) for co_location in shared for workload in co_location}
-                oracle.throughput([*filter(None, shared), *sorted(alone)])
-            yield
-
-    def _nic(self, nic: Nic) -> openapi.NicJson:
-        workloads = [tenant.workload for tenant in nic.tenants]
-        free, offered = nic.kind.cores - nic.kind.cores_taken(workloads), fsum(map(nic.kind.gbps_of, workloads))
-        shown: openapi.NicJson = {
-            "nic": nic.id, "nic_model": nic.kind.model, "service": nic.service.value, "cores": nic.kind.cores,
-            "free_cores": free, "cost": nic.kind.cost, "changed": self.writer.engine.versions.of(nic.id),
-            "tenants": list(self._tenants(nic)),
-        }  # fmt: skip
-        if offered:
-            shown["offered_gbps"] = round(offered, 6)
-        if nic.kind.line_rate_gbps < inf:
-            shown["line_rate_gbps"] = nic.kind.line_rate_gbps
-        return shown
-
-    def _tenants(self, nic: Nic) -> Iterator[openapi.TenantJson]:
-        """The tenants of a NIC, with what is predicted of them."""
-        if not nic.tenants_by_id:
-            return
-        oracle = self.writer.engine.oracles[nic.kind.index]
-        predicted = oracle.by_workload(nic.co_location)
-        for tenant in nic.tenants:
-            solo = oracle.solo(tenant.workload)
-            yield {
-                **_show_tenant(tenant, shown_cores(tenant, nic.kind)),
-                "predicted_kpps": round(predicted[tenant.workload], 3),
-                "required_kpps": round(tenant.required_kpps(solo), 3),
-                "solo_kpps": round(solo, 3),
-            }
-
 
 def log_line(number: int, event: str, given: str) -> str:
     """One event of the log with its answer, as JSON."""
@@ -373,28 +289,3 @@ def _show_verdict(verdict: ClassVerdict) -> openapi.ClassOfNics:
         "nic_model": verdict.nic_model, "company": nfs, "nics": verdict.nics, "cause": verdict.cause,
     }  # fmt: skip
     return {**shown, "with": list(verdict.met)} if verdict.met else shown
-
-
-def _show_tenant(tenant: Tenant, cores: int | None) -> openapi.TenantJson:
-    workload = tenant.workload
-    shown: openapi.TenantJson = {
-        "id": tenant.id,
-        "nf": workload.nf,
-        "traffic": dict(workload.traffic.as_dict()),
-    }
-    if not workload.is_saturated:
-        shown["rate_kpps"] = workload.rate_kpps
-    if cores is not None:
-        shown["cores"] = cores
-    if workload.promises_latency:
-        shown["sla_latency_us"] = workload.latency_us
-    if tenant.sla.max_drop is not None:
-        shown["sla_drop"] = tenant.sla.max_drop
-    else:
-        shown["sla_min_kpps"] = tenant.sla.min_kpps
-    constraints: openapi.ConstraintsJson = dict(tenant.constraints.values)  # type: ignore[assignment]
-    return {**shown, **constraints}
-
-
-def _number(nic: Nic) -> int:
-    return nic.number

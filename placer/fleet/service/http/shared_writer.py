@@ -12,7 +12,7 @@ from typing import TypeVar
 from placer.fleet.engine import QUEUE, Engine
 from placer.fleet.events import Arrive, Decision, Depart, FleetEvent, Lookup, Rebalance, RefusedForNow, Where
 from placer.fleet.protocol import Reader
-from placer.fleet.service.http.deciding import STATUS_CHANGED, STATUS_CONFLICT
+from placer.fleet.service.http.deciding import STATUS_CHANGED, STATUS_CONFLICT, asked_for
 from placer.fleet.service.http.metrics import Metrics
 from placer.fleet.service.http.turns import Submission
 from placer.fleet.service.http.writer import (
@@ -179,7 +179,7 @@ class SharedWriter(Writer):
 
     def _handle(self, event: FleetEvent) -> Decision:
         optimistic = not self._agreement.alone
-        if optimistic and (self.engine.waiting or not isinstance(event, Arrive | Depart | Where)):
+        if optimistic and (self.engine.waiting or not isinstance(asked_for(event), Arrive | Depart | Where)):
             raise NeedsAll
         if isinstance(event, Rebalance) and not self._shared.leads(REBALANCING_TASK):
             raise RefusedForNow("another agent rebalances this fleet; retry later")

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from placer.fleet.engine import Engine
 from placer.fleet.events import Move, Rebalance
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http.tokens import EVERYBODY, AccessToken
@@ -20,10 +21,11 @@ from placer.fleet.state.saved import KeptAnswer
 
 @dataclass(slots=True)
 class Rebalancing:
-    """A rebalancing of the whole fleet, of which a few NICs are looked at in each turn."""
+    """A rebalancing of the whole fleet, of which a few NICs are looked at in each turn; of a dry run on a copy."""
 
     event: Rebalance
     nics: list[str]  # those that are still to be looked at in this pass over the fleet
+    engine: Engine
     moves: list[Move] = field(default_factory=list)
     moves_before: int = 0  # how many there were before this pass
 

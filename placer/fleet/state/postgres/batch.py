@@ -77,7 +77,8 @@ class EventBatch:
             nic = fleet.find(nic_id) or fleet.gone.get(nic_id)
             if nic is not None:
                 after = versions.of(nic_id) - self.base
-                nics.append([nic.id, nic.kind.index, nic.number, nic.service.value, before, after])
+                place = [] if fleet.kinds[nic.kind.index] is nic.kind else [nic.kind.pool, nic.kind.domain]
+                nics.append([nic.id, nic.kind.index, nic.number, nic.service.value, before, after, *place])
         gone, here = [], []
         for tenant_id, fresh in self.touched.items():
             home = fleet.nic_of(tenant_id)
@@ -189,11 +190,18 @@ def follow(engine: Engine, batches: Sequence[ForeignBatch], learn: Learn | None 
 
 def _follow_nics(engine: Engine, rows: Sequence[Sequence[Any]], base: int) -> None:
     fleet, versions = engine.fleet, engine.versions
-    for nic_id, kind, number, value, _, after in rows:
-        nic = fleet.find(nic_id) or fleet.gone.get(nic_id)
+    for nic_id, number_of_kind, number, value, _, after, *place in rows:
+        if nic_id in fleet.gone and value != Service.GONE.value:
+            fleet.set_service(nic_id, Service.UP)  # it joined again, perhaps in another place
+        nic, kind = fleet.find(nic_id) or fleet.gone.get(nic_id), fleet.kinds[number_of_kind]
+        if place:
+            kind = fleet.kind_in(kind.model, *place)
         if nic is None:
-            nic = Nic(nic_id, fleet.kinds[kind], number)
+            nic = Nic(nic_id, kind, number)
             fleet.adopt(nic, ())
+        elif nic.kind is not kind:
+            fleet.assign(nic, kind)
+            nic = fleet.find(nic_id) or nic
         if nic.service.value != value:
             fleet.set_service(nic_id, SERVICES_BY_NAME[value])
         versions.follow(nic_id, base + after)

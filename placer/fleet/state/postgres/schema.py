@@ -44,7 +44,7 @@ INSERT INTO head VALUES (0, 0, '{layout}');
 CREATE TABLE kinds (kind INTEGER PRIMARY KEY, model TEXT NOT NULL, count BIGINT, used BIGINT NOT NULL);
 CREATE TABLE nics (
     id TEXT PRIMARY KEY, kind INTEGER NOT NULL REFERENCES kinds, number BIGINT NOT NULL UNIQUE, service TEXT NOT NULL,
-    version BIGINT NOT NULL
+    version BIGINT NOT NULL, pool TEXT, domain TEXT
 );
 CREATE TABLE tenants (
     place BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id TEXT NOT NULL UNIQUE, nic TEXT REFERENCES nics,
@@ -154,10 +154,11 @@ BEGIN
         SELECT (one->>1)::int AS kind, count(*) AS new FROM jsonb_array_elements(changes->'nics') one
         WHERE (one->>4)::bigint = 0 AND one->>0 = 'nic-' || (one->>2) GROUP BY 1
     ) opened WHERE kinds.kind = opened.kind;
-    INSERT INTO nics AS n (id, kind, number, service, version)
-        SELECT one->>0, (one->>1)::int, (one->>2)::bigint, one->>3, base + (one->>5)::bigint
+    INSERT INTO nics AS n (id, kind, number, service, version, pool, domain)
+        SELECT one->>0, (one->>1)::int, (one->>2)::bigint, one->>3, base + (one->>5)::bigint, one->>6, one->>7
         FROM jsonb_array_elements(changes->'nics') one
-        ON CONFLICT (id) DO UPDATE SET service = excluded.service, version = excluded.version;
+        ON CONFLICT (id) DO UPDATE SET service = excluded.service, version = excluded.version, pool = excluded.pool,
+            domain = excluded.domain;
     DELETE FROM tenants WHERE id IN (SELECT jsonb_array_elements_text(changes->'gone'));
     INSERT INTO tenants AS t (
         id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps, rate_kpps, cores, latency_us, free_cores,
@@ -331,8 +332,9 @@ def _upgrade(connection: Connection[Any], name: str) -> None:
     if run(connection, ALIVE, DEAD_SECONDS):
         hint = "stop all agents, then start them in this version"
         raise InputError.of("--state", f"{name} is used by an agent of an earlier version", hint=hint)
-    for column in ADDED_COLUMNS:
-        connection.execute(f"ALTER TABLE tenants ADD COLUMN IF NOT EXISTS {column}".encode())
+    for table, columns in (("tenants", ADDED_COLUMNS), ("nics", ("pool TEXT", "domain TEXT"))):
+        for column in columns:
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {column}".encode())
     connection.execute((CREATE_COMMIT.format(compare=CREATE_COMPARE) + CREATE_WRITE).encode())
     run(connection, "UPDATE head SET layout = %s", LAYOUT_VERSION)
 

@@ -28,9 +28,34 @@ def test_an_event_is_answered_as_a_line_is_with_its_version(place: Path | str) -
         assert [row["number"] for row in one.log()] == [1]
 
 
+def test_a_dry_run_is_answered_as_its_event_then_is_and_changes_nothing(place: Path | str) -> None:
+    """Also a refusal; it is not in the log, and its key is free for the event itself."""
+    arrivals = [ARRIVAL | {"id": f"{nf}{number}", "nf": nf} for nf in "dab" for number in range(4)]
+    events: list[dict[str, object]] = [
+        *arrivals[:4], {"event": "depart", "id": "d1"}, {"event": "depart", "id": "d1"},
+        {"event": "depart", "id": "d3"}, {"event": "rebalance", "budget": 3}, *arrivals[4:],
+        {"event": "change", "id": "a0", "sla_drop": 0.1},
+        {"event": "cordon", "nic": "nic-1"}, {"event": "uncordon", "nic": "nic-1"}, {"event": "drain", "nic": "nic-2"},
+        {"event": "return", "nic": "nic-2"}, {"event": "fail", "nic": "nic-1"}, {"event": "leave", "nic": "nic-1"},
+        {"event": "leave", "nic": "nic-2"}, {"event": "join", "nic": "nic-1", "nic_model": "toy-0"},
+    ]  # fmt: skip
+    with service(place, count=3) as one:
+        for number, event in enumerate(events):
+            version, key = one.engine.events, {"Idempotency-Key": str(number)}
+            expected = one.client.post("/v1/events", json=event | {"dry_run": True}, headers=key)
+            assert one.engine.events == version and len(one.log()) == version
+            answer = one.client.post("/v1/events", json=event, headers=key)
+            assert (expected.status_code, expected.json() | {"version": 0}) == (
+                answer.status_code, answer.json() | {"version": 0}
+            )  # fmt: skip
+        assert {row["event"]["event"] for row in one.log()} == {str(event["event"]) for event in events}
+
+
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
+        (b'{"event": "where", "id": "a", "dry_run": true}', 422, "dry_run: unknown key"),
+        (b'{"event": "fail", "nic": "a", "dry_run": 1}', 422, "dry_run: "),
         (b"{", 422, "is not JSON"),
         (b"", 422, "is not JSON"),
         (b'{"event": "arrive", "id": "a", "nf": "x", "sla_drop": 0.1}', 409, "'x' is not profiled"),
@@ -311,20 +336,65 @@ def test_a_nic_whose_name_has_a_slash_is_found(tmp_path: Path) -> None:
 
 
 def test_nics_come_in_pages(place: Path | str) -> None:
-    """Five NICs by two; the last page has no cursor."""
+    """Five NICs by two, in the order of ids; one that joins meanwhile is seen behind the page, and not before it."""
     with service(place, count=0) as one:
-        for number in range(5):
+        for number in (4, 2, 0, 3, 1):
             one.event(event="join", nic=f"rack-{number}", nic_model="toy-0")
         one.event(event="fail", nic="rack-3")
-        seen, cursor = [], "0"
+        first = one.client.get("/v1/nics", params={"limit": 2}).json()
+        for name in ("rack-00", "rack-22"):
+            one.event(event="join", nic=name, nic_model="toy-0")
+        seen, cursor = [(nic["nic"], nic["service"]) for nic in first["nics"]], first["cursor"]
         while cursor is not None:
             page = one.client.get("/v1/nics", params={"limit": 2, "cursor": cursor}).json()
             seen += [(nic["nic"], nic["service"]) for nic in page["nics"]]
             cursor = page["cursor"]
-        assert seen == [(f"rack-{number}", "failed" if number == 3 else "up") for number in range(5)]
-        assert one.client.get("/v1/nics?limit=0").status_code == 422
-        assert one.client.get("/v1/nics?cursor=x").status_code == 422
-        assert one.client.get("/v1/nics?cursor=").status_code == 422
+        names = ("rack-0", "rack-1", "rack-2", "rack-22", "rack-3", "rack-4")
+        assert seen == [(name, "failed" if name == "rack-3" else "up") for name in names]
+        for wrong in (
+            "limit=0",
+            "limit=1001",
+            "cursor=x",
+            "cursor=",
+            "cursor=%C3%A9",
+            "cursor=0",
+            "model=",
+            "pool=%0a",
+        ):
+            assert one.client.get(f"/v1/nics?{wrong}").status_code == 422, wrong
+
+
+def test_instances_are_listed_by_nf_nic_and_state_in_the_order_of_ids(place: Path | str) -> None:
+    """In pages, those that wait among the others; two `d` have room on each of the two NICs that do not fail."""
+    with service(place, count=3) as one:
+        for identity in ("z", "b", "y", "a", "x"):
+            one.arrive(identity)
+        one.event(event="fail", nic="nic-3")
+        one.event(event="arrive", id="c", nf="a", sla_drop=0.5)
+
+        def listed(**parameters: str) -> list[tuple[str, str | None]]:
+            found, cursor = list[tuple[str, str | None]](), None
+            while True:
+                more = {} if cursor is None else {"cursor": cursor}
+                page = one.client.get("/v1/tenants", params={"limit": "2", **parameters, **more}).json()
+                found += [(tenant["id"], tenant["nic"]) for tenant in page["tenants"]]
+                cursor = page["cursor"]
+                if cursor is None:
+                    return found
+
+        homes = {"a": "nic-2", "b": "nic-1", "x": None, "y": "nic-2", "z": "nic-1"}
+        of_d = [*homes.items()]
+        assert listed(nf="d") == of_d
+        (of_a,) = listed(nf="a")
+        assert listed() == sorted([*of_d, of_a])
+        assert listed(state="queued") == [("x", None)]
+        assert listed(state="placed") == sorted({*of_d, of_a} - {("x", None)})
+        assert listed(nic="nic-2", nf="d") == [("a", "nic-2"), ("y", "nic-2")]
+        assert listed(nic="nic-2", state="queued") == listed(nic="nic-9") == listed(nf="e") == []
+        (shown,) = one.client.get("/v1/tenants", params={"nf": "a"}).json()["tenants"]
+        assert one.client.get("/v1/tenants/c").json() == shown | {"version": one.engine.events}
+        answer = one.client.get("/v1/tenants?state=rejected")
+        assert (answer.status_code, answer.json()["error"]) == (422, "state: give one of placed, queued")
 
 
 def test_a_tenant_and_its_nic_show_what_is_predicted(place: Path | str) -> None:
