@@ -64,11 +64,11 @@ REJECT, QUEUE = WHEN_FULL = ("reject", "queue")  # what happens to an arrival th
 class Engine:
     """Decides on the events of a fleet.
 
-    `when_full`: one of `WHEN_FULL`. `waiting`: the queue, first come first; it also has the tenants of failed NICs that
-    fit nowhere, whatever `when_full` is. `most_patterns`: largest number of co-locations that are predicted in
-    advance. `expected`: tenants like those that will come, so that no arrival waits for predictions of usual
-    co-locations. `feedback`: learns from measurements; without it they are refused. `events`: the number of the last
-    event. `repairs`: most instances that a measurement may move because they were below their SLA.
+    `when_full`: one of `WHEN_FULL`. `waiting`: the queue, in the order in which tenants joined it; it also has the
+    tenants of failed NICs that fit nowhere, whatever `when_full` is. `most_patterns`: largest number of co-locations
+    that are predicted in advance. `expected`: tenants like those that will come, so that no arrival waits for
+    predictions of usual co-locations. `feedback`: learns from measurements; without it they are refused. `events`: the
+    number of the last event. `repairs`: most instances that a measurement may move because they were below their SLA.
     """
 
     def __init__(
@@ -172,6 +172,8 @@ class Engine:
                 return self._where(Where(tenant.id))
             if before.constraints != tenant.constraints:
                 raise Refused(f"'{tenant.id}' already exists with other constraints; send a depart first")
+            if before.priority != tenant.priority:
+                raise Refused(f"'{tenant.id}' already exists with priority {before.priority}; send a depart first")
             raise Refused(f"'{tenant.id}' already exists with another NF, traffic or SLA; send a change")
         self._refuse_unknown(tenant)
         if event.nic is not None and event.kind is not None:
@@ -454,24 +456,30 @@ class Engine:
         return nic
 
     def _place_waiting(self) -> list[Move]:
-        """Place what fits of the queue, first come first; a tenant that fits nowhere does not block the others.
+        """Place what fits of the queue, by priority, then first come first; a tenant that fits nowhere does not block
+        the others.
 
-        At most `MOST_TRIED` with enough cores that fit nowhere are tried; the next event goes on with the one behind.
+        At most `MOST_TRIED` with enough cores that fit nowhere are tried; the next event goes on with the one behind,
+        once it has tried half as many of higher priority.
         """
         if not self.waiting:
             return []
-        moves, tried, has_cores = list[Move](), 0, self.selector.has_cores()
+        moves, tried, has_cores = list[Move](), set[str](), self.selector.has_cores()
         failed_drop: dict[tuple[Workload, Constraints], float] = {}
-        queue = [*self.waiting]
-        first = queue.index(self._next_tried) if self._next_tried in self.waiting else 0
+        queue = sorted(self.waiting.values(), key=lambda tenant: -tenant.priority)
+        first = next((at for at, tenant in enumerate(queue) if tenant.id == self._next_tried), 0)
+        higher = sum(tenant.priority > queue[first].priority for tenant in queue[:first])
         self._next_tried = None
-        for tenant in map(self.waiting.__getitem__, (*queue[first:], *queue[:first])):
+        for at, tenant in enumerate((*queue[:higher], *queue[first:], *queue[:first])):
+            done = tenant.id in tried or tenant.id not in self.waiting
+            if done or (at < higher and len(tried) == MOST_TRIED // 2):
+                continue
             drop, choices = tenant.sla.max_drop, self.choices(tenant)
             has_room = any(has_cores(choice.workload) for choice in choices)
             alike = tenant.workload, tenant.constraints
             if not has_room or (drop is not None and drop <= failed_drop.get(alike, -1.0)):
                 continue
-            if tried == MOST_TRIED:
+            if len(tried) == MOST_TRIED:
                 self._next_tried = tenant.id
                 break
             nic = self._place(choices)
@@ -480,7 +488,7 @@ class Engine:
                 moves.append(Move(tenant.id, None, nic.id, cores=self._cores(tenant.id)))
                 has_cores = self.selector.has_cores()
             else:
-                tried += 1
+                tried.add(tenant.id)
                 if drop is not None:
                     failed_drop[alike] = drop
         return moves

@@ -46,6 +46,7 @@ from placer.fleet.events import (
     Where,
 )
 from placer.fleet.frequent_lines import frequent_decision, frequent_event, load_of
+from placer.inputs.arrivals import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from placer.model.fleet import Tenant
 from placer.model.groups import UNCONSTRAINED, Constraints, usable_group
 from placer.model.sla import Sla
@@ -97,6 +98,7 @@ def whole(value: object) -> object:
 
 Whole = Annotated[int, BeforeValidator(whole)]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(usable_name)]
+Priority = Annotated[Whole, Field(ge=LOWEST_PRIORITY, le=HIGHEST_PRIORITY)]
 Group = Annotated[str, AfterValidator(usable_group)]
 Place = Annotated[Group, Field(pattern=r"^[^|]*$")]  # a pool, or a domain
 Number = Annotated[FiniteFloat, Field(ge=0, le=LARGEST_NUMBER)]
@@ -180,7 +182,8 @@ class Wanted(_Requirement):
     """An instance that is to be placed: an NF, its traffic, its load, and its SLA, `sla_drop` or `sla_min_kpps`.
 
     `rate_kpps`: what is offered to it; null for more than it can carry. `cores`: what it is given; else as many as it
-    takes. `spread`, `apart`, `together`, `pool`: the constraints of its place.
+    takes. `spread`, `apart`, `together`, `pool`: the constraints of its place. `priority`: how much it matters
+    where NICs are too few, the higher the more.
     """
 
     nf: Name
@@ -188,6 +191,7 @@ class Wanted(_Requirement):
     apart: Group | None = None
     together: Group | None = None
     pool: Group | None = None
+    priority: Priority = 0
 
     @property
     def constraints(self) -> Constraints:
@@ -393,7 +397,8 @@ class Reader:
             raise Malformed("no SLA: give sla_drop or sla_min_kpps")
         load = wanted.over(Workload(wanted.nf, self.default_traffic))
         workload = self._workload(load, wanted.traffic)
-        return Tenant(identity, workload, sla or _sla_of(0.0, None), constraints=wanted.constraints)
+        found = sla or _sla_of(0.0, None)
+        return Tenant(identity, workload, found, constraints=wanted.constraints, priority=wanted.priority)
 
     def _faults_of_workload(self, line: str | bytes, error: ValidationError) -> list[str]:
         """What else is wrong with an arrival that is refused anyway: its NF or traffic is not profiled."""
@@ -532,6 +537,8 @@ def any_event(event: FleetEvent) -> str:
         load = load_of(event.tenant.workload)
         line |= _requirement(event.tenant.workload, event.tenant.sla, ("traffic", *load) if load else ())
         line |= event.tenant.constraints.values
+        if event.tenant.priority:
+            line["priority"] = event.tenant.priority
     elif isinstance(event, Change):
         line |= _requirement(event.workload, event.sla, event.given)
     return json.dumps(line)

@@ -14,6 +14,7 @@ from placer.fleet.protocol import Check
 from placer.fleet.state.retention import CREATE_MARKS
 from placer.fleet.state.saved import ANSWERS_TABLE, Counted, count_nothing
 from placer.fleet.state.tables import Tables, read_constraints, workload_of
+from placer.inputs.arrivals import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from placer.model.feasibility import fits
 from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant, numbers_nics
 from placer.model.sla import Sla
@@ -34,7 +35,7 @@ CREATE TABLE nics (
 CREATE TABLE tenants (
     place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, nic TEXT REFERENCES nics(id), nf TEXT NOT NULL,
     flows REAL NOT NULL, packet_size REAL NOT NULL, mtbr REAL NOT NULL, sla_drop REAL, sla_min_kpps REAL,
-    rate_kpps REAL, cores INTEGER, latency_us REAL, free_cores INTEGER, constraints TEXT
+    rate_kpps REAL, cores INTEGER, latency_us REAL, free_cores INTEGER, constraints TEXT, priority INTEGER
 );
 CREATE TABLE log (number INTEGER PRIMARY KEY AUTOINCREMENT, event TEXT NOT NULL, answer TEXT NOT NULL);
 """
@@ -51,15 +52,19 @@ CREATE TABLE learnt (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 ADDED_COLUMNS = {
     "nics": ("pool TEXT", "domain TEXT"),
     "readings": ("below_sla INTEGER",),
-    "tenants": ("rate_kpps REAL", "cores INTEGER", "latency_us REAL", "free_cores INTEGER", "constraints TEXT"),
-}
+    "tenants": (
+        "rate_kpps REAL", "cores INTEGER", "latency_us REAL", "free_cores INTEGER", "constraints TEXT",
+        "priority INTEGER",
+    ),
+}  # fmt: skip
 """Columns that earlier files lack, at the end of their tables; they are added to them."""
 
 MAX_CHECKED_WORKLOADS = 100_000
 COUNTED_TENANTS = 1_000
 LOAD_COLUMNS = "rate_kpps, cores, latency_us, free_cores"
-TENANT_COLUMNS = f"id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps, {LOAD_COLUMNS}, constraints"
-"""`free_cores`: 1 where the number of cores was chosen. `constraints`: as of `format_constraints`."""
+TENANT_COLUMNS = f"id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps, {LOAD_COLUMNS}, constraints, priority"
+"""`free_cores`: 1 where the number of cores was chosen. `constraints`: as of `format_constraints`. `priority`: null is
+0."""
 
 
 def make_tables(file: sqlite3.Connection, kinds: Sequence[NicKind], schema: str = STATE_SCHEMA + ADDED_TABLES) -> None:
@@ -178,7 +183,7 @@ class _Rows:
     def tenants(self, file: Tables, nics: dict[str, Nic]) -> Iterator[tuple[str | None, Tenant]]:
         """Every tenant with the id of its NIC, None for one that waits; in order of arrival."""
         for row in file.execute(f"SELECT place, {TENANT_COLUMNS} FROM tenants ORDER BY place"):  # noqa: S608
-            place, identity, nic_id, nf, *numbers, drop, least, rate, cores, latency, free, constraints = row
+            place, identity, nic_id, nf, *numbers, drop, least, rate, cores, latency, free, constraints, priority = row
             self._row, before = ("tenants", identity), len(self.faults)
             self._check_id(identity)
             if not _is_whole(place, MOST_PLACES):
@@ -192,6 +197,8 @@ class _Rows:
                     self._fault(f"{attribute} {value!r} is not a number from 0 up")
             self._check_sla(drop, least)
             self._check_load(rate, cores, latency, free)
+            if priority is not None and not _is_priority(priority):
+                self._fault(f"priority {priority!r} is not a whole number from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}")
             try:
                 demanded = read_constraints(constraints)
             except ValueError as error:
@@ -203,7 +210,8 @@ class _Rows:
                 kinds = self._kinds_of(nic_id, nics)
                 if not any(kind.hosts(workload) for kind in kinds):
                     self._fault_of_nf(nf, kinds)
-                yield nic_id, Tenant(identity, workload, Sla(drop, least), bool(free), constraints=demanded)
+                sla = Sla(drop, least)
+                yield nic_id, Tenant(identity, workload, sla, bool(free), (), demanded, priority or 0)
 
     def _kind_in(self, number: int, pool: str | None, domain: str | None) -> NicKind:
         """The kind of a NIC; null for the pool and the domain of the kind itself."""
@@ -306,6 +314,10 @@ def _columns(file: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
 
 def _is_whole(value: object, largest: int) -> bool:
     return isinstance(value, int) and 1 <= value <= largest
+
+
+def _is_priority(value: object) -> bool:
+    return isinstance(value, int) and LOWEST_PRIORITY <= value <= HIGHEST_PRIORITY
 
 
 def _is_number(value: object) -> bool:

@@ -312,7 +312,7 @@ WRITE_NIC = """
     INSERT INTO nics VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET service = excluded.service, pool = excluded.pool, domain = excluded.domain
 """
-WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES ({', '.join('?' * 13)})"  # noqa: S608
+WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES ({', '.join('?' * 14)})"  # noqa: S608
 DELETE_TENANT = "DELETE FROM tenants WHERE id = ?"
 TO_THE_QUEUE = "UPDATE tenants SET nic = NULL, place = (SELECT max(place) + 1 FROM tenants) WHERE id = ?"
 CHANGE_WORKLOAD = f"UPDATE tenants SET (flows, packet_size, mtbr, {LOAD_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?"  # noqa: S608
@@ -385,7 +385,8 @@ class FleetRows:
         sla, workload = tenant.sla, tenant.workload
         values = *workload.traffic.as_tuple(), sla.max_drop, sla.min_kpps, *load_values(workload)
         demanded = format_constraints(tenant.constraints)
-        self._here[tenant.id] = (tenant.id, nic, workload.nf, *values, int(tenant.free_cores) or None, demanded)
+        more = int(tenant.free_cores) or None, demanded, tenant.priority or None
+        self._here[tenant.id] = (tenant.id, nic, workload.nf, *values, *more)
 
     def _leave(self, tenant_id: str) -> None:
         self._here.pop(tenant_id, None)

@@ -255,5 +255,7 @@ def _show_tenant(tenant: Tenant, cores: int | None) -> openapi.TenantJson:
         shown["sla_drop"] = tenant.sla.max_drop
     else:
         shown["sla_min_kpps"] = tenant.sla.min_kpps
+    if tenant.priority:
+        shown["priority"] = tenant.priority
     constraints: openapi.ConstraintsJson = dict(tenant.constraints.values)  # type: ignore[assignment]
     return {**shown, **constraints}

@@ -136,6 +136,7 @@ class TenantJson(ConstraintsJson):
     sla_latency_us: NotRequired[float]
     sla_drop: NotRequired[float | None]
     sla_min_kpps: NotRequired[float | None]
+    priority: NotRequired[int]
     predicted_kpps: NotRequired[float]
     required_kpps: NotRequired[float]
     solo_kpps: NotRequired[float]

@@ -118,9 +118,9 @@ def _row(tenant: Tenant, nic: str | None, fresh: bool) -> list[object]:
         int(fresh),
     ]
     constraints = format_constraints(tenant.constraints)
-    if workload.is_plain and constraints is None:
+    if workload.is_plain and constraints is None and not tenant.priority:
         return row
-    return [*row, *load_values(workload), int(tenant.free_cores) or None, constraints]
+    return [*row, *load_values(workload), int(tenant.free_cores) or None, constraints, tenant.priority or None]
 
 
 class BatchAnswers:
@@ -210,8 +210,9 @@ def _follow_nics(engine: Engine, rows: Sequence[Sequence[Any]], base: int) -> No
 def _place(engine: Engine, row: Sequence[Any]) -> None:
     tenant_id, nic_id, nf, flows, size, mtbr, drop, least, fresh, *load = row
     workload = _workload(nf, flows, size, mtbr, *load[:3])
-    constraints = read_constraints(load[4] if len(load) > 4 else None)
-    tenant = Tenant(tenant_id, workload, Sla(drop, least), bool(load and load[3]), constraints=constraints)
+    demanded, priority = load[4:] if load else (None, None)
+    constraints = read_constraints(demanded)
+    tenant = Tenant(tenant_id, workload, Sla(drop, least), bool(load and load[3]), (), constraints, priority or 0)
     if nic_id is None:
         engine.waiting[tenant_id] = tenant
     else:
