@@ -188,7 +188,7 @@ class _Rows:
             self._check_sla(drop, least)
             self._check_load(rate, cores, latency, free)
             try:
-                demanded = read_constraints(constraints)
+                demanded, group = read_constraints(constraints)
             except ValueError as error:
                 self._fault(f"constraints {constraints!r} make no sense: {error}")
             if len(self.faults) == before:
@@ -198,7 +198,8 @@ class _Rows:
                 kinds = self._kinds_of(nic_id, nics)
                 if not any(kind.hosts(workload) for kind in kinds):
                     self._fault_of_nf(nf, kinds)
-                yield nic_id, Tenant(identity, workload, Sla(drop, least), bool(free), constraints=demanded)
+                more = {"constraints": demanded, "group": group if nic_id is None else ""}
+                yield nic_id, Tenant(identity, workload, Sla(drop, least), bool(free), **more)  # type: ignore[arg-type]
 
     def check_nics(self, nics: dict[str, Nic], placed: dict[str, list[Tenant]]) -> None:
         """Every NIC has the cores for its tenants, and one that failed or is gone has no tenants."""
