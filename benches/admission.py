@@ -180,9 +180,9 @@ def run(repeats: Repeats = REPEATS, largest: Largest = 1000) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def drawn(device: GpuDevice, latencies: tuple[float, float], count: int) -> list[LatencySlo]:
+def drawn(device: GpuDevice, latencies: tuple[float, float], count: int, rng: Random) -> list[LatencySlo]:
     """SLOs of the four NFs at 50 to 800 kpps."""
-    rng, nfs = Random(count), list(device.nfs)
+    nfs = list(device.nfs)
     return [
         LatencySlo(f"{number}", rng.choice(nfs), rng.uniform(50, 800), rng.uniform(*latencies))
         for number in range(count)
@@ -192,7 +192,7 @@ def drawn(device: GpuDevice, latencies: tuple[float, float], count: int) -> list
 def _row(
     device: GpuDevice, latencies: tuple[float, float], count: int, repeats: int, peer: CPeer | None
 ) -> dict[str, object]:
-    slos = drawn(device, latencies, count)
+    slos = drawn(device, latencies, count, Random(count))
     gpu, nfs, arrays = gpu_numbers(device), nf_times(device), slo_arrays(device, slos)
     low, median, high = quartiles(lambda: admit_arrays(gpu, nfs, arrays), repeats)
     admitted = len(admit_greedily(device, slos)[0])

@@ -8,11 +8,10 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from benches.admission import GPU, TIGHT, WIDE
+from benches.admission import GPU, TIGHT, WIDE, drawn
 from benches.bench import register
 from placer.gpu.device import Arbitration, GpuDevice
 from placer.gpu.exact import admit_exactly
-from placer.gpu.plan import LatencySlo
 from placer.inputs.gpu.slos import read_device
 
 SIZES = (10, 20, 35, 50, 75, 100)
@@ -37,19 +36,11 @@ def run(instances: Instances = 20, time_limit_s: Limit = 1.0, seed: Seed = 0) ->
     return pd.DataFrame(rows)
 
 
-def drawn(device: GpuDevice, latencies: tuple[float, float], count: int, seed: int) -> list[LatencySlo]:
-    """SLOs of the four NFs at 50 to 800 kpps."""
-    rng, nfs = Random(f"{count} {seed}"), list(device.nfs)
-    return [
-        LatencySlo(f"{number}", rng.choice(nfs), rng.uniform(50, 800), rng.uniform(*latencies))
-        for number in range(count)
-    ]
-
-
 def _row(
     device: GpuDevice, latencies: tuple[float, float], count: int, seeds: range, limit_s: float
 ) -> dict[str, object]:
-    found = [admit_exactly(device, drawn(device, latencies, count, seed), limit_s) for seed in seeds]
+    sets = [drawn(device, latencies, count, Random(f"{count} {seed}")) for seed in seeds]
+    found = [admit_exactly(device, slos, limit_s) for slos in sets]
     gaps = [one.bound - len(one.admitted) for one in found]
     return {
         "bus": device.arbitration.value,

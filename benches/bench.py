@@ -11,6 +11,7 @@ import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from random import Random
 
 import numpy as np
 import pandas as pd
@@ -68,6 +69,13 @@ def table_of(name: str, options: Sequence[str] = ()) -> pd.DataFrame | None:
 def described(name: str) -> str:
     """What the benchmark measures, in one line."""
     return str(sys.modules[_registered[name].__module__].__doc__).strip().splitlines()[0]
+
+
+def take_any(items: list[str], draw: Random) -> str:
+    """One of them at random, which is removed; the last takes its place."""
+    at = draw.randrange(len(items))
+    items[at], items[-1] = items[-1], items[at]
+    return items.pop()
 
 
 @dataclass(frozen=True)

@@ -12,21 +12,33 @@ import pandas as pd
 from sklearn.ensemble import GradientBoostingRegressor
 
 from benches.bench import cost, register
+from placer.model.fleet import NicKind
 from predictor import Models, train
 from profiles import COUNTERS, TrafficProfile, Workload
 from profiles.profile import KPPS_COLUMN, TRAFFIC_COLUMNS, Profile, read_profile
 
-RECORDED = "bluefield-2-simulated"
 SIZES = (1_000, 10_000, 100_000)
 WORKLOADS = 200  # distinct workloads of a trace
 LOOPED = 100
 
 
+def recorded_profile() -> Profile:
+    """What was recorded of the simulated card."""
+    with as_file(files("traces") / "bluefield-2-simulated") as recorded:
+        return read_profile(recorded)
+
+
+def kind_of(models: Models) -> NicKind:
+    """The NIC of the models, in any number."""
+    assert models.testbed is not None
+    nic = models.testbed.nic
+    return NicKind(0, nic.model, nic.cores, {nf: models.cores(nf) for nf in models.nfs})
+
+
 @register("co-locations")
 def run() -> pd.DataFrame:
     """Per number of co-locations of two to four NFs: times (s), their ratio, time of one (us), peak memory (MB)."""
-    with as_file(files("traces") / RECORDED) as recorded:
-        profile = read_profile(recorded)
+    profile = recorded_profile()
     models = train(profile, ["tomur"])
     rng = np.random.default_rng(0)
     workloads = [_workload(profile, rng) for _ in range(WORKLOADS)]

@@ -1,8 +1,8 @@
 """Online decisions on 10,000 named NICs where a third of the arrivals have constraints.
 
-NICs are in racks, which are domains, and the last fifth of the racks is the pool `edge`. Of the arrivals with
-constraints a third each is in a `spread` group of 5, an `apart` group of 3, or a `together` group of 2, and a fifth of
-all arrivals asks for `edge`. They fill nine tenths of the NICs, then arrivals and departures alternate at random.
+NICs are in racks, which are domains, and the last fifth of the racks is the pool `edge`. Of the groups a third each is
+`spread` with 5 members, `apart` with 3, and `together` with 2, which come one after the other; a fifth of the arrivals
+asks for `edge`. They fill nine tenths of the NICs, then arrivals and departures alternate at random.
 """
 
 import gc
@@ -31,7 +31,7 @@ from traces.arrivals import TABLE_2_NFS
 
 RACKS = (1, 10, 100)
 GROUPS = (("spread", 5), ("apart", 3), ("together", 2))  # the members of each group
-EDGE_SHARE, FILLED = 0.2, 0.9
+CONSTRAINED, EDGE_SHARE, FILLED = 1 / 3, 0.2, 0.9  # shares of arrivals, and of NICs
 
 
 @register("constrained")
@@ -95,18 +95,17 @@ def _racks(kind: NicKind, nics: int, racks: int, *, pools: bool) -> list[NicKind
 
 
 def _arrivals(draw: random.Random, workloads: list[Workload], *, constrained: bool, pools: bool) -> Iterator[Tenant]:
-    number, open_groups = 0, dict[str, tuple[int, int]]()
+    """Members of a group come one after the other, as replicas do."""
+    number, size_of = 0, dict(GROUPS)
+    mean = sum(size_of.values()) / len(size_of)
     while True:
-        number += 1
-        given: dict[str, str] = {}
-        if pools and draw.random() < EDGE_SHARE:
-            given["pool"] = "edge"
-        if constrained and draw.random() < 1 / 3:
-            name, size = draw.choice(GROUPS)
-            kind = name + given.get("pool", "")
-            group, members = open_groups.get(kind, (number, 0))
-            given[name] = str(group)
-            open_groups[kind] = (group, members + 1) if members + 1 < size else (number, 0)
+        given = {"pool": "edge"} if pools and draw.random() < EDGE_SHARE else {}
+        members = 1
+        if constrained and draw.random() < CONSTRAINED / (CONSTRAINED + (1 - CONSTRAINED) * mean):
+            name = draw.choice([*size_of])
+            given[name], members = str(number), size_of[name]
         constraints = Constraints(tuple(sorted(given.items())))
-        sla = Sla(max_drop=round(draw.uniform(0.05, LOOSEST), 3))
-        yield Tenant(str(number), draw.choice(workloads), sla, constraints=constraints)
+        for _ in range(members):
+            number += 1
+            sla = Sla(max_drop=round(draw.uniform(0.05, LOOSEST), 3))
+            yield Tenant(str(number), draw.choice(workloads), sla, constraints=constraints)

@@ -13,7 +13,6 @@ import gc
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.resources import as_file, files
 from random import Random
 from statistics import median
 from typing import Annotated
@@ -22,17 +21,16 @@ import pandas as pd
 import typer
 
 from benches.bench import register
-from benches.co_locations import RECORDED
+from benches.co_locations import kind_of, recorded_profile
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Depart, FleetEvent, Measure, MeasuredInstance
 from placer.fleet.learning.learning import Feedback, correct
-from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.fleet import Fleet, Nic, Tenant
 from placer.model.oracle import DEFAULT_RISK, PredictorOracle, TestbedOracle
 from placer.model.sla import Sla
 from predictor import Models, train
 from profiler.testbeds import open_testbed
 from profiles import Workload
-from profiles.profile import read_profile
 from traces.arrivals import TABLE_2_NFS
 
 Nics = Annotated[str, typer.Option(help="Fleet sizes: instances at first, divided by four.")]
@@ -49,8 +47,7 @@ def run(
     nics: Nics = "100,1000,10000", decisions: Decisions = 4_000, every: Every = 10, repeats: Repeats = 3
 ) -> pd.DataFrame:
     """Per fleet size: decisions/s without measurements, beside another fleet's, and with feedback; and their ratios."""
-    with as_file(files("traces") / RECORDED) as recorded:
-        models = train(read_profile(recorded), ["tomur"])
+    models = train(recorded_profile(), ["tomur"])
     with open_testbed("simulated") as testbed:
         truth = TestbedOracle(testbed)
         rows = [_row(models, truth, size, decisions, every, repeats) for size in map(int, nics.split(","))]
@@ -97,19 +94,14 @@ def _timed(models: Models, truth: TestbedOracle, size: int, case: str, decisions
     """Decisions in one case."""
     load = FeedbackLoad(models, truth, size, case == WITH)
     measured = {PLAIN: None, BESIDE: FeedbackLoad(models, truth, size, True), WITH: load}[case]
-    gc.disable()
-    found = load.decided(decisions, every, measured)
-    gc.enable()
-    return found
+    return load.decided(decisions, every, measured)
 
 
 class FeedbackLoad:
     """A fleet of about this size, and what happens to it; the same with and without feedback."""
 
     def __init__(self, models: Models, truth: TestbedOracle, nics: int, learns: bool) -> None:
-        assert models.testbed is not None
-        nic = models.testbed.nic
-        kind = NicKind(0, nic.model, nic.cores, {nf: models.cores(nf) for nf in models.nfs})
+        kind = kind_of(models)
         self.truth, self.draw = truth, Random(nics)
         self.workloads = [Workload(nf, models.default_traffic) for nf in TABLE_2_NFS]
         expected = [Tenant(one.nf, one, Sla(max_drop=LOOSEST)) for one in self.workloads]
@@ -127,10 +119,12 @@ class FeedbackLoad:
     def decided(self, decisions: int, every: int, measured: "FeedbackLoad | None") -> Timed:
         """Times of decisions; after every few of them, a NIC of a fleet is measured."""
         draw, timed = Random(1), Timed()
+        gc.disable()
         for number in range(decisions):
             if not number % every and measured is not None:
                 timed.measurements.append(measured.timed(measured.any_measured(draw)))
             timed.decisions.append(self.timed(self.next_decision()))
+        gc.enable()
         return timed
 
     def timed(self, event: FleetEvent) -> float:

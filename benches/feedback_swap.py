@@ -4,25 +4,20 @@ The fleet and its events are those of `feedback-speed`. The new version was trai
 estimates of the measured co-locations was computed in advance, as the service does it in the background.
 """
 
-import gc
-import time
 from collections.abc import Mapping, Sequence
-from importlib.resources import as_file, files
-from random import Random
 from typing import Annotated
 
 import pandas as pd
 import typer
 
 from benches.bench import register
-from benches.co_locations import RECORDED
+from benches.co_locations import recorded_profile
 from benches.feedback_speed import FeedbackLoad
 from placer.fleet.learning.actions import ActionKind, ModelAction, RetrainedModel
 from placer.fleet.learning.retraining import estimates_of
 from placer.model.oracle import DEFAULT_RISK, TestbedOracle
 from predictor import Predictor, train
 from profiler.testbeds import open_testbed
-from profiles.profile import read_profile
 
 Nics = Annotated[str, typer.Option(help="Fleet sizes.")]
 Events = Annotated[int, typer.Option(min=100, help="Decisions before, during and after the trial.")]
@@ -32,8 +27,7 @@ EVERY = 10
 @register("feedback-swap")
 def run(nics: Nics = "100,1000,10000", events: Events = 2_000) -> pd.DataFrame:
     """Per fleet size and phase: the slowest decision and the slowest measurement (ms)."""
-    with as_file(files("traces") / RECORDED) as recorded:
-        profile = read_profile(recorded)
+    profile = recorded_profile()
     first, second = train(profile, ["tomur"]), train(profile, ["tomur"], seed=1)
     rows = []
     with open_testbed("simulated") as testbed:
@@ -55,13 +49,11 @@ def _phases(load: FeedbackLoad, predictor: Predictor, size: int, events: int) ->
         if action is not None:
             estimates = estimates_of(predictor, DEFAULT_RISK, feedback.corrections.entries())
             feedback.actions = Swapped(action, RetrainedModel(predictor, estimates))
-        gc.disable()
-        decisions, measurements = _times(load, events)
-        gc.enable()
+        timed = load.decided(events, EVERY, load)
         rows.append({
-            "nics": size, "phase": phase, "slowest_decision_ms": round(1e3 * max(decisions), 1),
-            "slowest_measurement_ms": round(1e3 * max(measurements), 1),
-            "decisions_per_s": round(len(decisions) / sum(decisions)),
+            "nics": size, "phase": phase, "slowest_decision_ms": round(1e3 * max(timed.decisions), 1),
+            "slowest_measurement_ms": round(1e3 * max(timed.measurements), 1),
+            "decisions_per_s": round(events / timed.seconds),
         })  # fmt: skip
     return rows
 
@@ -81,19 +73,3 @@ class Swapped:
     def models(self, version: int) -> Mapping[str, RetrainedModel]:
         """As of `Actions`."""
         return {"bluefield-2": self.model}
-
-
-def _times(load: FeedbackLoad, events: int) -> tuple[list[float], list[float]]:
-    """Seconds of each decision and of each measurement."""
-    draw, decisions, measurements = Random(2), [], []
-    for number in range(events):
-        if not number % EVERY:
-            event = load.measured(draw.choice(list(load.engine.fleet.nics.values())), draw)
-            begun = time.perf_counter()
-            load.engine.handle(event)
-            measurements.append(time.perf_counter() - begun)
-        decision = load.next_decision()
-        begun = time.perf_counter()
-        load.engine.handle(decision)
-        decisions.append(time.perf_counter() - begun)
-    return decisions, measurements

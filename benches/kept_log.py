@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benches.bench import register
+from benches.bench import register, take_any
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Depart, FleetEvent
 from placer.fleet.state.backup import back_up
@@ -60,9 +60,7 @@ def _decide(state: State, engine: Engine, upto: int) -> dict[str, float]:
                 present.append(f"instance-{engine.events}")
                 event = Arrive(Tenant(present[-1], Workload(draw.choice("abcd"), TOY_TRAFFIC), Sla(max_drop=0.9)))
             else:
-                at = draw.randrange(TENANTS)
-                present[at], present[-1] = present[-1], present[at]
-                event = Depart(present.pop())
+                event = Depart(take_any(present, draw))
             state.record(event, engine.handle(event), engine.fleet)
         longest_commit = max(longest_commit, _seconds(state.commit))
         commits += 1

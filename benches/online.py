@@ -11,24 +11,22 @@ import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from benches.bench import register
-from benches.co_locations import RECORDED, Loop
+from benches.bench import register, take_any
+from benches.co_locations import Loop, kind_of, recorded_profile
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Depart
-from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.fleet import Fleet, Nic, Tenant
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.sla import Sla
 from predictor import Models, train
 from profiles import TrafficProfile, Workload
 from profiles.arrays import Floats
-from profiles.profile import read_profile
 from traces.arrivals import TABLE_2_NFS
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
@@ -45,10 +43,9 @@ PLOT = Path("build") / "online.svg"
 @register("online")
 def run() -> pd.DataFrame:
     """Per case and fleet size: decisions/s of all events and of arrivals, latencies (us, ms), and peak memory (MB)."""
-    with as_file(files("traces") / RECORDED) as recorded:
-        profile = read_profile(recorded)
+    profile = recorded_profile()
     models = train(profile, ["tomur"])
-    kind = _kind(models)
+    kind = kind_of(models)
     rows: list[dict[str, object]] = []
     defaults = [Workload(nf, models.default_traffic) for nf in TABLE_2_NFS]
     expected = [Tenant(nf.nf, nf, Sla(max_drop=LOOSEST)) for nf in defaults]
@@ -69,12 +66,6 @@ def run() -> pd.DataFrame:
     table = pd.DataFrame(rows)
     _plot(table)
     return table
-
-
-def _kind(models: Models) -> NicKind:
-    assert models.testbed is not None
-    nic = models.testbed.nic
-    return NicKind(0, nic.model, nic.cores, {nf: models.cores(nf) for nf in models.nfs})
 
 
 def _random_workload(models: Models, draw: random.Random) -> Workload:
@@ -129,7 +120,7 @@ class _FleetLoad:
         gc.disable()  # as the service does
         for number in range(events):
             is_arrival[number] = len(self.fleet.nics) < nics or self.random.random() < 0.5
-            event = Arrive(self.new_tenant()) if is_arrival[number] else Depart(self.leaving_tenant())
+            event = Arrive(self.new_tenant()) if is_arrival[number] else Depart(take_any(self.placed, self.random))
             started = time.perf_counter()
             engine.handle(event)
             seconds[number] = time.perf_counter() - started
@@ -142,12 +133,6 @@ class _FleetLoad:
         engine = Engine(Fleet(self.fleet.kinds), [self.oracle], expected=self.expected)
         for tenant in self.expected * 5:
             engine.handle(Arrive(Tenant(str(engine.fleet.tenants), tenant.workload, tenant.sla)))
-
-    def leaving_tenant(self) -> str:
-        """The id of a random tenant, which is removed from those placed."""
-        at = self.random.randrange(len(self.placed))
-        self.placed[at], self.placed[-1] = self.placed[-1], self.placed[at]
-        return self.placed.pop()
 
     def fill(self, nics: int) -> None:
         """Place three tenants on each of so many NICs, with SLAs that are met there."""

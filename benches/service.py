@@ -112,12 +112,17 @@ def arrival(identity: str, draw: random.Random) -> bytes:
     ).encode()
 
 
+def serve(state: str, *options: str) -> list[str]:
+    """The command of a service on this machine, at any port."""
+    command = [sys.executable, "-m", "placer", "serve", "--state", state, "--listen", "127.0.0.1:0"]
+    return [*command, "--host", "127.0.0.1", "--quiet", *options]
+
+
 @contextmanager
 def server(folder: Path, *options: str) -> Iterator[int]:
     """`placer serve` on a core of its own; yields its port."""
-    command = [sys.executable, "-m", "placer", "serve", "--state", str(folder / "fleet.db"), "--listen", "127.0.0.1:0"]
     folder.mkdir(exist_ok=True)
-    with _started([*command, "--host", "127.0.0.1", "--quiet", *options]) as port:
+    with _on_a_core(serve(str(folder / "fleet.db"), *options)) as port:
         yield port
 
 
@@ -151,17 +156,27 @@ def api_server(names: list[str]) -> Iterator[str]:
 @contextmanager
 def floor() -> Iterator[int]:
     """A server that answers at once."""
-    with _started([sys.executable, "-c", FLOOR, "18099"]) as port:
+    with _on_a_core([sys.executable, "-c", FLOOR, "18099"]) as port:
         yield port
 
 
 @contextmanager
-def _started(command: list[str]) -> Iterator[int]:
+def _on_a_core(command: list[str]) -> Iterator[int]:
     cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, cores[:1])  # of the server, which inherits it
+    try:
+        with started(command) as (_, port):
+            os.sched_setaffinity(0, cores[-1:])
+            yield port
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+@contextmanager
+def started(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A server that answers: its process, and its port."""
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
-            os.sched_setaffinity(process.pid, cores[:1])
-            os.sched_setaffinity(0, cores[-1:])
             assert process.stderr is not None
             for line in process.stderr:
                 found = re.search(r'"address": "http://127.0.0.1:(\d+)"', line)
@@ -170,9 +185,8 @@ def _started(command: list[str]) -> Iterator[int]:
             else:
                 raise RuntimeError("the server did not start")
             _wait_for(int(found[1]))
-            yield int(found[1])
+            yield process, int(found[1])
         finally:
-            os.sched_setaffinity(0, cores)
             process.send_signal(signal.SIGTERM)
 
 
@@ -196,26 +210,17 @@ def fill(port: int, nics: int) -> dict[str, object]:
         body = b"\n".join(arrival(f"fill{number}", draw) for number, draw in itertools.islice(draws, 2000))
         found = asyncio.run(load(port, iter([request("/v1/events:batch", body)]), 1))
         total, seconds = total + 2000, seconds + found.seconds
-        if total >= 3 * nics and len(_names(port, nics)) >= nics:
+        if total >= 3 * nics and summary(port)["nics"] >= nics:
             break
     return {"requests": "NDJSON, 2,000 lines each", "per_s": round(total / seconds)}
 
 
-def _names(port: int, most: int) -> list[str]:
-    """Ids of NICs."""
+def summary(port: int) -> dict[str, int]:
+    """The fleet of a service in numbers."""
     import httpx
 
-    names: list[str] = []
-    cursor = "0"
-    while len(names) < most:
-        page = httpx.get(
-            f"http://127.0.0.1:{port}/v1/nics", params={"limit": 1000, "cursor": cursor}, timeout=60
-        ).json()
-        names += [one["nic"] for one in page["nics"]]
-        if page["cursor"] is None:
-            break
-        cursor = page["cursor"]
-    return names[:most]
+    found = httpx.get(f"http://127.0.0.1:{port}/v1/summary", timeout=60).json()
+    return {"tenants": found["tenants"], "nics": sum(one["in_use"] for one in found["by_model"])}
 
 
 def as_fast_as_they_go(port: int, requests: Iterator[bytes], seconds: float, connections: int = CONNECTIONS) -> Load:

@@ -15,12 +15,11 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from importlib.resources import as_file, files
 
 import pandas as pd
 
-from benches.bench import register
-from benches.co_locations import RECORDED
+from benches.bench import register, take_any
+from benches.co_locations import kind_of, recorded_profile
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Depart
 from placer.fleet.what_if import WhatIf, complete
@@ -29,7 +28,6 @@ from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
 from predictor import train
 from profiles import Workload
-from profiles.profile import read_profile
 from traces.arrivals import TABLE_2_NFS
 
 ONE, BETTER_OF_TWO, RANDOM, IN_TURN = "one engine", "better of two pools", "one random pool", "pools in turn"
@@ -135,9 +133,7 @@ def play(way: str, nics: int, pool: int, per_nic: float, churn: float, tries: in
             else:
                 rejected_later += 1
         else:
-            at = draw.randrange(len(present))
-            present[at], present[-1] = present[-1], present[at]
-            leaving = present.pop()
+            leaving = take_any(present, draw)
             where.pop(leaving).engine.handle(Depart(leaving))
     seconds = time.process_time() - seconds
     return {
@@ -172,13 +168,9 @@ def _sized(kind: NicKind, nics: int) -> NicKind:
 
 
 def _card() -> tuple[NicKind, PredictorOracle, list[Workload]]:
-    with as_file(files("traces") / RECORDED) as recorded:
-        models = train(read_profile(recorded), ["tomur"])
-    assert models.testbed is not None
-    nic = models.testbed.nic
-    kind = NicKind(0, nic.model, nic.cores, {nf: models.cores(nf) for nf in models.nfs})
+    models = train(recorded_profile(), ["tomur"])
     workloads = [Workload(nf, models.default_traffic) for nf in TABLE_2_NFS]
-    return kind, PredictorOracle(models.predictors["tomur"]), workloads
+    return kind_of(models), PredictorOracle(models.predictors["tomur"]), workloads
 
 
 def _memory_mb() -> float:

@@ -9,21 +9,18 @@ import itertools
 import json
 import os
 import random
-import re
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from benches.bench import register
+from benches.bench import register, take_any
 from benches.http_load import Load, load, request
-from benches.service import arrival
+from benches.service import arrival, serve, started, summary
 
 NICS = 10_000
 CASES = ((1, 150.0), (1, 600.0), (4, 600.0), (1, 0.0), (4, 0.0))
@@ -50,13 +47,6 @@ class Running:
         rows = (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
         return {name: float(value) for name, value in rows}
 
-    def summary(self) -> dict[str, int]:
-        """Its fleet in numbers."""
-        import httpx
-
-        found = httpx.get(f"http://127.0.0.1:{self.port}/v1/summary", timeout=60).json()
-        return {"tenants": found["tenants"], "nics": sum(one["in_use"] for one in found["by_model"])}
-
     def cpu_s(self) -> float:
         """Seconds of CPU that it has taken."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -72,39 +62,17 @@ def run(nics: int = NICS, seconds: float = SECONDS, cases: int = len(CASES)) -> 
     for agents, rate in CASES[-cases:]:
         with cluster() as server, ExitStack() as stack:
             address = server.database()
-            running = [stack.enter_context(agent(address)) for _ in range(agents)]
+            running = [Running(*stack.enter_context(started(serve(address)))) for _ in range(agents)]
             fill(running, nics)
             rows.append({"agents": agents, "rate": rate or "", **measured(running, seconds, rate)})
     return pd.DataFrame(rows)
-
-
-@contextmanager
-def agent(state: str) -> Iterator[Running]:
-    """`placer serve` on a state."""
-    command = [sys.executable, "-m", "placer", "serve", "--state", state, "--listen", "127.0.0.1:0"]
-    command += ["--host", "127.0.0.1", "--quiet"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stderr is not None
-            found = None
-            for line in process.stderr:
-                found = re.search(r'"address": "http://127.0.0.1:(\d+)"', line)
-                if found:
-                    break
-            if found is None:
-                raise RuntimeError("the agent did not start")
-            one = Running(process, int(found[1]))
-            _wait_for(one)
-            yield one
-        finally:
-            process.send_signal(signal.SIGTERM)
 
 
 def fill(running: list[Running], nics: int) -> None:
     """Place instances, each batch at another agent, until so many NICs are in use."""
     draw = random.Random(7)
     number = 0
-    while running[0].summary()["nics"] < nics:
+    while summary(running[0].port)["nics"] < nics:
         for one in running:
             body = b"\n".join(arrival(f"fill{number + at}", draw) for at in range(1000))
             number += 1000
@@ -113,7 +81,7 @@ def fill(running: list[Running], nics: int) -> None:
 
 def measured(running: list[Running], seconds: float, rate: float) -> dict[str, object]:
     """What random churn leads to."""
-    filled = running[0].summary()
+    filled = summary(running[0].port)
     asyncio.run(_churn(running, 5.0, rate, "warm"))
     before = [(one.cpu_s(), one.metrics()) for one in running]
     begun = time.perf_counter()
@@ -125,6 +93,7 @@ def measured(running: list[Running], seconds: float, rate: float) -> dict[str, o
     def counted(name: str) -> float:
         return sum(now.get(name, 0.0) - then.get(name, 0.0) for (_, then), (_, now) in zip(before, after, strict=True))
 
+    now_in_use = summary(running[0].port)
     cpu = sum(now - then for (then, _), (now, _) in zip(before, after, strict=True))
     latencies = Load({200: [one for found in loads for one in found.latencies.get(200, [])]})
     return {
@@ -137,7 +106,7 @@ def measured(running: list[Running], seconds: float, rate: float) -> dict[str, o
         "p99_ms": round(latencies.percentile_ms(99), 1),
         "other_statuses": decided - sum(sum(found.statuses.values()) for found in loads),
         "nics_per_tenant_filled": round(filled["nics"] / filled["tenants"], 4),
-        "nics_per_tenant": round(running[0].summary()["nics"] / running[0].summary()["tenants"], 4),
+        "nics_per_tenant": round(now_in_use["nics"] / now_in_use["tenants"], 4),
     }
 
 
@@ -161,17 +130,4 @@ def _events(prefix: str, count: int) -> Iterator[bytes]:
             if len(recent) > 300:
                 settled.append(recent.pop(0))
         else:
-            at = draw.randrange(len(settled))
-            settled[at], settled[-1] = settled[-1], settled[at]
-            yield request("/v1/events", json.dumps({"event": "depart", "id": settled.pop()}).encode())
-
-
-def _wait_for(one: Running) -> None:
-    import httpx
-
-    for _ in range(400):
-        try:
-            httpx.get(f"http://127.0.0.1:{one.port}/healthz", timeout=5)
-            return
-        except httpx.HTTPError:
-            time.sleep(0.05)
+            yield request("/v1/events", json.dumps({"event": "depart", "id": take_any(settled, draw)}).encode())

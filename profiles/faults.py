@@ -1,6 +1,7 @@
 """Faults in the user's input, collected so that a file is refused once, with all that is wrong in it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -44,6 +45,15 @@ class InputError(Exception):
             lines.append(f"... and {len(self.faults) - MOST_SHOWN_FAULTS} more")
         hints = dict.fromkeys(fault.hint for fault in self.faults[:MOST_SHOWN_FAULTS] if fault.hint)
         return "\n".join(lines + [f"hint: {hint}" for hint in hints])
+
+
+@contextmanager
+def collect_faults(faults: list[Fault]) -> Iterator[None]:
+    """Appends the faults of input that the block refuses, so that what comes behind it is read, too."""
+    try:
+        yield
+    except InputError as error:
+        faults += error.faults
 
 
 def printable(text: str) -> str:

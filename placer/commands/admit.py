@@ -12,6 +12,7 @@ from placer.commands.options import Quiet, Seed, one_of, refuse_same_files, refu
 from placer.gpu.registry import METHODS
 from profiles import Fault, InputError
 from profiles.aside import file_aside
+from profiles.faults import collect_faults
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -145,14 +146,10 @@ def _read(
     assert device is not None
     faults: list[Fault] = []
     gpu = None
-    try:
+    with collect_faults(faults):
         gpu = read_device(device)
-    except InputError as error:
-        faults += error.faults
-    try:
+    with collect_faults(faults):
         read = read_slos(slos, None if gpu is None else gpu.nfs)
-    except InputError as error:
-        faults += error.faults
     if faults:
         raise InputError(faults)
     assert gpu is not None

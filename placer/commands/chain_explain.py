@@ -26,7 +26,7 @@ from placer.commands.chain_place import (
 from placer.commands.options import Quiet, one_of, refuse_same_files, refuse_unwritable
 from profiles import Fault, InputError
 from profiles.aside import file_aside
-from profiles.faults import suggestion
+from profiles.faults import collect_faults, suggestion
 
 if TYPE_CHECKING:
     from placer.rack.chain import Chain
@@ -223,18 +223,12 @@ def _read(old: Path, chains: Path, rack: Path | None) -> tuple[OldPlan, ChainsTe
     before: OldPlan | None = None
     read: ChainsText | None = None
     on: Rack | None = None
-    try:
+    with collect_faults(faults):
         before = read_plan(old)
-    except InputError as error:
-        faults += error.faults
-    try:
+    with collect_faults(faults):
         read = read_chains_file(chains)
-    except InputError as error:
-        faults += error.faults
-    try:
+    with collect_faults(faults):
         on = read_rack_file(rack) if rack else before.rack if before else None
-    except InputError as error:
-        faults += error.faults
     if faults or before is None or read is None or on is None:
         raise InputError(faults)
     check_nfs(read, on)

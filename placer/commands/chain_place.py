@@ -15,7 +15,7 @@ from placer.commands.options import Quiet, Report, command_line, one_of, refuse_
 from placer.rack.strategies import CHAIN_STRATEGIES
 from profiles import Fault, InputError
 from profiles.aside import file_aside
-from profiles.faults import suggestion
+from profiles.faults import collect_faults, suggestion
 
 if TYPE_CHECKING:
     from placer.progress import Progress
@@ -176,14 +176,10 @@ def read_chains_and_rack(chains: Path, rack: Path) -> tuple[ChainsText, Rack]:
     from placer.rack.files.rack_file import read_rack_file
 
     faults: list[Fault] = []
-    try:
+    with collect_faults(faults):
         read = read_chains_file(chains)
-    except InputError as error:
-        faults += error.faults
-    try:
+    with collect_faults(faults):
         on = read_rack_file(rack)
-    except InputError as error:
-        faults += error.faults
     if faults:
         raise InputError(faults)
     check_nfs(read, on)

@@ -188,7 +188,7 @@ class Beginning:
         from placer.evaluate.checks import running_kept
         from placer.fleet.protocol import CONSTRAINT_KEYS
         from placer.fleet.service.opening import place_all, take_over
-        from placer.inputs.arrivals import read_arrivals, refuse_constraints, refuse_priorities
+        from placer.inputs.arrivals import read_arrivals, refuse_constraints
         from placer.inputs.plans import read_plan
         from profiles import Fault, InputError
 
@@ -201,7 +201,6 @@ class Beginning:
             may_run=self.plan is not None,  # only a plan says where all others go
         )  # fmt: skip
         refuse_constraints(arrivals, CONSTRAINT_KEYS)
-        refuse_priorities(arrivals)
         refuse_unknown_latencies(trace, arrivals)
         if engine.events:
             self._report_continued(saved, progress)

@@ -23,13 +23,15 @@ from profiles import InputError
 
 if TYPE_CHECKING:
     from placer.inputs.arrivals import TraceOptions
+    from placer.progress import Advance, Progress
+    from profiler.testbed import Testbed
 
 
 EXPERT_OPTIONS = frozenset({
     "--cluster", "--coverage", "--draws", "--ignore-columns", "--log-requests", "--method", "--move-cost", "--of",
     "--parallel", "--plan-strategy", "--quota", "--range", "--regressor", "--repair", "--retrain", "--risk",
-    "--risk-worth", "--rule", "--skip-empty-stays", "--sla-budget", "--solver", "--time-limit", "--timeout",
-    "--when-full",
+    "--risk-worth", "--rule", "--skip-empty-stays", "--sla-budget", "--solver", "--spare-domains", "--time-limit",
+    "--timeout", "--when-full",
 })  # fmt: skip
 """Options that the defaults suit, listed under a heading of their own."""
 
@@ -124,6 +126,15 @@ SpareNics = Annotated[
         metavar="N",
         help="Find the spare NICs with which any N NICs of a plan may fail: their instances then fit on the others, "
         "which keep theirs.",
+        show_default=False,
+    ),
+]
+SpareDomains = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="As --spare, for any N domains of the fleet file, each with all its NICs.",
         show_default=False,
     ),
 ]
@@ -326,3 +337,17 @@ def end_by_signals() -> Iterator[None]:
     finally:
         for number in heeded:
             signal.signal(number, former[number])
+
+
+@contextmanager
+def measuring(testbed: str, timeout: float, progress: Progress, task: str) -> Iterator[tuple[Testbed, Advance]]:
+    """The testbed, which is started again where it fails, and what shows how far the task is; signals end both."""
+    from profiler.testbed_stack import RetryingTestbed
+    from profiler.testbeds import open_testbed
+
+    with (
+        end_by_signals(),
+        RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
+        progress.task(task) as advance,
+    ):
+        yield card, advance

@@ -17,7 +17,7 @@ from placer.commands.options import (
     Timeout,
     complete_nf,
     complete_testbed,
-    end_by_signals,
+    measuring,
     refuse_bad_budget,
     refuse_unwritable_folder,
     refuse_without_arrivals,
@@ -259,35 +259,20 @@ def profile_contention(
     from predictor.training.disagreement import disagreement
     from profiler.gpu.profiling import profile_gpu
     from profiler.profiling import profile
-    from profiler.testbed_stack import RetryingTestbed
-    from profiler.testbeds import open_testbed
     from profiles.gpu_tables import GPU_KIND
 
-    with (
-        end_by_signals(),
-        RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
-        progress.task("profiling") as advance,
-    ):
+    with measuring(testbed, timeout, progress, "profiling") as (card, advance):
         if card.describe().nic.kind == GPU_KIND:
             if method != "adaptive":
                 raise InputError.of("--method", "is for NICs; runs on a GPU server are chosen in one way")
             if cores:
                 raise InputError.of("--cores", "is for NICs; an NF on a GPU server has one core")
             profile_gpu(card, out, nfs=nfs or None, quota=quota, seed=seed, progress=advance, notify=progress.say)
-            progress.say(f"profile written: {out}")
-            return
-        profile(
-            card,
-            out,
-            nfs=nfs or None,
-            method=method,
-            quota=quota,
-            cores=cores,
-            seed=seed,
-            progress=advance,
-            notify=progress.say,
-            suggest=disagreement(seed),
-        )
+        else:
+            profile(
+                card, out, nfs=nfs or None, method=method, quota=quota, cores=cores, seed=seed, progress=advance,
+                notify=progress.say, suggest=disagreement(seed),
+            )  # fmt: skip
     progress.say(f"profile written: {out}")
 
 
@@ -297,14 +282,8 @@ def profile_chains(
     """Chains of NFs, and the cycles of their NFs."""
     from profiler.chains.plan import CHAIN_REPEATS
     from profiler.chains.profiling import profile_chains as measure_chains
-    from profiler.testbed_stack import RetryingTestbed
-    from profiler.testbeds import open_testbed
 
-    with (
-        end_by_signals(),
-        RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
-        progress.task("measuring chains") as advance,
-    ):
+    with measuring(testbed, timeout, progress, "measuring chains") as (card, advance):
         measure_chains(
             card, out, request, repeats=repeats or CHAIN_REPEATS, seed=seed, progress=advance, notify=progress.say
         )
@@ -326,8 +305,6 @@ def profile_for(
     """Further runs of an existing profile, of the co-locations on which the placement of arrivals hinges."""
     from placer.budget.rounds import open_rounds
     from profiler.further import profile_further, refuse_quota
-    from profiler.testbed_stack import RetryingTestbed
-    from profiler.testbeds import open_testbed
 
     if models is None:
         raise InputError.of("--models", "is missing", hint="--for plans with the models that `placer train` wrote")
@@ -336,11 +313,7 @@ def profile_for(
     refuse_quota(quota)
     refuse_bad_budget(budget)
     rounds, key = open_rounds(arrivals, models, out, progress.say, budget, options)
-    with (
-        end_by_signals(),
-        RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
-        progress.task("measuring") as advance,
-    ):
+    with measuring(testbed, timeout, progress, "measuring") as (card, advance):
         profile = profile_further(
             card, out, rounds.choose, key=key, most=quota, seed=seed, progress=advance, notify=progress.say
         )
@@ -355,14 +328,8 @@ def profile_latency(
     """The latency of NFs at offered rates, alone and beside others."""
     from profiler.latency import RUNS_PER_RATE
     from profiler.latency import profile_latency as measure_latency
-    from profiler.testbed_stack import RetryingTestbed
-    from profiler.testbeds import open_testbed
 
-    with (
-        end_by_signals(),
-        RetryingTestbed(lambda: open_testbed(testbed, timeout=timeout), progress.say) as card,
-        progress.task("measuring latency") as advance,
-    ):
+    with measuring(testbed, timeout, progress, "measuring latency") as (card, advance):
         measure_latency(
             card, out, nfs=nfs or None, times=repeats or RUNS_PER_RATE, seed=seed, progress=advance, notify=progress.say
         )

@@ -18,6 +18,7 @@ from placer.commands.options import (
     Risk,
     Seed,
     SkipEmptyStays,
+    SpareDomains,
     SpareNics,
     TestbedSpec,
     Timeout,
@@ -132,6 +133,7 @@ def command(
     range: Range = None,
     headroom: Headroom = 0.0,
     spare: SpareNics = 0,
+    spare_domains: SpareDomains = 0,
     loads: Loads = None,
     production: ProductionSpec = None,
     time_limit: TimeLimit = 60.0,
@@ -184,6 +186,7 @@ def command(
         trace_options=trace_options(ignore_columns, skip_empty_stays, progress.say, loads),
         headroom_pct=headroom,
         spare=spare,
+        spare_domains=spare_domains,
     )
     comparison = _with_plans_placed_again(run(request, progress), range, progress)
     text = render(comparison)

@@ -16,7 +16,7 @@ from placer.commands.options import (
 )
 from profiles import InputError
 
-NOT_PLAYED = ("plan", "certificate", "of", "measure", "solver", "time_limit", "spare")
+NOT_PLAYED = ("plan", "certificate", "of", "measure", "solver", "time_limit", "spare", "spare_domains")
 """Options of a comparison with the optimum, which looks at the whole trace at once."""
 
 CONTENTION_AWARE = "contention-aware"

@@ -17,6 +17,8 @@ from placer.commands.options import (
     ResultsFolder,
     Seed,
     SkipEmptyStays,
+    SpareDomains,
+    SpareNics,
     TestbedSpec,
     command_line,
     complete_strategy,
@@ -86,6 +88,8 @@ def command(
     budgets: Budgets = "",
     risk: Risks = None,
     fleet: Fleets = None,
+    spare: SpareNics = 0,
+    spare_domains: SpareDomains = 0,
     draws: Draws = 5,
     models: ModelsDir = None,
     testbed: TestbedSpec = None,
@@ -142,6 +146,8 @@ def command(
         models=models,
         testbed=testbed,
         trace_options=trace_options(ignore_columns, skip_empty_stays, progress.say),
+        spare=spare,
+        spare_domains=spare_domains,
     )
     executor = cluster_executor(parallel, cluster) if parallel else local_executor(jobs)
     results = size(sizing, folder, progress, executor=executor)

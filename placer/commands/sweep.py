@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import typer
 
-from placer.commands.options import Quiet, Timeout, end_by_signals, refuse_unwritable_folder
+from placer.commands.options import Quiet, Timeout, measuring, refuse_unwritable_folder
 from placer.report.text.table import text_table
 from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import CurveBreak, FittedModel
@@ -61,15 +61,9 @@ def _measure(read: SweepFile, out: Path, timeout: float, progress: Progress) -> 
     from profiler.sweeps.claim import machine_facts
     from profiler.sweeps.loads import faults_on_testbed
     from profiler.sweeps.measuring import measure_sweep
-    from profiler.testbed_stack import RetryingTestbed
-    from profiler.testbeds import open_testbed
 
     name = read.spec.testbed or ""
-    with (
-        end_by_signals(),
-        RetryingTestbed(lambda: open_testbed(name, timeout=timeout), progress.say) as card,
-        progress.task("measuring") as advance,
-    ):
+    with measuring(name, timeout, progress, "measuring") as (card, advance):
         read.refuse(faults_on_testbed(read.spec, card.describe()))
         facts = machine_facts(name)
         return measure_sweep(card, out, read.spec, machine=facts, progress=advance, notify=progress.say)

@@ -118,11 +118,16 @@ def command(
         else:
             faults = faults or list(faults_of(certificate, query))
             result = "" if faults else _result(certificate, sources, completeness_of(certificate, query))
+    _end_with(faults)
+    typer.echo(result, nl=False)
+
+
+def _end_with(faults: Sequence[str]) -> None:
+    """Print faults, and end with the exit status 1, if there are any."""
     for fault in faults:
         typer.echo(fault, err=True)
     if faults:
         raise typer.Exit(1)
-    typer.echo(result, nl=False)
 
 
 def _budget_faults(certificate: Certificate, budget: Budget, sources: Sequence[ThroughputSource]) -> list[str]:
@@ -223,51 +228,59 @@ def _trace_faults(certificate: Certificate, path: str, traffic: TrafficProfile, 
     return list(trace_faults(certificate, classes, {arrival.id: arrival.time for arrival in arrivals}, groups))
 
 
-def _result(certificate: Certificate, sources: Sequence[ThroughputSource], completeness: Completeness) -> str:
+def _result(certificate: Certificate, sources: Sequence[ThroughputSource], found: Completeness) -> str:
     """What was checked, and whether the plan is optimal."""
-    placed, left_out = len(certificate.tenants) - len(certificate.left_out), len(certificate.left_out)
-    cost, bound = float(certificate.cost), float(certificate.lower_bound)
-    names = ", ".join(dict.fromkeys(source.name for source in sources))
-    over = f"the throughputs of {names}" if certificate.over == "co-locations" else "their cores alone"
-    lines = [
-        *(f"fleet: {_kind(certificate, number)}" for number in range(len(certificate.kinds))),
-        f"plan: {placed:,} tenants on {len(certificate.nics):,} NICs at a cost of {cost:g}; every SLA is met by the "
-        f"throughputs of {names}{_kept(certificate)}",
-        f"bound: no plan that places as many tenants costs less than {bound:g}, by {over}",
-    ]
-    if left_out:
-        lines.append(f"left out: {left_out:,} of {len(certificate.tenants):,} tenants; {completeness.value}")
-    lines.append(f"result: {_conclusion(cost, bound, completeness.complete)}")
-    return "\n".join(lines) + "\n"
+    kept = f"every SLA is met by the throughputs of {_names(sources)}"
+    return _report(certificate, sources, "throughputs", kept, "", found.value, complete=found.complete)
 
 
 def _result_within(certificate: Certificate, budget: Budget, sources: Sequence[ThroughputSource]) -> str:
     """What was checked of a plan within a budget, and whether none is better."""
     from placer.verify import places_most
 
-    placed, left_out = len(certificate.tenants) - len(certificate.left_out), len(certificate.left_out)
-    cost, bound = float(certificate.cost), float(certificate.lower_bound)
-    names = ", ".join(dict.fromkeys(source.name for source in sources))
-    over = f"the errors of {names}" if certificate.over == "co-locations" else "their cores alone"
     complete = places_most(certificate, budget)
-    kept = (
+    within = (
         f"within the budget of {float(budget.pct):g} %"
         if budget.pct < 100
         else f"no probability is above {budget.limit:g}"
     )
+    kept = (
+        f"{budget.expected_pct:.4g} % are expected to violate their SLA, {budget.reserve_pct:.4g} % are kept back, by "
+        f"the errors of {_names(sources)}: {within}"
+    )
+    others = " within the budget, without what is kept back,"
+    known = "no plan within the budget leaves out fewer" if complete else "that none leaves out fewer is not proven"
+    return _report(certificate, sources, "errors", kept, others, known, complete=complete)
+
+
+def _report(
+    certificate: Certificate,
+    sources: Sequence[ThroughputSource],
+    by: str,
+    kept: str,
+    others: str,
+    known: str,
+    *,
+    complete: bool,
+) -> str:
+    """Lines on fleet, plan and bound. `by`: what of the sources. `kept`: by the plan. `others`: which other plans the
+    bound is of. `known`: of tenants that are left out."""
+    placed, left_out = len(certificate.tenants) - len(certificate.left_out), len(certificate.left_out)
+    cost, bound = float(certificate.cost), float(certificate.lower_bound)
+    over = f"the {by} of {_names(sources)}" if certificate.over == "co-locations" else "their cores alone"
     lines = [
         *(f"fleet: {_kind(certificate, number)}" for number in range(len(certificate.kinds))),
-        f"plan: {placed:,} tenants on {len(certificate.nics):,} NICs at a cost of {cost:g}; "
-        f"{budget.expected_pct:.4g} % are expected to violate their SLA, {budget.reserve_pct:.4g} % are kept back, by "
-        f"the errors of {names}: {kept}{_kept(certificate)}",
-        f"bound: no plan within the budget, without what is kept back, that places as many tenants costs less than "
-        f"{bound:g}, by {over}",
+        f"plan: {placed:,} tenants on {len(certificate.nics):,} NICs at a cost of {cost:g}; {kept}{_kept(certificate)}",
+        f"bound: no plan{others} that places as many tenants costs less than {bound:g}, by {over}",
     ]
     if left_out:
-        known = "no plan within the budget leaves out fewer" if complete else "that none leaves out fewer is not proven"
         lines.append(f"left out: {left_out:,} of {len(certificate.tenants):,} tenants; {known}")
     lines.append(f"result: {_conclusion(cost, bound, complete)}")
     return "\n".join(lines) + "\n"
+
+
+def _names(sources: Sequence[ThroughputSource]) -> str:
+    return ", ".join(dict.fromkeys(source.name for source in sources))
 
 
 def _conclusion(cost: float, bound: float, complete: bool) -> str:
@@ -312,10 +325,7 @@ def verify_admission(case: AdmissionCase, slos: Path | None, device: Path | None
     admission must be about; None: those in it are not compared."""
     from placer.verify.admission import admission_faults
 
-    for fault in (faults := [*_others(case, slos, device), *admission_faults(case)]):
-        typer.echo(fault, err=True)
-    if faults:
-        raise typer.Exit(1)
+    _end_with([*_others(case, slos, device), *admission_faults(case)])
     typer.echo(_admission_result(case))
 
 
@@ -329,11 +339,15 @@ def _others(case: AdmissionCase, slos: Path | None, device: Path | None) -> Iter
         return
     given = {slo.id: slo for slo in slos_of(read_slos(slos), str(slos))}
     claimed = {slo.id: slo for slo in case.slos}
-    for name in [*given, *(name for name in claimed if name not in given)]:
-        if name not in given or name not in claimed:
-            yield f"slos: {name} is only in {slos if name in given else 'the certificate'}"
-        elif given[name] != claimed[name]:
-            yield f"slos: {name} differs from {slos}"
+    yield from _differences("slos", given, claimed, slos)
+
+
+def _differences(what: str, given: Mapping[str, object], claimed: Mapping[str, object], file: Path) -> Iterator[str]:
+    """What of a file, by name, is missing there or in the certificate, or differs."""
+    for name in _differing(given, claimed):
+        only = name not in given or name not in claimed
+        of = f"is only in {file if name in given else 'the certificate'}" if only else f"differs from {file}"
+        yield f"{what}: {name} {of}"
 
 
 def _admission_result(case: AdmissionCase) -> str:
@@ -354,10 +368,7 @@ def verify_chains(certificate: ChainCertificate, chains: Path | None, rack: Path
 
     faults = [*_other_chains(certificate, chains), *_other_rack(certificate, rack)]
     faults = faults or list(chain_faults(certificate))
-    for fault in faults:
-        typer.echo(fault, err=True)
-    if faults:
-        raise typer.Exit(1)
+    _end_with(faults)
     typer.echo(_say_what_is_proven(certificate))
 
 
@@ -371,11 +382,7 @@ def _other_chains(certificate: ChainCertificate, file: Path | None) -> Iterator[
         return
     read = chains_of(_as_json(write_chains(read_chains_file(file).chains)), str(file))
     given, claimed = {one.name: one for one in read}, {chain.name: chain for chain in certificate.chains}
-    for name in [*given, *(name for name in claimed if name not in given)]:
-        if name not in given or name not in claimed:
-            yield f"chains: {name} is only in {file if name in given else 'the certificate'}"
-        elif given[name] != claimed[name]:
-            yield f"chains: {name} differs from {file}"
+    yield from _differences("chains", given, claimed, file)
 
 
 def _other_rack(certificate: ChainCertificate, file: Path | None) -> Iterator[str]:

@@ -67,11 +67,11 @@ REJECT, QUEUE = WHEN_FULL = ("reject", "queue")  # what happens to an arrival th
 class Engine:
     """Decides on the events of a fleet.
 
-    `when_full`: one of `WHEN_FULL`. `waiting`: the queue, first come first; it also has the tenants of failed NICs that
-    fit nowhere, whatever `when_full` is. `most_patterns`: largest number of co-locations that are predicted in
-    advance. `expected`: tenants like those that will come, so that no arrival waits for predictions of usual
-    co-locations. `feedback`: learns from measurements; without it they are refused. `events`: the number of the last
-    event. `repairs`: most instances that a measurement may move because they were below their SLA.
+    `when_full`: one of `WHEN_FULL`. `waiting`: the queue, in the order in which tenants joined it; it also has the
+    tenants of failed NICs that fit nowhere, whatever `when_full` is. `most_patterns`: largest number of co-locations
+    that are predicted in advance. `expected`: tenants like those that will come, so that no arrival waits for
+    predictions of usual co-locations. `feedback`: learns from measurements; without it they are refused. `events`: the
+    number of the last event. `repairs`: most instances that a measurement may move because they were below their SLA.
     """
 
     def __init__(
@@ -175,6 +175,8 @@ class Engine:
                 return self._where(Where(tenant.id))
             if before.constraints != tenant.constraints:
                 raise Refused(f"'{tenant.id}' already exists with other constraints; send a depart first")
+            if before.priority != tenant.priority:
+                raise Refused(f"'{tenant.id}' already exists with priority {before.priority}; send a depart first")
             raise Refused(f"'{tenant.id}' already exists with another NF, traffic or SLA; send a change")
         self._refuse_unknown(tenant)
         if event.nic is not None and event.kind is not None:
@@ -281,24 +283,32 @@ class Engine:
         return self._placed(tenant.id, self._put(chosen, home))
 
     def _join(self, event: Join) -> Decision:
-        kinds = [kind for kind in self.fleet.kinds if kind.model == event.nic_model]
-        if not kinds:
+        if not any(kind.model == event.nic_model for kind in self.fleet.kinds):
             known = ", ".join(dict.fromkeys(kind.model for kind in self.fleet.kinds))
             raise Refused(f"'{event.nic_model}' is not a NIC model of this fleet; it is one of {known}")
-        nic = self.fleet.find(event.nic)
-        if nic is not None and nic.kind.model == event.nic_model:  # sent again, because the answer was lost
-            return Lookup("joined")
-        if nic is not None:
+        nic, kind = self.fleet.find(event.nic), self.fleet.kind_in(event.nic_model, event.pool, event.domain)
+        if nic is not None and nic.kind.model != event.nic_model:
             raise Refused(f"'{event.nic}' is a {nic.kind.model}")
         gone = self.fleet.gone.get(event.nic)
         if gone is not None and gone.kind.model != event.nic_model:
             raise Refused(f"'{event.nic}' left as a {gone.kind.model}: choose another name")
+        if nic is not None and (event.pool, event.domain) == (nic.kind.pool, nic.kind.domain):
+            return Lookup("joined")  # sent again, because the answer was lost
         if gone is not None:
             self.fleet.join_again(gone)
+            if gone.kind is not kind:
+                self.fleet.assign(gone, kind)
+        elif nic is not None:
+            busy = nic.id in self.fleet.nics or nic.id in self.fleet.out_of_service
+            if busy or not nic.has_name or nic.id in nic.kind.names:
+                place = f"pool '{nic.kind.pool}' and domain '{nic.kind.domain}'"
+                raise Refused(f"'{event.nic}' is in {place}, which only an idle NIC that has joined can change")
+            self.fleet.assign(nic, kind)
+        if gone is not None or nic is not None:
             return Decision("joined", tuple(self._place_waiting()))
         if NUMBERED_NIC_ID.fullmatch(event.nic) and numbers_nics(self.fleet.kinds):
             raise Refused(f"'{event.nic}' is a name that new NICs get: choose another")
-        self.fleet.join(kinds[0], event.nic)
+        self.fleet.join(kind, event.nic)
         return Decision("joined", tuple(self._place_waiting()))
 
     def _leave(self, event: Leave) -> Decision:
@@ -465,7 +475,8 @@ class Engine:
         """Raise Refused where no NIC hosts what an instance is to run, or its load or cores cannot be predicted."""
         if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
             raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
-        if (tenant.constraints.values or self.fleet.has_pools) and (fault := pool_fault(tenant, self.fleet.kinds)):
+        known = tenant.constraints.of("pool") in self.fleet.pools
+        if not known and (fault := pool_fault(tenant, self.fleet.all_kinds)):
             raise Refused("; ".join(fault))
         if not tenant.workload.is_plain:
             predictors = [one.predictor for one in self.oracles if isinstance(one, PredictorOracle)]
@@ -489,30 +500,34 @@ class Engine:
         return nic
 
     def _place_waiting(self) -> list[Move]:
-        """Place what fits of the queue, first come first; a tenant that fits nowhere does not block the others.
+        """Place what fits of the queue, by priority, then first come first; a tenant that fits nowhere does not block
+        the others.
 
-        At most `MOST_TRIED` with enough cores that fit nowhere are tried; the next event goes on with the one behind.
+        At most `MOST_TRIED` with enough cores that fit nowhere are tried; the next event goes on with the one behind,
+        once it has tried half as many of higher priority.
         """
         if not self.waiting:
             return []
-        moves, tried, has_cores = list[Move](), 0, self.selector.has_cores()
+        moves, tried, has_cores = list[Move](), set[str](), self.selector.has_cores()
         failed_drop: dict[tuple[Workload, Constraints], float] = {}
-        queue = [*self.waiting]
-        first = queue.index(self._next_tried) if self._next_tried in self.waiting else 0
+        queue = sorted(self.waiting.values(), key=lambda tenant: -tenant.priority)
+        first = next((at for at, tenant in enumerate(queue) if tenant.id == self._next_tried), 0)
+        higher = sum(tenant.priority > queue[first].priority for tenant in queue[:first])
         self._next_tried = None
         groups: dict[str, list[Tenant]] = {}
         for waiting in self.waiting.values():
             if waiting.group:
                 groups.setdefault(waiting.group, []).append(waiting)
-        for tenant in map(self.waiting.get, (*queue[first:], *queue[:first])):
-            if tenant is None or (tenant.group and tenant.group not in groups):
-                continue  # its group was placed, or tried
+        for at, tenant in enumerate((*queue[:higher], *queue[first:], *queue[:first])):
+            done = tenant.id in tried or tenant.id not in self.waiting or (tenant.group and tenant.group not in groups)
+            if done or (at < higher and len(tried) == MOST_TRIED // 2):
+                continue
             drop, choices = tenant.sla.max_drop, self.choices(tenant)
             has_room = any(has_cores(choice.workload) for choice in choices)
             alike = tenant.workload, tenant.constraints
             if not has_room or (drop is not None and drop <= failed_drop.get(alike, -1.0)):
                 continue
-            if tried == MOST_TRIED:
+            if len(tried) == MOST_TRIED:
                 self._next_tried = tenant.id
                 break
             if tenant.group:
@@ -520,7 +535,7 @@ class Engine:
                 moves += placed
                 for move in placed:
                     del self.waiting[move.id]
-                tried += not placed
+                tried |= set[str]() if placed else {tenant.id}
                 has_cores = self.selector.has_cores()
                 continue
             nic = self._place(choices)
@@ -529,7 +544,7 @@ class Engine:
                 moves.append(Move(tenant.id, None, nic.id, cores=self._cores(tenant.id)))
                 has_cores = self.selector.has_cores()
             else:
-                tried += 1
+                tried.add(tenant.id)
                 if drop is not None:
                     failed_drop[alike] = drop
         return moves

@@ -85,10 +85,13 @@ class Uncordon:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A NIC of a known model is added, idle, under a name of its own."""
+    """A NIC of a known model is added, idle, under a name of its own; empty for no `pool`, and for a `domain` of its
+    own. One that has joined and is idle may join again in another place."""
 
     nic: str
     nic_model: str
+    pool: str = ""
+    domain: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,8 @@ def frequent_event(event: FleetEvent) -> str | None:
         tenant = event.tenant
         constraints = _format_constraints(tenant.constraints) if tenant.constraints.values else ""
         wanted = _format_workload(tenant.workload, tenant.sla)
-        return f'{{"event": "arrive", "id": {quoted(tenant.id)}, {wanted}{constraints}}}'
+        priority = f', "priority": {tenant.priority}' if tenant.priority else ""
+        return f'{{"event": "arrive", "id": {quoted(tenant.id)}, {wanted}{constraints}{priority}}}'
     if type(event) is Depart:
         return f'{{"event": "depart", "id": {quoted(event.id)}}}'
     return None

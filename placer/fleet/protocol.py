@@ -48,6 +48,7 @@ from placer.fleet.events import (
     Where,
 )
 from placer.fleet.frequent_lines import frequent_decision, frequent_event, load_of
+from placer.inputs.arrivals import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from placer.model.fleet import Tenant
 from placer.model.groups import UNCONSTRAINED, Constraints, usable_group
 from placer.model.sla import Sla
@@ -100,7 +101,9 @@ def whole(value: object) -> object:
 
 Whole = Annotated[int, BeforeValidator(whole)]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(usable_name)]
+Priority = Annotated[Whole, Field(ge=LOWEST_PRIORITY, le=HIGHEST_PRIORITY)]
 Group = Annotated[str, AfterValidator(usable_group)]
+Place = Annotated[Group, Field(pattern=r"^[^|]*$")]  # a pool, or a domain
 Number = Annotated[FiniteFloat, Field(ge=0, le=LARGEST_NUMBER)]
 Positive = Annotated[FiniteFloat, Field(ge=SMALLEST_POSITIVE, le=LARGEST_NUMBER)]
 
@@ -182,7 +185,8 @@ class Wanted(_Requirement):
     """An instance that is to be placed: an NF, its traffic, its load, and its SLA, `sla_drop` or `sla_min_kpps`.
 
     `rate_kpps`: what is offered to it; null for more than it can carry. `cores`: what it is given; else as many as it
-    takes. `spread`, `apart`, `together`, `pool`: the constraints of its place.
+    takes. `spread`, `apart`, `together`, `pool`: the constraints of its place. `priority`: how much it matters
+    where NICs are too few, the higher the more.
     """
 
     nf: Name
@@ -190,6 +194,7 @@ class Wanted(_Requirement):
     apart: Group | None = None
     together: Group | None = None
     pool: Group | None = None
+    priority: Priority = 0
 
     @property
     def constraints(self) -> Constraints:
@@ -274,11 +279,13 @@ class NicEvent(_Changing):
 
 
 class JoinEvent(_Changing):
-    """A NIC with a name joins the fleet."""
+    """A NIC with a name joins the fleet, in a pool and a domain if these are given."""
 
     event: Literal["join"]
     nic: Name
     nic_model: Name
+    pool: Place | None = None
+    domain: Place | None = None
 
 
 class RebalanceEvent(_Changing):
@@ -392,7 +399,7 @@ class Reader:
         if isinstance(read, NicEvent):
             return _OF_A_NIC[read.event](read.nic)
         if isinstance(read, JoinEvent):
-            return Join(read.nic, read.nic_model)
+            return Join(read.nic, read.nic_model, read.pool or "", read.domain or "")
         if isinstance(read, MeasuredEvent):
             return read.measure
         if isinstance(read, RebalanceEvent):
@@ -419,7 +426,8 @@ class Reader:
             raise Malformed("no SLA: give sla_drop or sla_min_kpps")
         load = wanted.over(Workload(wanted.nf, self.default_traffic))
         workload = self._workload(load, wanted.traffic)
-        return Tenant(identity, workload, sla or _sla_of(0.0, None), constraints=wanted.constraints)
+        found = sla or _sla_of(0.0, None)
+        return Tenant(identity, workload, found, constraints=wanted.constraints, priority=wanted.priority)
 
     def _members(self, read: GroupEvent) -> Iterator[Tenant]:
         ids = Counter(arrival.id for arrival in read.arrivals)
@@ -577,7 +585,8 @@ def any_event(event: FleetEvent) -> str:
 def _wanted(tenant: Tenant) -> dict[str, Any]:
     load = load_of(tenant.workload)
     requirement = _requirement(tenant.workload, tenant.sla, ("traffic", *load) if load else ())
-    return {"nf": tenant.workload.nf, **requirement, **dict(tenant.constraints.values)}
+    priority = {"priority": tenant.priority} if tenant.priority else {}
+    return {"nf": tenant.workload.nf, **requirement, **dict(tenant.constraints.values), **priority}
 
 
 def _requirement(workload: Workload | None, sla: Sla | None, given: Sequence[str]) -> dict[str, Any]:
@@ -621,7 +630,8 @@ def _subject(event: FleetEvent) -> dict[str, Any]:
     if isinstance(event, _OF_NICS):
         return {"nic": event.nic}
     if isinstance(event, Join):
-        return {"nic": event.nic, "nic_model": event.nic_model}
+        places = {key: name for key, name in (("pool", event.pool), ("domain", event.domain)) if name}
+        return {"nic": event.nic, "nic_model": event.nic_model, **places}
     if isinstance(event, Rebalance):
         named = {} if event.nics is None else {"nics": list(event.nics)}
         return {"budget": event.budget, "move_cost": event.move_cost, "risk_worth": event.risk_worth, **named}

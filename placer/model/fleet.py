@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 from math import fsum, inf
 from typing import Protocol
 
@@ -58,6 +58,8 @@ class NicKind:
         How many NICs are paid for, and need not be bought; None where that is not said.
     pool, domain
         The pool and the domain, as a rack, of all its NICs; empty for no pool, and for NICs that are each a domain.
+    joins
+        Whether it is another one, whose `index` it has, in a pool and domain of NICs that have joined.
     """
 
     index: int
@@ -74,6 +76,16 @@ class NicKind:
     line_rate_gbps: float = inf
     pool: str = ""
     domain: str = ""
+    joins: bool = False
+
+    def in_place(self, pool: str, domain: str) -> NicKind:
+        """The same kind in another pool and domain, of which there are only NICs that join."""
+        return replace(self, pool=pool, domain=domain, count=0, names=(), owned=None, joins=True)
+
+    @cached_property
+    def key(self) -> int | str:
+        """What is another one for each kind of a fleet."""
+        return f"{self.index}|{self.pool}|{self.domain}" if self.joins else self.index
 
     def __deepcopy__(self, memo: object) -> NicKind:
         return self
@@ -326,14 +338,20 @@ class Fleet:
     ----------
     gone
         By id, NICs that have left the fleet: no other one gets their numbers, nor their places in `count`.
+    kinds, all_kinds
+        The kinds that are given; these, and those in other pools and domains of which NICs have joined.
     pool
         The NICs that are preferred, because this agent owns them.
     journal
         Takes down how to take back each change, while there is one.
     groups
         The tenants of each group, and their NICs.
-    has_pools
-        Whether some NICs take only instances of a pool.
+    has_pools, pools
+        Whether some NICs take only instances of a pool, and which pools there are; empty for none.
+    kinds_of_domain
+        The kinds of each domain.
+    allowed_kinds
+        By what tenants ask of a kind, the kinds that constraints leave to them, once they were sought.
     """
 
     def __init__(self, kinds: Sequence[NicKind]) -> None:
@@ -347,17 +365,58 @@ class Fleet:
         self.journal: FleetJournal | None = None
         self._home: ShardedDict[str, Nic] = ShardedDict()
         self.groups: Groups[Nic] = Groups()
-        self.has_pools = any(kind.pool for kind in self.kinds)
+        self.all_kinds = self.kinds
+        self._follow_places()
+        self._has_owned = any(kind.owned for kind in self.kinds)
+        self._used_up: set[int | str] = {kind.key for kind in self.kinds if kind.count == 0}
+        self._available: list[NicKind] | None = None
         self._opened = 0
-        self._in_use: Counter[int] = Counter()
-        self._tenants: Counter[int] = Counter()
-        self._cores_taken: Counter[int] = Counter()
-        self._joined: Counter[int] = Counter()
-        self._idle = {kind.index: IdleNics(kind) for kind in self.kinds}
+        self._in_use: Counter[int | str] = Counter()
+        self._tenants: Counter[int | str] = Counter()
+        self._cores_taken: Counter[int | str] = Counter()
+        self._joined: Counter[int | str] = Counter()
+        self._idle = {kind.key: IdleNics(kind) for kind in self.kinds}
         self._named: dict[int, Nic] = {}
         for kind in self.kinds:
             for name in kind.names:
                 self._add_named(kind, name)
+
+    def _follow_places(self) -> None:
+        """Find out which kinds are in which pools and domains."""
+        self.pools = frozenset(kind.pool for kind in self.all_kinds)
+        self.has_pools = self.pools != {""}
+        of_domain: defaultdict[str, set[NicKind]] = defaultdict(set)
+        for kind in self.all_kinds:
+            of_domain[kind.domain].add(kind)
+        self.kinds_of_domain = {domain: frozenset(of) for domain, of in of_domain.items()}
+        self.allowed_kinds: dict[tuple[str, ...], frozenset[NicKind]] = {}
+
+    def kind_in(self, model: str, pool: str, domain: str) -> NicKind:
+        """The kind of a NIC of a known model that joins in a pool and a domain."""
+        of_model = [kind for kind in self.all_kinds if kind.model == model]
+        known = next((kind for kind in of_model if (kind.pool, kind.domain) == (pool, domain)), None)
+        return known or of_model[0].in_place(pool, domain)
+
+    def _know(self, kind: NicKind) -> None:
+        """Add a kind in another place, of which a NIC joins."""
+        if kind.key not in self._idle:
+            self.all_kinds = (*self.all_kinds, kind)
+            self._by_cost = sorted(self.all_kinds, key=lambda kind: (kind.cost, kind.index))
+            self._idle[kind.key] = IdleNics(kind)
+            self._idle[kind.key].belong_to(self.pool)
+            self._used_up.add(kind.key)
+            self._follow_places()
+
+    def assign(self, nic: Nic, kind: NicKind) -> None:
+        """Let an idle NIC that has joined be of a kind in another place."""
+        self._know(kind)
+        self._idle[nic.kind.key].remove(nic)
+        self._idle[kind.key].add(nic)
+        for changed, by in ((nic.kind, -1), (kind, 1)):
+            self._joined[changed.key] += by
+            self._note_use(changed)
+        if self.journal is not None:
+            self.journal.note(partial(self.assign, Nic(nic.id, kind, nic.number), nic.kind))
 
     @property
     def tenants(self) -> int:
@@ -371,33 +430,41 @@ class Fleet:
 
     def in_use(self, kind: NicKind) -> int:
         """How many NICs of the kind are in use."""
-        return self._in_use[kind.index]
+        return self._in_use[kind.key]
 
     def tenants_on(self, kind: NicKind) -> int:
         """How many tenants run on NICs of the kind."""
-        return self._tenants[kind.index]
+        return self._tenants[kind.key]
 
     def cores_taken(self, kind: NicKind) -> int:
         """Cores that these tenants take together."""
-        return self._cores_taken[kind.index]
+        return self._cores_taken[kind.key]
 
     def idle(self, kind: NicKind) -> int:
         """How many NICs of the kind are idle, of those that were in use or have joined."""
-        return len(self._idle[kind.index])
+        return len(self._idle[kind.key])
 
     def available(self) -> list[NicKind]:
         """Kinds of which one more can be opened, cheapest first; of equal cost, those with owned NICs left first."""
-        free = [kind for kind in self._by_cost if kind.count is None or self._take(kind) < self.count_of(kind)]
-        if any(kind.owned for kind in free):
-            free.sort(key=lambda kind: (kind.cost, self._in_use[kind.index] >= (kind.owned or 0)))
-        return free
+        if self._available is None or self._has_owned:
+            self._available = [kind for kind in self._by_cost if kind.key not in self._used_up]
+        if self._has_owned:
+            self._available.sort(key=lambda kind: (kind.cost, self._in_use[kind.key] >= (kind.owned or 0)))
+        return self._available
+
+    def _note_use(self, kind: NicKind) -> None:
+        """Follow a change of how many NICs of the kind are in use, out of service, or there."""
+        used_up = kind.count is not None and self._take(kind) >= self.count_of(kind)
+        if used_up is not (kind.key in self._used_up):
+            self._used_up ^= {kind.key}
+            self._available = None
 
     def count_of(self, kind: NicKind) -> float:
         """How many NICs of the kind there are: those that joined by name are more, those that left are fewer.
 
         Infinite where unlimited.
         """
-        return float("inf") if kind.count is None else kind.count + self._joined[kind.index]
+        return float("inf") if kind.count is None else kind.count + self._joined[kind.key]
 
     def next_of(self, kind: NicKind) -> Nic:
         """The NIC of the kind that `open` would put into use, and that is not in use yet."""
@@ -416,12 +483,14 @@ class Fleet:
 
     def join(self, kind: NicKind, nic_id: str) -> Nic:
         """Add an idle NIC with a name of its own; one that is called `nic-N` does not get the number N (`has_name`)."""
+        self._know(kind)
         before, self._opened = self._opened, self.pool.next_after(self._opened)
         if self._opened == number_in(nic_id):
             self._opened = self.pool.next_after(self._opened)
-        self._joined[kind.index] += 1
+        self._joined[kind.key] += 1
+        self._note_use(kind)
         nic = Nic(nic_id, kind, self._opened)
-        self._idle[kind.index].add(nic)
+        self._idle[kind.key].add(nic)
         if self.journal is not None:
             self.journal.note(partial(self._unjoin, nic, before))
         return nic
@@ -431,7 +500,7 @@ class Fleet:
 
         A new one whose id is `nic-N` has the number N, and later ones have higher numbers.
         """
-        idle, before = self._idle[kind.index], self._opened
+        idle, before = self._idle[kind.key], self._opened
         seen = self._first_idle(kind) if nic_id is None else idle.get(nic_id)
         if seen is not None:
             nic = seen
@@ -442,14 +511,15 @@ class Fleet:
             self._give_way(number)
             nic = Nic(nic_id or f"nic-{number}", kind, number)
         self.nics[nic.id] = nic
-        self._in_use[kind.index] += 1
+        self._in_use[kind.key] += 1
+        self._note_use(kind)
         if seen is None and self.journal is not None:
             self.journal.note(partial(self.unopen, nic, before))
         return nic
 
     def unopen(self, nic: Nic, opened: int) -> None:
         """Forget that a NIC, which is idle again, was ever opened; `opened` is the highest number before it."""
-        self._idle[nic.kind.index].remove(nic)
+        self._idle[nic.kind.key].remove(nic)
         self._opened = opened
 
     @property
@@ -467,9 +537,10 @@ class Fleet:
         if self.journal is not None:
             self.journal.note(partial(self.set_service, nic.id, nic.service))
         if not nic.tenants_by_id and nic.id not in self.out_of_service:
-            self._idle[nic.kind.index].remove(nic)
+            self._idle[nic.kind.key].remove(nic)
         nic.service = service
         self.out_of_service[nic.id] = nic
+        self._note_use(nic.kind)
         if self.observer is not None:
             self.observer.service_changed(nic)
 
@@ -478,22 +549,24 @@ class Fleet:
         if self.journal is not None:
             self.journal.note(partial(self.set_service, nic.id, nic.service))
         del self.out_of_service[nic.id]
+        self._note_use(nic.kind)
         nic.service = Service.UP
         if nic.tenants_by_id:
             if self.observer is not None:
                 self.observer.service_changed(nic)
         else:
-            self._idle[nic.kind.index].add(nic)
+            self._idle[nic.kind.key].add(nic)
 
     def leave(self, nic: Nic) -> None:
         """Remove a NIC without tenants from the fleet, until it joins again."""
         if self.journal is not None:
             self.journal.note(partial(self.set_service, nic.id, nic.service))
         if self.out_of_service.pop(nic.id, None) is None:
-            self._idle[nic.kind.index].remove(nic)
+            self._idle[nic.kind.key].remove(nic)
         nic.service = Service.GONE
         self.gone[nic.id] = nic
-        self._joined[nic.kind.index] -= 1
+        self._joined[nic.kind.key] -= 1
+        self._note_use(nic.kind)
 
     def join_again(self, nic: Nic) -> None:
         """Add a NIC that has left, idle and with its former number."""
@@ -501,13 +574,15 @@ class Fleet:
             self.journal.note(partial(self.set_service, nic.id, Service.GONE))
         del self.gone[nic.id]
         nic.service = Service.UP
-        self._joined[nic.kind.index] += 1
-        self._idle[nic.kind.index].add(nic)
+        self._joined[nic.kind.key] += 1
+        self._idle[nic.kind.key].add(nic)
+        self._note_use(nic.kind)
 
     def reuse(self, nic: Nic) -> Nic:
         """Count an empty NIC as in use although it is out of service, for a tenant that fits no other NIC."""
         self.nics[nic.id] = nic
-        self._in_use[nic.kind.index] += 1
+        self._in_use[nic.kind.key] += 1
+        self._note_use(nic.kind)
         return nic
 
     def adopt(self, nic: Nic, tenants: Iterable[Tenant]) -> None:
@@ -515,12 +590,13 @@ class Fleet:
 
         It takes the place of the NIC of that name which was never used here; another one of its number gets a new one.
         """
+        self._know(nic.kind)
         for idle_nics in self._idle.values() if self._named else ():
             if (same := idle_nics.get(nic.id)) is not None:
                 idle_nics.remove(same)
         self._opened = max(self._opened, nic.number)
         self._give_way(nic.number)
-        self._joined[nic.kind.index] += nic.has_name and nic.id not in nic.kind.names
+        self._joined[nic.kind.key] += nic.has_name and nic.id not in nic.kind.names
         for tenant in tenants:
             nic.tenants_by_id[tenant.id] = tenant
             self._home[tenant.id] = nic
@@ -528,14 +604,15 @@ class Fleet:
             self._count(tenant, nic.kind, 1)
         if nic.tenants_by_id:
             self.nics[nic.id] = nic
-            self._in_use[nic.kind.index] += 1
+            self._in_use[nic.kind.key] += 1
         elif nic.service is Service.UP:
-            self._idle[nic.kind.index].add(nic)
+            self._idle[nic.kind.key].add(nic)
         if nic.service is Service.GONE:
             self.gone[nic.id] = nic
-            self._joined[nic.kind.index] -= 1
+            self._joined[nic.kind.key] -= 1
         elif nic.service is not Service.UP:
             self.out_of_service[nic.id] = nic
+        self._note_use(nic.kind)
 
     def all_nics(self) -> Iterator[Nic]:
         """Every NIC that was ever in use and has not left, without tenants where it is idle."""
@@ -550,6 +627,8 @@ class Fleet:
         self._home[tenant.id] = nic
         self.groups.add(tenant.id, tenant.constraints, nic)
         self._count(tenant, nic.kind, 1)
+        if nic.service is not Service.UP:
+            self._note_use(nic.kind)
         if self.journal is not None:
             self.journal.note(partial(self.remove, tenant.id))
         if self.observer is not None:
@@ -571,14 +650,15 @@ class Fleet:
             self.observer.left(nic, tenant)
         if not nic.tenants_by_id:
             del self.nics[nic.id]
-            self._in_use[nic.kind.index] -= 1
+            self._in_use[nic.kind.key] -= 1
+            self._note_use(nic.kind)
             if nic.service is Service.UP:
-                self._idle[nic.kind.index].add(nic)
+                self._idle[nic.kind.key].add(nic)
         return nic
 
     def _count(self, tenant: Tenant, kind: NicKind, by: int) -> None:
-        self._tenants[kind.index] += by
-        self._cores_taken[kind.index] += by * kind.cores_for(tenant.workload)
+        self._tenants[kind.key] += by
+        self._cores_taken[kind.key] += by * kind.cores_for(tenant.workload)
 
     def put_back(self, tenant: Tenant, nic: Nic) -> Nic:
         """Put a tenant back on the NIC it was removed from, which fell out of use when it was the last one."""
@@ -611,23 +691,24 @@ class Fleet:
         """Add a NIC with a name, idle and with the next number."""
         self._opened += 1
         nic = self._named[self._opened] = Nic(name, kind, self._opened)
-        self._idle[kind.index].add(nic)
+        self._idle[kind.key].add(nic)
 
     def _give_way(self, number: int) -> None:
         """Give an idle NIC with a name another number, if it has this one, which another NIC is to have."""
         named = self._named.get(number)
-        idle = None if named is None else self._idle[named.kind.index].get(named.id)
+        idle = None if named is None else self._idle[named.kind.key].get(named.id)
         if idle is not None and idle.number == number:
-            self._idle[idle.kind.index].remove(idle)
+            self._idle[idle.kind.key].remove(idle)
             self._add_named(idle.kind, idle.id)
 
     def _unjoin(self, nic: Nic, opened: int) -> None:
-        self._joined[nic.kind.index] -= 1
+        self._joined[nic.kind.key] -= 1
+        self._note_use(nic.kind)
         self.unopen(nic, opened)
 
     def _first_idle(self, kind: NicKind) -> Nic | None:
         """The idle NIC to open next; one of another agent only where there can be no more new ones."""
-        idle = self._idle[kind.index]
+        idle = self._idle[kind.key]
         first = idle.first()
         if first is None or self.pool.owns(first.number):
             return first
@@ -635,4 +716,4 @@ class Fleet:
 
     def _take(self, kind: NicKind) -> int:
         out = sum(nic.kind is kind and not nic.tenants_by_id for nic in self.out_of_service.values())
-        return self._in_use[kind.index] + out
+        return self._in_use[kind.key] + out

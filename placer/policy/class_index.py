@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -40,7 +40,7 @@ UNOPENED_SLOT = 0
 PIVOTS_PER_ARRIVAL = 32  # pivots per arrival while prices are renewed; each takes some 10 to 20 microseconds
 MOST_PREDICTED = 17  # NICs that are predicted where stand-ins take part, the best first, while none keeps every SLA
 
-MAX_KEPT_MASKS = 1_024  # sets of kinds whose zones are remembered
+MAX_KEPT_ZONES = 1_024  # sets of kinds whose zones are remembered
 MOST_LOOKED_AT = 2_048  # NICs that are looked at as a last resort, those of the lowest numbers
 
 COMPARED_PATTERNS = 2_000
@@ -86,7 +86,7 @@ class ClassIndex:
         self.table = table
         self._zone_of = {kind: zone for zone, kind in enumerate(kinds or (table.kind,))}
         self._places: AllowedNics | None = None
-        self._masks: dict[frozenset[NicKind], NDArray[np.bool_]] = {}
+        self._zones: dict[frozenset[NicKind], NDArray[np.int64]] = {}
         self._stand_ins = StandIns(table.kind, table.workloads) if stand_ins else None
         self._oracle = table.oracle
         self._lowered = LoweredPatterns(table)
@@ -102,6 +102,7 @@ class ClassIndex:
         self._population: list[Counter[Pattern | int]] = [Counter() for _ in self._zone_of]
         self._free = table.free.tolist()
         self._with_free = [0] * (table.kind.cores + 1)
+        self._counted: Counter[Pattern | int] = Counter()
         self._outside: Counter[Pattern] = Counter()
         self._not_held = 0
         self._reachable = ReachablePatterns(table)
@@ -111,6 +112,19 @@ class ClassIndex:
             prices = prices._replace(worth=np.zeros_like(prices.worth))
         self._slots = ClassSlots(table, rule, prices, len(self._zone_of))
         self._slots.slot_of((0, np.ones(patterns, dtype=np.bool_).tobytes()))
+
+    @property
+    def kinds(self) -> Iterable[NicKind]:
+        return self._zone_of
+
+    def _zone(self, kind: NicKind) -> int:
+        """The zone of a kind, which is a new one where no NIC was of it."""
+        if kind not in self._zone_of:
+            self._zone_of[kind] = len(self._zone_of)
+            self._population.append(Counter())
+            self._zones.clear()
+            self._slots.add_zone()
+        return self._zone_of[kind]
 
     def observe(self, tenant: Tenant) -> None:
         """Count an arrival, and go on with the renewal of prices."""
@@ -233,13 +247,13 @@ class ClassIndex:
         if places is None:
             self._slots.restrict()
             return
-        mask = self._masks.get(places.kinds)
-        if mask is None:
-            if len(self._masks) >= MAX_KEPT_MASKS:
-                self._masks.clear()
-            mask = np.fromiter((kind in places.kinds for kind in self._zone_of), dtype=np.bool_)
-            self._masks[places.kinds] = mask
-        self._slots.restrict(mask, frozenset(nic.number for nic in places.barred))
+        zones = self._zones.get(places.kinds)
+        if zones is None:
+            if len(self._zones) >= MAX_KEPT_ZONES:
+                self._zones.clear()
+            allowed = sorted(self._zone_of[kind] for kind in places.kinds if kind in self._zone_of)
+            zones = self._zones[places.kinds] = np.array(allowed, dtype=np.int64)
+        self._slots.restrict(zones, frozenset(nic.number for nic in places.barred))
 
     def close(self, nic: Nic) -> None:
         """Remove the NIC: it takes no more arrivals."""
@@ -336,9 +350,14 @@ class ClassIndex:
     def reasons(self, tenant: Tenant) -> Iterator[Reason]:
         """Why no NIC takes the tenant, by co-location."""
         table, need = self.table, self._need(tenant)
-        found, places = Counter[Pattern | int](), self._places
-        for kind, zone in self._zone_of.items():
-            if places is None or kind in places.kinds:
+        found, places = self._counted.copy(), self._places
+        barred = [zone for kind, zone in self._zone_of.items() if places and kind not in places.kinds]
+        if 2 * len(barred) <= len(self._zone_of):
+            for zone in barred:
+                found.subtract(self._population[zone])
+        else:
+            found.clear()
+            for zone in {*self._zone_of.values()}.difference(barred):
                 found.update(self._population[zone])
         for nic in () if places is None else places.barred:
             member = self._members.get(nic.number)
@@ -479,7 +498,7 @@ class ClassIndex:
                 slot = self._slots.slot_of((pattern, flags))
         self._members[member.nic.number] = member
         self._count(member, member.columns if pattern == NO_PATTERN else pattern)
-        self._slots.move(member.nic.number, slot, self._zone_of[member.nic.kind])
+        self._slots.move(member.nic.number, slot, self._zone(member.nic.kind))
 
     def _count_not_held(self, member: ClassMember, tenants: int) -> None:
         member.not_held += tenants
@@ -487,16 +506,17 @@ class ClassIndex:
 
     def _remove(self, member: ClassMember) -> None:
         self._count_not_held(member, -member.not_held)
-        self._slots.move(member.nic.number, NO_CLASS, self._zone_of[member.nic.kind])
+        self._slots.move(member.nic.number, NO_CLASS, self._zone(member.nic.kind))
         self._count(member, 0)
         self._members.discard(member.nic.number)
 
     def _count(self, member: ClassMember, pattern: int | Pattern) -> None:
         """Count the NIC under its pattern, which is a number if the table holds it, and by its free cores."""
-        before, population = member.counted, self._population[self._zone_of[member.nic.kind]]
+        before, population = member.counted, self._population[self._zone(member.nic.kind)]
         member.counted = pattern
-        population[before] -= 1
-        population[pattern] += 1
+        for counted in (population, self._counted):
+            counted[before] -= 1
+            counted[pattern] += 1
         if isinstance(before, tuple):
             self._outside[before] -= 1
             self._outside += Counter()

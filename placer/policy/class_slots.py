@@ -35,7 +35,7 @@ class ClassSlots:
 
     def __init__(self, table: PatternTable, rule: Rule, prices: Prices, zones: int = 1) -> None:
         self.table = table
-        self._everywhere = np.ones(zones, dtype=np.bool_)
+        self._everywhere = np.arange(zones)
         self._allowed, self._barred = self._everywhere, frozenset[int]()
         self._prices = prices
         self._bounds = prices.levels.tolist()
@@ -87,9 +87,14 @@ class ClassSlots:
             self._vacant += made
             self._trial = None
 
-    def restrict(self, allowed: NDArray[np.bool_] | None = None, barred: frozenset[int] = frozenset()) -> None:
+    def restrict(self, allowed: NDArray[np.int64] | None = None, barred: frozenset[int] = frozenset()) -> None:
         """Find NICs of these zones only, and none of the `barred` numbers, until called anew; without arguments all."""
         self._allowed, self._barred = self._everywhere if allowed is None else allowed, barred
+
+    def add_zone(self) -> None:
+        """Make place for NICs of one more zone."""
+        self._lowest = np.concatenate([self._lowest, np.full((len(self._lowest), 1), NO_NIC)], axis=1)
+        self._allowed = self._everywhere = np.arange(self._lowest.shape[1])
 
     def move(self, number: int, slot: int, zone: int = 0) -> int:
         """Move the NIC of this number and zone into another class; returns the slot of the former one."""
@@ -122,15 +127,23 @@ class ClassSlots:
 
     def best(self, column: int, required: float) -> tuple[float, int] | None:
         """Lowest score and NIC number among classes in which an arrival gets what it requires (kpps)."""
-        row, zones, passed = self._row(column, required), len(self._allowed), list[tuple[int, int, int]]()
+        row, passed = self._row(column, required), list[tuple[int, int, int]]()
         while True:
             at = best_class(
-                self._scores, row, self._kpps, column, self._lowest, self._allowed, len(self._keys), required
+                self._scores,
+                row,
+                self._kpps,
+                column,
+                self._lowest,
+                self._sizes,
+                self._allowed,
+                len(self._keys),
+                required,
             )
             if at < 0:
                 found = None
                 break
-            slot, zone = divmod(at, zones)
+            slot, zone = divmod(at, self._lowest.shape[1])
             number = int(self._lowest[slot, zone])
             if number not in self._barred:
                 found = float(self._scores[row, slot]), number

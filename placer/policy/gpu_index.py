@@ -37,6 +37,7 @@ class GpuIndex:
         self._nics: dict[int, Nic] = {}
         self._taken: dict[int, dict[str, float]] = {}
         self._closed: list[Nic] = []
+        self.kinds = {kind: None}
 
     def observe(self, tenant: Tenant) -> None:
         """Nothing changes: this index has no forecast."""
@@ -81,6 +82,7 @@ class GpuIndex:
 
     def enter(self, nic: Nic) -> None:
         """Add the GPU with all its tenants."""
+        self.kinds[nic.kind] = None
         self._nics[nic.number] = nic
         taken = self._taken[nic.number] = {}
         for tenant in nic.tenants_by_id.values():
@@ -98,10 +100,12 @@ class GpuIndex:
 
     def restrict(self, places: AllowedNics | None) -> None:
         """Close NICs that constraints bar; None takes them up again."""
-        for nic in self._closed:
+        for nic in dict.fromkeys(self._closed):
             self.enter(nic)
         self._closed = [nic for nic in (places.barred if places else ()) if self.has(nic)]
-        for nic in self._closed:
+        if places is not None and len(self.kinds) > 1:
+            self._closed += [nic for nic in self._nics.values() if nic.kind not in places.kinds]
+        for nic in dict.fromkeys(self._closed):
             self.close(nic)
 
     def close(self, nic: Nic) -> None:

@@ -23,7 +23,13 @@ from profiles import CoLocation, Workload
 
 
 class NicIndex(Protocol):
-    """Finds a NIC of one kind for an arrival, among the NICs in use that take arrivals."""
+    """Finds a NIC of one kind for an arrival, among the NICs in use that take arrivals.
+
+    `kinds`: that kind, and those of its NICs that differ from it in pool and domain.
+    """
+
+    @property
+    def kinds(self) -> Iterable[NicKind]: ...
 
     def observe(self, tenant: Tenant) -> None:
         """Count an arrival: future arrivals are like the recent ones."""

@@ -36,7 +36,10 @@ class Cause(StrEnum):
     @classmethod
     def of(cls, constraint: str) -> Cause:
         """The cause that a constraint is."""
-        return cls(constraint) if constraint in {*cls} else cls.CONSTRAINT
+        try:
+            return cls(constraint)
+        except ValueError:
+            return cls.CONSTRAINT
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,6 +130,7 @@ class SampledIndex:
         self._used = 0
         self._trial: SamplingTrial | None = None
         self._closed: list[Nic] = []
+        self.kinds = {kind: None}
         self._checked: Checked | None = None
         self._checks = oracle.checks
         nfs, cores = len(self.interference.number_of), [cores for cores in kind.all_core_counts if cores > 0]
@@ -237,6 +238,7 @@ class SampledIndex:
 
     def enter(self, nic: Nic) -> None:
         """Add the NIC with all its tenants, whose margins are estimated."""
+        self.kinds[nic.kind] = None
         self._note_before(nic.number)
         self._checked = None
         sampled = self._nics[nic.number] = SampledNic(nic, self._new_place())
@@ -281,10 +283,14 @@ class SampledIndex:
 
     def restrict(self, places: AllowedNics | None) -> None:
         """Close NICs that constraints bar; None takes them up again."""
-        for nic in self._closed:
+        for nic in dict.fromkeys(self._closed):
             self.enter(nic)
         self._closed = [nic for nic in (places.barred if places else ()) if self.has(nic)]
-        for nic in self._closed:
+        if places is not None and len(self.kinds) > 1:
+            self._closed += [
+                nic for nic in (sampled.nic for sampled in self._nics.values()) if nic.kind not in places.kinds
+            ]
+        for nic in dict.fromkeys(self._closed):
             self.close(nic)
 
     def close(self, nic: Nic) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 
-from placer.model.constraints import AllowedNics, conflict_on, places_for
+from placer.model.constraints import AllowedNics, Conflict, barred_kinds, conflict_on, places_for
 from placer.model.feasibility import keeps_slas, misfit
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.gpu_oracle import GpuOracle
@@ -145,12 +145,10 @@ class Selector:
 
     def _allowed(self, indexes: IndexPerKind) -> Sequence[NicIndex]:
         """Each of these indexes once, but for those without a kind that constraints leave to this tenant."""
-        if self._places is None or len(indexes.each) == 1:
+        if self._places is None:
             return indexes.each
         kinds = self._places.kinds
-        return tuple(
-            dict.fromkeys(index for kind, index in zip(self.fleet.kinds, indexes, strict=False) if kind in kinds)
-        )
+        return [index for index in indexes.each if not kinds.isdisjoint(index.kinds)]
 
     def _beside_group(self, places: AllowedNics, nic: Nic, tenant: Tenant) -> Nic | None:
         """The NIC of the tenant's group, if every SLA is met there."""
@@ -317,33 +315,42 @@ class Selector:
             compared = [*self._allowed(self.indexes), *self._allowed(self._others())]
             listed = () if places and places.only else compared
             in_use = [reason for index in listed for reason in index.reasons(tenant)]
-        found = merge_reasons([*in_use, *self._barred_in_use(tenant, places)])
+        barred = {} if places is None else barred_kinds(self.fleet, tenant)
+        found = merge_reasons([*in_use, *self._barred_in_use(tenant, places, barred)])
         out = Counter(nic.kind.model for nic in self.fleet.out_of_service.values())
         found += [Reason(model, (), nics, Cause.OUT_OF_SERVICE) for model, nics in out.items()]
-        free = self.fleet.available()
-        for kind in self.fleet.kinds:
-            if conflict := conflict_on(self.fleet, tenant, kind, None):
-                found.append(Reason(kind.model, (), 0, Cause.of(conflict.constraint), conflict.ids))
-                continue
-            fits = self.indexes[kind.index].opening_score(tenant) is not None
-            found.append(Reason(kind.model, (), 0, Cause.NONE_LEFT if fits and kind not in free else Cause.SLA_ALONE))
-        return found if places is None else list(dict.fromkeys(found))
+        free = {*self.fleet.available()}
+        opens = {index: index.opening_score(tenant) is not None for index in self.indexes.each}
+        alike = {(kind.model, id(conflict)): conflict for kind, conflict in barred.items()}
+        found += [Reason(model, (), 0, Cause.of(met.constraint), met.ids) for (model, _), met in alike.items()]
+        causes = [
+            (kind.model, Cause.NONE_LEFT if opens[self.indexes[kind.index]] and kind not in free else Cause.SLA_ALONE)
+            for kind in self.fleet.all_kinds
+            if kind not in barred
+        ]
+        return found + [Reason(model, (), 0, why) for model, why in (dict.fromkeys(causes) if places else causes)]
 
-    def _barred_in_use(self, tenant: Tenant, places: AllowedNics | None) -> Iterator[Reason]:
+    def _barred_in_use(
+        self, tenant: Tenant, places: AllowedNics | None, barred: Mapping[NicKind, Conflict]
+    ) -> Iterator[Reason]:
         """Why constraints keep the tenant off NICs that are in use and in service."""
         if places is None:
             return
         out = Counter(nic.kind for nic in self.fleet.out_of_service.values() if nic.tenants_by_id)
         single = [nic for nic in (places.only, *places.barred) if nic is not None and nic.service is Service.UP]
-        for kind in self.fleet.kinds:
-            conflict, nics = conflict_on(self.fleet, tenant, kind, None), self.fleet.in_use(kind) - out[kind]
-            nics -= sum(nic is places.only and nic.kind is kind for nic in single)
-            if conflict and nics:
-                yield Reason(kind.model, (), nics, Cause.of(conflict.constraint), conflict.ids)
+        alike: defaultdict[tuple[str, int], list[NicKind]] = defaultdict(list)
+        for kind, conflict in barred.items():
+            alike[kind.model, id(conflict)].append(kind)
+        for (model, _), kinds in alike.items():
+            nics = sum(self.fleet.in_use(kind) - out[kind] for kind in kinds)
+            nics -= places.only is not None and places.only in single and places.only.kind in kinds
+            if nics:
+                conflict = barred[kinds[0]]
+                yield Reason(model, (), nics, Cause.of(conflict.constraint), conflict.ids)
         for nic in single:
-            conflict = conflict_on(self.fleet, tenant, nic.kind, nic)
-            if conflict and (nic is places.only or nic.kind in places.kinds):
-                yield Reason(nic.kind.model, nic.co_location, 1, Cause.of(conflict.constraint), conflict.ids)
+            met = conflict_on(self.fleet, tenant, nic.kind, nic)
+            if met and (nic is places.only or nic.kind in places.kinds):
+                yield Reason(nic.kind.model, nic.co_location, 1, Cause.of(met.constraint), met.ids)
             elif nic is places.only:
                 reason = misfit(nic, self.oracles[nic.kind.index], tenant)
                 causes = {"not hosted": Cause.NOT_HOSTED, "cores": Cause.CORES, "line-rate": Cause.LINE_RATE}

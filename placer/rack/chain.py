@@ -50,9 +50,9 @@ class Slo:
 class Chain:
     """A chain of NFs.
 
-    `packet_size`: of its packets, bytes. `nfs`, `edges`: the graph: one entry, no cycle, no parallel edges; the shares
-    that leave an NF add up to 1. Packets leave the chain at NFs without edges out. `aggregates`: which traffic enters
-    it, as its author wrote it.
+    `packet_size`: of its packets, bytes. `nfs`, `edges`: the graph: one entry, no cycle, and edges between the same NFs
+    only with different matches. Edges of one NF are in the order in which matches are tried, and their shares add up to
+    1. Packets leave the chain at NFs without edges out. `aggregates`: which traffic enters it, as its author wrote it.
     """
 
     name: str

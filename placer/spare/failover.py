@@ -18,11 +18,12 @@ from placer.evaluate.checks import peak_nics
 from placer.evaluate.spare_checks import Failures, Spare, Takeover
 from placer.model.fleet import Fleet, Nic, NicKind
 from placer.model.plan import Plan, replay_plan
-from placer.spare.takeover import Answers, Failure, Key, Moment, Place, Room, SharingRule
+from placer.spare.takeover import NEW_NIC, Answers, Failure, Key, Moment, Place, Room, SharingRule
 
 MAX_FAILURES = 20_000  # failures of several NICs that are tried at one moment; of more, none counts as survived
 MAX_ADDITIONS = 100  # sets of additional NICs that are tried in order of cost; then NICs are added one by one
 
+Homes = dict[str, tuple[str, NicKind]]  # by tenant, the name and kind of a NIC
 Added = tuple[int, ...]  # empty NICs beside those of the plan, per kind
 
 
@@ -36,6 +37,17 @@ class _Unit:
     domain: str = ""
 
 
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """Where tenants go with so many empty NICs, and what that adds to the sum of chances."""
+
+    added: Added
+    takeover: Takeover
+    more: float
+    in_use: frozenset[str]
+    """NICs of the plan on which they go."""
+
+
 class FailoverSearch:
     """Finds the empty NICs that a plan needs beside its own."""
 
@@ -47,7 +59,7 @@ class FailoverSearch:
         self._parts = [(False, max(failures.nics, 0 if domains else failures.domains))]
         self._parts += [(True, failures.domains)] * domains
         self.answers = Answers(rule)
-        self._known: dict[tuple[Moment, Failure], tuple[Added, Takeover]] = {}
+        self._known: dict[tuple[Moment, Failure], _Known] = {}
         self._stuck: list[tuple[Moment, Failure]] = []
         self._moments = list(self._look(plan))
 
@@ -82,8 +94,8 @@ class FailoverSearch:
 
     def _spare(self, added: Added) -> tuple[Spare, list[Takeover]]:
         kinds = [kind for number, kind in zip(added, self.kinds, strict=True) for _ in range(number)]
-        known = [takeover for before, takeover in self._known.values() if _is_within(before, added)]
-        return Spare(self.failures, tuple(kinds)), known
+        takeovers = [known.takeover for known in self._known.values() if _is_within(known.added, added)]
+        return Spare(self.failures, tuple(kinds)), takeovers
 
     def _climb(self, added: Added, stuck: tuple[Moment, Failure] | None) -> tuple[Spare, list[Takeover]]:
         """NICs are added one by one until no failure is stuck; then the dearest that are not needed are left out."""
@@ -102,10 +114,12 @@ class FailoverSearch:
 
     def _helpful(self, moment: Moment, failure: Failure, added: Added) -> list[NicKind]:
         """The kinds of which one more NIC may help, the cheapest first."""
-        lost = [tenant for place in moment.places if place.nic in failure.nics for tenant in place.tenants]
+        lost = [tenant for nic in failure.nics for tenant in moment.place_of[nic].tenants]
         own = {nic.kind for nic in failure.nics}
-        if not failure.nics:  # not all were tried, and none must be with an empty NIC for each that fails
-            own = {place.nic.kind for place in moment.places}
+        if (
+            not failure.nics
+        ):  # too many to try each: with an empty NIC of the kind for each that fails, none needs to be
+            own = {nic.kind for nic in moment.place_of}
             most = max(most for _, most in self._parts)
             own = {kind for kind in own if moment.empty[kind.index] + added[kind.index] < most}
         enough = len(lost) + max(most for _, most in self._parts)
@@ -144,7 +158,7 @@ class FailoverSearch:
         for (time, _), following in zip(replay_plan(plan, fleet), [*times[1:], None], strict=True):
             if following is None or following in leaving:
                 empty = {kind.index: self.peak[kind.index] - fleet.in_use(kind) for kind in self.kinds}
-                kinds = {nic.kind for nic in fleet.nics.values()}
+                kinds = {kind for kind in self.kinds if fleet.in_use(kind)}
                 if kinds and any(not self._are_enough(part, kinds, empty) for part in self._parts):
                     found.append(self._moment(time, list(fleet.nics.values()), empty, constrained=constrained))
         yield from sorted(found, key=lambda moment: sum(moment.empty.values()))
@@ -184,9 +198,9 @@ class FailoverSearch:
         return None
 
     def _failures(self, moment: Moment, added: Added) -> Iterator[Failure]:
-        """What may fail, one of each class, the hardest first; one without NICs where there are too many."""
+        """What may fail, one of each class, the fullest NICs first; one without NICs where there are too many."""
         empty = {kind.index: moment.empty[kind.index] + added[kind.index] for kind in self.kinds}
-        kinds = {place.nic.kind for place in moment.places}
+        kinds = {nic.kind for nic in moment.place_of}
         for by_domain, most in self._parts:
             if self._are_enough((by_domain, most), kinds, empty):
                 continue
@@ -194,7 +208,7 @@ class FailoverSearch:
             if sum(comb(len(units) + size - 1, size) for size in range(1, most + 1)) > max(MAX_FAILURES, len(units)):
                 yield Failure(())
                 continue
-            for size in range(most, 0, -1):
+            for size in range(1, most + 1):
                 for chosen in combinations_with_replacement(units, size):
                     times = [(unit, len(list(same))) for unit, same in groupby(chosen)]
                     if any(number > unit.count for unit, number in times):
@@ -227,26 +241,63 @@ class FailoverSearch:
     def _survives(self, moment: Moment, failure: Failure, added: Added) -> bool:
         """Whether all tenants have a place; where they go is kept."""
         known = self._known.get((moment, failure))
-        if known is not None and _is_within(known[0], added):
+        if known is not None and _is_within(known.added, added):
             return True
         left = Counter({kind.index: moment.empty[kind.index] + added[kind.index] for kind in self.kinds})
         left.subtract(dict(failure.empty))
+        if min(left.values()) < 0:
+            return True  # there are not so many empty NICs that they could fail
         for kind in self.kinds:
             if kind.domain in failure.domains:
                 left[kind.index] = 0
+        found = self._combine(moment, failure, added, left) or self._search(moment, failure, left)
+        if found is None:
+            return False
+        homes, more = found
+        takeover = Takeover(
+            moment.time, tuple(nic.id for nic in failure.nics), homes, dict(failure.empty), failure.domains
+        )
+        self._known[moment, failure] = _Known(
+            added, takeover, more, frozenset(nic for nic, _ in homes.values() if not nic.startswith(NEW_NIC))
+        )
+        return True
+
+    def _search(self, moment: Moment, failure: Failure, left: Counter[int]) -> tuple[Homes, float] | None:
+        """Where the tenants go, and what it adds to the sum of chances; None where no place was found."""
         for together in (True, False):
             with Room(self.kinds, self.answers, moment, failure, left.copy()).opened() as room:
                 alone = room.move_whole() if together else [tenant for place in room.lost for tenant in place.tenants]
                 moved = len(room.homes)
                 if room.place(alone):
-                    failed = tuple(nic.id for nic in failure.nics)
-                    homes = {identity: (nic.id, nic.kind) for identity, nic in room.homes.items()}
-                    takeover = Takeover(moment.time, failed, homes, dict(failure.empty), failure.domains)
-                    self._known[moment, failure] = added, takeover
-                    return True
+                    return {identity: (nic.id, nic.kind) for identity, nic in room.homes.items()}, room.more
             if not moved:
                 break
-        return False
+        return None
+
+    def _combine(
+        self, moment: Moment, failure: Failure, added: Added, left: Mapping[int, int]
+    ) -> tuple[Homes, float] | None:
+        """As `_search`, from where the tenants go when each NIC fails alone, if they do not meet then; else they move
+        to an empty NIC together. None where that is not enough, or groups may meet."""
+        if len(failure.nics) < 2 or moment.registry is not None or failure.domains:
+            return None
+        homes: Homes = {}
+        empty, taken, more = Counter(left), {nic.id for nic in failure.nics}, 0.0
+        for position, nic in enumerate(failure.nics):
+            known = self._known.get((moment, Failure((nic,))))
+            if known is not None and _is_within(known.added, added) and not taken.intersection(known.in_use):
+                new = {home for home in known.takeover.nic_of.values() if home[0] not in known.in_use}
+                empty.subtract(kind.index for _, kind in new)
+                homes |= {
+                    identity: (f"{home[0]}.{position}", home[1]) if home in new else home
+                    for identity, home in known.takeover.nic_of.items()
+                }
+                taken |= known.in_use
+                more += known.more
+            else:
+                empty[nic.kind.index] -= 1
+                homes |= {tenant.id: (f"{NEW_NIC}.{position}", nic.kind) for tenant in moment.place_of[nic].tenants}
+        return (homes, more) if min(empty.values()) >= 0 and more <= self.answers.slack else None
 
 
 def _with(added: Added, kind: NicKind, more: int) -> Added:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
 from math import inf
 from typing import Self
@@ -19,6 +20,8 @@ from placer.model.constraints import AllowedNics, kind_allows, places_for
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 
 MAX_STEPS = 1_000  # tenants that one search places, those that it places again included
+
+NEW_NIC = "\0"  # begins the names of NICs that were empty
 
 Group = tuple[NicKind, tuple[Tenant, ...]]
 Key = tuple[int, ...]  # the classes of the tenants of a NIC, ascending
@@ -57,15 +60,15 @@ class Moment:
     empty: Mapping[int, int]
     registry: Fleet | None
 
-    @property
-    def places(self) -> Iterator[Place]:
+    @cached_property
+    def place_of(self) -> Mapping[Nic, Place]:
         """All NICs in use."""
-        return (place for alike in self.classes.values() for place in alike)
+        return {place.nic: place for alike in self.classes.values() for place in alike}
 
 
 @dataclass(frozen=True)
 class Failure:
-    """NICs in use that fail together, and how many empty ones of each kind (by index) and which domains with them."""
+    """NICs in use that fail together, how many empty ones of each kind with them (by index), and which domains."""
 
     nics: tuple[Nic, ...]
     empty: tuple[tuple[int, int], ...] = ()
@@ -78,17 +81,25 @@ class Answers:
     def __init__(self, rule: SharingRule) -> None:
         self._rule = rule
         self._classes: dict[object, int] = {}
+        self._class_of: dict[str, int] = {}
+        self._cores: dict[tuple[int, int], float] = {}
         self._answers: dict[tuple[int, Key], Mapping[int, float] | None] = {}
 
     def class_of(self, tenant: Tenant) -> int:
         """The number of all tenants that demand the same."""
-        demand = tenant.workload, tenant.sla, tenant.day, tenant.constraints
-        return self._classes.setdefault(demand, len(self._classes))
+        number = self._class_of.get(tenant.id)
+        if number is None:
+            demand = tenant.workload, tenant.sla, tenant.day, tenant.constraints
+            number = self._class_of[tenant.id] = self._classes.setdefault(demand, len(self._classes))
+        return number
 
     def cores(self, kind: NicKind, tenant: Tenant) -> float:
         """The cores that the tenant takes there; infinite where it cannot be."""
-        hosts = kind.hosts(tenant.workload) and kind_allows(kind, tenant)
-        return kind.cores_for(tenant.workload) if hosts else inf
+        at = kind.index, self.class_of(tenant)
+        if at not in self._cores:
+            hosts = kind.hosts(tenant.workload) and kind_allows(kind, tenant)
+            self._cores[at] = kind.cores_for(tenant.workload) if hosts else inf
+        return self._cores[at]
 
     def ask(self, groups: Sequence[tuple[Group, Key]]) -> list[bool]:
         """Whether each group may share a NIC of its kind, by the rule; all that is new in one query."""
@@ -121,7 +132,7 @@ class Room:
     """The NICs that are left after a failure, while tenants are placed on them.
 
     `left`: how many NICs of each kind are empty, by its index. `homes`: the NIC of each tenant that was placed; those
-    that were empty have numbers below 0.
+    that were empty have numbers below 0. `more`: what this adds to the sum of chances.
     """
 
     def __init__(
@@ -131,9 +142,9 @@ class Room:
         self._dead = failure.domains
         self._failed = frozenset(failure.nics)
         self._changed: dict[Nic, Place] = {}
-        self._more = 0.0
+        self.more = 0.0
         self._numbers = count(1)
-        self.lost = [place for place in moment.places if place.nic in self._failed]
+        self.lost = [moment.place_of[nic] for nic in failure.nics]
         self.homes: dict[str, Nic] = {}
 
     @contextmanager
@@ -213,11 +224,8 @@ class Room:
 
     def options(self, tenant: Tenant) -> list[Place]:
         """The NICs that take the tenant, with it: one of each class, the fullest first, then an empty one per kind."""
-        able = [
-            (place, (tenant,))
-            for place in self._candidates(self._allowed(tenant))
-            if self._answers.cores(place.nic.kind, tenant) <= place.free
-        ]
+        taken = {kind.index: self._answers.cores(kind, tenant) for kind in self._kinds}
+        able = [(place, (tenant,)) for place in self._candidates(taken, self._allowed(tenant))]
         fitting = [place for place in self._grow(able) if place is not None]
         return sorted(fitting, key=lambda place: (len(place.tenants) == 1, place.free, place.nic.number))
 
@@ -237,26 +245,27 @@ class Room:
             before = self._changed[place.nic].more if place.nic in self._changed else 0.0
             more = self._answers.more(kind, tenants, key) if fits else inf
             taken = sum(self._answers.cores(kind, tenant) for tenant in joining)
-            within = fits and self._more + more - before <= self._answers.slack
+            within = fits and self.more + more - before <= self._answers.slack
             found.append(Place(place.nic, tenants, key, place.free - taken, more) if within else None)
         return found
 
-    def _candidates(self, allowed: AllowedNics | None) -> Iterator[Place]:
-        """A NIC of each class that constraints allow, and an empty one of each kind."""
+    def _candidates(self, taken: Mapping[int, float], allowed: AllowedNics | None) -> Iterator[Place]:
+        """A NIC of each class with free cores that constraints allow, and an empty one of each kind."""
         seen: set[tuple[int, Key]] = set()
         for place in self._changed.values():
             at = place.nic.kind.index, place.key
-            if at not in seen and (allowed is None or allowed.allow(place.nic)):
+            fits = taken[at[0]] <= place.free and at not in seen
+            if fits and (allowed is None or allowed.allow(place.nic)):
                 seen.add(at)
                 yield place
         for at, alike in self._moment.classes.items():
-            for place in alike if at not in seen else ():
+            for place in alike if taken[at[0]] <= alike[0].free and at not in seen else ():
                 gone = place.nic in self._changed or place.nic in self._failed
                 if not gone and (allowed is None or allowed.allow(place.nic)):
                     yield place
                     break
         for kind in self._kinds:
-            if self._left[kind.index] > 0:
+            if self._left[kind.index] > 0 and taken[kind.index] <= kind.cores:
                 empty = Place(self._new(kind), (), (), kind.cores)
                 if allowed is None or allowed.allow(empty.nic):
                     yield empty
@@ -267,12 +276,12 @@ class Room:
 
     def _new(self, kind: NicKind) -> Nic:
         number = next(self._numbers)
-        return Nic(f"\0{number}", kind, -number)
+        return Nic(f"{NEW_NIC}{number}", kind, -number)
 
     def _put(self, tenants: Sequence[Tenant], place: Place) -> Place | None:
         """Place tenants on a NIC, which is as `place` with them; returns it as it was changed before, if it was."""
         before = self._changed.get(place.nic)
-        self._more += place.more - (before.more if before else 0.0)
+        self.more += place.more - (before.more if before else 0.0)
         self._left[place.nic.kind.index] -= before is None and place.nic.number < 0
         self._changed[place.nic] = place
         for tenant in tenants:
@@ -286,7 +295,7 @@ class Room:
         place = self._changed.pop(nic)
         if before is not None:
             self._changed[nic] = before
-        self._more -= place.more - (before.more if before else 0.0)
+        self.more -= place.more - (before.more if before else 0.0)
         self._left[nic.kind.index] += before is None and nic.number < 0
         if self._moment.registry is not None:
             self._moment.registry.groups.remove(tenant.id, tenant.constraints)

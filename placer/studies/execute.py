@@ -29,6 +29,7 @@ PARTS_FOLDER, RESULTS_FILE = "parts", "results.parquet"
 
 NUMBER_COLUMNS = (
     "draw", "budget_pct", "risk", "cost", "violations_pct", "expected_violations_pct", "wastage_pct", "violated",
+    "spare_nics",
 )  # fmt: skip
 """Columns that are numbers even where a part of the study has no values."""
 

@@ -20,6 +20,7 @@ from placer.progress import Progress
 from placer.run import Comparison, Evaluations, RunRequest, choose_predictors, run, run_online, strategy_names
 from placer.strategies import find_strategy
 from placer.studies.growth import arrivals_csv
+from placer.studies.statistics import SPARE_COLUMN
 from placer.studies.study import UNLIMITED_FLEET, Study, TraceSpec
 from profiles import InputError
 from profiles.faults import suggestion
@@ -39,6 +40,7 @@ class RunTask:
     `trace`: the arrivals as CSV text, because a task may run on another machine. `cards`: the NICs, their models, the
     ground truth, and the budget of SLA violations or the risk. `strategies`, `predictors`: names; empty means all.
     `with_optimum`: whether wastage is needed; without it the optimum is computed only if it is among the strategies.
+    `spare`, `spare_domains`: how many NICs and domains may fail; `nics` and `cost` then include the spare NICs.
     """
 
     labels: Mapping[str, Value]
@@ -48,6 +50,8 @@ class RunTask:
     predictors: tuple[str, ...] = ()
     time_limit: float = 60.0
     with_optimum: bool = True
+    spare: int = 0
+    spare_domains: int = 0
 
 
 def run_task(task: RunTask) -> list[Row]:
@@ -61,6 +65,8 @@ def run_task(task: RunTask) -> list[Row]:
         predictors=task.predictors,
         cards=task.cards,
         time_limit=task.time_limit,
+        spare=task.spare,
+        spare_domains=task.spare_domains,
     )
     with_optimum = task.with_optimum or not task.strategies or OPTIMAL in task.strategies
     evaluations = (run if with_optimum else run_online)(request, Progress(quiet=True))
@@ -99,8 +105,9 @@ def _results(evaluations: Evaluations, one: Evaluation) -> Row:
         "budget_pct": catalogue.budget_pct,
         "risk": given if one.plan.risk is None else one.plan.risk,
         "arrivals": len(evaluations.arrivals),
-        "nics": one.nics,
-        "cost": float(one.cost),
+        "nics": one.nics + (one.spare_nics or 0),
+        **({} if one.spare is None else {SPARE_COLUMN: one.spare_nics}),
+        "cost": float(one.whole_cost),
         "rejected": one.plan.rejected,
         "violated": one.violated,
         "violations_pct": one.violations_pct,
@@ -117,7 +124,7 @@ def _to_buy(evaluations: Evaluations, one: Evaluation) -> Row:
     kinds = evaluations.catalogue.kinds
     if all(kind.owned is None for kind in kinds):
         return {}
-    return {f"{TO_BUY}{model}": count for model, count in to_buy(one.plan, kinds).items()}
+    return {f"{TO_BUY}{model}": count for model, count in to_buy(one.plan, kinds, one.spare).items()}
 
 
 def _supports_risk(evaluations: Evaluations, one: Evaluation) -> bool:

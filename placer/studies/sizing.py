@@ -21,10 +21,11 @@ from placer.model.catalogue import Catalogue
 from placer.placing import MEDIAN_RISK, RISK_DIVISORS
 from placer.progress import Progress
 from placer.run import choose_predictors, strategy_names
+from placer.spare import Failures, refuse_too_many_failures
 from placer.studies.execute import Executor, execute
 from placer.studies.growth import Growth, arrivals_csv, grow
 from placer.studies.run_task import TO_BUY, RunTask, Value, fleet_name, refuse_same_names, variants
-from placer.studies.statistics import HIGH_QUANTILE, summarize
+from placer.studies.statistics import HIGH_QUANTILE, SPARE_COLUMN, summarize
 from profiles import InputError
 
 GROWTH_AXES = ("arrivals", "load")
@@ -55,6 +56,7 @@ class Sizing:
     `draws`: how many traces are drawn for every point.
     `models`, `testbed`: as of `Cards`.
     `time_limit`: seconds for the optimum where it is among the strategies.
+    `spare`, `spare_domains`: how many NICs and domains may fail; all numbers of NICs then include spare ones.
     """
 
     arrivals: str
@@ -75,6 +77,13 @@ class Sizing:
     testbed: str | None = None
     time_limit: float = 10.0
     trace_options: TraceOptions = STRICT_OPTIONS
+    spare: int = 0
+    spare_domains: int = 0
+
+    @property
+    def failures(self) -> Failures:
+        """What may fail."""
+        return Failures(self.spare, self.spare_domains)
 
 
 @dataclass(frozen=True)
@@ -92,6 +101,8 @@ class Recommendation:
         margin.
     `to_buy`: by model, NICs that it needs next year beyond those that the fleet says are owned, in at least nine draws
         of ten; None where the fleet does not say.
+    `spare`: how many of the NICs next year are for failures, at most in a draw; None where none were asked for, or the
+        fleet has not enough of them, which is no option within the budget.
     """
 
     option: dict[str, Value]
@@ -105,6 +116,7 @@ class Recommendation:
     expected_violations_pct: float | None = None
     without_margin: int | None = None
     to_buy: dict[str, int] | None = None
+    spare: int | None = None
 
     @property
     def known_violations_pct(self) -> float | None:
@@ -140,7 +152,7 @@ def option_tasks(sizing: Sizing, say: Say, smaller: Sequence[float] = ()) -> lis
     for cards, catalogue in _catalogues(sizing, say):
         predictors = tuple(choose_predictors(sizing.predictors, catalogue))
         for labels, text in _traces(sizing, cards, catalogue, [(TODAY_AXIS, 1.0, Growth()), _next_year(sizing)]):
-            task = RunTask(labels, text, cards, strategies, predictors, sizing.time_limit, with_optimum=False)
+            task = _task(sizing, labels, text, cards, strategies, predictors)
             budgets = sizing.budgets or (sizing.budget_pct, *smaller)
             every = list(variants(task, catalogue, budgets=budgets, risks=() if smaller else (MEDIAN_RISK,)))
             tasks += every[1:] if smaller else every
@@ -157,11 +169,23 @@ def curve_tasks(sizing: Sizing, options: pd.DataFrame, say: Say) -> list[RunTask
         for labels, text in _traces(sizing, cards, catalogue, points):
             for option in of_fleet[list(OPTION_COLUMNS)].to_dict("records"):
                 predictor = sizing.predictors[0] if pd.isna(option["predictor"]) else option["predictor"]
-                task = RunTask(
-                    labels, text, cards, (option["strategy"],), (predictor,), sizing.time_limit, with_optimum=False
-                )
+                task = _task(sizing, labels, text, cards, (option["strategy"],), (predictor,))
                 tasks += variants(task, catalogue, budgets=(option["budget_pct"],))
     return tasks
+
+
+def _task(
+    sizing: Sizing,
+    labels: dict[str, Value],
+    trace: str,
+    cards: Cards,
+    strategies: tuple[str, ...],
+    predictors: tuple[str, ...],
+) -> RunTask:
+    return RunTask(
+        labels, trace, cards, strategies, predictors, sizing.time_limit,
+        with_optimum=False, spare=sizing.spare, spare_domains=sizing.spare_domains,
+    )  # fmt: skip
 
 
 def points_of(sizing: Sizing) -> list[Point]:
@@ -189,6 +213,7 @@ def recommendation_of(results: pd.DataFrame, sizing: Sizing) -> Recommendation:
         expected_violations_pct=None if pd.isna(expected) else float(expected),
         without_margin=_without_margin(options, best),
         to_buy=_to_buy(results, sizing, best),
+        spare=int(best[SPARE_COLUMN]) if SPARE_COLUMN in best and not best["lacks_spare"] else None,
     )
 
 
@@ -209,6 +234,8 @@ def options_of(results: pd.DataFrame, sizing: Sizing) -> pd.DataFrame:
         within_budget=few & (table["rejected_high"] == 0),
         without_margin=table["risk"].notna(),
     )
+    if SPARE_COLUMN in table:
+        table["within_budget"] &= ~table["lacks_spare"]
     return table.reset_index(drop=True)
 
 
@@ -228,6 +255,8 @@ def best_budgets(options: pd.DataFrame) -> pd.DataFrame:
 def _best(options: pd.DataFrame) -> pd.Series[Any]:
     """Within the budget, the option that rejects least, then costs least; else the one with fewest SLA violations."""
     kept, dear = options[options["few_violations"]], ["rejected_high", "cost_high"]
+    if SPARE_COLUMN in options:
+        dear = ["lacks_spare", *dear]
     if kept.empty:
         return options.sort_values(["known_violations_pct", *dear]).iloc[0]
     return kept.sort_values([*dear, "known_violations_pct"]).iloc[0]
@@ -261,7 +290,9 @@ def _catalogues(sizing: Sizing, say: Say) -> Iterator[tuple[Cards, Catalogue]]:
     for fleet in sizing.fleets or (None,):
         cards = Cards(models=sizing.models, testbed=sizing.testbed, fleet=fleet)
         with ExitStack() as stack:
-            yield cards, open_catalogue(cards, stack, say)
+            catalogue = open_catalogue(cards, stack, say)
+            refuse_too_many_failures(sizing.failures, catalogue.kinds)
+            yield cards, catalogue
 
 
 def _traces(

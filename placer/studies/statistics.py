@@ -16,6 +16,9 @@ LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9
 GROUP_COLUMNS = ("trace", "fleet", "strategy", "predictor", "budget_pct", "risk")
 """Columns that identify the rows of a study; what differs within a group are its draws."""
 
+SPARE_COLUMN = "spare_nics"
+"""NICs for failures, which results have where those were asked for; none where a fleet has not enough of them."""
+
 COUNT_COLUMNS = ("nics", "rejected")
 FIGURE_COLUMNS = ("nics", "wastage_pct", "violations_pct", "rejected", "cost")
 
@@ -44,7 +47,8 @@ def summarize(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         the upper one, so that it is enough for half of the draws. `violations_mean_pct` and `expected_violations_pct`
         are means over the draws, `chosen_risk` is the median of the risks that were used, and `keeps_budget` whether
         the mean of SLA violations is at most `budget_pct`; None where either is unknown. `truth` is the ground truth,
-        where results have it.
+        where results have it. Where results have spare NICs, `spare_nics` is the largest number of them, and
+        `lacks_spare` whether the fleet had not enough of them in a draw.
     """
     # a copy with the columns of budgets, which results of earlier versions lack; `used_risk` is chosen or given
     missing = {name: np.nan for name in ("budget_pct", "risk", "expected_violations_pct") if name not in results}
@@ -64,6 +68,9 @@ def summarize(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     budget, violations = groups["budget_pct"].max(), table["violations_mean_pct"]
     kept = (violations <= budget).astype(object)
     table["keeps_budget"] = kept.where(budget.notna() & violations.notna(), None)
+    if SPARE_COLUMN in results:
+        table[SPARE_COLUMN] = groups[SPARE_COLUMN].max()
+        table["lacks_spare"] = groups[SPARE_COLUMN].count() < table["draws"]
     if "truth" in results:
         table["truth"] = groups["truth"].agg(lambda truths: ", ".join(dict.fromkeys(truths)))
     return table.reset_index().sort_values(list(by), key=_sort_key, kind="stable", ignore_index=True)

@@ -14,6 +14,7 @@ from placer.fleet.protocol import Check
 from placer.fleet.state.retention import CREATE_MARKS
 from placer.fleet.state.saved import ANSWERS_TABLE, Counted, count_nothing
 from placer.fleet.state.tables import Tables, read_constraints, workload_of
+from placer.inputs.arrivals import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from placer.model.feasibility import fits
 from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant, numbers_nics
 from placer.model.sla import Sla
@@ -28,11 +29,13 @@ MOST_PLACES = 10**15  # largest number of a NIC, and largest place in the order 
 
 STATE_SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE nics (id TEXT PRIMARY KEY, kind INTEGER NOT NULL, number INTEGER NOT NULL, service TEXT NOT NULL);
+CREATE TABLE nics (
+    id TEXT PRIMARY KEY, kind INTEGER NOT NULL, number INTEGER NOT NULL, service TEXT NOT NULL, pool TEXT, domain TEXT
+);
 CREATE TABLE tenants (
     place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, nic TEXT REFERENCES nics(id), nf TEXT NOT NULL,
     flows REAL NOT NULL, packet_size REAL NOT NULL, mtbr REAL NOT NULL, sla_drop REAL, sla_min_kpps REAL,
-    rate_kpps REAL, cores INTEGER, latency_us REAL, free_cores INTEGER, constraints TEXT
+    rate_kpps REAL, cores INTEGER, latency_us REAL, free_cores INTEGER, constraints TEXT, priority INTEGER
 );
 CREATE TABLE log (number INTEGER PRIMARY KEY AUTOINCREMENT, event TEXT NOT NULL, answer TEXT NOT NULL);
 """
@@ -47,16 +50,21 @@ CREATE TABLE learnt (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """Tables that format 1 does not have: what was measured, and what was learnt of it beyond the readings themselves."""
 
 ADDED_COLUMNS = {
+    "nics": ("pool TEXT", "domain TEXT"),
     "readings": ("below_sla INTEGER",),
-    "tenants": ("rate_kpps REAL", "cores INTEGER", "latency_us REAL", "free_cores INTEGER", "constraints TEXT"),
-}
+    "tenants": (
+        "rate_kpps REAL", "cores INTEGER", "latency_us REAL", "free_cores INTEGER", "constraints TEXT",
+        "priority INTEGER",
+    ),
+}  # fmt: skip
 """Columns that earlier files lack, at the end of their tables; they are added to them."""
 
 MAX_CHECKED_WORKLOADS = 100_000
 COUNTED_TENANTS = 1_000
 LOAD_COLUMNS = "rate_kpps, cores, latency_us, free_cores"
-TENANT_COLUMNS = f"id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps, {LOAD_COLUMNS}, constraints"
-"""`free_cores`: 1 where the number of cores was chosen. `constraints`: as of `format_constraints`."""
+TENANT_COLUMNS = f"id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps, {LOAD_COLUMNS}, constraints, priority"
+"""`free_cores`: 1 where the number of cores was chosen. `constraints`: as of `format_constraints`. `priority`: null is
+0."""
 
 
 def make_tables(file: sqlite3.Connection, kinds: Sequence[NicKind], schema: str = STATE_SCHEMA + ADDED_TABLES) -> None:
@@ -145,6 +153,7 @@ class _Rows:
         self._name = name
         self._kinds = tuple(kinds)
         self._row: tuple[str, object] = ("", None)
+        self._in_places: dict[tuple[int, str, str], NicKind] = {}
         # many tenants have the same traffic
         self._workload_of = lru_cache(MAX_CHECKED_WORKLOADS)(partial(_checked_workload, check))
 
@@ -153,7 +162,8 @@ class _Rows:
         numbers: Counter[int] = Counter()
         services = {service.value: service for service in Service}
         numbered = numbers_nics(self._kinds)
-        for nic_id, kind, number, service in file.execute("SELECT id, kind, number, service FROM nics ORDER BY number"):
+        query = "SELECT id, kind, number, service, pool, domain FROM nics ORDER BY number"
+        for nic_id, kind, number, service, *place in file.execute(query):
             self._row, before = ("nics", nic_id), len(self.faults)
             self._check_id(nic_id)
             if not isinstance(kind, int) or not 0 <= kind < len(self._kinds):
@@ -166,14 +176,14 @@ class _Rows:
                 self._fault(f"service {service!r} is not one of {', '.join(services)}")
             if len(self.faults) == before:
                 numbers[number] += 1
-                nic = Nic(nic_id, self._kinds[kind], number)
+                nic = Nic(nic_id, self._kind_in(kind, *place), number)
                 nic.service = services[service]
                 yield nic
 
     def tenants(self, file: Tables, nics: dict[str, Nic]) -> Iterator[tuple[str | None, Tenant]]:
         """Every tenant with the id of its NIC, None for one that waits; in order of arrival."""
         for row in file.execute(f"SELECT place, {TENANT_COLUMNS} FROM tenants ORDER BY place"):  # noqa: S608
-            place, identity, nic_id, nf, *numbers, drop, least, rate, cores, latency, free, constraints = row
+            place, identity, nic_id, nf, *numbers, drop, least, rate, cores, latency, free, constraints, priority = row
             self._row, before = ("tenants", identity), len(self.faults)
             self._check_id(identity)
             if not _is_whole(place, MOST_PLACES):
@@ -187,6 +197,8 @@ class _Rows:
                     self._fault(f"{attribute} {value!r} is not a number from 0 up")
             self._check_sla(drop, least)
             self._check_load(rate, cores, latency, free)
+            if priority is not None and not _is_priority(priority):
+                self._fault(f"priority {priority!r} is not a whole number from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}")
             try:
                 demanded, group = read_constraints(constraints)
             except ValueError as error:
@@ -198,8 +210,18 @@ class _Rows:
                 kinds = self._kinds_of(nic_id, nics)
                 if not any(kind.hosts(workload) for kind in kinds):
                     self._fault_of_nf(nf, kinds)
-                more = {"constraints": demanded, "group": group if nic_id is None else ""}
-                yield nic_id, Tenant(identity, workload, Sla(drop, least), bool(free), **more)  # type: ignore[arg-type]
+                sla = Sla(drop, least)
+                group = group if nic_id is None else ""
+                yield nic_id, Tenant(identity, workload, sla, bool(free), (), demanded, priority or 0, group)
+
+    def _kind_in(self, number: int, pool: str | None, domain: str | None) -> NicKind:
+        """The kind of a NIC; null for the pool and the domain of the kind itself."""
+        if pool is None and domain is None:
+            return self._kinds[number]
+        place = number, str(pool or ""), str(domain or "")
+        if place not in self._in_places:
+            self._in_places[place] = self._kinds[number].in_place(*place[1:])
+        return self._in_places[place]
 
     def check_nics(self, nics: dict[str, Nic], placed: dict[str, list[Tenant]]) -> None:
         """Every NIC has the cores for its tenants, and one that failed or is gone has no tenants."""
@@ -251,6 +273,11 @@ def _checked_workload(check: Check, nf: str, *values: float | None) -> tuple[Wor
     return workload, [f"{column} {message}" for column, message in check(workload)]
 
 
+def place_values(kind: NicKind) -> tuple[str | None, str | None]:
+    """The pool and the domain of a NIC as a state has them: null where they are those of a kind of the fleet file."""
+    return (kind.pool, kind.domain) if kind.joins else (None, None)
+
+
 def facts_of(kinds: Sequence[NicKind]) -> dict[str, str]:
     """What a state says of its fleet, by name."""
     described = [[kind.model, kind.cores, dict(sorted(kind.cores_of.items())), *_place_of(kind)] for kind in kinds]
@@ -288,6 +315,10 @@ def _columns(file: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
 
 def _is_whole(value: object, largest: int) -> bool:
     return isinstance(value, int) and 1 <= value <= largest
+
+
+def _is_priority(value: object) -> bool:
+    return isinstance(value, int) and LOWEST_PRIORITY <= value <= HIGHEST_PRIORITY
 
 
 def _is_number(value: object) -> bool:

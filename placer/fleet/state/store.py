@@ -33,6 +33,7 @@ from placer.fleet.state.saved_fleet import (
     TENANT_COLUMNS,
     check_tables,
     make_tables,
+    place_values,
     read_saved_fleet,
     upgrade,
 )
@@ -307,8 +308,11 @@ def _create(path: Path, kinds: Sequence[NicKind]) -> None:
 # Rows of a state file that events changed: noted as events come, and written together with the next commit.
 
 
-WRITE_NIC = "INSERT INTO nics VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET service = excluded.service"
-WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES ({', '.join('?' * 13)})"  # noqa: S608
+WRITE_NIC = """
+    INSERT INTO nics VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET service = excluded.service, pool = excluded.pool, domain = excluded.domain
+"""
+WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES ({', '.join('?' * 14)})"  # noqa: S608
 DELETE_TENANT = "DELETE FROM tenants WHERE id = ?"
 TO_THE_QUEUE = "UPDATE tenants SET nic = NULL, place = (SELECT max(place) + 1 FROM tenants) WHERE id = ?"
 CHANGE_WORKLOAD = f"UPDATE tenants SET (flows, packet_size, mtbr, {LOAD_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?"  # noqa: S608
@@ -322,7 +326,7 @@ class FleetRows:
     """
 
     def __init__(self, nics: Sequence[Nic]) -> None:
-        self._services: dict[str, Service] = {nic.id: nic.service for nic in nics}
+        self._known: dict[str, tuple[Service, NicKind]] = {nic.id: (nic.service, nic.kind) for nic in nics}
         self._statements: list[Statement] = []
         self._nics: list[Row] = []
         self._gone: dict[str, None] = {}
@@ -359,14 +363,15 @@ class FleetRows:
 
     def _note_nics(self, event: FleetEvent, decision: Decision, fleet: Fleet) -> None:
         """NICs that are new, and the one that the event names: its service may have changed."""
-        known = self._services
+        known = self._known
         new = [nic for move in decision.moves for nic in (move.source, move.target) if nic and nic not in known]
         named = getattr(event, "nic", None)
         for nic_id in (*new, named) if named else new:
             nic = fleet.find(nic_id) or fleet.gone.get(nic_id)
-            if nic is not None and known.get(nic_id) is not nic.service:
-                known[nic_id] = nic.service
-                self._nics.append((nic.id, nic.kind.index, nic.number, nic.service.value))
+            if nic is not None and known.get(nic_id) != (nic.service, nic.kind):
+                known[nic_id] = nic.service, nic.kind
+                place = place_values(nic.kind)
+                self._nics.append((nic.id, nic.kind.index, nic.number, nic.service.value, *place))
 
     def _note_workload(self, event: Change, decision: Decision, fleet: Fleet) -> None:
         """What an instance runs after a change, with the cores that were chosen for it."""
@@ -382,7 +387,8 @@ class FleetRows:
         sla, workload = tenant.sla, tenant.workload
         values = *workload.traffic.as_tuple(), sla.max_drop, sla.min_kpps, *load_values(workload)
         demanded = format_constraints(tenant.constraints, tenant.group)
-        self._here[tenant.id] = (tenant.id, nic, workload.nf, *values, int(tenant.free_cores) or None, demanded)
+        more = int(tenant.free_cores) or None, demanded, tenant.priority or None
+        self._here[tenant.id] = (tenant.id, nic, workload.nf, *values, *more)
 
     def _leave(self, tenant_id: str) -> None:
         self._here.pop(tenant_id, None)

@@ -28,6 +28,7 @@ CONSTRAINTS: Registry[type[Constraint]] = Registry(
 )  # fmt: skip
 """Every constraint by name, which is also its column in a trace."""
 
+MOST_REMEMBERED_POOLS = 1_024  # values of `pool` whose kinds of NIC are remembered
 MOST_SHOWN_IDS = 5  # ids of instances that a message names
 
 
@@ -107,7 +108,7 @@ def places_for(fleet: Fleet, tenant: Tenant) -> AllowedNics | None:
     """The NICs that constraints leave to the tenant; None for all."""
     if not tenant.constraints.values and not fleet.has_pools:
         return None
-    kinds = [kind for kind in fleet.kinds if kind_allows(kind, tenant)]
+    kinds = _allowed_kinds(fleet, tenant)
     domains: set[str] = set()
     barred: dict[str, Nic] = {}
     only: list[Nic] = []
@@ -119,16 +120,36 @@ def places_for(fleet: Fleet, tenant: Tenant) -> AllowedNics | None:
                 domains.add(nic.kind.domain)
             else:
                 barred[nic.id] = nic
-    kinds = [kind for kind in kinds if not kind.domain or kind.domain not in domains]
-    allowed = frozenset(kinds if all(nic is only[0] for nic in only) else ())
-    return AllowedNics(allowed, only[0] if only else None, tuple(barred.values()))
+    if not domains and not barred and not only and len(kinds) == len(fleet.all_kinds):
+        return None
+    if any(nic is not only[0] for nic in only):
+        kinds = frozenset()
+    elif domains:
+        kinds = kinds.difference(*(fleet.kinds_of_domain[domain] for domain in domains))
+    return AllowedNics(kinds, only[0] if only else None, tuple(barred.values()))
+
+
+def _allowed_kinds(fleet: Fleet, tenant: Tenant) -> frozenset[NicKind]:
+    """The kinds on which the tenant may be, whatever else runs; the fleet remembers them."""
+    asked = tuple(tenant.constraints.of(constraint.name) for constraint in _kind_constraints())
+    key = asked if tenant.constraints.values else ()
+    known = fleet.allowed_kinds.get(key)
+    if known is None:
+        if len(fleet.allowed_kinds) >= MOST_REMEMBERED_POOLS:
+            fleet.allowed_kinds.clear()
+        known = fleet.allowed_kinds[key] = frozenset(kind for kind in fleet.all_kinds if kind_allows(kind, tenant))
+    return known
 
 
 def kind_allows(kind: NicKind, tenant: Tenant | Arrival) -> bool:
     """Whether the tenant may be on NICs of the kind, whatever else runs in the fleet."""
     if not tenant.constraints.values:
         return not kind.pool
-    return all(constraint.allows(tenant.constraints.of(constraint.name), kind) for constraint in _kind_constraints())
+    return all(_kind_keeps(constraint, tenant, kind) for constraint in _kind_constraints())
+
+
+def _kind_keeps(constraint: type[KindConstraint], tenant: Tenant | Arrival, kind: NicKind) -> bool:
+    return constraint.allows(tenant.constraints.of(constraint.name), kind)
 
 
 @cache
@@ -216,6 +237,32 @@ def _conflicts_on(fleet: Fleet, tenant: Tenant, kind: NicKind, nic: Nic | None) 
         ]
         if met:
             yield Conflict(constraint.name, tuple(met))
+
+
+def barred_kinds(fleet: Fleet, tenant: Tenant) -> dict[NicKind, Conflict]:
+    """What keeps the tenant off a new NIC of each kind, as `conflict_on`, for those kinds that are barred."""
+    by_domain: defaultdict[str, list[str]] = defaultdict(list)
+    found, everywhere = dict[NicKind, Conflict](), list[Conflict]()
+    allowed, by = _allowed_kinds(fleet, tenant), ""
+    for constraint, members in _groups_of(fleet, tenant):
+        if constraint.same and members:
+            everywhere.append(Conflict(constraint.name, tuple(members)))
+        elif constraint.by_domain:
+            by = constraint.name
+            for other, home in members.items():
+                by_domain[home.kind.domain].append(other)
+    by_domain.pop("", None)
+    apart = {domain: Conflict(by, tuple(ids)) for domain, ids in by_domain.items()}
+    of_kind = [(constraint, Conflict(constraint.name)) for constraint in _kind_constraints()]
+    for kind in fleet.all_kinds:
+        if kind not in allowed:
+            failing = (conflict for constraint, conflict in of_kind if not _kind_keeps(constraint, tenant, kind))
+            found[kind] = of_kind[0][1] if len(of_kind) == 1 else next(failing)
+        elif kind.domain in apart:
+            found[kind] = apart[kind.domain]
+        elif everywhere:
+            found[kind] = everywhere[0]
+    return found
 
 
 # What no fleet can hold, even empty: found before anything is placed.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import groupby
 
 from placer.rack.chain import ChainEdge, ChainNf
 from placer.rack.files.json_twins import SHARE_TOLERANCE
@@ -298,12 +299,21 @@ MOST_BRANCHES = 400
 
 
 @dataclass(frozen=True)
+class Turn:
+    """A branch that packets take: the number of it among the branches side by side, copies counted."""
+
+    fork: BranchesText
+    branch: BranchText
+    number: int
+
+
+@dataclass(frozen=True)
 class OpenEnd:
-    """Packets that have left an NF and not yet reached the next."""
+    """Packets that have left an NF by these turns, and not yet reached the next."""
 
     nf: int
     share: Fraction
-    matches: tuple[str, ...] = ()
+    turns: tuple[Turn, ...] = ()
 
 
 @dataclass
@@ -413,6 +423,7 @@ class _Builder:
     def __init__(self, graph: ChainGraph, names: _Names) -> None:
         self.graph = graph
         self.names = names
+        self.turns: list[tuple[Turn, ...]] = []  # per edge, those behind its tail
 
     def build(self, path: Path) -> None:
         for name, times in self.names.given.items():
@@ -425,6 +436,8 @@ class _Builder:
                 at, nf = self.graph.at[end.nf], self.graph.nfs[end.nf].id
                 hint = "let the branches meet in an NF behind them, or let none be empty"
                 self.graph.faults.append(TextFault(at, f"a branch that leaves {nf} ends without an NF", hint))
+        for tail in dict.fromkeys(edge.tail for edge in self.graph.edges):
+            self.sort_edges(tail)
         self.refuse_parallel()
 
     def walk(self, path: Path, ends: Sequence[OpenEnd]) -> list[OpenEnd]:
@@ -439,25 +452,74 @@ class _Builder:
         head = len(graph.nfs)
         graph.nfs.append(ChainNf(self.names.of(nf), nf.kind, nf.parameters))
         graph.at.append(nf.at)
-        graph.edges += [ChainEdge(end.nf, head, end.share, ", ".join(end.matches)) for end in ends]
+        graph.edges += [ChainEdge(end.nf, head, end.share) for end in ends]
+        self.turns += [end.turns for end in ends]
         return OpenEnd(head, Fraction(1))
 
     def fork(self, branches: BranchesText, ends: Sequence[OpenEnd]) -> list[OpenEnd]:
         left: list[OpenEnd] = []
+        number = 0
         for branch in branches.branches:
-            matches = (branch.match,) if branch.match else ()
-            entered = [OpenEnd(end.nf, end.share * branch.share, (*end.matches, *matches)) for end in ends]
             for _ in range(branch.copies):
+                turn, number = Turn(branches, branch, number), number + 1
+                entered = [OpenEnd(end.nf, end.share * branch.share, (*end.turns, turn)) for end in ends]
                 left += self.walk(branch.path, entered)
                 if len(left) > MOST_BRANCHES:
                     self.graph.faults.append(TextFault(branches.at, f"more than {MOST_BRANCHES} paths meet here"))
                     return left[:1]
         return left
 
+    def sort_edges(self, tail: int) -> None:
+        """Put the edges that leave an NF in the order of the text, in which matches are tried, with their matches."""
+        graph = self.graph
+        slots = [at for at, edge in enumerate(graph.edges) if edge.tail == tail]
+        ordered = sorted(slots, key=lambda at: tuple(turn.number for turn in self.turns[at]))
+        edges = [graph.edges[at] for at in ordered]
+        matches = self.matches_of([self.turns[at] for at in ordered])
+        for slot, edge, match in zip(slots, edges, matches, strict=True):
+            graph.edges[slot] = replace(edge, match=match)
+
+    def matches_of(
+        self, ways: Sequence[tuple[Turn, ...]], depth: int = 0, above: Sequence[str] = (), barred: Sequence[str] = ()
+    ) -> Iterator[str]:
+        """The match of each way behind an NF, ways with the same first turns together and in the order of the text.
+
+        Branches inside of branches become one list of ways. A packet takes the first whose match holds, and others
+        share what is left. Example: in `[1/2 [1/2 "b" B | 1/2 C] | 1/2 "d" D]`, B takes what is b and not d. `above`:
+        the matches of the turns before; `barred`: matches of branches that come later in the text, and are tried
+        before one without a match.
+        """
+        if len(ways[0]) == depth:
+            parts = [*above, *(f"not {_bracket(match)}" for match in barred)] if above else []
+            yield ", ".join(map(_bracket, parts)) if len(parts) > 1 else "".join(parts)
+            return
+        groups = [(key, list(of)) for key, of in groupby(ways, lambda way: way[depth].number)]
+        turns = [of[0][depth] for _, of in groups]
+        without = [at for at, turn in enumerate(turns) if not turn.branch.match]
+        nested = any(turn.branch.match for at in without for way in groups[at][1] for turn in way[depth + 1 :])
+        place, hint = turns[0].fork.at, "put an NF before these branches: it sorts its packets by itself"
+        if len(without) > 1 and (above or nested):
+            message = "packets are shared out " + ("behind a match" if above else "before a match is tried")
+            self.graph.faults.append(TextFault(place, f"{message}, and no NF is between", hint))
+        elif not without and above:
+            message = "nothing takes the packets that none of these matches holds for"
+            self.graph.faults.append(TextFault(place, message, "add a branch without a match"))
+        for at, (_, of) in enumerate(groups):
+            match = turns[at].branch.match
+            later = [turn.branch.match for turn in turns[at + 1 :] if turn.branch.match]
+            inside = ([*above, match], barred) if match else (above, [*barred, *later])
+            yield from self.matches_of(of, depth + 1, *inside)
+
     def refuse_parallel(self) -> None:
         graph = self.graph
-        pairs = Counter((edge.tail, edge.head) for edge in graph.edges)
-        for (tail, head), times in pairs.items():
+        pairs = Counter((edge.tail, edge.head, edge.match) for edge in graph.edges)
+        for (tail, head, match), times in pairs.items():
             if times > 1:
-                message = f"{times} empty branches lead from {graph.nfs[tail].id} to {graph.nfs[head].id}"
+                same = f" with the match {match!r}" if match else ""
+                message = f"{times} empty branches lead from {graph.nfs[tail].id} to {graph.nfs[head].id}{same}"
                 graph.faults.append(TextFault(graph.at[head], message, "write one with the sum of their shares"))
+
+
+def _bracket(match: str) -> str:
+    """The match as a part of a larger one: a comma and `not` bind closer than `or`, and `not` than a comma."""
+    return f"({match})" if re.search(r",|\b(and|or)\b", match) else match

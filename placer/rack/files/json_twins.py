@@ -313,9 +313,10 @@ class _ChainReading:
 
     def _check_graph(self, chain: Chain) -> None:
         entries = [nf.id for at, nf in enumerate(chain.nfs) if not chain.edges_into(at)]
-        pairs = [(edge.tail, edge.head) for edge in chain.edges]
-        for tail, head in sorted({pair for pair in pairs if pairs.count(pair) > 1}):
-            self._fault("edges", f"there are parallel edges from {chain.nfs[tail].id} to {chain.nfs[head].id}")
+        pairs = [(edge.tail, edge.head, edge.match) for edge in chain.edges]
+        for tail, head, match in sorted({pair for pair in pairs if pairs.count(pair) > 1}):
+            same = f" with the match {match!r}" if match else ""
+            self._fault("edges", f"there are parallel edges from {chain.nfs[tail].id} to {chain.nfs[head].id}{same}")
         if len(chain.order) < len(chain.nfs):
             left = [nf.id for at, nf in enumerate(chain.nfs) if at not in chain.order]
             self._fault("edges", f"there is a cycle: {', '.join(left)}")

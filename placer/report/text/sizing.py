@@ -21,7 +21,7 @@ from placer.studies.sizing import (
     options_of,
     recommendation_of,
 )
-from placer.studies.statistics import summarize
+from placer.studies.statistics import SPARE_COLUMN, summarize
 from placer.studies.study import UNLIMITED_FLEET
 
 WITHOUT_MARGIN = "without a safety margin"  # what plans by the median prediction are called
@@ -59,6 +59,8 @@ def _warning(recommendation: Recommendation, sizing: Sizing) -> str:
     """Why there is no option to recommend without a reservation."""
     if recommendation.within_budget:
         return ""
+    if sizing.failures and recommendation.spare is None:
+        return f"No option has the spare NICs with which {sizing.failures} may fail; the closest one: "
     violations = recommendation.known_violations_pct
     if violations is None:
         return "No option is known to keep the budget: "
@@ -74,6 +76,9 @@ def further_lines(recommendation: Recommendation, sizing: Sizing) -> Iterator[st
     of = f"{enough} of {count_noun(draws, 'trace')} drawn from today's arrivals"
     are, median = "is" if high == 1 else "are", recommendation.nics
     yield f"{count_nics(high)} {are} enough for {of}; {median:,} for half of them."
+    if recommendation.spare is not None:
+        number = f"{recommendation.spare:,} {'is' if recommendation.spare == 1 else 'are'}"
+        yield f"Of these, at most {number} spare: {sizing.failures} may fail."
     without = recommendation.without_margin
     if without is not None:
         more = high - without
@@ -148,6 +153,7 @@ def as_json(results: pd.DataFrame, sizing: Sizing) -> str:
             if recommendation.violations_pct is None
             else recommendation.violations_pct <= sizing.budget_pct,
             "within_budget": recommendation.within_budget,
+            **({SPARE_COLUMN: recommendation.spare} if sizing.failures else {}),
         },
         "curves": json.loads(
             summarize(results, (*POINT_COLUMNS, *OPTION_COLUMNS)).to_json(orient="records", double_precision=6)

@@ -172,6 +172,16 @@ def test_a_plan_keeps_what_the_trace_says_already_runs(placer: Placer, trace: Pa
     assert f"{plan}: nic: nf-20 already runs on nic-99, and is on {home} in the plan" in ended.stderr
 
 
+def test_a_fleet_begins_with_the_priorities_of_a_trace(placer: Placer, tmp_path: Path) -> None:
+    """Who waits for the only NIC gets it by priority, not by arrival."""
+    (tmp_path / "fleet.toml").write_text('[[nic]]\nmodel = "bluefield-2"\ncount = 1\n', encoding="utf-8")
+    rows = [*(f"r{at},{at},ACL,0.5,0\n" for at in range(4)), "low,5,ACL,0.5,-1\n", "high,6,ACL,0.5,9\n"]
+    (tmp_path / "t.csv").write_text(f"id,time,nf,sla_drop,priority\n{''.join(rows)}", encoding="utf-8")
+    options = ("--arrivals", tmp_path / "t.csv", "--fleet", tmp_path / "fleet.toml", "--when-full", "queue")
+    (answer,) = lines_of(placer("online", *options, *GIVEN, stdin='{"event": "depart", "id": "r0"}'))
+    assert [move["id"] for move in answer["moves"]] == ["r0", "high"]  # type: ignore[index, attr-defined]
+
+
 def test_a_fleet_begins_with_a_trace_that_is_placed_online(placer: Placer, trace: Path) -> None:
     """Without a plan, and without a state."""
     (answer,) = lines_of(placer("online", "--arrivals", trace, *GIVEN, stdin='{"event": "where", "id": "nf-20"}'))

@@ -8,7 +8,20 @@ from pathlib import Path
 import pytest
 
 from placer.fleet.engine import QUEUE, Engine
-from placer.fleet.events import Arrive, Change, Decision, Depart, Drain, Fail, Move, Rebalance, Refused, Where
+from placer.fleet.events import (
+    Arrive,
+    Change,
+    Decision,
+    Depart,
+    Drain,
+    Fail,
+    FleetEvent,
+    Join,
+    Move,
+    Rebalance,
+    Refused,
+    Where,
+)
 from placer.fleet.protocol import Malformed, Reader, event_line
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf, complete
@@ -198,3 +211,26 @@ def test_a_state_keeps_constraints(tmp_path: Path) -> None:
     with State(path, of) as state:
         assert [*state.fleet.nics["nic-1"].tenants, *state.waiting] == [events[0], events[2], events[1]]
         assert set(state.fleet.groups.members("spread", "g")) == {"a"}
+
+
+def test_a_nic_joins_in_a_pool_and_a_domain_which_its_state_keeps(tmp_path: Path) -> None:
+    """Only while it is idle it may join again elsewhere; its events are read as they were written."""
+    of, path = kinds(("", ""), count=0), tmp_path / "s.db"
+    reader = Reader(TOY_TRAFFIC, lambda workload: (), lambda identity: None)
+    joins: list[FleetEvent] = [Join("m", "toy-0", "edge", "r1"), Join("n", "toy-0", domain="r1"), Join("o", "toy-0")]
+    joins += [Join("n", "toy-0", "edge", "r1"), Join("n", "toy-0", "edge", "r2"), Join("m", "toy-0", "edge", "r1")]
+    arrivals = [Arrive(tenant(name, pool="edge", apart="g")) for name in "ab"]
+    with State(path, of) as state:
+        one = Engine(Fleet(of), [ToyOracle()], FIRST_FIT)
+        for event in (*joins, *arrivals):
+            assert reader.read(event_line(event)) == event
+            state.record(event, one.handle(event), one.fleet)
+        with pytest.raises(Refused, match="'m' is in pool 'edge' and domain 'r1', which only an idle NIC"):
+            one.handle(Join("m", "toy-0"))
+        assert homes(one) == {"a": "m", "b": "n"}
+    with State(path, of) as state:
+        again = Engine(state.fleet, [ToyOracle()], FIRST_FIT)
+        places = {nic.id: (nic.kind.pool, nic.kind.domain) for nic in again.fleet.all_nics()}
+        assert places == {"m": ("edge", "r1"), "n": ("edge", "r2"), "o": ("", "")}
+        assert reasons(arrive(again, "c", pool="edge", apart="g"))[:2] == [("apart", ("a",), 1), ("apart", ("b",), 1)]
+        assert arrive(again, "d").nic == "o"

@@ -10,6 +10,8 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
+import pytest
+
 Json = dict[str, Any]
 Generator = Callable[[int], tuple[Json, Json]]
 FaultsOf = Callable[[Json, Json], object]
@@ -252,6 +254,13 @@ def _least_at_the_edge(random: Random, chain: Json, rack: Json) -> float | int:
     rate = Fraction(rack["servers"][0]["clock_mhz"] * 8 * chain["packet_size"] * random.randint(1, 2), cycles)
     rate /= random.choice((1, 2, 3, 4))
     return random.choice((0, float(rate), float(rate), int(rate), int(rate) + 1))
+
+
+def seed_ranges(few: int, many: range, at_a_time: int = 100) -> pytest.MarkDecorator:
+    """Parametrizes a test with `seeds`: a few from 0 on, and those that only slow tests draw, some at a time."""
+    slow = [many[at : at + at_a_time] for at in range(0, len(many), at_a_time)]
+    chosen = [range(few), *(pytest.param(seeds, marks=pytest.mark.slow) for seeds in slow)]
+    return pytest.mark.parametrize("seeds", chosen, ids=str)
 
 
 def faulty(faults_of: FaultsOf, generator: Generator, seeds: range) -> dict[int, object]:

@@ -17,7 +17,6 @@ from tests.placer.rack.exhaustive import best_rates, faults, is_feasible
 from tests.placer.rack.small import ON_SERVER, ON_SWITCH, Json, chain, rack, server
 
 GENERATORS = [instances.everyday, instances.edges, instances.openflow, instances.racks]
-IN_CHUNKS = [range(begin, begin + 100) for begin in range(1000, 2000, 100)]  # ten hundreds
 
 
 def answered(chains: instances.Json, rack: instances.Json) -> dict[str, Any]:
@@ -42,17 +41,10 @@ def disagreements(chains: instances.Json, rack: instances.Json) -> list[str]:
 
 
 @pytest.mark.long
+@instances.seed_ranges(examples(30), range(1000, 2000))
 @pytest.mark.parametrize("generator", GENERATORS)
-def test_small_instances_agree_with_an_exhaustive_search(generator: instances.Generator) -> None:
+def test_small_instances_agree_with_an_exhaustive_search(generator: instances.Generator, seeds: range) -> None:
     """Status and marginal throughput agree, and each plan keeps all limits."""
-    assert instances.faulty(disagreements, generator, range(examples(10 if generator is instances.racks else 30))) == {}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seeds", IN_CHUNKS, ids=str)
-@pytest.mark.parametrize("generator", GENERATORS)
-def test_a_thousand_instances_agree_with_an_exhaustive_search(generator: instances.Generator, seeds: range) -> None:
-    """As above, for instances that no other test draws."""
     assert instances.faulty(disagreements, generator, seeds) == {}
 
 

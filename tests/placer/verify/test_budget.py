@@ -81,12 +81,7 @@ def another_kind(claims: dict[str, Any]) -> None:
     ("tamper", "message"),
     [
         (move, "plan: . violates its SLA with a probability of 1, above 0.5"),
-        (lambda claims: claims["plan"]["nics"][0]["tenants"].pop(), "plan: 2 is placed 0 times"),
         (lambda claims: claims["plan"]["nics"][1]["tenants"].append("1"), "plan: 1 is placed 2 times"),
-        (lambda claims: claims["plan"]["left_out"].append("3"), "plan: 3 is placed 2 times"),
-        (lambda claims: claims["plan"].update(cost=2), "plan: its NICs cost 3, not 2"),
-        (lambda claims: claims["fleet"][0].update(count=2), "plan: 3 NICs of kind 0 are used, there are 2"),
-        (lambda claims: claims["fleet"][0].update(cores=1), "plan: a . a take more than 1 cores"),
         (lambda claims: claims.update(budget_pct=5), r"plan: 1.41\d+ % and a reserve of \S+ % exceed the budget of 5"),
         (lambda claims: claims["plan"].update(expected_violations_pct=1), r"plan: 1.41\d+ % of tenants .*, not 1 %"),
         (lambda claims: claims["plan"].update(reserve_pct=0), r"plan: the reserve is \S+ %, not 0 %"),
@@ -100,11 +95,11 @@ def another_kind(claims: dict[str, Any]) -> None:
         (lambda claims: claims["bound"].update(violation_price=4), "bound: the prices prove 0, not 3"),
         (lambda claims: claims["bound"].update(over="cores"), "bound: tenants worth"),
         (lambda claims: claims["bound"].update(nic_prices=[0.5]), "bound: NIC kind 0 is not limited"),
-        (lambda claims: claims["tenants"][2].update(sla_drop=0.5), "bound: 1 classes of tenants have no price"),
     ],
 )  # fmt: skip
 def test_tampering_is_found(tmp_path: Path, tamper: Tamper, message: str) -> None:
-    """Whatever is changed in plan, budget, prices or SLAs, the verifier says what is wrong."""
+    """Whatever is changed in plan, budget or prices, the verifier says what is wrong; placements are checked as those
+    of plans without a budget, in `test_verify.py`."""
     claims = claimed(FOUR)
     tamper(claims)
     worse = ErringPredictor(kept={("a", "a"): (0.75, 0.75), ("a", "a", "a"): (0.5,) * 3})

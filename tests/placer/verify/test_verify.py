@@ -4,7 +4,6 @@ import copy
 import json
 import random
 import re
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placer.cli import main
 from placer.inputs.catalogue import Cards
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
@@ -31,9 +29,11 @@ from placer.verify import Completeness, Query, completeness_of, faults_of, read_
 from profiler.testbeds import open_testbed
 from profiles import InputError, TrafficProfile, Workload
 from tests.effort import examples
+from tests.placer.commands.conftest import Ended, run_placer
 from tests.placer.optimal.exhaustive import exhaustive_plan
 from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle, TableOracle, workload
 from tests.placer.optimal.instances import faults_of as plan_faults_of
+from tests.placer.verify.altered import altered
 from tests.properties.test_every_plan import draw_fleet, draw_trace
 from tests.properties.test_optimal import Instance, instances
 
@@ -241,25 +241,6 @@ def test_an_older_certificate_is_accepted(tmp_path: Path) -> None:
     assert faults_in(claims, tmp_path, [PAIRS]) == []
 
 
-@st.composite
-def altered(draw: st.DrawFn, claims: object) -> object:
-    """A copy in which a number, a name or a list was changed somewhere, or nothing."""
-    if isinstance(claims, dict) and claims:
-        key = draw(st.sampled_from(sorted(claims)))
-        return {**claims, key: draw(altered(claims[key]))}
-    if isinstance(claims, list) and claims:
-        place, how = draw(st.integers(0, len(claims) - 1)), draw(st.sampled_from(["inside", "twice", "without"]))
-        middle = {"inside": [draw(altered(claims[place]))], "twice": [claims[place]] * 2, "without": []}[how]
-        return [*claims[:place], *middle, *claims[place + 1 :]]
-    if isinstance(claims, int | float) and not isinstance(claims, bool):
-        return draw(
-            st.sampled_from(
-                [claims + 1, claims - 1, claims / 2, 2 * claims, -claims, claims + 1e-9, claims - 1e-9, 0, None]
-            )
-        )
-    return draw(st.sampled_from([claims, "t0", "t1", "nat", None, 1, []]))
-
-
 @pytest.mark.long
 @given(instances() | instances(CrowdingOracle), st.data())
 @settings(max_examples=examples(150))
@@ -271,7 +252,7 @@ def test_an_accepted_certificate_is_true(
     arrivals = [Arrival(tenant.id, float(i), tenant.workload, tenant.sla) for i, tenant in enumerate(given[0])]
     claims: Any = certified(arrivals, kinds, oracles)
     for _ in range(data.draw(st.integers(1, 3))):
-        claims = data.draw(altered(claims))
+        claims = altered(data.draw, claims, ["t0", "t1", "nat"])
     folder = tmp_path_factory.mktemp("c")
     try:
         if faults_in(claims, folder, [*oracles, *oracles]):
@@ -384,22 +365,11 @@ def test_a_trace_with_departures_has_no_certificate() -> None:
         refuse_uncertifiable([replace(FOUR[0], departure=9.0)])
 
 
-Verify = Callable[..., int]
-
-
-@pytest.fixture
-def verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Verify:
-    """`placer verify` of a certificate with further arguments; its exit status."""
-
-    def verified(claims: dict[str, Any], *arguments: str) -> int:
-        file = tmp_path / "certificate.json"
-        file.write_text(json.dumps(claims), encoding="utf-8")
-        monkeypatch.setattr(sys, "argv", ["placer", "verify", str(file), *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return int(ended.value.code or 0)
-
-    return verified
+def verify(claims: dict[str, Any], folder: Path, *arguments: object) -> Ended:
+    """What comes of `placer verify` of a certificate with further arguments."""
+    file = folder / "certificate.json"
+    file.write_text(json.dumps(claims), encoding="utf-8")
+    return run_placer("verify", file, *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -416,74 +386,63 @@ def simulated() -> dict[str, Any]:
         return certified(arrivals, [kind], [TestbedOracle(testbed)])
 
 
-def test_the_command_queries_the_testbed(
-    simulated: dict[str, Any], verify: Verify, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_queries_the_testbed(simulated: dict[str, Any], tmp_path: Path) -> None:
     """On the simulated card an honest certificate ends with 0 and one that shaves a core off an NF with 1."""
-    assert verify(simulated) == 0
-    printed = capsys.readouterr().out
+    status, printed, _ = verify(simulated, tmp_path)
+    assert status == 0 and "result: the plan is optimal" in printed
     assert "fleet: any number of bluefield-2 with 8 cores, at a cost of 1 each" in printed
-    assert "result: the plan is optimal" in printed
     shaved = copy.deepcopy(simulated)
     shaved["fleet"][0]["cores_of"]["ACL"] -= 1
-    assert verify(shaved) == 1 and "fleet: ACL takes" in capsys.readouterr().err
+    status, _, faults = verify(shaved, tmp_path)
+    assert status == 1 and "fleet: ACL takes" in faults
 
 
-def test_a_plan_that_leaves_out_tenants_is_not_called_optimal(
-    simulated: dict[str, Any], verify: Verify, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_that_leaves_out_tenants_is_not_called_optimal(simulated: dict[str, Any], tmp_path: Path) -> None:
     """All tenants left out at a cost of 0, which is the bound of such plans: true, and not optimal."""
     empty = copy.deepcopy(simulated)
     empty["plan"] = {"cost": 0.0, "nics": [], "left_out": [tenant["id"] for tenant in simulated["tenants"]]}
     empty["bound"]["lower_bound"] = 0.0
-    assert verify(empty) == 0
-    assert capsys.readouterr().out.splitlines()[-2:] == [
+    status, printed, _ = verify(empty, tmp_path)
+    assert status == 0 and printed.splitlines()[-2:] == [
         "left out: 12 of 12 tenants; a tenant that is left out meets its SLA alone on a NIC that the plan does not use",
         "result: not proven optimal, more tenants may be placed",
     ]
 
 
-def test_the_nic_model_is_compared_with_the_testbed(
-    simulated: dict[str, Any], verify: Verify, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_nic_model_is_compared_with_the_testbed(simulated: dict[str, Any], tmp_path: Path) -> None:
     """A certificate about another NIC model than the testbed's is refused."""
     other = copy.deepcopy(simulated)
     other["fleet"][0]["model"] = "bluefield-3"
-    assert verify(other) == 1
-    assert "fleet: NIC kind 0 is a bluefield-3, the NIC of the testbed" in capsys.readouterr().err
+    status, _, faults = verify(other, tmp_path)
+    assert status == 1 and "fleet: NIC kind 0 is a bluefield-3, the NIC of the testbed" in faults
 
 
-def test_a_certificate_starts_no_program(
-    simulated: dict[str, Any], verify: Verify, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_certificate_starts_no_program(simulated: dict[str, Any], tmp_path: Path) -> None:
     """A file may name a command as its testbed, which is not run unless the user gives it, too."""
     meant = copy.deepcopy(simulated)
     meant["fleet"][0]["testbed"] = f"exec:touch {tmp_path / 'run'}"
-    assert verify(meant) == 2 and "if you trust it: --testbed 'exec:touch" in capsys.readouterr().err
-    assert not (tmp_path / "run").exists() and verify(meant, "--testbed", "simulated") == 0
-    assert verify(meant, *["--testbed", "simulated"] * 3) == 2
+    status, _, refused = verify(meant, tmp_path)
+    assert status == 2 and "if you trust it: --testbed 'exec:touch" in refused
+    assert not (tmp_path / "run").exists() and verify(meant, tmp_path, "--testbed", "simulated").status == 0
+    assert verify(meant, tmp_path, *["--testbed", "simulated"] * 3).status == 2
 
 
-def test_the_tenants_are_compared_with_the_trace(
-    simulated: dict[str, Any], verify: Verify, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_tenants_are_compared_with_the_trace(simulated: dict[str, Any], tmp_path: Path) -> None:
     """A certificate with fewer tenants or looser SLAs than the trace is rejected."""
     trace = tmp_path / "arrivals.csv"
     rows = [f"{nf}-{i},0,{nf},0.1" for nf in ("ACL", "NAT", "NIDS") for i in range(4)]
     trace.write_text("\n".join(["id,time,nf,sla_drop", *rows]))
-    assert verify(simulated, "--arrivals", str(trace)) == 0
+    assert verify(simulated, tmp_path, "--arrivals", trace).status == 0
     trace.write_text("\n".join(["id,time,nf,sla_drop", "x,0,ACL,0.1", "ACL-0,0,ACL,0.05", *rows[2:]]))
-    assert verify(simulated, "--arrivals", str(trace)) == 1
-    assert capsys.readouterr().err.splitlines() == [
+    status, _, faults = verify(simulated, tmp_path, "--arrivals", trace)
+    assert status == 1 and faults.splitlines() == [
         "trace: ACL-0 has another workload or another SLA there",
         "trace: ACL-1 is only in the certificate",
         "trace: x is only in the trace",
     ]
 
 
-def test_a_predicted_optimum_is_checked_by_its_predictor(
-    verify: Verify, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_predicted_optimum_is_checked_by_its_predictor(tmp_path: Path) -> None:
     """Without a testbed the models are queried; an unknown NF or a missing predictor is rejected."""
     trace = tmp_path / "arrivals.csv"
     trace.write_text(
@@ -492,13 +451,12 @@ def test_a_predicted_optimum_is_checked_by_its_predictor(
     request = RunRequest(str(trace), strategies=("optimal",), cards=Cards(testbed="none"), certificate="optimal")
     claims = json.loads(run(request, Progress(quiet=True)).certificate())
     assert (claims["predictor"], claims["fleet"][0]["testbed"]) == ("tomur", "none")
-    assert verify(claims, "--arrivals", str(trace)) == 0
-    assert "by the throughputs of the predictor tomur" in capsys.readouterr().out
-    assert verify(claims, "--testbed", "simulated") == 0
-    assert "by the throughputs of the predictor tomur" in capsys.readouterr().out
-    assert verify(claims, "--testbed", "simulated:contended") == 1
-    assert "the NIC of the predictor tomur" in capsys.readouterr().err
+    for arguments in (["--arrivals", trace], ["--testbed", "simulated"]):
+        status, printed, _ = verify(claims, tmp_path, *arguments)
+        assert status == 0 and "by the throughputs of the predictor tomur" in printed
+    status, _, faults = verify(claims, tmp_path, "--testbed", "simulated:contended")
+    assert status == 1 and "the NIC of the predictor tomur" in faults
     claims["plan"]["nics"].append({"kind": 0, "tenants": [claims["plan"]["nics"][0]["tenants"].pop()]})
-    assert verify(claims) == 1
+    assert verify(claims, tmp_path).status == 1
     claims["predictor"] = "oracle of Delphi"
-    assert verify(claims) == 2
+    assert verify(claims, tmp_path).status == 2

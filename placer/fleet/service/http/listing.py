@@ -192,7 +192,9 @@ def predict_for(engine: Engine, nics: Sequence[Nic]) -> Steps[None]:
     """Ask for what is shown of these NICs, some at a time, so that no answer takes long."""
     for first in range(0, len(nics), PREDICTED_AT_ONCE):
         for kind, oracle in zip(engine.fleet.kinds, engine.oracles, strict=True):
-            shared = [nic.co_location for nic in nics[first : first + PREDICTED_AT_ONCE] if nic.kind is kind]
+            shared = [
+                nic.co_location for nic in nics[first : first + PREDICTED_AT_ONCE] if nic.kind.index == kind.index
+            ]
             alone = {(workload,) for co_location in shared for workload in co_location}
             oracle.throughput([*filter(None, shared), *sorted(alone)])
         yield
@@ -206,10 +208,12 @@ def show_nic(engine: Engine, nic: Nic) -> openapi.NicJson:
         "free_cores": free, "cost": nic.kind.cost, "changed": engine.versions.of(nic.id),
         "tenants": [show_on(engine, tenant, nic) for tenant in nic.tenants],
     }  # fmt: skip
-    if nic.kind.pool:
-        shown["pool"] = nic.kind.pool
     if offered:
         shown["offered_gbps"] = round(offered, 6)
+    if nic.kind.pool:
+        shown["pool"] = nic.kind.pool
+    if nic.kind.domain:
+        shown["domain"] = nic.kind.domain
     if nic.kind.line_rate_gbps < inf:
         shown["line_rate_gbps"] = nic.kind.line_rate_gbps
     return shown
@@ -251,5 +255,7 @@ def _show_tenant(tenant: Tenant, cores: int | None) -> openapi.TenantJson:
         shown["sla_drop"] = tenant.sla.max_drop
     else:
         shown["sla_min_kpps"] = tenant.sla.min_kpps
+    if tenant.priority:
+        shown["priority"] = tenant.priority
     constraints: openapi.ConstraintsJson = dict(tenant.constraints.values)  # type: ignore[assignment]
     return {**shown, **constraints}

@@ -169,7 +169,7 @@ class FleetMetrics(Collector):
 def nics_by_service(engine: Engine) -> Count[tuple[str, str]]:
     """NICs by model and service: `in use`, `idle`, `cordoned`, `draining`, `failed`."""
     found: Count[tuple[str, str]] = Count()
-    for kind in engine.fleet.kinds:
+    for kind in engine.fleet.all_kinds:
         found[kind.model, "in use"] += engine.fleet.in_use(kind)
         found[kind.model, "idle"] += engine.fleet.idle(kind)
     for nic in list(engine.fleet.out_of_service.values()):  # a copy: a decision may change it meanwhile

@@ -84,6 +84,8 @@ class DecisionJson(TypedDict):
     event: str
     id: NotRequired[str]
     nic_model: NotRequired[str]
+    pool: NotRequired[str]
+    domain: NotRequired[str]
     budget: NotRequired[int]
     move_cost: NotRequired[float]
     risk_worth: NotRequired[float]
@@ -142,6 +144,7 @@ class TenantJson(ConstraintsJson):
     sla_latency_us: NotRequired[float]
     sla_drop: NotRequired[float | None]
     sla_min_kpps: NotRequired[float | None]
+    priority: NotRequired[int]
     predicted_kpps: NotRequired[float]
     required_kpps: NotRequired[float]
     solo_kpps: NotRequired[float]
@@ -181,9 +184,10 @@ class NicJson(TypedDict):
     cores: int
     free_cores: int
     cost: float
-    pool: NotRequired[str]
     offered_gbps: NotRequired[float]
     line_rate_gbps: NotRequired[float]
+    pool: NotRequired[str]
+    domain: NotRequired[str]
     changed: int
     tenants: list[TenantJson]
 

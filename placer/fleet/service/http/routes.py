@@ -203,7 +203,7 @@ class QuestionRoutes:
         engine = self.writer.engine
         counts, fleet = nics_by_service(engine), engine.fleet
         taken = dict.fromkeys((kind.model for kind in fleet.kinds), (0, 0, 0))
-        for kind in fleet.kinds:
+        for kind in fleet.all_kinds:
             cores, used, tenants = taken[kind.model]
             cores += kind.cores * fleet.in_use(kind)
             taken[kind.model] = cores, used + fleet.cores_taken(kind), tenants + fleet.tenants_on(kind)

@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from placer.fleet.protocol import CONSTRAINT_KEYS
+
 ANNOTATION_PREFIX = "nf-placer.io/"
 NF_ANNOTATION = f"{ANNOTATION_PREFIX}nf"
 NIC_MODEL = f"{ANNOTATION_PREFIX}nic-model"  # the label of nodes that are NICs: their model
+
+POOL_LABEL = f"{ANNOTATION_PREFIX}pool"  # of nodes, as the next ones: the first that a node has is its domain
+DOMAIN_LABELS = (f"{ANNOTATION_PREFIX}domain", "topology.kubernetes.io/zone")
 
 TRAFFIC_ANNOTATIONS = {"flows": "flows", "packet-size": "packet_size", "mtbr": "mtbr"}
 EVENT_ANNOTATIONS = {
@@ -51,8 +56,10 @@ class Pod:
         faults = []
         for name, value in self.annotations.items():
             number = _number(value)
-            if name not in ("nf", *TRAFFIC_ANNOTATIONS, *EVENT_ANNOTATIONS):
-                known = ", ".join(("nf", *TRAFFIC_ANNOTATIONS, *EVENT_ANNOTATIONS))
+            if name in CONSTRAINT_KEYS:
+                event[name] = value
+            elif name not in ("nf", *TRAFFIC_ANNOTATIONS, *EVENT_ANNOTATIONS):
+                known = ", ".join(("nf", *TRAFFIC_ANNOTATIONS, *EVENT_ANNOTATIONS, *CONSTRAINT_KEYS))
                 faults.append(f"{ANNOTATION_PREFIX}{name} is unknown; annotations are {known}")
             elif name != "nf" and number is None:
                 faults.append(f"{ANNOTATION_PREFIX}{name}: '{value}' is not a number")

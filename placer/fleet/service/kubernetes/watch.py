@@ -17,8 +17,10 @@ from placer.fleet.protocol import Reader
 from placer.fleet.service.http.writer import Stopped, Writer
 from placer.fleet.service.kubernetes.api import Gone, KubernetesApi
 from placer.fleet.service.kubernetes.pods import (
+    DOMAIN_LABELS,
     NIC_MODEL,
     POD_PREFIX,
+    POOL_LABEL,
     Pod,
     WrongPod,
     has_ended,
@@ -127,10 +129,14 @@ class Watcher:
 
     async def _node(self, kind: str, found: Found) -> None:
         name = str(found["metadata"]["name"])
-        model = (found["metadata"].get("labels") or {}).get(NIC_MODEL)
+        labels = found["metadata"].get("labels") or {}
+        model = labels.get(NIC_MODEL)
         if kind != "DELETED" and model is not None:
             cordoned = bool((found.get("spec") or {}).get("unschedulable"))
-            await self._open(name, str(model), Service.CORDONED if cordoned else Service.UP)
+            domain = next(filter(None, map(labels.get, DOMAIN_LABELS)), "")
+            given = {"pool": labels.get(POOL_LABEL) or "", "domain": domain}
+            wanted = Service.CORDONED if cordoned else Service.UP
+            await self._open(name, str(model), {key: str(value) for key, value in given.items() if value}, wanted)
             return
         reason = "the node is deleted" if kind == "DELETED" else f"the node has no label {NIC_MODEL}"
         if self.writer.engine.fleet.find(name) is not None:
@@ -138,12 +144,13 @@ class Watcher:
         else:  # it was never a NIC
             self.closed[name] = reason
 
-    async def _open(self, name: str, model: str, wanted: Service) -> None:
-        """Let a node take pods, or be cordoned, if the fleet has its model."""
+    async def _open(self, name: str, model: str, place: Mapping[str, str], wanted: Service) -> None:
+        """Let a node take pods, or be cordoned, if the fleet has its model. `place`: its pool and domain, which it gets
+        while it is idle."""
         fleet, refused = self.writer.engine.fleet, None
         nic = fleet.find(name)
         if nic is None:
-            refused = await self._decide(event="join", nic=name, nic_model=model)
+            refused = await self._decide(event="join", nic=name, nic_model=model, **place)
         elif nic.kind.model != model:
             refused = f"the node joined as a {nic.kind.model}, and its label {NIC_MODEL} is {model} now"
         elif nic.service in (Service.FAILED, Service.DRAINING):
@@ -155,6 +162,10 @@ class Watcher:
         if nic is None or nic.kind.model != model or nic.service is not wanted:
             await self._close(name, refused or "the NIC does not take NFs")
             return
+        if (nic.kind.pool, nic.kind.domain) != (place.get("pool", ""), place.get("domain", "")):
+            error = await self._decide(event="join", nic=name, nic_model=model, **place)
+            if error is not None:
+                log("a node keeps its former pool and domain", node=name, error=error)
         self.closed.pop(name, None)
         await self._count_again(name)
 

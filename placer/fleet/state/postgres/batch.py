@@ -84,7 +84,8 @@ class EventBatch:
             nic = fleet.find(nic_id) or fleet.gone.get(nic_id)
             if nic is not None:
                 after = versions.of(nic_id) - self.base
-                nics.append([nic.id, nic.kind.index, nic.number, nic.service.value, before, after])
+                place = [nic.kind.pool, nic.kind.domain] if nic.kind.joins else []
+                nics.append([nic.id, nic.kind.index, nic.number, nic.service.value, before, after, *place])
         gone, here = [], []
         for tenant_id, fresh in self.touched.items():
             home = fleet.nic_of(tenant_id)
@@ -125,9 +126,9 @@ def _row(tenant: Tenant, nic: str | None, fresh: bool) -> list[object]:
         int(fresh),
     ]
     constraints = format_constraints(tenant.constraints, tenant.group)
-    if workload.is_plain and constraints is None:
+    if workload.is_plain and constraints is None and not tenant.priority:
         return row
-    return [*row, *load_values(workload), int(tenant.free_cores) or None, constraints]
+    return [*row, *load_values(workload), int(tenant.free_cores) or None, constraints, tenant.priority or None]
 
 
 class BatchAnswers:
@@ -197,11 +198,18 @@ def follow(engine: Engine, batches: Sequence[ForeignBatch], learn: Learn | None 
 
 def _follow_nics(engine: Engine, rows: Sequence[Sequence[Any]], base: int) -> None:
     fleet, versions = engine.fleet, engine.versions
-    for nic_id, kind, number, value, _, after in rows:
-        nic = fleet.find(nic_id) or fleet.gone.get(nic_id)
+    for nic_id, number_of_kind, number, value, _, after, *place in rows:
+        if nic_id in fleet.gone and value != Service.GONE.value:
+            fleet.set_service(nic_id, Service.UP)  # it joined again, perhaps in another place
+        nic, kind = fleet.find(nic_id) or fleet.gone.get(nic_id), fleet.kinds[number_of_kind]
+        if place:
+            kind = fleet.kind_in(kind.model, *place)
         if nic is None:
-            nic = Nic(nic_id, fleet.kinds[kind], number)
+            nic = Nic(nic_id, kind, number)
             fleet.adopt(nic, ())
+        elif nic.kind is not kind:
+            fleet.assign(nic, kind)
+            nic = fleet.find(nic_id) or nic
         if nic.service.value != value:
             fleet.set_service(nic_id, SERVICES_BY_NAME[value])
         versions.follow(nic_id, base + after)
@@ -210,9 +218,10 @@ def _follow_nics(engine: Engine, rows: Sequence[Sequence[Any]], base: int) -> No
 def _place(engine: Engine, row: Sequence[Any]) -> None:
     tenant_id, nic_id, nf, flows, size, mtbr, drop, least, fresh, *load = row
     workload = _workload(nf, flows, size, mtbr, *load[:3])
-    constraints, group = read_constraints(load[4] if len(load) > 4 else None)
+    demanded, priority = load[4:] if load else (None, None)
+    constraints, group = read_constraints(demanded)
     free_cores = bool(load and load[3])
-    tenant = Tenant(tenant_id, workload, Sla(drop, least), free_cores, constraints=constraints, group=group)
+    tenant = Tenant(tenant_id, workload, Sla(drop, least), free_cores, (), constraints, priority or 0, group)
     if nic_id is None:
         engine.waiting[tenant_id] = tenant
     else:

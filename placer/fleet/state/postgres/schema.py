@@ -26,10 +26,10 @@ from placer.fleet.state.saved_learning import next_asked, read_asked
 from placer.model.fleet import NicKind
 from profiles import InputError
 
-LAYOUT_VERSION = "3"
-FORMER_LAYOUTS = ["1", "2"]
-"""Layouts without constraints, the first without loads of tenants, too; a service that opens one brings it up to
-date."""
+LAYOUT_VERSION = "4"
+FORMER_LAYOUTS = ["1", "2", "3"]
+"""Layouts without priorities, the first two without constraints, the first without loads of tenants, too; a service
+that opens one brings it up to date."""
 
 KEPT_BATCHES = 1_000_000
 """Events whose changes are kept for agents to follow; one that is further behind has to start again."""
@@ -44,12 +44,13 @@ INSERT INTO head VALUES (0, 0, '{layout}');
 CREATE TABLE kinds (kind INTEGER PRIMARY KEY, model TEXT NOT NULL, count BIGINT, used BIGINT NOT NULL);
 CREATE TABLE nics (
     id TEXT PRIMARY KEY, kind INTEGER NOT NULL REFERENCES kinds, number BIGINT NOT NULL UNIQUE, service TEXT NOT NULL,
-    version BIGINT NOT NULL
+    version BIGINT NOT NULL, pool TEXT, domain TEXT
 );
 CREATE TABLE tenants (
     place BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id TEXT NOT NULL UNIQUE, nic TEXT REFERENCES nics,
     nf TEXT NOT NULL, flows FLOAT8 NOT NULL, packet_size FLOAT8 NOT NULL, mtbr FLOAT8 NOT NULL, sla_drop FLOAT8,
-    sla_min_kpps FLOAT8, rate_kpps FLOAT8, cores INTEGER, latency_us FLOAT8, free_cores INTEGER, constraints TEXT
+    sla_min_kpps FLOAT8, rate_kpps FLOAT8, cores INTEGER, latency_us FLOAT8, free_cores INTEGER, constraints TEXT,
+    priority INTEGER
 );
 CREATE INDEX ON tenants (nic);
 CREATE TABLE log (number BIGINT PRIMARY KEY, agent TEXT NOT NULL, event TEXT NOT NULL, answer TEXT NOT NULL);
@@ -153,22 +154,25 @@ BEGIN
         SELECT (one->>1)::int AS kind, count(*) AS new FROM jsonb_array_elements(changes->'nics') one
         WHERE (one->>4)::bigint = 0 AND one->>0 = 'nic-' || (one->>2) GROUP BY 1
     ) opened WHERE kinds.kind = opened.kind;
-    INSERT INTO nics AS n (id, kind, number, service, version)
-        SELECT one->>0, (one->>1)::int, (one->>2)::bigint, one->>3, base + (one->>5)::bigint
+    INSERT INTO nics AS n (id, kind, number, service, version, pool, domain)
+        SELECT one->>0, (one->>1)::int, (one->>2)::bigint, one->>3, base + (one->>5)::bigint, one->>6, one->>7
         FROM jsonb_array_elements(changes->'nics') one
-        ON CONFLICT (id) DO UPDATE SET service = excluded.service, version = excluded.version;
+        ON CONFLICT (id) DO UPDATE SET service = excluded.service, version = excluded.version, pool = excluded.pool,
+            domain = excluded.domain;
     DELETE FROM tenants WHERE id IN (SELECT jsonb_array_elements_text(changes->'gone'));
     INSERT INTO tenants AS t (
         id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps, rate_kpps, cores, latency_us, free_cores,
-        constraints
+        constraints, priority
     )
         SELECT one->>0, one->>1, one->>2, (one->>3)::float8, (one->>4)::float8, (one->>5)::float8, (one->>6)::float8,
-            (one->>7)::float8, (one->>9)::float8, (one->>10)::int, (one->>11)::float8, (one->>12)::int, one->>13
+            (one->>7)::float8, (one->>9)::float8, (one->>10)::int, (one->>11)::float8, (one->>12)::int, one->>13,
+            (one->>14)::int
         FROM jsonb_array_elements(changes->'here') one
         ON CONFLICT (id) DO UPDATE SET nic = excluded.nic, flows = excluded.flows,
             packet_size = excluded.packet_size, mtbr = excluded.mtbr, sla_drop = excluded.sla_drop,
             sla_min_kpps = excluded.sla_min_kpps, rate_kpps = excluded.rate_kpps, cores = excluded.cores,
-            latency_us = excluded.latency_us, free_cores = excluded.free_cores, constraints = excluded.constraints;
+            latency_us = excluded.latency_us, free_cores = excluded.free_cores, constraints = excluded.constraints,
+            priority = excluded.priority;
     INSERT INTO log SELECT base + place, me, one->>0, one->>1
         FROM jsonb_array_elements(more->'log') WITH ORDINALITY rows (one, place);
     INSERT INTO answers (name, digest, status, answer, version)
@@ -234,7 +238,10 @@ def statements() -> str:
 
 
 ALIVE = "SELECT name FROM agents WHERE seen > clock_timestamp() - %s * interval '1 second'"
-ADDED_COLUMNS = ("rate_kpps FLOAT8", "cores INTEGER", "latency_us FLOAT8", "free_cores INTEGER", "constraints TEXT")
+ADDED_COLUMNS = (
+    "rate_kpps FLOAT8", "cores INTEGER", "latency_us FLOAT8", "free_cores INTEGER", "constraints TEXT",
+    "priority INTEGER",
+)  # fmt: skip
 """Columns of tenants that one of `FORMER_LAYOUTS` lacks."""
 
 SCHEMA_LOCK = 7_350_912_041  # the advisory lock of those that make a state at the same time
@@ -325,8 +332,9 @@ def _upgrade(connection: Connection[Any], name: str) -> None:
     if run(connection, ALIVE, DEAD_SECONDS):
         hint = "stop all agents, then start them in this version"
         raise InputError.of("--state", f"{name} is used by an agent of an earlier version", hint=hint)
-    for column in ADDED_COLUMNS:
-        connection.execute(f"ALTER TABLE tenants ADD COLUMN IF NOT EXISTS {column}".encode())
+    for table, columns in (("tenants", ADDED_COLUMNS), ("nics", ("pool TEXT", "domain TEXT"))):
+        for column in columns:
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {column}".encode())
     connection.execute((CREATE_COMMIT.format(compare=CREATE_COMPARE) + CREATE_WRITE).encode())
     run(connection, "UPDATE head SET layout = %s", LAYOUT_VERSION)
 

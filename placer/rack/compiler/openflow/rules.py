@@ -69,7 +69,10 @@ class OpenFlowProgram:
 
     def flows_text(self) -> str:
         """The rules, a line each."""
-        head = "# ovs-ofctl add-flows SWITCH FILE, behind: ovs-ofctl set-frags SWITCH nx-match\n"
+        head = (
+            "# ovs-ofctl -O OpenFlow13 add-flows SWITCH FILE, behind: ovs-ofctl set-frags SWITCH nx-match, and"
+            " ovs-ofctl -O OpenFlow13 add-groups SWITCH GROUPS\n"
+        )
         return head + "".join(f"{rule}\n" for rule in self.rules)
 
     def groups_text(self) -> str:

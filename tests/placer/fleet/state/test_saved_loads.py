@@ -66,7 +66,7 @@ def test_a_state_of_the_former_version_is_continued(saved: Path) -> None:
     """All its tenants are saturated on their default cores."""
     with closing(sqlite3.connect(saved, isolation_level=None)) as file:
         file.execute("DELETE FROM tenants WHERE id = 'waits'")
-        for column in (*COLUMNS, "constraints"):
+        for column in (*COLUMNS, "constraints", "priority"):
             file.execute(f"ALTER TABLE tenants DROP COLUMN {column}")
     for _ in range(2):
         with State(saved, KINDS) as state:

@@ -93,7 +93,6 @@ def test_no_core_is_enough_where_an_nf_runs_nowhere() -> None:
 
 Json = dict[str, Any]
 GENERATORS = [instances.everyday, instances.edges, instances.openflow, instances.racks]
-IN_CHUNKS = [range(begin, begin + 100) for begin in range(3000, 4000, 100)]
 """Ten hundreds of each generator, of which a third is infeasible."""
 OF_CHAINS = {"t_min": "t_min_mbps", "d_max": "d_max_us"}
 ENOUGH = {"t_min": 0, "d_max": None, "cores": 1024, "nic_mbps": 10**9, "blocks": 1024}
@@ -199,17 +198,10 @@ def faults_of_reasons(chains: Json, rack: Json) -> list[str]:
     return [*faults_of_changes(chains, rack, found), *faults_of_conflict(chains, rack, found)]
 
 
+@instances.seed_ranges(examples(12), range(3000, 4000))
 @pytest.mark.parametrize("generator", GENERATORS)
-def test_reasons_of_infeasible_instances_are_exact(generator: instances.Generator) -> None:
+def test_reasons_of_infeasible_instances_are_exact(generator: instances.Generator, seeds: range) -> None:
     """Changes are enough and no larger than need be, and conflicts are minimal."""
-    assert instances.faulty(faults_of_reasons, generator, range(examples(12))) == {}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seeds", IN_CHUNKS, ids=str)
-@pytest.mark.parametrize("generator", GENERATORS)
-def test_reasons_of_a_thousand_infeasible_instances_are_exact(generator: instances.Generator, seeds: range) -> None:
-    """As above, for instances that no other test draws."""
     assert instances.faulty(faults_of_reasons, generator, seeds) == {}
 
 

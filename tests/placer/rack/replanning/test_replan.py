@@ -80,18 +80,11 @@ def disagreements(chains: Json, on: Json, places: Places) -> list[str]:
     return wrong
 
 
+@instances.seed_ranges(6, range(1000, 1200))
 @pytest.mark.parametrize("generator", [instances.everyday, instances.edges])
-def test_small_instances_agree_with_an_exhaustive_search(generator: instances.Generator) -> None:
+def test_small_instances_agree_with_an_exhaustive_search(generator: instances.Generator, seeds: range) -> None:
     """The number of moves and the marginal throughput are the best ones, from any old places."""
-    each = {seed: disagreements(*drawn(generator, seed)) for seed in range(6)}
-    assert {seed: wrong for seed, wrong in each.items() if wrong} == {}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("generator", [instances.everyday, instances.edges])
-def test_hundreds_of_instances_agree_with_an_exhaustive_search(generator: instances.Generator) -> None:
-    """As above, for instances that no other test draws."""
-    each = {seed: disagreements(*drawn(generator, seed)) for seed in range(1000, 1200)}
+    each = {seed: disagreements(*drawn(generator, seed)) for seed in seeds}
     assert {seed: wrong for seed, wrong in each.items() if wrong} == {}
 
 

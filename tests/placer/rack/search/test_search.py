@@ -189,7 +189,6 @@ def test_too_many_chains_are_infeasible() -> None:
 
 GENERATORS = [instances.racks, instances.everyday, instances.openflow]
 SECONDS = 2.0
-IN_CHUNKS = [range(begin, begin + 50) for begin in range(1000, 1300, 50)]
 
 
 def faults_of_fleet(chains: instances.Json, rack: instances.Json) -> list[str]:
@@ -210,17 +209,10 @@ def faults_of_fleet(chains: instances.Json, rack: instances.Json) -> list[str]:
     return wrong
 
 
+@instances.seed_ranges(examples(12), range(1000, 1300), 50)
 @pytest.mark.parametrize("generator", GENERATORS)
-def test_plans_of_fleets_are_sound_and_never_above_their_bound(generator: instances.Generator) -> None:
+def test_plans_of_fleets_are_sound_and_never_above_their_bound(generator: instances.Generator, seeds: range) -> None:
     """Each plan keeps all limits, no plan is better than the bound, and what is infeasible is so."""
-    assert instances.faulty(faults_of_fleet, generator, range(examples(12))) == {}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seeds", IN_CHUNKS, ids=str)
-@pytest.mark.parametrize("generator", GENERATORS)
-def test_hundreds_of_fleets_are_sound(generator: instances.Generator, seeds: range) -> None:
-    """As above, for instances that no other test draws."""
     assert instances.faulty(faults_of_fleet, generator, seeds) == {}
 
 

@@ -16,7 +16,6 @@ from tests.placer.rack.exhaustive import best_rates, faults
 
 RIVALS = [name for name in CHAIN_STRATEGIES if name != "optimal"]
 GENERATORS = [instances.everyday, instances.edges, instances.openflow, instances.racks]
-IN_CHUNKS = [range(begin, begin + 100) for begin in range(1000, 1300, 100)]
 NEAR = 1e-7
 
 
@@ -41,17 +40,10 @@ def faults_of_rivals(chains: instances.Json, rack: instances.Json) -> dict[str, 
     return found
 
 
+@instances.seed_ranges(6, range(1000, 1300))
 @pytest.mark.parametrize("generator", GENERATORS)
-def test_rivals_keep_all_limits_and_are_never_better(generator: instances.Generator) -> None:
+def test_rivals_keep_all_limits_and_are_never_better(generator: instances.Generator, seeds: range) -> None:
     """On one server and several, with programmable and OpenFlow switches."""
-    assert instances.faulty(faults_of_rivals, generator, range(6)) == {}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seeds", IN_CHUNKS, ids=str)
-@pytest.mark.parametrize("generator", GENERATORS)
-def test_rivals_on_hundreds_of_instances(generator: instances.Generator, seeds: range) -> None:
-    """As above, for instances that no other test draws."""
     assert instances.faulty(faults_of_rivals, generator, seeds) == {}
 
 

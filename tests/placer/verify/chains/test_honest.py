@@ -38,19 +38,11 @@ def test_certificates_of_lemurs_chains(numbers: tuple[int, ...], delta: float) -
     assert wrong_with(*lemurs(numbers, delta)) == []
 
 
+@instances.seed_ranges(examples(10), range(2000, 2500))
 @pytest.mark.parametrize("generator", GENERATORS)
-def test_certificates_of_random_instances(generator: instances.Generator) -> None:
+def test_certificates_of_random_instances(generator: instances.Generator, seeds: range) -> None:
     """Branches, SmartNICs, two servers, stages: each optimum, and that there is no plan, is proven."""
-    found = {seed: wrong_with(*generator(seed)) for seed in range(examples(10))}
-    assert {seed: wrong for seed, wrong in found.items() if wrong} == {}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seeds", [range(begin, begin + 100) for begin in range(2000, 2500, 100)], ids=str)
-@pytest.mark.parametrize("generator", GENERATORS)
-def test_certificates_of_a_thousand_instances(generator: instances.Generator, seeds: range) -> None:
-    found = {seed: wrong_with(*generator(seed)) for seed in seeds}
-    assert {seed: wrong for seed, wrong in found.items() if wrong} == {}
+    assert instances.faulty(wrong_with, generator, seeds) == {}
 
 
 @pytest.mark.long

@@ -346,3 +346,35 @@ def test_what_cannot_be_read_does_not_end_the_watch(tmp_path: Path, capfd: pytes
         one.api.change("nodes", "ADDED", node("n2"))
         eventually(lambda: one.takes("n2") == ["n2"])
     assert "the cluster cannot be followed" in capfd.readouterr().err
+
+
+def labelled(name: str, pool: str = "", domain: str = "", zone: str = "") -> dict[str, Any]:
+    """A node in a pool, a domain and a zone."""
+    given = {"nf-placer.io/pool": pool, "nf-placer.io/domain": domain, "topology.kubernetes.io/zone": zone}
+    found = node(name)
+    found["metadata"]["labels"] |= {label: value for label, value in given.items() if value}
+    return found
+
+
+def test_labels_of_nodes_are_pools_and_domains_and_annotations_of_pods_are_constraints(tmp_path: Path) -> None:
+    """The label of ours comes before the zone; both hold after a restart, and change on a node without pods."""
+    api = ToyApi()
+    for of in (labelled("n1", "edge", "r1", "z1"), labelled("n2", "edge", "", "z1"), labelled("n3", "", "r1")):
+        api.change("nodes", "ADDED", of)
+    pods = [pod(f"p{number}", pool="edge", apart="web") for number in (1, 2, 3)]
+    with cluster(tmp_path / "s.db", api=api) as one:
+        one.add(*pods)
+        assert one.filter(pods[0], "n1", "n2", "n3")["NodeNames"] == ["n1", "n2"]
+        assert one.bind(pods[0], "n1") == one.bind(pods[1], "n2") == ""
+    with cluster(tmp_path / "s.db", api=api) as one:
+        found = one.filter(pods[2], "n1", "n2", "n3")
+        text = "apart: no two of the group in one domain; it would meet pod/default/"
+        assert found["FailedNodes"] == {"n1": f"{text}p1/uid-p1", "n2": f"{text}p2/uid-p2"}
+        assert [*found["FailedAndUnresolvableNodes"]] == ["n3"]
+        assert one.bind(pods[2], "n3").startswith("n3: pool: only on NICs of one of these pools")
+        api.change("nodes", "MODIFIED", labelled("n3", "edge", "r2"))
+        eventually(lambda: one.filter(pods[2], "n3")["NodeNames"] == ["n3"])
+        api.change("nodes", "MODIFIED", labelled("n1", "edge", "r9"))
+        assert one.bind(pods[2], "n3") == ""
+        kept = one.service.engine.fleet.find("n1")
+        assert kept is not None and kept.kind.domain == "r1"

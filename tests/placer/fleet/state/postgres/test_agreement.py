@@ -327,3 +327,15 @@ def _try(engine: Engine, event: FleetEvent) -> None:
         engine.handle(event)
     except Refused:
         return
+
+
+def test_agents_that_follow_know_the_pool_and_the_domain_of_a_nic_that_joined(pair: tuple[Agent, Agent]) -> None:
+    one, other = pair
+    one.decide(Join("m", "toy-0", "edge", "r1"), Join("n", "toy-0", domain="r1"))
+    one.decide(Join("n", "toy-0", domain="r2"))
+    other.follow()
+    third = Agent.of(one.state._link.address, KINDS)
+    for agent in (one, other, third):
+        found = [(nic.id, nic.kind.pool, nic.kind.domain) for nic in agent.engine.fleet.all_nics() if nic.has_name]
+        assert sorted(found) == [("m", "edge", "r1"), ("n", "", "r2")]
+    third.state.close()

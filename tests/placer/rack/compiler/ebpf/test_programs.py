@@ -120,52 +120,26 @@ def test_clang_warns_of_nothing(tmp_path: Path) -> None:
 FAST, MANY = 6, 150
 
 
-def runs_alike(seed: int, packets: int, runner: Callable[[bytes], NicMachine | KernelProgram]) -> None:
-    """Packets of a random program leave as the models of its NFs say, with the same counters."""
-    made = RandomProgram(seed)
-    data, _ = build(made.program)
-    running = runner(data)
-    for packet in made.packets(seed, packets):
-        found = Handled(*running.run(packet))
-        expected = made.process(packet)
-        assert found.action == expected.action
-        assert found.frame == expected.frame or found.action == DROP
-    assert running.counters() == made.counters()
-
-
 def in_machine(data: bytes) -> NicMachine:
     """The machine with a program."""
     return NicMachine(read_object(data))
 
 
-@pytest.mark.parametrize("seed", range(FAST))
-def test_random_programs_do_what_their_nfs_do(seed: int) -> None:
-    """Several NFs with branches by match and by share, several entries and exits."""
+@pytest.mark.parametrize("runner", [in_machine, KernelProgram])
+@pytest.mark.parametrize("seed", [*range(FAST), *(pytest.param(n, marks=pytest.mark.slow) for n in range(FAST, MANY))])
+def test_random_programs_do_what_their_nfs_do(seed: int, runner: Callable[[bytes], NicMachine | KernelProgram]) -> None:
+    """Several NFs with branches by match and by share, several entries and exits: packets leave as the models of the
+    NFs say, with the same counters; in the kernel, whose verifier takes the programs, as in the machine."""
     require_clang()
-    runs_alike(seed, 300, in_machine)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(FAST, MANY))
-def test_many_random_programs_do_what_their_nfs_do(seed: int) -> None:
-    """More of them, with more packets."""
-    require_clang()
-    runs_alike(seed, 1000, in_machine)
-
-
-@pytest.mark.parametrize("seed", range(FAST))
-def test_the_kernel_runs_random_programs(seed: int) -> None:
-    """The verifier takes them, and they do the same there."""
-    require_clang()
-    runs_alike(seed, 300, KernelProgram)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(FAST, MANY))
-def test_the_kernel_runs_many_random_programs(seed: int) -> None:
-    """More of them."""
-    require_clang()
-    runs_alike(seed, 300, KernelProgram)
+    made = RandomProgram(seed)
+    data, _ = build(made.program)
+    running = runner(data)
+    for packet in made.packets(seed, 300 if seed < FAST or runner is KernelProgram else 1000):
+        found = Handled(*running.run(packet))
+        expected = made.process(packet)
+        assert found.action == expected.action
+        assert found.frame == expected.frame or found.action == DROP
+    assert running.counters() == made.counters()
 
 
 def sorting(*edges: NicEdge) -> NicMachine:

@@ -110,7 +110,7 @@ def test_rules_are_written_as_ovs_ofctl_reads_them() -> None:
     )
     rack = rack_of(plan_of([chain], [dict.fromkeys(("f0", "f1", "f2"), "switch")]))
     lines = rack.program.flows_text().splitlines()
-    assert lines[0].startswith("# ovs-ofctl add-flows")
+    assert lines[0].startswith("# ovs-ofctl -O OpenFlow13 add-flows")
     assert (
         "cookie=0x1,table=0,priority=4,in_port=1,udp,ip_frag=no,vlan_tci=0x1003/0x1fff,tp_src=0x35/0xffff "
         "actions=load:0->NXM_OF_IN_PORT[],write_metadata:0x1,goto_table:3"

@@ -1,0 +1,145 @@
+"""Branches: the graph of a chain takes each packet where its text says, by an interpreter of the text."""
+
+import random
+from dataclasses import dataclass
+
+import pytest
+
+from placer.rack.compiler.traffic.entries import parse
+from placer.rack.files.chain_text import ChainGraph, parse_graph
+from tests.effort import examples
+from tests.placer.rack.compiler.library.frames import ipv4_frame
+from tests.reference.peel import PacketFields, fields_of, holds
+
+MATCHES = ("src net 10.0.0.0/8", "src net 10.1.0.0/16", "src net 10.1.1.0/24 or vlan 7", "vlan", "not vlan", "any")
+REFUSALS = ("packets are shared out", "nothing takes the packets", "empty branches lead from", "ends without an NF")
+PACKETS = [
+    fields_of(ipv4_frame(source, tags=tags))
+    for source in (0x0A010101, 0x0A010201, 0x0A020101, 0x0B000001)
+    for tags in ((), (7,), (8,))
+]
+
+
+@dataclass
+class Fork:
+    """Branches side by side: the match of each, empty for none, and its path."""
+
+    branches: list[tuple[str, list["str | Fork"]]]
+
+
+Path = list[str | Fork]
+
+
+def draw_path(draw: random.Random, names: list[str], depth: int = 0) -> Path:
+    path: Path = []
+    for _ in range(draw.randint(1, 2)):
+        if depth < 2 and draw.random() < 0.5:
+            count = draw.randint(1, 3)
+            empty = draw.random() < 0.6
+            path.append(
+                Fork(
+                    [
+                        (
+                            draw.choice(MATCHES) if draw.random() < 0.6 else "",
+                            [] if empty and draw.random() < 0.5 else draw_path(draw, names, depth + 1),
+                        )
+                        for _ in range(count)
+                    ]
+                )
+            )
+        else:
+            names.append(f"n{len(names)}")
+            path.append(names[-1])
+    return path
+
+
+def text_of(path: Path) -> str:
+    """The text of a path, every NF with a name of its own."""
+    if not path:
+        return "-"
+    parts = []
+    for item in path:
+        if isinstance(item, str):
+            parts.append(f"{item}=ACL")
+        else:
+            branches = [
+                f"1/{len(item.branches)} " + (f'"{match}" ' if match else "") + text_of(inside)
+                for match, inside in item.branches
+            ]
+            parts.append(f"[{' | '.join(branches)}]")
+    return " -> ".join(parts)
+
+
+def ways_of(path: Path, packet: PacketFields) -> set[tuple[str, ...]]:
+    """The NFs that a packet may pass by the text: the first branch whose match holds, else any without a match."""
+    if not path:
+        return {()}
+    first, rest = path[0], path[1:]
+    if isinstance(first, str):
+        return {(first, *way) for way in ways_of(rest, packet)}
+    for match, inside in first.branches:
+        if match and holds(parse(match), packet):
+            return ways_of(inside + rest, packet)
+    others = [inside for match, inside in first.branches if not match]
+    return set().union(*(ways_of(inside + rest, packet) for inside in others)) if others else {("dropped",)}
+
+
+def ways_in(graph: ChainGraph, at: int, packet: PacketFields) -> set[tuple[str, ...]]:
+    """The same by the graph, whose edges are tried in their order."""
+    edges = [edge for edge in graph.edges if edge.tail == at]
+    found = next((edge for edge in edges if edge.match and holds(parse(edge.match), packet)), None)
+    goals = [found] if found else [edge for edge in edges if not edge.match]
+    if not edges:
+        return {(graph.nfs[at].id,)}
+    ways = set().union(*(ways_in(graph, edge.head, packet) for edge in goals)) if goals else {("dropped",)}
+    return {(graph.nfs[at].id, *way) for way in ways}
+
+
+def test_packets_go_where_the_text_says() -> None:
+    accepted, branching = 0, 0
+    for seed in range(examples(2_000)):
+        draw = random.Random(seed)
+        path: Path = ["n0", *draw_path(draw, ["n0"]), "end"]
+        graph = parse_graph(text_of(path))
+        if graph.faults:
+            assert all(any(map(fault.message.__contains__, REFUSALS)) for fault in graph.faults), text_of(path)
+            continue
+        accepted += 1
+        branching += len({edge.tail for edge in graph.edges if edge.match}) > 0
+        for packet in PACKETS:
+            assert ways_in(graph, 0, packet) == ways_of(path, packet), text_of(path)
+    assert min(accepted, branching) > examples(2_000) // 4
+
+
+def edges_of(text: str) -> list[tuple[str, str, str]]:
+    graph = parse_graph(text)
+    assert not graph.faults
+    return [(graph.nfs[edge.tail].id, graph.nfs[edge.head].id, edge.match) for edge in graph.edges]
+
+
+def test_an_empty_branch_is_tried_in_its_place() -> None:
+    text = 'Match -> [1/2 "src net 10.1.0.0/16" - | 1/2 "src net 10.0.0.0/8" Tunnel] -> IPv4Fwd'
+    assert [edge for edge in edges_of(text) if edge[0] == "Match"] == [
+        ("Match", "IPv4Fwd", "src net 10.1.0.0/16"),
+        ("Match", "Tunnel", "src net 10.0.0.0/8"),
+    ]
+
+
+def test_empty_branches_with_different_matches_are_edges_side_by_side() -> None:
+    assert edges_of('A -> [1/2 "vlan 1" - | 1/4 "vlan 2" - | 1/4 B] -> C')[:2] == [
+        ("A", "C", "vlan 1"),
+        ("A", "C", "vlan 2"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('A -> [1/2 "ip" [1/2 B | 1/2 C] | 1/2 D] -> E', "shared out behind a match"),
+        ('A -> [1/2 [1/2 "ip" B | 1/2 C] | 1/2 D] -> E', "shared out before a match"),
+        ('A -> [1/2 "ip" [1/2 "udp" B | 1/2 "tcp" C] | 1/2 D] -> E', "nothing takes the packets"),
+        ('A -> [1/2 "ip" - | 1/2 "ip" -] -> E', "2 empty branches"),
+    ],
+)
+def test_what_one_list_of_ways_cannot_say_is_refused(text: str, message: str) -> None:
+    assert any(message in fault.message for fault in parse_graph(text).faults)
