@@ -14,6 +14,7 @@ from typing import Any
 from placer.fleet.cores import cores_choices, least_lasting, shortage, shown_cores, stay, stay_at_risk
 from placer.fleet.events import (
     Arrive,
+    ArriveTogether,
     Change,
     Cordon,
     Decision,
@@ -46,7 +47,9 @@ from placer.model.feasibility import below_sla, feasible, fits, keeps_slas, misf
 from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant, numbers_nics
 from placer.model.groups import Constraints
 from placer.model.oracle import Oracle, PredictorOracle
+from placer.model.pools import FleetJournal
 from placer.policy.pattern_table import MOST_PATTERNS
+from placer.policy.rejection import Reason
 from placer.policy.rules import LOOK_AHEAD, Rule
 from placer.policy.selector import Selector
 from profiles import Workload
@@ -168,7 +171,7 @@ class Engine:
         tenant = event.tenant
         before = self._find(tenant.id)
         if before is not None:
-            if before.asked == tenant.asked:  # sent again, because the answer was lost
+            if _alone(before.asked) == tenant.asked:  # sent again, because the answer was lost
                 return self._where(Where(tenant.id))
             if before.constraints != tenant.constraints:
                 raise Refused(f"'{tenant.id}' already exists with other constraints; send a depart first")
@@ -190,6 +193,47 @@ class Engine:
             return Decision("rejected", reasons=reasons)
         self.waiting[tenant.id] = tenant
         return Decision("queued", reasons=reasons)
+
+    def _arrive_together(self, event: ArriveTogether) -> Decision:
+        known = {tenant.id: self._find(tenant.id) for tenant in event.tenants}
+        as_asked = {tenant.id: _alone(tenant) for tenant in event.tenants}
+        if all(before and _alone(before.asked) == as_asked[identity] for identity, before in known.items()):
+            homes = {identity: self.fleet.nic_of(identity) for identity in known}  # sent again: the answer was lost
+            places = tuple((identity, None if home is None else home.id) for identity, home in homes.items())
+            return Lookup("placed" if all(homes.values()) else "queued", placements=places)
+        if exist := [identity for identity, before in known.items() if before is not None]:
+            raise Refused(f"of the group '{event.id}' already exist: {_name(exist)}")
+        for tenant in event.tenants:
+            self._refuse_unknown(tenant)
+        for tenant in event.tenants:
+            self.selector.observe(self.choices(tenant)[0])
+        moves, reasons = self._place_all(event.tenants)
+        if moves:
+            return Decision("placed", tuple(moves), placements=tuple((move.id, move.target) for move in moves))
+        if self.when_full == REJECT:
+            return Decision("rejected", reasons=reasons)
+        self.waiting |= {tenant.id: tenant for tenant in event.tenants}
+        return Decision("queued", reasons=reasons)
+
+    def _place_all(self, tenants: Sequence[Tenant]) -> tuple[list[Move], tuple[Reason, ...]]:
+        """Place all of a group, or none, and then say why the first that fits nowhere does not."""
+        before, departures = self.fleet.journal, self.selector.departures
+        journal = self.fleet.journal = FleetJournal() if before is None else before
+        moves, reasons, mark = list[Move](), tuple[Reason, ...](), len(journal)
+        for tenant in tenants:
+            choices = self.choices(_alone(tenant))
+            nic = self._place(choices)
+            if nic is None:
+                reasons = tuple(self.selector.reasons(choices[0]))
+                break
+            moves.append(Move(tenant.id, None, nic.id, cores=self._cores(tenant.id)))
+        self.fleet.journal = None
+        if len(moves) < len(tenants):
+            journal.take_back(mark)
+            self.selector.departures = departures
+            moves = []
+        self.fleet.journal = before
+        return moves, reasons
 
     def _arrive_on(self, tenant: Tenant, nic_id: str) -> Decision:
         """Place an arrival on the NIC that it names, or refuse it."""
@@ -470,8 +514,12 @@ class Engine:
         first = next((at for at, tenant in enumerate(queue) if tenant.id == self._next_tried), 0)
         higher = sum(tenant.priority > queue[first].priority for tenant in queue[:first])
         self._next_tried = None
+        groups: dict[str, list[Tenant]] = {}
+        for waiting in self.waiting.values():
+            if waiting.group:
+                groups.setdefault(waiting.group, []).append(waiting)
         for at, tenant in enumerate((*queue[:higher], *queue[first:], *queue[:first])):
-            done = tenant.id in tried or tenant.id not in self.waiting
+            done = tenant.id in tried or tenant.id not in self.waiting or (tenant.group and tenant.group not in groups)
             if done or (at < higher and len(tried) == MOST_TRIED // 2):
                 continue
             drop, choices = tenant.sla.max_drop, self.choices(tenant)
@@ -482,6 +530,14 @@ class Engine:
             if len(tried) == MOST_TRIED:
                 self._next_tried = tenant.id
                 break
+            if tenant.group:
+                placed = self._place_all(groups.pop(tenant.group))[0]
+                moves += placed
+                for move in placed:
+                    del self.waiting[move.id]
+                tried |= set[str]() if placed else {tenant.id}
+                has_cores = self.selector.has_cores()
+                continue
             nic = self._place(choices)
             if nic is not None:
                 del self.waiting[tenant.id]
@@ -536,8 +592,14 @@ class Engine:
         return nic
 
 
+def _alone(tenant: Tenant) -> Tenant:
+    """The instance as it is once it is placed, whatever its group."""
+    return replace(tenant, group="") if tenant.group else tenant
+
+
 _DECIDERS: dict[type, Callable[..., Decision]] = {
     Arrive: Engine._arrive,
+    ArriveTogether: Engine._arrive_together,
     Depart: Engine._depart,
     Change: Engine._change,
     Fail: Engine._fail,
