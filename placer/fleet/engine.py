@@ -286,12 +286,13 @@ class Engine:
         if not any(kind.model == event.nic_model for kind in self.fleet.kinds):
             known = ", ".join(dict.fromkeys(kind.model for kind in self.fleet.kinds))
             raise Refused(f"'{event.nic_model}' is not a NIC model of this fleet; it is one of {known}")
-        nic, kind = self.fleet.find(event.nic), self.fleet.kind_in(event.nic_model, event.pool, event.domain)
+        nic, gone = self.fleet.find(event.nic), self.fleet.gone.get(event.nic)
         if nic is not None and nic.kind.model != event.nic_model:
             raise Refused(f"'{event.nic}' is a {nic.kind.model}")
-        gone = self.fleet.gone.get(event.nic)
         if gone is not None and gone.kind.model != event.nic_model:
             raise Refused(f"'{event.nic}' left as a {gone.kind.model}: choose another name")
+        index = next((known.kind.index for known in (nic, gone) if known), None)
+        kind = self.fleet.kind_in(event.nic_model, event.pool, event.domain, index)
         if nic is not None and (event.pool, event.domain) == (nic.kind.pool, nic.kind.domain):
             return Lookup("joined")  # sent again, because the answer was lost
         if gone is not None:

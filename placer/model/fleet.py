@@ -391,11 +391,12 @@ class Fleet:
         self.kinds_of_domain = {domain: frozenset(of) for domain, of in of_domain.items()}
         self.allowed_kinds: dict[tuple[str, ...], frozenset[NicKind]] = {}
 
-    def kind_in(self, model: str, pool: str, domain: str) -> NicKind:
-        """The kind of a NIC of a known model that joins in a pool and a domain."""
-        of_model = [kind for kind in self.all_kinds if kind.model == model]
-        known = next((kind for kind in of_model if (kind.pool, kind.domain) == (pool, domain)), None)
-        return known or of_model[0].in_place(pool, domain)
+    def kind_in(self, model: str, pool: str, domain: str, index: int | None = None) -> NicKind:
+        """The kind of a NIC of a known model that joins in a pool and a domain; one that was in the fleet before keeps
+        the `index` of its kind."""
+        alike = [kind for kind in self.all_kinds if kind.model == model and index in (None, kind.index)]
+        known = next((kind for kind in alike if (kind.pool, kind.domain) == (pool, domain)), None)
+        return known or alike[0].in_place(pool, domain)
 
     def _know(self, kind: NicKind) -> None:
         """Add a kind in another place, of which a NIC joins."""
@@ -596,7 +597,11 @@ class Fleet:
                 idle_nics.remove(same)
         self._opened = max(self._opened, nic.number)
         self._give_way(nic.number)
-        self._joined[nic.kind.key] += nic.has_name and nic.id not in nic.kind.names
+        given = self.kinds[nic.kind.index]
+        listed = not nic.has_name or nic.id in given.names  # it is one of `count`, and may have joined elsewhere since
+        self._joined[nic.kind.key] += nic.kind.joins or not listed
+        self._joined[given.key] -= nic.kind.joins and listed
+        self._note_use(given)
         for tenant in tenants:
             nic.tenants_by_id[tenant.id] = tenant
             self._home[tenant.id] = nic

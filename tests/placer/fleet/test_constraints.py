@@ -17,6 +17,7 @@ from placer.fleet.events import (
     Fail,
     FleetEvent,
     Join,
+    Leave,
     Move,
     Rebalance,
     Refused,
@@ -234,3 +235,23 @@ def test_a_nic_joins_in_a_pool_and_a_domain_which_its_state_keeps(tmp_path: Path
         assert places == {"m": ("edge", "r1"), "n": ("edge", "r2"), "o": ("", "")}
         assert reasons(arrive(again, "c", pool="edge", apart="g"))[:2] == [("apart", ("a",), 1), ("apart", ("b",), 1)]
         assert arrive(again, "d").nic == "o"
+
+
+@pytest.mark.parametrize("names", [(), ("n",)])
+def test_a_nic_that_left_and_joined_elsewhere_is_of_its_former_kind_after_a_restart(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    """Its place in the count of its kind is empty."""
+    one, path = catalogue((1, 1.0)).kinds[0], tmp_path / "s.db"
+    of, name = (one, replace(one, index=1, cost=2.0, names=names)), names[0] if names else "nic-2"
+    with State(path, of) as state:
+        running = Engine(Fleet(of), [ToyOracle(), ToyOracle()], FIRST_FIT)
+        full = [Arrive(tenant("a", drop=0.0)), Arrive(tenant("b", drop=0.0)), Depart("b")]
+        for event in (*full, Leave(name), Join(name, one.model, "edge")):
+            state.record(event, running.handle(event), running.fleet)
+    with State(path, of) as state:
+        for engine_of in (running, Engine(state.fleet, [ToyOracle(), ToyOracle()], FIRST_FIT)):
+            assert arrive(engine_of, "c").status == "rejected"
+            assert arrive(engine_of, "d", pool="edge").nic == name
+            assert engine_of.fleet.nics[name].kind.cost == 2.0
+            assert [engine_of.fleet.count_of(kind) for kind in engine_of.fleet.all_kinds] == [1, 0, 1]
