@@ -100,13 +100,14 @@ def spare_faults(
     at: defaultdict[float, list[Takeover]] = defaultdict(list)
     for takeover in takeovers:
         at[takeover.time].append(takeover)
-    for time, present in _before_departures(plan):
-        in_use = Counter(placements[0].kind.index for placements in present.values() if placements[0].kind)
+    for time, present, in_use in _before_departures(plan):
         replayed = at.pop(time, [])
         for takeover in replayed:
             yield from _takeover_faults(plan, present, there, in_use, takeover, oracles)
-        single = {_likeness(present[takeover.failed[0]]) for takeover in replayed if len(takeover.failed) == 1}
-        for nic, placements in present.items() if spare.failures.nics else ():
+        alone = [takeover.failed[0] for takeover in replayed if len(takeover.failed) == 1]
+        single = {_likeness(present[nic]) for nic in alone if nic in present}
+        full = spare.failures.nics and any(0 < there[index] <= in_use[index] for index in there)
+        for nic, placements in present.items() if full else ():
             kind = placements[0].kind
             if kind and in_use[kind.index] >= there[kind.index] and _likeness(placements) not in single:
                 yield f"{nic}: no place is known for its tenants when it fails at {time:g} s"
@@ -114,22 +115,30 @@ def spare_faults(
         yield f"at {time:g} s no instances are about to leave"
 
 
-def _before_departures(plan: Plan) -> Iterator[tuple[float, dict[str, list[Placement]]]]:
-    """What is on each NIC at the last arrival before each departure, and before the end: then most is present."""
-    placed = sorted(plan.placed, key=lambda placement: placement.arrival.begins)
-    leaves = sorted({p.arrival.departure for p in plan.placements if p.arrival.departure is not None})
-    begins = sorted({placement.arrival.begins for placement in plan.placements} | set(leaves))
-    leaving = set(leaves)
-    for time, following in zip(begins, [*begins[1:], None], strict=True):
-        if following is None or following in leaving:
-            present: defaultdict[str, list[Placement]] = defaultdict(list)
-            for placement in placed:
-                if placement.arrival.begins > time:
-                    break
-                if placement.arrival.departure is None or placement.arrival.departure > time:
-                    present[str(placement.nic)].append(placement)
-            if present:
-                yield time, dict(present)
+def _before_departures(plan: Plan) -> Iterator[tuple[float, dict[str, list[Placement]], Counter[int]]]:
+    """What is on each NIC, and how many NICs of each kind are in use, at the last arrival before each departure and
+    before the end: then most is present. All change from one moment to the next."""
+    present: dict[str, list[Placement]] = {}
+    in_use: Counter[int] = Counter()
+    begins: defaultdict[float, list[Placement]] = defaultdict(list)
+    ends: defaultdict[float, list[Placement]] = defaultdict(list)
+    for placement in plan.placements:
+        begins[placement.arrival.begins].append(placement)
+        if placement.arrival.departure is not None:
+            ends[placement.arrival.departure].append(placement)
+    times = sorted({*begins, *ends})
+    for time, following in zip(times, [*times[1:], None], strict=True):
+        for placement, joins in [*((p, False) for p in ends.get(time, ())), *((p, True) for p in begins.get(time, ()))]:
+            nic, kind = placement.nic, placement.kind
+            if nic is None or kind is None:
+                continue
+            before = present.get(nic, [])
+            present[nic] = [*before, placement] if joins else [p for p in before if p is not placement]
+            in_use[kind.index] += bool(present[nic]) - bool(before)
+            if not present[nic]:
+                del present[nic]
+        if present and (following is None or following in ends):
+            yield time, present, in_use
 
 
 def _likeness(placements: Sequence[Placement]) -> object:

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 from math import fsum, inf
 from typing import Protocol
 
@@ -58,6 +58,8 @@ class NicKind:
         How many NICs are paid for, and need not be bought; None where that is not said.
     pool, domain
         The pool and the domain, as a rack, of all its NICs; empty for no pool, and for NICs that are each a domain.
+    joins
+        Whether it is another one, whose `index` it has, in a pool and domain of NICs that have joined.
     """
 
     index: int
@@ -74,10 +76,16 @@ class NicKind:
     line_rate_gbps: float = inf
     pool: str = ""
     domain: str = ""
+    joins: bool = False
 
     def in_place(self, pool: str, domain: str) -> NicKind:
         """The same kind in another pool and domain, of which there are only NICs that join."""
-        return replace(self, pool=pool, domain=domain, count=0, names=(), owned=None)
+        return replace(self, pool=pool, domain=domain, count=0, names=(), owned=None, joins=True)
+
+    @cached_property
+    def key(self) -> int | str:
+        """What is another one for each kind of a fleet."""
+        return f"{self.index}|{self.pool}|{self.domain}" if self.joins else self.index
 
     def __deepcopy__(self, memo: object) -> NicKind:
         return self
@@ -358,14 +366,14 @@ class Fleet:
         self.all_kinds = self.kinds
         self._follow_places()
         self._has_owned = any(kind.owned for kind in self.kinds)
-        self._used_up: set[NicKind] = {kind for kind in self.kinds if kind.count == 0}
+        self._used_up: set[int | str] = {kind.key for kind in self.kinds if kind.count == 0}
         self._available: list[NicKind] | None = None
         self._opened = 0
-        self._in_use: Counter[NicKind] = Counter()
-        self._tenants: Counter[NicKind] = Counter()
-        self._cores_taken: Counter[NicKind] = Counter()
-        self._joined: Counter[NicKind] = Counter()
-        self._idle = {kind: IdleNics(kind) for kind in self.kinds}
+        self._in_use: Counter[int | str] = Counter()
+        self._tenants: Counter[int | str] = Counter()
+        self._cores_taken: Counter[int | str] = Counter()
+        self._joined: Counter[int | str] = Counter()
+        self._idle = {kind.key: IdleNics(kind) for kind in self.kinds}
         self._named: dict[int, Nic] = {}
         for kind in self.kinds:
             for name in kind.names:
@@ -389,21 +397,21 @@ class Fleet:
 
     def _know(self, kind: NicKind) -> None:
         """Add a kind in another place, of which a NIC joins."""
-        if kind not in self._idle:
+        if kind.key not in self._idle:
             self.all_kinds = (*self.all_kinds, kind)
             self._by_cost = sorted(self.all_kinds, key=lambda kind: (kind.cost, kind.index))
-            self._idle[kind] = IdleNics(kind)
-            self._idle[kind].belong_to(self.pool)
-            self._used_up.add(kind)
+            self._idle[kind.key] = IdleNics(kind)
+            self._idle[kind.key].belong_to(self.pool)
+            self._used_up.add(kind.key)
             self._follow_places()
 
     def assign(self, nic: Nic, kind: NicKind) -> None:
         """Let an idle NIC that has joined be of a kind in another place."""
         self._know(kind)
-        self._idle[nic.kind].remove(nic)
-        self._idle[kind].add(nic)
+        self._idle[nic.kind.key].remove(nic)
+        self._idle[kind.key].add(nic)
         for changed, by in ((nic.kind, -1), (kind, 1)):
-            self._joined[changed] += by
+            self._joined[changed.key] += by
             self._note_use(changed)
         if self.journal is not None:
             self.journal.note(partial(self.assign, Nic(nic.id, kind, nic.number), nic.kind))
@@ -420,33 +428,33 @@ class Fleet:
 
     def in_use(self, kind: NicKind) -> int:
         """How many NICs of the kind are in use."""
-        return self._in_use[kind]
+        return self._in_use[kind.key]
 
     def tenants_on(self, kind: NicKind) -> int:
         """How many tenants run on NICs of the kind."""
-        return self._tenants[kind]
+        return self._tenants[kind.key]
 
     def cores_taken(self, kind: NicKind) -> int:
         """Cores that these tenants take together."""
-        return self._cores_taken[kind]
+        return self._cores_taken[kind.key]
 
     def idle(self, kind: NicKind) -> int:
         """How many NICs of the kind are idle, of those that were in use or have joined."""
-        return len(self._idle[kind])
+        return len(self._idle[kind.key])
 
     def available(self) -> list[NicKind]:
         """Kinds of which one more can be opened, cheapest first; of equal cost, those with owned NICs left first."""
         if self._available is None or self._has_owned:
-            self._available = [kind for kind in self._by_cost if kind not in self._used_up]
+            self._available = [kind for kind in self._by_cost if kind.key not in self._used_up]
         if self._has_owned:
-            self._available.sort(key=lambda kind: (kind.cost, self._in_use[kind] >= (kind.owned or 0)))
+            self._available.sort(key=lambda kind: (kind.cost, self._in_use[kind.key] >= (kind.owned or 0)))
         return self._available
 
     def _note_use(self, kind: NicKind) -> None:
         """Follow a change of how many NICs of the kind are in use, out of service, or there."""
         used_up = kind.count is not None and self._take(kind) >= self.count_of(kind)
-        if used_up is not (kind in self._used_up):
-            self._used_up ^= {kind}
+        if used_up is not (kind.key in self._used_up):
+            self._used_up ^= {kind.key}
             self._available = None
 
     def count_of(self, kind: NicKind) -> float:
@@ -454,7 +462,7 @@ class Fleet:
 
         Infinite where unlimited.
         """
-        return float("inf") if kind.count is None else kind.count + self._joined[kind]
+        return float("inf") if kind.count is None else kind.count + self._joined[kind.key]
 
     def next_of(self, kind: NicKind) -> Nic:
         """The NIC of the kind that `open` would put into use, and that is not in use yet."""
@@ -477,10 +485,10 @@ class Fleet:
         before, self._opened = self._opened, self.pool.next_after(self._opened)
         if self._opened == number_in(nic_id):
             self._opened = self.pool.next_after(self._opened)
-        self._joined[kind] += 1
+        self._joined[kind.key] += 1
         self._note_use(kind)
         nic = Nic(nic_id, kind, self._opened)
-        self._idle[kind].add(nic)
+        self._idle[kind.key].add(nic)
         if self.journal is not None:
             self.journal.note(partial(self._unjoin, nic, before))
         return nic
@@ -490,7 +498,7 @@ class Fleet:
 
         A new one whose id is `nic-N` has the number N, and later ones have higher numbers.
         """
-        idle, before = self._idle[kind], self._opened
+        idle, before = self._idle[kind.key], self._opened
         seen = self._first_idle(kind) if nic_id is None else idle.get(nic_id)
         if seen is not None:
             nic = seen
@@ -501,7 +509,7 @@ class Fleet:
             self._give_way(number)
             nic = Nic(nic_id or f"nic-{number}", kind, number)
         self.nics[nic.id] = nic
-        self._in_use[kind] += 1
+        self._in_use[kind.key] += 1
         self._note_use(kind)
         if seen is None and self.journal is not None:
             self.journal.note(partial(self.unopen, nic, before))
@@ -509,7 +517,7 @@ class Fleet:
 
     def unopen(self, nic: Nic, opened: int) -> None:
         """Forget that a NIC, which is idle again, was ever opened; `opened` is the highest number before it."""
-        self._idle[nic.kind].remove(nic)
+        self._idle[nic.kind.key].remove(nic)
         self._opened = opened
 
     @property
@@ -527,7 +535,7 @@ class Fleet:
         if self.journal is not None:
             self.journal.note(partial(self.set_service, nic.id, nic.service))
         if not nic.tenants_by_id and nic.id not in self.out_of_service:
-            self._idle[nic.kind].remove(nic)
+            self._idle[nic.kind.key].remove(nic)
         nic.service = service
         self.out_of_service[nic.id] = nic
         self._note_use(nic.kind)
@@ -545,17 +553,17 @@ class Fleet:
             if self.observer is not None:
                 self.observer.service_changed(nic)
         else:
-            self._idle[nic.kind].add(nic)
+            self._idle[nic.kind.key].add(nic)
 
     def leave(self, nic: Nic) -> None:
         """Remove a NIC without tenants from the fleet, until it joins again."""
         if self.journal is not None:
             self.journal.note(partial(self.set_service, nic.id, nic.service))
         if self.out_of_service.pop(nic.id, None) is None:
-            self._idle[nic.kind].remove(nic)
+            self._idle[nic.kind.key].remove(nic)
         nic.service = Service.GONE
         self.gone[nic.id] = nic
-        self._joined[nic.kind] -= 1
+        self._joined[nic.kind.key] -= 1
         self._note_use(nic.kind)
 
     def join_again(self, nic: Nic) -> None:
@@ -564,14 +572,14 @@ class Fleet:
             self.journal.note(partial(self.set_service, nic.id, Service.GONE))
         del self.gone[nic.id]
         nic.service = Service.UP
-        self._joined[nic.kind] += 1
-        self._idle[nic.kind].add(nic)
+        self._joined[nic.kind.key] += 1
+        self._idle[nic.kind.key].add(nic)
         self._note_use(nic.kind)
 
     def reuse(self, nic: Nic) -> Nic:
         """Count an empty NIC as in use although it is out of service, for a tenant that fits no other NIC."""
         self.nics[nic.id] = nic
-        self._in_use[nic.kind] += 1
+        self._in_use[nic.kind.key] += 1
         self._note_use(nic.kind)
         return nic
 
@@ -586,7 +594,7 @@ class Fleet:
                 idle_nics.remove(same)
         self._opened = max(self._opened, nic.number)
         self._give_way(nic.number)
-        self._joined[nic.kind] += nic.has_name and nic.id not in nic.kind.names
+        self._joined[nic.kind.key] += nic.has_name and nic.id not in nic.kind.names
         for tenant in tenants:
             nic.tenants_by_id[tenant.id] = tenant
             self._home[tenant.id] = nic
@@ -594,12 +602,12 @@ class Fleet:
             self._count(tenant, nic.kind, 1)
         if nic.tenants_by_id:
             self.nics[nic.id] = nic
-            self._in_use[nic.kind] += 1
+            self._in_use[nic.kind.key] += 1
         elif nic.service is Service.UP:
-            self._idle[nic.kind].add(nic)
+            self._idle[nic.kind.key].add(nic)
         if nic.service is Service.GONE:
             self.gone[nic.id] = nic
-            self._joined[nic.kind] -= 1
+            self._joined[nic.kind.key] -= 1
         elif nic.service is not Service.UP:
             self.out_of_service[nic.id] = nic
         self._note_use(nic.kind)
@@ -640,15 +648,15 @@ class Fleet:
             self.observer.left(nic, tenant)
         if not nic.tenants_by_id:
             del self.nics[nic.id]
-            self._in_use[nic.kind] -= 1
+            self._in_use[nic.kind.key] -= 1
             self._note_use(nic.kind)
             if nic.service is Service.UP:
-                self._idle[nic.kind].add(nic)
+                self._idle[nic.kind.key].add(nic)
         return nic
 
     def _count(self, tenant: Tenant, kind: NicKind, by: int) -> None:
-        self._tenants[kind] += by
-        self._cores_taken[kind] += by * kind.cores_for(tenant.workload)
+        self._tenants[kind.key] += by
+        self._cores_taken[kind.key] += by * kind.cores_for(tenant.workload)
 
     def put_back(self, tenant: Tenant, nic: Nic) -> Nic:
         """Put a tenant back on the NIC it was removed from, which fell out of use when it was the last one."""
@@ -681,24 +689,24 @@ class Fleet:
         """Add a NIC with a name, idle and with the next number."""
         self._opened += 1
         nic = self._named[self._opened] = Nic(name, kind, self._opened)
-        self._idle[kind].add(nic)
+        self._idle[kind.key].add(nic)
 
     def _give_way(self, number: int) -> None:
         """Give an idle NIC with a name another number, if it has this one, which another NIC is to have."""
         named = self._named.get(number)
-        idle = None if named is None else self._idle[named.kind].get(named.id)
+        idle = None if named is None else self._idle[named.kind.key].get(named.id)
         if idle is not None and idle.number == number:
-            self._idle[idle.kind].remove(idle)
+            self._idle[idle.kind.key].remove(idle)
             self._add_named(idle.kind, idle.id)
 
     def _unjoin(self, nic: Nic, opened: int) -> None:
-        self._joined[nic.kind] -= 1
+        self._joined[nic.kind.key] -= 1
         self._note_use(nic.kind)
         self.unopen(nic, opened)
 
     def _first_idle(self, kind: NicKind) -> Nic | None:
         """The idle NIC to open next; one of another agent only where there can be no more new ones."""
-        idle = self._idle[kind]
+        idle = self._idle[kind.key]
         first = idle.first()
         if first is None or self.pool.owns(first.number):
             return first
@@ -706,4 +714,4 @@ class Fleet:
 
     def _take(self, kind: NicKind) -> int:
         out = sum(nic.kind is kind and not nic.tenants_by_id for nic in self.out_of_service.values())
-        return self._in_use[kind] + out
+        return self._in_use[kind.key] + out

@@ -205,7 +205,7 @@ def replay_plan(plan: Plan, fleet: Fleet) -> Iterator[tuple[float, list[Nic]]]:
         placement = plan.placements[index]
         if placement.nic is None or placement.kind is None:
             return None
-        return fleet.nics.get(placement.nic) or fleet.open(placement.kind, placement.nic)
+        return fleet.nics.get(placement.nic) or fleet.open(fleet.kinds[placement.kind.index], placement.nic)
 
     arrivals = [placement.arrival for placement in plan.placements]
     following = chain((event.time for event in islice(events_of(arrivals), 1, None)), [None])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 
 from placer.model.constraints import AllowedNics, Conflict, barred_kinds, conflict_on, places_for
@@ -315,34 +315,37 @@ class Selector:
             compared = [*self._allowed(self.indexes), *self._allowed(self._others())]
             listed = () if places and places.only else compared
             in_use = [reason for index in listed for reason in index.reasons(tenant)]
-        found = merge_reasons([*in_use, *self._barred_in_use(tenant, places)])
+        barred = {} if places is None else barred_kinds(self.fleet, tenant)
+        found = merge_reasons([*in_use, *self._barred_in_use(tenant, places, barred)])
         out = Counter(nic.kind.model for nic in self.fleet.out_of_service.values())
         found += [Reason(model, (), nics, Cause.OUT_OF_SERVICE) for model, nics in out.items()]
-        free, barred = {*self.fleet.available()}, {} if places is None else barred_kinds(self.fleet, tenant)
+        free = {*self.fleet.available()}
         opens = {index: index.opening_score(tenant) is not None for index in self.indexes.each}
-        for model, conflict in dict.fromkeys((kind.model, conflict) for kind, conflict in barred.items()):
-            found.append(Reason(model, (), 0, Cause.of(conflict.constraint), conflict.ids))
-        for kind in self.fleet.all_kinds:
-            if kind in barred:
-                continue
-            fits = opens[self.indexes[kind.index]]
-            found.append(Reason(kind.model, (), 0, Cause.NONE_LEFT if fits and kind not in free else Cause.SLA_ALONE))
-        return found if places is None else list(dict.fromkeys(found))
+        alike = {(kind.model, id(conflict)): conflict for kind, conflict in barred.items()}
+        found += [Reason(model, (), 0, Cause.of(met.constraint), met.ids) for (model, _), met in alike.items()]
+        causes = [
+            (kind.model, Cause.NONE_LEFT if opens[self.indexes[kind.index]] and kind not in free else Cause.SLA_ALONE)
+            for kind in self.fleet.all_kinds
+            if kind not in barred
+        ]
+        return found + [Reason(model, (), 0, why) for model, why in (dict.fromkeys(causes) if places else causes)]
 
-    def _barred_in_use(self, tenant: Tenant, places: AllowedNics | None) -> Iterator[Reason]:
+    def _barred_in_use(
+        self, tenant: Tenant, places: AllowedNics | None, barred: Mapping[NicKind, Conflict]
+    ) -> Iterator[Reason]:
         """Why constraints keep the tenant off NICs that are in use and in service."""
         if places is None:
             return
         out = Counter(nic.kind for nic in self.fleet.out_of_service.values() if nic.tenants_by_id)
         single = [nic for nic in (places.only, *places.barred) if nic is not None and nic.service is Service.UP]
-        sizes = Counter[tuple[str, Conflict]]()
-        barred = barred_kinds(self.fleet, tenant)
+        alike: defaultdict[tuple[str, int], list[NicKind]] = defaultdict(list)
         for kind, conflict in barred.items():
-            sizes[kind.model, conflict] += self.fleet.in_use(kind) - out[kind]
-        if places.only is not None and places.only in single and places.only.kind in barred:
-            sizes[places.only.kind.model, barred[places.only.kind]] -= 1
-        for (model, conflict), nics in sizes.items():
+            alike[kind.model, id(conflict)].append(kind)
+        for (model, _), kinds in alike.items():
+            nics = sum(self.fleet.in_use(kind) - out[kind] for kind in kinds)
+            nics -= places.only is not None and places.only in single and places.only.kind in kinds
             if nics:
+                conflict = barred[kinds[0]]
                 yield Reason(model, (), nics, Cause.of(conflict.constraint), conflict.ids)
         for nic in single:
             met = conflict_on(self.fleet, tenant, nic.kind, nic)

@@ -116,7 +116,9 @@ class FailoverSearch:
         """The kinds of which one more NIC may help, the cheapest first."""
         lost = [tenant for nic in failure.nics for tenant in moment.place_of[nic].tenants]
         own = {nic.kind for nic in failure.nics}
-        if not failure.nics:  # not all were tried, and none must be with an empty NIC for each that fails
+        if (
+            not failure.nics
+        ):  # too many to try each: with an empty NIC of the kind for each that fails, none needs to be
             own = {nic.kind for nic in moment.place_of}
             most = max(most for _, most in self._parts)
             own = {kind for kind in own if moment.empty[kind.index] + added[kind.index] < most}
@@ -156,7 +158,7 @@ class FailoverSearch:
         for (time, _), following in zip(replay_plan(plan, fleet), [*times[1:], None], strict=True):
             if following is None or following in leaving:
                 empty = {kind.index: self.peak[kind.index] - fleet.in_use(kind) for kind in self.kinds}
-                kinds = {nic.kind for nic in fleet.nics.values()}
+                kinds = {kind for kind in self.kinds if fleet.in_use(kind)}
                 if kinds and any(not self._are_enough(part, kinds, empty) for part in self._parts):
                     found.append(self._moment(time, list(fleet.nics.values()), empty, constrained=constrained))
         yield from sorted(found, key=lambda moment: sum(moment.empty.values()))

@@ -76,6 +76,9 @@ class ByDecision(SharingRule):
 
     def __init__(self, strategy: Strategy, catalogue: Catalogue) -> None:
         self._strategy, self._catalogue = strategy, catalogue
+        self._fleet = Fleet(catalogue.kinds)
+        if isinstance(strategy, OnlineStrategy):
+            strategy.begin(self._fleet)
 
     def chances(self, groups: Sequence[Group]) -> list[Sequence[float] | None]:
         return [
@@ -88,12 +91,13 @@ class ByDecision(SharingRule):
             return self._catalogue.serves_alone(kind, tenants[0].workload)
         if not isinstance(self._strategy, OnlineStrategy):
             return False
-        fleet = Fleet(self._catalogue.kinds)
-        nic = fleet.open(kind)
+        nic = self._fleet.open(kind)
         for tenant in tenants[:-1]:
-            fleet.place(tenant, nic)
-        self._strategy.begin(fleet)
-        return isinstance(self._strategy.choose(fleet, tenants[-1]), Nic)
+            self._fleet.place(tenant, nic)
+        chosen = self._strategy.choose(self._fleet, tenants[-1])
+        for tenant in tenants[:-1]:
+            self._fleet.remove(tenant.id)
+        return isinstance(chosen, Nic)
 
 
 def _without_groups(tenant: Tenant) -> Tenant:

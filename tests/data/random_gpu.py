@@ -11,12 +11,11 @@ come, and how parts of batches that are on one SM slow each other down:
 How batches pass through the server is in random_gpu_server.py.
 """
 
-import argparse
 import json
 import random
-import sys
 
 from random_gpu_server import Nf, run
+from random_program import Refused, answer_requests, neat, spread
 
 PLACES = ("edge", "core", "access", "border", "campus", "tenant", "metro", "branch")
 ROLES = ("router", "filter", "inspector", "tunnel", "scrubber", "gateway", "meter", "classifier")
@@ -24,19 +23,6 @@ DISCIPLINES = ("slots", "friction", "cache")
 BATCHES, EXACT_BATCHES = 150, 600
 COUNTERS = ["ipc", "irt", "l2crd", "l2cwr", "memrd", "memwr", "wss"]
 STAGES = ("batching", "pre_post", "transfer_wait", "transfer", "kernel_wait", "kernel", "return")
-
-
-class Refused(Exception):
-    """A request that this testbed cannot run."""
-
-
-def neat(value, digits=3):
-    return float(f"{value:.{digits}g}")
-
-
-def spread(draw, low, high):
-    """A value between, evenly distributed in its logarithm."""
-    return neat(low * (high / low) ** draw.random())
 
 
 class Gpu:
@@ -53,7 +39,7 @@ class Gpu:
         self.traffic = {"flows": 100 * draw.randint(10, 500), "packet_size": draw.choice((256, 512, 850, 1024))}
         self.ranges = {"flows": [1, self.traffic["flows"] * 10], "packet_size": [64, draw.choice((1500, 9000))]}
         names = [f"{draw.choice(PLACES)}-{role}" for role in draw.sample(ROLES, draw.randint(4, 6))]
-        self.nfs = {name: Nf(draw, name, spread) for name in names}
+        self.nfs = {name: Nf(draw, name) for name in names}
         self.runs = 0
 
     def describe(self):
@@ -158,22 +144,5 @@ class Gpu:
         }
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=0, help="the number of the server")
-    gpu = Gpu(parser.parse_args().seed)
-    for line in sys.stdin:
-        request = json.loads(line)
-        answer = {"id": request["id"], "ok": True}
-        try:
-            if request["op"] == "describe":
-                answer["testbed"] = gpu.describe()
-            else:
-                answer.update(gpu.run(request))
-        except Refused as refusal:
-            answer = {"id": request["id"], "ok": False, "error": {"code": "bad-request", "message": str(refusal)}}
-        print(json.dumps(answer), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    answer_requests(Gpu, __doc__)

@@ -4,6 +4,8 @@ import heapq
 import math
 from collections import deque
 
+from random_program import spread
+
 RING, UNDER_WAY = 4096, 4
 LANES = 32
 
@@ -11,7 +13,7 @@ LANES = 32
 class Nf:
     """A network function: what it moves, and what a batch and a packet cost."""
 
-    def __init__(self, draw, name, spread):
+    def __init__(self, draw, name):
         self.name, self.moves = name, draw.choice(("header", "payload", "both"))
         self.pre = (spread(draw, 2, 8), spread(draw, 0.02, 0.12))
         self.post = (spread(draw, 1, 5), spread(draw, 0.01, 0.08))

@@ -5,6 +5,8 @@ otherwise."""
 import math
 import random
 
+from random_program import neat, spread
+
 LINE_KB = 64e-3
 MOST_STEPS = 80
 STEP = 0.5
@@ -29,15 +31,6 @@ SHARES = {
 CORE_COUNTS = (1, 2, 4)
 WAITS = ("linear", "convex", "knee")
 DISCIPLINES = ("round-robin", "changeover", "equal-time")
-
-
-def neat(value, digits=3):
-    return float(f"{value:.{digits}g}")
-
-
-def spread(draw, low, high):
-    """A value between, evenly distributed in its logarithm."""
-    return neat(low * (high / low) ** draw.random())
 
 
 class Engine:

@@ -12,17 +12,12 @@ The NFs' references are then scaled such that four random NFs lose 12 to 20 % on
 placement matters. How the resources are shared is in random_nic.py.
 """
 
-import argparse
 import itertools
 import json
 import random
-import sys
 
 from random_nic import Nic
-
-
-class Refused(Exception):
-    """A request that this testbed cannot run."""
+from random_program import Refused, answer_requests
 
 
 class Testbed:
@@ -120,22 +115,5 @@ def checked(ranges, values):
     return values
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=0, help="the number of the NIC")
-    testbed = Testbed(Nic(parser.parse_args().seed))
-    for line in sys.stdin:
-        request = json.loads(line)
-        answer = {"id": request["id"], "ok": True}
-        try:
-            if request["op"] == "describe":
-                answer["testbed"] = testbed.describe()
-            else:
-                answer.update(testbed.run(request))
-        except Refused as refusal:
-            answer = {"id": request["id"], "ok": False, "error": {"code": "bad-request", "message": str(refusal)}}
-        print(json.dumps(answer), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    answer_requests(lambda seed: Testbed(Nic(seed)), __doc__)

@@ -272,9 +272,9 @@ def _checked_workload(check: Check, nf: str, *values: float | None) -> tuple[Wor
     return workload, [f"{column} {message}" for column, message in check(workload)]
 
 
-def place_values(nic: Nic, kinds: Sequence[NicKind]) -> tuple[str | None, str | None]:
+def place_values(kind: NicKind) -> tuple[str | None, str | None]:
     """The pool and the domain of a NIC as a state has them: null where they are those of a kind of the fleet file."""
-    return (None, None) if kinds[nic.kind.index] is nic.kind else (nic.kind.pool, nic.kind.domain)
+    return (kind.pool, kind.domain) if kind.joins else (None, None)
 
 
 def facts_of(kinds: Sequence[NicKind]) -> dict[str, str]:

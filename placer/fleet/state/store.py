@@ -368,7 +368,7 @@ class FleetRows:
             nic = fleet.find(nic_id) or fleet.gone.get(nic_id)
             if nic is not None and known.get(nic_id) != (nic.service, nic.kind):
                 known[nic_id] = nic.service, nic.kind
-                place = place_values(nic, fleet.kinds)
+                place = place_values(nic.kind)
                 self._nics.append((nic.id, nic.kind.index, nic.number, nic.service.value, *place))
 
     def _note_workload(self, event: Change, decision: Decision, fleet: Fleet) -> None:

@@ -253,10 +253,11 @@ def barred_kinds(fleet: Fleet, tenant: Tenant) -> dict[NicKind, Conflict]:
                 by_domain[home.kind.domain].append(other)
     by_domain.pop("", None)
     apart = {domain: Conflict(by, tuple(ids)) for domain, ids in by_domain.items()}
+    of_kind = [(constraint, Conflict(constraint.name)) for constraint in _kind_constraints()]
     for kind in fleet.all_kinds:
         if kind not in allowed:
-            of_kind = (constraint for constraint in _kind_constraints() if not _kind_keeps(constraint, tenant, kind))
-            found[kind] = Conflict(next(of_kind).name)
+            failing = (conflict for constraint, conflict in of_kind if not _kind_keeps(constraint, tenant, kind))
+            found[kind] = of_kind[0][1] if len(of_kind) == 1 else next(failing)
         elif kind.domain in apart:
             found[kind] = apart[kind.domain]
         elif everywhere:

@@ -24,6 +24,7 @@ from placer.report.text.recommendation import (
     further_lines,
     plan_name,
     rejection_lines,
+    spare_lines,
     violations_sentence,
 )
 from placer.report.text.run import load_notes, note_measurements, risk_notes, truth_note
@@ -61,6 +62,7 @@ def _summary(comparison: Comparison, chosen: Evaluation) -> tuple[str, ...]:
         f"{violations} {_optimum_sentence(comparison)}",
         *wastage_notes(comparison, [chosen]),
         *rejection_lines(comparison),
+        *spare_lines(chosen),
         *further_lines(comparison),
         *note_measurements(comparison),
         " ".join(notes),

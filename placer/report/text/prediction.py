@@ -102,8 +102,8 @@ def _as_json(co_location: Sequence[Workload], predicted: Sequence[Prediction]) -
     }
 
 
-def _round(kpps: float) -> float:
-    return float(f"{kpps:.6g}")
+def _round(value: float) -> float:
+    return float(f"{value:.6g}")
 
 
 # Predicted latencies on a GPU server as JSON Lines and text tables.
@@ -154,7 +154,7 @@ def _gpu_as_json(scenario: PredictedScenario) -> dict[str, object]:
         return {"latency_us": None, "stages_us": None, "overload": list(scenario.overload)}
     return {
         "latency_us": [_latency(prediction) for prediction in scenario.predictions],
-        "stages_us": [{name: _gpu_rounded(one) for name, one in p.stages_us.items()} for p in scenario.predictions],
+        "stages_us": [{name: _round(one) for name, one in p.stages_us.items()} for p in scenario.predictions],
         "overload": [],
         "extrapolated": [prediction.extrapolated for prediction in scenario.predictions],
     }
@@ -162,23 +162,19 @@ def _gpu_as_json(scenario: PredictedScenario) -> dict[str, object]:
 
 def _latency(one: GpuPrediction) -> dict[str, float | None]:
     return {
-        "mean": _gpu_rounded(one.mean_us),
+        "mean": _round(one.mean_us),
         "mean_low": _end(one.mean_interval_us, 0),
         "mean_high": _end(one.mean_interval_us, 1),
-        "p50": _gpu_rounded(one.p50_us),
-        "p99": _gpu_rounded(one.p99_us),
+        "p50": _round(one.p50_us),
+        "p99": _round(one.p99_us),
         "p99_low": _end(one.p99_interval_us, 0),
         "p99_high": _end(one.p99_interval_us, 1),
     }
 
 
 def _end(interval: Interval | None, at: int) -> float | None:
-    return None if interval is None else _gpu_rounded(interval[at])
+    return None if interval is None else _round(interval[at])
 
 
 def _range(interval: Interval | None) -> str:
     return "-" if interval is None else f"{interval[0]:.0f} to {interval[1]:.0f}"
-
-
-def _gpu_rounded(us: float) -> float:
-    return float(f"{us:.6g}")

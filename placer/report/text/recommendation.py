@@ -151,7 +151,7 @@ def spare_lines(chosen: Evaluation) -> Iterator[str]:
     found = "not all of these failures could be tried"
     if spare.without:
         found = f"no place was found for the instances of {list_ids(spare.without)}"
-    yield f"The fleet has not the spare NICs with which {what} may fail: {found}."
+    yield f"The fleet lacks the spare NICs with which {what} may fail: {found}."
 
 
 def rejection_lines(comparison: Comparison) -> Iterator[str]:

@@ -89,7 +89,7 @@ def test_spare_nics_are_in_the_cost_and_in_the_plan_file(placer: Placer, short: 
     table = placer(*given, "--spare", 1, "--strategy", "greedy").stdout
     assert "none left" in table
     assert (
-        "The fleet has not the spare NICs with which any NIC may fail: no place was found for the instances of" in table
+        "The fleet lacks the spare NICs with which any NIC may fail: no place was found for the instances of" in table
     )
     assert f"--spare: {needed['greedy']} fail, and the fleet has {needed['greedy']} NICs" in refuse(
         *given, "--spare", needed["greedy"]

@@ -6,9 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from typer.testing import CliRunner
 
-from placer.cli import app
 from placer.explain.bottleneck import (
     CoreNeed,
     Diagnosis,
@@ -25,6 +23,7 @@ from placer.report.html.page import render
 from placer.report.text.diagnosis import as_table, load_sentences
 from profiler.simulated import SimulatedTestbed
 from profiles import TrafficProfile, Workload
+from tests.placer.commands.conftest import refuse
 from tests.placer.commands.test_compare import placer
 
 DEFAULT = TrafficProfile(16000, 1500, 600)
@@ -186,4 +185,4 @@ def test_a_load_is_diagnosed_on_the_cores_that_carry_it() -> None:
 )
 def test_a_bad_request_is_refused(arguments: list[str], fault: str) -> None:
     """The fault names the option and the attribute."""
-    assert fault in str(CliRunner().invoke(app, ["diagnose", *arguments]).exception)
+    assert fault in refuse("diagnose", *arguments)

@@ -48,40 +48,6 @@ def small_gpu(
     return GpuDevice(sms, executors, 10, workers, arbitration, transfer, NFS, {"ids": {"ids": 3.0, "acl": 1.0}})
 
 
-def random_gpu(rng: Random, arbitration: Arbitration) -> GpuDevice:
-    """A GPU of up to four SMs, with and without penalties."""
-    names = ("acl", "ids", "vpn")[: rng.randint(1, 3)]
-    classes = ("header", "payload")
-    return GpuDevice(
-        rng.randint(1, 4),
-        rng.randint(1, 5),
-        rng.choice((1, 4, 16)),
-        rng.randint(0, 40),
-        arbitration,
-        {name: (rng.choice((0.0, rng.uniform(0, 0.6))), rng.choice((0.0, rng.uniform(0, 8)))) for name in classes},
-        {
-            name: GpuNf(rng.choice(classes), rng.uniform(0, 12), (rng.uniform(0, 6), rng.uniform(0, 30)))
-            for name in names
-        },
-        {name: {other: rng.choice((0.0, rng.uniform(0, 6))) for other in names} for name in names},
-    )  # fmt: skip
-
-
-def random_slos(rng: Random, device: GpuDevice, count: int) -> list[LatencySlo]:
-    """SLOs of which some have a fixed batch, some cannot be kept by anything."""
-    longest = rng.choice((60.0, 200.0, 1000.0))
-    return [
-        LatencySlo(
-            f"s{number}",
-            rng.choice(list(device.nfs)),
-            rng.choice((0.01, 10.0, rng.uniform(1, 400), rng.uniform(100, 3000))),
-            rng.uniform(5.0, longest),
-            rng.choice((None, None, None, rng.randint(1, 40))),
-        )
-        for number in range(count)
-    ]
-
-
 def broken_rules(device: GpuDevice, slos: Sequence[LatencySlo], admission: Admission) -> list[str]:
     """What an admission violates of the model (CONTRACTS 10)."""
     admitted = admission.admitted
@@ -209,6 +175,42 @@ def _stepped(rng: Random, device: Json, number: int, base: int, step: int) -> Js
     if rng.random() < 0.3:
         slo |= {"rate_kpps": 1e-3 if rng.random() < 0.3 else slo["rate_kpps"], "latency_us": slo["latency_us"] * 2}
     return slo
+
+
+def uneven(rng: Random, arbitration: str, slos: int) -> Instance:
+    """Numbers with many digits; executors of up to 16 packets; some SLOs cannot be kept by anything."""
+    names = ("acl", "ids", "vpn")[: rng.randint(1, 3)]
+    device: Json = {
+        "sms": rng.randint(1, 4),
+        "executors_per_sm": rng.randint(1, 5),
+        "packets_per_executor": rng.choice((1, 4, 16)),
+        "workers": rng.randint(0, 40),
+        "arbitration": arbitration,
+        "transfer_us": {
+            name: [rng.choice((0.0, rng.uniform(0, 0.6))), rng.choice((0.0, rng.uniform(0, 8)))] for name in CLASSES
+        },
+        "nfs": {
+            name: {
+                "class": rng.choice(CLASSES),
+                "pre_post_us": rng.uniform(0, 12),
+                "kernel_us": [rng.uniform(0, 6), rng.uniform(0, 30)],
+            }
+            for name in names
+        },
+        "sharing_us": {name: {other: rng.choice((0.0, rng.uniform(0, 6))) for other in names} for name in names},
+    }
+    longest = rng.choice((60.0, 200.0, 1000.0))
+    requests: list[Json] = [
+        {
+            "id": f"{number}",
+            "nf": rng.choice(names),
+            "rate_kpps": rng.choice((0.01, 10.0, rng.uniform(1, 400), rng.uniform(100, 3000))),
+            "latency_us": rng.uniform(5.0, longest),
+        }
+        | ({"batch": rng.randint(1, 40)} if rng.random() < 0.25 else {})
+        for number in range(slos)
+    ]
+    return device, requests
 
 
 def renamed(instance: Instance, rng: Random) -> Instance:

@@ -19,7 +19,7 @@ from placer.model.plan import Placement, Plan
 from placer.optimal.trace_optimum import find_optimum
 from placer.spare import find_spare, refuse_too_many_failures
 from placer.strategies import find_strategy
-from placer.testing.strategies import CORES_BY_NF, NF_PRESSURE, NF_SENSITIVITY, arrival
+from placer.testing.strategies import CORES_BY_NF, NF_PRESSURE, NF_SENSITIVITY, arrival, catalogue
 from profiles import InputError
 from tests.effort import examples
 from tests.placer.model.test_constraints import RACKS, breaks, nics
@@ -181,6 +181,32 @@ def test_a_rack_is_replaced_by_the_other_ones(count: int | None) -> None:
     assert find_spare(plan, Failures(domains=1), fleet, strategy).added == (fleet.kinds[2],) * 2
     assert len(find_spare(plan, Failures(domains=2), fleet, strategy).added or ()) == (0 if count else 8)
     assert find_spare(plan, Failures(nics=1), fleet, strategy).added == fleet.kinds[:1]
+
+
+def test_more_failures_than_can_be_tried_get_an_empty_nic_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine NICs with an a of their own could take those of any two; of a limited fleet that is not said."""
+    monkeypatch.setattr("placer.spare.failover.MAX_FAILURES", 0)
+    trace = [arrival(str(at), float(at), "a", 0.1 + at / 100) for at in range(9)]
+    for count in (None, 10):
+        fleet = catalogue((count, 1.0))
+        placements = tuple(Placement(one, f"nic-{at}", fleet.kinds[0]) for at, one in enumerate(trace, 1))
+        plan = Plan("by hand", None, placements, 0.0)
+        assert find_spare(plan, Failures(1), fleet, find_strategy("greedy")).added == ()
+        spare = find_spare(plan, Failures(2), fleet, find_strategy("greedy"))
+        assert (spare.added, spare.without) == (None if count else fleet.kinds * 2, ())
+
+
+def test_nics_are_added_one_by_one_after_many_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found then survives, too, and no NIC of it can be left out; a dearer one may be among them."""
+    monkeypatch.setattr("placer.spare.failover.MAX_ADDITIONS", 1)
+    fleet = catalogue((2, 5.0), (None, 1.0), (3, 2.0))
+    full = [arrival(str(at), 0.0, "a", 0.5) for at in range(16)]
+    placements = tuple(Placement(one, f"nic-{at // 8 + 1}", fleet.kinds[at // 8]) for at, one in enumerate(full))
+    plan = Plan("by hand", None, placements, 0.0)
+    spare = find_spare(plan, Failures(2), fleet, find_strategy("greedy"))
+    replay = Replay(plan, fleet.kinds, add_up)
+    assert spare.added is not None and len(spare.added) == 2 and replay.survives(2, spare.added)
+    assert not any(replay.survives(2, [kind]) for kind in spare.added)
 
 
 def refuses(trace: list[Arrival], fleet: Catalogue, failures: int) -> bool:

@@ -12,9 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from placer.cli import app
 from placer.inputs.arrivals import read_arrivals
 from placer.model.arrival import Arrival
 from placer.model.fleet import NicKind
@@ -31,6 +29,7 @@ from placer.studies.sizing import (
     recommendation_of,
 )
 from profiles import InputError, TrafficProfile, Workload
+from tests.placer.commands.conftest import refuse, run_placer
 from tests.placer.commands.test_compare import placer
 from traces.arrivals import Recipe, generate
 
@@ -104,9 +103,8 @@ def test_an_option_without_spare_nics_is_none() -> None:
 def test_spare_nics_are_among_the_nics_to_buy(tmp_path: Path, trace: Path) -> None:
     """Monopolization needs one more of equal NICs, today and next year."""
     given = ["size", str(trace), "--strategy", "monopolization", "--draws", "1", "--growth", "1", "--format", "json"]
-    run = CliRunner().invoke
     answers = [
-        json.loads(run(app, [*given, "--out", str(tmp_path / f"out{spare}"), "--spare", spare]).stdout)["answer"]
+        json.loads(run_placer(*given, "--out", tmp_path / f"out{spare}", "--spare", spare).stdout)["answer"]
         for spare in "01"
     ]
     before, after = answers
@@ -119,9 +117,8 @@ def test_a_fleet_that_is_large_enough_needs_no_more(tmp_path: Path, trace: Path)
     """Of 56 owned NICs sixty arrivals need fewer, today and next year: nothing is bought."""
     fleet = tmp_path / "fleet.toml"
     fleet.write_text('[[nic]]\nmodel = "bluefield-2"\nowned = 56\n', encoding="utf-8")
-    given = ["size", str(trace), "--fleet", str(fleet), "--strategy", "greedy", "--draws", "1", "--growth", "1"]
-    printed = CliRunner().invoke(app, [*given, "--out", str(tmp_path / "out"), "--format", "json"])
-    answer = json.loads(printed.stdout)["answer"]
+    given = ["size", trace, "--fleet", fleet, "--strategy", "greedy", "--draws", 1, "--growth", 1]
+    answer = json.loads(placer(*given, "--out", tmp_path / "out", "--format", "json"))["answer"]
     assert (answer["more_nics"], answer["to_buy"]) == (0, {"bluefield-2": 0})
     assert answer["nics_high"] > answer["today_nics"]
 
@@ -283,8 +280,7 @@ def test_size_prints_the_recommendation_in_its_first_line(trace: Path, tmp_path:
 )
 def test_numbers_out_of_range_are_refused(trace: Path, tmp_path: Path, arguments: list[str], fault: str) -> None:
     """The fault names the option and its range."""
-    ended = CliRunner().invoke(app, ["size", str(trace), "--out", str(tmp_path / "out"), *arguments])
-    assert fault in str(ended.exception) and not (tmp_path / "out").exists()
+    assert fault in refuse("size", trace, "--out", tmp_path / "out", *arguments) and not (tmp_path / "out").exists()
 
 
 TRAFFIC = TrafficProfile(1000, 1000, 600)
@@ -380,8 +376,7 @@ def test_the_growth_of_a_load_is_sized(tmp_path: Path) -> None:
     assert "for 2 times the load" in placer("size", trace, *common, "--out", tmp_path / "out").splitlines()[0]
     plain = tmp_path / "plain.csv"
     plain.write_text("id,time,nf,sla_drop\na,0,NAT,0.1\n", encoding="utf-8")
-    ended = CliRunner().invoke(app, ["size", str(plain), "--growth-of", "load", "--out", str(tmp_path / "o")])
-    assert "--growth-of: no arrival of" in str(ended.exception)
+    assert "--growth-of: no arrival of" in refuse("size", plain, "--growth-of", "load", "--out", tmp_path / "o")
 
 
 def test_what_already_runs_is_there_once() -> None:

@@ -77,7 +77,7 @@ class EventBatch:
             nic = fleet.find(nic_id) or fleet.gone.get(nic_id)
             if nic is not None:
                 after = versions.of(nic_id) - self.base
-                place = [] if fleet.kinds[nic.kind.index] is nic.kind else [nic.kind.pool, nic.kind.domain]
+                place = [nic.kind.pool, nic.kind.domain] if nic.kind.joins else []
                 nics.append([nic.id, nic.kind.index, nic.number, nic.service.value, before, after, *place])
         gone, here = [], []
         for tenant_id, fresh in self.touched.items():

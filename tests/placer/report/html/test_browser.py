@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from placer.report.html import Page as Content
-from tests.placer.report.html.browser import chromium
+from tests.placer.report.html.browser import chromium, show, shown
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -34,31 +34,14 @@ def opened(browser: Browser, report: Path) -> Iterator[Page]:
     page.close()
 
 
-def show(page: Page, report: Path) -> None:
-    """Open the file and wait for its charts."""
-    page.goto(report.as_uri())
-    page.wait_for_selector(".chart:not([data-drawn])", state="detached", timeout=20_000)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("theme", THEMES)
 def test_every_chart_is_drawn_and_fits(browser: Browser, report: Path, page: Content, width: int, theme: str) -> None:
     """On both screens and in both themes charts have marks, the page fits the screen, and the console stays empty."""
-    console: list[str] = []
-    requests: list[str] = []
-    tab = browser.new_page(
-        viewport={"width": width, "height": 900}, color_scheme="dark" if theme == "dark" else "light"
-    )
-    tab.on("console", lambda message: console.append(message.text))
-    tab.on("pageerror", lambda error: console.append(str(error)))
-    tab.on("request", lambda request: requests.append(request.url))
-    show(tab, report)
-    for figure in (figure for section in page.sections for figure in section.figures):
-        assert tab.locator(f"#chart-{figure.name} svg path").count() > 3, figure.name
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width and console == []
-    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
-    tab.close()
+    with shown(browser, report, width, theme) as tab:
+        for figure in (figure for section in page.sections for figure in section.figures):
+            assert tab.locator(f"#chart-{figure.name} svg path").count() > 3, figure.name
 
 
 @pytest.mark.long

@@ -220,16 +220,13 @@ def test_occupancy_section_without_nics(nothing: Comparison) -> None:
     assert without_chart([occupancy_section(table, co_locations(nothing.evaluations[0].plan), 8, "greedy")])
 
 
-def test_agreement_section_without_predictions(nothing: Comparison) -> None:
-    """The section is left out."""
-    table = compare_with_truth(nothing)
-    assert table.empty and not list(agreement_section(table, ["greedy"]))
-
-
-def test_drops_section_without_drops(nothing: Comparison) -> None:
-    """The section is left out."""
-    table = drops(nothing.evaluations[0].plan, [])
-    assert table.empty and not list(drops_section(table, "tomur", "greedy"))
+def test_sections_of_empty_tables_are_left_out(nothing: Comparison) -> None:
+    """Of predictions, drops and violations; the last one also without a ground truth."""
+    chosen = nothing.evaluations[0]
+    assert not list(agreement_section(compare_with_truth(nothing), ["greedy"]))
+    assert not list(drops_section(drops(chosen.plan, []), "tomur", "greedy"))
+    for evaluation in (chosen, replace(chosen, stays=None)):
+        assert not list(violations_section(violations(evaluation), "greedy"))
 
 
 def test_idle_section_without_idle_capacity() -> None:
@@ -240,14 +237,6 @@ def test_idle_section_without_idle_capacity() -> None:
         section = idle_section(table, waste.nics)
         assert without_chart([section])
         assert section.text.startswith("No capacity is idle" if waste.nics else "No NIC is in use")
-
-
-def test_violations_section_without_violations(nothing: Comparison) -> None:
-    """The section is left out; so it is without a ground truth."""
-    chosen = nothing.evaluations[0]
-    for evaluation in (chosen, replace(chosen, stays=None)):
-        table = violations(evaluation)
-        assert table.empty and not list(violations_section(table, "greedy"))
 
 
 def test_strategies_section_with_zero_nics(nothing: Comparison) -> None:
