@@ -49,7 +49,8 @@ from placer.model.groups import Constraints
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.pools import FleetJournal
 from placer.policy.pattern_table import MOST_PATTERNS
-from placer.policy.rejection import Reason
+from placer.policy.preemption import Preemption, find_victims
+from placer.policy.rejection import Cause, Reason
 from placer.policy.rules import LOOK_AHEAD, Rule
 from placer.policy.selector import Selector
 from profiles import Workload
@@ -60,6 +61,9 @@ REBUILT_AFTER, REBUILT_GROWTH = 256, 0.1
 MOST_TRIED = 16
 """Tenants of the queue that no NIC takes although one has the cores, after which an event tries no more, so that none
 takes long."""
+
+MOST_SEARCHED = 256
+"""Tenants of a fleet that says, without being asked, who would have to go so that an arrival fits."""
 
 REJECT, QUEUE = WHEN_FULL = ("reject", "queue")  # what happens to an arrival that fits on no NIC
 
@@ -188,7 +192,14 @@ class Engine:
         nic = self._place(choices)
         if nic is not None:
             return self._placed(tenant.id, nic)
+        is_searched = event.preempt or self.fleet.tenants <= MOST_SEARCHED
+        found = find_victims(self.fleet, self.oracles, choices) if is_searched else None
+        if found is not None and event.preempt:
+            return self._preempt(found)
         reasons = tuple(self.selector.reasons(choices[0]))
+        if found is not None:
+            here, nics = ((), 0) if found.nic is None else (self.fleet.nics[found.nic].co_location, 1)
+            reasons = Reason(found.kind.model, here, nics, Cause.PRIORITY, found.ids), *reasons
         if self.when_full == REJECT:
             return Decision("rejected", reasons=reasons)
         self.waiting[tenant.id] = tenant
@@ -234,6 +245,27 @@ class Engine:
             moves = []
         self.fleet.journal = before
         return moves, reasons
+
+    def _preempt(self, found: Preemption) -> Decision:
+        """Place an arrival where tenants of lower priority leave; these move where they fit, or else are queued."""
+        leaving = []
+        for identity in found.ids:
+            home = self.fleet.nic_of(identity)
+            assert home is not None
+            leaving.append((home.tenants_by_id[identity], home))
+            self.fleet.remove(identity)
+        nic = None if found.nic is None else self.fleet.nics.find(found.nic) or self.fleet.open(found.kind, found.nic)
+        arrived = self._placed(found.tenant.id, self._put(found.tenant, nic or found.kind))
+        moves = []
+        for tenant, home in reversed(leaving):  # the highest priority first
+            target = self._place(self.choices(tenant))
+            if target is None:
+                self.waiting[tenant.id] = tenant
+            if target is None or target.id != home.id:
+                moves.append(Move(tenant.id, home.id, target.id if target else None))
+        moves = _with_placed(moves, self._place_waiting())
+        queued = tuple(move.id for move in moves if move.target is None)
+        return replace(arrived, moves=(*arrived.moves, *moves), queued=queued)
 
     def _arrive_on(self, tenant: Tenant, nic_id: str) -> Decision:
         """Place an arrival on the NIC that it names, or refuse it."""
@@ -391,10 +423,7 @@ class Engine:
                 if target is None:
                     self.waiting[tenant.id] = tenant
                 moves.append(Move(tenant.id, nic.id, target.id if target else None))
-        freed = {move.id: move for move in self._freed_by(moves)}
-        back = {move.id for move in moves if move.id in freed}  # queued, and placed after all
-        moves = [move for move in moves if move.id not in back]
-        moves += [replace(move, source=nic.id) if move.id in back else move for move in freed.values()]
+        moves = _with_placed(moves, self._freed_by(moves))
         return Decision("failed", tuple(moves), queued=tuple(move.id for move in moves if move.target is None))
 
     def _drain(self, event: Drain) -> Decision:
@@ -596,6 +625,16 @@ class Engine:
 def _alone(tenant: Tenant) -> Tenant:
     """The instance as it is once it is placed, whatever its group."""
     return replace(tenant, group="") if tenant.group else tenant
+
+
+def _with_placed(moves: Sequence[Move], placed: Sequence[Move]) -> list[Move]:
+    """Moves off NICs, then those of instances of the queue; one that left a NIC for the queue and was placed after all
+    moved there at once."""
+    left = {move.id: move.source for move in moves if move.target is None}
+    back = {move.id for move in placed if move.id in left}
+    return [move for move in moves if move.id not in back] + [
+        replace(move, source=left[move.id]) if move.id in back else move for move in placed
+    ]
 
 
 _DECIDERS: dict[type, Callable[..., Decision]] = {

@@ -18,12 +18,14 @@ class Arrive:
 
     `nic`: where it is placed, or refused; None for any NIC. `kind`: where a plan or a cluster decides, the number of
     the kind of `nic`, which comes into use where it was not; then no SLA is asked for, and a plan may have chosen the
-    number of cores (`Tenant.free_cores`).
+    number of cores (`Tenant.free_cores`). `preempt`: whether tenants of lower priority leave their NIC where it fits
+    nowhere else.
     """
 
     tenant: Tenant
     nic: str | None = None
     kind: int | None = None
+    preempt: bool = False
 
 
 @dataclass(frozen=True, slots=True)

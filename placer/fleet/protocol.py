@@ -221,7 +221,10 @@ class _Changing(_Line):
 
 
 class ArriveEvent(Wanted, _Changing):
-    """An instance arrives, with its SLA: `sla_drop` or `sla_min_kpps`; with a rate, `sla_drop` is 0 if not given."""
+    """An instance arrives, with its SLA: `sla_drop` or `sla_min_kpps`; with a rate, `sla_drop` is 0 if not given.
+
+    `preempt`: where it fits nowhere, tenants of lower priority leave a NIC, as few as possible; not with `nic`.
+    """
 
     model_config = ConfigDict(json_schema_extra=lambda schema: _forget_keys(schema["properties"], ONLY_IN_LOGS))
 
@@ -230,6 +233,7 @@ class ArriveEvent(Wanted, _Changing):
     nic: Name | None = None
     kind: Annotated[Whole, Field(ge=0)] | None = None
     free_cores: Literal[True] | None = None
+    preempt: bool = False
 
 
 class GroupMember(Wanted):
@@ -388,10 +392,7 @@ class Reader:
 
     def _event(self, read: AnyEvent) -> FleetEvent:
         if isinstance(read, ArriveEvent):
-            if not self.of_log and (unknown := [key for key in ONLY_IN_LOGS if getattr(read, key) is not None]):
-                raise Malformed(f"{unknown[0]}: unknown key")
-            tenant = self.tenant(read.id, read)
-            return Arrive(replace(tenant, free_cores=True) if read.free_cores else tenant, read.nic, read.kind)
+            return self._arrival(read)
         if isinstance(read, GroupEvent):
             return ArriveTogether(read.id, tuple(self._members(read)))
         if isinstance(read, DepartEvent | WhereEvent):
@@ -414,6 +415,15 @@ class Reader:
             return Change(read.id, None, read.sla)
         given = ("traffic",) if read.given and read.traffic is not None else ()
         return Change(read.id, self._workload(after, read.traffic), read.sla, (*given, *read.given))
+
+    def _arrival(self, read: ArriveEvent) -> Arrive:
+        if not self.of_log and (unknown := [key for key in ONLY_IN_LOGS if getattr(read, key) is not None]):
+            raise Malformed(f"{unknown[0]}: unknown key")
+        if read.preempt and read.nic is not None:
+            raise Malformed("preempt: no tenant leaves a NIC that is named: leave out nic")
+        tenant = self.tenant(read.id, read)
+        chosen = replace(tenant, free_cores=True) if read.free_cores else tenant
+        return Arrive(chosen, read.nic, read.kind, read.preempt)
 
     def tenant(self, identity: str, wanted: Wanted) -> Tenant:
         """The instance that is to be placed.
@@ -575,6 +585,8 @@ def any_event(event: FleetEvent) -> str:
         if event.tenant.free_cores:
             line["free_cores"] = True
         line |= _wanted(event.tenant)
+        if event.preempt:
+            line["preempt"] = True
     elif isinstance(event, ArriveTogether):
         line["arrivals"] = [{"id": tenant.id, **_wanted(tenant)} for tenant in event.tenants]
     elif isinstance(event, Change):

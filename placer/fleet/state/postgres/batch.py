@@ -203,7 +203,8 @@ def _follow_nics(engine: Engine, rows: Sequence[Sequence[Any]], base: int) -> No
             fleet.set_service(nic_id, Service.UP)  # it joined again, perhaps in another place
         nic, kind = fleet.find(nic_id) or fleet.gone.get(nic_id), fleet.kinds[number_of_kind]
         if place:
-            kind = fleet.kind_in(kind.model, *place, index=kind.index)
+            pool, domain = place
+            kind = fleet.kind_in(kind.model, pool, domain, kind.index)
         if nic is None:
             nic = Nic(nic_id, kind, number)
             fleet.adopt(nic, ())
