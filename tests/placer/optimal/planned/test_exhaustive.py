@@ -14,6 +14,7 @@ from placer.evaluate.expected_violations import expected_violations, likeliest_v
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
+from placer.model.groups import Constraints
 from placer.model.oracle import co_location_of
 from placer.model.plan import Placement, Plan
 from placer.model.sla import Sla
@@ -147,6 +148,15 @@ def test_what_no_nic_can_carry_is_rejected() -> None:
     kind = NicKind(0, "toy-0", 4, CORES_BY_NF, None, 1.0)
     plan = planned(Instance(arrivals, catalogue_of([kind], [ErringPredictor()], 5.0)))
     assert plan.rejected == 1 and plan.within is not None and plan.within.lower_bound == 0.0
+
+
+def test_what_has_no_nic_in_its_pool_is_rejected() -> None:
+    """A pool may be empty today: the fleet has a kind of NIC for it, and none of them."""
+    arrivals = [
+        Arrival("t0", 0.0, Workload("a", TOY_TRAFFIC), Sla(max_drop=0.1), constraints=Constraints((("pool", "p"),)))
+    ]
+    kinds = [NicKind(0, "toy-0", 4, CORES_BY_NF, 0, pool="p"), NicKind(1, "toy-1", 4, CORES_BY_NF, 2)]
+    assert planned(Instance(arrivals, catalogue_of(kinds, [ErringPredictor()] * 2, 5.0))).rejected == 1
 
 
 @pytest.mark.long
