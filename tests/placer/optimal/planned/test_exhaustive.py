@@ -13,7 +13,7 @@ from placer.evaluate.checks import check_plan, peak_nics
 from placer.evaluate.expected_violations import expected_violations, likeliest_violations
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind
+from placer.model.fleet import NicKind, Tenant
 from placer.model.groups import Constraints
 from placer.model.oracle import co_location_of
 from placer.model.plan import Placement, Plan
@@ -129,6 +129,21 @@ def test_certificates_are_accepted_and_true(tmp_path_factory: pytest.TempPathFac
     if len(given.arrivals) <= 6:
         values = AllPlans(given.arrivals, given.catalogue).values
         assert float(claims.lower_bound) <= min(cost for rejected, cost in values if rejected <= plan.rejected) + 1e-9
+
+
+def test_a_program_of_most_demanding_tenants_bounds_nothing() -> None:
+    """Two NICs carry the tenants of each pool; in the first pool, three would be needed if its sixth tenant demanded
+    as much as the seventh."""
+    kept = {("a",) * size: [0.9 if size <= 4 else 0.6] * size for size in range(2, 7)}
+    drops = [0.6, 0.59, 0.58, 0.57, 0.56, 0.55, 0.3, 0.29, 0.28, 0.27]
+    of_pools = [("p", drop) for drop in drops] + [("q", 0.7)] * 9
+    tenants = [
+        Tenant(f"t{at}", Workload("a", TOY_TRAFFIC), Sla(max_drop=drop), constraints=Constraints((("pool", pool),)))
+        for at, (pool, drop) in enumerate(of_pools)
+    ]
+    kinds = [NicKind(at, f"toy-{at}", 6, CORES_BY_NF, pool=pool) for at, pool in enumerate("pq")]
+    planner = Planned(catalogue_of(kinds, [ErringPredictor(kept=kept)] * 2, 1.0), NAME).planner(tenants, 0.01, 20.0)
+    assert planner is not None and planner.bound <= 4.0 + 1e-6
 
 
 @pytest.mark.long
