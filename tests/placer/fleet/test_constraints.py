@@ -255,3 +255,15 @@ def test_a_nic_that_left_and_joined_elsewhere_is_of_its_former_kind_after_a_rest
             assert arrive(engine_of, "d", pool="edge").nic == name
             assert engine_of.fleet.nics[name].kind.cost == 2.0
             assert [engine_of.fleet.count_of(kind) for kind in engine_of.fleet.all_kinds] == [1, 0, 1]
+
+
+def test_which_of_equal_places_is_opened_first_is_the_same_after_a_restart(tmp_path: Path) -> None:
+    """One NIC has moved to a place that is known later than that of the other."""
+    of, path = kinds(("", ""), count=0), tmp_path / "s.db"
+    with State(path, of) as state:
+        running = Engine(Fleet(of), [ToyOracle()], FIRST_FIT)
+        for event in (Join("m", "toy-0", "", "r2"), Join("n", "toy-0", "", "r1"), Join("m", "toy-0", "", "r3")):
+            state.record(event, running.handle(event), running.fleet)
+    with State(path, of) as state:
+        again = Engine(state.fleet, [ToyOracle()], FIRST_FIT)
+        assert [arrive(engine_of, "a").nic for engine_of in (running, again)] == ["n", "n"]
