@@ -337,7 +337,8 @@ class Selector:
         if places is None:
             return
         out = Counter(nic.kind for nic in self.fleet.out_of_service.values() if nic.tenants_by_id)
-        single = [nic for nic in (places.only, *places.barred) if nic is not None and nic.service is Service.UP]
+        named = dict.fromkeys((places.only, *places.barred))
+        single = [nic for nic in named if nic is not None and nic.service is Service.UP]
         alike: defaultdict[tuple[str, int], list[NicKind]] = defaultdict(list)
         for kind, conflict in barred.items():
             alike[kind.model, id(conflict)].append(kind)
@@ -349,7 +350,7 @@ class Selector:
                 yield Reason(model, (), nics, Cause.of(conflict.constraint), conflict.ids)
         for nic in single:
             met = conflict_on(self.fleet, tenant, nic.kind, nic)
-            if met and (nic is places.only or nic.kind in places.kinds):
+            if met and (nic is places.only or nic.kind not in barred):
                 yield Reason(nic.kind.model, nic.co_location, 1, Cause.of(met.constraint), met.ids)
             elif nic is places.only:
                 reason = misfit(nic, self.oracles[nic.kind.index], tenant)

@@ -71,6 +71,13 @@ def test_what_meets_another_of_its_group_is_rejected_with_the_constraint_and_the
     assert reasons(third)[:2] == [("spread", ("a",), 1), ("spread", ("b",), 1)]
 
 
+def test_reasons_count_each_nic_once_where_two_groups_bar_it() -> None:
+    one = engine(count=3)
+    assert [arrive(one, "a", spread="g", together="t").nic, arrive(one, "b", spread="g").nic] == ["nic-1", "nic-2"]
+    third = reasons(arrive(one, "c", spread="g", together="t"))
+    assert third[:2] == [("together", ("a",), 1), ("spread", ("a",), 1)] and not any(nics for *_, nics in third[2:])
+
+
 def test_pools_and_domains_bar_whole_kinds() -> None:
     one = engine(("edge", "r1"), ("edge", "r2"), ("", "r1"), count=2)
     assert arrive(one, "a", pool="edge", apart="g").nic == arrive(one, "other", pool="edge").nic
