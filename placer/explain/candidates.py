@@ -4,13 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from placer.explain.preemption import Preemption, find_preemption
 from placer.model.arrival import Arrival, have_priorities, settle_running
 from placer.model.constraints import Conflict, conflict_on
 from placer.model.feasibility import fits, margin, tenant_margin
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import replay
+from placer.policy.preemption import Preemption, find_preemption
 from placer.policy.rejection import Cause
 from placer.policy.rules import Rule, length_of
 from placer.policy.selector import Selector

@@ -86,7 +86,7 @@ class Client:
 
     def arrive(self, id: str, nf: str, **more: Any) -> Answer:
         """Place an instance; `more` is `traffic`, `rate_kpps`, `cores`, `sla_drop` or `sla_min_kpps`, `sla_latency_us`,
-        `priority`, and `nic` for a certain NIC."""
+        `priority`, `preempt`, `spread`, `apart`, `together`, `pool`, and `nic` for a certain NIC."""
         return self.send({"event": "arrive", "id": id, "nf": nf, **more})
 
     def change(self, id: str, **more: Any) -> Answer:

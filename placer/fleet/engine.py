@@ -14,6 +14,7 @@ from typing import Any
 from placer.fleet.cores import cores_choices, least_lasting, shortage, shown_cores, stay, stay_at_risk
 from placer.fleet.events import (
     Arrive,
+    ArriveTogether,
     Change,
     Cordon,
     Decision,
@@ -46,7 +47,10 @@ from placer.model.feasibility import below_sla, feasible, fits, keeps_slas, misf
 from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant, numbers_nics
 from placer.model.groups import Constraints
 from placer.model.oracle import Oracle, PredictorOracle
+from placer.model.pools import FleetJournal
 from placer.policy.pattern_table import MOST_PATTERNS
+from placer.policy.preemption import Preemption, find_victims
+from placer.policy.rejection import Cause, Reason
 from placer.policy.rules import LOOK_AHEAD, Rule
 from placer.policy.selector import Selector
 from profiles import Workload
@@ -57,6 +61,9 @@ REBUILT_AFTER, REBUILT_GROWTH = 256, 0.1
 MOST_TRIED = 16
 """Tenants of the queue that no NIC takes although one has the cores, after which an event tries no more, so that none
 takes long."""
+
+MOST_SEARCHED = 256
+"""Tenants of a fleet that says, without being asked, who would have to go so that an arrival fits."""
 
 REJECT, QUEUE = WHEN_FULL = ("reject", "queue")  # what happens to an arrival that fits on no NIC
 
@@ -168,7 +175,7 @@ class Engine:
         tenant = event.tenant
         before = self._find(tenant.id)
         if before is not None:
-            if before.asked == tenant.asked:  # sent again, because the answer was lost
+            if _alone(before.asked) == tenant.asked:  # sent again, because the answer was lost
                 return self._where(Where(tenant.id))
             if before.constraints != tenant.constraints:
                 raise Refused(f"'{tenant.id}' already exists with other constraints; send a depart first")
@@ -185,11 +192,80 @@ class Engine:
         nic = self._place(choices)
         if nic is not None:
             return self._placed(tenant.id, nic)
+        is_searched = event.preempt or self.fleet.tenants <= MOST_SEARCHED
+        found = find_victims(self.fleet, self.oracles, choices) if is_searched else None
+        if found is not None and event.preempt:
+            return self._preempt(found)
         reasons = tuple(self.selector.reasons(choices[0]))
+        if found is not None:
+            here, nics = ((), 0) if found.nic is None else (self.fleet.nics[found.nic].co_location, 1)
+            reasons = Reason(found.kind.model, here, nics, Cause.PRIORITY, found.ids), *reasons
         if self.when_full == REJECT:
             return Decision("rejected", reasons=reasons)
         self.waiting[tenant.id] = tenant
         return Decision("queued", reasons=reasons)
+
+    def _arrive_together(self, event: ArriveTogether) -> Decision:
+        known = {tenant.id: self._find(tenant.id) for tenant in event.tenants}
+        as_asked = {tenant.id: _alone(tenant) for tenant in event.tenants}
+        if all(before and _alone(before.asked) == as_asked[identity] for identity, before in known.items()):
+            homes = {identity: self.fleet.nic_of(identity) for identity in known}  # sent again: the answer was lost
+            places = tuple((identity, None if home is None else home.id) for identity, home in homes.items())
+            return Lookup("placed" if all(homes.values()) else "queued", placements=places)
+        if exist := [identity for identity, before in known.items() if before is not None]:
+            raise Refused(f"of the group '{event.id}' already exist: {_name(exist)}")
+        for tenant in event.tenants:
+            self._refuse_unknown(tenant)
+        for tenant in event.tenants:
+            self.selector.observe(self.choices(tenant)[0])
+        moves, reasons = self._place_all(event.tenants)
+        if moves:
+            return Decision("placed", tuple(moves), placements=tuple((move.id, move.target) for move in moves))
+        if self.when_full == REJECT:
+            return Decision("rejected", reasons=reasons)
+        self.waiting |= {tenant.id: tenant for tenant in event.tenants}
+        return Decision("queued", reasons=reasons)
+
+    def _place_all(self, tenants: Sequence[Tenant]) -> tuple[list[Move], tuple[Reason, ...]]:
+        """Place all of a group, or none, and then say why the first that fits nowhere does not."""
+        before, departures = self.fleet.journal, self.selector.departures
+        journal = self.fleet.journal = FleetJournal() if before is None else before
+        moves, reasons, mark = list[Move](), tuple[Reason, ...](), len(journal)
+        for tenant in tenants:
+            choices = self.choices(_alone(tenant))
+            nic = self._place(choices)
+            if nic is None:
+                reasons = tuple(self.selector.reasons(choices[0]))
+                break
+            moves.append(Move(tenant.id, None, nic.id, cores=self._cores(tenant.id)))
+        self.fleet.journal = None
+        if len(moves) < len(tenants):
+            journal.take_back(mark)
+            self.selector.departures = departures
+            moves = []
+        self.fleet.journal = before
+        return moves, reasons
+
+    def _preempt(self, found: Preemption) -> Decision:
+        """Place an arrival where tenants of lower priority leave; these move where they fit, or else are queued."""
+        leaving = []
+        for identity in found.ids:
+            home = self.fleet.nic_of(identity)
+            assert home is not None
+            leaving.append((home.tenants_by_id[identity], home))
+            self.fleet.remove(identity)
+        nic = None if found.nic is None else self.fleet.nics.find(found.nic) or self.fleet.open(found.kind, found.nic)
+        arrived = self._placed(found.tenant.id, self._put(found.tenant, nic or found.kind))
+        moves = []
+        for tenant, home in reversed(leaving):  # the highest priority first
+            target = self._place(self.choices(tenant))
+            if target is None:
+                self.waiting[tenant.id] = tenant
+            if target is None or target.id != home.id:
+                moves.append(Move(tenant.id, home.id, target.id if target else None))
+        moves = _with_placed(moves, self._place_waiting())
+        queued = tuple(move.id for move in moves if move.target is None)
+        return replace(arrived, moves=(*arrived.moves, *moves), queued=queued)
 
     def _arrive_on(self, tenant: Tenant, nic_id: str) -> Decision:
         """Place an arrival on the NIC that it names, or refuse it."""
@@ -347,10 +423,7 @@ class Engine:
                 if target is None:
                     self.waiting[tenant.id] = tenant
                 moves.append(Move(tenant.id, nic.id, target.id if target else None))
-        freed = {move.id: move for move in self._freed_by(moves)}
-        back = {move.id for move in moves if move.id in freed}  # queued, and placed after all
-        moves = [move for move in moves if move.id not in back]
-        moves += [replace(move, source=nic.id) if move.id in back else move for move in freed.values()]
+        moves = _with_placed(moves, self._freed_by(moves))
         return Decision("failed", tuple(moves), queued=tuple(move.id for move in moves if move.target is None))
 
     def _drain(self, event: Drain) -> Decision:
@@ -471,8 +544,12 @@ class Engine:
         first = next((at for at, tenant in enumerate(queue) if tenant.id == self._next_tried), 0)
         higher = sum(tenant.priority > queue[first].priority for tenant in queue[:first])
         self._next_tried = None
+        groups: dict[str, list[Tenant]] = {}
+        for waiting in self.waiting.values():
+            if waiting.group:
+                groups.setdefault(waiting.group, []).append(waiting)
         for at, tenant in enumerate((*queue[:higher], *queue[first:], *queue[:first])):
-            done = tenant.id in tried or tenant.id not in self.waiting
+            done = tenant.id in tried or tenant.id not in self.waiting or (tenant.group and tenant.group not in groups)
             if done or (at < higher and len(tried) == MOST_TRIED // 2):
                 continue
             drop, choices = tenant.sla.max_drop, self.choices(tenant)
@@ -483,6 +560,14 @@ class Engine:
             if len(tried) == MOST_TRIED:
                 self._next_tried = tenant.id
                 break
+            if tenant.group:
+                placed = self._place_all(groups.pop(tenant.group))[0]
+                moves += placed
+                for move in placed:
+                    del self.waiting[move.id]
+                tried |= set[str]() if placed else {tenant.id}
+                has_cores = self.selector.has_cores()
+                continue
             nic = self._place(choices)
             if nic is not None:
                 del self.waiting[tenant.id]
@@ -537,8 +622,24 @@ class Engine:
         return nic
 
 
+def _alone(tenant: Tenant) -> Tenant:
+    """The instance as it is once it is placed, whatever its group."""
+    return replace(tenant, group="") if tenant.group else tenant
+
+
+def _with_placed(moves: Sequence[Move], placed: Sequence[Move]) -> list[Move]:
+    """Moves off NICs, then those of instances of the queue; one that left a NIC for the queue and was placed after all
+    moved there at once."""
+    left = {move.id: move.source for move in moves if move.target is None}
+    back = {move.id for move in placed if move.id in left}
+    return [move for move in moves if move.id not in back] + [
+        replace(move, source=left[move.id]) if move.id in back else move for move in placed
+    ]
+
+
 _DECIDERS: dict[type, Callable[..., Decision]] = {
     Arrive: Engine._arrive,
+    ArriveTogether: Engine._arrive_together,
     Depart: Engine._depart,
     Change: Engine._change,
     Fail: Engine._fail,

@@ -41,7 +41,7 @@ def _names_others(decision: Decision) -> bool:
 
 def frequent_event(event: FleetEvent) -> str | None:
     """An arrival that names no NIC, or a departure; None for any other."""
-    if type(event) is Arrive and event.nic is None:
+    if type(event) is Arrive and event.nic is None and not event.preempt:
         tenant = event.tenant
         constraints = _format_constraints(tenant.constraints) if tenant.constraints.values else ""
         wanted = _format_workload(tenant.workload, tenant.sla)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -22,6 +23,7 @@ from pydantic import (
 
 from placer.fleet.events import (
     Arrive,
+    ArriveTogether,
     Change,
     Cordon,
     Decision,
@@ -70,6 +72,7 @@ ONLY_IN_LOGS = ("kind", "free_cores")  # keys of arrivals on which a plan or a c
 MAX_REMEMBERED_WORKLOADS = 100_000  # workloads that are remembered, and SLAs: most events name one that came before
 
 MOST_INSTANCES = 1_000
+MAX_NAMED = 5  # ids that an error message names
 LONGEST_ERROR = 700  # characters of an error message; it may quote what was sent
 
 KPPS_DECIMALS = 6
@@ -218,7 +221,10 @@ class _Changing(_Line):
 
 
 class ArriveEvent(Wanted, _Changing):
-    """An instance arrives, with its SLA: `sla_drop` or `sla_min_kpps`; with a rate, `sla_drop` is 0 if not given."""
+    """An instance arrives, with its SLA: `sla_drop` or `sla_min_kpps`; with a rate, `sla_drop` is 0 if not given.
+
+    `preempt`: where it fits nowhere, tenants of lower priority leave a NIC, as few as possible; not with `nic`.
+    """
 
     model_config = ConfigDict(json_schema_extra=lambda schema: _forget_keys(schema["properties"], ONLY_IN_LOGS))
 
@@ -227,6 +233,25 @@ class ArriveEvent(Wanted, _Changing):
     nic: Name | None = None
     kind: Annotated[Whole, Field(ge=0)] | None = None
     free_cores: Literal[True] | None = None
+    preempt: bool = False
+
+
+class GroupMember(Wanted):
+    """An instance of a group; as of an arrival."""
+
+    id: Name
+
+
+class GroupEvent(_Changing):
+    """Instances arrive that are placed all or not at all."""
+
+    event: Literal["group"]
+    id: Name
+    arrivals: Annotated[tuple[GroupMember, ...], Field(min_length=1, max_length=MOST_INSTANCES, strict=False)]
+
+    @property
+    def keys(self) -> int:
+        return len(self.model_fields_set) + sum(arrival.keys for arrival in self.arrivals)
 
 
 class ChangeEvent(_Requirement, _Changing):
@@ -311,7 +336,15 @@ class MeasuredEvent(_Line):
 
 
 AnyEvent = Annotated[
-    ArriveEvent | ChangeEvent | DepartEvent | WhereEvent | NicEvent | JoinEvent | RebalanceEvent | MeasuredEvent,
+    ArriveEvent
+    | ChangeEvent
+    | GroupEvent
+    | DepartEvent
+    | WhereEvent
+    | NicEvent
+    | JoinEvent
+    | RebalanceEvent
+    | MeasuredEvent,
     Field(discriminator="event"),
 ]
 _LINE_READER: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
@@ -359,14 +392,11 @@ class Reader:
 
     def _event(self, read: AnyEvent) -> FleetEvent:
         if isinstance(read, ArriveEvent):
-            if not self.of_log and (unknown := [key for key in ONLY_IN_LOGS if getattr(read, key) is not None]):
-                raise Malformed(f"{unknown[0]}: unknown key")
-            tenant = self.tenant(read.id, read)
-            return Arrive(replace(tenant, free_cores=True) if read.free_cores else tenant, read.nic, read.kind)
-        if isinstance(read, DepartEvent):
-            return Depart(read.id)
-        if isinstance(read, WhereEvent):
-            return Where(read.id)
+            return self._arrival(read)
+        if isinstance(read, GroupEvent):
+            return ArriveTogether(read.id, tuple(self._members(read)))
+        if isinstance(read, DepartEvent | WhereEvent):
+            return Depart(read.id) if isinstance(read, DepartEvent) else Where(read.id)
         if isinstance(read, NicEvent):
             return _OF_A_NIC[read.event](read.nic)
         if isinstance(read, JoinEvent):
@@ -386,6 +416,15 @@ class Reader:
         given = ("traffic",) if read.given and read.traffic is not None else ()
         return Change(read.id, self._workload(after, read.traffic), read.sla, (*given, *read.given))
 
+    def _arrival(self, read: ArriveEvent) -> Arrive:
+        if not self.of_log and (unknown := [key for key in ONLY_IN_LOGS if getattr(read, key) is not None]):
+            raise Malformed(f"{unknown[0]}: unknown key")
+        if read.preempt and read.nic is not None:
+            raise Malformed("preempt: no tenant leaves a NIC that is named: leave out nic")
+        tenant = self.tenant(read.id, read)
+        chosen = replace(tenant, free_cores=True) if read.free_cores else tenant
+        return Arrive(chosen, read.nic, read.kind, read.preempt)
+
     def tenant(self, identity: str, wanted: Wanted) -> Tenant:
         """The instance that is to be placed.
 
@@ -399,6 +438,16 @@ class Reader:
         workload = self._workload(load, wanted.traffic)
         found = sla or _sla_of(0.0, None)
         return Tenant(identity, workload, found, constraints=wanted.constraints, priority=wanted.priority)
+
+    def _members(self, read: GroupEvent) -> Iterator[Tenant]:
+        ids = Counter(arrival.id for arrival in read.arrivals)
+        if twice := [identity for identity, times in ids.items() if times > 1]:
+            raise Malformed(f"arrivals: twice in the group: {', '.join(map(repr, twice[:MAX_NAMED]))}")
+        for number, arrival in enumerate(read.arrivals):
+            try:
+                yield replace(self.tenant(arrival.id, arrival), group=read.id)
+            except Refused as refused:
+                raise type(refused)(f"arrivals.{number}: {refused}") from refused
 
     def _faults_of_workload(self, line: str | bytes, error: ValidationError) -> list[str]:
         """What else is wrong with an arrival that is refused anyway: its NF or traffic is not profiled."""
@@ -455,6 +504,8 @@ def any_decision(event: FleetEvent, decision: Decision) -> str:
         answer["nic"] = decision.nic
     if decision.cores is not None:
         answer["cores"] = decision.cores
+    if decision.placements:
+        answer["placements"] = [{"id": identity, "nic": nic} for identity, nic in decision.placements]
     if isinstance(decision, Learned):
         answer |= {"model": decision.model, "instances": [_judge(instance) for instance in decision.instances]}
     answer["moves"] = [_move(move) for move in decision.moves]
@@ -527,21 +578,27 @@ def any_event(event: FleetEvent) -> str:
     if isinstance(event, Measure):
         line |= {"window_s": event.window_s, "instances": [_measure(instance) for instance in event.instances]}
     if isinstance(event, Arrive):
-        line["nf"] = event.tenant.workload.nf
         if event.nic is not None:
             line["nic"] = event.nic
         if event.kind is not None:
             line["kind"] = event.kind
         if event.tenant.free_cores:
             line["free_cores"] = True
-        load = load_of(event.tenant.workload)
-        line |= _requirement(event.tenant.workload, event.tenant.sla, ("traffic", *load) if load else ())
-        line |= event.tenant.constraints.values
-        if event.tenant.priority:
-            line["priority"] = event.tenant.priority
+        line |= _wanted(event.tenant)
+        if event.preempt:
+            line["preempt"] = True
+    elif isinstance(event, ArriveTogether):
+        line["arrivals"] = [{"id": tenant.id, **_wanted(tenant)} for tenant in event.tenants]
     elif isinstance(event, Change):
         line |= _requirement(event.workload, event.sla, event.given)
     return json.dumps(line)
+
+
+def _wanted(tenant: Tenant) -> dict[str, Any]:
+    load = load_of(tenant.workload)
+    requirement = _requirement(tenant.workload, tenant.sla, ("traffic", *load) if load else ())
+    priority = {"priority": tenant.priority} if tenant.priority else {}
+    return {"nf": tenant.workload.nf, **requirement, **dict(tenant.constraints.values), **priority}
 
 
 def _requirement(workload: Workload | None, sla: Sla | None, given: Sequence[str]) -> dict[str, Any]:
@@ -566,8 +623,9 @@ _ID_FIELDS = ("at_risk", "queued")
 _EVENTS_OF_PLACED, _OF_NICS = (Arrive, Where), (Fail, Drain, Return, Cordon, Uncordon, Leave, Measure)
 
 _EVENT_NAMES: dict[type, str] = {
-    Arrive: "arrive", Depart: "depart", Change: "change", Fail: "fail", Drain: "drain", Join: "join", Return: "return",
-    Cordon: "cordon", Uncordon: "uncordon", Leave: "leave", Rebalance: "rebalance", Measure: "measured", Where: "where",
+    Arrive: "arrive", ArriveTogether: "group", Depart: "depart", Change: "change", Fail: "fail", Drain: "drain",
+    Join: "join", Return: "return", Cordon: "cordon", Uncordon: "uncordon", Leave: "leave", Rebalance: "rebalance",
+    Measure: "measured", Where: "where",
 }  # fmt: skip
 
 

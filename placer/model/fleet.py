@@ -171,7 +171,8 @@ class Tenant:
     `free_cores`: whether its number of cores was chosen, not given, so that it may get another one when it changes.
     `day`: per part of the day, the share of its rate that is offered to it; empty for the whole rate all day.
     `constraints`: what it demands of its place beside throughput. `priority`: how much it matters where NICs are too
-    few, the higher the more.
+    few, the higher the more. `group`: while it waits, the group whose members are placed at once or not at all; empty
+    for none.
     """
 
     id: str
@@ -181,6 +182,7 @@ class Tenant:
     day: tuple[float, ...] = ()
     constraints: Constraints = UNCONSTRAINED
     priority: int = 0
+    group: str = ""
 
     def __deepcopy__(self, memo: object) -> Tenant:
         return self

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from placer.fleet.engine import WHEN_FULL, Engine
 from placer.fleet.events import (
     Arrive,
+    ArriveTogether,
     Change,
     Cordon,
     Decision,
@@ -123,12 +124,29 @@ class Online(RuleBasedStateMachine):
         pool = asked or ("" if "" in pools else pools[0])
         return Constraints(tuple(sorted((name, value) for name, value in {**given, "pool": pool}.items() if value)))
 
+    @rule(wanted=st.lists(st.tuples(WORKLOADS, SLAS), min_size=1, max_size=5), data=st.data())
+    def arrive_together(self, wanted: list[tuple[Workload, Sla]], data: st.DataObject) -> None:
+        """All are placed, or none; sent again, the group is where it is."""
+        self.arrivals += 1
+        group = f"group-{self.arrivals}"
+        constraints = self.draw_constraints(data) if self.constrained else Constraints()
+        members = (Tenant(f"{group}-{at}", *found, constraints=constraints) for at, found in enumerate(wanted))
+        tenants = tuple(replace(tenant, group=group) for tenant in members)
+        before = {nic.id: nic.tenants for nic in self.engine.fleet.nics.values()}
+        decision = self.handle(ArriveTogether(group, tenants))
+        assert len(decision.moves) == (len(tenants) if decision.status == "placed" else 0)
+        assert decision.moves or before == {nic.id: nic.tenants for nic in self.engine.fleet.nics.values()}
+        if decision.status != "rejected":
+            again = self.engine.handle(ArriveTogether(group, tenants))
+            places = tuple((tenant.id, self.auditor.places.get(tenant.id)) for tenant in tenants)
+            assert isinstance(again, Lookup) and (again.status, again.placements) == (decision.status, places)
+
     @precondition(lambda self: self.present())
     @rule(data=st.data())
     def arrive_again(self, data: st.DataObject) -> None:
         """The same arrival is answered with its placement, and nothing changes."""
         chosen = data.draw(st.sampled_from(self.present()))
-        decision = self.engine.handle(Arrive(self.auditor.tenants[chosen]))
+        decision = self.engine.handle(Arrive(replace(self.auditor.tenants[chosen], group="")))
         assert isinstance(decision, Lookup)
         assert decision == self.engine.handle(Where(chosen))
         assert (decision.nic, decision.moves) == (self.auditor.places.get(chosen), ())

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from placer.explain.candidates import CoLocatedNf, Explanation, Verdict
-from placer.explain.preemption import Preemption
 from placer.explain.waste import Waste
 from placer.model.oracle import CONTENTION_BOTTLENECK
+from placer.policy.preemption import Preemption
 from placer.policy.rejection import Cause
 from placer.report.text.table import count_nics, count_noun, text_table
 from profiles import Workload

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placer.explain.candidates import Explanation, explain
-from placer.explain.preemption import find_preemption
 from placer.model.arrival import Arrival
 from placer.model.constraints import places_for
 from placer.model.feasibility import keeps_slas
 from placer.model.fleet import Fleet, Nic, NicKind
 from placer.model.groups import Constraints
+from placer.policy.preemption import find_preemption
 from placer.policy.rejection import Cause
 from placer.policy.rules import FIRST_FIT
 from placer.report.text.explanation import explanation_json, explanation_table

@@ -8,6 +8,7 @@ from math import inf
 
 from placer.fleet.events import (
     Arrive,
+    ArriveTogether,
     Change,
     Cordon,
     Decision,
@@ -40,6 +41,7 @@ class Auditor:
         self.waiting: set[str] = set()
         self.closed: dict[str, bool] = {}
         self.gone: set[str] = set()
+        self.placed_groups: set[str] = set()
         self.joined: Counter[PlacedKind] = Counter()
         self.joined_in: dict[str, tuple[str, str]] = {}
         self.at_risk: set[str] = set()
@@ -56,9 +58,12 @@ class Auditor:
             faults.append(f"{event.tenant.id} is not on {decision.nic}")
         if isinstance(event, Fail | Leave) and event.nic in self.places.values():
             faults.append(f"{event.nic} is out of service and still has tenants")
+        groups = {tenant.group for tenant in self.tenants.values() if tenant.group}
+        faults += [f"the group {group} is placed in part" for group in sorted(groups & self.placed_groups)]
+        self.placed_groups.clear()
         if self.exhaustive and self.waiting:
-            for identity in sorted(self.waiting):
-                faults += self._turned_away(self.tenants[identity], kind_of)
+            for tenant in map(self.tenants.__getitem__, sorted(self.waiting)):
+                faults += () if tenant.group else self._turned_away(tenant, kind_of)
         if self.exhaustive and isinstance(event, Arrive) and decision.status == "rejected":
             faults += self._turned_away(event.tenant, kind_of)
         return faults
@@ -86,6 +91,8 @@ class Auditor:
     def _apply(self, event: FleetEvent) -> None:
         if isinstance(event, Arrive):
             self.tenants[event.tenant.id] = event.tenant
+        elif isinstance(event, ArriveTogether):
+            self.tenants |= {tenant.id: tenant for tenant in event.tenants}
         elif isinstance(event, Change):
             before = self.tenants[event.id]
             self.tenants[event.id] = replace(
@@ -121,6 +128,8 @@ class Auditor:
             else:
                 self.places[move.id] = move.target
                 self.waiting.discard(move.id)
+                self.placed_groups.add(self.tenants[move.id].group)
+                self.tenants[move.id] = replace(self.tenants[move.id], group="")
                 if move.target in self.closed or move.target in self.gone:
                     yield f"{move.id} moved to {move.target}, which is out of service"
             if each:
@@ -139,6 +148,12 @@ class Auditor:
             del self.tenants[event.id]
         if isinstance(event, Arrive) and decision.status == "rejected":
             del self.tenants[event.tenant.id]
+        if isinstance(event, ArriveTogether):
+            for tenant in event.tenants:
+                if decision.status == "queued":
+                    self.waiting.add(tenant.id)
+                elif decision.status == "rejected":
+                    del self.tenants[tenant.id]
 
     def _overfull(self, kind_of: Mapping[str, int]) -> Iterator[str]:
         taken_up = set(self.places.values()) | set(self.closed) | self.gone

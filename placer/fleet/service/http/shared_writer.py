@@ -184,7 +184,8 @@ class SharedWriter(Writer):
         if isinstance(event, Rebalance) and not self._shared.leads(REBALANCING_TASK):
             raise RefusedForNow("another agent rebalances this fleet; retry later")
         decision = super()._handle(event)
-        if optimistic and decision.status == "queued" and self.engine.when_full == QUEUE:
+        preempts = isinstance(event, Arrive) and len(decision.moves) > 1
+        if optimistic and (preempts or (decision.status == "queued" and self.engine.when_full == QUEUE)):
             raise NeedsAll
         if not self._fresh and (isinstance(decision, Lookup) or decision.status not in ("placed", "left")):
             raise NeedsNews
