@@ -14,6 +14,8 @@ from placer.fleet.events import (
     Decision,
     Depart,
     Drain,
+    DryRun,
+    Expected,
     Fail,
     FleetEvent,
     Join,
@@ -274,3 +276,12 @@ def test_which_of_equal_places_is_opened_first_is_the_same_after_a_restart(tmp_p
     with State(path, of) as state:
         again = Engine(state.fleet, [ToyOracle()], FIRST_FIT)
         assert [arrive(engine_of, "a").nic for engine_of in (running, again)] == ["n", "n"]
+
+
+@pytest.mark.parametrize("event", [Fail("nic-2"), Drain("nic-2"), Depart("b"), Rebalance(3)])
+def test_a_dry_run_leaves_nics_of_every_pool(event: FleetEvent) -> None:
+    """A copy of the fleet knows which NICs are in the second pool."""
+    one = Engine(Fleet(kinds(("", ""), ("edge", ""))), [ToyOracle()] * 2, FIRST_FIT)
+    assert [arrive(one, "a").nic, arrive(one, "b", pool="edge").nic] == ["nic-1", "nic-2"]
+    expected = one.handle(DryRun(event))
+    assert isinstance(expected, Expected) and expected.decision == one.handle(event)
