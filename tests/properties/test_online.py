@@ -271,16 +271,28 @@ class Constrained(Online):
         rule=st.sampled_from(list(RULES_BY_NAME.values())),
         when_full=st.sampled_from(WHEN_FULL),
         most_patterns=st.sampled_from([4_000, 1]),
+        family=st.booleans(),
     )
     def begin(  # type: ignore[override]
-        self, places: list[tuple[str, str]], count: int | None, rule: object, when_full: str, most_patterns: int
+        self,
+        places: list[tuple[str, str]],
+        count: int | None,
+        rule: object,
+        when_full: str,
+        most_patterns: int,
+        family: bool,
     ) -> None:
+        """In a family, kinds share their tables and indexes."""
+        self.family = family
         (kind,) = catalogue((count, 1.0)).kinds
         self.kinds = tuple(
             replace(kind, index=at, pool=pool, domain=domain) for at, (pool, domain) in enumerate(places)
         )
         self.constrained = True
         self.start(rule, when_full, most_patterns)
+
+    def oracles(self) -> list[ToyOracle]:
+        return [ToyOracle()] * len(self.kinds) if self.family else super().oracles()
 
 
 TestOnline = Online.TestCase
