@@ -147,6 +147,14 @@ def test_a_group_that_moved_frees_its_domain_for_who_waits() -> None:
     assert one.handle(Fail("m1")).moves == (Move("a", "m1", "n1"), Move("w", None, "m2"))
 
 
+def test_who_loses_its_nic_and_waits_frees_its_domain_for_who_waits() -> None:
+    one = engine(("", "r1"), count=2, when_full="queue")
+    assert [one.handle(Arrive(tenant("a", drop=0.0, apart="g"))).nic, arrive(one, "b", "a").nic] == ["nic-1", "nic-2"]
+    assert arrive(one, "c", "a", apart="g").status == "queued"
+    failed = one.handle(Fail("nic-1"))
+    assert failed.moves == (Move("a", "nic-1", None), Move("c", None, "nic-2")) and failed.queued == ("a",)
+
+
 def test_a_change_keeps_the_constraints() -> None:
     one = engine()
     arrive(one, "a", spread="g")
