@@ -603,10 +603,9 @@ class Engine:
         return None
 
     def _freed_by(self, moves: Iterable[Move]) -> list[Move]:
-        """Place what waits, where moved tenants have left NICs or domains that others are kept off."""
-        homes = ((move.id, self.fleet.nic_of(move.id)) for move in moves)
-        constrained = any(home and home.tenants_by_id[tenant].constraints.values for tenant, home in homes)
-        return self._place_waiting() if constrained else []
+        """Place what waits, where tenants have left NICs or domains that others are kept off."""
+        left = (self._find(move.id) for move in moves)
+        return self._place_waiting() if any(tenant and tenant.constraints.values for tenant in left) else []
 
     def _find(self, tenant_id: str) -> Tenant | None:
         """The tenant on a NIC or in the queue; None for an unknown one."""

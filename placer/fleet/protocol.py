@@ -509,7 +509,7 @@ def any_decision(event: FleetEvent, decision: Decision) -> str:
     if isinstance(decision, Learned):
         answer |= {"model": decision.model, "instances": [_judge(instance) for instance in decision.instances]}
     answer["moves"] = [_move(move) for move in decision.moves]
-    for key in _ID_FIELDS:
+    for key in ("at_risk", "queued"):
         if ids := getattr(decision, key):
             answer[key] = list(ids)
     if decision.reasons:
@@ -537,14 +537,6 @@ def _move(move: Move) -> dict[str, Any]:
     if isinstance(move, RebalanceMove):
         shown |= {"why": move.why, "gain": round(move.gain, 6), "cost": move.cost}
     return shown
-
-
-def read_decision(line: str) -> Decision:
-    """The decision that `decision_line` wrote, without its reasons."""
-    answer = json.loads(line)
-    moves = tuple(Move(one["id"], one["from"], one["to"], cores=one.get("cores")) for one in answer["moves"])
-    at_risk, queued = (tuple(answer.get(key, ())) for key in _ID_FIELDS)
-    return Decision(answer["status"], moves, at_risk, queued, cores=answer.get("cores"))
 
 
 def refuse_repeated_keys(line: str | bytes, keys: int) -> None:
@@ -617,8 +609,6 @@ def _measure(one: MeasuredInstance) -> dict[str, Any]:
     offered = {} if one.offered_kpps is None else {"offered_kpps": one.offered_kpps}
     return {"id": one.id, "throughput_kpps": one.throughput_kpps, **offered}
 
-
-_ID_FIELDS = ("at_risk", "queued")
 
 _EVENTS_OF_PLACED, _OF_NICS = (Arrive, Where), (Fail, Drain, Return, Cordon, Uncordon, Leave, Measure)
 

@@ -402,7 +402,8 @@ class Fleet:
         """Add a kind in another place, of which a NIC joins."""
         if kind.key not in self._idle:
             self.all_kinds = (*self.all_kinds, kind)
-            self._by_cost = sorted(self.all_kinds, key=lambda kind: (kind.cost, kind.index))
+            self._by_cost.append(kind)  # in an order that does not depend on which joined first, as after a restart
+            self._by_cost.sort(key=lambda kind: (kind.cost, kind.index, kind.joins, kind.pool, kind.domain))
             self._idle[kind.key] = IdleNics(kind)
             self._idle[kind.key].belong_to(self.pool)
             self._used_up.add(kind.key)

@@ -65,7 +65,7 @@ class ClassMember:
         self.free = nic.kind.cores
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ClassMember:
-        made = memo[id(self)] = ClassMember(memo.get(id(self.nic)) or deepcopy(self.nic, memo))
+        made = memo[id(self)] = ClassMember(memo.get(id(self.nic)) or deepcopy(self.nic, memo), self.zone)
         made.pattern, made.counted, made.needs = self.pattern, self.counted, self.needs.copy()
         made.stand_ins, made.not_held, made.free = self.stand_ins, self.not_held, self.free
         return made

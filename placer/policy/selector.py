@@ -347,7 +347,8 @@ class Selector:
         if places is None:
             return
         out = Counter(nic.kind for nic in self.fleet.out_of_service.values() if nic.tenants_by_id)
-        single = [nic for nic in (places.only, *places.barred) if nic is not None and nic.service is Service.UP]
+        named = places.barred if places.only is None else (places.only,)  # the group is elsewhere for all others
+        single = [nic for nic in named if nic.service is Service.UP]
         for conflict, kinds in kinds_by_conflict:
             nics = sum(map(self.fleet.in_use, kinds)) - sum(number for kind, number in out.items() if kind in kinds)
             nics -= places.only is not None and places.only in single and places.only.kind in kinds
