@@ -63,7 +63,7 @@ def find_preemption(
     def choices(kind: NicKind) -> Iterable[Tenant]:
         return (replace(tenant, workload=workload) for workload in kind.choices(tenant.workload))
 
-    places = list(_places(fleet, tenant, priorities))
+    places = list(_places(fleet, tenant, priorities, fleet.nics.values(), fleet.available()))
     lower = {identity: of for identity, of in priorities.items() if of < priority}
     left = MOST_SETS
     for may_go in (lower, priorities):
@@ -93,14 +93,14 @@ def find_victims(
     def choices_on(kind: NicKind) -> Iterable[Tenant]:
         return (choice for choice in choices if kind.hosts(choice.workload))
 
-    ranked = sorted(
-        (
-            (few, at, place)
-            for at, place in enumerate(_places(fleet, arrival, lower, only))
-            if (few := _fewest_by_cores(place, choices_on(place.kind), lower)) is not None
-        ),
-        key=lambda found: found[:2],
-    )
+    ranked = list[tuple[int, int, _Place]]()
+    nics = [only] if only is not None else sorted(fleet.nics.values(), key=lambda nic: nic.number)
+    for place in _places(fleet, arrival, lower, nics, fleet.available() if only is None else ()):
+        few = _fewest_by_cores(place, choices_on(place.kind), lower)
+        if few is not None:
+            others = sorted(place.others, key=lambda other: other.id)  # not by the order in which they are remembered
+            ranked.append((few, len(ranked), replace(place, others=tuple(others))))
+    ranked.sort(key=lambda found: found[:2])
     for first in range(0, min(len(ranked), MOST_TRIED_PLACES), SETS_AT_ONCE):
         every = [_without_all(place, lower) for _, _, place in ranked[first : first + SETS_AT_ONCE]]
         if enough := _fitting(every, choices_on, oracles):
@@ -166,12 +166,13 @@ def _keep_most(
     return place, going, _fitting([(place, going)], choices, oracles)[0]
 
 
-def _places(fleet: Fleet, tenant: Tenant, priorities: Mapping[str, int], only: Nic | None = None) -> Iterator[_Place]:
-    """Where the tenant could be, or the only place where it is to be; of NICs with the same tenants the first."""
+def _places(
+    fleet: Fleet, tenant: Tenant, priorities: Mapping[str, int], nics: Iterable[Nic], kinds: Iterable[NicKind]
+) -> Iterator[_Place]:
+    """Where the tenant could be of these NICs and new ones of these kinds; of NICs with the same tenants the first."""
     seen = set()
-    nics = [nic for nic in (fleet.nics.values() if only is None else [only]) if nic.id not in fleet.out_of_service]
-    kinds = fleet.available() if only is None else ()
-    for kind, nic in chain(((nic.kind, nic) for nic in nics), ((kind, None) for kind in kinds)):
+    up = [nic for nic in nics if nic.id not in fleet.out_of_service]
+    for kind, nic in chain(((nic.kind, nic) for nic in up), ((kind, None) for kind in kinds)):
         must_go = ids_to_go(fleet, tenant, kind, nic)
         if must_go is None or not kind.hosts(tenant.workload):
             continue
