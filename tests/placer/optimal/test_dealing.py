@@ -64,3 +64,14 @@ def test_a_higher_priority_takes_the_places_of_as_few_lower_ones_as_it_needs() -
     small, large, urgent = tenants(("a", "", 0), ("b", "", 0), ("d", "", 9))
     nics, left = keep_groups([(kind, (small, large))], [urgent], [kind], [ToyOracle()])
     assert {one.id for one in nics[0][1]} == {small.id, urgent.id} and left == [large]
+
+
+def test_tenants_that_cannot_share_any_nic_are_not_sought_a_common_one() -> None:
+    """Each of the many NICs would be asked for its throughputs with them."""
+    kind, oracle = NicKind(0, "toy", 8, CORES_BY_NF), ToyOracle()
+    never = Constraints((("together", "g"),))
+    pair = [replace(arrival(f"p{at}", at, "c", 0.0).tenant, constraints=never) for at in range(2)]
+    others = [arrival(f"o{at}", at, "acd"[at % 3], 0.9 - at / 1000).tenant for at in range(60)]
+    nics = [(kind, (tenant,)) for tenant in (*pair, *others)]
+    _, left = keep_groups(nics, [], [kind], [oracle])
+    assert len(left) == 1 and oracle.queries <= 20
