@@ -117,6 +117,8 @@ class _Dealing:
         self.groups: defaultdict[tuple[str, str], list[Tenant]] = defaultdict(list)
         self.peers: defaultdict[object, list[tuple[float, str, Tenant]]] = defaultdict(list)
         self.roomy: list[_DealtNic] = []
+        self.alike: dict[str, object] = {}
+        self.can_share: dict[frozenset[str], bool] = {}
         self.tried: set[tuple[str, int]] = set()  # tenants and NICs where they were in conflict
         for tenant in [*(tenant for nic in self.nics for tenant in nic.tenants), *unplaced]:
             for name, value in tenant.constraints.values:
@@ -128,7 +130,10 @@ class _Dealing:
             alike.sort(key=lambda peer: peer[:2])
 
     def _alike(self, tenant: Tenant) -> object:
-        return tenant.workload, tenant.day, *(kind_allows(kind, tenant) for kind in self.kinds)
+        if tenant.id not in self.alike:
+            allowed = (kind_allows(kind, tenant) for kind in self.kinds)
+            self.alike[tenant.id] = tenant.workload, tenant.day, *allowed
+        return self.alike[tenant.id]
 
     def lower_conflicts(self) -> None:
         """Exchange tenants and domains as long as a conflict can be avoided.
@@ -244,7 +249,7 @@ class _Dealing:
         nic = self.nic_of[tenant.id]
         if self._moves(tenant):
             bundle = self._bound_together(tenant)
-            if len(bundle) > 1 and self._gather(bundle):
+            if len(bundle) > 1 and self._can_share(bundle) and self._gather(bundle):
                 return True
             if any(self._exchange(tenant, peer) for peer in self._nearest(tenant)):
                 return True
@@ -321,24 +326,33 @@ class _Dealing:
                 other.kind = kind
         return False
 
+    def _can_share(self, bundle: Sequence[Tenant]) -> bool:
+        """Whether a NIC of any kind carries these alone; else no exchange is tried, on any of many NICs."""
+        ids = frozenset(tenant.id for tenant in bundle)
+        if ids not in self.can_share:
+            workloads = [tenant.workload for tenant in bundle]
+            able = (kind for kind in self.kinds if kind.fits(workloads))
+            self.can_share[ids] = any(self.fits(kind, bundle) for kind in able)
+        return self.can_share[ids]
+
     def _gather(self, bundle: Sequence[Tenant]) -> bool:
         """Bring together who must share a NIC, in exchange for others of the same workloads or where there is room."""
         homes = list(dict.fromkeys(self.nic_of[tenant.id] for tenant in bundle if tenant.id in self.nic_of))
-        before = sum(map(self._conflicts, bundle))
+        before, together = sum(map(self._conflicts, bundle)), {tenant.id for tenant in bundle}
         for goal in [*homes, *(nic for nic in self.nics if nic not in homes)]:
             kept = [(nic, list(nic.tenants)) for nic in dict.fromkeys([goal, *homes])]
             for tenant in bundle:
                 source = self.nic_of.get(tenant.id)
                 if source is None or source is goal or not self._moves(tenant):
                     continue
-                alike = (o for o in goal.tenants if o not in bundle and self._alike(o) == self._alike(tenant))
+                alike = (o for o in goal.tenants if o.id not in together and self._alike(o) == self._alike(tenant))
                 peer = next(filter(self._moves, alike), None)
                 if peer is None:
                     self._carry(tenant, source, goal)
                 else:
                     self._swap(tenant, peer)
             touched = [nic for nic, _ in kept if nic.tenants]
-            met = any(self._conflicts(tenant) for nic in touched for tenant in nic.tenants if tenant not in bundle)
+            met = any(self._conflicts(tenant) for nic in touched for tenant in nic.tenants if tenant.id not in together)
             if sum(map(self._conflicts, bundle)) < before and not met and self._fit(*touched):
                 return True
             for nic, tenants in kept:

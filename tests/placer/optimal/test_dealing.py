@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from placer.model.groups import UNCONSTRAINED, Constraints
 from placer.model.plan import Plan
 from placer.optimal import optimal_plan
 from placer.optimal.bounded_plan import placements_of
-from placer.optimal.dealing import keep_groups
+from placer.optimal.dealing import _Dealing, keep_groups
 from placer.testing.strategies import CORES_BY_NF, ToyOracle, arrival
 from tests.placer.model.test_constraints import breaks
 from tests.properties.test_every_plan import draw_fleet, draw_trace
@@ -64,3 +65,13 @@ def test_a_higher_priority_takes_the_places_of_as_few_lower_ones_as_it_needs() -
     small, large, urgent = tenants(("a", "", 0), ("b", "", 0), ("d", "", 9))
     nics, left = keep_groups([(kind, (small, large))], [urgent], [kind], [ToyOracle()])
     assert {one.id for one in nics[0][1]} == {small.id, urgent.id} and left == [large]
+
+
+def test_tenants_that_cannot_share_any_nic_are_not_sought_a_common_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the NICs, which are many, would be tried for them again and again."""
+    kind = NicKind(0, "toy", 8, CORES_BY_NF)
+    together = Constraints((("together", "g"),))
+    pair = [replace(arrival(f"p{at}", at, "c", 0.0).tenant, constraints=together) for at in range(2)]
+    monkeypatch.setattr(_Dealing, "_gather", lambda *_: pytest.fail("is tried"))
+    _, left = keep_groups([(kind, (tenant,)) for tenant in pair], [], [kind], [ToyOracle()])
+    assert len(left) == 1
