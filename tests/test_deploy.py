@@ -48,7 +48,8 @@ def test_no_service_is_without_tokens_and_the_scheduler_has_one() -> None:
 def test_the_scheduler_calls_the_routes_that_there_are() -> None:
     """Verbs and the resource that is managed are those of the extender."""
     text = (FOLDER / "scheduler-configuration.yaml").read_text()
-    for wanted in ("/k8s/v1", "filterVerb: filter", "prioritizeVerb: prioritize", "bindVerb: bind", "nf-placer.io/nf"):
+    verbs = (f"{verb}Verb: {verb}" for verb in ("filter", "prioritize", "preempt", "bind"))
+    for wanted in ("/k8s/v1", *verbs, "nf-placer.io/nf"):
         assert wanted in text
     assert "nodeCacheCapable: true" in text
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -21,6 +21,7 @@ from placer.model.constraints import Conflict, conflict_on
 from placer.model.feasibility import Misfit, fits, misfit, misfit_with
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.oracle import co_location_of
+from placer.policy.preemption import find_victims
 from profiles import CoLocation, Workload
 
 MAX_REMEMBERED_ARRIVALS = 64
@@ -163,6 +164,25 @@ class WhatIf:
                 if time.perf_counter() > until:
                     yield
                     until = _end_of_step()
+        return found
+
+    def victims(self, arrival: Tenant, leaving: Mapping[str, Collection[str]]) -> Steps[dict[str, tuple[Tenant, ...]]]:
+        """By NIC, the fewest tenants of lower priority that have to leave it, besides those of `leaving`, so that it
+        takes the arrival; NICs on which that does not help, or where `leaving` has others, are left out."""
+        found, until, fleet = dict[str, tuple[Tenant, ...]](), _end_of_step(), self.engine.fleet
+        choices = self.engine.choices(arrival)
+        for nic_id, going in leaving.items():
+            nic = fleet.find(nic_id)
+            if nic is None or nic.service is not Service.UP:
+                continue
+            if any(here.id in going and here.priority >= arrival.priority for here in nic.tenants):
+                continue
+            preemption = find_victims(fleet, self.engine.oracles, choices, nic, going)
+            if preemption is not None:
+                found[nic_id] = tuple(nic.tenants_by_id[identity] for identity in preemption.ids)
+            if time.perf_counter() > until:
+                yield
+                until = _end_of_step()
         return found
 
     def _class_of_nic(self, nic: Nic) -> ClassOfNics:

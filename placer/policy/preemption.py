@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
@@ -63,7 +63,7 @@ def find_preemption(
     def choices(kind: NicKind) -> Iterable[Tenant]:
         return (replace(tenant, workload=workload) for workload in kind.choices(tenant.workload))
 
-    places = list(_places(fleet, tenant, priorities))
+    places = list(_places(fleet, tenant, priorities, fleet.nics.values(), fleet.available()))
     lower = {identity: of for identity, of in priorities.items() if of < priority}
     left = MOST_SETS
     for may_go in (lower, priorities):
@@ -74,39 +74,44 @@ def find_preemption(
 
 
 def find_victims(
-    fleet: Fleet, oracles: Sequence[Oracle], choices: Sequence[Tenant], only: Nic | None = None
+    fleet: Fleet,
+    oracles: Sequence[Oracle],
+    choices: Sequence[Tenant],
+    only: Nic | None = None,
+    leaving: Collection[str] = (),
 ) -> Preemption | None:
-    """The tenants of lower priority without which an arrival fits, that fits nowhere with them; None where they are not
-    enough.
+    """The tenants of lower priority without which an arrival fits, that fits nowhere with them; none of them where it
+    fits on `only`; None where they are not enough.
 
     They are the fewest, and of equally many those of the lowest priorities, among the `MOST_PLACES` NICs where the
     fewest are in the way of its cores; and of more than `MOST_SETS_AT_ONCE` sets, one of which nobody can stay.
     `choices`: the arrival on each number of cores that it may be given. `only`: the NIC on which it is to be, whose
-    tenants alone may go; None for any.
+    tenants alone may go; None for any. `leaving`: tenants that leave anyway, so that perhaps nobody else has to.
     """
     arrival = choices[0]
     present = fleet.all_tenants() if only is None else only.tenants
     lower = {tenant.id: tenant.priority for tenant in present if tenant.priority < arrival.priority}
-    if not lower:
+    if not lower and only is None:
         return None
 
     def choices_on(kind: NicKind) -> Iterable[Tenant]:
         return (choice for choice in choices if kind.hosts(choice.workload))
 
-    ranked = sorted(
-        (
-            (few, at, place)
-            for at, place in enumerate(_places(fleet, arrival, lower, only))
-            if (few := _fewest_by_cores(place, choices_on(place.kind), lower)) is not None
-        ),
-        key=lambda found: found[:2],
-    )
+    ranked = list[tuple[int, int, _Place]]()
+    nics = [only] if only is not None else sorted(fleet.nics.values(), key=lambda nic: nic.number)
+    for found in _places(fleet, arrival, lower, nics, fleet.available() if only is None else ()):
+        place = _without(found, leaving)
+        few = _fewest_by_cores(place, choices_on(place.kind), lower)
+        if few is not None:
+            ranked.append((few, len(ranked), place))
+    ranked.sort(key=lambda found: found[:2])
     for first in range(0, min(len(ranked), MOST_TRIED_PLACES), SETS_AT_ONCE):
         every = [_without_all(place, lower) for _, _, place in ranked[first : first + SETS_AT_ONCE]]
         if enough := _fitting(every, choices_on, oracles):
             several = [every[number] for number in [*enough][:MOST_PLACES]]
-            found, _ = _fewest([place for place, _ in several], choices_on, oracles, lower, MOST_SETS_AT_ONCE)
-            return _preemption(*(found or _keep_most(several[0], choices_on, oracles, lower)), lower, lower)
+            places = [place for place, _ in several]
+            fewest, _ = _fewest(places, choices_on, oracles, lower, MOST_SETS_AT_ONCE, least=1 if only is None else 0)
+            return _preemption(*(fewest or _keep_most(several[0], choices_on, oracles, lower)), lower, lower)
     return None
 
 
@@ -118,11 +123,16 @@ def _preemption(
 
 
 def _fewest(
-    places: Sequence[_Place], choices: _Choices, oracles: Sequence[Oracle], may_go: Mapping[str, int], most: int
+    places: Sequence[_Place],
+    choices: _Choices,
+    oracles: Sequence[Oracle],
+    may_go: Mapping[str, int],
+    most: int,
+    least: int = 1,
 ) -> tuple[tuple[_Place, frozenset[str], Tenant] | None, int]:
-    """The fewest of those that may go without which the arrival has a place, and how it fits there; and how many sets
-    less than `most` were looked at, below 0 where that was not enough."""
-    for size in range(1, max((len(place.must_go) + len(place.others) for place in places), default=0) + 1):
+    """The fewest of those that may go, at least so many, without which the arrival has a place, and how it fits there;
+    and how many sets less than `most` were looked at, below 0 where that was not enough."""
+    for size in range(least, max((len(place.must_go) + len(place.others) for place in places), default=0) + 1):
         sets = []
         for rank, (place, going) in enumerate(_sets(places, size, may_go)):
             sets.append((sorted((may_go[one] for one in going), reverse=True), rank, place, going))
@@ -136,6 +146,13 @@ def _fewest(
                 number = min(fitting)
                 return (*tried[number], fitting[number]), most
     return None, most
+
+
+def _without(place: _Place, leaving: Collection[str]) -> _Place:
+    """The place without those that leave anyway; the others by id, not in the order in which they are remembered."""
+    must_go = tuple(identity for identity in place.must_go if identity not in leaving)
+    others = sorted((other for other in place.others if other.id not in leaving), key=lambda other: other.id)
+    return replace(place, must_go=must_go, others=tuple(others))
 
 
 def _fewest_by_cores(place: _Place, choices: Iterable[Tenant], lower: Mapping[str, int]) -> int | None:
@@ -166,12 +183,13 @@ def _keep_most(
     return place, going, _fitting([(place, going)], choices, oracles)[0]
 
 
-def _places(fleet: Fleet, tenant: Tenant, priorities: Mapping[str, int], only: Nic | None = None) -> Iterator[_Place]:
-    """Where the tenant could be, or the only place where it is to be; of NICs with the same tenants the first."""
+def _places(
+    fleet: Fleet, tenant: Tenant, priorities: Mapping[str, int], nics: Iterable[Nic], kinds: Iterable[NicKind]
+) -> Iterator[_Place]:
+    """Where the tenant could be of these NICs and new ones of these kinds; of NICs with the same tenants the first."""
     seen = set()
-    nics = [nic for nic in (fleet.nics.values() if only is None else [only]) if nic.id not in fleet.out_of_service]
-    kinds = fleet.available() if only is None else ()
-    for kind, nic in chain(((nic.kind, nic) for nic in nics), ((kind, None) for kind in kinds)):
+    up = [nic for nic in nics if nic.id not in fleet.out_of_service]
+    for kind, nic in chain(((nic.kind, nic) for nic in up), ((kind, None) for kind in kinds)):
         must_go = ids_to_go(fleet, tenant, kind, nic)
         if must_go is None or not kind.hosts(tenant.workload):
             continue

@@ -55,6 +55,7 @@ PLACES = st.lists(
 )
 """Pools and domains of kinds."""
 GROUPS = st.sampled_from(["", "", "", "g", "h"])
+PRIORITIES = st.sampled_from([0, 0, 0, -1, 7])
 
 
 class Online(RuleBasedStateMachine):
@@ -111,11 +112,12 @@ class Online(RuleBasedStateMachine):
         known = sorted(nic.id for nic in self.engine.fleet.all_nics())
         return [nic for nic in known if (nic in self.auditor.closed) is closed]
 
-    @rule(workload=WORKLOADS, sla=SLAS, priority=st.sampled_from([0, 0, 1, -1]), data=st.data())
-    def arrive(self, workload: Workload, sla: Sla, priority: int, data: st.DataObject) -> None:
+    @rule(workload=WORKLOADS, sla=SLAS, data=st.data(), priority=PRIORITIES, preempt=st.booleans())
+    def arrive(self, workload: Workload, sla: Sla, data: st.DataObject, priority: int, preempt: bool) -> None:
         self.arrivals += 1
         constraints = self.draw_constraints(data) if self.constrained else Constraints()
-        self.handle(Arrive(Tenant(f"nf-{self.arrivals}", workload, sla, constraints=constraints, priority=priority)))
+        tenant = Tenant(f"nf-{self.arrivals}", workload, sla, constraints=constraints, priority=priority)
+        self.handle(Arrive(tenant, preempt=preempt))
 
     def draw_constraints(self, data: st.DataObject) -> Constraints:
         pools = sorted({kind.pool for kind in self.engine.fleet.all_kinds})

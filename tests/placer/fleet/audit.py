@@ -4,6 +4,7 @@ shares nothing with the engine but the events and the oracle, and computes every
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from math import inf
 
 from placer.fleet.events import (
@@ -26,6 +27,7 @@ from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 
 PlacedKind = tuple[int, str, str]  # the index of a kind, a pool, and a domain
+MOST_TRIED_TOGETHER = 2  # sets of at most so many tenants are tried to find that fewer could have left
 
 
 class Auditor:
@@ -51,9 +53,11 @@ class Auditor:
         self._apply(event)
         if isinstance(event, Join):
             self._join(event, kind_of[event.nic])
-        faults = list(self._moves(decision, kind_of, each=isinstance(event, Rebalance)))
+        faults = list(self._left(event, decision, kind_of)) if isinstance(event, Arrive) else []
+        faults += list(self._moves(decision, kind_of, each=isinstance(event, Rebalance)))
         self._conclude(event, decision)
         faults += [*self._overfull(kind_of), *self._violations(decision, kind_of), *self._barred(kind_of)]
+        faults += self._passed_over(event, decision)
         if isinstance(event, Arrive) and decision.nic != self.places.get(event.tenant.id):
             faults.append(f"{event.tenant.id} is not on {decision.nic}")
         if isinstance(event, Fail | Leave) and event.nic in self.places.values():
@@ -138,6 +142,45 @@ class Auditor:
                     *self._violations(decision, kind_of),
                     *self._barred(kind_of),
                 )
+
+    def _left(self, event: Arrive, decision: Decision, kind_of: Mapping[str, int]) -> Iterator[str]:
+        """What is wrong with those that make room for an arrival, by the fleet before it."""
+        left, arrival = [move.id for move in decision.moves if move.source is not None], event.tenant
+        lower = [identity for identity in self.places if self.tenants[identity].priority < arrival.priority]
+        if left and not (event.preempt and {*left} <= {*lower}):
+            yield f"{left} leave for {arrival.id}"
+        if not (self.exhaustive and event.preempt):
+            return
+        if decision.status != "placed":
+            for nic in sorted(set(self.places.values())):
+                going = [identity for identity in lower if self.places[identity] == nic]
+                if self._fits_without(going, arrival, kind_of):
+                    yield f"{arrival.id} was turned away, and would fit without {going}"
+        for size in range(min(len(left), MOST_TRIED_TOGETHER + 1)):
+            for fewer in combinations(lower, size):
+                if self._fits_without(fewer, arrival, kind_of):
+                    yield f"{left} leave for {arrival.id}, which would fit without {fewer}"
+
+    def _fits_without(self, going: Sequence[str], arrival: Tenant, kind_of: Mapping[str, int]) -> bool:
+        before = self.places
+        self.places = {identity: nic for identity, nic in before.items() if identity not in going}
+        try:
+            return any(self._turned_away(arrival, kind_of))
+        finally:
+            self.places = before
+
+    def _passed_over(self, event: FleetEvent, decision: Decision) -> Iterator[str]:
+        """Who still waits although one of lower priority, which needs the same, came out of the queue."""
+        arrived = event.tenant.id if isinstance(event, Arrive) else None
+        for move in decision.moves:
+            came = self.tenants.get(move.id)
+            if move.source is not None or came is None or move.id == arrived:
+                continue
+            for waiting in (self.tenants[identity] for identity in sorted(self.waiting)):
+                if waiting.priority > came.priority and waiting == replace(
+                    came, id=waiting.id, priority=waiting.priority
+                ):
+                    yield f"{waiting.id} waits, and {came.id} of lower priority was placed"
 
     def _conclude(self, event: FleetEvent, decision: Decision) -> None:
         if isinstance(event, Arrive) and decision.status == "queued":

@@ -1,4 +1,4 @@
-"""The extender of kube-scheduler: filter and prioritize advise; bind decides.
+"""The extender of kube-scheduler: filter, prioritize and preempt advise; bind decides.
 
 Types are those of k8s.io/kube-scheduler/extender/v1, whose JSON has the names of the Go fields. Every answer has
 status 200, since kube-scheduler takes any other as a failure of the extender.
@@ -10,7 +10,7 @@ import json
 import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
@@ -22,7 +22,7 @@ from placer.fleet.service.http.app import Background, Posted, answer, posted_rou
 from placer.fleet.service.http.openapi import JSON_TYPE, DescribedRoute, RouteOperation
 from placer.fleet.service.http.writer import Writer
 from placer.fleet.service.kubernetes.api import KubernetesApi
-from placer.fleet.service.kubernetes.pods import Pod, WrongPod, node_of, pod_of
+from placer.fleet.service.kubernetes.pods import Pod, WrongPod, node_of, pod_of, uid_of
 from placer.fleet.service.kubernetes.watch import Watcher
 from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Tenant
@@ -52,7 +52,7 @@ class _Asked:
 
 @dataclass
 class Extender:
-    """The three verbs."""
+    """The four verbs."""
 
     writer: Writer
     what_if: WhatIf
@@ -62,10 +62,11 @@ class Extender:
     _binding: set[str] = field(default_factory=set)
 
     def routes(self) -> list[DescribedRoute]:
-        """The routes of the three verbs."""
+        """The routes of the four verbs."""
         verbs = (
             ("filter", self.filter, "Nodes that take a pod."),
             ("prioritize", self.prioritize, "Scores of nodes."),
+            ("preempt", self.preempt, "Pods that would have to leave nodes for a pod."),
             ("bind", self.bind, "Bind a pod to a node."),
         )
         return [
@@ -125,6 +126,36 @@ class Extender:
             return _score(asked.names, {})
         scores = await self.writer.work_through(self.what_if.scores(arrival, asked.names))
         return _score(asked.names, _from_0_to_10(scores))
+
+    async def preempt(self, posted: Posted) -> Response:
+        """By node, the pods that the scheduler would evict, and the fewest further ones without which every SLA is met.
+
+        Nodes where that does not help are left out, and where the scheduler would evict NFs that are not of lower
+        priority by their annotations.
+        """
+        try:
+            pod, proposed = _read_victims(posted.body)
+        except ValueError as error:
+            return refusal(400, f"not the arguments of an extender: {error}")
+        if pod is None:
+            return _victims(proposed)
+        try:
+            arrival = self._arrival(pod)
+            await self.writer.settle()
+        except (_Impossible, Refused, WrongPod):
+            return _victims({})
+        fleet, obstacles = self.writer.engine.fleet, {**self.watcher.closed, **self.watcher.crowded}
+        leaving: dict[str, set[str]] = {}
+        for name, victims in proposed.items():
+            nic = fleet.find(name)
+            if nic is not None and name not in obstacles and pod.node is None:
+                leaving[name] = {one.id for one in nic.tenants if uid_of(one.id) in victims.uids}
+        found = await self.writer.work_through(self.what_if.victims(arrival, leaving))
+        given = dict[str, _Victims]()
+        for name, more in found.items():
+            further = [uid_of(one.id) or "" for one in reversed(more)]
+            given[name] = replace(proposed[name], uids=[*proposed[name].uids, *further])
+        return _victims({name: victims for name, victims in given.items() if victims.uids})
 
     async def bind(self, posted: Posted) -> Response:
         """Place the pod on the node, then bind it; where the API server refuses that, it is taken off again."""
@@ -236,6 +267,45 @@ def _read(body: bytes) -> _Asked:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError("NodeNames is no list of names")
     return _Asked(pod, names, nodes)
+
+
+@dataclass(frozen=True)
+class _Victims:
+    """Pods that would be evicted from a node, and how many of their disruption budgets that violates."""
+
+    uids: list[str]
+    budgets: int
+
+
+def _read_victims(body: bytes) -> tuple[Pod | None, dict[str, _Victims]]:
+    """The pod for which preempt is asked, None where it is no NF, and what the scheduler would evict, by node.
+
+    Raises ValueError when it is no such request.
+    """
+    arguments = json.loads(body)
+    if not isinstance(arguments, dict) or not isinstance(arguments.get("Pod"), dict):
+        raise ValueError("there is no Pod")
+    try:
+        pod = pod_of(arguments["Pod"])
+        found = dict[str, _Victims]()
+        for key in ("NodeNameToVictims", "NodeNameToMetaVictims"):  # whole pods, or only their UIDs
+            for name, victims in (arguments.get(key) or {}).items():
+                uids = [
+                    str(one["UID"] if "UID" in one else one["metadata"]["uid"]) for one in victims.get("Pods") or ()
+                ]
+                found[name] = _Victims(uids, int(victims.get("NumPDBViolations", 0)))
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("Pod is no pod, or the victims are no pods by node") from None
+    return pod, found
+
+
+def _victims(found: Mapping[str, _Victims]) -> Response:
+    """The answer of preempt; the scheduler takes a node without victims as an error of them all."""
+    shown = {
+        name: {"Pods": [{"UID": uid} for uid in one.uids], "NumPDBViolations": one.budgets}
+        for name, one in found.items()
+    }
+    return answer({"NodeNameToMetaVictims": shown})
 
 
 def _filter(

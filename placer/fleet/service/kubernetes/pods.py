@@ -22,6 +22,7 @@ EVENT_ANNOTATIONS = {
     "sla-drop": "sla_drop",
     "sla-min-kpps": "sla_min_kpps",
     "sla-latency-us": "sla_latency_us",
+    "priority": "priority",
 }
 
 POD_PREFIX = "pod/"
@@ -36,7 +37,8 @@ class Pod:
     """A pod that is an NF instance.
 
     `id`: in the fleet; a pod that is made again has another. `namespace`, `name`, `uid`: of the pod. `annotations`:
-    those of ours, without the prefix. `node`: where it is bound; None where it is not.
+    those of ours, without the prefix. `node`: where it is bound; None where it is not. `priority`: that of its spec,
+    which it has unless an annotation gives another.
     """
 
     id: str
@@ -45,6 +47,7 @@ class Pod:
     uid: str
     annotations: Mapping[str, str]
     node: str | None = None
+    priority: int = 0
 
     def arrival(self, nic: str | None = None, kind: int | None = None) -> dict[str, Any]:
         """The event of its arrival, on a NIC if one is given; whatever the SLAs there, if the NIC's kind is given.
@@ -71,6 +74,8 @@ class Pod:
             raise WrongPod("; ".join(faults))
         if traffic:
             event["traffic"] = traffic
+        if self.priority:
+            event.setdefault("priority", self.priority)
         if nic is not None:
             event["nic"] = nic
         if kind is not None:
@@ -90,7 +95,8 @@ def pod_of(found: Mapping[str, Any]) -> Pod | None:
         if name.startswith(ANNOTATION_PREFIX)
     }
     namespace, name, uid = (str(metadata.get(key, "")) for key in ("namespace", "name", "uid"))
-    return Pod(id_of(found), namespace, name, uid, ours, node_of(found))
+    priority = (found.get("spec") or {}).get("priority") or 0
+    return Pod(id_of(found), namespace, name, uid, ours, node_of(found), priority)
 
 
 def id_of(found: Mapping[str, Any]) -> str:

@@ -28,6 +28,23 @@ def test_an_event_is_answered_as_a_line_is_with_its_version(place: Path | str) -
         assert [row["number"] for row in one.log()] == [1]
 
 
+def test_an_arrival_over_http_preempts_by_priority_only_if_it_asks_for_it(place: Path | str) -> None:
+    """What would be and what is are one answer; instances are shown with their priority."""
+    vip = ARRIVAL | {"id": "vip", "priority": 7}
+    with service(place, count=1) as one:
+        assert [one.event(**ARRIVAL | {"id": name}).json()["status"] for name in "ab"] == ["placed", "placed"]
+        (reason, *_) = one.event(**vip).json()["reasons"]
+        assert (reason["cause"], reason["with"]) == ("priority", ["a"])
+        expected = one.event(**vip, preempt=True, dry_run=True).json()
+        answer = one.event(**vip, preempt=True).json()
+        assert expected | {"version": 3} == answer | {"version": 3}
+        assert (answer["nic"], answer["queued"]) == ("nic-1", ["a"])
+        shown = one.client.get("/v1/tenants").json()["tenants"]
+        assert [(here["id"], here["status"], here.get("priority")) for here in shown] == [
+            ("a", "queued", None), ("b", "placed", None), ("vip", "placed", 7),
+        ]  # fmt: skip
+
+
 def test_a_dry_run_is_answered_as_its_event_then_is_and_changes_nothing(place: Path | str) -> None:
     """Also a refusal; it is not in the log, and its key is free for the event itself."""
     arrivals = [ARRIVAL | {"id": f"{nf}{number}", "nf": nf} for nf in "dab" for number in range(4)]

@@ -137,6 +137,17 @@ class Cluster:
         """Which nodes take the pod."""
         return self.call("filter", Pod=of, Nodes=None, NodeNames=list(names))
 
+    def preempt(self, of: dict[str, Any], **proposed: list[str]) -> dict[str, list[str]]:
+        """By node, the UIDs of the pods that are to be evicted for the pod, after these that the scheduler proposes."""
+        given = {
+            name: {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": 2} for name, uids in proposed.items()
+        }
+        found = self.call("preempt", Pod=of, NodeNameToVictims=None, NodeNameToMetaVictims=given)
+        assert all(victims["NumPDBViolations"] == 2 for victims in found["NodeNameToMetaVictims"].values())
+        return {
+            name: [one["UID"] for one in victims["Pods"]] for name, victims in found["NodeNameToMetaVictims"].items()
+        }
+
     def bind(self, of: dict[str, Any], name: str) -> str:
         """Bind the pod; returns the error."""
         metadata = of["metadata"]
