@@ -99,7 +99,7 @@ class Client:
         return self._find(f"/v1/tenants/{_quote(id)}")
 
     def nic(self, nic: str) -> Answer | None:
-        """A NIC and its tenants; None where it was never in use."""
+        """A NIC and its tenants; None where it was never in use or has left."""
         return self._find(f"/v1/nics/{_quote(nic)}")
 
     def nics(self, **filters: str) -> Iterator[Answer]:

@@ -147,6 +147,10 @@ class Engine:
         tenant = self._find(tenant_id)
         return None if tenant is None else tenant.asked.workload
 
+    def miss(self, nic_id: str) -> str:
+        """What messages say of a NIC that is not in the fleet."""
+        return f"'{nic_id}' {'has left the fleet' if nic_id in self.fleet.gone else 'was never in use'}"
+
     def choices(self, tenant: Tenant) -> list[Tenant]:
         """The instance on each number of cores that it may be given, in the order of `order_choices`."""
         return cores_choices(self.fleet.kinds, self.oracles, tenant)
@@ -615,7 +619,7 @@ class Engine:
     def _serving_nic(self, nic_id: str) -> Nic:
         nic = self.fleet.find(nic_id)
         if nic is None:
-            raise Refused(f"'{nic_id}' was never in use")
+            raise Refused(self.miss(nic_id))
         if nic.service is Service.FAILED:
             raise Refused(f"'{nic_id}' failed before")
         return nic

@@ -50,7 +50,7 @@ from placer.fleet.events import (
 from placer.fleet.frequent_lines import frequent_decision, frequent_event, load_of
 from placer.inputs.arrivals import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from placer.model.fleet import Tenant
-from placer.model.groups import UNCONSTRAINED, Constraints, usable_group
+from placer.model.groups import BETWEEN_POOLS, UNCONSTRAINED, Constraints, usable_group
 from placer.model.sla import Sla
 from placer.policy.rejection import Reason
 from profiles import TrafficProfile, Workload
@@ -94,6 +94,13 @@ def usable_name(name: str) -> str:
     return name
 
 
+def single_name(value: str) -> str:
+    """The pool or the domain of a NIC, if it is one name; else ValueError."""
+    if BETWEEN_POOLS in value:
+        raise ValueError(f"{value!r} names several: a NIC has one")
+    return value
+
+
 def whole(value: object) -> object:
     """A whole number that is written as 3.0, as JSON allows, as an int; anything else as it is."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -103,7 +110,7 @@ Whole = Annotated[int, BeforeValidator(whole)]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(usable_name)]
 Priority = Annotated[Whole, Field(ge=LOWEST_PRIORITY, le=HIGHEST_PRIORITY)]
 Group = Annotated[str, AfterValidator(usable_group)]
-Place = Annotated[Group, Field(pattern=r"^[^|]*$")]  # a pool, or a domain
+Place = Annotated[Group, AfterValidator(single_name), Field(json_schema_extra={"pattern": r"^[^|]*$"})]
 Number = Annotated[FiniteFloat, Field(ge=0, le=LARGEST_NUMBER)]
 Positive = Annotated[FiniteFloat, Field(ge=SMALLEST_POSITIVE, le=LARGEST_NUMBER)]
 

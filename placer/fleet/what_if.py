@@ -51,7 +51,7 @@ def complete(steps: Steps[Found]) -> Found:
 
 TenantKey = tuple[Workload, float, float]
 ClassOfNics = tuple[int, Service, tuple[TenantKey, ...]]
-BarredClass = ClassOfNics | tuple[int, Conflict]
+BarredClass = ClassOfNics | tuple[str, Conflict]
 ClassKey = tuple[int, tuple[TenantKey, ...], TenantKey]
 
 
@@ -111,7 +111,7 @@ class WhatIf:
         empty = (outside for outside in fleet.out_of_service.values() if not outside.tenants_by_id)
         for nic in (*fleet.nics.values(), *empty):
             conflict = conflict_on(fleet, arrival, nic.kind, nic)
-            key = (nic.kind.index, conflict) if conflict else self._class_of_nic(nic)
+            key = (nic.kind.model, conflict) if conflict else self._class_of_nic(nic)
             sizes[key] += 1
             example[key] = nic
             if time.perf_counter() > until:

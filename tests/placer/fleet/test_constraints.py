@@ -175,15 +175,16 @@ def test_rebalancing_empties_no_nic_onto_one_that_a_group_bars() -> None:
 
 
 def test_questions_name_the_constraint_and_whom_it_meets() -> None:
-    one = engine(("", ""), ("edge", ""), count=1)
+    one = engine(("", ""), ("edge", ""), ("edge", "r1"), count=1)
     arrive(one, "a", spread="g")
-    arrive(one, "e", pool="edge")
+    arrive(one, "e", pool="edge", spread="e")
+    arrive(one, "f", pool="edge", spread="e")
     asked, what_if = tenant("ask", spread="g"), WhatIf(one)
     assert complete(what_if.places(asked)) == []
-    assert [(found.cause, found.met) for found in complete(what_if.verdicts(asked))] == [
-        ("spread: no two of the group on one NIC", ("a",)), ("pool: only on NICs of one of these pools", ()),
+    assert [(found.cause, found.met, found.nics) for found in complete(what_if.verdicts(asked))] == [
+        ("pool: only on NICs of one of these pools", (), 2), ("spread: no two of the group on one NIC", ("a",), 1),
     ]  # fmt: skip
-    assert [place.nic for place in complete(what_if.places(tenant("ask", pool="edge"), count=2))] == ["nic-2"]
+    assert [place.nic for place in complete(what_if.places(tenant("ask", pool="edge"), count=2))] == ["nic-2", "nic-3"]
 
 
 def test_of_copies_that_are_asked_for_each_has_a_nic_of_its_own() -> None:
@@ -215,6 +216,12 @@ def test_an_event_has_the_constraints_of_a_trace() -> None:
 def test_what_is_no_name_is_refused_with_its_key(name: str, value: object) -> None:
     with pytest.raises(Malformed, match=f"^arrive.{name}: |^{name}: "):
         read(**{name: value})
+
+
+def test_a_nic_joins_in_one_pool() -> None:
+    reader = Reader(TOY_TRAFFIC, lambda workload: (), lambda identity: None)
+    with pytest.raises(Malformed, match=r"^pool: 'p1\|p2' names several: a NIC has one$"):
+        reader.read('{"event": "join", "nic": "n", "nic_model": "toy-0", "pool": "p1|p2"}')
 
 
 def test_a_state_keeps_constraints(tmp_path: Path) -> None:

@@ -210,8 +210,11 @@ def test_a_nic_leaves_once_it_has_no_tenants_and_takes_its_place_in_the_count_wi
     assert (one.handle(Leave("nic-1")).status, one.fleet.find("nic-1")) == ("gone", None)
     assert isinstance(one.handle(Leave("nic-1")), Lookup)
     assert arrive(one, "2", "d") == "nic-2" and arrive(one, "3", "d") is None
-    for event in (Return("nic-1"), Fail("nic-1"), Leave("nic-9"), Join("nic-1", "toy-9")):
-        with pytest.raises(Refused):
+    for event, why in (
+        (Return("nic-1"), "not out of service"), (Fail("nic-1"), "has left the fleet"),
+        (Leave("nic-9"), "never in use"), (Join("nic-1", "toy-9"), "not a NIC model"),
+    ):  # fmt: skip
+        with pytest.raises(Refused, match=why):
             one.handle(event)
     assert one.handle(Join("nic-1", one.fleet.kinds[0].model)).status == "joined" and arrive(one, "4", "d") == "nic-1"
 

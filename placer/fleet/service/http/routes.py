@@ -193,7 +193,7 @@ class QuestionRoutes:
         await self.writer.settle()
         nic = self.writer.engine.fleet.find(request.path_params["nic"])
         if nic is None:
-            return refusal(404, f"'{request.path_params['nic']}' was never in use")
+            return refusal(404, self.writer.engine.miss(request.path_params["nic"]))
         found: openapi.NicJson = {"version": self.writer.version, **show_nic(self.writer.engine, nic)}
         return answer(found)
 

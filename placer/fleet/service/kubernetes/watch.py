@@ -47,6 +47,7 @@ class Watcher:
         self.writer = writer
         self.closed: dict[str, str] = {}
         self._listed: set[str] = set()
+        self._displaced: dict[str, str] = {}  # nodes that keep their former pool and domain, and why, as it is logged
         self._uncounted: dict[str, tuple[Pod, str]] = {}
         self._turn = asyncio.Lock()
         of = writer.reader
@@ -162,9 +163,12 @@ class Watcher:
         if nic is None or nic.kind.model != model or nic.service is not wanted:
             await self._close(name, refused or "the NIC does not take NFs")
             return
+        known, error = self._displaced.pop(name, None), None
         if (nic.kind.pool, nic.kind.domain) != (place.get("pool", ""), place.get("domain", "")):
             error = await self._decide(event="join", nic=name, nic_model=model, **place)
-            if error is not None:
+        if error is not None:
+            self._displaced[name] = error
+            if error != known:
                 log("a node keeps its former pool and domain", node=name, error=error)
         self.closed.pop(name, None)
         await self._count_again(name)
