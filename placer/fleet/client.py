@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
@@ -77,16 +77,9 @@ class Client:
             headers["If-Version"] = str(if_version)
         return self._json("POST", "/v1/events", json=dict(event), headers=headers)
 
-    def send_many(self, events: Iterable[Mapping[str, Any]], *, key: str | None = None) -> list[Answer]:
-        """Decide on many events; returns the answer to each, in order, refusals (`"ok": false`) among them."""
-        body = "\n".join(json.dumps(dict(event)) for event in events)
-        headers = {"Idempotency-Key": key or uuid.uuid4().hex, "Content-Type": "application/x-ndjson"}
-        answer = self._request("POST", "/v1/events:batch", content=body, headers=headers)
-        return [json.loads(line) for line in answer.text.splitlines()]
-
     def arrive(self, id: str, nf: str, **more: Any) -> Answer:
         """Place an instance; `more` is `traffic`, `rate_kpps`, `cores`, `sla_drop` or `sla_min_kpps`, `sla_latency_us`,
-        `priority`, `preempt`, and `nic` for a certain NIC."""
+        `priority`, `preempt`, `spread`, `apart`, `together`, `pool`, and `nic` for a certain NIC."""
         return self.send({"event": "arrive", "id": id, "nf": nf, **more})
 
     def change(self, id: str, **more: Any) -> Answer:

@@ -14,6 +14,7 @@ from typing import Any
 from placer.fleet.cores import cores_choices, least_lasting, shortage, shown_cores, stay, stay_at_risk
 from placer.fleet.events import (
     Arrive,
+    ArriveTogether,
     Change,
     Cordon,
     Decision,
@@ -46,6 +47,7 @@ from placer.model.feasibility import below_sla, feasible, fits, keeps_slas, misf
 from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant, numbers_nics
 from placer.model.groups import Constraints
 from placer.model.oracle import Oracle, PredictorOracle
+from placer.model.pools import FleetJournal
 from placer.policy.pattern_table import MOST_PATTERNS
 from placer.policy.preemption import Preemption, find_victims
 from placer.policy.rejection import Cause, Reason
@@ -173,7 +175,7 @@ class Engine:
         tenant = event.tenant
         before = self._find(tenant.id)
         if before is not None:
-            if before.asked == tenant.asked:  # sent again, because the answer was lost
+            if _alone(before.asked) == tenant.asked:  # sent again, because the answer was lost
                 return self._where(Where(tenant.id))
             if before.constraints != tenant.constraints:
                 raise Refused(f"'{tenant.id}' already exists with other constraints; send a depart first")
@@ -202,6 +204,47 @@ class Engine:
             return Decision("rejected", reasons=reasons)
         self.waiting[tenant.id] = tenant
         return Decision("queued", reasons=reasons)
+
+    def _arrive_together(self, event: ArriveTogether) -> Decision:
+        known = {tenant.id: self._find(tenant.id) for tenant in event.tenants}
+        as_asked = {tenant.id: _alone(tenant) for tenant in event.tenants}
+        if all(before and _alone(before.asked) == as_asked[identity] for identity, before in known.items()):
+            homes = {identity: self.fleet.nic_of(identity) for identity in known}  # sent again: the answer was lost
+            places = tuple((identity, None if home is None else home.id) for identity, home in homes.items())
+            return Lookup("placed" if all(homes.values()) else "queued", placements=places)
+        if exist := [identity for identity, before in known.items() if before is not None]:
+            raise Refused(f"of the group '{event.id}' already exist: {_name(exist)}")
+        for tenant in event.tenants:
+            self._refuse_unknown(tenant)
+        for tenant in event.tenants:
+            self.selector.observe(self.choices(tenant)[0])
+        moves, reasons = self._place_all(event.tenants)
+        if moves:
+            return Decision("placed", tuple(moves), placements=tuple((move.id, move.target) for move in moves))
+        if self.when_full == REJECT:
+            return Decision("rejected", reasons=reasons)
+        self.waiting |= {tenant.id: tenant for tenant in event.tenants}
+        return Decision("queued", reasons=reasons)
+
+    def _place_all(self, tenants: Sequence[Tenant]) -> tuple[list[Move], tuple[Reason, ...]]:
+        """Place all of a group, or none, and then say why the first that fits nowhere does not."""
+        before, departures = self.fleet.journal, self.selector.departures
+        journal = self.fleet.journal = FleetJournal() if before is None else before
+        moves, reasons, mark = list[Move](), tuple[Reason, ...](), len(journal)
+        for tenant in tenants:
+            choices = self.choices(_alone(tenant))
+            nic = self._place(choices)
+            if nic is None:
+                reasons = tuple(self.selector.reasons(choices[0]))
+                break
+            moves.append(Move(tenant.id, None, nic.id, cores=self._cores(tenant.id)))
+        self.fleet.journal = None
+        if len(moves) < len(tenants):
+            journal.take_back(mark)
+            self.selector.departures = departures
+            moves = []
+        self.fleet.journal = before
+        return moves, reasons
 
     def _preempt(self, found: Preemption) -> Decision:
         """Place an arrival where tenants of lower priority leave; these move where they fit, or else are queued."""
@@ -275,12 +318,13 @@ class Engine:
         if not any(kind.model == event.nic_model for kind in self.fleet.kinds):
             known = ", ".join(dict.fromkeys(kind.model for kind in self.fleet.kinds))
             raise Refused(f"'{event.nic_model}' is not a NIC model of this fleet; it is one of {known}")
-        nic, kind = self.fleet.find(event.nic), self.fleet.kind_in(event.nic_model, event.pool, event.domain)
+        nic, gone = self.fleet.find(event.nic), self.fleet.gone.get(event.nic)
         if nic is not None and nic.kind.model != event.nic_model:
             raise Refused(f"'{event.nic}' is a {nic.kind.model}")
-        gone = self.fleet.gone.get(event.nic)
         if gone is not None and gone.kind.model != event.nic_model:
             raise Refused(f"'{event.nic}' left as a {gone.kind.model}: choose another name")
+        index = next((known.kind.index for known in (nic, gone) if known), None)
+        kind = self.fleet.kind_in(event.nic_model, event.pool, event.domain, index)
         if nic is not None and (event.pool, event.domain) == (nic.kind.pool, nic.kind.domain):
             return Lookup("joined")  # sent again, because the answer was lost
         if gone is not None:
@@ -500,8 +544,12 @@ class Engine:
         first = next((at for at, tenant in enumerate(queue) if tenant.id == self._next_tried), 0)
         higher = sum(tenant.priority > queue[first].priority for tenant in queue[:first])
         self._next_tried = None
+        groups: dict[str, list[Tenant]] = {}
+        for waiting in self.waiting.values():
+            if waiting.group:
+                groups.setdefault(waiting.group, []).append(waiting)
         for at, tenant in enumerate((*queue[:higher], *queue[first:], *queue[:first])):
-            done = tenant.id in tried or tenant.id not in self.waiting
+            done = tenant.id in tried or tenant.id not in self.waiting or (tenant.group and tenant.group not in groups)
             if done or (at < higher and len(tried) == MOST_TRIED // 2):
                 continue
             drop, choices = tenant.sla.max_drop, self.choices(tenant)
@@ -512,6 +560,14 @@ class Engine:
             if len(tried) == MOST_TRIED:
                 self._next_tried = tenant.id
                 break
+            if tenant.group:
+                placed = self._place_all(groups.pop(tenant.group))[0]
+                moves += placed
+                for move in placed:
+                    del self.waiting[move.id]
+                tried |= set[str]() if placed else {tenant.id}
+                has_cores = self.selector.has_cores()
+                continue
             nic = self._place(choices)
             if nic is not None:
                 del self.waiting[tenant.id]
@@ -547,10 +603,9 @@ class Engine:
         return None
 
     def _freed_by(self, moves: Iterable[Move]) -> list[Move]:
-        """Place what waits, where moved tenants have left NICs or domains that others are kept off."""
-        homes = ((move.id, self.fleet.nic_of(move.id)) for move in moves)
-        constrained = any(home and home.tenants_by_id[tenant].constraints.values for tenant, home in homes)
-        return self._place_waiting() if constrained else []
+        """Place what waits, where tenants have left NICs or domains that others are kept off."""
+        left = (self._find(move.id) for move in moves)
+        return self._place_waiting() if any(tenant and tenant.constraints.values for tenant in left) else []
 
     def _find(self, tenant_id: str) -> Tenant | None:
         """The tenant on a NIC or in the queue; None for an unknown one."""
@@ -566,6 +621,11 @@ class Engine:
         return nic
 
 
+def _alone(tenant: Tenant) -> Tenant:
+    """The instance as it is once it is placed, whatever its group."""
+    return replace(tenant, group="") if tenant.group else tenant
+
+
 def _with_placed(moves: Sequence[Move], placed: Sequence[Move]) -> list[Move]:
     """Moves off NICs, then those of instances of the queue; one that left a NIC for the queue and was placed after all
     moved there at once."""
@@ -578,6 +638,7 @@ def _with_placed(moves: Sequence[Move], placed: Sequence[Move]) -> list[Move]:
 
 _DECIDERS: dict[type, Callable[..., Decision]] = {
     Arrive: Engine._arrive,
+    ArriveTogether: Engine._arrive_together,
     Depart: Engine._depart,
     Change: Engine._change,
     Fail: Engine._fail,

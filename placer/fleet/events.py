@@ -29,6 +29,14 @@ class Arrive:
 
 
 @dataclass(frozen=True, slots=True)
+class ArriveTogether:
+    """Instances of a group need NICs, all of them or none; their `Tenant.group` is its id."""
+
+    id: str
+    tenants: tuple[Tenant, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Depart:
     """An instance leaves its NIC or the queue."""
 
@@ -150,8 +158,8 @@ class DryRun:
 
 
 FleetEvent = (
-    Arrive | Depart | Change | Fail | Drain | Cordon | Uncordon | Join | Leave | Return | Rebalance | Measure | Where
-    | DryRun
+    Arrive | ArriveTogether | Depart | Change | Fail | Drain | Cordon | Uncordon | Join | Leave | Return | Rebalance
+    | Measure | Where | DryRun
 )  # fmt: skip
 
 
@@ -192,7 +200,7 @@ class Decision:
     its NIC, in order. `at_risk`: instances that stay on the NIC although they are expected to violate their SLA.
     `queued`: instances that lost their NIC and fit on no other. `reasons`: where an arrival fits on no NIC: why, by
     class of NICs. `cores`: those of the instance of the event, where it has a rate or its cores were given; None of any
-    other, and of one on no NIC.
+    other, and of one on no NIC. `placements`: the NICs of the members of a group, by id; None of one that waits.
     """
 
     status: str
@@ -201,6 +209,7 @@ class Decision:
     queued: tuple[str, ...] = ()
     reasons: tuple[Reason, ...] = ()
     cores: int | None = None
+    placements: tuple[tuple[str, str | None], ...] = ()
 
     @property
     def nic(self) -> str | None:

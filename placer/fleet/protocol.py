@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -22,6 +23,7 @@ from pydantic import (
 
 from placer.fleet.events import (
     Arrive,
+    ArriveTogether,
     Change,
     Cordon,
     Decision,
@@ -70,6 +72,7 @@ ONLY_IN_LOGS = ("kind", "free_cores")  # keys of arrivals on which a plan or a c
 MAX_REMEMBERED_WORKLOADS = 100_000  # workloads that are remembered, and SLAs: most events name one that came before
 
 MOST_INSTANCES = 1_000
+MAX_NAMED = 5  # ids that an error message names
 LONGEST_ERROR = 700  # characters of an error message; it may quote what was sent
 
 KPPS_DECIMALS = 6
@@ -233,6 +236,24 @@ class ArriveEvent(Wanted, _Changing):
     preempt: bool = False
 
 
+class GroupMember(Wanted):
+    """An instance of a group; as of an arrival."""
+
+    id: Name
+
+
+class GroupEvent(_Changing):
+    """Instances arrive that are placed all or not at all."""
+
+    event: Literal["group"]
+    id: Name
+    arrivals: Annotated[tuple[GroupMember, ...], Field(min_length=1, max_length=MOST_INSTANCES, strict=False)]
+
+    @property
+    def keys(self) -> int:
+        return len(self.model_fields_set) + sum(arrival.keys for arrival in self.arrivals)
+
+
 class ChangeEvent(_Requirement, _Changing):
     """An instance changes its traffic, its load or its SLA; a `rate_kpps` of null is more than it can carry."""
 
@@ -315,7 +336,15 @@ class MeasuredEvent(_Line):
 
 
 AnyEvent = Annotated[
-    ArriveEvent | ChangeEvent | DepartEvent | WhereEvent | NicEvent | JoinEvent | RebalanceEvent | MeasuredEvent,
+    ArriveEvent
+    | ChangeEvent
+    | GroupEvent
+    | DepartEvent
+    | WhereEvent
+    | NicEvent
+    | JoinEvent
+    | RebalanceEvent
+    | MeasuredEvent,
     Field(discriminator="event"),
 ]
 _LINE_READER: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
@@ -364,10 +393,10 @@ class Reader:
     def _event(self, read: AnyEvent) -> FleetEvent:
         if isinstance(read, ArriveEvent):
             return self._arrival(read)
-        if isinstance(read, DepartEvent):
-            return Depart(read.id)
-        if isinstance(read, WhereEvent):
-            return Where(read.id)
+        if isinstance(read, GroupEvent):
+            return ArriveTogether(read.id, tuple(self._members(read)))
+        if isinstance(read, DepartEvent | WhereEvent):
+            return Depart(read.id) if isinstance(read, DepartEvent) else Where(read.id)
         if isinstance(read, NicEvent):
             return _OF_A_NIC[read.event](read.nic)
         if isinstance(read, JoinEvent):
@@ -409,6 +438,16 @@ class Reader:
         workload = self._workload(load, wanted.traffic)
         found = sla or _sla_of(0.0, None)
         return Tenant(identity, workload, found, constraints=wanted.constraints, priority=wanted.priority)
+
+    def _members(self, read: GroupEvent) -> Iterator[Tenant]:
+        ids = Counter(arrival.id for arrival in read.arrivals)
+        if twice := [identity for identity, times in ids.items() if times > 1]:
+            raise Malformed(f"arrivals: twice in the group: {', '.join(map(repr, twice[:MAX_NAMED]))}")
+        for number, arrival in enumerate(read.arrivals):
+            try:
+                yield replace(self.tenant(arrival.id, arrival), group=read.id)
+            except Refused as refused:
+                raise type(refused)(f"arrivals.{number}: {refused}") from refused
 
     def _faults_of_workload(self, line: str | bytes, error: ValidationError) -> list[str]:
         """What else is wrong with an arrival that is refused anyway: its NF or traffic is not profiled."""
@@ -465,10 +504,12 @@ def any_decision(event: FleetEvent, decision: Decision) -> str:
         answer["nic"] = decision.nic
     if decision.cores is not None:
         answer["cores"] = decision.cores
+    if decision.placements:
+        answer["placements"] = [{"id": identity, "nic": nic} for identity, nic in decision.placements]
     if isinstance(decision, Learned):
         answer |= {"model": decision.model, "instances": [_judge(instance) for instance in decision.instances]}
     answer["moves"] = [_move(move) for move in decision.moves]
-    for key in _ID_FIELDS:
+    for key in ("at_risk", "queued"):
         if ids := getattr(decision, key):
             answer[key] = list(ids)
     if decision.reasons:
@@ -496,14 +537,6 @@ def _move(move: Move) -> dict[str, Any]:
     if isinstance(move, RebalanceMove):
         shown |= {"why": move.why, "gain": round(move.gain, 6), "cost": move.cost}
     return shown
-
-
-def read_decision(line: str) -> Decision:
-    """The decision that `decision_line` wrote, without its reasons."""
-    answer = json.loads(line)
-    moves = tuple(Move(one["id"], one["from"], one["to"], cores=one.get("cores")) for one in answer["moves"])
-    at_risk, queued = (tuple(answer.get(key, ())) for key in _ID_FIELDS)
-    return Decision(answer["status"], moves, at_risk, queued, cores=answer.get("cores"))
 
 
 def refuse_repeated_keys(line: str | bytes, keys: int) -> None:
@@ -537,23 +570,27 @@ def any_event(event: FleetEvent) -> str:
     if isinstance(event, Measure):
         line |= {"window_s": event.window_s, "instances": [_measure(instance) for instance in event.instances]}
     if isinstance(event, Arrive):
-        line["nf"] = event.tenant.workload.nf
         if event.nic is not None:
             line["nic"] = event.nic
         if event.kind is not None:
             line["kind"] = event.kind
         if event.tenant.free_cores:
             line["free_cores"] = True
-        load = load_of(event.tenant.workload)
-        line |= _requirement(event.tenant.workload, event.tenant.sla, ("traffic", *load) if load else ())
-        line |= event.tenant.constraints.values
-        if event.tenant.priority:
-            line["priority"] = event.tenant.priority
+        line |= _wanted(event.tenant)
         if event.preempt:
             line["preempt"] = True
+    elif isinstance(event, ArriveTogether):
+        line["arrivals"] = [{"id": tenant.id, **_wanted(tenant)} for tenant in event.tenants]
     elif isinstance(event, Change):
         line |= _requirement(event.workload, event.sla, event.given)
     return json.dumps(line)
+
+
+def _wanted(tenant: Tenant) -> dict[str, Any]:
+    load = load_of(tenant.workload)
+    requirement = _requirement(tenant.workload, tenant.sla, ("traffic", *load) if load else ())
+    priority = {"priority": tenant.priority} if tenant.priority else {}
+    return {"nf": tenant.workload.nf, **requirement, **dict(tenant.constraints.values), **priority}
 
 
 def _requirement(workload: Workload | None, sla: Sla | None, given: Sequence[str]) -> dict[str, Any]:
@@ -573,13 +610,12 @@ def _measure(one: MeasuredInstance) -> dict[str, Any]:
     return {"id": one.id, "throughput_kpps": one.throughput_kpps, **offered}
 
 
-_ID_FIELDS = ("at_risk", "queued")
-
 _EVENTS_OF_PLACED, _OF_NICS = (Arrive, Where), (Fail, Drain, Return, Cordon, Uncordon, Leave, Measure)
 
 _EVENT_NAMES: dict[type, str] = {
-    Arrive: "arrive", Depart: "depart", Change: "change", Fail: "fail", Drain: "drain", Join: "join", Return: "return",
-    Cordon: "cordon", Uncordon: "uncordon", Leave: "leave", Rebalance: "rebalance", Measure: "measured", Where: "where",
+    Arrive: "arrive", ArriveTogether: "group", Depart: "depart", Change: "change", Fail: "fail", Drain: "drain",
+    Join: "join", Return: "return", Cordon: "cordon", Uncordon: "uncordon", Leave: "leave", Rebalance: "rebalance",
+    Measure: "measured", Where: "where",
 }  # fmt: skip
 
 

@@ -171,7 +171,8 @@ class Tenant:
     `free_cores`: whether its number of cores was chosen, not given, so that it may get another one when it changes.
     `day`: per part of the day, the share of its rate that is offered to it; empty for the whole rate all day.
     `constraints`: what it demands of its place beside throughput. `priority`: how much it matters where NICs are too
-    few, the higher the more.
+    few, the higher the more. `group`: while it waits, the group whose members are placed at once or not at all; empty
+    for none.
     """
 
     id: str
@@ -181,6 +182,7 @@ class Tenant:
     day: tuple[float, ...] = ()
     constraints: Constraints = UNCONSTRAINED
     priority: int = 0
+    group: str = ""
 
     def __deepcopy__(self, memo: object) -> Tenant:
         return self
@@ -389,17 +391,19 @@ class Fleet:
         self.kinds_of_domain = {domain: frozenset(of) for domain, of in of_domain.items()}
         self.allowed_kinds: dict[tuple[str, ...], frozenset[NicKind]] = {}
 
-    def kind_in(self, model: str, pool: str, domain: str) -> NicKind:
-        """The kind of a NIC of a known model that joins in a pool and a domain."""
-        of_model = [kind for kind in self.all_kinds if kind.model == model]
-        known = next((kind for kind in of_model if (kind.pool, kind.domain) == (pool, domain)), None)
-        return known or of_model[0].in_place(pool, domain)
+    def kind_in(self, model: str, pool: str, domain: str, index: int | None = None) -> NicKind:
+        """The kind of a NIC of a known model that joins in a pool and a domain; one that was in the fleet before keeps
+        the `index` of its kind."""
+        alike = [kind for kind in self.all_kinds if kind.model == model and index in (None, kind.index)]
+        known = next((kind for kind in alike if (kind.pool, kind.domain) == (pool, domain)), None)
+        return known or alike[0].in_place(pool, domain)
 
     def _know(self, kind: NicKind) -> None:
         """Add a kind in another place, of which a NIC joins."""
         if kind.key not in self._idle:
             self.all_kinds = (*self.all_kinds, kind)
-            self._by_cost = sorted(self.all_kinds, key=lambda kind: (kind.cost, kind.index))
+            self._by_cost.append(kind)  # in an order that does not depend on which joined first, as after a restart
+            self._by_cost.sort(key=lambda kind: (kind.cost, kind.index, kind.joins, kind.pool, kind.domain))
             self._idle[kind.key] = IdleNics(kind)
             self._idle[kind.key].belong_to(self.pool)
             self._used_up.add(kind.key)
@@ -594,7 +598,11 @@ class Fleet:
                 idle_nics.remove(same)
         self._opened = max(self._opened, nic.number)
         self._give_way(nic.number)
-        self._joined[nic.kind.key] += nic.has_name and nic.id not in nic.kind.names
+        given = self.kinds[nic.kind.index]
+        listed = not nic.has_name or nic.id in given.names  # it is one of `count`, and may have joined elsewhere since
+        self._joined[nic.kind.key] += nic.kind.joins or not listed
+        self._joined[given.key] -= nic.kind.joins and listed
+        self._note_use(given)
         for tenant in tenants:
             nic.tenants_by_id[tenant.id] = tenant
             self._home[tenant.id] = nic

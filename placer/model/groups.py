@@ -32,7 +32,10 @@ class Constraints:
 
     def of(self, name: str) -> str:
         """The value of the constraint of that name; empty where there is none."""
-        return next((value for constraint, value in self.values if constraint == name), "")
+        for constraint, value in self.values:
+            if constraint == name:
+                return value
+        return ""
 
     def without(self, name: str) -> Constraints:
         """The others."""

@@ -49,7 +49,7 @@ class FleetJournal:
         """Remember how to take back a change that was just made."""
         self._undos.append(undo)
 
-    def take_back(self) -> None:
-        """Take back every change."""
-        while self._undos:
+    def take_back(self, to: int = 0) -> None:
+        """Take back every change but the first so many."""
+        while len(self._undos) > to:
             self._undos.pop()()

@@ -23,8 +23,8 @@ class BoundedPlan(Shown):
 
     `plan`: has no SLA violation by the oracles that it was made with.
     `nics`, `cost`: of the plan, at the peak.
-    `lower_bound`: no plan without SLA violations that places as many arrivals costs less; at unit cost a whole number
-        of NICs.
+    `lower_bound`: no plan without SLA violations that places as many arrivals of each priority costs less; at unit cost
+        a whole number of NICs.
     `nics_lower_bound`: no such plan uses fewer NICs.
     `proven`: whether no plan places more arrivals, and none that places as many costs less.
     `seconds`: time of the search, without queries of oracles.

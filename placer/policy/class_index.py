@@ -40,6 +40,7 @@ UNOPENED_SLOT = 0
 PIVOTS_PER_ARRIVAL = 32  # pivots per arrival while prices are renewed; each takes some 10 to 20 microseconds
 MOST_PREDICTED = 17  # NICs that are predicted where stand-ins take part, the best first, while none keeps every SLA
 
+NOTHING = frozenset[int]()
 MAX_KEPT_ZONES = 1_024  # sets of kinds whose zones are remembered
 MOST_LOOKED_AT = 2_048  # NICs that are looked at as a last resort, those of the lowest numbers
 
@@ -49,12 +50,13 @@ COMPARED_PATTERNS = 2_000
 
 class ClassMember:
     """A NIC in the index: its pattern, the column and required throughput (kpps) of each tenant, how many of them a
-    stand-in is compared for, how many the table does not hold (`ClassIndex.holds`), and its free cores."""
+    stand-in is compared for, how many the table does not hold (`ClassIndex.holds`), its free cores, and its zone."""
 
-    __slots__ = ("counted", "free", "needs", "nic", "not_held", "pattern", "stand_ins")
+    __slots__ = ("counted", "free", "needs", "nic", "not_held", "pattern", "stand_ins", "zone")
 
-    def __init__(self, nic: Nic) -> None:
+    def __init__(self, nic: Nic, zone: int = 0) -> None:
         self.nic = nic
+        self.zone = zone
         self.pattern = 0
         self.counted: int | Pattern = 0
         self.needs: dict[str, tuple[int, float]] = {}
@@ -63,7 +65,7 @@ class ClassMember:
         self.free = nic.kind.cores
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ClassMember:
-        made = memo[id(self)] = ClassMember(memo.get(id(self.nic)) or deepcopy(self.nic, memo))
+        made = memo[id(self)] = ClassMember(memo.get(id(self.nic)) or deepcopy(self.nic, memo), self.zone)
         made.pattern, made.counted, made.needs = self.pattern, self.counted, self.needs.copy()
         made.stand_ins, made.not_held, made.free = self.stand_ins, self.not_held, self.free
         return made
@@ -99,10 +101,10 @@ class ClassIndex:
         self._floor = table.floor.tolist()
         self._full = (table.joined == NO_PATTERN).all(axis=1).tolist()
         patterns, width = len(table.counts), len(table.workloads)
-        self._population: list[Counter[Pattern | int]] = [Counter() for _ in self._zone_of]
+        self._population = [0] * patterns
+        self._in_zone: list[Counter[Pattern | int]] = [Counter() for _ in self._zone_of]
         self._free = table.free.tolist()
         self._with_free = [0] * (table.kind.cores + 1)
-        self._counted: Counter[Pattern | int] = Counter()
         self._outside: Counter[Pattern] = Counter()
         self._not_held = 0
         self._reachable = ReachablePatterns(table)
@@ -121,7 +123,9 @@ class ClassIndex:
         """The zone of a kind, which is a new one where no NIC was of it."""
         if kind not in self._zone_of:
             self._zone_of[kind] = len(self._zone_of)
-            self._population.append(Counter())
+            if len(self._in_zone) == 1:  # until now nobody counted by zone
+                self._in_zone[0] = self._all_counts()
+            self._in_zone.append(Counter())
             self._zones.clear()
             self._slots.add_zone()
         return self._zone_of[kind]
@@ -215,7 +219,7 @@ class ClassIndex:
         return bool(tenant.required_kpps(self._solo[column]) >= self._floor[column])
 
     def enter(self, nic: Nic) -> None:
-        member = ClassMember(nic)
+        member = ClassMember(nic, self._zone(nic.kind))
         for tenant in nic.tenants_by_id.values():
             self._add(member, tenant)
         self._classify(member)
@@ -253,7 +257,7 @@ class ClassIndex:
                 self._zones.clear()
             allowed = sorted(self._zone_of[kind] for kind in places.kinds if kind in self._zone_of)
             zones = self._zones[places.kinds] = np.array(allowed, dtype=np.int64)
-        self._slots.restrict(zones, frozenset(nic.number for nic in places.barred))
+        self._slots.restrict(zones, frozenset([nic.number for nic in places.barred]) if places.barred else NOTHING)
 
     def close(self, nic: Nic) -> None:
         """Remove the NIC: it takes no more arrivals."""
@@ -350,15 +354,12 @@ class ClassIndex:
     def reasons(self, tenant: Tenant) -> Iterator[Reason]:
         """Why no NIC takes the tenant, by co-location."""
         table, need = self.table, self._need(tenant)
-        found, places = self._counted.copy(), self._places
+        found, places = self._all_counts(), self._places
         barred = [zone for kind, zone in self._zone_of.items() if places and kind not in places.kinds]
-        if 2 * len(barred) <= len(self._zone_of):
-            for zone in barred:
-                found.subtract(self._population[zone])
-        else:
-            found.clear()
-            for zone in {*self._zone_of.values()}.difference(barred):
-                found.update(self._population[zone])
+        if len(barred) == len(self._zone_of):
+            return
+        for zone in barred:
+            found.subtract(self._in_zone[zone])
         for nic in () if places is None else places.barred:
             member = self._members.get(nic.number)
             if member is not None and nic.kind in places.kinds:  # type: ignore[union-attr]
@@ -498,7 +499,17 @@ class ClassIndex:
                 slot = self._slots.slot_of((pattern, flags))
         self._members[member.nic.number] = member
         self._count(member, member.columns if pattern == NO_PATTERN else pattern)
-        self._slots.move(member.nic.number, slot, self._zone(member.nic.kind))
+        self._slots.move(member.nic.number, slot, member.zone)
+
+    def _all_counts(self) -> Counter[Pattern | int]:
+        """How many NICs there are of each pattern, by its number if the table holds it."""
+        found = Counter[Pattern | int]()
+        for number, nics in enumerate(self._population):
+            if nics:
+                found[number] = nics
+        for pattern, nics in self._outside.items():
+            found[pattern] = nics
+        return found
 
     def _count_not_held(self, member: ClassMember, tenants: int) -> None:
         member.not_held += tenants
@@ -506,23 +517,26 @@ class ClassIndex:
 
     def _remove(self, member: ClassMember) -> None:
         self._count_not_held(member, -member.not_held)
-        self._slots.move(member.nic.number, NO_CLASS, self._zone(member.nic.kind))
+        self._slots.move(member.nic.number, NO_CLASS, member.zone)
         self._count(member, 0)
         self._members.discard(member.nic.number)
 
     def _count(self, member: ClassMember, pattern: int | Pattern) -> None:
         """Count the NIC under its pattern, which is a number if the table holds it, and by its free cores."""
-        before, population = member.counted, self._population[self._zone(member.nic.kind)]
+        before = member.counted
         member.counted = pattern
-        for counted in (population, self._counted):
-            counted[before] -= 1
-            counted[pattern] += 1
+        if len(self._in_zone) > 1:
+            in_zone = self._in_zone[member.zone]
+            in_zone[before] -= 1
+            in_zone[pattern] += 1
         if isinstance(before, tuple):
             self._outside[before] -= 1
             self._outside += Counter()
         elif before:
+            self._population[before] -= 1
             self._with_free[self._free[before]] -= 1
         if isinstance(pattern, tuple):
             self._outside[pattern] += 1
         elif pattern:
+            self._population[pattern] += 1
             self._with_free[self._free[pattern]] += 1

@@ -43,7 +43,8 @@ class ClassSlots:
         width = len(table.workloads)
         self._scores = np.full((width * SLA_LEVELS, MAX_KEPT_CLASSES), INFEASIBLE_SCORE, dtype=np.float32)
         self._kpps = np.full((width, MAX_KEPT_CLASSES), -1.0)
-        self._lowest = np.full((MAX_KEPT_CLASSES, zones), NO_NIC, dtype=np.int64)
+        self._zones = zones
+        self._lowest = np.full(MAX_KEPT_CLASSES * zones, NO_NIC, dtype=np.int64)  # of each zone of each class
         self._sizes = np.zeros(MAX_KEPT_CLASSES, dtype=np.int64)
         self._numbers: list[dict[int, LowestNumbers]] = []
         self._keys: list[ClassKey] = []
@@ -93,8 +94,10 @@ class ClassSlots:
 
     def add_zone(self) -> None:
         """Make place for NICs of one more zone."""
-        self._lowest = np.concatenate([self._lowest, np.full((len(self._lowest), 1), NO_NIC)], axis=1)
-        self._allowed = self._everywhere = np.arange(self._lowest.shape[1])
+        by_class = self._lowest.reshape(-1, self._zones)
+        self._lowest = np.concatenate([by_class, np.full((len(by_class), 1), NO_NIC)], axis=1).ravel()
+        self._zones += 1
+        self._allowed = self._everywhere = np.arange(self._zones)
 
     def move(self, number: int, slot: int, zone: int = 0) -> int:
         """Move the NIC of this number and zone into another class; returns the slot of the former one."""
@@ -110,9 +113,10 @@ class ClassSlots:
             self._sizes[before] -= 1
             numbers = self._numbers[before][zone]
             numbers.size -= 1
-            if self._lowest[before, zone] == number:
+            at = before * self._zones + zone
+            if self._lowest[at] == number:
                 lowest = numbers.lowest()
-                self._lowest[before, zone] = NO_NIC if lowest is None else lowest
+                self._lowest[at] = NO_NIC if lowest is None else lowest
             if not self._sizes[before]:
                 self._empty[before] = None
         if slot != NO_CLASS:
@@ -120,39 +124,32 @@ class ClassSlots:
             if of_zone is None:
                 of_zone = self._numbers[slot][zone] = LowestNumbers(slot, self._slot_of_nic)
             of_zone.add(number)
-            self._lowest[slot, zone] = min(self._lowest[slot, zone], number)
+            at = slot * self._zones + zone
+            self._lowest[at] = min(self._lowest[at], number)
             self._sizes[slot] += 1
             self._empty.pop(slot, None)
         return before
 
     def best(self, column: int, required: float) -> tuple[float, int] | None:
         """Lowest score and NIC number among classes in which an arrival gets what it requires (kpps)."""
-        row, passed = self._row(column, required), list[tuple[int, int, int]]()
+        row, passed = self._row(column, required), list[tuple[int, int]]()
         while True:
             at = best_class(
-                self._scores,
-                row,
-                self._kpps,
-                column,
-                self._lowest,
-                self._sizes,
-                self._allowed,
-                len(self._keys),
-                required,
-            )
+                self._scores, row, self._kpps, column, self._lowest, self._sizes, self._zones, self._allowed,
+                len(self._keys), required,
+            )  # fmt: skip
             if at < 0:
                 found = None
                 break
-            slot, zone = divmod(at, self._lowest.shape[1])
-            number = int(self._lowest[slot, zone])
+            slot, number = at // self._zones, int(self._lowest[at])
             if number not in self._barred:
                 found = float(self._scores[row, slot]), number
                 break
-            passed.append((slot, zone, number))
-            other = self._numbers[slot][zone].lowest_but(self._barred)
-            self._lowest[slot, zone] = NO_NIC if other is None else other
-        for slot, zone, number in passed:
-            self._lowest[slot, zone] = number
+            passed.append((at, number))
+            other = self._numbers[slot][at % self._zones].lowest_but(self._barred)
+            self._lowest[at] = NO_NIC if other is None else other
+        for at, number in passed:
+            self._lowest[at] = number
         return found
 
     def pass_over(self, number: int, column: int) -> tuple[int, float]:
@@ -235,7 +232,7 @@ class ClassSlots:
             self._give_up(slot)
             return slot
         slot = len(self._keys)
-        if slot == len(self._lowest):
+        if slot == len(self._sizes):
             self._scores = np.concatenate([self._scores, np.full_like(self._scores, INFEASIBLE_SCORE)], axis=1)
             self._kpps = np.concatenate([self._kpps, np.full_like(self._kpps, -1.0)], axis=1)
             self._lowest = np.concatenate([self._lowest, np.full_like(self._lowest, NO_NIC)])

@@ -118,21 +118,21 @@ def score_joins(pattern, above, reachable, counts, members, level, joined, kpps,
 
 
 @compile_kernel
-def best_class(scores, row, kpps, column, lowest_nic, sizes, allowed, classes, required):  # type: ignore[no-untyped-def]
+def best_class(scores, row, kpps, column, lowest_nic, sizes, zones, allowed, classes, required):  # type: ignore[no-untyped-def]
     """The class and zone with the lowest score in which the arrival gets what it requires (kpps), as the number of the
     class times the zones, plus that of the zone; -1 where there is none.
 
-    `lowest_nic`: the lowest NIC number by class and zone; only the zones `allowed` count. `sizes`: the NICs of each
-    class. Among equal scores, the lowest NIC number is taken.
+    `lowest_nic`: the lowest NIC number of each zone of each class; only the zones `allowed` count. `sizes`: the NICs of
+    each class. Among equal scores, the lowest NIC number is taken.
     """
     # plain arrays, because a named tuple takes microseconds to hand over and this runs once per arrival
-    at, least, number, zones = -1, np.inf, NO_NIC, lowest_nic.shape[1]
+    at, least, number = -1, np.inf, NO_NIC
     for slot in range(classes):
         if sizes[slot] > 0 and kpps[column, slot] >= required:
             score = scores[row, slot]
             if score <= least:
                 for zone in allowed:
-                    lowest = lowest_nic[slot, zone]
+                    lowest = lowest_nic[slot * zones + zone]
                     if lowest != NO_NIC and (score < least or lowest < number):
                         at, least, number = slot * zones + zone, score, lowest
     return at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
 from placer.model.constraints import AllowedNics, Conflict, barred_kinds, conflict_on, places_for
@@ -117,8 +117,11 @@ class Selector:
             return self._choose(tenant)
         if places.only is not None:
             return self._beside_group(places, places.only, tenant)
-        with self._within(places):
+        self._restrict(places)
+        try:
             return self._choose(tenant)
+        finally:
+            self._restrict(None)
 
     def _choose(self, tenant: Tenant) -> Nic | NicKind | None:
         best = best_of(self._compare(), tenant)
@@ -130,18 +133,19 @@ class Selector:
     @contextmanager
     def _within(self, places: AllowedNics) -> Iterator[None]:
         """A time in which only NICs are compared that constraints leave to an arrival."""
-        self._places = places
-        self._restrict()
+        self._restrict(places)
         try:
             yield
         finally:
-            self._places = None
-            self._restrict()
+            self._restrict(None)
 
-    def _restrict(self) -> None:
-        for indexes in (self.indexes, self.others or NO_INDEXES):
-            for index in indexes.each:
-                index.restrict(self._places)
+    def _restrict(self, places: AllowedNics | None) -> None:
+        """Compare only NICs that constraints leave to an arrival from now on; None for all."""
+        self._places = places
+        for index in self.indexes.each:
+            index.restrict(places)
+        for index in self.others.each if self.others else ():
+            index.restrict(places)
 
     def _allowed(self, indexes: IndexPerKind) -> Sequence[NicIndex]:
         """Each of these indexes once, but for those without a kind that constraints leave to this tenant."""
@@ -316,13 +320,19 @@ class Selector:
             listed = () if places and places.only else compared
             in_use = [reason for index in listed for reason in index.reasons(tenant)]
         barred = {} if places is None else barred_kinds(self.fleet, tenant)
-        found = merge_reasons([*in_use, *self._barred_in_use(tenant, places, barred)])
+        alike: defaultdict[tuple[str, int], list[NicKind]] = defaultdict(list)
+        for kind, conflict in barred.items():
+            alike[kind.model, id(conflict)].append(kind)
+        kinds_by_conflict = [(barred[kinds[0]], kinds) for kinds in alike.values()]
+        found = merge_reasons([*in_use, *self._barred_in_use(tenant, places, kinds_by_conflict)])
         out = Counter(nic.kind.model for nic in self.fleet.out_of_service.values())
         found += [Reason(model, (), nics, Cause.OUT_OF_SERVICE) for model, nics in out.items()]
         free = {*self.fleet.available()}
         opens = {index: index.opening_score(tenant) is not None for index in self.indexes.each}
-        alike = {(kind.model, id(conflict)): conflict for kind, conflict in barred.items()}
-        found += [Reason(model, (), 0, Cause.of(met.constraint), met.ids) for (model, _), met in alike.items()]
+        found += [
+            Reason(kinds[0].model, (), 0, Cause.of(conflict.constraint), conflict.ids)
+            for conflict, kinds in kinds_by_conflict
+        ]
         causes = [
             (kind.model, Cause.NONE_LEFT if opens[self.indexes[kind.index]] and kind not in free else Cause.SLA_ALONE)
             for kind in self.fleet.all_kinds
@@ -331,22 +341,19 @@ class Selector:
         return found + [Reason(model, (), 0, why) for model, why in (dict.fromkeys(causes) if places else causes)]
 
     def _barred_in_use(
-        self, tenant: Tenant, places: AllowedNics | None, barred: Mapping[NicKind, Conflict]
+        self, tenant: Tenant, places: AllowedNics | None, kinds_by_conflict: Iterable[tuple[Conflict, list[NicKind]]]
     ) -> Iterator[Reason]:
         """Why constraints keep the tenant off NICs that are in use and in service."""
         if places is None:
             return
         out = Counter(nic.kind for nic in self.fleet.out_of_service.values() if nic.tenants_by_id)
-        single = [nic for nic in (places.only, *places.barred) if nic is not None and nic.service is Service.UP]
-        alike: defaultdict[tuple[str, int], list[NicKind]] = defaultdict(list)
-        for kind, conflict in barred.items():
-            alike[kind.model, id(conflict)].append(kind)
-        for (model, _), kinds in alike.items():
-            nics = sum(self.fleet.in_use(kind) - out[kind] for kind in kinds)
+        named = places.barred if places.only is None else (places.only,)  # the group is elsewhere for all others
+        single = [nic for nic in named if nic.service is Service.UP]
+        for conflict, kinds in kinds_by_conflict:
+            nics = sum(map(self.fleet.in_use, kinds)) - sum(number for kind, number in out.items() if kind in kinds)
             nics -= places.only is not None and places.only in single and places.only.kind in kinds
             if nics:
-                conflict = barred[kinds[0]]
-                yield Reason(model, (), nics, Cause.of(conflict.constraint), conflict.ids)
+                yield Reason(kinds[0].model, (), nics, Cause.of(conflict.constraint), conflict.ids)
         for nic in single:
             met = conflict_on(self.fleet, tenant, nic.kind, nic)
             if met and (nic is places.only or nic.kind in places.kinds):
@@ -442,7 +449,7 @@ class Selector:
                 index.follow(oracle)
             for nic in nics:
                 self.others[nic.kind.index].enter(nic)
-            self._restrict()
+            self._restrict(self._places)
         return self.others
 
     def _serving(self, *, own: bool) -> list[Nic]:

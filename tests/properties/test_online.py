@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from placer.fleet.engine import WHEN_FULL, Engine
 from placer.fleet.events import (
     Arrive,
+    ArriveTogether,
     Change,
     Cordon,
     Decision,
@@ -119,18 +120,35 @@ class Online(RuleBasedStateMachine):
         self.handle(Arrive(tenant, preempt=preempt))
 
     def draw_constraints(self, data: st.DataObject) -> Constraints:
-        pools = sorted({kind.pool for kind in self.kinds})
+        pools = sorted({kind.pool for kind in self.engine.fleet.all_kinds})
         given = {name: data.draw(GROUPS) for name in ("spread", "apart", "together")}
         asked = data.draw(st.sampled_from(["|".join(filter(None, pools)), *pools]))
         pool = asked or ("" if "" in pools else pools[0])
         return Constraints(tuple(sorted((name, value) for name, value in {**given, "pool": pool}.items() if value)))
+
+    @rule(wanted=st.lists(st.tuples(WORKLOADS, SLAS), min_size=1, max_size=5), data=st.data())
+    def arrive_together(self, wanted: list[tuple[Workload, Sla]], data: st.DataObject) -> None:
+        """All are placed, or none; sent again, the group is where it is."""
+        self.arrivals += 1
+        group = f"group-{self.arrivals}"
+        constraints = self.draw_constraints(data) if self.constrained else Constraints()
+        members = (Tenant(f"{group}-{at}", *found, constraints=constraints) for at, found in enumerate(wanted))
+        tenants = tuple(replace(tenant, group=group) for tenant in members)
+        before = {nic.id: nic.tenants for nic in self.engine.fleet.nics.values()}
+        decision = self.handle(ArriveTogether(group, tenants))
+        assert len(decision.moves) == (len(tenants) if decision.status == "placed" else 0)
+        assert decision.moves or before == {nic.id: nic.tenants for nic in self.engine.fleet.nics.values()}
+        if decision.status != "rejected":
+            again = self.engine.handle(ArriveTogether(group, tenants))
+            places = tuple((tenant.id, self.auditor.places.get(tenant.id)) for tenant in tenants)
+            assert isinstance(again, Lookup) and (again.status, again.placements) == (decision.status, places)
 
     @precondition(lambda self: self.present())
     @rule(data=st.data())
     def arrive_again(self, data: st.DataObject) -> None:
         """The same arrival is answered with its placement, and nothing changes."""
         chosen = data.draw(st.sampled_from(self.present()))
-        decision = self.engine.handle(Arrive(self.auditor.tenants[chosen]))
+        decision = self.engine.handle(Arrive(replace(self.auditor.tenants[chosen], group="")))
         assert isinstance(decision, Lookup)
         assert decision == self.engine.handle(Where(chosen))
         assert (decision.nic, decision.moves) == (self.auditor.places.get(chosen), ())
@@ -175,12 +193,18 @@ class Online(RuleBasedStateMachine):
         assert self.handle(event).status == "gone"
         assert isinstance(self.engine.handle(event), Lookup)
 
-    @rule(data=st.data(), number=st.integers(0, 2))
-    def join(self, data: st.DataObject, number: int) -> None:
-        name = data.draw(st.sampled_from([f"rack-{number}", *sorted(self.engine.fleet.gone)]))
-        if self.engine.fleet.find(name) is None:
-            gone = self.engine.fleet.gone.get(name)
-            self.handle(Join(name, self.kinds[0].model if gone is None else gone.kind.model))
+    @rule(
+        data=st.data(), number=st.integers(0, 2), place=st.sampled_from([("", ""), ("", "r1"), ("n", ""), ("p", "r2")])
+    )
+    def join(self, data: st.DataObject, number: int, place: tuple[str, str]) -> None:
+        """A NIC joins, one that left joins again, or one that is idle joins elsewhere."""
+        fleet = self.engine.fleet
+        name = data.draw(st.sampled_from([f"rack-{number}", *sorted(fleet.gone)]))
+        nic, place = fleet.find(name), place if self.constrained else ("", "")
+        idle = nic is not None and not nic.tenants_by_id and nic.service is Service.UP
+        if nic is None or (idle and (nic.kind.pool, nic.kind.domain) != place):
+            known = nic or fleet.gone.get(name)
+            self.handle(Join(name, self.kinds[0].model if known is None else known.kind.model, *place))
 
     @rule(budget=st.sampled_from([1, 3, 100]))
     def rebalance(self, budget: int) -> None:
@@ -210,11 +234,19 @@ class Online(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        before, opened = self.services(), self.engine.fleet.opened
+        before, opened, counts = self.services(), self.engine.fleet.opened, self.counts()
+        queue = [*self.engine.waiting.values()]
         self.state.close()
         self.state = State(self.path, self.kinds)
         self.engine = Engine(self.state.fleet, self.oracles(), waiting=self.state.waiting, **self.options)  # type: ignore[arg-type]
-        assert (self.services(), self.engine.fleet.opened) == (before, opened)
+        assert (self.services(), self.engine.fleet.opened, self.counts()) == (before, opened, counts)
+        assert [*self.engine.waiting.values()] == queue
+
+    def counts(self) -> dict[int | str, tuple[float, int]]:
+        """How many NICs of each kind there are, and how many of them are idle."""
+        fleet = self.engine.fleet
+        found = {kind.key: (fleet.count_of(kind), fleet.idle(kind)) for kind in fleet.all_kinds}
+        return {key: counts for key, counts in found.items() if any(counts)}
 
     @invariant()
     def fleet_is_as_logged(self) -> None:
@@ -241,16 +273,28 @@ class Constrained(Online):
         rule=st.sampled_from(list(RULES_BY_NAME.values())),
         when_full=st.sampled_from(WHEN_FULL),
         most_patterns=st.sampled_from([4_000, 1]),
+        family=st.booleans(),
     )
     def begin(  # type: ignore[override]
-        self, places: list[tuple[str, str]], count: int | None, rule: object, when_full: str, most_patterns: int
+        self,
+        places: list[tuple[str, str]],
+        count: int | None,
+        rule: object,
+        when_full: str,
+        most_patterns: int,
+        family: bool,
     ) -> None:
+        """In a family, kinds share their tables and indexes."""
+        self.family = family
         (kind,) = catalogue((count, 1.0)).kinds
         self.kinds = tuple(
             replace(kind, index=at, pool=pool, domain=domain) for at, (pool, domain) in enumerate(places)
         )
         self.constrained = True
         self.start(rule, when_full, most_patterns)
+
+    def oracles(self) -> list[ToyOracle]:
+        return [ToyOracle()] * len(self.kinds) if self.family else super().oracles()
 
 
 TestOnline = Online.TestCase

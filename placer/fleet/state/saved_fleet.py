@@ -200,7 +200,7 @@ class _Rows:
             if priority is not None and not _is_priority(priority):
                 self._fault(f"priority {priority!r} is not a whole number from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}")
             try:
-                demanded = read_constraints(constraints)
+                demanded, group = read_constraints(constraints)
             except ValueError as error:
                 self._fault(f"constraints {constraints!r} make no sense: {error}")
             if len(self.faults) == before:
@@ -211,7 +211,8 @@ class _Rows:
                 if not any(kind.hosts(workload) for kind in kinds):
                     self._fault_of_nf(nf, kinds)
                 sla = Sla(drop, least)
-                yield nic_id, Tenant(identity, workload, sla, bool(free), (), demanded, priority or 0)
+                group = group if nic_id is None else ""
+                yield nic_id, Tenant(identity, workload, sla, bool(free), (), demanded, priority or 0, group)
 
     def _kind_in(self, number: int, pool: str | None, domain: str | None) -> NicKind:
         """The kind of a NIC; null for the pool and the domain of the kind itself."""

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from placer.fleet.engine import Engine
-from placer.fleet.events import Arrive, Change, Decision, Depart, FleetEvent, Learned, Lookup
+from placer.fleet.events import Arrive, ArriveTogether, Change, Decision, Depart, FleetEvent, Learned, Lookup
 from placer.fleet.learning.versions import ModelStore
 from placer.fleet.protocol import Check, decision_line, event_line
 from placer.fleet.state.backup import BY_STEPS, complete_restore
@@ -337,6 +337,8 @@ class FleetRows:
         arrived = event.tenant.id if isinstance(event, Arrive) else None
         if arrived is not None and decision.status == "queued":
             self._come(event.tenant, None)  # type: ignore[union-attr]
+        for tenant in event.tenants if isinstance(event, ArriveTogether) and decision.status == "queued" else ():
+            self._come(tenant, None)
         for move in decision.moves:
             if move.id in decision.queued:
                 self._then(TO_THE_QUEUE, (move.id,))
@@ -384,7 +386,7 @@ class FleetRows:
     def _come(self, tenant: Tenant, nic: str | None) -> None:
         sla, workload = tenant.sla, tenant.workload
         values = *workload.traffic.as_tuple(), sla.max_drop, sla.min_kpps, *load_values(workload)
-        demanded = format_constraints(tenant.constraints)
+        demanded = format_constraints(tenant.constraints, tenant.group)
         more = int(tenant.free_cores) or None, demanded, tenant.priority or None
         self._here[tenant.id] = (tenant.id, nic, workload.nf, *values, *more)
 

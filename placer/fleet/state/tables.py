@@ -48,17 +48,23 @@ def workload_of(nf: str, *values: float | None) -> Workload:
 # Constraints are written as a JSON object, by name; null where there are none.
 
 
-def format_constraints(constraints: Constraints) -> str | None:
-    """The constraints of an instance as a state has them."""
-    return json.dumps(dict(constraints.values)) if constraints.values else None
+WAITING_GROUP = "group"
+"""The name under which the group of an instance that waits is written beside its constraints."""
+
+
+def format_constraints(constraints: Constraints, group: str = "") -> str | None:
+    """The constraints of an instance as a state has them, and the group with which it waits."""
+    written = dict(constraints.values) | ({WAITING_GROUP: group} if group else {})
+    return json.dumps(written) if written else None
 
 
 @lru_cache(MAX_REMEMBERED_CONSTRAINTS)
-def read_constraints(written: str | None) -> Constraints:
-    """As `format_constraints` wrote them. Raises ValueError when they make no sense."""
+def read_constraints(written: str | None) -> tuple[Constraints, str]:
+    """Constraints and group as `format_constraints` wrote them. Raises ValueError when they make no sense."""
     if written is None:
-        return UNCONSTRAINED
+        return UNCONSTRAINED, ""
     given = json.loads(written)
-    if not isinstance(given, dict) or not given.keys() <= {*CONSTRAINTS}:
-        raise ValueError(f"not an object with {', '.join(CONSTRAINTS)}")
-    return Constraints(tuple(sorted((name, usable_group(str(value))) for name, value in given.items())))
+    if not isinstance(given, dict) or not given.keys() <= {*CONSTRAINTS, WAITING_GROUP}:
+        raise ValueError(f"not an object with {', '.join((*CONSTRAINTS, WAITING_GROUP))}")
+    group = str(given.pop(WAITING_GROUP, ""))
+    return Constraints(tuple(sorted((name, usable_group(str(value))) for name, value in given.items()))), group

@@ -106,14 +106,22 @@ class AllowedNics:
 
 def places_for(fleet: Fleet, tenant: Tenant) -> AllowedNics | None:
     """The NICs that constraints leave to the tenant; None for all."""
-    if not tenant.constraints.values and not fleet.has_pools:
-        return None
+    if not tenant.constraints.values:
+        return AllowedNics(_allowed_kinds(fleet, tenant), None, ()) if fleet.has_pools else None
     kinds = _allowed_kinds(fleet, tenant)
     domains: set[str] = set()
     barred: dict[str, Nic] = {}
     only: list[Nic] = []
-    for constraint, members in _groups_of(fleet, tenant):
-        for nic in members.values():
+    for key in tenant.constraints.values:
+        members = fleet.groups.members(*key)
+        if not members:
+            continue
+        constraint = CONSTRAINTS[key[0]]
+        if not issubclass(constraint, GroupConstraint):
+            continue
+        for other, nic in members.items():
+            if other == tenant.id:
+                continue
             if constraint.same:
                 only.append(nic)
             elif constraint.by_domain and nic.kind.domain:
@@ -131,8 +139,8 @@ def places_for(fleet: Fleet, tenant: Tenant) -> AllowedNics | None:
 
 def _allowed_kinds(fleet: Fleet, tenant: Tenant) -> frozenset[NicKind]:
     """The kinds on which the tenant may be, whatever else runs; the fleet remembers them."""
-    asked = tuple(tenant.constraints.of(constraint.name) for constraint in _kind_constraints())
-    key = asked if tenant.constraints.values else ()
+    values = tenant.constraints.values
+    key = tuple([tenant.constraints.of(constraint.name) for constraint in _kind_constraints()]) if values else ()
     known = fleet.allowed_kinds.get(key)
     if known is None:
         if len(fleet.allowed_kinds) >= MOST_REMEMBERED_POOLS:

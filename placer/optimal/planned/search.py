@@ -137,7 +137,7 @@ def tenants_by_nic(nic, nics):  # type: ignore[no-untyped-def]  # pragma: no cov
     for here in nic:
         if here != NO_TENANT:
             count[here] += 1
-    carried = np.full((nics, max(count.max() + 1, MAX_TENANTS_OF_TWO + 1)), NO_TENANT, dtype=np.int64)
+    carried = np.full((nics, max(count.max() + 1 if nics else 0, MAX_TENANTS_OF_TWO + 1)), NO_TENANT, dtype=np.int64)
     count[:] = 0
     for tenant in range(len(nic)):
         here = nic[tenant]

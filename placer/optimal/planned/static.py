@@ -163,7 +163,9 @@ class StaticPlanner:
             start = refine(found.prices, before, rows)
             leader = self._leader(rows)
             found = leader.relax(start, near=self._near(rows), deadline=self.deadline)
-        self.bound = max(self._branch(leader, found, self._near(rows)), enough)
+        # the program of most demanding tenants bounds nothing, and is the last only where cores alone cost as much
+        bounds = rows.exact or found.cost > enough + ROUNDING_ERROR
+        self.bound = max(self._branch(leader, found, self._near(rows)) if bounds else found.bound, enough)
         costs = {kind.cost for kind in self.kinds}
         unit = costs.pop() if len(costs) == 1 else 0.0
         self.least = float(np.ceil(self.bound / unit - 1e-6) * unit) if unit else self.bound
@@ -198,7 +200,7 @@ class StaticPlanner:
                 part = leader.relax(None, near=near, deadline=self.deadline)
                 heappush(waiting, (part.bound, 2 * node + int(low > 0), above, below, leader.nics_of_kinds()))
         leader.between(np.zeros(len(self.kinds)), unlimited)
-        return waiting[0][0]
+        return max(found.bound, waiting[0][0])  # without time for its columns, a part has a lower bound than the whole
 
     def _near(self, rows: ClassRows) -> float:
         """How far a bound may be below the leader; the first programs only lead to the last one."""

@@ -22,7 +22,7 @@ from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.model.plan import PLANNED, Plan, Within
 from placer.optimal import MOST_CO_LOCATIONS, MOST_ON_GPU
-from placer.optimal.bounded_plan import exact_peak_cost, placements_of
+from placer.optimal.bounded_plan import exact_peak_cost, ids_of_rejected, placements_of
 from placer.optimal.dealing import keep_groups
 from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.patterns import co_locations_on
@@ -97,7 +97,8 @@ class Planned(Strategy):
             expected = expected_violations(plan, self.catalogue, self.predictor or "")
             if planned_pct(expected) <= 100.0 * self.budget + 1e-9:
                 break
-        same = plan.losses <= found.losses
+        # the bound is that of plans that reject no other arrivals
+        same = set(ids_of_rejected(plan)) <= set(ids_of_rejected(found))
         nics, bound = (before.nics_lower_bound, before.lower_bound) if same else (0, 0.0)
         cost = float(exact_peak_cost(plan, self.catalogue.kinds))
         proven = same and not plan.rejected and cost <= bound + 1e-9
@@ -210,7 +211,7 @@ class Planned(Strategy):
             bound = min(nics * unit, cost)
         else:
             nics = math.ceil(bound / max(kind.cost for kind in kinds) - 1e-6) if bound else 0
-        proven = fewest and cost <= bound + 1e-9
+        proven = fewest and not sum(plan.losses[:-1]) and cost <= bound + 1e-9
         nics = min(nics, peak_nics(plan))
         proof = found.proof
         if self.kinds is not None:

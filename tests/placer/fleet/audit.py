@@ -9,6 +9,7 @@ from math import inf
 
 from placer.fleet.events import (
     Arrive,
+    ArriveTogether,
     Change,
     Cordon,
     Decision,
@@ -26,6 +27,7 @@ from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 
 MOST_TRIED_TOGETHER = 2  # sets of at most so many tenants are tried to find that fewer could have left
+PlacedKind = tuple[int, str, str]  # the index of a kind, a pool, and a domain
 
 
 class Auditor:
@@ -41,12 +43,16 @@ class Auditor:
         self.waiting: set[str] = set()
         self.closed: dict[str, bool] = {}
         self.gone: set[str] = set()
-        self.joined: Counter[str] = Counter()
+        self.placed_groups: set[str] = set()
+        self.joined: Counter[PlacedKind] = Counter()
+        self.joined_in: dict[str, tuple[str, str]] = {}
         self.at_risk: set[str] = set()
 
     def follow(self, event: FleetEvent, decision: Decision, kind_of: Mapping[str, int]) -> list[str]:
         """What is wrong with the decision, one sentence per fault; `kind_of` is the index of every NIC's kind."""
         self._apply(event)
+        if isinstance(event, Join):
+            self._join(event, kind_of[event.nic])
         faults = list(self._left(event, decision, kind_of)) if isinstance(event, Arrive) else []
         faults += list(self._moves(decision, kind_of, each=isinstance(event, Rebalance)))
         self._conclude(event, decision)
@@ -56,9 +62,12 @@ class Auditor:
             faults.append(f"{event.tenant.id} is not on {decision.nic}")
         if isinstance(event, Fail | Leave) and event.nic in self.places.values():
             faults.append(f"{event.nic} is out of service and still has tenants")
+        groups = {tenant.group for tenant in self.tenants.values() if tenant.group}
+        faults += [f"the group {group} is placed in part" for group in sorted(groups & self.placed_groups)]
+        self.placed_groups.clear()
         if self.exhaustive and self.waiting:
-            for identity in sorted(self.waiting):
-                faults += self._turned_away(self.tenants[identity], kind_of)
+            for tenant in map(self.tenants.__getitem__, sorted(self.waiting)):
+                faults += () if tenant.group else self._turned_away(tenant, kind_of)
         if self.exhaustive and isinstance(event, Arrive) and decision.status == "rejected":
             faults += self._turned_away(event.tenant, kind_of)
         return faults
@@ -86,6 +95,8 @@ class Auditor:
     def _apply(self, event: FleetEvent) -> None:
         if isinstance(event, Arrive):
             self.tenants[event.tenant.id] = event.tenant
+        elif isinstance(event, ArriveTogether):
+            self.tenants |= {tenant.id: tenant for tenant in event.tenants}
         elif isinstance(event, Change):
             before = self.tenants[event.id]
             self.tenants[event.id] = replace(
@@ -98,10 +109,18 @@ class Auditor:
         elif isinstance(event, Leave):
             self.closed.pop(event.nic, None)
             self.gone.add(event.nic)
-        elif isinstance(event, Join) and event.nic in self.gone:
-            self.gone.remove(event.nic)
-        elif isinstance(event, Join):
-            self.joined[event.nic_model] += 1
+
+    def _join(self, event: Join, kind: int) -> None:
+        """A NIC is new, or comes from another place, where it is missing then."""
+        before = event.nic in self.gone or event.nic in self.joined_in
+        self.joined[self._place(event.nic, kind)] -= before
+        self.gone.discard(event.nic)
+        self.joined_in[event.nic] = event.pool, event.domain
+        self.joined[self._place(event.nic, kind)] += 1
+
+    def _place(self, nic: str, kind: int) -> PlacedKind:
+        """The kind of a NIC with its pool and its domain."""
+        return kind, *self.joined_in.get(nic, (self.kinds[kind].pool, self.kinds[kind].domain))
 
     def _moves(self, decision: Decision, kind_of: Mapping[str, int], *, each: bool) -> Iterator[str]:
         """Replay the moves; with `each`, the fleet must be sound after every single one."""
@@ -113,6 +132,8 @@ class Auditor:
             else:
                 self.places[move.id] = move.target
                 self.waiting.discard(move.id)
+                self.placed_groups.add(self.tenants[move.id].group)
+                self.tenants[move.id] = replace(self.tenants[move.id], group="")
                 if move.target in self.closed or move.target in self.gone:
                     yield f"{move.id} moved to {move.target}, which is out of service"
             if each:
@@ -170,12 +191,19 @@ class Auditor:
             del self.tenants[event.id]
         if isinstance(event, Arrive) and decision.status == "rejected":
             del self.tenants[event.tenant.id]
+        if isinstance(event, ArriveTogether):
+            for tenant in event.tenants:
+                if decision.status == "queued":
+                    self.waiting.add(tenant.id)
+                elif decision.status == "rejected":
+                    del self.tenants[tenant.id]
 
     def _overfull(self, kind_of: Mapping[str, int]) -> Iterator[str]:
-        in_use = Counter(kind_of[nic] for nic in set(self.places.values()) | set(self.closed) | self.gone)
-        for index in range(len(self.kinds)):
-            if in_use[index] > self._count(index):
-                yield f"{in_use[index]} NICs of kind {index}, there are {self._count(index)}"
+        taken_up = set(self.places.values()) | set(self.closed) | self.gone
+        in_use = Counter(self._place(nic, kind_of[nic]) for nic in taken_up)
+        for placed, nics in in_use.items():
+            if nics > self._count(placed):
+                yield f"{nics} NICs of kind {placed}, there are {self._count(placed)}"
         for nic, tenants in self._by_nic().items():
             kind = self.kinds[kind_of[nic]]
             taken = sum(kind.cores_of[tenant.workload.nf] for tenant in tenants)
@@ -192,17 +220,17 @@ class Auditor:
     def _barred(self, kind_of: Mapping[str, int]) -> Iterator[str]:
         """What a pool or a group bars, by every pair of instances."""
         for identity, nic in self.places.items():
-            yield from self._conflicts(self.tenants[identity], nic, kind_of[nic], kind_of)
+            yield from self._conflicts(self.tenants[identity], nic, self._place(nic, kind_of[nic]), kind_of)
 
-    def _conflicts(self, tenant: Tenant, nic: str, kind: int, kind_of: Mapping[str, int]) -> Iterator[str]:
+    def _conflicts(self, tenant: Tenant, nic: str, placed: PlacedKind, kind_of: Mapping[str, int]) -> Iterator[str]:
         """Why a tenant must not be on a NIC of a kind beside all others, where these are."""
-        asked, given = tenant.constraints.of("pool"), self.kinds[kind].pool
+        asked, (_, given, domain) = tenant.constraints.of("pool"), placed
         if given not in (asked.split("|") if asked else [""]):
             yield f"{tenant.id} asks for pool '{asked}', and {nic} is in '{given}'"
         for identity, home in self.places.items():
             other = self.tenants[identity]
             shared = {*tenant.constraints.values} & {*other.constraints.values}
-            domains = [self.kinds[at].domain or place for at, place in ((kind, nic), (kind_of[home], home))]
+            domains = [domain or nic, self._place(home, kind_of[home])[2] or home]
             for name, group in sorted(shared) if identity != tenant.id else ():
                 if (name, home == nic) in (("spread", True), ("together", False)) or (
                     name == "apart" and domains[0] == domains[1]
@@ -212,21 +240,22 @@ class Auditor:
     def _turned_away(self, tenant: Tenant, kind_of: Mapping[str, int]) -> Iterator[str]:
         by_nic = self._by_nic()
         for nic, tenants in by_nic.items():
-            if any(self._conflicts(tenant, nic, kind_of[nic], kind_of)):
+            if any(self._conflicts(tenant, nic, self._place(nic, kind_of[nic]), kind_of)):
                 continue
             if nic not in self.closed and self.fits(kind_of[nic], [*tenants, tenant]):
                 yield f"{tenant.id} was turned away, but fits on {nic}"
-        in_use = Counter(kind_of[nic] for nic in set(by_nic) | set(self.closed) | self.gone)
-        for index in range(len(self.kinds)):
-            barred = any(self._conflicts(tenant, "a new NIC", index, kind_of))
-            if not barred and in_use[index] < self._count(index) and self.fits(index, [tenant]):
-                yield f"{tenant.id} was turned away, but a NIC of kind {index} could be opened"
+        in_use = Counter(self._place(nic, kind_of[nic]) for nic in set(by_nic) | set(self.closed) | self.gone)
+        given = {(index, kind.pool, kind.domain) for index, kind in enumerate(self.kinds)}
+        for placed in sorted(given | {*self.joined}):
+            barred = any(self._conflicts(tenant, "a new NIC", placed, kind_of))
+            if not barred and in_use[placed] < self._count(placed) and self.fits(placed[0], [tenant]):
+                yield f"{tenant.id} was turned away, but a NIC of kind {placed} could be opened"
 
-    def _count(self, index: int) -> float:
-        """How many NICs of a kind there ever were at most; those that join are of the first kind of their model."""
-        kind = self.kinds[index]
-        first = all(other.model != kind.model for other in self.kinds[:index])
-        return inf if kind.count is None else kind.count + first * self.joined[kind.model]
+    def _count(self, placed: PlacedKind) -> float:
+        """How many NICs of a kind there ever were at most in a pool and a domain."""
+        kind, *place = self.kinds[placed[0]], *placed[1:]
+        given = kind.count if place == [kind.pool, kind.domain] else 0
+        return inf if given is None else given + self.joined[placed]
 
     def _by_nic(self) -> dict[str, list[Tenant]]:
         by_nic: dict[str, list[Tenant]] = defaultdict(list)

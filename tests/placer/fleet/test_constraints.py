@@ -14,9 +14,12 @@ from placer.fleet.events import (
     Decision,
     Depart,
     Drain,
+    DryRun,
+    Expected,
     Fail,
     FleetEvent,
     Join,
+    Leave,
     Move,
     Rebalance,
     Refused,
@@ -68,6 +71,13 @@ def test_what_meets_another_of_its_group_is_rejected_with_the_constraint_and_the
     third = arrive(one, "c", spread="g")
     assert placed == ["nic-1", "nic-2"] and third.status == "rejected"
     assert reasons(third)[:2] == [("spread", ("a",), 1), ("spread", ("b",), 1)]
+
+
+def test_reasons_count_each_nic_once_where_two_groups_bar_it() -> None:
+    one = engine(count=3)
+    assert [arrive(one, "a", spread="g", together="t").nic, arrive(one, "b", spread="g").nic] == ["nic-1", "nic-2"]
+    third = reasons(arrive(one, "c", spread="g", together="t"))
+    assert third[:2] == [("together", ("a",), 1), ("spread", ("a",), 1)] and not any(nics for *_, nics in third[2:])
 
 
 def test_pools_and_domains_bar_whole_kinds() -> None:
@@ -135,6 +145,14 @@ def test_a_group_that_moved_frees_its_domain_for_who_waits() -> None:
         arrive(one, name, nic="n1")
     assert arrive(one, "w", apart="g").status == "queued"
     assert one.handle(Fail("m1")).moves == (Move("a", "m1", "n1"), Move("w", None, "m2"))
+
+
+def test_who_loses_its_nic_and_waits_frees_its_domain_for_who_waits() -> None:
+    one = engine(("", "r1"), count=2, when_full="queue")
+    assert [one.handle(Arrive(tenant("a", drop=0.0, apart="g"))).nic, arrive(one, "b", "a").nic] == ["nic-1", "nic-2"]
+    assert arrive(one, "c", "a", apart="g").status == "queued"
+    failed = one.handle(Fail("nic-1"))
+    assert failed.moves == (Move("a", "nic-1", None), Move("c", None, "nic-2")) and failed.queued == ("a",)
 
 
 def test_a_change_keeps_the_constraints() -> None:
@@ -234,3 +252,44 @@ def test_a_nic_joins_in_a_pool_and_a_domain_which_its_state_keeps(tmp_path: Path
         assert places == {"m": ("edge", "r1"), "n": ("edge", "r2"), "o": ("", "")}
         assert reasons(arrive(again, "c", pool="edge", apart="g"))[:2] == [("apart", ("a",), 1), ("apart", ("b",), 1)]
         assert arrive(again, "d").nic == "o"
+
+
+@pytest.mark.parametrize("names", [(), ("n",)])
+def test_a_nic_that_left_and_joined_elsewhere_is_of_its_former_kind_after_a_restart(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    """Its place in the count of its kind is empty."""
+    one, path = catalogue((1, 1.0)).kinds[0], tmp_path / "s.db"
+    of, name = (one, replace(one, index=1, cost=2.0, names=names)), names[0] if names else "nic-2"
+    with State(path, of) as state:
+        running = Engine(Fleet(of), [ToyOracle(), ToyOracle()], FIRST_FIT)
+        full = [Arrive(tenant("a", drop=0.0)), Arrive(tenant("b", drop=0.0)), Depart("b")]
+        for event in (*full, Leave(name), Join(name, one.model, "edge")):
+            state.record(event, running.handle(event), running.fleet)
+    with State(path, of) as state:
+        for engine_of in (running, Engine(state.fleet, [ToyOracle(), ToyOracle()], FIRST_FIT)):
+            assert arrive(engine_of, "c").status == "rejected"
+            assert arrive(engine_of, "d", pool="edge").nic == name
+            assert engine_of.fleet.nics[name].kind.cost == 2.0
+            assert [engine_of.fleet.count_of(kind) for kind in engine_of.fleet.all_kinds] == [1, 0, 1]
+
+
+def test_which_of_equal_places_is_opened_first_is_the_same_after_a_restart(tmp_path: Path) -> None:
+    """One NIC has moved to a place that is known later than that of the other."""
+    of, path = kinds(("", ""), count=0), tmp_path / "s.db"
+    with State(path, of) as state:
+        running = Engine(Fleet(of), [ToyOracle()], FIRST_FIT)
+        for event in (Join("m", "toy-0", "", "r2"), Join("n", "toy-0", "", "r1"), Join("m", "toy-0", "", "r3")):
+            state.record(event, running.handle(event), running.fleet)
+    with State(path, of) as state:
+        again = Engine(state.fleet, [ToyOracle()], FIRST_FIT)
+        assert [arrive(engine_of, "a").nic for engine_of in (running, again)] == ["n", "n"]
+
+
+@pytest.mark.parametrize("event", [Fail("nic-2"), Drain("nic-2"), Depart("b"), Rebalance(3)])
+def test_a_dry_run_leaves_nics_of_every_pool(event: FleetEvent) -> None:
+    """A copy of the fleet knows which NICs are in the second pool."""
+    one = Engine(Fleet(kinds(("", ""), ("edge", ""))), [ToyOracle()] * 2, FIRST_FIT)
+    assert [arrive(one, "a").nic, arrive(one, "b", pool="edge").nic] == ["nic-1", "nic-2"]
+    expected = one.handle(DryRun(event))
+    assert isinstance(expected, Expected) and expected.decision == one.handle(event)

@@ -12,6 +12,7 @@ import pytest
 from placer.fleet.engine import QUEUE, WHEN_FULL, Engine
 from placer.fleet.events import (
     Arrive,
+    ArriveTogether,
     Change,
     Cordon,
     Depart,
@@ -213,6 +214,29 @@ def test_a_nic_leaves_once_it_has_no_tenants_and_takes_its_place_in_the_count_wi
         with pytest.raises(Refused):
             one.handle(event)
     assert one.handle(Join("nic-1", one.fleet.kinds[0].model)).status == "joined" and arrive(one, "4", "d") == "nic-1"
+
+
+@pytest.mark.parametrize("when_full", WHEN_FULL)
+def test_a_group_is_placed_at_once_or_not_at_all(when_full: str) -> None:
+    """Two `d` have room on a NIC: of three the third has none, until one that runs there leaves."""
+    one = engine(2, when_full=when_full)
+    assert arrive(one, "1", "d") == "nic-1" and arrive(one, "2", "d") == "nic-1"
+    group = ArriveTogether("g", tuple(replace(tenant(f"g{number}", "d"), group="g") for number in range(3)))
+    decision = one.handle(group)
+    assert (decision.status, decision.moves) == ("queued" if when_full == QUEUE else "rejected", ())
+    assert decision.reasons and [nic.id for nic in one.fleet.nics.values()] == ["nic-1"] and one.fleet.opened == 1
+    left = one.handle(Depart("2"))
+    if when_full == QUEUE:
+        assert one.handle(group).status == "placed" and not one.waiting
+        assert [(move.id, move.target) for move in left.moves[1:]] == [
+            ("g0", "nic-1"),
+            ("g1", "nic-2"),
+            ("g2", "nic-2"),
+        ]
+    else:
+        assert one.handle(group).placements == (("g0", "nic-1"), ("g1", "nic-2"), ("g2", "nic-2"))
+    with pytest.raises(Refused, match="of the group 'h' already exist: 'g0'"):
+        one.handle(ArriveTogether("h", (tenant("g0", "d"), tenant("h1", "d"))))
 
 
 @pytest.mark.parametrize("most_patterns", [4_000, 30, 1])

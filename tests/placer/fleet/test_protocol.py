@@ -38,6 +38,10 @@ from placer.policy.rejection import Cause, Reason
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import TrafficProfile, Workload
 
+GROUP = (
+    '{"event": "group", "id": "g", "arrivals": '
+    '[{"id": "%s", "nf": "a", "sla_drop": 0.1}, {"id": "%s", "nf": "b", "sla_drop": 0.1}]}'
+)
 ARRIVE = '{"event": "arrive", "id": "x", "nf": "a", %s}'
 
 
@@ -86,6 +90,10 @@ def reader_of(engine: Engine) -> Reader:
         ('{"event": "change", "id": "unknown", "sla_drop": 0.1}', "'unknown' is not placed or queued"),
         ('{"event": "fail", "nic": "nic-9"}', "'nic-9' was never in use"),
         ('{"event": "return", "nic": "nic-1"}', "not out of service"),
+        (GROUP % ("x", "x"), "arrivals: twice in the group: 'x'"),
+        (GROUP % ("x", ""), "arrivals.1.id: is empty"),
+        (GROUP.replace('"nf": "b"', '"nf": "b", "sla_min_kpps": 1') % ("x", "y"), "arrivals.1: two SLAs"),
+        ('{"event": "group", "id": "g", "arrivals": []}', "arrivals"),
         ('{"event": "rebalance", "budget": 1.5}', "budget: 1.5 is not a whole number"),
         ('{"event": "rebalance", "budget": %s}' % ("9" * 3000), "budget: .* is above"),
         ('{"event": "rebalance", "budget": %s}' % ("9" * 5000), "number out of range"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from dataclasses import replace
 
 from placer.fleet.engine import Engine
@@ -48,6 +49,15 @@ OF_ADMINISTRATORS = (Fail, Drain, Return, Cordon, Uncordon, Join, Leave, Rebalan
 def asked_for(event: FleetEvent) -> FleetEvent:
     """The event; of a dry run the one that it is of."""
     return event.event if isinstance(event, DryRun) else event
+
+
+def _asks_dry_run(line: bytes) -> bool:
+    """Whether a line that could not be read as an event asks for a dry run of it."""
+    if b'"dry_run"' in line:
+        with suppress(ValueError, RecursionError):
+            given = json.loads(line)
+            return isinstance(given, dict) and given.get("dry_run") is True
+    return False
 
 
 def nics_to_empty(engine: Engine) -> list[str]:
@@ -110,6 +120,7 @@ class Decider:
                 return self._rebalance(submission, asked, digest)
             decision = self._handle(event)
         except Refused as refused:
+            self._dry = self._dry or _asks_dry_run(line)
             status = STATUS_MALFORMED if isinstance(refused, Malformed) else STATUS_CONFLICT
             status = STATUS_FAILED if isinstance(refused, RefusedForNow) else status
             self._refused.append(status)

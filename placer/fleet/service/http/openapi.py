@@ -70,6 +70,13 @@ ClassOfNics = TypedDict(
 )
 
 
+class PlacementJson(TypedDict):
+    """Where a member of a group is; null for the queue."""
+
+    id: str
+    nic: str | None
+
+
 class DecisionJson(TypedDict):
     """The answer to an event, or the one that it would have. `version` is the number of the last event."""
 
@@ -85,6 +92,7 @@ class DecisionJson(TypedDict):
     status: str
     nic: NotRequired[str | None]
     cores: NotRequired[int]
+    placements: NotRequired[list[PlacementJson]]
     model: NotRequired[int]
     instances: NotRequired[list[JudgedInstanceJson]]
     moves: list[Move]

@@ -70,7 +70,7 @@ export function offeredWords({ offered_gbps, line_rate_gbps }) {
   return `${number(offered_gbps)}${all} Gb/s`;
 }
 
-const SUBJECTS = { arrive: "arrives", depart: "departs", change: "changes", fail: "fails", drain: "is drained",
+const SUBJECTS = { arrive: "arrives", group: "arrives as a group", depart: "departs", change: "changes", fail: "fails", drain: "is drained",
   cordon: "is cordoned", uncordon: "is uncordoned", leave: "leaves",
   return: "returns", measured: "is measured" };
 

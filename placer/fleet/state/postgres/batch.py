@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from placer.fleet.engine import Engine
-from placer.fleet.events import Arrive, Change, Decision, Depart, FleetEvent, Learned
+from placer.fleet.events import Arrive, ArriveTogether, Change, Decision, Depart, FleetEvent, Learned
 from placer.fleet.learning.ledger import ProductionReading
 from placer.fleet.protocol import decision_line, event_line
 from placer.fleet.state.saved import KeptAnswer
@@ -45,6 +45,7 @@ class EventBatch:
     log: list[tuple[str, str]] = field(default_factory=list)
     kept: dict[str, KeptAnswer] = field(default_factory=dict)
     touched: dict[str, bool] = field(default_factory=dict)
+    left: set[str] = field(default_factory=set)  # who has lost its place in the queue, if it had one
     readings: list[ProductionReading] = field(default_factory=list)
     learnt: dict[str, str | None] = field(default_factory=dict)
 
@@ -57,10 +58,16 @@ class EventBatch:
         """Take down what was decided on an event."""
         if isinstance(event, Arrive):
             self.touched.setdefault(event.tenant.id, True)
+        elif isinstance(event, ArriveTogether):
+            for tenant in event.tenants:
+                self.touched.setdefault(tenant.id, True)
         elif isinstance(event, Change | Depart):
             self.touched.setdefault(event.id, False)
+            if isinstance(event, Depart):
+                self.left.add(event.id)
         for move in decision.moves:
             self.touched.setdefault(move.id, False)
+            self.left.add(move.id)
         if isinstance(decision, Learned):
             self.readings += decision.readings
             self.learnt |= decision.rows
@@ -82,12 +89,13 @@ class EventBatch:
         gone, here = [], []
         for tenant_id, fresh in self.touched.items():
             home = fleet.nic_of(tenant_id)
-            if not fresh and not (tenant_id in self.waiting and tenant_id in engine.waiting):
+            waits = tenant_id in self.waiting and tenant_id in engine.waiting and tenant_id not in self.left
+            if not fresh and not waits:
                 gone.append(tenant_id)
             if home is not None:
                 here.append(_row(home.tenants_by_id[tenant_id], home.id, fresh))
-            elif tenant_id in engine.waiting:
-                here.append(_row(engine.waiting[tenant_id], None, fresh))
+        queue = ((tenant, self.touched.get(tenant.id)) for tenant in engine.waiting.values())
+        here += [_row(tenant, None, fresh) for tenant, fresh in queue if fresh is not None]  # in their order
         found: dict[str, Any] = {"nics": nics, "gone": gone, "here": here}
         homes = ((tenant_id, fleet.nic_of(tenant_id)) for tenant_id in self.touched)
         if groups := {key for tenant_id, home in homes if home for key in group_keys(home.tenants_by_id[tenant_id])}:
@@ -117,7 +125,7 @@ def _row(tenant: Tenant, nic: str | None, fresh: bool) -> list[object]:
         sla.min_kpps,
         int(fresh),
     ]
-    constraints = format_constraints(tenant.constraints)
+    constraints = format_constraints(tenant.constraints, tenant.group)
     if workload.is_plain and constraints is None and not tenant.priority:
         return row
     return [*row, *load_values(workload), int(tenant.free_cores) or None, constraints, tenant.priority or None]
@@ -195,7 +203,8 @@ def _follow_nics(engine: Engine, rows: Sequence[Sequence[Any]], base: int) -> No
             fleet.set_service(nic_id, Service.UP)  # it joined again, perhaps in another place
         nic, kind = fleet.find(nic_id) or fleet.gone.get(nic_id), fleet.kinds[number_of_kind]
         if place:
-            kind = fleet.kind_in(kind.model, *place)
+            pool, domain = place
+            kind = fleet.kind_in(kind.model, pool, domain, kind.index)
         if nic is None:
             nic = Nic(nic_id, kind, number)
             fleet.adopt(nic, ())
@@ -211,8 +220,9 @@ def _place(engine: Engine, row: Sequence[Any]) -> None:
     tenant_id, nic_id, nf, flows, size, mtbr, drop, least, fresh, *load = row
     workload = _workload(nf, flows, size, mtbr, *load[:3])
     demanded, priority = load[4:] if load else (None, None)
-    constraints = read_constraints(demanded)
-    tenant = Tenant(tenant_id, workload, Sla(drop, least), bool(load and load[3]), (), constraints, priority or 0)
+    constraints, group = read_constraints(demanded)
+    free_cores = bool(load and load[3])
+    tenant = Tenant(tenant_id, workload, Sla(drop, least), free_cores, (), constraints, priority or 0, group)
     if nic_id is None:
         engine.waiting[tenant_id] = tenant
     else:

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from placer.failures import failure_of
-from placer.fleet.protocol import Reader, read_decision
+from placer.fleet.events import Decision, Move
+from placer.fleet.protocol import Reader
 from placer.fleet.service.jsonlines import LONGEST_LINE, _batches, serve
 from placer.fleet.state.saved import Unwritable
 from placer.fleet.state.store import State
@@ -108,6 +109,14 @@ def kill_and_check(folder: Path, kills: int, seed: int) -> None:
     kept = iter([json.loads(answer) for _, answer in audited(state)])
     changing = [answer for answer in map(json.loads, acknowledged) if answer["ok"] and not may_change_nothing(answer)]
     assert all(answer in kept for answer in changing)
+
+
+def read_decision(line: str) -> Decision:
+    """The decision that is on a line of the log, without its reasons."""
+    answer = json.loads(line)
+    moves = tuple(Move(move["id"], move["from"], move["to"], cores=move.get("cores")) for move in answer["moves"])
+    at_risk, queued = (tuple(answer.get(key, ())) for key in ("at_risk", "queued"))
+    return Decision(answer["status"], moves, at_risk, queued, cores=answer.get("cores"))
 
 
 def audited(path: Path) -> list[tuple[str, str]]:

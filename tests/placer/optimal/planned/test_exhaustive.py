@@ -13,7 +13,8 @@ from placer.evaluate.checks import check_plan, peak_nics
 from placer.evaluate.expected_violations import expected_violations, likeliest_violations
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind
+from placer.model.fleet import NicKind, Tenant
+from placer.model.groups import UNCONSTRAINED, Constraints
 from placer.model.oracle import co_location_of
 from placer.model.plan import Placement, Plan
 from placer.model.sla import Sla
@@ -130,6 +131,38 @@ def test_certificates_are_accepted_and_true(tmp_path_factory: pytest.TempPathFac
         assert float(claims.lower_bound) <= min(cost for rejected, cost in values if rejected <= plan.rejected) + 1e-9
 
 
+def test_a_plan_that_rejects_a_higher_priority_is_not_called_proven() -> None:
+    """It costs what the bound is and rejects as few as any, but another one, of those without groups, too, rejects t1
+    alone, which has the lowest priority."""
+    given = [("b", 0.0, 1, "g"), ("c", 0.5, 0, ""), ("b", 0.2, 1, "g"), ("b", 0.2, 1, ""), ("c", 0.5, 1, "g")]
+    arrivals = [
+        Arrival(
+            f"t{at}", float(at), Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop), priority=priority,
+            constraints=Constraints((("spread", group),)) if group else UNCONSTRAINED,
+        )
+        for at, (nf, drop, priority, group) in enumerate(given)
+    ]  # fmt: skip
+    kinds = [NicKind(0, "toy-0", 4, CORES_BY_NF, 1), NicKind(1, "toy-1", 3, CORES_BY_NF, 2)]
+    plan = planned(Instance(arrivals, catalogue_of(kinds, [ErringPredictor(0)] * 2, 5.0)))
+    assert plan.within is not None and plan.within.lower_bound == 3.0
+    assert plan.losses == (0, 1) or not plan.within.proven
+
+
+def test_a_program_of_most_demanding_tenants_bounds_nothing() -> None:
+    """Two NICs carry the tenants of each pool; in the first pool, three would be needed if its sixth tenant demanded
+    as much as the seventh."""
+    kept = {("a",) * size: [0.9 if size <= 4 else 0.6] * size for size in range(2, 7)}
+    drops = [0.6, 0.59, 0.58, 0.57, 0.56, 0.55, 0.3, 0.29, 0.28, 0.27]
+    of_pools = [("p", drop) for drop in drops] + [("q", 0.7)] * 9
+    tenants = [
+        Tenant(f"t{at}", Workload("a", TOY_TRAFFIC), Sla(max_drop=drop), constraints=Constraints((("pool", pool),)))
+        for at, (pool, drop) in enumerate(of_pools)
+    ]
+    kinds = [NicKind(at, f"toy-{at}", 6, CORES_BY_NF, pool=pool) for at, pool in enumerate("pq")]
+    planner = Planned(catalogue_of(kinds, [ErringPredictor(kept=kept)] * 2, 1.0), NAME).planner(tenants, 0.01, 20.0)
+    assert planner is not None and planner.bound <= 4.0 + 1e-6
+
+
 @pytest.mark.long
 @given(instances(most=12, departures=True))
 @EXAMPLES
@@ -147,6 +180,15 @@ def test_what_no_nic_can_carry_is_rejected() -> None:
     kind = NicKind(0, "toy-0", 4, CORES_BY_NF, None, 1.0)
     plan = planned(Instance(arrivals, catalogue_of([kind], [ErringPredictor()], 5.0)))
     assert plan.rejected == 1 and plan.within is not None and plan.within.lower_bound == 0.0
+
+
+def test_what_has_no_nic_in_its_pool_is_rejected() -> None:
+    """A pool may be empty today: the fleet has a kind of NIC for it, and none of them."""
+    arrivals = [
+        Arrival("t0", 0.0, Workload("a", TOY_TRAFFIC), Sla(max_drop=0.1), constraints=Constraints((("pool", "p"),)))
+    ]
+    kinds = [NicKind(0, "toy-0", 4, CORES_BY_NF, 0, pool="p"), NicKind(1, "toy-1", 4, CORES_BY_NF, 2)]
+    assert planned(Instance(arrivals, catalogue_of(kinds, [ErringPredictor()] * 2, 5.0))).rejected == 1
 
 
 @pytest.mark.long

@@ -51,7 +51,8 @@ def test_a_dry_run_is_answered_as_its_event_then_is_and_changes_nothing(place: P
     events: list[dict[str, object]] = [
         *arrivals[:4], {"event": "depart", "id": "d1"}, {"event": "depart", "id": "d1"},
         {"event": "depart", "id": "d3"}, {"event": "rebalance", "budget": 3}, *arrivals[4:],
-        {"event": "change", "id": "a0", "sla_drop": 0.1},
+        {"event": "change", "id": "a0", "sla_drop": 0.1}, {"event": "change", "id": "x", "sla_drop": 0.1},
+        ARRIVAL | {"nf": "x"}, ARRIVAL | {"sla_drop": 7},
         {"event": "cordon", "nic": "nic-1"}, {"event": "uncordon", "nic": "nic-1"}, {"event": "drain", "nic": "nic-2"},
         {"event": "return", "nic": "nic-2"}, {"event": "fail", "nic": "nic-1"}, {"event": "leave", "nic": "nic-1"},
         {"event": "leave", "nic": "nic-2"}, {"event": "join", "nic": "nic-1", "nic_model": "toy-0"},

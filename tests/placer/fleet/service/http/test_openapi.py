@@ -24,6 +24,8 @@ EVENTS: list[dict[str, Any]] = [
     {"event": "arrive", "id": "x", "nf": "d", "sla_drop": 0.9, "traffic": {"flows": 1000}},
     {"event": "arrive", "id": "y", "nf": "d", "sla_min_kpps": 1, "nic": "nic-1"},
     {"event": "arrive", "id": "z", "nf": "d", "sla_drop": 0},
+    {"event": "group", "id": "g", "arrivals": [{"id": f"g{nf}", "nf": nf, "sla_drop": 0.9} for nf in "ab"]},
+    {"event": "group", "id": "h", "arrivals": [{"id": f"h{number}", "nf": "d", "sla_drop": 0} for number in range(9)]},
     {"event": "change", "id": "y", "sla_drop": 0.8},
     {"event": "where", "id": "x"},
     {"event": "measured", "nic": "nic-1", "window_s": 10, "instances": [{"id": "x", "throughput_kpps": 1}]},

@@ -12,6 +12,7 @@ import pytest
 from placer.fleet.engine import QUEUE, REJECT, Engine
 from placer.fleet.events import (
     Arrive,
+    ArriveTogether,
     Change,
     Cordon,
     Decision,
@@ -246,6 +247,11 @@ def any_event(draw: random.Random, fleet: Fleet) -> FleetEvent:
     out = list(fleet.out_of_service) or named
     if draw.random() < 0.1:
         return DryRun(any_event(draw, fleet))
+    if draw.random() < 0.1:
+        tenants = (arrival(f"{identity}-{nf}", 0, nf, 0.3).tenant for nf in "abd")
+        return ArriveTogether(identity, tuple(replace(tenant, group=identity) for tenant in tenants))
+    if draw.random() < 0.1:
+        identity = f"{identity}-{draw.choice('abd')}"
     return draw.choices(
         (
             Arrive(arrival(identity, 0, draw.choice("abcd"), draw.choice((0.1, 0.3, 0.9))).tenant),
