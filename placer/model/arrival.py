@@ -62,6 +62,11 @@ def losses_of(rejected: Iterable[Arrival | Tenant]) -> list[int]:
     return sorted((one.priority for one in rejected), reverse=True)
 
 
+def loses_no_more(rejected: Iterable[Arrival | Tenant], others: Iterable[Arrival | Tenant]) -> bool:
+    """Whether no priority has more rejected than others, so that a bound with these others holds."""
+    return not Counter(one.priority for one in rejected) - Counter(one.priority for one in others)
+
+
 def have_loads(arrivals: Iterable[Arrival]) -> bool:
     """Whether an instance has an offered rate."""
     return any(not arrival.workload.is_saturated for arrival in arrivals)

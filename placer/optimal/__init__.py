@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from placer.model.arrival import RunningNic, losses_of
+from placer.model.arrival import RunningNic, loses_no_more
 from placer.model.constraints import by_pool_only
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
@@ -124,7 +124,7 @@ def _keep_groups(
     if nics is optimum.nics:
         return optimum
     cost = sum((exact_cost(kind) for kind, _ in nics), start=Fraction(0))
-    as_many = losses_of(unplaced) <= losses_of(optimum.unplaced)
+    as_many = loses_no_more(unplaced, optimum.unplaced)
     bound = optimum.lower_bound if as_many else 0.0
     return replace(
         optimum,

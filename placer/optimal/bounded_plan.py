@@ -67,7 +67,8 @@ class BoundedPlan(Shown):
         cost = float(exact_peak_cost(plan, kinds))
         if (plan.losses, cost, buys(plan, kinds)) >= (self.plan.losses, self.cost, buys(self.plan, kinds)):
             return self
-        if self.same_arrivals and ids_of_rejected(plan) != ids_of_rejected(self.plan):
+        more = any(one > other for one, other in zip(plan.losses, self.plan.losses, strict=True))
+        if (self.lower_bound and more) or (self.same_arrivals and ids_of_rejected(plan) != ids_of_rejected(self.plan)):
             return replace(self, lower_bound=0.0, nics_lower_bound=0, same_arrivals=False).choose_better(plan, kinds)
         return replace(
             self,

@@ -12,6 +12,7 @@ Conflicts are lowered one after the other (min-conflicts: Minton, Johnston, Phil
 from __future__ import annotations
 
 import heapq
+import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -27,6 +28,7 @@ from placer.model.oracle import Oracle
 MOST_PEERS = 200
 """Tenants of the same workload, those with the nearest SLAs first, with which a tenant may change places."""
 MOST_NICS = 500  # NICs to which a tenant may move, those with most free cores first
+MOST_SECONDS = 20.0  # of exchanging; who is in conflict then gets another NIC
 ROUNDS = 30  # how often each tenant in conflict is looked at
 
 Nics = list[tuple[NicKind, tuple[Tenant, ...]]]
@@ -116,6 +118,7 @@ class _Dealing:
         self.waiting = list(unplaced)
         self.groups: defaultdict[tuple[str, str], list[Tenant]] = defaultdict(list)
         self.peers: defaultdict[object, list[tuple[float, str, Tenant]]] = defaultdict(list)
+        self.deadline = time.monotonic() + MOST_SECONDS
         self.roomy: list[_DealtNic] = []
         self.alike: dict[str, object] = {}
         self.can_share: dict[frozenset[str], bool] = {}
@@ -141,12 +144,15 @@ class _Dealing:
         Where none can be, a tenant changes places with one that then is in conflict instead, and has other places.
         """
         for _ in range(ROUNDS):
+            if time.monotonic() >= self.deadline:
+                return
             self.roomy = sorted(self.nics, key=lambda nic: -nic.free_cores)[:MOST_NICS]
             waiting = [tenant for nic in self.nics for tenant in nic.tenants if self._conflicts(tenant)]
             if not waiting:
                 return
             for tenant in waiting:
-                if self._conflicts(tenant) and not self._lower(tenant) and self._moves(tenant):
+                late = time.monotonic() >= self.deadline
+                if not late and self._conflicts(tenant) and not self._lower(tenant) and self._moves(tenant):
                     any(self._exchange(tenant, peer, sideways=True) for peer in self._nearest(tenant))
 
     def place_apart(self) -> list[Tenant]:
@@ -339,7 +345,7 @@ class _Dealing:
         """Bring together who must share a NIC, in exchange for others of the same workloads or where there is room."""
         homes = list(dict.fromkeys(self.nic_of[tenant.id] for tenant in bundle if tenant.id in self.nic_of))
         before, together = sum(map(self._conflicts, bundle)), {tenant.id for tenant in bundle}
-        for goal in [*homes, *(nic for nic in self.nics if nic not in homes)]:
+        for goal in dict.fromkeys([*homes, *self.roomy]):
             kept = [(nic, list(nic.tenants)) for nic in dict.fromkeys([goal, *homes])]
             for tenant in bundle:
                 source = self.nic_of.get(tenant.id)

@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import partial
 
 from placer.evaluate.checks import constraints_kept, peak_nics, slas_kept
-from placer.model.arrival import Arrival, have_loads, have_priorities, losses_of, running_nics
+from placer.model.arrival import Arrival, have_loads, have_priorities, loses_no_more, running_nics
 from placer.model.catalogue import Catalogue
 from placer.model.day import at_peak, has_days
 from placer.model.fleet import Fleet, NicKind, Tenant
@@ -123,7 +123,7 @@ def _static(
     if not optimum.departure_safe and any(slas_kept(plan, oracles)):
         safe = solve(time_limit=remaining, departure_safe=True)
         plan = _plan(arrivals, kinds, safe)
-        if losses_of(safe.unplaced) > losses_of(optimum.unplaced) or any(slas_kept(plan, oracles)):
+        if not loses_no_more(safe.unplaced, optimum.unplaced) or any(slas_kept(plan, oracles)):
             return None
         proven = optimum.proven and safe.cost <= optimum.lower_bound
         optimum = replace(optimum, nics=safe.nics, unplaced=safe.unplaced, cost=safe.cost, proven=proven)
