@@ -375,7 +375,7 @@ class Engine:
             raise Refused(f"'{event.id}' is not placed or queued")
         asked = before.asked
         after = replace(asked, workload=event.workload or asked.workload, sla=event.sla or asked.sla)
-        self._refuse_unknown(after)
+        self._refuse_unknown(after, is_new=False)
         if after.sla.min_kpps is not None and after.sla.min_kpps > after.workload.rate_kpps:
             rate, least = after.workload.rate_kpps, after.sla.min_kpps
             raise Refused(
@@ -505,11 +505,14 @@ class Engine:
         nic = self.fleet.nic_of(identity)
         return None if nic is None else shown_cores(nic.tenants_by_id[identity], nic.kind)
 
-    def _refuse_unknown(self, tenant: Tenant) -> None:
-        """Raise Refused where no NIC hosts what an instance is to run, or its load or cores cannot be predicted."""
+    def _refuse_unknown(self, tenant: Tenant, *, is_new: bool = True) -> None:
+        """Raise Refused where no NIC hosts what an instance is to run, or its load or cores cannot be predicted.
+
+        Of a new one, pools without a NIC are refused; those of one that is there may have lost their NICs meanwhile.
+        """
         if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
             raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
-        known = tenant.constraints.of("pool") in self.fleet.pools
+        known = not is_new or tenant.constraints.of("pool") in self.fleet.pools
         if not known and (fault := pool_fault(tenant, self.fleet.all_kinds)):
             raise Refused("; ".join(fault))
         if not tenant.workload.is_plain:

@@ -165,6 +165,7 @@ class _Dealing:
                     if other.id in self.nic_of and self._moves(other):
                         self.nic_of.pop(other.id).tenants.remove(other)
                         self.waiting.append(other)
+        self.roomy = sorted(self.nics, key=lambda nic: -nic.free_cores)[:MOST_NICS]
         left = []
         while self.waiting:
             self.waiting.sort(key=lambda one: one.priority)
@@ -368,7 +369,7 @@ class _Dealing:
 
     def _place(self, bundle: Sequence[Tenant]) -> bool:
         """Put these on one NIC: the fullest that takes them, else a further one."""
-        in_use = sorted(self.nics, key=lambda nic: nic.free_cores)
+        in_use = sorted(self.roomy, key=lambda nic: nic.free_cores)
         cheapest = sorted(self.kinds, key=lambda kind: kind.cost)
         new = [_DealtNic(kind, []) for kind in cheapest if kind.count is None or self.used[kind.index] < kind.count]
         for nic in [*in_use, *new]:
@@ -379,6 +380,7 @@ class _Dealing:
             if not any(map(self._conflicts, together)) and self.fits(nic.kind, together):
                 if nic in new:
                     self.nics.append(nic)
+                    self.roomy = [nic, *self.roomy[:MOST_NICS]]
                     self.used[nic.kind.index] += 1
                 nic.tenants = together
                 return True

@@ -300,3 +300,12 @@ def test_a_dry_run_leaves_nics_of_every_pool(event: FleetEvent) -> None:
     assert [arrive(one, "a").nic, arrive(one, "b", pool="edge").nic] == ["nic-1", "nic-2"]
     expected = one.handle(DryRun(event))
     assert isinstance(expected, Expected) and expected.decision == one.handle(event)
+
+
+def test_an_instance_whose_pool_has_lost_its_nics_can_still_change() -> None:
+    """A new one of that pool is refused."""
+    one = engine(when_full=QUEUE)
+    one.waiting["x"] = tenant("x", pool="edge")
+    assert one.handle(Change("x", sla=Sla(max_drop=0.2))).status == "queued"
+    with pytest.raises(Refused, match="pool 'edge'"):
+        arrive(one, "y", pool="edge")
