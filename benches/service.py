@@ -220,7 +220,7 @@ def summary(port: int) -> dict[str, int]:
     import httpx
 
     found = httpx.get(f"http://127.0.0.1:{port}/v1/summary", timeout=60).json()
-    return {"tenants": found["tenants"], "nics": sum(one["in_use"] for one in found["by_model"])}
+    return {"tenants": found["tenants"], "nics": sum(model["in_use"] for model in found["by_model"])}
 
 
 def as_fast_as_they_go(port: int, requests: Iterator[bytes], seconds: float, connections: int = CONNECTIONS) -> Load:

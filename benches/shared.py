@@ -104,7 +104,7 @@ def measured(running: list[Running], seconds: float, rate: float) -> dict[str, o
         "followed": int(counted("placer_followed_total")),
         "p50_ms": round(latencies.percentile_ms(50), 1),
         "p99_ms": round(latencies.percentile_ms(99), 1),
-        "other_statuses": decided - sum(sum(found.statuses.values()) for found in loads),
+        "other_statuses": sum(sum(found.statuses.values()) for found in loads) - decided,
         "nics_per_tenant_filled": round(filled["nics"] / filled["tenants"], 4),
         "nics_per_tenant": round(now_in_use["nics"] / now_in_use["tenants"], 4),
     }

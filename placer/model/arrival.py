@@ -59,12 +59,12 @@ def have_priorities(arrivals: Iterable[Arrival | Tenant]) -> bool:
 
 def losses_of(rejected: Iterable[Arrival | Tenant]) -> list[int]:
     """The priorities of those without a NIC, the highest first: of two plans for a trace, the lower one loses less."""
-    return sorted((one.priority for one in rejected), reverse=True)
+    return sorted((tenant.priority for tenant in rejected), reverse=True)
 
 
 def loses_no_more(rejected: Iterable[Arrival | Tenant], others: Iterable[Arrival | Tenant]) -> bool:
     """Whether no priority has more rejected than others, so that a bound with these others holds."""
-    return not Counter(one.priority for one in rejected) - Counter(one.priority for one in others)
+    return not Counter(tenant.priority for tenant in rejected) - Counter(tenant.priority for tenant in others)
 
 
 def have_loads(arrivals: Iterable[Arrival]) -> bool:

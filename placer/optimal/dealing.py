@@ -52,7 +52,9 @@ def keep_groups(
     """
     placed = [tenant for _, tenants in nics for tenant in tenants]
     lowest = min((tenant.priority for tenant in placed), default=0)
-    if not any(tenant.constraints.values for tenant in placed) and all(one.priority <= lowest for one in unplaced):
+    if not any(tenant.constraints.values for tenant in placed) and all(
+        tenant.priority <= lowest for tenant in unplaced
+    ):
         return nics, unplaced
 
     def fits(kind: NicKind, tenants: Sequence[Tenant]) -> bool:
@@ -81,7 +83,7 @@ def deal_present(
     placed = {tenant.id for _, tenants in found for tenant in tenants}
     waiting = (arrival for arrival in arrivals if arrival.id not in placed)
     # where cores are to be chosen, only a search knows how many
-    unplaced = [one.tenant for one in waiting if one.workload.cores or one.workload.is_saturated]
+    unplaced = [arrival.tenant for arrival in waiting if arrival.workload.cores or arrival.workload.is_saturated]
     fixed = {arrival.id for arrival in arrivals if arrival.nic is not None}
     return keep_groups(found, unplaced, kinds, oracles, fixed)[0]
 
@@ -158,7 +160,7 @@ class _Dealing:
     def place_apart(self) -> list[Tenant]:
         """Tenants that are still in conflict leave their NICs, and these and those without a NIC get one where there
         is one; who is left without."""
-        in_order = sorted((tenant for nic in self.nics for tenant in nic.tenants), key=lambda one: one.priority)
+        in_order = sorted((tenant for nic in self.nics for tenant in nic.tenants), key=lambda tenant: tenant.priority)
         for tenant in in_order:
             if self._conflicts(tenant):
                 for other in self._bound_together(tenant):
@@ -168,10 +170,10 @@ class _Dealing:
         self.roomy = sorted(self.nics, key=lambda nic: -nic.free_cores)[:MOST_NICS]
         left = []
         while self.waiting:
-            self.waiting.sort(key=lambda one: one.priority)
+            self.waiting.sort(key=lambda other: other.priority)
             tenant = self.waiting.pop()
             bundle = [other for other in self._bound_together(tenant) if other.id not in self.nic_of]
-            bundle.sort(key=lambda one: (one is not tenant, -one.priority))
+            bundle.sort(key=lambda other: (other is not tenant, -other.priority))
             while tenant.id not in self.nic_of and bundle and not self._place(bundle):
                 bundle.pop()
             if tenant.id not in self.nic_of and not self._displace(tenant):
@@ -191,8 +193,8 @@ class _Dealing:
                 ]
         for _, _, at, gone in heapq.nsmallest(MOST_NICS, lower, key=lambda found: found[:3]):
             nic = self.nics[at]
-            together = [one for one in nic.tenants if one not in gone] + [tenant]
-            if not nic.kind.fits([one.workload for one in together]):
+            together = [other for other in nic.tenants if other not in gone] + [tenant]
+            if not nic.kind.fits([other.workload for other in together]):
                 continue
             homes = {other.id: self.nic_of.pop(other.id) for other in gone}
             self.nic_of[tenant.id] = nic

@@ -135,7 +135,7 @@ def _fewest(
     for size in range(least, max((len(place.must_go) + len(place.others) for place in places), default=0) + 1):
         sets = []
         for rank, (place, going) in enumerate(_sets(places, size, may_go)):
-            sets.append((sorted((may_go[one] for one in going), reverse=True), rank, place, going))
+            sets.append((sorted((may_go[identity] for identity in going), reverse=True), rank, place, going))
             if len(sets) > most:
                 return None, -1
         most -= len(sets)

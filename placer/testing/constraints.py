@@ -63,7 +63,9 @@ def _check_faults(constraint: type[Constraint], values: Sequence[str], draw: ran
         ids = [placement.arrival.id for placement in plan.placements]
         for fault in faults:
             assert any(identity in fault for identity in ids), f"{place}: '{fault}' names no instance"
-        running = [replace(one, arrival=replace(one.arrival, nic=one.nic)) for one in plan.placed]
+        running = [
+            replace(placement, arrival=replace(placement.arrival, nic=placement.nic)) for placement in plan.placed
+        ]
         again = list(constraint.faults(replace(plan, placements=tuple(running))))
         assert not again, f"{place}: instances that already run were nobody's decision: {again}"
         outcomes.add(wrong)
@@ -87,7 +89,7 @@ def _check_strategies(constraint: type[Constraint], values: Sequence[str], draw:
 
 def _violates(constraint: type[Constraint], plan: Plan) -> bool:
     """Whether the relation of the constraint forbids the plan, by every instance and every pair."""
-    placed = [(one.arrival, one.nic, one.kind) for one in plan.placed if one.kind is not None]
+    placed = [(placement.arrival, placement.nic, placement.kind) for placement in plan.placed if placement.kind]
     if issubclass(constraint, KindConstraint):
         return any(not constraint.allows(one.constraints.of(constraint.name), kind) for one, _, kind in placed)
     assert issubclass(constraint, GroupConstraint)
@@ -123,4 +125,6 @@ def _draw_trace(constraint: type[Constraint], values: Sequence[str], draw: rando
 
 
 def _list(plan: Plan) -> str:
-    return ", ".join(f"{one.arrival.id} {one.arrival.constraints.values} on {one.nic}" for one in plan.placements)
+    return ", ".join(
+        f"{placed.arrival.id} {placed.arrival.constraints.values} on {placed.nic}" for placed in plan.placements
+    )

@@ -149,11 +149,11 @@ class Extender:
         for name, victims in proposed.items():
             nic = fleet.find(name)
             if nic is not None and name not in obstacles and pod.node is None:
-                leaving[name] = {one.id for one in nic.tenants if uid_of(one.id) in victims.uids}
+                leaving[name] = {tenant.id for tenant in nic.tenants if uid_of(tenant.id) in victims.uids}
         found = await self.writer.work_through(self.what_if.victims(arrival, leaving))
         given = dict[str, _Victims]()
         for name, more in found.items():
-            further = [uid_of(one.id) or "" for one in reversed(more)]
+            further = [uid_of(tenant.id) or "" for tenant in reversed(more)]
             given[name] = replace(proposed[name], uids=[*proposed[name].uids, *further])
         return _victims({name: victims for name, victims in given.items() if victims.uids})
 
@@ -291,7 +291,7 @@ def _read_victims(body: bytes) -> tuple[Pod | None, dict[str, _Victims]]:
         for key in ("NodeNameToVictims", "NodeNameToMetaVictims"):  # whole pods, or only their UIDs
             for name, victims in (arguments.get(key) or {}).items():
                 uids = [
-                    str(one["UID"] if "UID" in one else one["metadata"]["uid"]) for one in victims.get("Pods") or ()
+                    str(pod["UID"] if "UID" in pod else pod["metadata"]["uid"]) for pod in victims.get("Pods") or ()
                 ]
                 found[name] = _Victims(uids, int(victims.get("NumPDBViolations", 0)))
     except (KeyError, TypeError, AttributeError):
