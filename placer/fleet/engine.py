@@ -21,7 +21,7 @@ from placer.fleet.events import (
     Depart,
     Drain,
     DryRun,
-    Expected,
+    ExpectedDecision,
     Fail,
     FleetEvent,
     Join,
@@ -492,9 +492,9 @@ class Engine:
             return Lookup("placed", found_on=nic.id, cores=self._cores(event.id))
         return Lookup("queued" if event.id in self.waiting else "unknown")
 
-    def _dry_run(self, event: DryRun) -> Expected:
+    def _dry_run(self, event: DryRun) -> ExpectedDecision:
         decision = self.copy().handle(event.event)
-        return Expected(decision.status, decision=decision)
+        return ExpectedDecision(decision.status, decision=decision)
 
     def _placed(self, identity: str, nic: Nic) -> Decision:
         """The decision on an arrival that is on a NIC now."""

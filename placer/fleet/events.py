@@ -228,7 +228,7 @@ class Lookup(Decision):
 
 
 @dataclass(frozen=True, slots=True)
-class Expected(Lookup):
+class ExpectedDecision(Lookup):
     """What would be decided on an event, of which it has the status; nothing changed."""
 
     decision: Decision = field(kw_only=True)

@@ -30,7 +30,7 @@ from placer.fleet.events import (
     Depart,
     Drain,
     DryRun,
-    Expected,
+    ExpectedDecision,
     Fail,
     FleetEvent,
     Join,
@@ -494,7 +494,7 @@ def faults_in(error: ValidationError, skipped: int = 0) -> Iterator[str]:
 
 def decision_line(event: FleetEvent, decision: Decision) -> str:
     """The answer to an event as one line of JSON, without its line end; to a dry run that of its event."""
-    if isinstance(event, DryRun) and isinstance(decision, Expected):
+    if isinstance(event, DryRun) and isinstance(decision, ExpectedDecision):
         event, decision = event.event, decision.decision
     return frequent_decision(event, decision) or any_decision(event, decision)
 

@@ -56,8 +56,8 @@ def find_preemption(
     """The fewest instances of lower priority without which the tenant fits on a NIC; where those are not enough, the
     fewest of all.
 
-    Of equally many, those of the lowest priorities. None where it fits nowhere whoever goes, or too many sets would
-    have to be looked at. `priorities`: by id, of the instances that may go.
+    Of equally many, those of the lowest priorities. None where it fits nowhere without any of them, or too many
+    sets would have to be looked at. `priorities`: by id, of the instances that may go.
     """
 
     def choices(kind: NicKind) -> Iterable[Tenant]:

@@ -18,7 +18,7 @@ from placer.evaluate.checks import peak_nics
 from placer.evaluate.spare_checks import Failures, Spare, Takeover
 from placer.model.fleet import Fleet, Nic, NicKind
 from placer.model.plan import Plan, replay_plan
-from placer.spare.takeover import NEW_NIC, Answers, Failure, Key, Moment, Place, Room, SharingRule
+from placer.spare.takeover import NEW_NIC, Failure, Key, Moment, OccupiedNic, Room, SharingAnswers, SharingRule
 
 MAX_FAILURES = 20_000  # failures of several NICs that are tried at one moment; of more, none counts as survived
 MAX_ADDITIONS = 100  # sets of additional NICs that are tried in order of cost; then NICs are added one by one
@@ -58,7 +58,7 @@ class FailoverSearch:
         # without domains each NIC is one of its own
         self._parts = [(False, max(failures.nics, 0 if domains else failures.domains))]
         self._parts += [(True, failures.domains)] * domains
-        self.answers = Answers(rule)
+        self.answers = SharingAnswers(rule)
         self._known: dict[tuple[Moment, Failure], _Known] = {}
         self._stuck: list[tuple[Moment, Failure]] = []
         self._moments = list(self._look(plan))
@@ -164,13 +164,13 @@ class FailoverSearch:
         yield from sorted(found, key=lambda moment: sum(moment.empty.values()))
 
     def _moment(self, time: float, nics: Sequence[Nic], empty: Mapping[int, int], *, constrained: bool) -> Moment:
-        classes: defaultdict[tuple[int, Key], list[Place]] = defaultdict(list)
+        classes: defaultdict[tuple[int, Key], list[OccupiedNic]] = defaultdict(list)
         registry = Fleet(self.kinds) if constrained else None
         for nic in nics:
             tenants, kind = nic.tenants, nic.kind
             key = tuple(sorted(map(self.answers.class_of, tenants)))
             free = kind.cores - kind.cores_taken(tenant.workload for tenant in tenants)
-            place = Place(Nic(nic.id, kind, nic.number), tenants, key, free)
+            place = OccupiedNic(Nic(nic.id, kind, nic.number), tenants, key, free)
             classes[kind.index, key].append(place)
             if registry is not None:
                 for tenant in tenants:

@@ -41,7 +41,7 @@ class SharingRule(ABC):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Place:
+class OccupiedNic:
     """A NIC with its tenants. `free`: cores. `more`: what it adds to the sum of chances."""
 
     nic: Nic
@@ -56,12 +56,12 @@ class Moment:
     """A plan at a time (s): the NICs in use by class, and how many more of each kind the plan has."""
 
     time: float
-    classes: Mapping[tuple[int, Key], list[Place]]
+    classes: Mapping[tuple[int, Key], list[OccupiedNic]]
     empty: Mapping[int, int]
     registry: Fleet | None
 
     @cached_property
-    def place_of(self) -> Mapping[Nic, Place]:
+    def place_of(self) -> Mapping[Nic, OccupiedNic]:
         """All NICs in use."""
         return {place.nic: place for alike in self.classes.values() for place in alike}
 
@@ -75,7 +75,7 @@ class Failure:
     domains: frozenset[str] = frozenset()
 
 
-class Answers:
+class SharingAnswers:
     """What a rule answered, by classes of tenants that demand the same."""
 
     def __init__(self, rule: SharingRule) -> None:
@@ -136,12 +136,12 @@ class Room:
     """
 
     def __init__(
-        self, kinds: Sequence[NicKind], answers: Answers, moment: Moment, failure: Failure, left: Counter[int]
+        self, kinds: Sequence[NicKind], answers: SharingAnswers, moment: Moment, failure: Failure, left: Counter[int]
     ) -> None:
         self._kinds, self._answers, self._moment, self._left = kinds, answers, moment, left
         self._dead = failure.domains
         self._failed = frozenset(failure.nics)
-        self._changed: dict[Nic, Place] = {}
+        self._changed: dict[Nic, OccupiedNic] = {}
         self.more = 0.0
         self._numbers = count(1)
         self.lost = [moment.place_of[nic] for nic in failure.nics]
@@ -170,7 +170,7 @@ class Room:
         fullest = sorted(self.lost, key=lambda place: place.free)
         return [tenant for place in fullest if not self._moves_whole(place) for tenant in place.tenants]
 
-    def _moves_whole(self, place: Place) -> bool:
+    def _moves_whole(self, place: OccupiedNic) -> bool:
         own = place.nic.kind
         for kind in [own] if own.domain not in self._dead else sorted(self._kinds, key=lambda kind: kind.cost):
             if self._left[kind.index] > 0:
@@ -180,20 +180,20 @@ class Room:
                     return True
         return False
 
-    def _with_all(self, place: Place, kind: NicKind) -> Place | None:
+    def _with_all(self, place: OccupiedNic, kind: NicKind) -> OccupiedNic | None:
         """An empty NIC of another kind with all tenants of a failed one; None where it does not take them."""
         new = self._new(kind)
         taken = sum(self._answers.cores(kind, tenant) for tenant in place.tenants)
         allowed = [self._allowed(tenant) for tenant in place.tenants]
         if taken > kind.cores or any(nics is not None and not nics.allow(new) for nics in allowed):
             return None
-        (grown,) = self._grow([(Place(new, (), (), kind.cores), place.tenants)])
+        (grown,) = self._grow([(OccupiedNic(new, (), (), kind.cores), place.tenants)])
         return grown
 
     def place(self, tenants: Sequence[Tenant]) -> bool:
         """Place all of these; where no place was found, some stay placed."""
         to_place = {tenant.id: tenant for tenant in tenants}
-        trail: list[tuple[Tenant, Iterator[Place], Place | None]] = []
+        trail: list[tuple[Tenant, Iterator[OccupiedNic], OccupiedNic | None]] = []
         steps = MAX_STEPS + len(tenants)
         while to_place:
             tenant, options = self._tightest(to_place.values())
@@ -210,9 +210,9 @@ class Room:
             trail.append((tenant, options, self._put((tenant,), chosen)))
         return True
 
-    def _tightest(self, tenants: Iterable[Tenant]) -> tuple[Tenant, Iterator[Place]]:
+    def _tightest(self, tenants: Iterable[Tenant]) -> tuple[Tenant, Iterator[OccupiedNic]]:
         """The tenant that fewest NICs take, and these with it."""
-        fewest: tuple[Tenant, list[Place]] | None = None
+        fewest: tuple[Tenant, list[OccupiedNic]] | None = None
         for tenant in {self._answers.class_of(tenant): tenant for tenant in tenants}.values():
             options = self.options(tenant)
             if fewest is None or len(options) < len(fewest[1]):
@@ -222,14 +222,14 @@ class Room:
         assert fewest is not None
         return fewest[0], iter(fewest[1])
 
-    def options(self, tenant: Tenant) -> list[Place]:
+    def options(self, tenant: Tenant) -> list[OccupiedNic]:
         """The NICs that take the tenant, with it: one of each class, the fullest first, then an empty one per kind."""
         taken = {kind.index: self._answers.cores(kind, tenant) for kind in self._kinds}
         able = [(place, (tenant,)) for place in self._candidates(taken, self._allowed(tenant))]
         fitting = [place for place in self._grow(able) if place is not None]
         return sorted(fitting, key=lambda place: (len(place.tenants) == 1, place.free, place.nic.number))
 
-    def _grow(self, pairs: Sequence[tuple[Place, tuple[Tenant, ...]]]) -> list[Place | None]:
+    def _grow(self, pairs: Sequence[tuple[OccupiedNic, tuple[Tenant, ...]]]) -> list[OccupiedNic | None]:
         """Each NIC with further tenants; None where the rule forbids it, or chances would grow by too much."""
         groups = [
             (
@@ -238,7 +238,7 @@ class Room:
             )
             for place, joining in pairs
         ]
-        found: list[Place | None] = []
+        found: list[OccupiedNic | None] = []
         for (place, joining), ((kind, tenants), key), fits in zip(
             pairs, groups, self._answers.ask(groups), strict=True
         ):
@@ -246,10 +246,10 @@ class Room:
             more = self._answers.more(kind, tenants, key) if fits else inf
             taken = sum(self._answers.cores(kind, tenant) for tenant in joining)
             within = fits and self.more + more - before <= self._answers.slack
-            found.append(Place(place.nic, tenants, key, place.free - taken, more) if within else None)
+            found.append(OccupiedNic(place.nic, tenants, key, place.free - taken, more) if within else None)
         return found
 
-    def _candidates(self, taken: Mapping[int, float], allowed: AllowedNics | None) -> Iterator[Place]:
+    def _candidates(self, taken: Mapping[int, float], allowed: AllowedNics | None) -> Iterator[OccupiedNic]:
         """A NIC of each class with free cores that constraints allow, and an empty one of each kind."""
         seen: set[tuple[int, Key]] = set()
         for place in self._changed.values():
@@ -266,7 +266,7 @@ class Room:
                     break
         for kind in self._kinds:
             if self._left[kind.index] > 0 and taken[kind.index] <= kind.cores:
-                empty = Place(self._new(kind), (), (), kind.cores)
+                empty = OccupiedNic(self._new(kind), (), (), kind.cores)
                 if allowed is None or allowed.allow(empty.nic):
                     yield empty
 
@@ -278,7 +278,7 @@ class Room:
         number = next(self._numbers)
         return Nic(f"{NEW_NIC}{number}", kind, -number)
 
-    def _put(self, tenants: Sequence[Tenant], place: Place) -> Place | None:
+    def _put(self, tenants: Sequence[Tenant], place: OccupiedNic) -> OccupiedNic | None:
         """Place tenants on a NIC, which is as `place` with them; returns it as it was changed before, if it was."""
         before = self._changed.get(place.nic)
         self.more += place.more - (before.more if before else 0.0)
@@ -290,7 +290,7 @@ class Room:
                 self._moment.registry.groups.add(tenant.id, tenant.constraints, place.nic)
         return before
 
-    def _take_back(self, tenant: Tenant, before: Place | None) -> None:
+    def _take_back(self, tenant: Tenant, before: OccupiedNic | None) -> None:
         nic = self.homes.pop(tenant.id)
         place = self._changed.pop(nic)
         if before is not None:

@@ -20,7 +20,7 @@ from placer.fleet.events import (
     Depart,
     Drain,
     DryRun,
-    Expected,
+    ExpectedDecision,
     Fail,
     FleetEvent,
     Join,
@@ -96,7 +96,7 @@ class Online(RuleBasedStateMachine):
             expected = self.engine.handle(DryRun(event))
             self.state.record(DryRun(event), expected, self.engine.fleet)
             self.state.commit()
-            assert isinstance(expected, Expected) and self.path.read_bytes() == before
+            assert isinstance(expected, ExpectedDecision) and self.path.read_bytes() == before
         decision = self.engine.handle(event)
         assert not self.dry_runs or expected.decision == decision
         self.state.record(event, decision, self.engine.fleet)

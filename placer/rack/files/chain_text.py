@@ -299,7 +299,7 @@ MOST_BRANCHES = 400
 
 
 @dataclass(frozen=True)
-class Turn:
+class BranchTaken:
     """A branch that packets take: the number of it among the branches side by side, copies counted."""
 
     fork: BranchesText
@@ -313,7 +313,7 @@ class OpenEnd:
 
     nf: int
     share: Fraction
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[BranchTaken, ...] = ()
 
 
 @dataclass
@@ -423,7 +423,7 @@ class _Builder:
     def __init__(self, graph: ChainGraph, names: _Names) -> None:
         self.graph = graph
         self.names = names
-        self.turns: list[tuple[Turn, ...]] = []  # per edge, those behind its tail
+        self.turns: list[tuple[BranchTaken, ...]] = []  # per edge, those behind its tail
 
     def build(self, path: Path) -> None:
         for name, times in self.names.given.items():
@@ -461,7 +461,7 @@ class _Builder:
         number = 0
         for branch in branches.branches:
             for _ in range(branch.copies):
-                turn, number = Turn(branches, branch, number), number + 1
+                turn, number = BranchTaken(branches, branch, number), number + 1
                 entered = [OpenEnd(end.nf, end.share * branch.share, (*end.turns, turn)) for end in ends]
                 left += self.walk(branch.path, entered)
                 if len(left) > MOST_BRANCHES:
@@ -480,7 +480,11 @@ class _Builder:
             graph.edges[slot] = replace(edge, match=match)
 
     def matches_of(
-        self, ways: Sequence[tuple[Turn, ...]], depth: int = 0, above: Sequence[str] = (), barred: Sequence[str] = ()
+        self,
+        ways: Sequence[tuple[BranchTaken, ...]],
+        depth: int = 0,
+        above: Sequence[str] = (),
+        barred: Sequence[str] = (),
     ) -> Iterator[str]:
         """The match of each way behind an NF, ways with the same first turns together and in the order of the text.
 

@@ -15,7 +15,7 @@ from placer.fleet.events import (
     Depart,
     Drain,
     DryRun,
-    Expected,
+    ExpectedDecision,
     Fail,
     FleetEvent,
     Join,
@@ -299,7 +299,7 @@ def test_a_dry_run_leaves_nics_of_every_pool(event: FleetEvent) -> None:
     one = Engine(Fleet(kinds(("", ""), ("edge", ""))), [ToyOracle()] * 2, FIRST_FIT)
     assert [arrive(one, "a").nic, arrive(one, "b", pool="edge").nic] == ["nic-1", "nic-2"]
     expected = one.handle(DryRun(event))
-    assert isinstance(expected, Expected) and expected.decision == one.handle(event)
+    assert isinstance(expected, ExpectedDecision) and expected.decision == one.handle(event)
 
 
 def test_an_instance_whose_pool_has_lost_its_nics_can_still_change() -> None:

@@ -18,7 +18,7 @@ from placer.fleet.events import (
     Depart,
     Drain,
     DryRun,
-    Expected,
+    ExpectedDecision,
     Fail,
     FleetEvent,
     Join,
@@ -256,7 +256,7 @@ def test_dry_runs_leave_no_trace_in_later_decisions(when_full: str, most_pattern
                 with pytest.raises(Refused, match=re.escape(str(refused))):
                     other.copy().handle(event)
                 continue
-            assert isinstance(expected, Expected) and expected.decision == other.copy().handle(event)
+            assert isinstance(expected, ExpectedDecision) and expected.decision == other.copy().handle(event)
         try:
             decision = other.handle(event)
         except Refused:

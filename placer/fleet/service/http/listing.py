@@ -44,7 +44,7 @@ class WrongParameter(Exception):
 
 
 @dataclass(frozen=True)
-class Page:
+class ListPage:
     """What a request asks for.
 
     `after`: the id that the page begins behind; None for the first page. `filters`: what must be equal, by parameter.
@@ -55,7 +55,7 @@ class Page:
     filters: Mapping[str, str]
 
     @classmethod
-    def of(cls, query: Mapping[str, str]) -> Page:
+    def of(cls, query: Mapping[str, str]) -> ListPage:
         """Raises WrongParameter with the first one that makes no sense."""
         limit, cursor = query.get("limit", f"{USUALLY_LISTED}"), query.get("cursor")
         if not (limit.isascii() and limit.isdigit() and len(limit) <= MAX_DIGITS and 1 <= int(limit) <= MOST_LISTED):
@@ -124,7 +124,7 @@ class ListRoutes:
     async def nics(self, request: Request) -> Response:
         """`GET /v1/nics`."""
         try:
-            page = Page.of(request.query_params)
+            page = ListPage.of(request.query_params)
         except WrongParameter as wrong:
             return refusal(422, str(wrong))
         engine = self.writer.engine
@@ -146,7 +146,7 @@ class ListRoutes:
     async def tenants(self, request: Request) -> Response:
         """`GET /v1/tenants`."""
         try:
-            page = Page.of(request.query_params)
+            page = ListPage.of(request.query_params)
         except WrongParameter as wrong:
             return refusal(422, str(wrong))
         engine = self.writer.engine
