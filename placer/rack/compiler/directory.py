@@ -14,11 +14,13 @@ from placer.rack.compiler.ebpf.source import source_of
 from placer.rack.compiler.p4.emit import p4_text
 from placer.rack.compiler.routing import Routing, switch_ports
 from placer.rack.compiler.swx.spec import entries_text, names_text, spec_text
+from placer.rack.files.sources import SourceFile, write_sources
 from profiles import InputError
 from profiles.aside import directory_aside
 
 ROUTING_FILE = "routing.json"
 PLAN_FILE = "plan.json"
+SOURCES_FOLDER = "sources"  # the folder of copies of own data
 
 
 def write_files(rack: CompiledRack) -> dict[str, str]:
@@ -71,8 +73,33 @@ def write_rack(rack: CompiledRack, plan: Path, out: Path) -> dict[str, NicUse]:
             file.write_text(text, encoding="utf-8")
         for name, (data, _) in objects.items():
             (aside / "nics" / name / "nic.o").write_bytes(data)
-        shutil.copyfile(plan, aside / PLAN_FILE)
+        if rack.routing.graph.sources:
+            document = json.loads(plan.read_text(encoding="utf-8-sig"))
+            document["sources"] = copy_sources(rack.routing.graph.sources, aside, out)
+            (aside / PLAN_FILE).write_text(json.dumps(document) + "\n", encoding="utf-8")
+        else:
+            shutil.copyfile(plan, aside / PLAN_FILE)
     return {name: use for name, (_, use) in objects.items()}
+
+
+def copy_sources(sources: Mapping[str, SourceFile], aside: Path, out: Path) -> dict[str, dict[str, str]]:
+    """Copy files with own data into a directory; returns what its plan says of them.
+
+    `aside`: where the directory is written; `out`: where it will be, from where `origin` leads to a file.
+    """
+    folder = aside / SOURCES_FOLDER
+    folder.mkdir()
+    recorded: dict[str, dict[str, str]] = {}
+    for name, of in write_sources(sources, out / PLAN_FILE).items():
+        source, number = sources[name], 1
+        copy = folder / source.path.name
+        while copy.exists():
+            number += 1
+            copy = folder / f"{source.path.stem}-{number}{source.path.suffix}"
+        copy.write_bytes(source.content)
+        shutil.copymode(source.path, copy)
+        recorded[name] = {"path": f"{SOURCES_FOLDER}/{copy.name}", "sha256": of["sha256"], "origin": of["path"]}
+    return recorded
 
 
 def routing_document(rack: CompiledRack) -> Mapping[str, object]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import groupby
 
-from placer.rack.chain import ChainEdge, ChainNf
+from placer.rack.chain import ChainEdge, ChainNf, OwnData, OwnRule
 from placer.rack.files.json_twins import SHARE_TOLERANCE
 
 DEEPEST_BRANCHES = 30
@@ -19,14 +19,16 @@ LONGEST_NAME = 200
 CHAIN_TOKEN = re.compile(
     r"""(?P<blank>\s+)
     |(?P<arrow>->)
-    |(?P<text>"[^"\n]*")
+    |(?P<text>"[^"\n]*"|'[^'\n]*')
     |(?P<number>[0-9]+(?:\.[0-9]+)?(?:\s*/\s*[0-9]+)?)(?P<percent>\s*%)?
     |(?P<name>[^\W\d][\w.]*(?:-[\w.]+)*)
-    |(?P<sign>[\[\]()|=,-])
+    |(?P<sign>[\[\](){}|=:,-])
     """,
     re.VERBOSE,
 )
 NF_WORD = "an NF"
+RULE_FORM = '{"dst_ip": "10.0.0.0/8", "drop": false}'
+TRUTHS = {"true": True, "True": True, "false": False, "False": False}
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,17 @@ class TextError(Exception):
 
 @dataclass(frozen=True)
 class NfText:
-    """An NF: its name, if its author gave one, its kind and parameters."""
+    """An NF: its name, if its author gave one, its kind and parameters.
+
+    `data`: own data by parameter. `places`: where parameters stand, and what is inside of them: `rules.1.dst_ip`.
+    """
 
     at: int
     kind: str
     name: str | None = None
     parameters: Mapping[str, float] = field(default_factory=dict)
+    data: Mapping[str, OwnData] = field(default_factory=dict)
+    places: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,7 @@ def tokens(text: str) -> Iterator[Token]:
     while at < len(text):
         found = CHAIN_TOKEN.match(text, at)
         if found is None:
-            hint = 'a quoted text ends on its line, as in "udp port 53"' if text[at] == '"' else None
+            hint = 'a quoted text ends on its line, as in "udp port 53"' if text[at] in "\"'" else None
             raise TextError(at, f"'{text[at]}' does not belong here", hint)
         if found.lastgroup != "blank":
             kind = "number" if found["number"] else str(found.lastgroup)
@@ -111,6 +118,7 @@ def _hint_for(text: str) -> str | None:
     return {
         "]": "there is no [ for it",
         ")": "there is no ( for it",
+        "}": "there is no { for it",
         "|": "branches stand in brackets: [1/2 A | 1/2 B]",
     }.get(text, "NFs are joined by ->")
 
@@ -176,11 +184,16 @@ class _Parser:
         raise TextError(token.at, f"an NF is missing before '{token.text}'", hint)
 
     def nf(self) -> NfText:
-        first = self.name()
+        first, name = self.name(), None
+        kind = first.text
         if self.sees("="):
             self.take()
-            return NfText(first.at, self.name("the kind of NF").text, first.text, self.parameters())
-        return NfText(first.at, first.text, None, self.parameters())
+            name, kind = first.text, self.name("the kind of NF").text
+        numbers: dict[str, float] = {}
+        data: dict[str, OwnData] = {}
+        places: dict[str, int] = {}
+        self.parameters(numbers, data, places)
+        return NfText(first.at, kind, name, numbers, data, places)
 
     def name(self, what: str = NF_WORD) -> Token:
         if self.next is None or self.next.kind != "name":
@@ -190,25 +203,76 @@ class _Parser:
             raise TextError(token.at, f"the name is longer than {LONGEST_NAME} characters")
         return token
 
-    def parameters(self) -> dict[str, float]:
-        found: dict[str, float] = {}
+    def parameters(self, numbers: dict[str, float], data: dict[str, OwnData], places: dict[str, int]) -> None:
+        """Parameters in parentheses, if there are any: numbers, and own data."""
         if not self.sees("("):
-            return found
+            return
         opened = self.take()
         while not self.sees(")"):
             name = self.name("a parameter")
-            if name.text in found:
+            if name.text in places:
                 raise TextError(name.at, f"the parameter {name.text} is given twice")
             if not self.sees("="):
                 raise TextError(name.at, f"the parameter {name.text} has no value", f"as in {name.text}=1024")
             self.take()
-            found[name.text] = float(self.value())
+            places[name.text] = self.next.at if self.next else self.end()
+            if self.next is not None and self.next.kind == "text":
+                data[name.text] = self.text_value()
+            elif self.sees("["):
+                data[name.text] = self.rules(name.text, places)
+            else:
+                numbers[name.text] = float(self.value())
             if self.sees(","):
                 self.take()
             elif not self.sees(")"):
                 break
         self.expect(")", opened)
+
+    def text_value(self) -> str:
+        token = self.take()
+        if not token.text[1:-1].strip():
+            raise TextError(token.at, "the text is empty", 'the name of a file, as in rules = "edge.acl"')
+        return token.text[1:-1]
+
+    def rules(self, name: str, places: dict[str, int]) -> tuple[OwnRule, ...]:
+        """Rules as Lemur writes them, in the spelling of JSON or Python: `[{"dst_ip": "10.0.0.0/8", "drop": false}]`"""
+        opened, found = self.take(), list[OwnRule]()
+        while self.sees("{"):
+            places[f"{name}.{len(found)}"] = self.next.at if self.next else self.end()
+            found.append(self.rule(f"{name}.{len(found)}", places))
+            if not self.sees(","):
+                break
+            self.take()
+        self.expect("]", opened)
+        return tuple(found)
+
+    def rule(self, within: str, places: dict[str, int]) -> OwnRule:
+        opened, found = self.take(), dict[str, str | int | bool]()
+        while self.next is not None and self.next.kind == "text":
+            key = self.take()
+            if key.text[1:-1] in found:
+                raise TextError(key.at, f"the key {key.text} is given twice")
+            if not self.sees(":"):
+                raise TextError(key.at, f"the key {key.text} has no value", f"as in {RULE_FORM}")
+            self.take()
+            places[f"{within}.{key.text[1:-1]}"] = self.next.at if self.next else self.end()
+            found[key.text[1:-1]] = self.rule_value()
+            if not self.sees(","):
+                break
+            self.take()
+        self.expect("}", opened)
         return found
+
+    def rule_value(self) -> str | int | bool:
+        token = self.next
+        if token is not None and token.kind == "text":
+            return self.text_value()
+        if token is not None and token.kind == "name" and token.text in TRUTHS:
+            return TRUTHS[self.take().text]
+        if token is None or token.kind != "number" or not token.text.isdigit():
+            hint = "a text, a whole number, true or false (True or False)"
+            raise TextError(token.at if token else self.end(), "a value is missing here", hint)
+        return int(self.take().text)
 
     def value(self) -> Fraction:
         """A number, with a minus sign or without."""
@@ -322,8 +386,13 @@ class ChainGraph:
 
     nfs: list[ChainNf] = field(default_factory=list)
     edges: list[ChainEdge] = field(default_factory=list)
-    at: list[int] = field(default_factory=list)  # per NF, where it stands in the text
+    texts: list[NfText] = field(default_factory=list)  # per NF, what it was in the text
     faults: list[TextFault] = field(default_factory=list)
+
+    @property
+    def at(self) -> list[int]:
+        """Per NF, where it stands in the text."""
+        return [text.at for text in self.texts]
 
 
 def parse_graph(text: str) -> ChainGraph:
@@ -450,8 +519,8 @@ class _Builder:
     def add(self, nf: NfText, ends: Sequence[OpenEnd]) -> OpenEnd:
         graph = self.graph
         head = len(graph.nfs)
-        graph.nfs.append(ChainNf(self.names.of(nf), nf.kind, nf.parameters))
-        graph.at.append(nf.at)
+        graph.nfs.append(ChainNf(self.names.of(nf), nf.kind, nf.parameters, nf.data))
+        graph.texts.append(nf)
         graph.edges += [ChainEdge(end.nf, head, end.share) for end in ends]
         self.turns += [end.turns for end in ends]
         return OpenEnd(head, Fraction(1))
