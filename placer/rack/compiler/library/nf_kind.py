@@ -84,10 +84,11 @@ class NfKind(ABC, Generic[Data]):
         `where`.
         """
         known = {parameter.name: parameter for parameter in self.parameters}
+        sizes = {parameter.name for parameter in self.own}
         faults = [
             Fault(where, None, name, f"{self.name} has no such parameter", suggestion(name, known) if known else None)
             for name in given
-            if name not in known and name not in own
+            if name not in known and name not in sizes
         ]
         for name, one in known.items():
             value = given.get(name, one.default)

@@ -1,0 +1,54 @@
+"""Chains as text with operators' own data do what an interpreter of the text and of the files says."""
+
+from collections import Counter
+from pathlib import Path
+
+from placer.rack.compiler.compile import CompiledRack
+from profiles import InputError
+from tests.effort import examples
+from tests.placer.rack.compiler.ebpf.programs import require_clang
+from tests.placer.rack.compiler.own_chains import OwnChains, draw_own_chains
+from tests.placer.rack.compiler.rack_packets import rack_packets, timed
+from tests.placer.rack.compiler.rack_runs import Coverage, compiled_or_none, emulated_outcome, require_libpcap
+from tests.reference.compare import ReferenceRun
+
+REFUSALS = ("packets are shared out", "nothing takes the packets", "empty branches lead from", "names expression")
+
+
+def own_rack(seed: int, folder: Path, coverage: Coverage, **how: float) -> tuple[OwnChains, CompiledRack] | None:
+    """Chains and their programs; None where the text says what no list of ways can, or a device has no room."""
+    try:
+        chains = draw_own_chains(seed, folder, **how)  # type: ignore[arg-type]
+    except InputError as error:
+        assert all(any(map(fault.message.__contains__, REFUSALS)) for fault in error.faults), str(error)
+        return None
+    rack = compiled_or_none(chains.plan, coverage)
+    return (chains, rack) if rack else None
+
+
+def reference_of(chains: OwnChains, seed: int) -> tuple[ReferenceRun, list[bytes]]:
+    """The reference by the text, and the frames."""
+    frames = rack_packets(chains.matched, seed, of_each=2, others=30, urls=chains.urls)
+    return ReferenceRun(chains.plan.chains, timed(frames), chains.meaning.meaning()), frames
+
+
+def test_programs_do_what_the_text_and_the_files_say(tmp_path: Path) -> None:
+    """On switch, servers and SmartNICs: bytes, order per flow, counters, and reasons of drops."""
+    require_libpcap()
+    require_clang()
+    coverage, own, wrong = Coverage(), Counter[str](), dict[int, list[str]]()
+    for seed in range(examples(60)):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        if (made := own_rack(seed, folder, coverage)) is None:
+            continue
+        chains, rack = made
+        reference, frames = reference_of(chains, seed)
+        if found := reference.differences(emulated_outcome(rack, frames)):
+            wrong[seed] = [chains.text, *found]
+        coverage.add(rack.routing, reference)
+        own.update(chains.kinds)
+    print(f"\n{coverage.text()}\nwith own data: {dict(own)}")
+    assert not wrong
+    assert coverage.pairs > examples(60) // 4
+    assert set(own) >= {"ACL", "IPv4Fwd", "UrlFilter", "LB", "Match", "NAT", "Encrypt", "FastEncrypt"}
