@@ -3,6 +3,8 @@
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from placer.rack.compiler.compile import CompiledRack
 from profiles import InputError
 from tests.effort import examples
@@ -10,6 +12,7 @@ from tests.placer.rack.compiler.ebpf.programs import require_clang
 from tests.placer.rack.compiler.own_chains import OwnChains, draw_own_chains
 from tests.placer.rack.compiler.rack_packets import rack_packets, timed
 from tests.placer.rack.compiler.rack_runs import Coverage, compiled_or_none, emulated_outcome, require_libpcap
+from tests.placer.rack.compiler.test_executed_racks import require_programs, run_rack
 from tests.reference.compare import ReferenceRun
 
 REFUSALS = ("packets are shared out", "nothing takes the packets", "empty branches lead from", "names expression")
@@ -52,3 +55,36 @@ def test_programs_do_what_the_text_and_the_files_say(tmp_path: Path) -> None:
     assert not wrong
     assert coverage.pairs > examples(60) // 4
     assert set(own) >= {"ACL", "IPv4Fwd", "UrlFilter", "LB", "Match", "NAT", "Encrypt", "FastEncrypt"}
+
+
+@pytest.mark.parametrize("seed", range(500, 504))
+def test_processes_do_what_the_text_and_the_files_say(seed: int, tmp_path: Path) -> None:
+    """Switch and servers, joined by links."""
+    require_programs(smartnics=False)
+    made = own_rack(seed, tmp_path, Coverage(), smartnics=0)
+    assert made is not None
+    chains, rack = made
+    _, frames = reference_of(chains, seed)
+    assert run_rack(chains.plan, rack, seed, tmp_path, frames, chains.meaning.meaning()).differences == []
+
+
+@pytest.mark.slow
+def test_processes_of_a_hundred_racks_with_smartnics_do_what_the_text_and_the_files_say(tmp_path: Path) -> None:
+    require_programs(smartnics=True)
+    coverage, own, wrong = Coverage(), Counter[str](), dict[int, list[str]]()
+    seeds = iter(range(30_000, 40_000))
+    while coverage.pairs < 100:
+        seed = next(seeds)
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        if (made := own_rack(seed, folder, coverage)) is None:
+            continue
+        chains, rack = made
+        _, frames = reference_of(chains, seed)
+        run = run_rack(chains.plan, rack, seed, folder, frames, chains.meaning.meaning())
+        coverage.add(rack.routing, run.reference)
+        own.update(chains.kinds)
+        if run.differences:
+            wrong[seed] = [chains.text, *run.differences]
+    print(f"\n{coverage.text()}\nwith own data: {dict(own)}")
+    assert not wrong
