@@ -7,17 +7,17 @@ this module what packets do.
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
 from placer.rack.chain import Chain
 from placer.rack.compiler.traffic.entries import parse
-from tests.reference.interpret import Meaning, model_of
+from tests.reference.interpret import Meaning, WaysBehind, model_of
 from tests.reference.nfs import nf_models
 from tests.reference.nfs.headers import read_headers, split_value
 from tests.reference.nfs.model import FunctionModel
-from tests.reference.peel import PacketFields, fields_of, holds
+from tests.reference.peel import PacketFields, branches_behind, fields_of, holds
 
 OwnRule = Mapping[str, str | int | bool]
 OWN_SETTINGS = {"ACL": "file", "IPv4Fwd": "file", "UrlFilter": "list", "LB": "file"}
@@ -209,3 +209,25 @@ def rule_lines(rule: OwnRule) -> list[str]:
     source = f"{rule.get('src_ip', 'any')} {rule.get('src_port', '')}"
     destination = f"{rule.get('dst_ip', 'any')} {rule.get('dst_port', '')}"
     return [f"{action} {protocol} {source} {destination}" for protocol in protocols]
+
+
+def meaning_by_files(folder: Path) -> Meaning:
+    """What chains mean whose edges are as they must be: own data by the files in a folder."""
+
+    def model(chain: Chain, at: int) -> FunctionModel:
+        nf = chain.nfs[at]
+        numbers = {name: value for name, value in nf.parameters.items() if name not in nf.data}
+        if not nf.data or nf.nf == "Match":
+            return model_of(nf.nf, numbers, nf.id)
+        return own_model(WrittenNf(nf.id, nf.nf, {}, nf.data), numbers, folder)
+
+    def ways(chain: Chain, at: int) -> WaysBehind:
+        given = chain.nfs[at].data.get("filters")
+        expressions = file_lines(folder / str(given)) if given else []
+        edges = tuple(
+            replace(edge, match=re.sub("@([0-9]+)", lambda found: expressions[int(found[1]) - 1], edge.match))
+            for edge in chain.edges_from(at)
+        )
+        return branches_behind(replace(chain, edges=edges), at)
+
+    return Meaning(model, ways)

@@ -8,7 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from placer.rack.chain import Chain, Slo
-from placer.rack.files.chain_text import ChainGraph, TextError, TextFault, parse_graph
+from placer.rack.files.chain_graph import ChainGraph, parse_graph
+from placer.rack.files.chain_text import TextError, TextFault
 from placer.rack.files.json_twins import LARGEST_FILE, LARGEST_NUMBER, chains_of, parse_json
 from placer.rack.files.sources import SourceFile
 from profiles import Fault, InputError

@@ -58,7 +58,7 @@ def chain_packets(chain: Chain, rng: random.Random, of_each: int, urls: Sequence
     aggregates = [parse(text) for text in chain.aggregates] or [Everything()]
     matches = [parse(edge.match) for edge in chain.edges if edge.match]
     kinds = {nf.nf for nf in chain.nfs}
-    payloads = _payloads(chain, kinds, rng) + [web_payload(rng, urls) for _ in range(4 if urls else 0)]
+    payloads = _payloads(chain, kinds, rng) + [web_payload(rng, urls) for _ in range(3 * of_each if urls else 0)]
     for aggregate in aggregates:
         for match in [Everything(), *dict.fromkeys(matches)]:
             for _ in range(of_each):

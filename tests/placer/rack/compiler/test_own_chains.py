@@ -1,11 +1,20 @@
 """Chains as text with operators' own data do what an interpreter of the text and of the files says."""
 
+import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from placer.rack.compiler.compile import CompiledRack
+from placer.rack.compiler.compile import CompiledRack, compile_rack
+from placer.rack.compiler.own_data import load_own_data
+from placer.rack.files.chains_file import read_chains_file
+from placer.rack.files.plan_file import read_plan
+from placer.rack.files.rack_file import read_rack_file
+from placer.rack.files.sources import write_sources
+from placer.rack.files.written_twins import plan_document
+from placer.rack.strategies.optimal import best_plan
 from profiles import InputError
 from tests.effort import examples
 from tests.placer.rack.compiler.ebpf.programs import require_clang
@@ -13,8 +22,10 @@ from tests.placer.rack.compiler.own_chains import OwnChains, draw_own_chains
 from tests.placer.rack.compiler.rack_packets import rack_packets, timed
 from tests.placer.rack.compiler.rack_runs import Coverage, compiled_or_none, emulated_outcome, require_libpcap
 from tests.placer.rack.compiler.test_executed_racks import require_programs, run_rack
+from tests.reference.chain_text import file_lines, meaning_by_files
 from tests.reference.compare import ReferenceRun
 
+EXAMPLE = Path(__file__).parents[4] / "examples" / "own"
 REFUSALS = ("packets are shared out", "nothing takes the packets", "empty branches lead from", "names expression")
 
 
@@ -66,6 +77,24 @@ def test_processes_do_what_the_text_and_the_files_say(seed: int, tmp_path: Path)
     chains, rack = made
     _, frames = reference_of(chains, seed)
     assert run_rack(chains.plan, rack, seed, tmp_path, frames, chains.meaning.meaning()).differences == []
+
+
+def test_lemurs_five_chains_with_own_rules_do_what_their_files_say(tmp_path: Path) -> None:
+    """The example: placed, compiled, and run by processes, without the SmartNIC that only root may run."""
+    require_programs(smartnics=False)
+    read = load_own_data(read_chains_file(EXAMPLE / "own.chains"))
+    rack = read_rack_file(EXAMPLE.parent / "lemur-rack.toml")
+    rack = replace(rack, servers=tuple(replace(server, smartnic=None) for server in rack.servers))
+    document = plan_document(best_plan(read.chains, rack), read.chains, write_sources(read.sources, tmp_path / "plan"))
+    (tmp_path / "plan").write_text(json.dumps(document), encoding="utf-8")
+    plan, meaning = read_plan(tmp_path / "plan"), meaning_by_files(EXAMPLE)
+    urls = file_lines(EXAMPLE / "blocked.txt")
+    without = [replace(chain, edges=tuple(replace(edge, match="") for edge in chain.edges)) for chain in plan.chains]
+    frames = rack_packets(without, 7, of_each=40, others=30, urls=urls)
+    run = run_rack(plan, compile_rack(plan, "plan", shares=None), 7, tmp_path, frames, meaning)
+    assert run.differences == []
+    dropped = {nf.partition("/")[2] for nf, counts in run.execution.nfs.items() if counts.dropped}
+    assert dropped >= {"ACL", "first", "UrlFilter"}
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from placer.rack.compiler.traffic.entries import parse
-from placer.rack.files.chain_text import ChainGraph, parse_graph
+from placer.rack.files.chain_graph import ChainGraph, parse_graph
 from tests.effort import examples
 from tests.placer.rack.compiler.library.frames import ipv4_frame
 from tests.reference.peel import PacketFields, fields_of, holds
