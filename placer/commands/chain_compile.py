@@ -18,7 +18,7 @@ Out = Annotated[Path, typer.Option(metavar="DIR", help="The directory to write."
 def compile_plan(plan: CompiledPlan, out: Out, format: Format = "table", quiet: Quiet = False) -> None:
     """Generate a program for each device of a plan (switch, servers, SmartNICs), and the routing between them."""
     from placer.progress import Progress
-    from placer.rack.compiler.compile import compile_rack
+    from placer.rack.compiler.compile import compile_rack, own_warnings
     from placer.rack.compiler.directory import write_rack
     from placer.rack.files.plan_file import read_plan
     from placer.report.rack.compiled_rack import code_share, format_compiled, rack_document, share_text
@@ -28,6 +28,8 @@ def compile_plan(plan: CompiledPlan, out: Out, format: Format = "table", quiet: 
     with progress.waiting("generating programs", AFTER_S):
         rack = compile_rack(read_plan(plan), str(plan), shares=None)
         uses = write_rack(rack, plan, out)
+    for warning in own_warnings(rack):
+        progress.say(f"note: {warning}")
     if rack.nics and not uses:
         progress.say(
             "note: clang is not installed, so SmartNIC programs were neither compiled nor checked against the limits "

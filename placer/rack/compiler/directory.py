@@ -65,14 +65,18 @@ def write_rack(rack: CompiledRack, plan: Path, out: Path) -> dict[str, NicUse]:
     if out.exists() and not (out / ROUTING_FILE).is_file() and (not out.is_dir() or any(out.iterdir())):
         hint = "name a new directory, or one that this command has written"
         raise InputError.of(str(out), "something else is there", hint=hint)
+    secret = devices_with_keys(rack)
     objects = {name: build(nic) for name, nic in rack.nics.items()} if shutil.which(CLANG) else {}
     with directory_aside(out) as aside:
         for path, text in write_files(rack).items():
             file = aside / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
+            if file.parent.name in secret:
+                file.chmod(0o600)
         for name, (data, _) in objects.items():
             (aside / "nics" / name / "nic.o").write_bytes(data)
+            (aside / "nics" / name / "nic.o").chmod(0o600 if name in secret else 0o644)
         if rack.routing.graph.sources:
             document = json.loads(plan.read_text(encoding="utf-8-sig"))
             document["sources"] = copy_sources(rack.routing.graph.sources, aside, out)
@@ -80,6 +84,12 @@ def write_rack(rack: CompiledRack, plan: Path, out: Path) -> dict[str, NicUse]:
         else:
             shutil.copyfile(plan, aside / PLAN_FILE)
     return {name: use for name, (_, use) in objects.items()}
+
+
+def devices_with_keys(rack: CompiledRack) -> set[str]:
+    """Devices whose programs hold keys of an operator: nobody else may read them."""
+    own = [nf for nf in rack.routing.graph.nfs if nf.own]
+    return {nf.place.name for nf in own if rack.instances[nf.number].kind.own_settings(nf.own)}
 
 
 def copy_sources(sources: Mapping[str, SourceFile], aside: Path, out: Path) -> dict[str, dict[str, str]]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from placer.rack.compiler.library.encrypt import ESP_KEYS, IN_UDP, esp_settings, key_settings
+from placer.rack.compiler.library.encrypt import ESP_KEYS, IN_UDP, esp_settings, key_settings, key_warning
 from placer.rack.compiler.library.nf_kind import NF_KINDS, NoData
 
 
@@ -20,6 +20,9 @@ class DecryptNf(NoData):
 
     def own_settings(self, own: Mapping[str, Any]) -> dict[str, str]:
         return key_settings(own)
+
+    def own_warning(self, own: Mapping[str, Any]) -> str | None:
+        return key_warning(own)
 
 
 NF_KINDS.register(DecryptNf.name)(DecryptNf())

@@ -13,6 +13,9 @@ ESP_KEYS = (
     DataParameter("hmac_key", "key of HMAC-SHA-256", lambda given: given.hex_digits(64)),
 )
 
+KEY_RISKS = {"key": "anyone can read its packets", "hmac_key": "anyone can change its packets unnoticed"}
+"""What a public key of each kind allows."""
+
 
 class EncryptNf(NoData):
     """The end of a link that encrypts; the other one is Decrypt."""
@@ -28,10 +31,21 @@ class EncryptNf(NoData):
     def own_settings(self, own: Mapping[str, Any]) -> dict[str, str]:
         return key_settings(own)
 
+    def own_warning(self, own: Mapping[str, Any]) -> str | None:
+        return key_warning(own)
+
 
 def esp_settings(parameters: Mapping[str, float]) -> dict[str, str]:
     """The settings of the functions in C; keys, unless given, and SPI of a link are those that they have by default."""
     return {"in_udp": f"{int(parameters['in_udp'])}"}
+
+
+def key_warning(own: Mapping[str, Any]) -> str | None:
+    """Why one key alone does not protect packets."""
+    missing = [parameter.name for parameter in ESP_KEYS if parameter.name not in own]
+    if not own or not missing:
+        return None
+    return f"{missing[0]} is the default one, which is public: {KEY_RISKS[missing[0]]}"
 
 
 def key_settings(own: Mapping[str, Any]) -> dict[str, str]:

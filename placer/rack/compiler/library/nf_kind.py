@@ -115,6 +115,10 @@ class NfKind(ABC, Generic[Data]):
         """Settings of the function in C that own data changes, where it is no file."""
         return {}
 
+    def own_warning(self, own: Mapping[str, Any]) -> str | None:
+        """What an operator should know about own data that is given, or left out."""
+        return None
+
     def server_files(self, data: Data) -> dict[str, str]:
         """What the function in C reads, by the suffix of the file."""
         return {}
