@@ -49,13 +49,15 @@ class OwnDataReader:
         return found
 
 
-def load_own_data(read: ChainsText) -> ChainsText:
+def load_own_data(read: ChainsText, folder: SourceFolder | None = None) -> ChainsText:
     """The chains of a file with the sizes of their own data as parameters, and the sources of all.
+
+    `folder`: opens their files; None: from the folder of the chains.
 
     Raises InputError with every fault: of own data, of other parameters of its NFs, and of branches that name no
     expression.
     """
-    folder, faults = SourceFolder(read.folder), list[Fault]()
+    folder, faults = folder or SourceFolder(read.folder), list[Fault]()
     reader = OwnDataReader(folder)
     chains = tuple(_load(chain, read, reader, faults) for chain in read.chains)
     if faults:

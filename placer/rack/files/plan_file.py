@@ -44,6 +44,7 @@ class _Source(BaseModel):
 
     path: str
     sha256: str
+    origin: str | None = None
 
 
 class _Document(BaseModel):
@@ -98,8 +99,9 @@ def read_plan(path: Path) -> PlanFile:
         for chain in document.answer.chains
     }
     rates = {chain.name: chain.rate_mbps for chain in document.answer.chains}
+    folder = path.resolve().parent
     sources = {
-        name: RecordedSource(path.resolve().parent / source.path, source.sha256)
+        name: RecordedSource(folder / source.path, source.sha256, folder / source.origin if source.origin else None)
         for name, source in document.sources.items()
     }
     return PlanFile(chains, rack, places, subgroups, rates, sources)

@@ -32,17 +32,20 @@ class RecordedSource:
 
     path: Path
     sha256: str
+    origin: Path | None = None  # of a copy: the file itself
 
 
 @dataclass
 class SourceFolder:
     """Opens files of own data, each once.
 
-    `folder`: where their names begin. `recorded`: those of a plan, whose files must be as they were; None: any file.
+    `folder`: where their names begin, but for those in `paths`. `recorded`: those of a plan, whose files must be as
+    they were; None: any file.
     """
 
     folder: Path
     recorded: Mapping[str, RecordedSource] | None = None
+    paths: Mapping[str, Path] = field(default_factory=dict)
     opened: dict[str, SourceFile] = field(default_factory=dict, init=False)
 
     def open(self, name: str) -> SourceFile:
@@ -53,7 +56,7 @@ class SourceFolder:
 
     def _read(self, name: str) -> SourceFile:
         if self.recorded is None:
-            return read_source(name, self.folder / name)
+            return read_source(name, self.paths.get(name, self.folder / name))
         known = self.recorded.get(name)
         if known is None:
             raise InputError.of(name, "the plan names no such source", hint="`placer chain place` writes sources")

@@ -173,3 +173,55 @@ def test_a_certificate_holds_for_chains_with_own_data(placer: Placer, folder: Pa
     files = ("--rack", RACK, "--certificate", folder / "proof.json")
     assert placer("chain", "place", folder / "c.chains", *files).status == 0
     assert placer("verify", folder / "proof.json", "--chains", folder / "c.chains", "--rack", RACK).status == 0
+
+
+def test_update_writes_new_tables(placer: Placer, folder: Path, rack: Path) -> None:
+    """It says what differs; the directory is as if the chains were placed and compiled again."""
+    (folder / "edge.routes").write_text("0.0.0.0/0 4\n", encoding="utf-8")
+    dry = placer("chain", "update", rack, "--dry-run")
+    assert (dry.status, "Nothing was written.\n" in dry.stdout) == (0, True)
+    status, stdout, _ = placer("chain", "update", rack)
+    assert status == 0
+    assert "edge.routes  c/IPv4Fwd routes        1       2\n" in stdout
+    assert stdout.endswith(f"  switch/switch.entries\n  switch/switch.p4\nWritten to {rack}.\n")
+    place(placer, folder)
+    placer("chain", "compile", folder / "plan.json", "--out", folder / "again")
+    for file in (folder / "again").rglob("*"):
+        if file.is_file() and file.name != "plan.json":
+            assert (rack / file.relative_to(folder / "again")).read_bytes() == file.read_bytes(), file
+    assert placer("chain", "update", rack).stdout == "No source has changed.\n"
+
+
+def test_a_comment_changes_a_copy_and_no_table(placer: Placer, folder: Path, rack: Path) -> None:
+    (folder / "edge.routes").write_text("# ours\n" + FILES["edge.routes"], encoding="utf-8")
+    assert "none: the entries are the same\nWritten to " in placer("chain", "update", rack).stdout
+    assert (rack / "sources" / "edge.routes").read_text(encoding="utf-8").startswith("# ours\n")
+
+
+def test_an_update_that_does_not_fit_is_refused_whole(folder: Path, rack: Path) -> None:
+    """The tables stay as they are."""
+    before = {file: file.read_bytes() for file in rack.rglob("*") if file.is_file()}
+    (folder / "edge.routes").write_text("127.0.0.0/8 1\n", encoding="utf-8")
+    (folder / "edge.match").write_text("tcp\n", encoding="utf-8")
+    for more in ((), ("--dry-run",)):
+        stderr = refuse("chain", "update", rack, *more)
+        assert f"{rack}/../edge.routes:1: column 1: 127.0.0.0/8: routers forward nothing there" in stderr
+        assert 'c.Match: the branch "@2" names expression 2, of 1\n' in stderr
+    assert {file: file.read_bytes() for file in rack.rglob("*") if file.is_file()} == before
+
+
+def test_an_update_that_breaks_an_slo_is_refused(folder: Path, rack: Path) -> None:
+    """As if new data made an NF slower: the cores of the plan carry less than t_min."""
+    document = json.loads((rack / "plan.json").read_text(encoding="utf-8"))
+    document["rack"]["nfs"]["Monitor"]["server"]["cycles"] = 10**9
+    (rack / "plan.json").write_text(json.dumps(document), encoding="utf-8")
+    (folder / "edge.routes").write_text("0.0.0.0/0 4\n", encoding="utf-8")
+    assert "c: carries " in (stderr := refuse("chain", "update", rack))
+    assert "Mbps with its new data, and t_min is 100.0\nhint: run `placer chain place`" in stderr
+
+
+def test_there_is_nothing_to_update_without_files(placer: Placer, folder: Path) -> None:
+    (folder / "c.chains").write_text("slo c: 1 Mbps to 1 Gbps\nchain c: ACL(rules=4)\n", encoding="utf-8")
+    place(placer, folder)
+    placer("chain", "compile", folder / "plan.json", "--out", folder / "rack")
+    assert "its chains name no files of your own\n" in refuse("chain", "update", folder / "rack")
