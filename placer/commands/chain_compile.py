@@ -1,4 +1,4 @@
-"""`placer chain compile`, `exec` and `update`: the programs of all devices of a plan, packets and new tables for them."""
+"""`placer chain compile`, `exec` and `update`: programs of all devices of a plan, packets and new tables for them."""
 
 import json
 from pathlib import Path

@@ -16,7 +16,7 @@ from placer.rack.compiler.own_data import load_own_data
 from placer.rack.compiler.switch.stages import stages_of
 from placer.rack.files.chains_file import ChainsText
 from placer.rack.files.plan_file import PlanFile, read_plan
-from placer.rack.files.sources import RecordedSource, SourceFolder
+from placer.rack.files.sources import SourceFolder
 from placer.rack.files.written_twins import write_chains
 from placer.rack.plan import SWITCH_SITE, ChainPlan, Layout
 from profiles import Fault, InputError
@@ -66,11 +66,10 @@ def read_update(directory: Path) -> TableUpdate:
     paths = {name: source.origin or source.path for name, source in plan.sources.items()}
     read = load_own_data(ChainsText(str(file), tuple(plan.chains)), SourceFolder(directory, paths=paths))
     changed = [name for name, source in read.sources.items() if source.sha256 != plan.sources[name].sha256]
-    sources = {name: RecordedSource(source.path, source.sha256) for name, source in read.sources.items()}
     faults = [Fault(str(directory), None, None, message, AGAIN_HINT) for message in _broken_slos(plan, read.chains)]
     if faults:
         raise InputError(faults)
-    rack = compile_rack(replace(plan, chains=read.chains, sources=sources), str(file), shares=None)
+    rack = compile_rack(replace(plan, chains=read.chains, sources=read.recorded), str(file), shares=None)
     _refuse_misfits(rack, plan, directory)
     texts = write_files(rack)
     files = [name for name, text in texts.items() if _text_of(directory / name) != text]

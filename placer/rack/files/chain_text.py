@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from placer.rack.chain import OwnData, OwnRule
+from profiles.faults import suggestion
 
 DEEPEST_BRANCHES = 30
 MOST_COPIES = 200
@@ -17,6 +18,7 @@ CHAIN_TOKEN = re.compile(
     r"""(?P<blank>\s+)
     |(?P<arrow>->)
     |(?P<text>"[^"\n]*"|'[^'\n]*')
+    |(?P<hex>0x[0-9A-Fa-f]+)
     |(?P<number>[0-9]+(?:\.[0-9]+)?(?:\s*/\s*[0-9]+)?)(?P<percent>\s*%)?
     |(?P<name>[^\W\d][\w.]*(?:-[\w.]+)*)
     |(?P<sign>[\[\](){}|=:,-])
@@ -25,6 +27,19 @@ CHAIN_TOKEN = re.compile(
 )
 NF_WORD = "an NF"
 RULE_FORM = '{"dst_ip": "10.0.0.0/8", "drop": false}'
+BRANCH_FORM = "as in [{'vlan_tag': 0x1, Encrypt}]"
+ADDRESS_FORM = r"[0-9.]+(/[0-9]+)?"
+PORT_FORM = "[0-9]+(-[0-9]+)?"
+CONDITIONS = {
+    "vlan_tag": ("[0-9]+", ("vlan {}", "")),
+    "src_ip": (ADDRESS_FORM, ("src host {}", "src net {}")),
+    "dst_ip": (ADDRESS_FORM, ("dst host {}", "dst net {}")),
+    "src_port": (PORT_FORM, ("src port {}", "src portrange {}")),
+    "dst_port": (PORT_FORM, ("dst port {}", "dst portrange {}")),
+    "ip_proto": ("[0-9]+|tcp|udp|icmp", ("proto {}", "{}")),
+}
+"""Keys of a branch as Lemur writes it: the form of a value, and the traffic expression of one, and of a prefix, a range
+or a name."""
 TRUTHS = {"true": True, "True": True, "false": False, "False": False}
 
 
@@ -266,10 +281,10 @@ class _Parser:
             return self.text_value()
         if token is not None and token.kind == "name" and token.text in TRUTHS:
             return TRUTHS[self.take().text]
-        if token is None or token.kind != "number" or not token.text.isdigit():
+        if token is None or not (token.kind == "hex" or (token.kind == "number" and token.text.isdigit())):
             hint = "a text, a whole number, true or false (True or False)"
             raise TextError(token.at if token else self.end(), "a value is missing here", hint)
-        return int(self.take().text)
+        return int(self.take().text, 16 if token.kind == "hex" else 10)
 
     def value(self) -> Fraction:
         """A number, with a minus sign or without."""
@@ -282,12 +297,56 @@ class _Parser:
 
     def branches(self, depth: int) -> BranchesText:
         opened = self.take()
+        if self.sees("{"):
+            return self.conditions(opened, depth)
         found = [self.branch(depth)]
         while self.sees("|"):
             self.take()
             found.append(self.branch(depth))
         self.expect("]", opened)
         return BranchesText(opened.at, tuple(found))
+
+    def conditions(self, opened: Token, depth: int) -> BranchesText:
+        """Branches as Lemur writes them, `[{'vlan_tag': 0x1, Encrypt}]`: other packets pass by; shares are equal."""
+        found: list[BranchText] = []
+        while self.sees("{"):
+            at = self.take()
+            matches: list[str] = []
+            while self.next is not None and self.next.kind == "text":
+                matches.append(self.condition())
+                if not self.sees(","):
+                    raise TextError(
+                        self.next.at if self.next else self.end(), "the NFs of the branch are missing here", BRANCH_FORM
+                    )
+                self.take()
+            if not matches:
+                raise TextError(at.at, "the branch has no condition", BRANCH_FORM)
+            found.append(BranchText(at.at, Fraction(1), self.path(depth + 1), ", ".join(matches)))
+            self.expect("}", at)
+            if not self.sees(",", "|"):
+                break
+            self.take()
+        self.expect("]", opened)
+        share = Fraction(1, len(found) + 1)
+        return BranchesText(
+            opened.at, tuple(replace(one, share=share) for one in [*found, BranchText(opened.at, share, ())])
+        )
+
+    def condition(self) -> str:
+        """A key and its value as a traffic expression."""
+        key = self.take()
+        if not self.sees(":"):
+            raise TextError(key.at, f"the key {key.text} has no value", BRANCH_FORM)
+        self.take()
+        at = self.next.at if self.next else self.end()
+        name, value = key.text[1:-1], self.rule_value()
+        if name not in CONDITIONS:
+            raise TextError(key.at, f"a branch has no condition '{name}'", suggestion(name, CONDITIONS))
+        form, words = CONDITIONS[name]
+        if isinstance(value, bool) or not re.fullmatch(form, str(value)):
+            raise TextError(at, f"'{value}' is no {name}", BRANCH_FORM)
+        one, other = words
+        return (other if "/" in str(value) or "-" in str(value) or str(value).isalpha() else one).format(value)
 
     def branch(self, depth: int) -> BranchText:
         """One branch inside brackets, with its share."""

@@ -11,7 +11,7 @@ from placer.rack.chain import Chain, Slo
 from placer.rack.files.chain_graph import ChainGraph, parse_graph
 from placer.rack.files.chain_text import TextError, TextFault
 from placer.rack.files.json_twins import LARGEST_FILE, LARGEST_NUMBER, chains_of, parse_json
-from placer.rack.files.sources import SourceFile
+from placer.rack.files.sources import RecordedSource, SourceFile
 from profiles import Fault, InputError
 from profiles.faults import suggestion
 from profiles.text import read_text
@@ -45,6 +45,11 @@ class ChainsText:
     def folder(self) -> Path:
         """Where names of files in the chains begin."""
         return Path(self.file).parent
+
+    @property
+    def recorded(self) -> dict[str, RecordedSource]:
+        """What a plan says of the sources."""
+        return {name: RecordedSource(source.path, source.sha256) for name, source in self.sources.items()}
 
     def fault(self, chain: str, nf: str, message: str, hint: str | None = None, *, within: str = "") -> Fault:
         """A fault of an NF of a chain, at its place in the file. `within`: a parameter, or a part of one."""

@@ -12,7 +12,6 @@ from placer.rack.compiler.library.match import name_expressions
 from placer.rack.compiler.own_data import load_own_data
 from placer.rack.files.chains_file import read_chains_file
 from placer.rack.files.plan_file import PlanFile
-from placer.rack.files.sources import RecordedSource
 from tests.placer.rack.compiler.racks import AGGREGATES, ALL_KINDS, MATCHES, PARAMETERS, placed_at_random, rack_of
 from tests.reference.chain_text import (
     OwnRule,
@@ -62,8 +61,7 @@ def draw_own_chains(seed: int, folder: Path, *, smartnics: float = 0.4, kinds: S
     (folder / "own.chains").write_text(text, encoding="utf-8")
     read = load_own_data(read_chains_file(folder / "own.chains"))
     rack = rack_of([rng.random() < smartnics for _ in range(rng.choice((1, 1, 2)))], kinds)
-    sources = {name: RecordedSource(source.path, source.sha256) for name, source in read.sources.items()}
-    plan = replace(placed_at_random(rng, read.chains, rack), sources=sources)
+    plan = replace(placed_at_random(rng, read.chains, rack), sources=read.recorded)
     every = [nf for path in paths.values() for nf in nfs_of(path)]
     urls = [
         url.partition("://")[2] or url
