@@ -189,10 +189,13 @@ def _read_own_data(
                 own[chain.name, nf.id] = reader.read(nf, partial(_fault_of, f"{chain.name}/{nf.id}"))
     edges = []
     for edge in chain.edges:
-        tail = chain.nfs[edge.tail].id
-        expressions = own.get((chain.name, tail), {}).get(FILTERS, ())
-        refuse = partial(_refuse_branch, faults, f"{chain.name}/{tail}")
-        edges.append(replace(edge, match=name_expressions(edge.match, expressions, refuse)))
+        tail = chain.nfs[edge.tail]
+        found = own.get((chain.name, tail.id), None if tail.data else {})
+        if found is None:  # its own data is faulty: nothing is known of its expressions
+            edges.append(replace(edge, match=""))
+            continue
+        refuse = partial(_refuse_branch, faults, f"{chain.name}/{tail.id}")
+        edges.append(replace(edge, match=name_expressions(edge.match, found.get(FILTERS, ()), refuse)))
     return replace(chain, edges=tuple(edges))
 
 

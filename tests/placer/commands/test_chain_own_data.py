@@ -129,6 +129,7 @@ def test_compile_copies_sources_and_refuses_those_that_changed(placer: Placer, f
     stderr = refuse("chain", "compile", folder / "plan.json", "--out", rack)
     assert f"c/IPv4Fwd: routes: {folder}/edge.routes: has changed since the chains were placed\n" in stderr
     assert f"c/Match: filters: {folder}/edge.match: No such file or directory\n" in stderr
+    assert "names expression" not in stderr
     assert (rack / "sources" / "edge.routes").read_text(encoding="utf-8") == FILES["edge.routes"]
 
 

@@ -4,11 +4,14 @@ import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from placer.rack.compiler.compile import CompiledRack, compile_rack
 from placer.rack.compiler.own_data import load_own_data
+from placer.rack.compiler.p4.emit import p4_text
+from placer.rack.compiler.swx.spec import entries_text, spec_text
 from placer.rack.files.chains_file import read_chains_file
 from placer.rack.files.plan_file import read_plan
 from placer.rack.files.rack_file import read_rack_file
@@ -24,15 +27,19 @@ from tests.placer.rack.compiler.rack_runs import Coverage, compiled_or_none, emu
 from tests.placer.rack.compiler.test_executed_racks import require_programs, run_rack
 from tests.reference.chain_text import file_lines, meaning_by_files
 from tests.reference.compare import ReferenceRun
+from tests.reference.nfs.headers import read_headers
+from tests.reference.p4.checker import check
+from tests.reference.p4.run import P4Machine
+from tests.reference.swx.pipeline import Pipeline
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "own"
 REFUSALS = ("packets are shared out", "nothing takes the packets", "empty branches lead from", "names expression")
 
 
-def own_rack(seed: int, folder: Path, coverage: Coverage, **how: float) -> tuple[OwnChains, CompiledRack] | None:
+def own_rack(seed: int, folder: Path, coverage: Coverage, **how: Any) -> tuple[OwnChains, CompiledRack] | None:
     """Chains and their programs; None where the text says what no list of ways can, or a device has no room."""
     try:
-        chains = draw_own_chains(seed, folder, **how)  # type: ignore[arg-type]
+        chains = draw_own_chains(seed, folder, **how)
     except InputError as error:
         assert all(any(map(fault.message.__contains__, REFUSALS)) for fault in error.faults), str(error)
         return None
@@ -66,6 +73,26 @@ def test_programs_do_what_the_text_and_the_files_say(tmp_path: Path) -> None:
     assert not wrong
     assert coverage.pairs > examples(60) // 4
     assert set(own) >= {"ACL", "IPv4Fwd", "UrlFilter", "LB", "Match", "NAT", "Encrypt", "FastEncrypt"}
+
+
+def test_the_p4_program_does_with_own_tables_what_the_pipeline_does(tmp_path: Path) -> None:
+    """The P4 checker accepts it, and each packet from the world leaves both in the same way."""
+    kinds = Counter[str]()
+    for seed in range(600, 600 + examples(40)):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        made = own_rack(seed, folder, Coverage(), smartnics=0, kinds=("ACL", "ACL", "IPv4Fwd", "LB", "NAT", "Match"))
+        if made is None or made[1].switch is None:
+            continue
+        chains, rack = made
+        text = p4_text(rack.switch)
+        assert check(text, "switch.p4") == []
+        machine, pipeline = P4Machine(text), Pipeline(spec_text(rack.switch), entries_text(rack.switch))
+        for frame in rack_packets(chains.matched, seed, of_each=2, others=20):
+            if read_headers(frame).kind != "malformed":
+                assert machine.process(frame, 0) == pipeline.process(frame, 0), (chains.text, frame.hex())
+        kinds.update(nf.kind for nf in rack.routing.graph.nfs if nf.own and nf.place.name == "switch")
+    assert set(kinds) == {"ACL", "IPv4Fwd", "LB", "NAT", "Match"}
 
 
 @pytest.mark.parametrize("seed", range(500, 504))
