@@ -90,6 +90,7 @@ class _Drawing:
 
     def __init__(self, rng: Random, folder: Path, kinds: Sequence[str]) -> None:
         self.rng, self.folder, self.kinds = rng, folder, kinds
+        self.links = [(rng.randbytes(16).hex(), rng.randbytes(32).hex()) for _ in range(2)]
         self.files = 0
         self.nfs = 0
 
@@ -160,10 +161,15 @@ class _Drawing:
                         IPv4Network((int(IPv4Address("203.0.113.0")) + 64 * self.nfs, rng.choice((28, 30, 32))))
                     )
                 }
-            case "Encrypt" | "FastEncrypt":
-                key = rng.randbytes(16 if kind == "Encrypt" else 36).hex()
-                return {"key": key if rng.random() < 0.5 else self.file("key", [key[:20], key[20:]])}
+            case "Encrypt" | "Decrypt":  # a key for integrity, too: else garbage passes where its padding is right
+                return dict(zip(("key", "hmac_key"), map(self.key, rng.choice(self.links)), strict=True))
+            case "FastEncrypt":
+                return {"key": self.key(rng.randbytes(36).hex())}
         return {}
+
+    def key(self, digits: str) -> str:
+        """The digits themselves, or a file with them."""
+        return digits if self.rng.random() < 0.5 else self.file("key", [digits[:20], digits[20:]])
 
     def filter(self) -> str:
         rng = self.rng
