@@ -9,19 +9,21 @@ from typing import Any
 import pytest
 
 from placer.rack.compiler.compile import CompiledRack, compile_rack
+from placer.rack.compiler.directory import write_rack as write_directory
 from placer.rack.compiler.own_data import load_own_data
 from placer.rack.compiler.p4.emit import p4_text
 from placer.rack.compiler.swx.spec import entries_text, spec_text
+from placer.rack.compiler.update import read_update
 from placer.rack.files.chains_file import read_chains_file
 from placer.rack.files.plan_file import read_plan
 from placer.rack.files.rack_file import read_rack_file
 from placer.rack.files.sources import write_sources
-from placer.rack.files.written_twins import plan_document
+from placer.rack.files.written_twins import plan_document, write_chains, write_rack
 from placer.rack.strategies.optimal import best_plan
 from profiles import InputError
 from tests.effort import examples
 from tests.placer.rack.compiler.ebpf.programs import require_clang
-from tests.placer.rack.compiler.own_chains import OwnChains, draw_own_chains
+from tests.placer.rack.compiler.own_chains import OwnChains, draw_own_chains, redraw_files
 from tests.placer.rack.compiler.rack_packets import rack_packets, timed
 from tests.placer.rack.compiler.rack_runs import Coverage, compiled_or_none, emulated_outcome, require_libpcap
 from tests.placer.rack.compiler.test_executed_racks import require_programs, run_rack
@@ -108,6 +110,51 @@ def test_processes_do_what_the_text_and_the_files_say(tmp_path: Path) -> None:
             assert run_rack(chains.plan, rack, seed, folder, frames, chains.meaning.meaning()).differences == [], seed
             run += 1
     assert run > 2
+
+
+def compiled_into(directory: Path, chains: OwnChains) -> None:
+    """What `placer chain compile` writes."""
+    plan = chains.plan
+    answer = [
+        {
+            "name": chain.name,
+            "rate_mbps": 1.0,
+            "placement": {nf: placed.on for nf, placed in plan.places[chain.name].items()},
+            "subgroups": [
+                {"on": group.on, "nfs": list(group.nfs), "cores": group.cores} for group in plan.subgroups[chain.name]
+            ],
+        }
+        for chain in plan.chains
+    ]
+    sources = {name: {"path": str(source.path), "sha256": source.sha256} for name, source in plan.sources.items()}
+    document = {"answer": {"chains": answer}, "chains": write_chains(plan.chains), "rack": write_rack(plan.rack)}
+    file = directory.parent / "plan.json"
+    file.write_text(json.dumps({**document, "sources": sources}), encoding="utf-8")
+    write_directory(compile_rack(read_plan(file), str(file)), file, directory)
+
+
+def test_updated_programs_do_what_the_changed_files_say(tmp_path: Path) -> None:
+    """Before and after an update: the same chains, placed as before, with other entries in their files."""
+    require_libpcap()
+    require_clang()
+    updated = Counter[str]()
+    for seed in range(700, 700 + examples(60)):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        if (made := own_rack(seed, folder, Coverage(), smartnics=0.2)) is None or not made[0].plan.sources:
+            continue
+        chains, rack = made
+        compiled_into(folder / "rack", chains)
+        redraw_files(seed, folder)
+        update = read_update(folder / "rack")
+        update.write()
+        assert read_update(folder / "rack").sources == ()
+        reference, frames = reference_of(chains, seed)
+        assert reference.differences(emulated_outcome(update.rack, frames)) == [], chains.text
+        changed = {Path(change.name).suffix[1:] for change in update.sources}
+        assert changed <= {nf.kind for nf in rack.routing.graph.nfs}
+        updated.update(changed)
+    assert set(updated) >= {"ACL", "IPv4Fwd", "LB", "Match"}
 
 
 def test_lemurs_five_chains_with_own_rules_do_what_their_files_say(tmp_path: Path) -> None:
