@@ -1,7 +1,10 @@
 """Chains as text with operators' own data do what an interpreter of the text and of the files says."""
 
 import json
+import multiprocessing
+import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +29,7 @@ from tests.placer.rack.compiler.ebpf.programs import require_clang
 from tests.placer.rack.compiler.own_chains import OwnChains, draw_own_chains, redraw_files
 from tests.placer.rack.compiler.rack_packets import rack_packets, timed
 from tests.placer.rack.compiler.rack_runs import Coverage, compiled_or_none, emulated_outcome, require_libpcap
+from tests.placer.rack.compiler.test_emulated_racks import EMULATION_WORKERS
 from tests.placer.rack.compiler.test_executed_racks import require_programs, run_rack
 from tests.reference.chain_text import file_lines, meaning_by_files
 from tests.reference.compare import ReferenceRun
@@ -34,6 +38,7 @@ from tests.reference.p4.checker import check
 from tests.reference.p4.run import P4Machine
 from tests.reference.swx.pipeline import Pipeline
 
+MANY_TEXTS = 12_000
 EXAMPLE = Path(__file__).parents[4] / "examples" / "own"
 REFUSALS = ("packets are shared out", "nothing takes the packets", "empty branches lead from", "names expression")
 
@@ -55,26 +60,50 @@ def reference_of(chains: OwnChains, seed: int) -> tuple[ReferenceRun, list[bytes
     return ReferenceRun(chains.plan.chains, timed(frames), chains.meaning.meaning()), frames
 
 
-def test_programs_do_what_the_text_and_the_files_say(tmp_path: Path) -> None:
+Findings = tuple[Coverage, Counter[str], dict[int, list[str]]]  # kinds with own data, and differences by seed
+
+
+def run_texts(seeds: Sequence[int]) -> Findings:
+    """Random chains as text, their programs beside the reference by text and files."""
+    coverage, own, wrong = Coverage(), Counter[str](), dict[int, list[str]]()
+    for seed in seeds:
+        with tempfile.TemporaryDirectory() as folder:
+            if (made := own_rack(seed, Path(folder), coverage)) is None:
+                continue
+            chains, rack = made
+            reference, frames = reference_of(chains, seed)
+            if found := reference.differences(emulated_outcome(rack, frames)):
+                wrong[seed] = [chains.text, *found]
+        coverage.add(rack.routing, reference)
+        own.update(chains.kinds)
+    return coverage, own, wrong
+
+
+def test_programs_do_what_the_text_and_the_files_say() -> None:
     """On switch, servers and SmartNICs: bytes, order per flow, counters, and reasons of drops."""
     require_libpcap()
     require_clang()
-    coverage, own, wrong = Coverage(), Counter[str](), dict[int, list[str]]()
-    for seed in range(examples(60)):
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        if (made := own_rack(seed, folder, coverage)) is None:
-            continue
-        chains, rack = made
-        reference, frames = reference_of(chains, seed)
-        if found := reference.differences(emulated_outcome(rack, frames)):
-            wrong[seed] = [chains.text, *found]
-        coverage.add(rack.routing, reference)
-        own.update(chains.kinds)
-    print(f"\n{coverage.text()}\nwith own data: {dict(own)}")
+    coverage, own, wrong = run_texts(range(examples(60)))
     assert not wrong
     assert coverage.pairs > examples(60) // 4
     assert set(own) >= {"ACL", "IPv4Fwd", "LB", "Match", "NAT"}
+
+
+@pytest.mark.slow
+def test_programs_of_ten_thousand_texts_do_what_the_files_say() -> None:
+    """All kinds that take own data, wherever they run."""
+    require_libpcap()
+    require_clang()
+    total, own, wrong = Coverage(), Counter[str](), dict[int, list[str]]()
+    pieces = [range(at, at + 20) for at in range(100_000, 100_000 + MANY_TEXTS, 20)]
+    with multiprocessing.get_context("spawn").Pool(EMULATION_WORKERS) as pool:
+        for coverage, kinds, differences in pool.imap_unordered(run_texts, pieces):
+            total.merge(coverage)
+            own.update(kinds)
+            wrong |= differences
+    print(f"\n{total.text()}\nwith own data: {dict(own)}\ndifferences: {wrong or 'none'}")
+    assert not wrong
+    assert total.pairs > MANY_TEXTS * 3 // 4
 
 
 def test_the_p4_program_does_with_own_tables_what_the_pipeline_does(tmp_path: Path) -> None:
