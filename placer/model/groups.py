@@ -16,7 +16,9 @@ BETWEEN_POOLS = "|"
 def usable_group(value: str) -> str:
     """The value of a constraint, if it is a name, or names between `|`; else ValueError."""
     names = value.split(BETWEEN_POOLS)
-    if len(value) > LONGEST_GROUP or not value.isprintable() or not all(names) or value != value.strip():
+    if len(names) > 1 and not all(names):
+        raise ValueError(f"{value[:40]!r} has no name on one side of '{BETWEEN_POOLS}'")
+    if len(value) > LONGEST_GROUP or not value.isprintable() or not value or value != value.strip():
         raise ValueError(f"{value[:40]!r} is no name: up to {LONGEST_GROUP} printable characters, no blanks around it")
     return value
 
