@@ -18,10 +18,10 @@ import pandas as pd
 import typer
 
 from benches.bench import register
+from experiments.vnf_chains.methodology.chain_rounds import ChainRounds
 from experiments.vnf_chains.methodology.loads import FLOW_STEP, LOADS_FOLDER, load_chains, rising_loads
 from experiments.vnf_chains.methodology.scaling import scaling_table
 from experiments.vnf_chains.methodology.shares import share_loads, topologies
-from profiler.chains.rounds import ChainRounds
 from profiler.testbed_stack import RetryingTestbed
 from profiler.testbeds import open_testbed
 from profiles import InputError
