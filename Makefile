@@ -121,4 +121,4 @@ install = $(BIN)/uv pip install --quiet --python $(BIN)/python $(2) --editable '
 	touch $@
 
 bench: .venv/.installed  ## Speed next to a peer in the same run.
-	$(BIN)/python -m benches
+	$(BIN)/python -m benches all

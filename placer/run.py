@@ -53,7 +53,7 @@ class RunRequest:
     time_limit
         Seconds for the optimum.
     solver
-        The integer solver of the optimum: `cp-sat`, `highs`, `pulp` or `pulp:NAME`.
+        The integer solver of the optimum: `cp-sat` or `highs`.
     certificate
         What is to be certified, `optimal` or `planned`; None for nothing. A trace that has no certificate is refused
         before it is placed.

@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,7 +91,7 @@ def _digest(root: Path) -> str:
     return digest.hexdigest()
 
 
-# Executors run the tasks of a study: on the cores of this machine, or on a cluster. Results are the same on all.
+# Executors run the tasks of a study on the cores of this machine. Results are the same on any number of them.
 
 
 NamedTask = tuple[str, RunTask]
@@ -109,52 +108,12 @@ def local_executor(jobs: int) -> Executor:
     return partial(_with_joblib, jobs=jobs)
 
 
-def cluster_executor(name: str, address: str | None = None) -> Executor:
-    """Runs tasks on a cluster of `dask` or `ray`, each an optional extra. `address`: address of a running cluster, as
-    its client takes it; None starts one on this machine. Workers need this program and the files that the study names.
-    Raises InputError when the name is unknown or its extra not installed."""
-    if name not in CLUSTER_EXECUTORS:
-        raise InputError.of(
-            "--parallel", f"'{name}' is no cluster software", hint=f"one of {', '.join(CLUSTER_EXECUTORS)}"
-        )
-    package, executor = CLUSTER_EXECUTORS[name]
-    if find_spec(package) is None:
-        raise InputError.of("--parallel", f"{package} is not installed", hint=f"pip install 'nf-placer[{name}]'")
-    return partial(executor, address=address)
-
-
 def _with_joblib(tasks: Sequence[NamedTask], jobs: int) -> Iterator[NamedRows]:
     workers = min(joblib.effective_n_jobs(jobs), len(tasks))
     calls = (joblib.delayed(_run)(task) for task in tasks)
     yield from joblib.Parallel(n_jobs=workers, return_as="generator_unordered")(calls)
 
 
-def _with_dask(tasks: Sequence[NamedTask], address: str | None) -> Iterator[NamedRows]:
-    distributed = import_module("distributed")
-    options = {"address": address} if address else {"threads_per_worker": 1, "dashboard_address": None}
-    with distributed.Client(**options) as client:
-        # not pure: otherwise dask returns the failure that it kept of a task in an earlier session
-        for future in distributed.as_completed(client.map(_run, tasks, pure=False)):
-            yield future.result()
-
-
-def _with_ray(tasks: Sequence[NamedTask], address: str | None) -> Iterator[NamedRows]:
-    ray = import_module("ray")
-    ray.init(address=address, include_dashboard=False, log_to_driver=False, ignore_reinit_error=True)
-    try:
-        run = ray.remote(_run)
-        pending = [run.remote(task) for task in tasks]
-        while pending:
-            (done, *_), pending = ray.wait(pending)
-            yield ray.get(done)
-    finally:
-        ray.shutdown()
-
-
 def _run(named: NamedTask) -> NamedRows:
     name, task = named
     return name, run_task(task)
-
-
-CLUSTER_EXECUTORS = {"dask": ("distributed", _with_dask), "ray": ("ray", _with_ray)}
-"""By name, the package and the executor of a cluster."""
