@@ -112,9 +112,9 @@ def _compute(chain: Chain, rack: Rack, sites: Ints, sides: Ints, latency: Floats
 def possible_sites(chain: Chain, rack: Rack) -> list[list[int]]:
     """Per NF the devices that can run it, and SWITCH if the switch can."""
     return [
-        [number for number, device in enumerate(rack.devices) if device.cores and rack.cost_on(nf.nf, device)]
-        + [SWITCH_SITE] * (rack.costs[nf.nf].switch_blocks is not None)
-        for nf in chain.nfs
+        [number for number, device in enumerate(rack.devices) if device.cores and rack.cost_on(chain, at, device)]
+        + [SWITCH_SITE] * rack.has_table(nf)
+        for at, nf in enumerate(chain.nfs)
     ]
 
 
@@ -158,7 +158,7 @@ def _latencies(chain: Chain, rack: Rack, sites: Ints, sides: Ints) -> Floats:
 
 
 def time_on(chain: Chain, rack: Rack, at: int, site: int) -> float:
-    cost = rack.cost_on(chain.nfs[at].nf, rack.devices[site])
+    cost = rack.cost_on(chain, at, rack.devices[site])
     return float(cost.cycles / rack.devices[site].clock_mhz) if cost else 0.0
 
 
@@ -199,8 +199,8 @@ def _cycles(chain: Chain, rack: Rack, sites: Ints, groups: Ints) -> tuple[Floats
     for edge in chain.edges:
         inside = groups[:, edge.tail] == groups[:, edge.head]
         entered[rows, groups[:, edge.head]] += np.where(inside, 0.0, float(chain.reach[edge.tail] * edge.share))
-    for at, nf in enumerate(chain.nfs):
-        costs = [rack.cost_on(nf.nf, device) for device in rack.devices]
+    for at in range(nfs):
+        costs = [rack.cost_on(chain, at, device) for device in rack.devices]
         own = np.array([*(float(cost.cycles) if cost else 0.0 for cost in costs), 0.0])
         may = np.array([*(bool(cost and cost.replicable) for cost in costs), True]) & (not chain.forks[at])
         cycles[rows, groups[:, at]] += float(chain.reach[at]) * own[sites[:, at]]

@@ -130,7 +130,7 @@ class _PartSearch:
     def _useful_cores(self, device: Device) -> int:
         """So many that more of them give no higher rate, of any layout."""
         overheads, chain = self.rack.overheads, self.chain
-        costs = [self.rack.cost_on(nf.nf, device) for nf in chain.nfs]
+        costs = [self.rack.cost_on(chain, at, device) for at in range(len(chain.nfs))]
         each = [cost.cycles + overheads.subgroup_cycles + overheads.replica_cycles if cost else 0 for cost in costs]
         cycles = sum(float(share) * float(cycles) for share, cycles in zip(chain.reach, each, strict=True))
         return len(chain.nfs) + int(cycles * self.largest / (float(device.clock_mhz) * chain.packet_bits)) + 1
@@ -241,7 +241,7 @@ class _PartSearch:
         """Put an NF at a site of each part; shape (parts,)."""
         chain, rack = self.chain, self.rack
         rows, side = np.arange(len(site)), self.side_of[site]
-        costs = [rack.cost_on(chain.nfs[at].nf, device) for device in rack.devices]
+        costs = [rack.cost_on(chain, at, device) for device in rack.devices]
         own = np.array([*(float(cost.cycles) if cost else 0.0 for cost in costs), 0.0])[site] * float(chain.reach[at])
         may = (np.array([*(bool(cost and cost.replicable) for cost in costs), True]) & (not chain.forks[at]))[site]
         entered = np.full(len(site), float(at == chain.entry))
