@@ -12,11 +12,16 @@ TableId = tuple[int, int]
 
 @dataclass(frozen=True)
 class ChainNf:
-    """One NF of a chain. `id`: unique in its chain. `nf`: the kind of NF, as the rack names it."""
+    """One NF of a chain.
+
+    `id`: unique in its chain. `nf`: the kind of NF, as the rack names it. `not_on`: devices, by name, that cannot
+    run it, though they can run its kind.
+    """
 
     id: str
     nf: str
     parameters: Mapping[str, float] = field(default_factory=dict)
+    not_on: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -124,5 +129,5 @@ class Chain:
 
 def same_but_for_names(chain: Chain) -> object:
     """Equal for chains that may exchange their places in a plan."""
-    nfs = tuple((nf.nf, tuple(sorted(nf.parameters.items()))) for nf in chain.nfs)
+    nfs = tuple((nf.nf, tuple(sorted(nf.parameters.items())), nf.not_on) for nf in chain.nfs)
     return chain.packet_size, chain.slo, nfs, chain.edges
