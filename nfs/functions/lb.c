@@ -10,6 +10,10 @@
  * If the table's size is a power of two, the hash is that of core/split_hash.h, salted by the seed,
  * and ICMP errors are packets like others: a switch and a SmartNIC can do the same, byte for byte.
  *
+ * Backends are numbered addresses from the first one on, or those of a file (tables/backend_file.h),
+ * each with a weight; the order of such a backend depends on its address and the seed, so that other
+ * lines of the file do not change it.
+ *
  * All fragments of a datagram, and packets without ports, are hashed by addresses and protocol
  * only. An ICMP error goes to the backend of the flow that it quotes, with the quote rewritten
  * (RFC 5508, section 4). With `address` 0 every destination is balanced; since it is then not known
@@ -30,6 +34,7 @@
 #include "core/rewrite.h"
 #include "core/split_hash.h"
 #include "functions/lb/maglev.h"
+#include "tables/backend_file.h"
 
 /*
  * Mark the backends of a list, such as 2,5, as not up. 0, or -EINVAL after printing why: no list,
@@ -60,7 +65,7 @@ static int lb_parse_down(const char *list, bool *up, uint32_t backends)
 	return 0;
 }
 
-enum { BACKENDS, TABLE, SEED, DOWN, ADDRESS, FIRST_BACKEND, GATES };
+enum { BACKENDS, TABLE, SEED, DOWN, ADDRESS, FIRST_BACKEND, GATES, FILE_OF_BACKENDS };
 static const struct nf_parameter parameters[] = {
 	[BACKENDS] = {"backends", "number of backends, at most 64 with `gates`", 1,
 		      MAGLEV_MOST_BACKENDS, 8},
@@ -78,6 +83,10 @@ static const struct nf_parameter parameters[] = {
 			   0, 4294967295 - MAGLEV_MOST_BACKENDS, RTE_IPV4(198, 18, 0, 1)},
 	[GATES] = {"gates", "1: a packet leaves by its backend's numbered gate, unchanged", 0, 1,
 		   0},
+	[FILE_OF_BACKENDS] = {"file",
+			      "file with the backends, in place of backends and first_backend; none "
+			      "if empty",
+			      .text = ""},
 };
 
 enum { BALANCED, RETURNED, ERRORS, FRAGMENTS, PASSED, UNSERVED, OTHER, MALFORMED };
@@ -95,42 +104,65 @@ static const struct nf_counter counters[] = {
 struct lb {
 	uint16_t *table;
 	uint32_t size, seed;
-	uint32_t first_backend, backends;
+	struct backend *list; /* in the order of their numbers */
+	uint32_t *sorted;     /* their addresses in ascending order */
+	uint32_t backends;
 	rte_be32_t address; /* 0: every destination */
 	bool gates;
 	bool portable;     /* the table's size is a power of two */
 	uint16_t first_up; /* MAGLEV_NONE: all are down */
 };
 
+static inline bool is_backend(const struct lb *lb, rte_be32_t address)
+{
+	const uint32_t wanted = rte_be_to_cpu_32(address);
+	uint32_t low = 0, high = lb->backends;
+
+	while (low < high) {
+		const uint32_t middle = (low + high) / 2;
+
+		if (lb->sorted[middle] < wanted)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < lb->backends && lb->sorted[low] == wanted;
+}
+
 /* 0, or -EINVAL after printing which settings contradict each other. */
 static int check(const struct nf *nf)
 {
-	const uint32_t backends = (uint32_t)nf->settings[BACKENDS];
-	const uint32_t size = (uint32_t)nf->settings[TABLE];
-	const uint32_t own =
-		(uint32_t)nf->settings[ADDRESS] - (uint32_t)nf->settings[FIRST_BACKEND];
-	uint32_t prime = RTE_MAX(size, backends);
+	const struct lb *lb = nf->state;
+	uint32_t prime = RTE_MAX(lb->size, lb->backends), weights = 0;
 
+	for (uint32_t i = 0; i < lb->backends; i++)
+		weights += lb->list[i].weight;
 	while (!maglev_is_prime(prime))
 		prime++;
-	if (rte_is_power_of_2(size) && size >= backends && size <= SPLIT_RANGE)
-		prime = size;
-	if (size != prime) {
+	if (rte_is_power_of_2(lb->size) && lb->size >= lb->backends && lb->size <= SPLIT_RANGE)
+		prime = lb->size;
+	if (lb->size != prime) {
 		fprintf(stderr,
 			"LB: table %u is neither a prime above %u backends nor a power of two\n"
 			"hint: %u\n",
-			size, backends, prime);
+			lb->size, lb->backends, prime);
 		return -EINVAL;
 	}
-	if (nf->settings[GATES] == 1 && backends > NF_MOST_BRANCHES) {
-		fprintf(stderr, "LB: there are %u backends, but at most %d gates\n", backends,
+	if (weights > lb->size) {
+		fprintf(stderr, "LB: table %u has too few entries for weights of %u in all\n",
+			lb->size, weights);
+		return -EINVAL;
+	}
+	if (lb->gates && lb->backends > NF_MOST_BRANCHES) {
+		fprintf(stderr, "LB: there are %u backends, but at most %d gates\n", lb->backends,
 			NF_MOST_BRANCHES);
 		return -EINVAL;
 	}
-	if (nf->settings[GATES] == 0 && own < backends) {
-		fprintf(stderr, "LB: address is that of backend %u\n", own);
-		return -EINVAL;
-	}
+	for (uint32_t i = 0; i < lb->backends; i++)
+		if (!lb->gates && rte_be_to_cpu_32(lb->address) == lb->list[i].address) {
+			fprintf(stderr, "LB: address is that of backend %u\n", i);
+			return -EINVAL;
+		}
 	return 0;
 }
 
@@ -139,12 +171,45 @@ static void destroy(struct nf *nf)
 	struct lb *lb = nf->state;
 
 	nf_free(lb->table);
+	nf_free(lb->list);
+	nf_free(lb->sorted);
 	nf_free(lb);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
+
+	return one < other ? -1 : one > other;
+}
+
+/* The backends of a file, or numbered ones. 0, or a negative errno after printing why. */
+static int make_list(struct nf *nf)
+{
+	const uint32_t first = (uint32_t)nf->settings[FIRST_BACKEND];
+	const char *file = nf->texts[FILE_OF_BACKENDS];
+	struct lb *lb = nf->state;
+
+	lb->backends = (uint32_t)nf->settings[BACKENDS];
+	lb->list = nf_zalloc_for(nf->kind->name, MAGLEV_MOST_BACKENDS * sizeof(*lb->list));
+	lb->sorted = nf_zalloc_for(nf->kind->name, MAGLEV_MOST_BACKENDS * sizeof(*lb->sorted));
+	if (!lb->list || !lb->sorted)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < lb->backends; i++)
+		lb->list[i] = (struct backend){.address = first + i, .weight = 1};
+	if (*file)
+		lb->backends = backends_read(nf->kind->name, file, lb->list, MAGLEV_MOST_BACKENDS);
+	for (uint32_t i = 0; i < lb->backends; i++)
+		lb->sorted[i] = lb->list[i].address;
+	qsort(lb->sorted, lb->backends, sizeof(*lb->sorted), by_number);
+	return lb->backends > 0 ? 0 : -EINVAL;
 }
 
 static int fill(struct nf *nf)
 {
 	struct lb *lb = nf->state;
+	const bool own = *nf->texts[FILE_OF_BACKENDS];
+	struct maglev_member *members;
 	bool up[MAGLEV_MOST_BACKENDS];
 	int result;
 
@@ -157,30 +222,39 @@ static int fill(struct nf *nf)
 	if (lb->first_up == lb->backends)
 		lb->first_up = MAGLEV_NONE;
 	lb->table = nf_zalloc_for(nf->kind->name, lb->size * sizeof(*lb->table));
-	return lb->table ? maglev_fill(lb->table, lb->size, up, lb->backends, lb->seed) : -ENOMEM;
+	members = nf_zalloc_for(nf->kind->name, lb->backends * sizeof(*members));
+	for (uint32_t i = 0; members && i < lb->backends; i++)
+		members[i] = (struct maglev_member){
+			.seed = own ? (uint64_t)lb->seed << 32 | lb->list[i].address
+				    : (uint64_t)lb->seed << 16 | i,
+			.weight = up[i] ? lb->list[i].weight : 0,
+		};
+	result = lb->table && members ? maglev_deal(lb->table, lb->size, members, lb->backends)
+				      : -ENOMEM;
+	nf_free(members);
+	return result;
 }
 
 static int create(struct nf *nf)
 {
-	struct lb *lb;
-	int result = check(nf);
+	struct lb *lb = nf_zalloc_for(nf->kind->name, sizeof(*lb));
+	int result;
 
-	if (result < 0)
-		return result;
-	lb = nf_zalloc_for(nf->kind->name, sizeof(*lb));
 	if (!lb)
 		return -ENOMEM;
 	*lb = (struct lb){
 		.size = (uint32_t)nf->settings[TABLE],
 		.seed = (uint32_t)nf->settings[SEED],
-		.first_backend = (uint32_t)nf->settings[FIRST_BACKEND],
-		.backends = (uint32_t)nf->settings[BACKENDS],
 		.address = rte_cpu_to_be_32((uint32_t)nf->settings[ADDRESS]),
 		.gates = nf->settings[GATES] == 1,
 		.portable = rte_is_power_of_2((uint32_t)nf->settings[TABLE]),
 	};
 	nf->state = lb;
-	result = fill(nf);
+	result = make_list(nf);
+	if (result == 0)
+		result = check(nf);
+	if (result == 0)
+		result = fill(nf);
 	if (result < 0)
 		destroy(nf);
 	return result;
@@ -216,11 +290,6 @@ static inline uint16_t backend_of(const struct lb *lb, const struct flow_key *fl
 				 (lb->size - 1)];
 	}
 	return maglev_backend(lb->table, lb->size, rte_hash_crc(flow, sizeof(*flow), lb->seed));
-}
-
-static inline bool is_backend(const struct lb *lb, rte_be32_t address)
-{
-	return rte_be_to_cpu_32(address) - lb->first_backend < lb->backends;
 }
 
 /* Replace an address of a packet, or of a quoted one. */
@@ -295,7 +364,7 @@ static void balance(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *p
 	if (lb->gates) {
 		packet_branch(mbuf, backend);
 	} else {
-		const rte_be32_t address = rte_cpu_to_be_32(lb->first_backend + backend);
+		const rte_be32_t address = rte_cpu_to_be_32(lb->list[backend].address);
 
 		if (unlikely(error))
 			put_address(mbuf, &quoted, END_SOURCE, address);

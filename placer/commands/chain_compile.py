@@ -1,4 +1,4 @@
-"""`placer chain compile`: the programs of all devices of a plan."""
+"""`placer chain compile`, `exec` and `update`: programs of all devices of a plan, packets and new tables for them."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ Out = Annotated[Path, typer.Option(metavar="DIR", help="The directory to write."
 def compile_plan(plan: CompiledPlan, out: Out, format: Format = "table", quiet: Quiet = False) -> None:
     """Generate a program for each device of a plan (switch, servers, SmartNICs), and the routing between them."""
     from placer.progress import Progress
-    from placer.rack.compiler.compile import compile_rack
+    from placer.rack.compiler.compile import compile_rack, own_warnings
     from placer.rack.compiler.directory import write_rack
     from placer.rack.files.plan_file import read_plan
     from placer.report.rack.compiled_rack import code_share, format_compiled, rack_document, share_text
@@ -28,6 +28,8 @@ def compile_plan(plan: CompiledPlan, out: Out, format: Format = "table", quiet: 
     with progress.waiting("generating programs", AFTER_S):
         rack = compile_rack(read_plan(plan), str(plan), shares=None)
         uses = write_rack(rack, plan, out)
+    for warning in own_warnings(rack):
+        progress.say(f"note: {warning}")
     if rack.nics and not uses:
         progress.say(
             "note: clang is not installed, so SmartNIC programs were neither compiled nor checked against the limits "
@@ -73,3 +75,27 @@ def execute(
         result = execute_rack(directory, source, target)
     document = build_execution(result)
     typer.echo(json.dumps(document) + "\n" if format == "json" else format_execution(document), nl=False)
+
+
+# `placer chain update`: the tables of a compiled rack from sources that have changed.
+
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the sources, and say what would change.")]
+
+
+def update(directory: Directory, dry_run: DryRun = False, format: Format = "table", quiet: Quiet = False) -> None:
+    """Read the files that chains name again, and replace the tables of a compiled rack in one step."""
+    from placer.progress import Progress
+    from placer.rack.compiler.execute import read_rack_file
+    from placer.rack.compiler.update import read_update
+    from placer.report.rack.compiled_rack import format_update, update_document
+
+    one_of("--format", format, PLAN_FORMATS)
+    progress = Progress(quiet=quiet)
+    read_rack_file(directory)
+    with progress.waiting("generating tables", AFTER_S):
+        found = read_update(directory)
+        if found.sources and not dry_run:
+            found.write()
+    document = update_document(found, is_written=bool(found.sources) and not dry_run)
+    typer.echo(json.dumps(document) + "\n" if format == "json" else format_update(document, directory), nl=False)

@@ -187,6 +187,7 @@ def replan(
     from dataclasses import replace
 
     from placer.progress import Progress
+    from placer.rack.files.sources import write_sources
     from placer.rack.files.written_twins import plan_document
     from placer.rack.reasons.infeasible import explain_infeasible
     from placer.rack.replanning.replan import replan
@@ -209,7 +210,8 @@ def replan(
             found = replace(found, plan=explain_infeasible(found.plan, read.chains, seconds=time_limit))
     if plan is not None:
         with file_aside(plan) as aside:
-            aside.write_text(json.dumps(plan_document(found.plan, read.chains)) + "\n", encoding="utf-8")
+            document = plan_document(found.plan, read.chains, write_sources(read.sources, plan))
+            aside.write_text(json.dumps(document) + "\n", encoding="utf-8")
     typer.echo(replan_report(found, before.chains, read.chains, format), nl=False)
 
 
@@ -231,5 +233,4 @@ def _read(old: Path, chains: Path, rack: Path | None) -> tuple[OldPlan, ChainsTe
         on = read_rack_file(rack) if rack else before.rack if before else None
     if faults or before is None or read is None or on is None:
         raise InputError(faults)
-    check_nfs(read, on)
-    return before, read, on
+    return before, check_nfs(read, on), on

@@ -97,6 +97,7 @@ def command(
     """Place chains such that each keeps its SLO, with the largest marginal throughput (rates above t_min)."""
     from placer.progress import Progress
     from placer.rack.contention.loop import run_contended
+    from placer.rack.files.sources import write_sources
     from placer.rack.files.written_twins import plan_document
     from placer.rack.plan import Status
     from placer.rack.reasons.infeasible import explain_infeasible
@@ -131,7 +132,7 @@ def command(
     if plan is not None:
         with file_aside(plan) as aside:
             predicted = {"answer": build_contended(contended)} if contended else {}
-            document = {**plan_document(found, read.chains), **predicted}
+            document = {**plan_document(found, read.chains, write_sources(read.sources, plan)), **predicted}
             aside.write_text(json.dumps(document) + "\n", encoding="utf-8")
     if certificate is not None:
         _certify(found, read.chains, certificate, time_limit, progress)
@@ -182,13 +183,19 @@ def read_chains_and_rack(chains: Path, rack: Path) -> tuple[ChainsText, Rack]:
         on = read_rack_file(rack)
     if faults:
         raise InputError(faults)
-    check_nfs(read, on)
-    return read, on
+    return check_nfs(read, on), on
 
 
-def check_nfs(read: ChainsText, rack: Rack) -> None:
-    """Refuse NFs that the rack does not name. Raises `InputError` with every fault."""
-    faults = []
+def check_nfs(read: ChainsText, rack: Rack) -> ChainsText:
+    """The chains with the sizes of their own data.
+
+    Raises `InputError` with every NF that the rack does not name, and every fault of own data.
+    """
+    from placer.rack.compiler.own_data import load_own_data
+
+    faults: list[Fault] = []
+    with collect_faults(faults):
+        read = load_own_data(read)
     for chain in read.chains:
         for nf in chain.nfs:
             if nf.nf not in rack.costs:
@@ -196,6 +203,7 @@ def check_nfs(read: ChainsText, rack: Rack) -> None:
                 faults.append(read.fault(chain.name, nf.id, f"NF {nf.nf} is not in the rack", hint))
     if faults:
         raise InputError(faults)
+    return read
 
 
 def _growth(

@@ -374,13 +374,14 @@ def verify_chains(certificate: ChainCertificate, chains: Path | None, rack: Path
 
 def _other_chains(certificate: ChainCertificate, file: Path | None) -> Iterator[str]:
     """Chains, by name, that are missing in file or certificate, or differ; compared as JSON has them."""
+    from placer.rack.compiler.own_data import load_own_data
     from placer.rack.files.chains_file import read_chains_file
     from placer.rack.files.json_twins import chains_of
     from placer.rack.files.written_twins import write_chains
 
     if file is None:
         return
-    read = chains_of(_as_json(write_chains(read_chains_file(file).chains)), str(file))
+    read = chains_of(_as_json(write_chains(load_own_data(read_chains_file(file)).chains)), str(file))
     given, claimed = {one.name: one for one in read}, {chain.name: chain for chain in certificate.chains}
     yield from _differences("chains", given, claimed, file)
 

@@ -8,20 +8,24 @@ from functools import cached_property
 BYTE_BITS = 8
 TableId = tuple[int, int]
 """Index of the chain, index of its NF."""
+OwnRule = Mapping[str, str | int | bool]
+OwnData = str | tuple[OwnRule, ...]
+"""What an author gives an NF in place of a number: the name of a file, a key or a prefix itself, or rules."""
 
 
 @dataclass(frozen=True)
 class ChainNf:
-    """One NF of a chain.
+    """One NF of a chain. `id`: unique in its chain. `nf`: the kind of NF, as the rack names it.
 
-    `id`: unique in its chain. `nf`: the kind of NF, as the rack names it. `not_on`: devices, by name, that cannot
-    run it, though they can run its kind.
+    `parameters`: numbers; of own data, once it is read, how many entries it has. `not_on`: devices, by name, that
+    cannot run it, though they can run its kind. `data`: by parameter, own data.
     """
 
     id: str
     nf: str
     parameters: Mapping[str, float] = field(default_factory=dict)
     not_on: frozenset[str] = frozenset()
+    data: Mapping[str, OwnData] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from tests.reference.interpret import (
     UNCLASSIFIED,
     Interpretation,
     Interpreter,
+    Meaning,
     OutputFrame,
     Way,
 )
@@ -63,13 +64,15 @@ class ReferenceRun:
     `expected` is what it did.
     """
 
-    def __init__(self, chains: Sequence[Chain], packets: Iterable[tuple[int, bytes]]) -> None:
+    def __init__(
+        self, chains: Sequence[Chain], packets: Iterable[tuple[int, bytes]], meaning: Meaning | None = None
+    ) -> None:
         packets = list(packets)
-        interpreter = _run(chains, packets)
+        interpreter = _run(chains, packets, meaning)
         self.expected: Interpretation = interpreter.result
         self._limited = _from_limiters_on(chains)
         if self._limited:
-            interpreter = _run([_without_limits(chain) for chain in chains], packets)
+            interpreter = _run([_without_limits(chain) for chain in chains], packets, meaning)
         self._most = interpreter.result
         self._steps = peel_steps(interpreter.models)
         self._limiters = {f"{chain.name}/{nf.id}" for chain in chains for nf in chain.nfs if nf.nf == "Limiter"}
@@ -185,8 +188,8 @@ class ReferenceRun:
             yield f"{self.expected.entered} frames entered, but {left} left or were dropped"
 
 
-def _run(chains: Sequence[Chain], packets: Iterable[tuple[int, bytes]]) -> Interpreter:
-    interpreter = Interpreter(chains)
+def _run(chains: Sequence[Chain], packets: Iterable[tuple[int, bytes]], meaning: Meaning | None) -> Interpreter:
+    interpreter = Interpreter(chains, meaning)
     for time_us, frame in packets:
         interpreter.enter(frame, time_us)
     return interpreter

@@ -6,10 +6,10 @@ header, are dropped; then the first chain that takes a frame has it. A frame run
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from placer.rack.chain import Chain
 from placer.rack.compiler.execute import NfCounts
@@ -73,16 +73,43 @@ def interpret(chains: Sequence[Chain], packets: Iterable[tuple[int, bytes]]) -> 
     return interpreter.result
 
 
+class WaysBehind(Protocol):
+    """What chooses the next NF of frames."""
+
+    @property
+    def look_at_source(self) -> bool:
+        """Whether the choice may depend on where a packet comes from."""
+        ...
+
+    def target(self, frame: bytes) -> int | None:
+        """The number of the next NF; None if there is none for a frame."""
+        ...
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What the NFs and branches of a chain mean: by the chain's edges and parameters, unless a text says it.
+
+    `model`: of an NF of a chain, by its number. `ways`: behind it.
+    """
+
+    model: Callable[[Chain, int], FunctionModel] = lambda chain, at: model_of(
+        chain.nfs[at].nf, chain.nfs[at].parameters, f"{chain.name}/{chain.nfs[at].id}"
+    )
+    ways: Callable[[Chain, int], WaysBehind] = branches_behind
+
+
 class Interpreter:
     """Chains with their state: `enter` frames one by one, and read `result`.
 
     `models` has the model of each NF, by `chain/nf`.
     """
 
-    def __init__(self, chains: Sequence[Chain]) -> None:
+    def __init__(self, chains: Sequence[Chain], meaning: Meaning | None = None) -> None:
         self.result = Interpretation()
         self.models: dict[str, FunctionModel] = {}
-        self._chains = [_RunningChain(chain, self.models, self.result) for chain in chains]
+        meaning = meaning or Meaning()
+        self._chains = [_RunningChain(chain, self.models, self.result, meaning) for chain in chains]
 
     def enter(self, frame: bytes, time_us: int) -> None:
         """Let a frame arrive from the world."""
@@ -113,15 +140,17 @@ class _Travelling(NamedTuple):
 
 
 class _RunningChain:
-    def __init__(self, chain: Chain, models: dict[str, FunctionModel], result: Interpretation) -> None:
+    def __init__(
+        self, chain: Chain, models: dict[str, FunctionModel], result: Interpretation, meaning: Meaning
+    ) -> None:
         self.chain = chain
         self.result = result
         self.aggregates = tuple(map(parse, chain.aggregates)) or (Everything(),)
         self.names = [f"{chain.name}/{nf.id}" for nf in chain.nfs]
-        self.branches = [branches_behind(chain, at) for at in range(len(chain.nfs))]
+        self.branches = [meaning.ways(chain, at) for at in range(len(chain.nfs))]
         self.models = models
-        for name, nf in zip(self.names, chain.nfs, strict=True):
-            models[name] = model_of(nf.nf, nf.parameters, name)
+        for at, name in enumerate(self.names):
+            models[name] = meaning.model(chain, at)
             result.counts[name] = NfCounts()
 
     def takes(self, fields: PacketFields) -> bool:

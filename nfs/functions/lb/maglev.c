@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include <rte_common.h>
+
 #include "core/memory.h"
 #include "core/random.h"
 
@@ -16,11 +18,11 @@ bool maglev_is_prime(uint32_t number)
 /* The order in which a backend claims entries: every `skip`-th, modulo the table's size. */
 struct permutation {
 	uint32_t next, skip;
+	uint32_t credit; /* towards its next turn */
 };
 
-static struct permutation permutation_of(uint32_t backend, uint64_t seed, uint32_t size)
+static struct permutation permutation_of(uint64_t random, uint32_t size)
 {
-	uint64_t random = seed << 16 | backend;
 	const uint32_t offset = random_below(&random, size);
 
 	const uint32_t skip = 1 + random_below(&random, size - 1);
@@ -37,25 +39,50 @@ static void claim(uint16_t *table, uint32_t size, struct permutation *order, uin
 	table[order->next] = backend;
 }
 
-int maglev_fill(uint16_t *table, uint32_t size, const bool *up, uint32_t backends, uint64_t seed)
+/* Deal all entries out in rounds, of which each adds its weight to the credit of a member. */
+static void deal(uint16_t *table, uint32_t size, const struct maglev_member *members, uint32_t n,
+		 struct permutation *orders)
 {
-	struct permutation *orders = nf_zalloc(backends * sizeof(*orders));
-	uint32_t filled = 0, n_up = 0;
+	uint32_t filled = 0, largest = 0;
+
+	for (uint32_t i = 0; i < size; i++)
+		table[i] = MAGLEV_NONE;
+	for (uint32_t i = 0; i < n; i++) {
+		orders[i] = permutation_of(members[i].seed, size);
+		largest = RTE_MAX(largest, members[i].weight);
+	}
+	while (largest > 0 && filled < size)
+		for (uint32_t i = 0; i < n && filled < size; i++) {
+			orders[i].credit += members[i].weight;
+			if (orders[i].credit < largest)
+				continue;
+			orders[i].credit -= largest;
+			claim(table, size, &orders[i], (uint16_t)i);
+			filled++;
+		}
+}
+
+int maglev_deal(uint16_t *table, uint32_t size, const struct maglev_member *members, uint32_t n)
+{
+	struct permutation *orders = nf_zalloc(n * sizeof(*orders));
 
 	if (!orders)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < size; i++)
-		table[i] = MAGLEV_NONE;
-	for (uint32_t i = 0; i < backends; i++) {
-		orders[i] = permutation_of(i, seed, size);
-		n_up += up[i];
-	}
-	while (n_up > 0 && filled < size)
-		for (uint32_t i = 0; i < backends && filled < size; i++)
-			if (up[i]) {
-				claim(table, size, &orders[i], (uint16_t)i);
-				filled++;
-			}
+	deal(table, size, members, n, orders);
 	nf_free(orders);
 	return 0;
+}
+
+int maglev_fill(uint16_t *table, uint32_t size, const bool *up, uint32_t backends, uint64_t seed)
+{
+	struct maglev_member *members = nf_zalloc(backends * sizeof(*members));
+	int result;
+
+	if (!members)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < backends; i++)
+		members[i] = (struct maglev_member){.seed = seed << 16 | i, .weight = up[i]};
+	result = maglev_deal(table, size, members, backends);
+	nf_free(members);
+	return result;
 }

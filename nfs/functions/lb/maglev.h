@@ -20,6 +20,18 @@ bool maglev_is_prime(uint32_t number);
  */
 int maglev_fill(uint16_t *table, uint32_t size, const bool *up, uint32_t backends, uint64_t seed);
 
+struct maglev_member {
+	uint64_t seed;   /* of its order */
+	uint32_t weight; /* its share of the table, relative to those of others; 0: it is down */
+};
+
+/*
+ * The same with orders and weights of one's own, whose sum is at most `size`: so that each backend
+ * has an entry. In each round, a backend takes a turn if its weight, times the number of the round,
+ * passes the next multiple of the largest weight.
+ */
+int maglev_deal(uint16_t *table, uint32_t size, const struct maglev_member *members, uint32_t n);
+
 /* The backend of a flow with this hash. */
 static inline uint16_t maglev_backend(const uint16_t *table, uint32_t size, uint32_t hash)
 {

@@ -92,6 +92,12 @@ def compile_rack(plan: PlanFile, file: str, *, shares: bool | None = False) -> C
     return CompiledRack(routing, instances, switch, servers, nics, tables)
 
 
+def own_warnings(rack: CompiledRack) -> list[str]:
+    """What operators should know about own data of NFs, a sentence each."""
+    warnings = [(nf.name, rack.instances[nf.number].kind.own_warning(nf.own)) for nf in rack.routing.graph.nfs]
+    return [f"{name}: {warning}" for name, warning in warnings if warning]
+
+
 def _switch(
     routing: Routing, instances: Mapping[int, NfInstance], shares: bool | None
 ) -> tuple[SwitchProgram, SharedTables | None]:

@@ -14,11 +14,13 @@ from placer.rack.compiler.ebpf.source import source_of
 from placer.rack.compiler.p4.emit import p4_text
 from placer.rack.compiler.routing import Routing, switch_ports
 from placer.rack.compiler.swx.spec import entries_text, names_text, spec_text
+from placer.rack.files.sources import SourceFile, write_sources
 from profiles import InputError
 from profiles.aside import directory_aside
 
 ROUTING_FILE = "routing.json"
 PLAN_FILE = "plan.json"
+SOURCES_FOLDER = "sources"  # the folder of copies of own data
 
 
 def write_files(rack: CompiledRack) -> dict[str, str]:
@@ -63,16 +65,51 @@ def write_rack(rack: CompiledRack, plan: Path, out: Path) -> dict[str, NicUse]:
     if out.exists() and not (out / ROUTING_FILE).is_file() and (not out.is_dir() or any(out.iterdir())):
         hint = "name a new directory, or one that this command has written"
         raise InputError.of(str(out), "something else is there", hint=hint)
+    secret = devices_with_keys(rack)
     objects = {name: build(nic) for name, nic in rack.nics.items()} if shutil.which(CLANG) else {}
     with directory_aside(out) as aside:
         for path, text in write_files(rack).items():
             file = aside / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
+            if file.parent.name in secret:
+                file.chmod(0o600)
         for name, (data, _) in objects.items():
             (aside / "nics" / name / "nic.o").write_bytes(data)
-        shutil.copyfile(plan, aside / PLAN_FILE)
+            (aside / "nics" / name / "nic.o").chmod(0o600 if name in secret else 0o644)
+        if rack.routing.graph.sources:
+            document = json.loads(plan.read_text(encoding="utf-8-sig"))
+            document["sources"] = copy_sources(rack.routing.graph.sources, aside, out)
+            (aside / PLAN_FILE).write_text(json.dumps(document) + "\n", encoding="utf-8")
+        else:
+            shutil.copyfile(plan, aside / PLAN_FILE)
     return {name: use for name, (_, use) in objects.items()}
+
+
+def devices_with_keys(rack: CompiledRack) -> set[str]:
+    """Devices whose programs hold keys of an operator: nobody else may read them."""
+    own = [nf for nf in rack.routing.graph.nfs if nf.own]
+    return {nf.place.name for nf in own if rack.instances[nf.number].kind.own_settings(nf.own)}
+
+
+def copy_sources(sources: Mapping[str, SourceFile], aside: Path, out: Path) -> dict[str, dict[str, str]]:
+    """Copy files with own data into a directory; returns what its plan says of them.
+
+    `aside`: where the directory is written; `out`: where it will be, from where `origin` leads to a file.
+    """
+    folder = aside / SOURCES_FOLDER
+    folder.mkdir()
+    recorded: dict[str, dict[str, str]] = {}
+    for name, of in write_sources(sources, out / PLAN_FILE).items():
+        source, number = sources[name], 1
+        copy = folder / source.path.name
+        while copy.exists():
+            number += 1
+            copy = folder / f"{source.path.stem}-{number}{source.path.suffix}"
+        copy.write_bytes(source.content)
+        shutil.copymode(source.path, copy)
+        recorded[name] = {"path": f"{SOURCES_FOLDER}/{copy.name}", "sha256": of["sha256"], "origin": of["path"]}
+    return recorded
 
 
 def routing_document(rack: CompiledRack) -> Mapping[str, object]:

@@ -21,16 +21,21 @@ from placer.rack.compiler.directory import (
     NIC_PROGRAM,
     OPENFLOW_FOLDER,
     OPENFLOW_MODULE,
+    PLAN_FILE,
     PROGRAMS_VARIABLE,
     ROUTING_FILE,
     RUN_FOLDER,
+    SOURCES_FOLDER,
     Process,
     processes_of,
 )
 from placer.rack.compiler.ebpf.limits import compile_command
+from placer.rack.files.plan_file import read_plan
+from placer.rack.files.sources import read_source
 from profiler.testbed import TestbedError
 from profiles import Fault, InputError
 from profiles.aside import file_aside
+from profiles.faults import collect_faults
 
 POLL_S = 0.02
 PATIENCE_S = 5.0  # after a process has failed, what the others have to end
@@ -123,12 +128,32 @@ def read_rack_file(directory: Path) -> RackFile:
         raise InputError.of(str(directory), f"is no compiled rack: {_first_line(error)}", hint=hint) from None
 
 
+def check_sources(directory: Path) -> None:
+    """Refuse a directory whose copies of own data are not those that its programs were made of.
+
+    Raises InputError with every copy that is missing or changed.
+    """
+    if not (directory / SOURCES_FOLDER).exists():
+        return
+    sources = read_plan(directory / PLAN_FILE).sources
+    hint = "change the source, and run `placer chain place` and `placer chain compile` again"
+    faults: list[Fault] = []
+    for name, source in sources.items():
+        copy = directory / SOURCES_FOLDER / source.path.name
+        with collect_faults(faults):
+            if read_source(name, copy).sha256 != source.sha256:
+                faults.append(Fault(str(copy), None, None, "is not the copy that programs were made of", hint))
+    if faults:
+        raise InputError(faults)
+
+
 def execute_rack(directory: Path, source: Path, target: Path, *, on_wait: Callable[[], None] = lambda: None) -> RackRun:
     """Send the packets of a capture through the rack, and write those that leave it.
 
     Raises InputError when the directory or the capture cannot be used. Raises ExecutionError when a process fails.
     """
     rack = read_rack_file(directory)
+    check_sources(directory)
     # refuse what is no capture before anything is started
     try:
         with source.open("rb") as content:

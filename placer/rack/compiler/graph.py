@@ -3,21 +3,25 @@
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from placer.rack.chain import Chain
+from placer.rack.compiler.library.match import name_expressions
 from placer.rack.compiler.library.nf_kind import NF_KINDS, NfKind
+from placer.rack.compiler.own_data import FILTERS, OwnDataReader
 from placer.rack.compiler.traffic.entries import ExpressionError, parse
 from placer.rack.compiler.traffic.expression import Everything, Expression
 from placer.rack.files.plan_file import PlanFile
+from placer.rack.files.sources import SourceFile, SourceFolder
 from placer.rack.rack import Rack
 from profiles import Fault, InputError
-from profiles.faults import suggestion
+from profiles.faults import collect_faults, suggestion
 
 SWITCH_PLACE = "switch"
 WORLD_PORT = "world"  # the port of the switch that is no link
@@ -62,6 +66,7 @@ class RackNf:
     parameters: Mapping[str, float]
     place: Place  # where it runs
     ways: tuple[Way, ...]  # where packets go behind it, in the order in which matches are tried; at least one
+    own: Mapping[str, Any] = field(default_factory=dict)  # own data, by parameter
 
     @property
     def name(self) -> str:
@@ -105,6 +110,7 @@ class RackGraph:
     nfs: tuple[RackNf, ...]  # by number, each behind all from which packets reach it
     entries: tuple[ChainEntry, ...]  # in the order in which chains take packets
     cores: Mapping[str, Sequence[tuple[tuple[int, ...], int]]]  # by server, its subgroups, each with its cores
+    sources: Mapping[str, SourceFile] = field(default_factory=dict)  # files with own data, by their names in chains
 
     @cached_property
     def before(self) -> tuple[tuple[int, ...], ...]:
@@ -148,38 +154,73 @@ def graph_of(plan: PlanFile, file: str) -> RackGraph:
 
     Raises InputError when a chain is not placed, or its text says what no packet can be sorted by.
     """
+    reader = OwnDataReader(SourceFolder(Path(), plan.sources))
+    own: dict[tuple[str, str], Mapping[str, Any]] = {}
     faults = list(_faults(plan, file))
+    chains = [_read_own_data(chain, reader, own, faults) for chain in plan.chains]
+    faults += _wrong_expressions(chains, file)
     if faults:
-        raise InputError(faults)
+        raise InputError(list(dict.fromkeys(faults)))
     nfs: list[RackNf] = []
     entries = []
     cores: dict[str, list[tuple[tuple[int, ...], int]]] = {}
     places = {name: place for place in _empty(plan.rack).places for name in [place.name]}
-    for chain in plan.chains:
+    for chain in chains:
         numbers = {at: len(nfs) + place for place, at in enumerate(chain.order)}
-        nfs.extend(_nf(chain, at, numbers, places[plan.places[chain.name][chain.nfs[at].id].on]) for at in chain.order)
+        for at in chain.order:
+            id = chain.nfs[at].id
+            place = places[plan.places[chain.name][id].on]
+            nfs.append(_nf(chain, at, numbers, place, own.get((chain.name, id), {})))
         aggregates = tuple(map(parse, chain.aggregates)) or (Everything(),)
         entries.append(ChainEntry(chain.name, aggregates, numbers[chain.entry], chain.slo.t_max_mbps))
         by_id = {nf.id: numbers[at] for at, nf in enumerate(chain.nfs)}
         for group in plan.subgroups.get(chain.name, ()):
             cores.setdefault(group.on, []).append((tuple(sorted(by_id[id] for id in group.nfs)), group.cores))
-    return RackGraph(plan.rack, tuple(nfs), tuple(entries), cores)
+    return RackGraph(plan.rack, tuple(nfs), tuple(entries), cores, reader.folder.opened)
+
+
+def _read_own_data(
+    chain: Chain, reader: OwnDataReader, own: dict[tuple[str, str], Mapping[str, Any]], faults: list[Fault]
+) -> Chain:
+    """The chain with expressions in place of their names; own data of its NFs is added to `own`."""
+    for nf in chain.nfs:
+        if nf.data:
+            with collect_faults(faults):
+                own[chain.name, nf.id] = reader.read(nf, partial(_fault_of, f"{chain.name}/{nf.id}"))
+    edges = []
+    for edge in chain.edges:
+        tail = chain.nfs[edge.tail]
+        found = own.get((chain.name, tail.id), None if tail.data else {})
+        if found is None:  # its own data is faulty: nothing is known of its expressions
+            edges.append(replace(edge, match=""))
+            continue
+        refuse = partial(_refuse_branch, faults, f"{chain.name}/{tail.id}")
+        edges.append(replace(edge, match=name_expressions(edge.match, found.get(FILTERS, ()), refuse)))
+    return replace(chain, edges=tuple(edges))
+
+
+def _fault_of(nf: str, within: str, message: str, hint: str | None) -> Fault:
+    return Fault(nf, None, within, message, hint)
+
+
+def _refuse_branch(faults: list[Fault], nf: str, message: str) -> None:
+    faults.append(Fault(nf, None, None, message))
 
 
 def _empty(rack: Rack) -> RackGraph:
     return RackGraph(rack, (), (), {})
 
 
-def _nf(chain: Chain, at: int, numbers: Mapping[int, int], place: Place) -> RackNf:
+def _nf(chain: Chain, at: int, numbers: Mapping[int, int], place: Place, own: Mapping[str, Any]) -> RackNf:
     nf = chain.nfs[at]
     ways = tuple(
         Way(numbers[edge.head], parse(edge.match) if edge.match else None, edge.share) for edge in chain.edges_from(at)
     )
-    return RackNf(numbers[at], chain.name, nf.id, nf.nf, nf.parameters, place, ways or (Way(None),))
+    return RackNf(numbers[at], chain.name, nf.id, nf.nf, nf.parameters, place, ways or (Way(None),), own)
 
 
 def _faults(plan: PlanFile, file: str) -> Iterator[Fault]:
-    """Names that cannot be those of folders, chains without a place, and expressions that cannot be read."""
+    """Names that cannot be those of folders, and chains without a place."""
     for place in _empty(plan.rack).places:
         if not DEVICE_NAME.fullmatch(place.name) or place.name == WORLD_PORT:
             letters = 'up to 64 letters of ASCII, digits, "_", "." and "-", a letter or a digit first'
@@ -189,6 +230,11 @@ def _faults(plan: PlanFile, file: str) -> Iterator[Fault]:
         if chain.name not in plan.places:
             hint = "a plan without it, or one of `placer chain place` that is feasible"
             yield Fault(file, None, f"chain {chain.name}", "it is not placed", hint)
+
+
+def _wrong_expressions(chains: Sequence[Chain], file: str) -> Iterator[Fault]:
+    """Expressions that cannot be read."""
+    for chain in chains:
         texts = [("aggregate", text) for text in chain.aggregates]
         for edge in chain.edges:
             tail, head = chain.nfs[edge.tail].id, chain.nfs[edge.head].id
@@ -225,7 +271,7 @@ def instances_of(graph: RackGraph) -> dict[int, NfInstance]:
     for nf in graph.nfs:
         try:
             kind = _kind(nf)
-            parameters = kind.completed(nf.parameters, nf.name)
+            parameters = kind.completed(nf.parameters, nf.name, nf.own)
         except InputError as error:
             faults += error.faults
             continue
@@ -235,9 +281,9 @@ def instances_of(graph: RackGraph) -> dict[int, NfInstance]:
             hint = f"{nf.kind}({given}) runs on {', '.join(sorted(platforms))}"
             faults.append(Fault(nf.name, None, None, f"the library has no such {nf.kind} for {nf.place.name}", hint))
             continue
-        key = (nf.kind, tuple(sorted(parameters.items())))
+        key = (nf.kind, tuple(sorted(parameters.items())), tuple(sorted((name, id(of)) for name, of in nf.own.items())))
         if key not in known:
-            known[key] = kind.data(parameters)
+            known[key] = kind.data_of(parameters, nf.own) if nf.own else kind.data(parameters)
         found[nf.number] = NfInstance(nf, kind, parameters, known[key])
     if faults:
         raise InputError(faults)

@@ -1,16 +1,14 @@
-"""The text of one chain, `A -> [1/2 B | 1/2 -] -> 3 x 1/3 (C -> D) -> E`, as a graph; every fault with its column."""
+"""The text of one chain, `A -> [1/2 B | 1/2 -] -> 3 x 1/3 (C -> D) -> E`, read word by word; faults have columns."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import groupby
 
-from placer.rack.chain import ChainEdge, ChainNf
-from placer.rack.files.json_twins import SHARE_TOLERANCE
+from placer.rack.chain import OwnData, OwnRule
+from profiles.faults import suggestion
 
 DEEPEST_BRANCHES = 30
 MOST_COPIES = 200
@@ -19,14 +17,30 @@ LONGEST_NAME = 200
 CHAIN_TOKEN = re.compile(
     r"""(?P<blank>\s+)
     |(?P<arrow>->)
-    |(?P<text>"[^"\n]*")
+    |(?P<text>"[^"\n]*"|'[^'\n]*')
+    |(?P<hex>0x[0-9A-Fa-f]+)
     |(?P<number>[0-9]+(?:\.[0-9]+)?(?:\s*/\s*[0-9]+)?)(?P<percent>\s*%)?
     |(?P<name>[^\W\d][\w.]*(?:-[\w.]+)*)
-    |(?P<sign>[\[\]()|=,-])
+    |(?P<sign>[\[\](){}|=:,-])
     """,
     re.VERBOSE,
 )
 NF_WORD = "an NF"
+RULE_FORM = '{"dst_ip": "10.0.0.0/8", "drop": false}'
+BRANCH_FORM = "as in [{'vlan_tag': 0x1, Encrypt}]"
+ADDRESS_FORM = r"[0-9.]+(/[0-9]+)?"
+PORT_FORM = "[0-9]+(-[0-9]+)?"
+CONDITIONS = {
+    "vlan_tag": ("[0-9]+", ("vlan {}", "")),
+    "src_ip": (ADDRESS_FORM, ("src host {}", "src net {}")),
+    "dst_ip": (ADDRESS_FORM, ("dst host {}", "dst net {}")),
+    "src_port": (PORT_FORM, ("src port {}", "src portrange {}")),
+    "dst_port": (PORT_FORM, ("dst port {}", "dst portrange {}")),
+    "ip_proto": ("[0-9]+|tcp|udp|icmp", ("proto {}", "{}")),
+}
+"""Keys of a branch as Lemur writes it: the form of a value, and the traffic expression of one, and of a prefix, a range
+or a name."""
+TRUTHS = {"true": True, "True": True, "false": False, "False": False}
 
 
 @dataclass(frozen=True)
@@ -57,12 +71,17 @@ class TextError(Exception):
 
 @dataclass(frozen=True)
 class NfText:
-    """An NF: its name, if its author gave one, its kind and parameters."""
+    """An NF: its name, if its author gave one, its kind and parameters.
+
+    `data`: own data by parameter. `places`: where parameters stand, and what is inside of them: `rules.1.dst_ip`.
+    """
 
     at: int
     kind: str
     name: str | None = None
     parameters: Mapping[str, float] = field(default_factory=dict)
+    data: Mapping[str, OwnData] = field(default_factory=dict)
+    places: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -84,7 +103,7 @@ class BranchesText:
     branches: tuple[BranchText, ...]
 
 
-def _parse_path(text: str) -> tuple[NfText | BranchesText, ...]:
+def parse_path(text: str) -> tuple[NfText | BranchesText, ...]:
     """The path that a text describes. Raises TextError at the first character that does not belong there."""
     parser = _Parser(text)
     path = parser.path(0)
@@ -99,7 +118,7 @@ def tokens(text: str) -> Iterator[Token]:
     while at < len(text):
         found = CHAIN_TOKEN.match(text, at)
         if found is None:
-            hint = 'a quoted text ends on its line, as in "udp port 53"' if text[at] == '"' else None
+            hint = 'a quoted text ends on its line, as in "udp port 53"' if text[at] in "\"'" else None
             raise TextError(at, f"'{text[at]}' does not belong here", hint)
         if found.lastgroup != "blank":
             kind = "number" if found["number"] else str(found.lastgroup)
@@ -111,6 +130,7 @@ def _hint_for(text: str) -> str | None:
     return {
         "]": "there is no [ for it",
         ")": "there is no ( for it",
+        "}": "there is no { for it",
         "|": "branches stand in brackets: [1/2 A | 1/2 B]",
     }.get(text, "NFs are joined by ->")
 
@@ -176,11 +196,16 @@ class _Parser:
         raise TextError(token.at, f"an NF is missing before '{token.text}'", hint)
 
     def nf(self) -> NfText:
-        first = self.name()
+        first, name = self.name(), None
+        kind = first.text
         if self.sees("="):
             self.take()
-            return NfText(first.at, self.name("the kind of NF").text, first.text, self.parameters())
-        return NfText(first.at, first.text, None, self.parameters())
+            name, kind = first.text, self.name("the kind of NF").text
+        numbers: dict[str, float] = {}
+        data: dict[str, OwnData] = {}
+        places: dict[str, int] = {}
+        self.parameters(numbers, data, places)
+        return NfText(first.at, kind, name, numbers, data, places)
 
     def name(self, what: str = NF_WORD) -> Token:
         if self.next is None or self.next.kind != "name":
@@ -190,25 +215,76 @@ class _Parser:
             raise TextError(token.at, f"the name is longer than {LONGEST_NAME} characters")
         return token
 
-    def parameters(self) -> dict[str, float]:
-        found: dict[str, float] = {}
+    def parameters(self, numbers: dict[str, float], data: dict[str, OwnData], places: dict[str, int]) -> None:
+        """Parameters in parentheses, if there are any: numbers, and own data."""
         if not self.sees("("):
-            return found
+            return
         opened = self.take()
         while not self.sees(")"):
             name = self.name("a parameter")
-            if name.text in found:
+            if name.text in places:
                 raise TextError(name.at, f"the parameter {name.text} is given twice")
             if not self.sees("="):
                 raise TextError(name.at, f"the parameter {name.text} has no value", f"as in {name.text}=1024")
             self.take()
-            found[name.text] = float(self.value())
+            places[name.text] = self.next.at if self.next else self.end()
+            if self.next is not None and self.next.kind == "text":
+                data[name.text] = self.text_value()
+            elif self.sees("["):
+                data[name.text] = self.rules(name.text, places)
+            else:
+                numbers[name.text] = float(self.value())
             if self.sees(","):
                 self.take()
             elif not self.sees(")"):
                 break
         self.expect(")", opened)
+
+    def text_value(self) -> str:
+        token = self.take()
+        if not token.text[1:-1].strip():
+            raise TextError(token.at, "the text is empty", 'the name of a file, as in rules = "edge.acl"')
+        return token.text[1:-1]
+
+    def rules(self, name: str, places: dict[str, int]) -> tuple[OwnRule, ...]:
+        """Rules as Lemur writes them, in the spelling of JSON or Python: `[{"dst_ip": "10.0.0.0/8", "drop": false}]`"""
+        opened, found = self.take(), list[OwnRule]()
+        while self.sees("{"):
+            places[f"{name}.{len(found)}"] = self.next.at if self.next else self.end()
+            found.append(self.rule(f"{name}.{len(found)}", places))
+            if not self.sees(","):
+                break
+            self.take()
+        self.expect("]", opened)
+        return tuple(found)
+
+    def rule(self, within: str, places: dict[str, int]) -> OwnRule:
+        opened, found = self.take(), dict[str, str | int | bool]()
+        while self.next is not None and self.next.kind == "text":
+            key = self.take()
+            if key.text[1:-1] in found:
+                raise TextError(key.at, f"the key {key.text} is given twice")
+            if not self.sees(":"):
+                raise TextError(key.at, f"the key {key.text} has no value", f"as in {RULE_FORM}")
+            self.take()
+            places[f"{within}.{key.text[1:-1]}"] = self.next.at if self.next else self.end()
+            found[key.text[1:-1]] = self.rule_value()
+            if not self.sees(","):
+                break
+            self.take()
+        self.expect("}", opened)
         return found
+
+    def rule_value(self) -> str | int | bool:
+        token = self.next
+        if token is not None and token.kind == "text":
+            return self.text_value()
+        if token is not None and token.kind == "name" and token.text in TRUTHS:
+            return TRUTHS[self.take().text]
+        if token is None or not (token.kind == "hex" or (token.kind == "number" and token.text.isdigit())):
+            hint = "a text, a whole number, true or false (True or False)"
+            raise TextError(token.at if token else self.end(), "a value is missing here", hint)
+        return int(self.take().text, 16 if token.kind == "hex" else 10)
 
     def value(self) -> Fraction:
         """A number, with a minus sign or without."""
@@ -221,12 +297,56 @@ class _Parser:
 
     def branches(self, depth: int) -> BranchesText:
         opened = self.take()
+        if self.sees("{"):
+            return self.conditions(opened, depth)
         found = [self.branch(depth)]
         while self.sees("|"):
             self.take()
             found.append(self.branch(depth))
         self.expect("]", opened)
         return BranchesText(opened.at, tuple(found))
+
+    def conditions(self, opened: Token, depth: int) -> BranchesText:
+        """Branches as Lemur writes them, `[{'vlan_tag': 0x1, Encrypt}]`: other packets pass by; shares are equal."""
+        found: list[BranchText] = []
+        while self.sees("{"):
+            at = self.take()
+            matches: list[str] = []
+            while self.next is not None and self.next.kind == "text":
+                matches.append(self.condition())
+                if not self.sees(","):
+                    raise TextError(
+                        self.next.at if self.next else self.end(), "the NFs of the branch are missing here", BRANCH_FORM
+                    )
+                self.take()
+            if not matches:
+                raise TextError(at.at, "the branch has no condition", BRANCH_FORM)
+            found.append(BranchText(at.at, Fraction(1), self.path(depth + 1), ", ".join(matches)))
+            self.expect("}", at)
+            if not self.sees(",", "|"):
+                break
+            self.take()
+        self.expect("]", opened)
+        share = Fraction(1, len(found) + 1)
+        return BranchesText(
+            opened.at, tuple(replace(one, share=share) for one in [*found, BranchText(opened.at, share, ())])
+        )
+
+    def condition(self) -> str:
+        """A key and its value as a traffic expression."""
+        key = self.take()
+        if not self.sees(":"):
+            raise TextError(key.at, f"the key {key.text} has no value", BRANCH_FORM)
+        self.take()
+        at = self.next.at if self.next else self.end()
+        name, value = key.text[1:-1], self.rule_value()
+        if name not in CONDITIONS:
+            raise TextError(key.at, f"a branch has no condition '{name}'", suggestion(name, CONDITIONS))
+        form, words = CONDITIONS[name]
+        if isinstance(value, bool) or not re.fullmatch(form, str(value)):
+            raise TextError(at, f"'{value}' is no {name}", BRANCH_FORM)
+        one, other = words
+        return (other if "/" in str(value) or "-" in str(value) or str(value).isalpha() else one).format(value)
 
     def branch(self, depth: int) -> BranchText:
         """One branch inside brackets, with its share."""
@@ -287,243 +407,3 @@ def fraction_of(token: Token) -> Fraction:
     except ZeroDivisionError:
         raise TextError(token.at, f"'{token.text}' divides by 0") from None
     return value / 100 if text.endswith("%") else value
-
-
-# The graph of a chain from its text: NFs with names of their own, edges with shares.
-
-
-Path = tuple[NfText | BranchesText, ...]
-
-MOST_NFS = 200
-MOST_BRANCHES = 400
-
-
-@dataclass(frozen=True)
-class BranchTaken:
-    """A branch that packets take: the number of it among the branches side by side, copies counted."""
-
-    fork: BranchesText
-    branch: BranchText
-    number: int
-
-
-@dataclass(frozen=True)
-class OpenEnd:
-    """Packets that have left an NF by these turns, and not yet reached the next."""
-
-    nf: int
-    share: Fraction
-    turns: tuple[BranchTaken, ...] = ()
-
-
-@dataclass
-class ChainGraph:
-    """NFs and edges of one chain, and what is wrong with it."""
-
-    nfs: list[ChainNf] = field(default_factory=list)
-    edges: list[ChainEdge] = field(default_factory=list)
-    at: list[int] = field(default_factory=list)  # per NF, where it stands in the text
-    faults: list[TextFault] = field(default_factory=list)
-
-
-def parse_graph(text: str) -> ChainGraph:
-    """The graph of a chain's text; with faults, the graph is not complete.
-
-    Raises TextError at the first character that does not belong there.
-    """
-    path, graph = _parse_path(text), ChainGraph()
-    if sum(_size(step)[0] for step in path) > MOST_NFS:
-        graph.faults.append(TextFault(0, f"the chain has more than {MOST_NFS} NFs"))
-    elif sum(_size(step)[1] for step in path) > MOST_BRANCHES:
-        graph.faults.append(TextFault(0, f"the chain has more than {MOST_BRANCHES} branches"))
-    elif not path or not isinstance(path[0], NfText):
-        hint = "the NF that packets enter first decides where each goes: A -> [1/2 B | 1/2 -]"
-        graph.faults.append(TextFault(path[0].at if path else 0, "a chain begins with one NF", hint))
-    else:
-        graph.faults += _wrong_shares(path)
-        _Builder(graph, _Names(path)).build(path)
-    return graph
-
-
-def _size(one: NfText | BranchesText) -> tuple[int, int]:
-    """NFs and branches, copies counted."""
-    if isinstance(one, NfText):
-        return 1, 1
-    nfs = branches = 0
-    for branch in one.branches:
-        inside = [_size(part) for part in branch.path]
-        nfs += branch.copies * sum(part[0] for part in inside)
-        branches += branch.copies * max(sum(part[1] for part in inside), 1)
-    return nfs, branches
-
-
-def _wrong_shares(path: Path) -> Iterator[TextFault]:
-    """Branches whose shares do not add up to 1."""
-    for item in path:
-        if isinstance(item, NfText):
-            continue
-        total = sum((branch.copies * branch.share for branch in item.branches), Fraction(0))
-        if abs(total - 1) > SHARE_TOLERANCE:
-            sums = " + ".join(_term(branch) for branch in item.branches)
-            rounded = abs(total - 1) < Fraction(1, 20)
-            hint = "write a third as 1/3" if rounded else "packets that take no branch need an empty one: 1/2 -"
-            yield TextFault(item.at, f"the shares {sums} add up to {_number(total)}, not to 1", hint)
-        for branch in item.branches:
-            yield from _wrong_shares(branch.path)
-
-
-def _term(branch: BranchText) -> str:
-    return f"{branch.copies} x {_number(branch.share)}" if branch.copies > 1 else _number(branch.share)
-
-
-def _number(value: Fraction | int) -> str:
-    return str(value) if Fraction(value).denominator < 1000 else f"{float(value):g}"
-
-
-def _write(path: Path, copies: int = 1) -> Iterator[tuple[NfText, int]]:
-    """Each NF of the text, and how often it is copied."""
-    for item in path:
-        if isinstance(item, NfText):
-            yield item, copies
-        else:
-            for branch in item.branches:
-                yield from _write(branch.path, copies * branch.copies)
-
-
-class _Names:
-    """Gives each NF a name: its author's, or its kind; numbered where there are several."""
-
-    def __init__(self, path: Path) -> None:
-        written = list(_write(path))
-        self.given = Counter(nf.name for nf, _ in written if nf.name is not None)
-        self.copied = {nf.name for nf, copies in written if nf.name is not None and copies > 1}
-        self.kinds: Counter[str] = Counter()
-        for nf, copies in written:
-            if nf.name is None:
-                self.kinds[nf.kind] += copies
-        self.numbers: Counter[str] = Counter()
-        self.used: set[str] = {name for name in self.given if name not in self.copied}
-
-    def of(self, nf: NfText) -> str:
-        if nf.name is not None and nf.name not in self.copied:
-            return nf.name
-        base = nf.name or nf.kind
-        if nf.name is None and self.kinds[base] == 1 and base not in self.used:
-            self.used.add(base)
-            return base
-        while True:
-            self.numbers[base] += 1
-            name = f"{base}_{self.numbers[base]}"
-            if name not in self.used:
-                self.used.add(name)
-                return name
-
-
-class _Builder:
-    def __init__(self, graph: ChainGraph, names: _Names) -> None:
-        self.graph = graph
-        self.names = names
-        self.turns: list[tuple[BranchTaken, ...]] = []  # per edge, those behind its tail
-
-    def build(self, path: Path) -> None:
-        for name, times in self.names.given.items():
-            if times > 1:
-                places = [nf.at for nf, _ in _write(path) if nf.name == name]
-                message = f"the name {name!r} is there twice"
-                self.graph.faults.append(TextFault(places[1], message, "each NF of a chain has a name of its own"))
-        for end in self.walk(path, []):
-            if end.share != 1:
-                at, nf = self.graph.at[end.nf], self.graph.nfs[end.nf].id
-                hint = "let the branches meet in an NF behind them, or let none be empty"
-                self.graph.faults.append(TextFault(at, f"a branch that leaves {nf} ends without an NF", hint))
-        for tail in dict.fromkeys(edge.tail for edge in self.graph.edges):
-            self.sort_edges(tail)
-        self.refuse_parallel()
-
-    def walk(self, path: Path, ends: Sequence[OpenEnd]) -> list[OpenEnd]:
-        """Add a path behind open ends; the ends that it leaves open."""
-        ends = list(ends)
-        for item in path:
-            ends = [self.add(item, ends)] if isinstance(item, NfText) else self.fork(item, ends)
-        return ends
-
-    def add(self, nf: NfText, ends: Sequence[OpenEnd]) -> OpenEnd:
-        graph = self.graph
-        head = len(graph.nfs)
-        graph.nfs.append(ChainNf(self.names.of(nf), nf.kind, nf.parameters))
-        graph.at.append(nf.at)
-        graph.edges += [ChainEdge(end.nf, head, end.share) for end in ends]
-        self.turns += [end.turns for end in ends]
-        return OpenEnd(head, Fraction(1))
-
-    def fork(self, branches: BranchesText, ends: Sequence[OpenEnd]) -> list[OpenEnd]:
-        left: list[OpenEnd] = []
-        number = 0
-        for branch in branches.branches:
-            for _ in range(branch.copies):
-                turn, number = BranchTaken(branches, branch, number), number + 1
-                entered = [OpenEnd(end.nf, end.share * branch.share, (*end.turns, turn)) for end in ends]
-                left += self.walk(branch.path, entered)
-                if len(left) > MOST_BRANCHES:
-                    self.graph.faults.append(TextFault(branches.at, f"more than {MOST_BRANCHES} paths meet here"))
-                    return left[:1]
-        return left
-
-    def sort_edges(self, tail: int) -> None:
-        """Put the edges that leave an NF in the order of the text, in which matches are tried, with their matches."""
-        graph = self.graph
-        slots = [at for at, edge in enumerate(graph.edges) if edge.tail == tail]
-        ordered = sorted(slots, key=lambda at: tuple(turn.number for turn in self.turns[at]))
-        edges = [graph.edges[at] for at in ordered]
-        matches = self.matches_of([self.turns[at] for at in ordered])
-        for slot, edge, match in zip(slots, edges, matches, strict=True):
-            graph.edges[slot] = replace(edge, match=match)
-
-    def matches_of(
-        self,
-        ways: Sequence[tuple[BranchTaken, ...]],
-        depth: int = 0,
-        above: Sequence[str] = (),
-        barred: Sequence[str] = (),
-    ) -> Iterator[str]:
-        """The match of each way behind an NF, ways with the same first turns together and in the order of the text.
-
-        Branches inside of branches become one list of ways. A packet takes the first whose match holds, and others
-        share what is left. Example: in `[1/2 [1/2 "b" B | 1/2 C] | 1/2 "d" D]`, B takes what is b and not d. `above`:
-        the matches of the turns before; `barred`: matches of branches that come later in the text, and are tried
-        before one without a match.
-        """
-        if len(ways[0]) == depth:
-            parts = [*above, *(f"not {_bracket(match)}" for match in barred)] if above else []
-            yield ", ".join(map(_bracket, parts)) if len(parts) > 1 else "".join(parts)
-            return
-        groups = [(key, list(of)) for key, of in groupby(ways, lambda way: way[depth].number)]
-        turns = [of[0][depth] for _, of in groups]
-        without = [at for at, turn in enumerate(turns) if not turn.branch.match]
-        nested = any(turn.branch.match for at in without for way in groups[at][1] for turn in way[depth + 1 :])
-        place, hint = turns[0].fork.at, "put an NF before these branches: it sorts its packets by itself"
-        if len(without) > 1 and (above or nested):
-            message = "packets are shared out " + ("behind a match" if above else "before a match is tried")
-            self.graph.faults.append(TextFault(place, f"{message}, and no NF is between", hint))
-        elif not without and above:
-            message = "nothing takes the packets that none of these matches holds for"
-            self.graph.faults.append(TextFault(place, message, "add a branch without a match"))
-        for at, (_, of) in enumerate(groups):
-            match = turns[at].branch.match
-            later = [turn.branch.match for turn in turns[at + 1 :] if turn.branch.match]
-            inside = ([*above, match], barred) if match else (above, [*barred, *later])
-            yield from self.matches_of(of, depth + 1, *inside)
-
-    def refuse_parallel(self) -> None:
-        graph = self.graph
-        pairs = Counter((edge.tail, edge.head, edge.match) for edge in graph.edges)
-        for (tail, head, match), times in pairs.items():
-            if times > 1:
-                same = f" with the match {match!r}" if match else ""
-                message = f"{times} empty branches lead from {graph.nfs[tail].id} to {graph.nfs[head].id}{same}"
-                graph.faults.append(TextFault(graph.at[head], message, "write one with the sum of their shares"))
-
-
-def _bracket(match: str) -> str:
-    """The match as a part of a larger one: a comma and `not` bind closer than `or`, and `not` than a comma."""
-    return f"({match})" if re.search(r",|\b(and|or)\b", match) else match

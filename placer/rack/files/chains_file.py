@@ -8,8 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 
 from placer.rack.chain import Chain, Slo
-from placer.rack.files.chain_text import ChainGraph, TextError, TextFault, parse_graph
+from placer.rack.files.chain_graph import ChainGraph, parse_graph
+from placer.rack.files.chain_text import TextError, TextFault
 from placer.rack.files.json_twins import LARGEST_FILE, LARGEST_NUMBER, chains_of, parse_json
+from placer.rack.files.sources import RecordedSource, SourceFile
 from profiles import Fault, InputError
 from profiles.faults import suggestion
 from profiles.text import read_text
@@ -28,17 +30,41 @@ CHAIN_NAME = re.compile(r"[\w.-]{1,200}")
 
 @dataclass(frozen=True)
 class ChainsText:
-    """What a file of chains holds. `places`: by chain and NF, its line and column; empty for the JSON twin."""
+    """What a file of chains holds.
+
+    `places`: by chain and NF, its line and column, and those of its parameters (`NF.rules`); empty for the JSON twin.
+    `sources`: the files that own data was read from, by the names that chains give them.
+    """
 
     file: str
     chains: tuple[Chain, ...]
     places: Mapping[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    sources: Mapping[str, SourceFile] = field(default_factory=dict)
 
-    def fault(self, chain: str, nf: str, message: str, hint: str | None = None) -> Fault:
-        """A fault of an NF of a chain, at its place in the file."""
-        place = self.places.get((chain, nf))
-        line, column = (place[0], f"column {place[1]}") if place else (None, f"{chain}.{nf}")
-        return Fault(self.file, line, column, message, hint)
+    @property
+    def folder(self) -> Path:
+        """Where names of files in the chains begin."""
+        return Path(self.file).parent
+
+    @property
+    def recorded(self) -> dict[str, RecordedSource]:
+        """What a plan says of the sources."""
+        return {name: RecordedSource(source.path, source.sha256) for name, source in self.sources.items()}
+
+    def fault(self, chain: str, nf: str, message: str, hint: str | None = None, *, within: str = "") -> Fault:
+        """A fault of an NF of a chain, at its place in the file. `within`: a parameter, or a part of one."""
+        place = next(
+            (self.places[chain, key] for key in _outward(f"{nf}.{within}") if (chain, key) in self.places), None
+        )
+        column = f"column {place[1]}" if place else ".".join(filter(None, (chain, nf, within)))
+        return Fault(self.file, place[0] if place else None, column, message, hint)
+
+
+def _outward(key: str) -> Iterator[str]:
+    """A key of dotted parts, then what it is a part of."""
+    while key:
+        yield key
+        key = key.rpartition(".")[0]
 
 
 def read_chains_file(path: Path) -> ChainsText:
@@ -102,10 +128,13 @@ def _statement(parts: list[str], lines: list[int]) -> _Statement:
 
 def _without_comment(line: str) -> str:
     """What stands before a `#` that is not quoted."""
-    quoted = False
+    quote = ""
     for at, one in enumerate(line):
-        quoted ^= one == '"'
-        if one == "#" and not quoted:
+        if quote:
+            quote = "" if one == quote else quote
+        elif one in "\"'":
+            quote = one
+        elif one == "#":
             return line[:at]
     return line
 
@@ -196,8 +225,10 @@ class _Reading:
         if not names:
             return
         self.graphs[name] = _Graph(line, column, graph)
-        for nf, where in zip(graph.nfs, graph.at, strict=True):
-            self.places[name, nf.id] = statement.place(begin + where)
+        for nf, written in zip(graph.nfs, graph.texts, strict=True):
+            self.places[name, nf.id] = statement.place(begin + written.at)
+            for within, at in written.places.items():
+                self.places[name, f"{nf.id}.{within}"] = statement.place(begin + at)
 
     def read_slo(self, statement: _Statement, text: str, names: list[tuple[str, int]], begin: int) -> None:
         for name, at in names:

@@ -109,10 +109,32 @@ NotNegative = Annotated[Fraction, BeforeValidator(_number), Field(ge=0)]
 Whole = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
+def _parameter(value: object) -> object:
+    """A number, or own data: a text or a list of rules."""
+    if isinstance(value, str) and value.strip():
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, list):
+        raise ValueError(f"{value!r} is neither a number nor a text nor a list of rules")
+    for rule in value:
+        if not isinstance(rule, dict) or not all(isinstance(of, str | int) for of in rule.values()):
+            raise ValueError(f"{rule!r} is no rule: its values are texts, whole numbers, true and false")
+    return tuple(value)
+
+
 class _Nf(_Part):
     id: Name
     nf: Name
-    parameters: dict[str, float] = {}
+    parameters: dict[str, Annotated[Any, BeforeValidator(_parameter)]] = {}
+    sizes: dict[str, Annotated[int, Field(ge=0)]] = {}
+
+    def chain_nf(self) -> ChainNf:
+        """What it stands for."""
+        numbers = {name: value for name, value in self.parameters.items() if isinstance(value, float)}
+        data = {name: value for name, value in self.parameters.items() if not isinstance(value, float)}
+        sizes = {name: float(size) for name, size in self.sizes.items() if name in data}
+        return ChainNf(self.id, self.nf, numbers | sizes, data)
 
 
 class _Chain(_Part):
@@ -338,7 +360,7 @@ class _ChainReading:
             parsed.name,
             parsed.packet_size,
             Slo(parsed.t_min_mbps, parsed.t_max_mbps, parsed.d_max_us),
-            tuple(ChainNf(nf.id, nf.nf, nf.parameters) for nf in parsed.nfs),
+            tuple(nf.chain_nf() for nf in parsed.nfs),
             tuple(edge for edge in edges if edge),
             tuple(parsed.aggregates),
         )

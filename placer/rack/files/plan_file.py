@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from placer.rack.chain import Chain
 from placer.rack.files.json_twins import LARGEST_FILE, chains_of, parse_json, rack_of, validate
+from placer.rack.files.sources import RecordedSource
 from placer.rack.rack import Rack
 from placer.rack.replanning.moves import SWITCH_NAME, OldPlaces, PlacedNf
 from profiles import Fault, InputError
@@ -38,8 +39,18 @@ class _Answer(BaseModel):
     chains: list[_PlacedChain]
 
 
+class _Source(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    path: str
+    sha256: str
+    origin: str | None = None
+
+
 class _Document(BaseModel):
     model_config = ConfigDict(strict=True)
+
+    sources: dict[str, _Source] = {}
 
     answer: _Answer
     chains: dict[str, Any]
@@ -67,6 +78,7 @@ class PlanFile:
     places: OldPlaces  # of the chains that are placed; none where the plan is infeasible
     subgroups: Mapping[str, Sequence[SubgroupCores]] = field(default_factory=dict)
     rates_mbps: Mapping[str, float] = field(default_factory=dict)
+    sources: Mapping[str, RecordedSource] = field(default_factory=dict)  # files with own data, by their names in chains
 
 
 def read_plan(path: Path) -> PlanFile:
@@ -86,7 +98,13 @@ def read_plan(path: Path) -> PlanFile:
         chain.name: [SubgroupCores(group.on, tuple(group.nfs), group.cores) for group in chain.subgroups]
         for chain in document.answer.chains
     }
-    return PlanFile(chains, rack, places, subgroups, {chain.name: chain.rate_mbps for chain in document.answer.chains})
+    rates = {chain.name: chain.rate_mbps for chain in document.answer.chains}
+    folder = path.resolve().parent
+    sources = {
+        name: RecordedSource(folder / source.path, source.sha256, folder / source.origin if source.origin else None)
+        for name, source in document.sources.items()
+    }
+    return PlanFile(chains, rack, places, subgroups, rates, sources)
 
 
 def _faults(answer: _Answer, kinds: Mapping[str, Mapping[str, str]], rack: Rack, file: str) -> Iterator[Fault]:

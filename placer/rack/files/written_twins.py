@@ -4,15 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 
-from placer.rack.chain import Chain
+from placer.rack.chain import Chain, ChainNf
 from placer.rack.files.json_twins import cycles_by_keys
 from placer.rack.plan import RackPlan, answer
 from placer.rack.rack import SRAM_MEMORY, TCAM_MEMORY, CoreCost, NfCosts, Rack, RackTestbed, Server, SwitchTable
 
 
-def plan_document(plan: RackPlan, chains: Sequence[Chain]) -> Mapping[str, object]:
-    """A plan as one JSON object: `answer`, `chains` and `rack`."""
-    return {"answer": answer(plan), "chains": write_chains(chains), "rack": write_rack(plan.rack)}
+def plan_document(
+    plan: RackPlan, chains: Sequence[Chain], sources: Mapping[str, Mapping[str, str]] | None = None
+) -> Mapping[str, object]:
+    """A plan as one JSON object: `answer`, `chains`, `rack`, and `sources`, the files with own data, if it has any."""
+    document = {"answer": answer(plan), "chains": write_chains(chains), "rack": write_rack(plan.rack)}
+    return {**document, "sources": sources} if sources else document
 
 
 def write_chains(chains: Sequence[Chain]) -> Mapping[str, object]:
@@ -25,9 +28,6 @@ def _write_chain(chain: Chain) -> dict[str, object]:
         [chain.nfs[edge.tail].id, chain.nfs[edge.head].id, str(edge.share), *([edge.match] if edge.match else [])]
         for edge in chain.edges
     ]
-    nfs = [
-        {"id": nf.id, "nf": nf.nf} | ({"parameters": dict(nf.parameters)} if nf.parameters else {}) for nf in chain.nfs
-    ]
     return {
         "name": chain.name,
         "packet_size": chain.packet_size,
@@ -35,8 +35,23 @@ def _write_chain(chain: Chain) -> dict[str, object]:
         "t_max_mbps": _number(chain.slo.t_max_mbps),
         "d_max_us": None if chain.slo.d_max_us is None else _number(chain.slo.d_max_us),
         **({"aggregates": list(chain.aggregates)} if chain.aggregates else {}),
-        "nfs": nfs,
+        "nfs": [_write_nf(nf) for nf in chain.nfs],
         "edges": edges,
+    }
+
+
+def _write_nf(nf: ChainNf) -> dict[str, object]:
+    """An NF; the sizes of its own data stand beside it, so that a plan is read without the files."""
+    numbers = {name: value for name, value in nf.parameters.items() if name not in nf.data}
+    data = {
+        name: value if isinstance(value, str) else [dict(rule) for rule in value] for name, value in nf.data.items()
+    }
+    sizes = {name: int(nf.parameters[name]) for name in nf.data if name in nf.parameters}
+    return {
+        "id": nf.id,
+        "nf": nf.nf,
+        **({"parameters": {**numbers, **data}} if numbers or data else {}),
+        **({"sizes": sizes} if sizes else {}),
     }
 
 

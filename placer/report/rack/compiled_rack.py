@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from placer.rack.compiler.ebpf.limits import NicUse
     from placer.rack.compiler.execute import RackRun
     from placer.rack.compiler.server.chain_file import ServerProgram
+    from placer.rack.compiler.update import TableUpdate
 
 
 def rack_document(rack: CompiledRack, uses: Mapping[str, NicUse]) -> Mapping[str, Any]:
@@ -68,6 +69,30 @@ def format_compiled(document: Mapping[str, Any], out: Path) -> str:
     rows += [(f"{name}, emulated", len(one["nfs"]), _card(one)) for name, one in document["nics"].items()]
     parts = ["Service paths:", *lines, "", text_table(("device", "NFs", "program"), rows, words=1)]
     return "\n".join(parts) + _stages(document["switch"]) + f"\nWritten to {out}.\n"
+
+
+def update_document(update: TableUpdate, *, is_written: bool) -> Mapping[str, object]:
+    """What `placer chain update --format json` prints."""
+    entries = {
+        change.name: {nf: {"entries": now, "before": before} for nf, (now, before) in change.entries.items()}
+        for change in update.sources
+    }
+    return {"sources": entries, "files": list(update.files), "written": is_written}
+
+
+def format_update(document: Mapping[str, Any], directory: Path) -> str:
+    """What `placer chain update` prints."""
+    if not document["sources"]:
+        return "No source has changed.\n"
+    rows = [
+        (name, nf, f"{one['entries']:,}", f"{one['before']:,}")
+        for name, nfs in document["sources"].items()
+        for nf, one in (nfs or {"-": {"entries": 1, "before": 1}}).items()
+    ]
+    table = text_table(("source", "NF", "entries", "before"), rows, words=2)
+    files = "".join(f"  {file}\n" for file in document["files"]) or "  none: the entries are the same\n"
+    end = f"Written to {directory}.\n" if document["written"] else "Nothing was written.\n"
+    return f"{table}\nFiles that differ:\n{files}{end}"
 
 
 def _card(nic: Mapping[str, Any]) -> str:

@@ -3,8 +3,9 @@
 import random
 import struct
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address
+from itertools import count, islice
 
 import numpy as np
 from numba import njit, uint64
@@ -102,25 +103,33 @@ FIRST = int(IPv4Address("198.18.0.1"))
 FREE = -1
 
 
-def fill_table(size: int, up: Sequence[int], seed: int) -> list[int]:
+def fill_table(size: int, members: Mapping[int, tuple[int, int]]) -> list[int]:
     """Per entry of a table the backend that claimed it: they take turns, each in an order of its own (section 3.4).
 
-    The order is every skip-th entry from an offset on, both random. Where the size is even, skips are odd, so that each
-    order reaches every entry.
+    `members`: by backend its weight and the seed of its order: every skip-th entry from an offset on, both random.
+    Where the size is even, skips are odd, so that each order reaches every entry. In round N, a backend has had N times
+    its weight over the largest weight turns, rounded down.
     """
     table, orders = [FREE] * size, dict[int, tuple[int, int]]()
-    for backend in up:
-        offset, skip = (number >> 32 for number in split_mix(seed << 16 | backend, 2))
+    for backend, (_, seed) in members.items():
+        offset, skip = (number >> 32 for number in split_mix(seed, 2))
         skip = 1 + (skip * (size - 1) >> 32)
         orders[backend] = offset * size >> 32, skip | 1 if size % 2 == 0 else skip
-    for turn in range(size if up else 0):
-        backend = up[turn % len(up)]
+    for backend in islice(_turns({backend: weight for backend, (weight, _) in members.items()}), size):
         at, skip = orders[backend]
         while table[at] != FREE:
             at = (at + skip) % size
         table[at] = backend
         orders[backend] = at, skip
     return table
+
+
+def _turns(weights: Mapping[int, int]) -> Iterator[int]:
+    largest = max(weights.values(), default=0)
+    for number in count(1) if weights else ():
+        for backend, weight in weights.items():
+            if number * weight // largest > (number - 1) * weight // largest:
+                yield backend
 
 
 class LbModel(FunctionModel):
@@ -139,15 +148,30 @@ class LbModel(FunctionModel):
         {"backends": "7"},
         {"backends": "2", "down": "0,1"},
         {"backends": "7", "table": "4096", "address": str(int(IPv4Address("20.0.0.1")))},
+        {"file": "{folder}/backends", "table": "4096", "address": str(int(IPv4Address("20.0.0.1")))},
     )
 
+    @classmethod
+    def made_files(cls) -> dict[str, str]:
+        return {"backends": "# backends\n192.0.2.9 3\n198.18.0.1\n192.0.2.8 2\n203.0.113.77 3\n"}
+
     def prepare(self) -> None:
-        self.virtual, self.backends = self.number("address", 0), self.number("backends", 8)
+        self.virtual = self.number("address", 0)
         size, self.seed = self.number("table", 65537), self.number("seed", 1)
-        down = {int(number) for number in self.settings.get("down", "").split(",") if number}
-        up = [number for number in range(self.backends) if number not in down]
-        self.up = [FIRST + number for number in up]
-        self.table = fill_table(size, up, self.seed) if size & (size - 1) == 0 else []
+        members = {at: (1, self.seed << 16 | at) for at in range(self.number("backends", 8))}
+        self.addresses = [FIRST + number for number in members]
+        if "file" in self.settings:
+            listed = [line.split() for line in self.lines_of("file")]
+            self.addresses = [int(IPv4Address(words[0])) for words in listed]
+            weights = [int(words[1]) if len(words) > 1 else 1 for words in listed]
+            members = {
+                at: (weight, self.seed << 32 | address)
+                for at, (address, weight) in enumerate(zip(self.addresses, weights, strict=True))
+            }
+        for number in filter(None, self.settings.get("down", "").split(",")):
+            del members[int(number)]
+        self.up = [self.addresses[number] for number in members]
+        self.table = fill_table(size, members) if size & (size - 1) == 0 else []
         self.chosen: dict[Flow, int] = {}
 
     def mix(self) -> Mix:
@@ -159,7 +183,7 @@ class LbModel(FunctionModel):
         own = struct.pack("!I", self.virtual or FIRST)
         for sent in mixed_frames(seed, n, self.mix()):
             headers, frame = read_headers(sent.frame), sent.frame
-            backend = FIRST + rng.randrange(self.backends + 1)
+            backend = rng.choice((*self.addresses, self.addresses[-1] + 1))
             if clients and rng.random() < 0.02:
                 client, datagram = rng.choice(clients[-500:])
                 frame = self.error(rng, sent.side, client, datagram, struct.pack("!I", backend), own)
@@ -202,7 +226,7 @@ class LbModel(FunctionModel):
         """The address of the backend of a packet."""
         key = self.key(frame, headers)
         if self.table:
-            self.chosen[key] = FIRST + self.table[split_value(frame, headers, self.seed) & len(self.table) - 1]
+            self.chosen[key] = self.addresses[self.table[split_value(frame, headers, self.seed) & len(self.table) - 1]]
         return self.chosen[key]
 
     def inner(self, frame: bytes, headers: Headers) -> tuple[int, int] | None:
@@ -244,7 +268,7 @@ class LbModel(FunctionModel):
 
     def is_backend(self, address: int) -> bool:
         """Whether an address is that of a backend, up or down."""
-        return FIRST <= address < FIRST + self.backends
+        return address in self.addresses
 
     def key(self, frame: bytes, headers: Headers) -> Flow:
         """What the choice depends on: fragments and packets without ports have addresses and protocol only."""
@@ -278,7 +302,7 @@ class LbModel(FunctionModel):
             return []
         mean, counts = len(balanced) / len(self.up), Counter(balanced)
         return [
-            f"backend {to - FIRST} has {counts[to]} flows, not about {mean:.0f}"
+            f"backend {self.addresses.index(to)} has {counts[to]} flows, not about {mean:.0f}"
             for to in self.up
             if abs(counts[to] - mean) > 6 * mean**0.5 + 1
         ]

@@ -127,8 +127,8 @@ class UrlFilterModel(FunctionModel):
     def prepare(self) -> None:
         self.listed = set()
         for line in self.lines_of("list"):
-            host, slash, path = line.partition("/")
-            self.listed.add((normal_host(host.encode()), normal_path((slash + path).encode())))
+            host, slash, path = re.sub(rb"(?i)^https?://", b"", line.encode()).partition(b"/")
+            self.listed.add((normal_host(host), normal_path(slash + path)))
         self.counted.update(dict.fromkeys(("requests", "handshakes", "incomplete", "resets"), 0))
 
     def mix(self) -> Mix:

@@ -141,7 +141,7 @@ class NicLb(NicFunction):
             yield f"table has {size} entries", f"a power of two from 2 to {MOST_TABLE}"
 
     def tables(self, name: str) -> str:
-        addresses = [_address(self.backends.first + backend) for backend in self.backends.table]
+        addresses = [_address(self.backends.addresses[backend]) for backend in self.backends.table]
         return _array(f"__be32 {name}_table", addresses)
 
     def call(self, name: str) -> str:
@@ -177,7 +177,7 @@ class NicFastEncrypt(NicFunction):
 NIC_FUNCTIONS: Mapping[str, Callable[[Mapping[str, float], Any], NicFunction]] = {
     "ACL": lambda _, filters: NicAcl(filters),
     "Detunnel": lambda _, __: NicDetunnel(),
-    "FastEncrypt": lambda parameters, _: NicFastEncrypt(blocks=int(parameters["blocks"])),
+    "FastEncrypt": lambda parameters, key: NicFastEncrypt(key[:KEY_BYTES], int(parameters["blocks"])),
     "IPv4Fwd": lambda _, routes: NicIpv4Fwd(routes),
     "LB": lambda _, backends: NicLb(backends),
     "Match": lambda _, __: NicMatch(),

@@ -1,8 +1,12 @@
 """ACL: the first filter that matches permits or denies a packet; without a match it passes."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from placer.rack.chain import OwnRule
+from placer.rack.compiler.library.given_data import DataParameter, GivenData
 from placer.rack.compiler.library.nf_kind import (
     ALL_PLATFORMS,
     NF_KINDS,
@@ -11,7 +15,15 @@ from placer.rack.compiler.library.nf_kind import (
     ParameterRange,
     SplitMix,
 )
-from placer.rack.compiler.library.prefixes import ANY_PREFIX, INSIDE_PREFIX, OUTSIDE_PREFIXES, Prefix
+from placer.rack.compiler.library.prefixes import (
+    ANY_PREFIX,
+    INSIDE_PREFIX,
+    OUTSIDE_PREFIXES,
+    Prefix,
+    table_prefix,
+)
+from profiles.faults import Fault, InputError
+from profiles.files.table_lines import TableLine, TableWord, WordError
 
 ANY_PROTOCOL = 0
 ANY_PORT = (0, 65535)
@@ -19,6 +31,17 @@ ICMP, TCP, UDP = 1, 6, 17
 PROTOCOL_NAMES = {ANY_PROTOCOL: "ip", ICMP: "icmp", TCP: "tcp", UDP: "udp"}
 SERVICE_PORTS = (22, 25, 53, 80, 110, 123, 143, 161, 389, 443, 993, 1433, 3306, 5060, 8080)
 HIGH_PORTS = (1024, 65535)
+MOST_FILTERS = 100_000  # in a file
+FILTER_FORM = "permit|deny PROTOCOL SOURCE [PORTS] DESTINATION [PORTS], as `permit tcp 10.0.0.0/8 any 443`"
+RULE_KEYS = {
+    "src_ip": "10.0.0.0/8",
+    "dst_ip": "10.1.2.3",
+    "src_port": "53",
+    "dst_port": "1024-65535",
+    "ip_proto": "tcp",
+    "drop": "false",
+}
+"""Keys of the rules that stand in a chain, as Lemur writes them, with an example of each."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +71,16 @@ class AclNf(NfKind[tuple[AclFilter, ...]]):
 
     name = "ACL"
     parameters = (ParameterRange("rules", "filters in the list", 0, 10000, 64), SEED_PARAMETER)
+    own = (DataParameter("rules", "a file of filters, or rules", lambda given: read_filters(given)),)
     platforms = ALL_PLATFORMS
 
     def data(self, parameters: Mapping[str, float]) -> tuple[AclFilter, ...]:
         random = SplitMix(int(parameters["seed"]))
         return tuple(next_filter(random) for _ in range(int(parameters["rules"])))
+
+    def data_of(self, parameters: Mapping[str, float], own: Mapping[str, Any]) -> tuple[AclFilter, ...]:
+        filters: tuple[AclFilter, ...] = own["rules"]
+        return filters
 
     def server_files(self, data: tuple[AclFilter, ...]) -> dict[str, str]:
         return {"filters": "".join(f"{rule}\n" for rule in data)}
@@ -90,6 +118,108 @@ def _service(random: SplitMix) -> tuple[int, int]:
         return first, first | 127
     port = random.one_of(SERVICE_PORTS)
     return port, port
+
+
+def read_filters(given: GivenData) -> tuple[AclFilter, ...]:
+    """The filters of a file, in the format of `nfs/tables/filter_file.c`, or those of rules in the chain.
+
+    Raises InputError with every fault.
+    """
+    if isinstance(given.value, str):
+        return tuple(given.table(FILTER_FORM, _filter_of_line, MOST_FILTERS, "filters")[0])
+    filters: list[AclFilter] = []
+    faults: list[Fault] = []
+    for number, rule in given.inline_rules(RULE_KEYS):
+        try:
+            filters += _filters_of_rule(rule)
+        except _RuleError as error:
+            within = f"{given.name}.{number}.{error.key}"
+            faults.append(given.fault(within, str(error), f'as in "{error.key}": {RULE_KEYS[error.key]}'))
+    if faults:
+        raise InputError(faults)
+    return tuple(filters)
+
+
+def _filter_of_line(line: TableLine) -> AclFilter:
+    action = line.take("no action")
+    if action.text not in ("permit", "deny"):
+        raise WordError(action.at, f"{action.text}: neither permit nor deny")
+    protocol_word = line.take("no protocol")
+    if line.next is None:
+        raise WordError(line.end, "no source")
+    protocol = _protocol(protocol_word)
+    source, source_ports = _end_of_line(line, protocol)
+    destination, destination_ports = _end_of_line(line, protocol)
+    line.refuse_rest()
+    return AclFilter(action.text == "permit", protocol, source, source_ports, destination, destination_ports)
+
+
+def _protocol(word: TableWord) -> int:
+    named = {name: number for number, name in PROTOCOL_NAMES.items()}
+    number = named.get(word.text, word.number(1, 255))
+    if number is None:
+        raise WordError(word.at, f"{word.text}: not a protocol: {', '.join(named)}, or 1 to 255")
+    return number
+
+
+def _end_of_line(line: TableLine, protocol: int) -> tuple[Prefix, tuple[int, int]]:
+    prefix = table_prefix(line.take("no destination"))
+    word = line.next
+    if word is None or not re.fullmatch(r"[0-9-]+", word.text):
+        return prefix, ANY_PORT
+    line.take()
+    if protocol not in (TCP, UDP):
+        raise WordError(word.at, f"{word.text}: only tcp and udp have ports")
+    return prefix, _ports(word)
+
+
+def _ports(word: TableWord) -> tuple[int, int]:
+    first, hyphen, last = word.text.partition("-")
+    low = TableWord(first, 0).number(0, ANY_PORT[1])
+    high = TableWord(last if hyphen else first, 0).number(low or 0, ANY_PORT[1])
+    if low is None or high is None:
+        raise WordError(word.at, f"{word.text}: ports are from 0 to {ANY_PORT[1]}, the lower one first")
+    return low, high
+
+
+class _RuleError(Exception):
+    """What is wrong with a key of a rule."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+def _filters_of_rule(rule: OwnRule) -> list[AclFilter]:
+    """The filters that a rule is: two where it has ports and no protocol, since TCP and UDP have ports."""
+    if not isinstance(rule.get("drop"), bool):
+        raise _RuleError("drop", "it must be true or false" if "drop" in rule else "is missing: does the rule drop?")
+    try:
+        key = "ip_proto"
+        protocol = _protocol(_word_of(rule, key, PROTOCOL_NAMES[ANY_PROTOCOL]))
+        key = "src_ip"
+        source = table_prefix(_word_of(rule, key, "any"))
+        key, ports = "dst_ip", []
+        destination = table_prefix(_word_of(rule, key, "any"))
+        for key in ("src_port", "dst_port"):
+            if rule.get(key) == 0:
+                raise WordError(0, "0 means any port in BESS, and port 0 here: leave it out, or write 0-0")
+            ports.append(_ports(_word_of(rule, key, "-".join(map(str, ANY_PORT)))))
+            if key in rule and protocol not in (ANY_PROTOCOL, TCP, UDP):
+                raise WordError(0, "only tcp and udp have ports")
+    except WordError as error:
+        raise _RuleError(key, str(error)) from None
+    has_ports = any(key in rule for key in ("src_port", "dst_port"))
+    protocols = (TCP, UDP) if has_ports and protocol == ANY_PROTOCOL else (protocol,)
+    source_ports, destination_ports = ports
+    return [AclFilter(not rule["drop"], one, source, source_ports, destination, destination_ports) for one in protocols]
+
+
+def _word_of(rule: OwnRule, key: str, default: str) -> TableWord:
+    value = rule.get(key, default)
+    if isinstance(value, bool):
+        raise WordError(0, f"{value} is neither a text nor a number")
+    return TableWord(str(value), 0)
 
 
 def _prefix_word(prefix: Prefix) -> str:

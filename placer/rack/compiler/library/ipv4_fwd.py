@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from placer.rack.compiler.library.given_data import DataParameter, GivenData
 from placer.rack.compiler.library.nf_kind import (
     ALL_PLATFORMS,
     NF_KINDS,
@@ -11,10 +13,25 @@ from placer.rack.compiler.library.nf_kind import (
     ParameterRange,
     SplitMix,
 )
-from placer.rack.compiler.library.prefixes import INSIDE_PREFIX, OUTSIDE_PREFIXES, Prefix
+from placer.rack.compiler.library.prefixes import (
+    INSIDE_PREFIX,
+    OUTSIDE_PREFIXES,
+    Prefix,
+    parse_prefix,
+    table_prefix,
+)
+from profiles.faults import Fault, InputError
+from profiles.files.table_lines import TableLine, WordError
 
 OWN_MAC = bytes.fromhex("020000000001")  # the source address of forwarded frames
 NEXT_HOPS = 16  # next hops of generated routes
+MOST_HOPS = 256
+MOST_ROUTES = 4_000_000  # in a file
+ROUTE_FORM = "PREFIX/LENGTH HOP, as `10.0.0.0/8 3`"
+SPECIAL_PREFIXES = tuple(
+    map(parse_prefix, ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4"))
+)
+"""Destinations that no router forwards to (RFC 1812, section 5.3.7)."""
 BROAD_PREFIXES = (INSIDE_PREFIX, *OUTSIDE_PREFIXES)
 """Prefixes that the first routes cover: destinations elsewhere have no route."""
 
@@ -40,10 +57,15 @@ class IPv4FwdNf(NfKind[tuple[Route, ...]]):
 
     name = "IPv4Fwd"
     parameters = (ParameterRange("routes", "prefixes in the table", 0, 100000, 64), SEED_PARAMETER)
+    own = (DataParameter("routes", "a file of routes", lambda given: read_routes(given)),)
     platforms = ALL_PLATFORMS
 
     def data(self, parameters: Mapping[str, float]) -> tuple[Route, ...]:
         return generate_routes(int(parameters["routes"]), int(parameters["seed"]))
+
+    def data_of(self, parameters: Mapping[str, float], own: Mapping[str, Any]) -> tuple[Route, ...]:
+        routes: tuple[Route, ...] = own["routes"]
+        return routes
 
     def server_files(self, data: tuple[Route, ...]) -> dict[str, str]:
         return {"routes": "".join(f"{route}\n" for route in data)}
@@ -65,6 +87,33 @@ def generate_routes(n: int, seed: int) -> tuple[Route, ...]:
             )
         routes.setdefault(prefix, Route(prefix, random.below(NEXT_HOPS)))
     return tuple(routes.values())
+
+
+def read_routes(given: GivenData) -> tuple[Route, ...]:
+    """The routes of a file, in the format of `nfs/tables/route_file.c`. Raises InputError with every fault."""
+    routes, lines = given.table(ROUTE_FORM, _route_of_line, MOST_ROUTES, "routes")
+    first: dict[Prefix, int] = {}
+    faults = []
+    for route, line in zip(routes, lines, strict=True):
+        if route.prefix in first:
+            message = f"the prefix has a route already, in line {first[route.prefix]}"
+            faults.append(Fault(str(given.file().path), line, None, message, ROUTE_FORM))
+        first.setdefault(route.prefix, line)
+    if faults:
+        raise InputError(faults)
+    return tuple(routes)
+
+
+def _route_of_line(line: TableLine) -> Route:
+    if len(line.words) != 2:
+        raise WordError(None, f"{len(line.words)} words, not 2")
+    prefix_word, hop_word = line.words
+    prefix, hop = table_prefix(prefix_word), hop_word.number(0, MOST_HOPS - 1)
+    if hop is None:
+        raise WordError(hop_word.at, f"{hop_word.text}: not a next hop: they are numbered from 0 to {MOST_HOPS - 1}")
+    if any(prefix.length >= of.length and prefix.address & of.mask == of.address for of in SPECIAL_PREFIXES):
+        raise WordError(prefix_word.at, f"{prefix_word.text}: routers forward nothing there (RFC 1812, section 5.3.7)")
+    return Route(prefix, hop)
 
 
 NF_KINDS.register(IPv4FwdNf.name)(IPv4FwdNf())

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
+from placer.rack.compiler.library.given_data import DataParameter
 from profiles.faults import Fault, InputError, suggestion
 from profiles.registry import Registry
 
@@ -40,6 +41,8 @@ ALL_PLATFORMS: frozenset[Platform] = frozenset(("server", "switch", "smartnic", 
 
 MOST_SEED = 2**32 - 1
 
+NO_OWN_DATA: Mapping[str, Any] = {}
+
 Data = TypeVar("Data")
 
 
@@ -69,23 +72,27 @@ class NfKind(ABC, Generic[Data]):
 
     name: ClassVar[str]
     parameters: ClassVar[tuple[ParameterRange, ...]] = ()
+    own: ClassVar[tuple[DataParameter, ...]] = ()  # parameters that take a file or such in place of generated data
     platforms: ClassVar[frozenset[Platform]]  # where it can run, by table 3 of Lemur (Yen et al.)
 
-    def completed(self, given: Mapping[str, float], where: str) -> dict[str, float]:
-        """The parameters of an instance, with defaults.
+    def completed(
+        self, given: Mapping[str, float], where: str, own: Mapping[str, Any] = NO_OWN_DATA
+    ) -> dict[str, float]:
+        """The parameters of an instance, with defaults. `own`: own data by parameter, whose number is its size.
 
         Raises InputError when a parameter is unknown, out of its range, or missing: all of them, in the name of
         `where`.
         """
         known = {parameter.name: parameter for parameter in self.parameters}
+        sizes = {parameter.name for parameter in self.own}
         faults = [
             Fault(where, None, name, f"{self.name} has no such parameter", suggestion(name, known) if known else None)
             for name in given
-            if name not in known
+            if name not in known and name not in sizes
         ]
         for name, one in known.items():
             value = given.get(name, one.default)
-            why = "it must be set" if value is None else one.fault(value)
+            why = "it must be set" if value is None else one.fault(value) if name not in own else None
             if why:
                 faults.append(Fault(where, None, name, why))
         if faults:
@@ -99,6 +106,18 @@ class NfKind(ABC, Generic[Data]):
     @abstractmethod
     def data(self, parameters: Mapping[str, float]) -> Data:
         """The data of an instance, from its completed parameters: the same on all platforms."""
+
+    def data_of(self, parameters: Mapping[str, float], own: Mapping[str, Any]) -> Data:
+        """The data of an instance that has own data: by parameter what its reader made of it."""
+        return self.data(parameters)
+
+    def own_settings(self, own: Mapping[str, Any]) -> dict[str, str]:
+        """Settings of the function in C that own data changes, where it is no file."""
+        return {}
+
+    def own_warning(self, own: Mapping[str, Any]) -> str | None:
+        """What an operator should know about own data that is given, or left out."""
+        return None
 
     def server_files(self, data: Data) -> dict[str, str]:
         """What the function in C reads, by the suffix of the file."""

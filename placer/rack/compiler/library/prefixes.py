@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 
 from placer.rack.compiler.library.nf_kind import SplitMix
+from profiles.files.table_lines import TableWord
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,11 @@ class Prefix:
 
 def prefix_of(address: int, length: int) -> Prefix:
     return Prefix(address & ~((1 << 32 - length) - 1) & 0xFFFFFFFF, length)
+
+
+def table_prefix(word: TableWord) -> Prefix:
+    """The prefix that a word of a file is. Raises WordError where it is none."""
+    return Prefix(*word.prefix())
 
 
 def parse_prefix(text: str) -> Prefix:

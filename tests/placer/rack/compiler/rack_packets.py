@@ -32,15 +32,18 @@ KNOWN = (0x0A000001, 0x0A800001, 0xC0000207, 0xC6120101, 0x08080808)
 TEXTS = tuple(random.Random(at).randbytes(600) for at in range(2))
 
 
-def rack_packets(chains: Sequence[Chain], seed: int, of_each: int = 1, others: int = 20) -> list[bytes]:
+def rack_packets(
+    chains: Sequence[Chain], seed: int, of_each: int = 1, others: int = 20, urls: Sequence[str] = ()
+) -> list[bytes]:
     """Frames in a random order, but flows come again.
 
     `of_each`: frames for each pair of an aggregate and a match of the same chain. `others`: random frames besides.
+    `urls`: of operators' own lists.
     """
     rng = random.Random(seed)
     frames = [*random_frames(seed, others), *strays(rng), *icmp_queries(rng)]
     for chain in chains:
-        frames += chain_packets(chain, rng, of_each)
+        frames += chain_packets(chain, rng, of_each, urls)
     rng.shuffle(frames)
     return frames + [frame for frame in frames if rng.random() < 0.15]
 
@@ -50,12 +53,12 @@ def timed(frames: Sequence[bytes]) -> list[tuple[int, bytes]]:
     return [(1_000_000 + GAP_US * at, frame) for at, frame in enumerate(frames)]
 
 
-def chain_packets(chain: Chain, rng: random.Random, of_each: int) -> Iterator[bytes]:
+def chain_packets(chain: Chain, rng: random.Random, of_each: int, urls: Sequence[str] = ()) -> Iterator[bytes]:
     """Frames of each aggregate, and of each match where the aggregate allows it; with payloads that NFs look for."""
     aggregates = [parse(text) for text in chain.aggregates] or [Everything()]
     matches = [parse(edge.match) for edge in chain.edges if edge.match]
     kinds = {nf.nf for nf in chain.nfs}
-    payloads = _payloads(chain, kinds, rng)
+    payloads = _payloads(chain, kinds, rng) + [web_payload(rng, urls) for _ in range(3 * of_each if urls else 0)]
     for aggregate in aggregates:
         for match in [Everything(), *dict.fromkeys(matches)]:
             for _ in range(of_each):

@@ -4,6 +4,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -23,6 +24,7 @@ from tests.placer.rack.compiler.rack_packets import GAP_US, rack_packets, timed
 from tests.placer.rack.compiler.rack_runs import Coverage, compiled_or_none
 from tests.placer.rack.compiler.racks import ALL_KINDS, random_plan
 from tests.reference.compare import RackOutcome, ReferenceRun
+from tests.reference.interpret import Meaning
 
 FIRST_SEED, MANY = 20_000, 300
 WORKERS = int(os.environ.get("TEST_WORKERS") or 2)
@@ -50,9 +52,16 @@ def require_programs(*, smartnics: bool) -> None:
         require_kernel()
 
 
-def run_rack(plan: PlanFile, rack: CompiledRack, seed: int, folder: Path) -> ExecutedRack:
-    """Send packets of all chains, and strays, through the processes of a rack."""
-    frames = rack_packets(plan.chains, seed, of_each=3, others=40)
+def run_rack(
+    plan: PlanFile,
+    rack: CompiledRack,
+    seed: int,
+    folder: Path,
+    frames: Sequence[bytes] = (),
+    meaning: Meaning | None = None,
+) -> ExecutedRack:
+    """Send packets through the processes of a rack. `frames`: those of all chains, and strays, unless given."""
+    frames = frames or rack_packets(plan.chains, seed, of_each=3, others=40)
     directory = folder / "rack"
     for name, text in write_files(rack).items():
         file = directory / name
@@ -61,7 +70,7 @@ def run_rack(plan: PlanFile, rack: CompiledRack, seed: int, folder: Path) -> Exe
     source, target = write_capture(folder / "in.pcap", frames, GAP_US), folder / "out.pcap"
     execution = execute_rack(directory, source, target)
     out = read_capture(target)
-    reference = ReferenceRun(plan.chains, timed(frames))
+    reference = ReferenceRun(plan.chains, timed(frames), meaning)
     wrong = reference.differences(RackOutcome(out, execution.nfs, execution.dropped))
     if (execution.received, execution.sent) != (len(frames), len(out)):
         wrong.append(f"counted {execution.received} received and {execution.sent} sent")

@@ -2,11 +2,13 @@
 
 import random
 from dataclasses import dataclass
+from fractions import Fraction
 
 import pytest
 
 from placer.rack.compiler.traffic.entries import parse
-from placer.rack.files.chain_text import ChainGraph, parse_graph
+from placer.rack.files.chain_graph import ChainGraph, parse_graph
+from placer.rack.files.chain_text import TextError
 from tests.effort import examples
 from tests.placer.rack.compiler.library.frames import ipv4_frame
 from tests.reference.peel import PacketFields, fields_of, holds
@@ -130,6 +132,33 @@ def test_empty_branches_with_different_matches_are_edges_side_by_side() -> None:
         ("A", "C", "vlan 1"),
         ("A", "C", "vlan 2"),
     ]
+
+
+def test_lemurs_branches_are_read() -> None:
+    """Packets that fit no condition pass by; shares are equal."""
+    text = "ACL -> [{'vlan_tag': 0x1, Encrypt}, {'src_ip': '10.0.0.0/8', 'dst_port': 53, NAT -> LB}] -> IPv4Fwd"
+    assert [edge for edge in edges_of(text) if edge[0] == "ACL"] == [
+        ("ACL", "Encrypt", "vlan 1"),
+        ("ACL", "NAT", "src net 10.0.0.0/8, dst port 53"),
+        ("ACL", "IPv4Fwd", ""),
+    ]
+    assert {edge.share for edge in parse_graph(text).edges if edge.tail == 0} == {Fraction(1, 3)}
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "message"),
+    [
+        ("A -> [{'vlan': 1, B}] -> C", 7, "a branch has no condition 'vlan'"),
+        ("A -> [{'vlan_tag': 'x', B}] -> C", 19, "'x' is no vlan_tag"),
+        ("A -> [{'vlan_tag': 1}] -> C", 20, "the NFs of the branch are missing here"),
+        ("A -> [{B}] -> C", 6, "the branch has no condition"),
+        ("A -> [{'dst_port': 5, B] -> C", 23, "']' does not belong here"),
+    ],
+)
+def test_a_wrong_branch_of_lemurs_is_named(text: str, at: int, message: str) -> None:
+    with pytest.raises(TextError) as error:
+        parse_graph(text)
+    assert (error.value.fault.at, error.value.fault.message) == (at, message)
 
 
 @pytest.mark.parametrize(

@@ -30,14 +30,14 @@ def lb_block(instance: NfInstance) -> Block:
     name = f"{instance.nf.identifier}_backends"
     mask = len(backends.table) - 1
     entries = tuple(
-        MatchEntry(((at, mask),), ActionCall(BACKEND_ACTION.name, (backends.first + number,)))
+        MatchEntry(((at, mask),), ActionCall(BACKEND_ACTION.name, (backends.addresses[number],)))
         for at, number in enumerate(backends.table)
     )
     table = MatchTable(
         name,
         (TableKey("m.bucket", 16),),
         (BACKEND_ACTION.name,),
-        ActionCall(BACKEND_ACTION.name, (backends.first,)),
+        ActionCall(BACKEND_ACTION.name, (backends.addresses[0],)),
         entries,
         len(entries),
         of=instance.nf.name,

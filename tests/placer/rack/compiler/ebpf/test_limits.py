@@ -133,7 +133,7 @@ def test_two_blocks_of_chacha20_do_not_fit() -> None:
         (one_step(NicIpv4Fwd((Route(ANY_PREFIX, 1),) * 1399)), "1399 routes do not fit the card"),
         (one_step(NicIpv4Fwd((Route(ANY_PREFIX, 256),))), "next hop 256 of 0.0.0.0/0"),
         (one_step(NicTunnel(4095)), "vlan is 4095"),
-        (one_step(NicLb(Backends(1, (0, 0, 0), 1, 0))), "table has 3 entries"),
+        (one_step(NicLb(Backends((1,), (0, 0, 0), 1, 0))), "table has 3 entries"),
         (NicProgram("n0", (NicStep("c0/f0", NicTunnel(), ()),)), "has no edge"),
         (NicProgram("n0", (NicStep("c0/f0", NicTunnel(), (NicEdge(0),)),)), "leads back to step 0"),
         (NicProgram("n0", (NicStep("c0/f0", NicTunnel(), (NicEdge(EXIT, share=Fraction(0)),)),)), "has the share 0"),

@@ -1,6 +1,9 @@
 """Rules for an OpenFlow switch, run by the emulated one, do what the reference does."""
 
+from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -19,6 +22,8 @@ from profiles.faults import InputError
 from tests.effort import examples
 from tests.placer.rack.compiler.library.frames import ipv4_frame, random_frames
 from tests.placer.rack.compiler.openflow.labelled_rack import LabelledRack
+from tests.placer.rack.compiler.own_chains import draw_own_chains
+from tests.placer.rack.compiler.rack_packets import rack_packets
 from tests.placer.rack.compiler.racks import SAME_BYTES, made_chain, random_chain, random_subgroups
 from tests.reference.compare import ReferenceRun
 from tests.reference.interpret import Interpreter
@@ -69,6 +74,26 @@ def test_random_chains_do_what_the_reference_does(seed: int) -> None:
     rack = rack_of(plan_of(chains, [random_places(random, chain) for chain in chains]))
     packets = [(1000 * at, frame) for at, frame in enumerate(random_frames(seed, 120))]
     assert ReferenceRun(chains, packets).differences(rack.outcome(packets)) == []
+
+
+def test_rules_and_routes_of_files_do_what_the_text_says(tmp_path: Path) -> None:
+    """Own data on an OpenFlow switch, and on the servers behind it."""
+    on_switch = Counter[str]()
+    for seed in range(examples(40)):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        try:
+            chains = draw_own_chains(seed, folder, kinds=(*SAME_BYTES, "ACL", "ACL", "IPv4Fwd"))
+        except InputError:  # what no list of ways can say
+            continue
+        random, own = Random(seed), chains.plan.chains
+        plan = plan_of(list(own), [random_places(random, chain) for chain in own])
+        graph = graph_of(replace(plan, sources=chains.plan.sources), "plan")
+        on_switch.update(nf.kind for nf in graph.nfs if nf.own and nf.place.name == "switch")
+        packets = [(1000 * at, one) for at, one in enumerate(rack_packets(chains.matched, seed, of_each=2, others=40))]
+        reference = ReferenceRun(own, packets, chains.meaning.meaning())
+        assert reference.differences(LabelledRack(graph).outcome(packets)) == [], chains.text
+    assert set(on_switch) == {"ACL", "IPv4Fwd"}
 
 
 @pytest.mark.long

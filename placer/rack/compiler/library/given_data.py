@@ -1,0 +1,93 @@
+"""What a chain gives an NF in place of a number: a file, a key or prefix itself, or rules; and how kinds read it."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from placer.rack.chain import OwnData, OwnRule
+from placer.rack.files.sources import SourceFile, SourceFolder
+from profiles.faults import Fault, InputError, suggestion
+from profiles.files.table_lines import MOST_WORDS, TableLine, WordError, read_table
+
+MOST_KEY_LINES = 100
+Entry = TypeVar("Entry")
+FaultMaker = Callable[[str, str, str | None], Fault]
+"""Makes a fault of a parameter, or of a part of one (`rules.1.dst_ip`), from a message and a hint."""
+
+
+@dataclass(frozen=True)
+class GivenData:
+    """Own data of one parameter as its author gave it. `folder`: opens files. `fault`: names the parameter's place."""
+
+    name: str
+    value: OwnData
+    folder: SourceFolder
+    fault: FaultMaker
+
+    def error(self, message: str, hint: str | None = None, within: str = "") -> InputError:
+        """The error with one fault: of the parameter, or of a part of it."""
+        return InputError([self.fault(f"{self.name}.{within}" if within else self.name, message, hint)])
+
+    def file(self) -> SourceFile:
+        """The file that it names. Raises InputError when it names none, or one that cannot be read."""
+        if not isinstance(self.value, str):
+            raise self.error("it takes the name of a file, no rules")
+        try:
+            return self.folder.open(self.value)
+        except InputError as error:
+            (fault,) = error.faults
+            raise self.error(f"{fault.file}: {fault.message}", fault.hint) from None
+
+    def table(
+        self, hint: str, read: Callable[[TableLine], Entry], most: int, noun: str, most_words: int = MOST_WORDS
+    ) -> tuple[list[Entry], list[int]]:
+        """The entries of the file, and the line of each. Raises InputError with the faults of all lines."""
+        source = self.file()
+        return read_table(source.content, str(source.path), hint, read, most, noun, most_words)
+
+    def inline_rules(self, known: Mapping[str, str]) -> Iterator[tuple[int, OwnRule]]:
+        """The rules that stand in the chain itself, each with its number. `known`: keys, each with an example.
+
+        Raises InputError where rules have other keys.
+        """
+        assert not isinstance(self.value, str)
+        faults = [
+            self.fault(f"{self.name}.{number}.{key}", f"a rule has no '{key}'", suggestion(key, known))
+            for number, rule in enumerate(self.value)
+            for key in rule
+            if key not in known
+        ]
+        if faults:
+            raise InputError(faults)
+        yield from enumerate(self.value)
+
+    def hex_digits(self, digits: int) -> bytes:
+        """A key of so many hexadecimal digits: the text itself, or what stands in the file that it names."""
+        if isinstance(self.value, str) and re.fullmatch(f"[0-9A-Fa-f]{{{digits}}}", self.value):
+            return bytes.fromhex(self.value)
+        if isinstance(self.value, str) and re.fullmatch("[0-9A-Fa-f]{16,}", self.value):
+            raise self.error(f"{len(self.value)} hexadecimal digits, not {digits}")
+        hint = f"{digits} digits, or the name of a file with them: `openssl rand -hex {digits // 2}` prints such"
+        lines, numbers = self.table(hint, _digits_of_line, MOST_KEY_LINES, "lines")
+        text = "".join(lines)
+        if len(text) != digits:
+            file, line = str(self.file().path), numbers[-1] if numbers else None
+            raise InputError([Fault(file, line, None, f"{len(text)} hexadecimal digits, not {digits}", hint)])
+        return bytes.fromhex(text)
+
+
+def _digits_of_line(line: TableLine) -> str:
+    for word in line.words:
+        if found := re.search("[^0-9A-Fa-f]", word.text):
+            raise WordError(word.at + found.start(), f"'{found[0]}' is no hexadecimal digit")
+    return "".join(word.text for word in line.words)
+
+
+@dataclass(frozen=True)
+class DataParameter:
+    """A parameter that takes own data. `read`: makes entries of it, or raises InputError with every fault."""
+
+    name: str
+    help: str
+    read: Callable[[GivenData], Any]

@@ -1,0 +1,228 @@
+"""`placer chain place`, `compile` and `exec` with an operator's own data: sources, copies, and what is refused."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from placer.rack.compiler.directory import BUILT_FOLDER
+from tests.nfs.captures import read_capture, write_capture
+from tests.placer.commands.conftest import Placer, refuse
+from tests.placer.rack.compiler.library.frames import UDP, ipv4_frame
+
+RACK = Path(__file__).parents[3] / "examples" / "rack.toml"
+CHAINS = """slo c: 100 Mbps to 100 Gbps
+chain c: Match(filters = "edge.match") -> [1/2 "@2" ACL(rules = "own/edge.acl") | 1/2 -]
+    -> Monitor -> IPv4Fwd(routes = "edge.routes")
+"""
+FILES = {
+    "edge.match": "tcp\nudp port 53\n",
+    "own/edge.acl": "deny udp any 192.0.2.0/24 53\n",
+    "edge.routes": "0.0.0.0/0 3\n10.0.0.0/8 1\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The chains and their files, in one folder."""
+    (tmp_path / "own").mkdir()
+    for name, text in {**FILES, "c.chains": CHAINS}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def rack(placer: Placer, folder: Path) -> Path:
+    assert place(placer, folder)[0] == 0
+    assert placer("chain", "compile", folder / "plan.json", "--out", folder / "rack").status == 0
+    return folder / "rack"
+
+
+def place(placer: Placer, folder: Path) -> tuple[int, str, str]:
+    return placer("chain", "place", folder / "c.chains", "--rack", RACK, "--plan", folder / "plan.json")
+
+
+def refused_places(folder: Path, chain: str) -> list[str]:
+    """The faults that `place` names."""
+    (folder / "c.chains").write_text(f"slo c: 1 Mbps to 1 Gbps\nchain c: {chain}\n", encoding="utf-8")
+    lines = refuse("chain", "place", folder / "c.chains", "--rack", RACK).splitlines()
+    return [line.removeprefix(f"{folder}/") for line in lines if not line.startswith("hint: ")]
+
+
+def test_a_plan_names_its_sources_and_their_sizes(placer: Placer, folder: Path) -> None:
+    place(placer, folder)
+    document = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+    assert document["sources"] == {
+        name: {"path": name, "sha256": sha256(text.encode()).hexdigest()} for name, text in sorted(FILES.items())
+    }
+    nfs = {nf["nf"]: nf for nf in document["chains"]["chains"][0]["nfs"]}
+    assert nfs["ACL"]["parameters"] == {"rules": "own/edge.acl"} and nfs["ACL"]["sizes"] == {"rules": 1}
+    assert nfs["IPv4Fwd"]["sizes"] == {"routes": 2} and nfs["Match"]["sizes"] == {"filters": 2}
+
+
+def test_every_fault_of_chains_and_files_is_named_with_line_and_column(folder: Path) -> None:
+    (folder / "own" / "edge.acl").write_text(
+        "permit ip any any\npermit tcp any 10.0.0.1/8 80\nallow\n", encoding="utf-8"
+    )
+    found = refused_places(
+        folder,
+        'Match(filters = "edge.match") -> [1/2 "@3" ACL(rules = "own/edge.acl") | 1/2 -]\n'
+        '    -> UrlFilter(urls = "none.urls") -> LB(backend = "b") -> Tunnel(vlan = "7")\n'
+        '    -> ACL(rules = [{"dst_ip": "10.0.0.0/8", "drop": "no"}]) -> NAT(pool = "1.2.3.0/24", addresses = 3)',
+    )
+    assert found == [
+        "own/edge.acl:2: column 16: 10.0.0.1/8: bits beyond the prefix are set, other than in 10.0.0.0/8",
+        "own/edge.acl:3: column 1: allow: neither permit nor deny",
+        f"c.chains:3: column 25: {folder}/none.urls: No such file or directory",
+        "c.chains:3: column 54: LB has no such parameter",
+        "c.chains:3: column 76: vlan of Tunnel is a number",
+        "c.chains:4: column 54: it must be true or false",
+        "c.chains:4: column 102: is given beside a pool",
+        'c.chains:2: column 10: the branch "@3" names expression 3, of 2',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chain", "fault"),
+    [
+        ("ACL(rules = [{'dst_ip': '10.0.0.0/8', 'drop': no}])", "c.chains:2: column 56: a value is missing here"),
+        (
+            "ACL(rules = [{'dst_ip': '10.0.0.0/8' 'drop': True}])",
+            "c.chains:2: column 47: ''drop'' does not belong here",
+        ),
+        ("ACL(rules = [{'drop': True, 'drop': True}])", "c.chains:2: column 38: the key 'drop' is given twice"),
+        ("ACL(rules = [{'drop' True}])", "c.chains:2: column 24: the key 'drop' has no value"),
+        ("ACL(rules = [{'drop': True)", "c.chains:2: column 36: ')' does not belong here"),
+        ('ACL(rules = "")', "c.chains:2: column 22: the text is empty"),
+        ("Limiter(mbps = 'x')", "c.chains:2: column 25: mbps of Limiter is a number"),
+    ],
+)
+def test_text_that_is_no_parameter_is_named_by_its_column(folder: Path, chain: str, fault: str) -> None:
+    assert refused_places(folder, chain) == [fault]
+
+
+def test_the_spellings_of_json_and_python_and_the_twin_are_the_same(placer: Placer, folder: Path) -> None:
+    """Programs of all are equal, byte for byte."""
+    rules = '[{"dst_ip": "10.0.0.0/8", "drop": false}, {"dst_port": 53, "drop": true}]'
+    spellings = (rules, rules.replace('"', "'").replace("false", "False").replace("true", "True"))
+    texts = [f"slo c: 1 Mbps to 1 Gbps\nchain c: ACL(rules={spelling})\n" for spelling in spellings]
+    nfs = [{"id": "ACL", "nf": "ACL", "parameters": {"rules": json.loads(rules)}}]
+    twin = {"name": "c", "t_min_mbps": 1, "t_max_mbps": 1000, "nfs": nfs}
+    texts.append(json.dumps({"chains": [twin]}))
+    entries = set()
+    for text in texts:
+        (folder / "c.chains").write_text(text, encoding="utf-8")
+        place(placer, folder)
+        placer("chain", "compile", folder / "plan.json", "--out", folder / "rack")
+        entries.add((folder / "rack" / "switch" / "switch.entries").read_text(encoding="utf-8"))
+    assert len(entries) == 1 and "" not in entries
+
+
+def test_compile_copies_sources_and_refuses_those_that_changed(placer: Placer, folder: Path, rack: Path) -> None:
+    """Sources that changed since the chains were placed; the old programs stay."""
+    assert {file.name: file.read_text(encoding="utf-8") for file in (rack / "sources").iterdir()} == {
+        Path(name).name: text for name, text in FILES.items()
+    }
+    (folder / "edge.routes").write_text("0.0.0.0/0 4\n", encoding="utf-8")
+    (folder / "edge.match").unlink()
+    stderr = refuse("chain", "compile", folder / "plan.json", "--out", rack)
+    assert f"c/IPv4Fwd: routes: {folder}/edge.routes: has changed since the chains were placed\n" in stderr
+    assert f"c/Match: filters: {folder}/edge.match: No such file or directory\n" in stderr
+    assert "names expression" not in stderr
+    assert (rack / "sources" / "edge.routes").read_text(encoding="utf-8") == FILES["edge.routes"]
+
+
+def test_a_directory_compiles_again_from_its_own_plan(placer: Placer, folder: Path, rack: Path) -> None:
+    """With nothing but its copies; it may be moved."""
+    rack.rename(folder / "moved")
+    for name in FILES:
+        (folder / name).unlink()
+    assert placer("chain", "compile", folder / "moved" / "plan.json", "--out", folder / "again").status == 0
+    first, second = ((folder / name / "switch" / "switch.entries").read_bytes() for name in ("moved", "again"))
+    assert first == second
+
+
+def test_exec_refuses_a_changed_copy(folder: Path, rack: Path) -> None:
+    """Before it starts anything."""
+    (rack / "sources" / "edge.acl").write_text("permit ip any any\n", encoding="utf-8")
+    (rack / "sources" / "edge.match").unlink()
+    capture = write_capture(folder / "in.pcap", [])
+    stderr = refuse("chain", "exec", rack, "--in", capture, "--out", folder / "out.pcap")
+    assert f"{rack}/sources/edge.acl: is not the copy that programs were made of\n" in stderr
+    assert f"{rack}/sources/edge.match: No such file or directory\n" in stderr
+
+
+def test_packets_meet_the_rules_of_the_files(placer: Placer, folder: Path, rack: Path) -> None:
+    """DNS to 192.0.2.0/24 is denied; all else leaves by its route."""
+    if not (BUILT_FOLDER / "nf-switch").exists():
+        pytest.skip("the programs are not built: `make nfs` builds them")
+    frames = [
+        ipv4_frame(0x0A000001, 0xC0000201, UDP, (4000, 53)),
+        ipv4_frame(0x0A000001, 0xC0000201, UDP, (4000, 54)),
+        ipv4_frame(0x0A000001, 0x0A090909, UDP, (4000, 53)),
+    ]
+    capture = write_capture(folder / "in.pcap", frames)
+    status, stdout, _ = placer("chain", "exec", rack, "--in", capture, "--out", folder / "out.pcap", "--format", "json")
+    assert status == 0
+    assert [frame[:6].hex() for frame in read_capture(folder / "out.pcap")] == ["020000010003", "020000010001"]
+    assert json.loads(stdout)["nfs"]["c/ACL"] == {"entered": 2, "sent": 1, "dropped": 1}
+
+
+def test_a_certificate_holds_for_chains_with_own_data(placer: Placer, folder: Path) -> None:
+    """`placer verify` reads the chains with their files."""
+    files = ("--rack", RACK, "--certificate", folder / "proof.json")
+    assert placer("chain", "place", folder / "c.chains", *files).status == 0
+    assert placer("verify", folder / "proof.json", "--chains", folder / "c.chains", "--rack", RACK).status == 0
+
+
+def test_update_writes_new_tables(placer: Placer, folder: Path, rack: Path) -> None:
+    """It says what differs; the directory is as if the chains were placed and compiled again."""
+    (folder / "edge.routes").write_text("0.0.0.0/0 4\n", encoding="utf-8")
+    dry = placer("chain", "update", rack, "--dry-run")
+    assert (dry.status, "Nothing was written.\n" in dry.stdout) == (0, True)
+    status, stdout, _ = placer("chain", "update", rack)
+    assert status == 0
+    assert "edge.routes  c/IPv4Fwd routes        1       2\n" in stdout
+    assert stdout.endswith(f"  switch/switch.entries\n  switch/switch.p4\nWritten to {rack}.\n")
+    place(placer, folder)
+    placer("chain", "compile", folder / "plan.json", "--out", folder / "again")
+    for file in (folder / "again").rglob("*"):
+        if file.is_file() and file.name != "plan.json":
+            assert (rack / file.relative_to(folder / "again")).read_bytes() == file.read_bytes(), file
+    assert placer("chain", "update", rack).stdout == "No source has changed.\n"
+
+
+def test_a_comment_changes_a_copy_and_no_table(placer: Placer, folder: Path, rack: Path) -> None:
+    (folder / "edge.routes").write_text("# ours\n" + FILES["edge.routes"], encoding="utf-8")
+    assert "none: the entries are the same\nWritten to " in placer("chain", "update", rack).stdout
+    assert (rack / "sources" / "edge.routes").read_text(encoding="utf-8").startswith("# ours\n")
+
+
+def test_an_update_that_does_not_fit_is_refused_whole(folder: Path, rack: Path) -> None:
+    """The tables stay as they are."""
+    before = {file: file.read_bytes() for file in rack.rglob("*") if file.is_file()}
+    (folder / "edge.routes").write_text("127.0.0.0/8 1\n", encoding="utf-8")
+    (folder / "edge.match").write_text("tcp\n", encoding="utf-8")
+    for more in ((), ("--dry-run",)):
+        stderr = refuse("chain", "update", rack, *more)
+        assert f"{rack}/../edge.routes:1: column 1: 127.0.0.0/8: routers forward nothing there" in stderr
+        assert 'c.Match: the branch "@2" names expression 2, of 1\n' in stderr
+    assert {file: file.read_bytes() for file in rack.rglob("*") if file.is_file()} == before
+
+
+def test_an_update_that_breaks_an_slo_is_refused(folder: Path, rack: Path) -> None:
+    """As if new data made an NF slower: the cores of the plan carry less than t_min."""
+    document = json.loads((rack / "plan.json").read_text(encoding="utf-8"))
+    document["rack"]["nfs"]["Monitor"]["server"]["cycles"] = 10**9
+    (rack / "plan.json").write_text(json.dumps(document), encoding="utf-8")
+    (folder / "edge.routes").write_text("0.0.0.0/0 4\n", encoding="utf-8")
+    assert "c: carries " in (stderr := refuse("chain", "update", rack))
+    assert "Mbps with its new data, and t_min is 100.0\nhint: run `placer chain place`" in stderr
+
+
+def test_there_is_nothing_to_update_without_files(placer: Placer, folder: Path) -> None:
+    (folder / "c.chains").write_text("slo c: 1 Mbps to 1 Gbps\nchain c: ACL(rules=4)\n", encoding="utf-8")
+    place(placer, folder)
+    placer("chain", "compile", folder / "plan.json", "--out", folder / "rack")
+    assert "its chains name no files of your own\n" in refuse("chain", "update", folder / "rack")

@@ -1,0 +1,146 @@
+"""Chains as text with operators' own data do what an interpreter of the text and of the files says."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placer.rack.compiler.compile import CompiledRack, compile_rack
+from placer.rack.compiler.own_data import load_own_data
+from placer.rack.compiler.p4.emit import p4_text
+from placer.rack.compiler.swx.spec import entries_text, spec_text
+from placer.rack.files.chains_file import read_chains_file
+from placer.rack.files.plan_file import read_plan
+from placer.rack.files.rack_file import read_rack_file
+from placer.rack.files.sources import write_sources
+from placer.rack.files.written_twins import plan_document
+from placer.rack.strategies.optimal import best_plan
+from profiles import InputError
+from tests.effort import examples
+from tests.placer.rack.compiler.ebpf.programs import require_clang
+from tests.placer.rack.compiler.own_chains import OwnChains, draw_own_chains
+from tests.placer.rack.compiler.rack_packets import rack_packets, timed
+from tests.placer.rack.compiler.rack_runs import Coverage, compiled_or_none, emulated_outcome, require_libpcap
+from tests.placer.rack.compiler.test_executed_racks import require_programs, run_rack
+from tests.reference.chain_text import file_lines, meaning_by_files
+from tests.reference.compare import ReferenceRun
+from tests.reference.nfs.headers import read_headers
+from tests.reference.p4.checker import check
+from tests.reference.p4.run import P4Machine
+from tests.reference.swx.pipeline import Pipeline
+
+EXAMPLE = Path(__file__).parents[4] / "examples" / "own"
+REFUSALS = ("packets are shared out", "nothing takes the packets", "empty branches lead from", "names expression")
+
+
+def own_rack(seed: int, folder: Path, coverage: Coverage, **how: Any) -> tuple[OwnChains, CompiledRack] | None:
+    """Chains and their programs; None where the text says what no list of ways can, or a device has no room."""
+    try:
+        chains = draw_own_chains(seed, folder, **how)
+    except InputError as error:
+        assert all(any(map(fault.message.__contains__, REFUSALS)) for fault in error.faults), str(error)
+        return None
+    rack = compiled_or_none(chains.plan, coverage)
+    return (chains, rack) if rack else None
+
+
+def reference_of(chains: OwnChains, seed: int) -> tuple[ReferenceRun, list[bytes]]:
+    """The reference by the text, and the frames."""
+    frames = rack_packets(chains.matched, seed, of_each=2, others=30, urls=chains.urls)
+    return ReferenceRun(chains.plan.chains, timed(frames), chains.meaning.meaning()), frames
+
+
+def test_programs_do_what_the_text_and_the_files_say(tmp_path: Path) -> None:
+    """On switch, servers and SmartNICs: bytes, order per flow, counters, and reasons of drops."""
+    require_libpcap()
+    require_clang()
+    coverage, own, wrong = Coverage(), Counter[str](), dict[int, list[str]]()
+    for seed in range(examples(60)):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        if (made := own_rack(seed, folder, coverage)) is None:
+            continue
+        chains, rack = made
+        reference, frames = reference_of(chains, seed)
+        if found := reference.differences(emulated_outcome(rack, frames)):
+            wrong[seed] = [chains.text, *found]
+        coverage.add(rack.routing, reference)
+        own.update(chains.kinds)
+    print(f"\n{coverage.text()}\nwith own data: {dict(own)}")
+    assert not wrong
+    assert coverage.pairs > examples(60) // 4
+    assert set(own) >= {"ACL", "IPv4Fwd", "UrlFilter", "LB", "Match", "NAT", "Encrypt", "FastEncrypt"}
+
+
+def test_the_p4_program_does_with_own_tables_what_the_pipeline_does(tmp_path: Path) -> None:
+    """The P4 checker accepts it, and each packet from the world leaves both in the same way."""
+    kinds = Counter[str]()
+    for seed in range(600, 600 + examples(40)):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        made = own_rack(seed, folder, Coverage(), smartnics=0, kinds=("ACL", "ACL", "IPv4Fwd", "LB", "NAT", "Match"))
+        if made is None or made[1].switch is None:
+            continue
+        chains, rack = made
+        text = p4_text(rack.switch)
+        assert check(text, "switch.p4") == []
+        machine, pipeline = P4Machine(text), Pipeline(spec_text(rack.switch), entries_text(rack.switch))
+        for frame in rack_packets(chains.matched, seed, of_each=2, others=20):
+            if read_headers(frame).kind != "malformed":
+                assert machine.process(frame, 0) == pipeline.process(frame, 0), (chains.text, frame.hex())
+        kinds.update(nf.kind for nf in rack.routing.graph.nfs if nf.own and nf.place.name == "switch")
+    assert set(kinds) == {"ACL", "IPv4Fwd", "LB", "NAT", "Match"}
+
+
+@pytest.mark.parametrize("seed", range(500, 504))
+def test_processes_do_what_the_text_and_the_files_say(seed: int, tmp_path: Path) -> None:
+    """Switch and servers, joined by links."""
+    require_programs(smartnics=False)
+    made = own_rack(seed, tmp_path, Coverage(), smartnics=0)
+    assert made is not None
+    chains, rack = made
+    _, frames = reference_of(chains, seed)
+    assert run_rack(chains.plan, rack, seed, tmp_path, frames, chains.meaning.meaning()).differences == []
+
+
+def test_lemurs_five_chains_with_own_rules_do_what_their_files_say(tmp_path: Path) -> None:
+    """The example: placed, compiled, and run by processes, without the SmartNIC that only root may run."""
+    require_programs(smartnics=False)
+    read = load_own_data(read_chains_file(EXAMPLE / "own.chains"))
+    rack = read_rack_file(EXAMPLE.parent / "lemur-rack.toml")
+    rack = replace(rack, servers=tuple(replace(server, smartnic=None) for server in rack.servers))
+    document = plan_document(best_plan(read.chains, rack), read.chains, write_sources(read.sources, tmp_path / "plan"))
+    (tmp_path / "plan").write_text(json.dumps(document), encoding="utf-8")
+    plan, meaning = read_plan(tmp_path / "plan"), meaning_by_files(EXAMPLE)
+    urls = file_lines(EXAMPLE / "blocked.txt")
+    without = [replace(chain, edges=tuple(replace(edge, match="") for edge in chain.edges)) for chain in plan.chains]
+    frames = rack_packets(without, 7, of_each=40, others=30, urls=urls)
+    run = run_rack(plan, compile_rack(plan, "plan", shares=None), 7, tmp_path, frames, meaning)
+    assert run.differences == []
+    dropped = {nf.partition("/")[2] for nf, counts in run.execution.nfs.items() if counts.dropped}
+    assert dropped >= {"ACL", "first", "UrlFilter"}
+
+
+@pytest.mark.slow
+def test_processes_of_a_hundred_racks_with_smartnics_do_what_the_text_and_the_files_say(tmp_path: Path) -> None:
+    require_programs(smartnics=True)
+    coverage, own, wrong = Coverage(), Counter[str](), dict[int, list[str]]()
+    seeds = iter(range(30_000, 40_000))
+    while coverage.pairs < 100:
+        seed = next(seeds)
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        if (made := own_rack(seed, folder, coverage)) is None:
+            continue
+        chains, rack = made
+        _, frames = reference_of(chains, seed)
+        run = run_rack(chains.plan, rack, seed, folder, frames, chains.meaning.meaning())
+        coverage.add(rack.routing, run.reference)
+        own.update(chains.kinds)
+        if run.differences:
+            wrong[seed] = [chains.text, *run.differences]
+    print(f"\n{coverage.text()}\nwith own data: {dict(own)}")
+    assert not wrong
