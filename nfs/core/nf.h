@@ -67,6 +67,7 @@ struct nf_kind {
 	unsigned int executions;             /* sum of enum nf_execution; 0: run to completion */
 	enum nf_execution default_execution; /* of several; 0: run to completion if possible */
 	bool alters; /* writes into payloads, which a source that reuses packets must renew */
+	bool reads_payloads; /* decides by payloads, without an accelerator */
 	const struct nf_parameter *parameters;
 	unsigned int n_parameters;
 	const struct nf_counter *counters;

@@ -287,4 +287,4 @@ static void destroy(struct nf *nf)
 }
 
 NF_KIND("UrlFilter", "blocks HTTP requests and TLS handshakes by a list of domains and URLs",
-	.create = create, .process = process, .destroy = destroy)
+	.reads_payloads = true, .create = create, .process = process, .destroy = destroy)
