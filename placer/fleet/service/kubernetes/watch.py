@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping, Set
 from typing import Any
 
@@ -35,6 +36,8 @@ from placer.fleet.service.log import log
 from placer.model.fleet import Service, Tenant
 
 PAUSES_S = (0.2, 1.0, 5.0, 15.0)  # seconds before the API server is asked again after failures in a row
+CATCH_UP_S, CATCH_UP_EVERY_S = 0.05, 0.25
+"""Seconds for which changes are waited for that kube-scheduler may have seen before, and how often at most."""
 Found = Mapping[str, Any]  # an object of the Kubernetes API
 
 
@@ -54,6 +57,7 @@ class Watcher:
         self._uncounted: dict[str, tuple[Pod, str]] = {}
         self._unread: dict[str, str] = {}  # pods that count with their former annotations, and why, as it is reported
         self._turn = asyncio.Lock()
+        self._caught_up = -CATCH_UP_EVERY_S
         of = writer.reader
         self._reader = Reader(of.default_traffic, of.check, of.workload_of, of_log=True)  # also reads kinds of NICs
         gauge = Gauge(
@@ -75,6 +79,19 @@ class Watcher:
             str(pod.node): f"{pod.namespace}/{pod.name} runs there and cannot be counted: {reason}"
             for pod, reason in self._uncounted.values()
         }
+
+    async def catch_up(self) -> bool:
+        """Wait for changes that are on their way; whether one has come.
+
+        kube-scheduler asks again at once for pods that wait when it sees a pod leave or a node come, and after an
+        answer of before that not for minutes.
+        """
+        before = self.writer.engine.events
+        if time.monotonic() >= self._caught_up + CATCH_UP_EVERY_S:
+            await asyncio.sleep(CATCH_UP_S)
+            async with self._turn:
+                self._caught_up = time.monotonic()
+        return self.writer.engine.events != before
 
     async def run(self) -> None:
         """Follow until cancelled."""
