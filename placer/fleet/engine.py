@@ -252,11 +252,12 @@ class Engine:
 
     def _preempt(self, found: Preemption) -> Decision:
         """Place an arrival where tenants of lower priority leave; these move where they fit, or else are queued."""
-        leaving = []
+        leaving, in_order = [], dict[str, list[str]]()
         for identity in found.ids:
             home = self.fleet.nic_of(identity)
             assert home is not None
             leaving.append((home.tenants_by_id[identity], home))
+            in_order.setdefault(home.id, [*home.tenants_by_id])
             self.fleet.remove(identity)
         nic = None if found.nic is None else self.fleet.nics.find(found.nic) or self.fleet.open(found.kind, found.nic)
         arrived = self._placed(found.tenant.id, self._put(found.tenant, nic or found.kind))
@@ -267,6 +268,10 @@ class Engine:
                 self.waiting[tenant.id] = tenant
             if target is None or target.id != home.id:
                 moves.append(Move(tenant.id, home.id, target.id if target else None))
+                in_order[home.id].remove(tenant.id)
+        for nic_id, ids in in_order.items():
+            if (kept := self.fleet.nics.get(nic_id)) is not None:
+                kept.keep_order(ids)
         moves = _with_placed(moves, self._place_waiting())
         queued = tuple(move.id for move in moves if move.target is None)
         return replace(arrived, moves=(*arrived.moves, *moves), queued=queued)
@@ -395,6 +400,7 @@ class Engine:
             as_before = home.kind.cores_for(before.workload) == home.kind.cores_for(staying.workload)
             moves = tuple(self._place_waiting())
             return Decision("kept" if as_before else "resized", moves, cores=self._cores(event.id))
+        in_order = tuple(home.tenants_by_id)
         self.fleet.remove(event.id)
         nic = self._place(choices)
         if nic is not None:
@@ -403,7 +409,7 @@ class Engine:
         staying = stay_at_risk(home, before, after, choices)
         if staying is None:
             workloads = [*(tenant.workload for tenant in home.tenants), after.workload]
-            self.fleet.put_back(before, home)
+            self.fleet.put_back(before, home).keep_order(in_order)
             few = "few cores" if shortage(home.kind, workloads) == "cores" else "low a line rate"
             raise Refused(f"'{after.workload.nf}' has too {few} on {home.id}, and fits on no other NIC")
         home = self.fleet.put_back(staying, home)

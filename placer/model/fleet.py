@@ -247,6 +247,11 @@ class Nic:
         """Its tenants in order of arrival."""
         return tuple(self.tenants_by_id.values())
 
+    def keep_order(self, ids: Iterable[str]) -> None:
+        """Let the tenants with these ids come first, in this order: they were here before, and never left."""
+        first = {identity: self.tenants_by_id[identity] for identity in ids if identity in self.tenants_by_id}
+        self.tenants_by_id = first | self.tenants_by_id
+
     @property
     def co_location(self) -> CoLocation:
         """The co-location on it."""
@@ -647,11 +652,12 @@ class Fleet:
     def remove(self, tenant_id: str) -> Nic:
         """Take the tenant off its NIC, which falls out of use when it was the last; returns that NIC."""
         nic = self._home.pop(tenant_id)
+        before = () if self.journal is None else tuple(nic.tenants_by_id)
         tenant = nic.tenants_by_id.pop(tenant_id)
         self.groups.remove(tenant_id, tenant.constraints)
         self._count(tenant, nic.kind, -1)
         if self.journal is not None:
-            self.journal.note(partial(self.put_back, tenant, nic))
+            self.journal.note(partial(self._undo_removal, tenant, nic, before))
         if self.observer is not None:
             self.observer.left(nic, tenant)
         if not nic.tenants_by_id:
@@ -674,6 +680,9 @@ class Fleet:
         home = home or self.open(nic.kind, nic.id)
         self.place(tenant, home)
         return home
+
+    def _undo_removal(self, tenant: Tenant, nic: Nic, before: Sequence[str]) -> None:
+        self.put_back(tenant, nic).keep_order(before)
 
     def set_service(self, nic_id: str, service: Service) -> None:
         """Give a NIC another service than it has."""

@@ -339,6 +339,8 @@ class FleetRows:
             self._come(event.tenant, None)  # type: ignore[union-attr]
         for tenant in event.tenants if isinstance(event, ArriveTogether) and decision.status == "queued" else ():
             self._come(tenant, None)
+        if isinstance(event, Change):
+            self._note_change(event, fleet)
         for move in decision.moves:
             if move.id in decision.queued:
                 self._then(TO_THE_QUEUE, (move.id,))
@@ -348,10 +350,6 @@ class FleetRows:
             nic = fleet.nic_of(move.id)
             if nic is not None:
                 self._come(nic.tenants_by_id[move.id], nic.id)
-        if isinstance(event, Change):
-            self._note_workload(event, decision, fleet)
-            if event.sla is not None:
-                self._then(CHANGE_SLA, (event.sla.max_drop, event.sla.min_kpps, event.id))
         if isinstance(event, Depart) and not decision.moves:
             self._leave(event.id)
 
@@ -373,15 +371,18 @@ class FleetRows:
                 place = place_values(nic.kind)
                 self._nics.append((nic.id, nic.kind.index, nic.number, nic.service.value, *place))
 
-    def _note_workload(self, event: Change, decision: Decision, fleet: Fleet) -> None:
-        """What an instance runs after a change, with the cores that were chosen for it."""
-        home, workload, chosen = fleet.nic_of(event.id), event.workload, False
-        if home is not None and (workload is not None or decision.status == "resized"):
-            tenant = home.tenants_by_id[event.id]
-            workload, chosen = tenant.workload, tenant.free_cores
-        if workload is not None:
-            values = *workload.traffic.as_tuple(), *load_values(workload), int(chosen) or None
+    def _note_change(self, event: Change, fleet: Fleet) -> None:
+        """What an instance is after a change; on a NIC with the cores that were chosen for it, behind the others."""
+        home = fleet.nic_of(event.id)
+        if home is not None:
+            self._leave(event.id)
+            self._come(home.tenants_by_id[event.id], home.id)
+            return
+        if event.workload is not None:
+            values = *event.workload.traffic.as_tuple(), *load_values(event.workload), None
             self._then(CHANGE_WORKLOAD, (*values, event.id))
+        if event.sla is not None:
+            self._then(CHANGE_SLA, (event.sla.max_drop, event.sla.min_kpps, event.id))
 
     def _come(self, tenant: Tenant, nic: str | None) -> None:
         sla, workload = tenant.sla, tenant.workload

@@ -86,19 +86,23 @@ class EventBatch:
                 after = versions.of(nic_id) - self.base
                 place = [nic.kind.pool, nic.kind.domain] if nic.kind.joins else []
                 nics.append([nic.id, nic.kind.index, nic.number, nic.service.value, before, after, *place])
-        gone, here = [], []
+        gone, here, homes = list[str](), list[list[object]](), dict[str, Nic]()
         for tenant_id, fresh in self.touched.items():
             home = fleet.nic_of(tenant_id)
             waits = tenant_id in self.waiting and tenant_id in engine.waiting and tenant_id not in self.left
             if not fresh and not waits:
                 gone.append(tenant_id)
             if home is not None:
-                here.append(_row(home.tenants_by_id[tenant_id], home.id, fresh))
+                homes[home.id] = home
+        for home in homes.values():  # in their order on the NIC, of which those that are not touched come first
+            here += [
+                _row(tenant, home.id, self.touched[tenant.id]) for tenant in home.tenants if tenant.id in self.touched
+            ]
         queue = ((tenant, self.touched.get(tenant.id)) for tenant in engine.waiting.values())
         here += [_row(tenant, None, fresh) for tenant, fresh in queue if fresh is not None]  # in their order
         found: dict[str, Any] = {"nics": nics, "gone": gone, "here": here}
-        homes = ((tenant_id, fleet.nic_of(tenant_id)) for tenant_id in self.touched)
-        if groups := {key for tenant_id, home in homes if home for key in group_keys(home.tenants_by_id[tenant_id])}:
+        placed = (home.tenants_by_id.get(tenant_id) for home in homes.values() for tenant_id in self.touched)
+        if groups := {key for tenant in placed if tenant for key in group_keys(tenant)}:
             found["groups"] = sorted(groups)
         if self.readings:
             found |= {"readings": [reading_row(reading) for reading in self.readings], "learnt": self.learnt}
