@@ -174,8 +174,8 @@ def command(
         _make_token(new_token, scopes)
         return
 
-    from placer.fleet.engine import WHEN_FULL
     from placer.fleet.protocol import Reader
+    from placer.fleet.queued_fleet import WHEN_FULL
     from placer.fleet.service.http.hosts import read_names
     from placer.fleet.service.http.opening_port import OpeningProgress, open_behind_port
     from placer.fleet.service.http.server import ServerSettings, bind_socket, make_writer, serve_http

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from placer.fleet.engine import WHEN_FULL, Engine
+from placer.fleet.engine import Engine
 from placer.fleet.events import (
     Arrive,
     ArriveTogether,
@@ -32,6 +32,7 @@ from placer.fleet.events import (
     Uncordon,
     Where,
 )
+from placer.fleet.queued_fleet import WHEN_FULL
 from placer.fleet.state.store import State
 from placer.model.fleet import Fleet, Service, Tenant
 from placer.model.groups import Constraints

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import IO
 
 from placer.fleet.engine import Engine
+from placer.fleet.event_lines import decision_line, refusal_line
 from placer.fleet.events import Refused
-from placer.fleet.protocol import Reader, decision_line, refusal_line
+from placer.fleet.protocol import Reader
 from placer.fleet.state.store import State
 
 MAX_EVENTS_PER_WRITE = 256

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from placer.fleet.engine import Engine
+from placer.fleet.event_lines import decision_line
 from placer.fleet.events import Arrive, Refused
 from placer.fleet.learning.learning import Feedback, correct
 from placer.fleet.learning.retraining import Retrainer, RetrainingSource
-from placer.fleet.protocol import Reader, decision_line
+from placer.fleet.protocol import Reader
 from placer.fleet.state.model_actions import LiveActions, RecordedActions
 from placer.fleet.state.saved import SavedState
 from placer.fleet.state.saved_learning import SETTINGS_ROW, recorded_actions

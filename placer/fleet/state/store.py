@@ -21,9 +21,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from placer.fleet.engine import Engine
+from placer.fleet.event_lines import decision_line, event_line
 from placer.fleet.events import Arrive, ArriveTogether, Change, Decision, Depart, FleetEvent, Learned, Lookup
 from placer.fleet.learning.versions import ModelStore
-from placer.fleet.protocol import Check, decision_line, event_line
+from placer.fleet.protocol import Check
 from placer.fleet.state.backup import BY_STEPS, complete_restore
 from placer.fleet.state.file import DISK_FAILURES, connect, lock_file, refusing
 from placer.fleet.state.retention import MARK_SECONDS, STEP_EVENTS, Retention, delete_events, last_to_delete

@@ -8,9 +8,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from placer.fleet.engine import MOST_TRIED, QUEUE, Engine
+from placer.fleet.engine import Engine
+from placer.fleet.event_lines import event_line
+from placer.fleet.event_shapes import Malformed
 from placer.fleet.events import Arrive, Decision, Depart, Refused
-from placer.fleet.protocol import Malformed, Reader, event_line
+from placer.fleet.protocol import Reader
+from placer.fleet.queued_fleet import MOST_TRIED, QUEUE
 from placer.fleet.state.postgres.state import SharedState
 from placer.fleet.state.store import State
 from placer.model.fleet import Fleet, Tenant

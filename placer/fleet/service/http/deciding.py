@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from placer.fleet.engine import Engine
+from placer.fleet.event_lines import decision_line, refusal_line
+from placer.fleet.event_shapes import Malformed
 from placer.fleet.events import (
     Arrive,
     Change,
@@ -26,7 +28,7 @@ from placer.fleet.events import (
     Return,
     Uncordon,
 )
-from placer.fleet.protocol import Malformed, Reader, decision_line, refusal_line
+from placer.fleet.protocol import Reader
 from placer.fleet.rebalance import emptied_first
 from placer.fleet.service.http.turns import Rebalancing, Submission, Turns
 from placer.fleet.state.saved import KeptAnswer, SavedState

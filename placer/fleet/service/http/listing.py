@@ -19,7 +19,8 @@ from starlette.responses import Response
 
 from placer.fleet.cores import shown_cores
 from placer.fleet.engine import Engine
-from placer.fleet.protocol import Name, faults_in
+from placer.fleet.event_shapes import Name
+from placer.fleet.protocol import faults_in
 from placer.fleet.service.http import openapi
 from placer.fleet.service.http.app import answer, read_route, refusal
 from placer.fleet.service.http.openapi import DescribedRoute, RouteOperation

@@ -22,7 +22,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from starlette.routing import BaseRoute, Route
 from typing_extensions import TypedDict
 
-from placer.fleet.protocol import Name
+from placer.fleet.event_shapes import Name
 
 JSON_TYPE, LINES_TYPE, TEXT_TYPE = "application/json", "application/x-ndjson", "text/plain"
 

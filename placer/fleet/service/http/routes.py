@@ -10,16 +10,10 @@ from pydantic import Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
+from placer.fleet.event_lines import MAX_LISTED_CLASSES
+from placer.fleet.event_shapes import AnyEvent, Malformed, Wanted, Whole
 from placer.fleet.events import Refused
-from placer.fleet.protocol import (
-    MAX_LISTED_CLASSES,
-    AnyEvent,
-    Malformed,
-    Wanted,
-    Whole,
-    faults_in,
-    refuse_repeated_keys,
-)
+from placer.fleet.protocol import faults_in, refuse_repeated_keys
 from placer.fleet.service.http import openapi
 from placer.fleet.service.http.app import (
     EVENTS_PATH,

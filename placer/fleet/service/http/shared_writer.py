@@ -9,9 +9,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from placer.fleet.engine import QUEUE, Engine
+from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Decision, Depart, FleetEvent, Lookup, Rebalance, RefusedForNow, Where
 from placer.fleet.protocol import Reader
+from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.service.http.deciding import STATUS_CHANGED, STATUS_CONFLICT, asked_for
 from placer.fleet.service.http.metrics import Metrics
 from placer.fleet.service.http.turns import Submission

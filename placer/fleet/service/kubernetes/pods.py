@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from placer.fleet.protocol import CONSTRAINT_KEYS
+from placer.fleet.event_shapes import CONSTRAINT_KEYS
 
 ANNOTATION_PREFIX = "nf-placer.io/"
 NF_ANNOTATION = f"{ANNOTATION_PREFIX}nf"

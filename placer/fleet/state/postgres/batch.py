@@ -10,9 +10,9 @@ from typing import Any
 from uuid import uuid4
 
 from placer.fleet.engine import Engine
+from placer.fleet.event_lines import decision_line, event_line
 from placer.fleet.events import Arrive, ArriveTogether, Change, Decision, Depart, FleetEvent, Learned
 from placer.fleet.learning.ledger import ProductionReading
-from placer.fleet.protocol import decision_line, event_line
 from placer.fleet.state.saved import KeptAnswer
 from placer.fleet.state.saved_learning import reading_row
 from placer.fleet.state.tables import format_constraints, load_values, read_constraints, workload_of

@@ -7,9 +7,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from placer.fleet.engine import QUEUE, Engine
+from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Change
 from placer.fleet.learning.ledger import ProductionReading
+from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.state.backup import back_up, restore
 from placer.fleet.state.postgres.state import SharedState
 from placer.fleet.state.saved_learning import reading_of, reading_row

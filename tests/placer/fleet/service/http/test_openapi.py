@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from placer.fleet.event_lines import decision_line
 from placer.fleet.events import Decision, JudgedInstance, Learned, Measure, MeasuredInstance, Rebalance, RebalanceMove
-from placer.fleet.protocol import decision_line
 from placer.fleet.service.http.openapi import describe
 from placer.fleet.service.http.routes import EventRoutes
 from tests.placer.commands.test_serve import serving
