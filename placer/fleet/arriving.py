@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from placer.fleet.cores import least_lasting, shortage
-from placer.fleet.events import Arrive, ArriveTogether, Decision, Lookup, Move, Refused
+from placer.fleet.event_lines import wanted_of
+from placer.fleet.events import Arrive, ArriveTogether, Decision, Lookup, Move, Refused, Reserve, TakenPlace
 from placer.fleet.queued_fleet import REJECT, QueuedFleet, name_some, with_placed, without_group
 from placer.model.constraints import conflict_on
 from placer.model.feasibility import feasible, fits, misfit
@@ -21,13 +22,73 @@ def place_arrival(engine: QueuedFleet, event: Arrive) -> Decision:
     tenant = event.tenant
     before = engine.find_tenant(tenant.id)
     if before is not None:
+        if before.reserved_until is not None:
+            return _take_reserved(engine, event, before)
         if without_group(before.asked) == tenant.asked:  # sent again, because the answer was lost
             return engine.find_place(tenant.id)
         if before.constraints != tenant.constraints:
             raise Refused(f"'{tenant.id}' already exists with other constraints; send a depart first")
         if before.priority != tenant.priority:
             raise Refused(f"'{tenant.id}' already exists with priority {before.priority}; send a depart first")
+        if (before.owner, before.labels) != (tenant.owner, tenant.labels):
+            raise Refused(f"'{tenant.id}' already exists with another owner or other labels; send a depart first")
         raise Refused(f"'{tenant.id}' already exists with another NF, traffic or SLA; send a change")
+    return _place_new(engine, event, engine.when_full)
+
+
+def reserve_place(engine: QueuedFleet, event: Reserve) -> Decision:
+    tenant = event.tenant
+    before = engine.find_tenant(tenant.id)
+    if before is not None:
+        if before.reserved_until is None:
+            raise Refused(f"'{tenant.id}' already exists, and needs no reservation")
+        _refuse_other_demand(before, tenant)
+        return engine.find_place(tenant.id)  # sent again, because the answer was lost
+    decision = _place_new(engine, event, REJECT)
+    if decision.status == "rejected":
+        return decision
+    return replace(decision, status="reserved", until=tenant.reserved_until)
+
+
+def _take_reserved(engine: QueuedFleet, event: Arrive, before: Tenant) -> TakenPlace:
+    """Let an arrival have the place that is reserved for it, or its place in the queue where its NIC has failed."""
+    _refuse_other_demand(before, event.tenant)
+    home = engine.fleet.nic_of(before.id)
+    if event.nic is not None and (home is None or home.id != event.nic):
+        where = "no NIC any more: it is queued" if home is None else home.id
+        raise Refused(f"'{before.id}' is reserved on {where}; leave out nic")
+    if home is None:
+        engine.waiting[before.id] = replace(before, reserved_until=None)
+        return TakenPlace("queued")
+    engine.fleet.set_reservation(before.id, None)
+    return TakenPlace("placed", found_on=home.id, cores=engine.cores_of(before.id))
+
+
+def _refuse_other_demand(reserved: Tenant, wanted: Tenant) -> None:
+    """Raise Refused with all that differs between an instance and the reservation of that id."""
+    before, after = map(_demand_of, (reserved.asked, wanted.asked))
+    keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    if keys:
+        differing = (f"{key} {_show(before.get(key))}, not {_show(after.get(key))}" for key in keys)
+        raise Refused(f"'{reserved.id}' is reserved with {'; '.join(differing)}")
+
+
+def _show(value: object) -> str:
+    """A value of an event in a message."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={of}" for key, of in value.items()) or "none"
+    return f"{value:g}" if isinstance(value, float) else "none" if value is None else f"{value}"
+
+
+def _demand_of(tenant: Tenant) -> dict[str, object]:
+    """All that an instance asks for, by the keys of an event."""
+    demand = wanted_of(tenant)
+    return {**demand.pop("traffic"), **demand}
+
+
+def _place_new(engine: QueuedFleet, event: Arrive, when_full: str) -> Decision:
+    """Place an instance that is not there yet."""
+    tenant = event.tenant
     engine.refuse_unknown(tenant)
     if event.nic is not None and event.kind is not None:
         return _take_over(engine, tenant, event.nic, event.kind)
@@ -46,7 +107,7 @@ def place_arrival(engine: QueuedFleet, event: Arrive) -> Decision:
     if found is not None:
         here, nics = ((), 0) if found.nic is None else (engine.fleet.nics[found.nic].co_location, 1)
         reasons = Reason(found.kind.model, here, nics, Cause.PRIORITY, found.ids), *reasons
-    if engine.when_full == REJECT:
+    if when_full == REJECT:
         return Decision("rejected", reasons=reasons)
     engine.waiting[tenant.id] = tenant
     return Decision("queued", reasons=reasons)

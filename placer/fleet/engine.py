@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from placer.fleet.arriving import place_arrival, place_group
+from placer.fleet.arriving import place_arrival, place_group, reserve_place
 from placer.fleet.cores import shortage, stay, stay_at_risk
 from placer.fleet.events import (
     Arrive,
@@ -23,6 +23,7 @@ from placer.fleet.events import (
     Drain,
     DryRun,
     ExpectedDecision,
+    Expire,
     Fail,
     FleetEvent,
     Join,
@@ -32,6 +33,7 @@ from placer.fleet.events import (
     Move,
     Rebalance,
     Refused,
+    Reserve,
     Return,
     Uncordon,
     Where,
@@ -157,6 +159,12 @@ class Engine(QueuedFleet):
             self._repairer.forget(event.id)
         return Decision("left", (Move(event.id, nic.id, None), *self.place_waiting()))
 
+    def _expire(self, event: Expire) -> Decision:
+        tenant = self.find_tenant(event.id)
+        if tenant is None or tenant.reserved_until is None:  # it arrived, or another agent has noticed the time, too
+            return Lookup("unknown")
+        return replace(self._depart(Depart(event.id)), status="expired")
+
     def _change(self, event: Change) -> Decision:
         before = self.find_tenant(event.id)
         if before is None:
@@ -226,6 +234,8 @@ class Engine(QueuedFleet):
 _DECIDERS: dict[type, Callable[..., Decision]] = {
     Arrive: place_arrival,
     ArriveTogether: place_group,
+    Reserve: reserve_place,
+    Expire: Engine._expire,
     Depart: Engine._depart,
     Change: Engine._change,
     Fail: fail,

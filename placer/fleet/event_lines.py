@@ -16,6 +16,7 @@ from placer.fleet.events import (
     Drain,
     DryRun,
     ExpectedDecision,
+    Expire,
     Fail,
     FleetEvent,
     Join,
@@ -28,11 +29,12 @@ from placer.fleet.events import (
     Rebalance,
     RebalanceMove,
     Refused,
+    Reserve,
     Return,
     Uncordon,
     Where,
 )
-from placer.fleet.frequent_lines import frequent_decision, frequent_event, load_of
+from placer.fleet.frequent_lines import frequent_decision, frequent_event, load_of, ownership_of
 from placer.model.fleet import Tenant
 from placer.model.sla import Sla
 from placer.policy.rejection import Reason
@@ -62,6 +64,8 @@ def any_decision(event: FleetEvent, decision: Decision) -> str:
         answer["nic"] = decision.nic
     if decision.cores is not None:
         answer["cores"] = decision.cores
+    if decision.until is not None:
+        answer["until"] = decision.until
     if decision.placements:
         answer["placements"] = [{"id": identity, "nic": nic} for identity, nic in decision.placements]
     if isinstance(decision, Learned):
@@ -120,21 +124,26 @@ def any_event(event: FleetEvent) -> str:
             line["kind"] = event.kind
         if event.tenant.free_cores:
             line["free_cores"] = True
-        line |= _wanted(event.tenant)
+        line |= wanted_of(event.tenant)
         if event.preempt:
             line["preempt"] = True
+        if isinstance(event, Reserve):
+            line |= {"ttl_s": event.ttl_s, "until": event.tenant.reserved_until}
     elif isinstance(event, ArriveTogether):
-        line["arrivals"] = [{"id": tenant.id, **_wanted(tenant)} for tenant in event.tenants]
+        line["arrivals"] = [{"id": tenant.id, **wanted_of(tenant)} for tenant in event.tenants]
     elif isinstance(event, Change):
         line |= _requirement(event.workload, event.sla, event.given)
     return json.dumps(line)
 
 
-def _wanted(tenant: Tenant) -> dict[str, Any]:
+def wanted_of(tenant: Tenant) -> dict[str, Any]:
+    """What an instance asks for, by the keys of an event."""
     load = load_of(tenant.workload)
     requirement = _requirement(tenant.workload, tenant.sla, ("traffic", *load) if load else ())
     priority = {"priority": tenant.priority} if tenant.priority else {}
-    return {"nf": tenant.workload.nf, **requirement, **dict(tenant.constraints.values), **priority}
+    return {
+        "nf": tenant.workload.nf, **requirement, **dict(tenant.constraints.values), **priority, **ownership_of(tenant),
+    }  # fmt: skip
 
 
 def _requirement(workload: Workload | None, sla: Sla | None, given: Sequence[str]) -> dict[str, Any]:
@@ -157,9 +166,9 @@ def _measure(one: MeasuredInstance) -> dict[str, Any]:
 _EVENTS_OF_PLACED, _OF_NICS = (Arrive, Where), (Fail, Drain, Return, Cordon, Uncordon, Leave, Measure)
 
 _EVENT_NAMES: dict[type, str] = {
-    Arrive: "arrive", ArriveTogether: "group", Depart: "depart", Change: "change", Fail: "fail", Drain: "drain",
-    Join: "join", Return: "return", Cordon: "cordon", Uncordon: "uncordon", Leave: "leave", Rebalance: "rebalance",
-    Measure: "measured", Where: "where",
+    Arrive: "arrive", Reserve: "reserve", Expire: "expire", ArriveTogether: "group", Depart: "depart",
+    Change: "change", Fail: "fail", Drain: "drain", Join: "join", Return: "return", Cordon: "cordon",
+    Uncordon: "uncordon", Leave: "leave", Rebalance: "rebalance", Measure: "measured", Where: "where",
 }  # fmt: skip
 
 

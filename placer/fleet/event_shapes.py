@@ -27,6 +27,8 @@ LOAD_KEYS = ("rate_kpps", "cores", "sla_latency_us")
 CONSTRAINT_KEYS = ("apart", "pool", "spread", "together")  # in alphabetical order, as of `Constraints`
 
 ONLY_IN_LOGS = ("kind", "free_cores")  # keys of arrivals on which a plan or a cluster has decided
+ONLY_IN_LOGS_OF_RESERVATIONS = ("until",)
+MOST_LABELS, LONGEST_LABEL = 64, 512  # labels of an instance, and characters of the value of one
 MAX_REMEMBERED_WORKLOADS = 100_000  # workloads that are remembered, and SLAs: most events name one that came before
 
 MOST_INSTANCES = 1_000
@@ -45,6 +47,13 @@ def usable_name(name: str) -> str:
     return name
 
 
+def printable(text: str) -> str:
+    """The text, if it has no control character; else ValueError."""
+    if not text.isprintable():
+        raise ValueError(f"{text!r} has a line break or another control character")
+    return text
+
+
 def single_name(value: str) -> str:
     """The pool or the domain of a NIC, if it is one name; else ValueError."""
     if BETWEEN_POOLS in value:
@@ -61,6 +70,7 @@ Whole = Annotated[int, BeforeValidator(whole)]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(usable_name)]
 Priority = Annotated[Whole, Field(ge=LOWEST_PRIORITY, le=HIGHEST_PRIORITY)]
 Group = Annotated[str, AfterValidator(usable_group)]
+Label = Annotated[str, Field(max_length=LONGEST_LABEL), AfterValidator(printable)]
 Place = Annotated[Group, AfterValidator(single_name), Field(json_schema_extra={"pattern": r"^[^|]*$"})]
 Number = Annotated[FiniteFloat, Field(ge=0, le=LARGEST_NUMBER)]
 Positive = Annotated[FiniteFloat, Field(ge=SMALLEST_POSITIVE, le=LARGEST_NUMBER)]
@@ -145,7 +155,7 @@ class Wanted(_Requirement):
 
     `rate_kpps`: what is offered to it; null for more than it can carry. `cores`: what it is given; else as many as it
     takes. `spread`, `apart`, `together`, `pool`: the constraints of its place. `priority`: how much it matters
-    where NICs are too few, the higher the more.
+    where NICs are too few, the higher the more. `owner`, `labels`: whose it is, and what its owner calls it.
     """
 
     nf: Name
@@ -154,6 +164,12 @@ class Wanted(_Requirement):
     together: Group | None = None
     pool: Group | None = None
     priority: Priority = 0
+    owner: Name | None = None
+    labels: Annotated[dict[Name, Label], Field(max_length=MOST_LABELS)] | None = None
+
+    @property
+    def keys(self) -> int:
+        return super().keys + len(self.labels or ())
 
     @property
     def constraints(self) -> Constraints:
@@ -193,6 +209,28 @@ class ArriveEvent(Wanted, ChangingLine):
     kind: Annotated[Whole, Field(ge=0)] | None = None
     free_cores: Literal[True] | None = None
     preempt: bool = False
+
+
+class ReserveEvent(Wanted, ChangingLine):
+    """A place is held for an instance for `ttl_s` seconds, on the NIC that is named, if one is; an arrival with this id
+    that asks for the same takes it."""
+
+    model_config = ConfigDict(
+        json_schema_extra=lambda schema: _forget_keys(schema["properties"], ONLY_IN_LOGS_OF_RESERVATIONS)
+    )
+
+    event: Literal["reserve"]
+    id: Name
+    nic: Name | None = None
+    ttl_s: Positive
+    until: FiniteFloat | None = None
+
+
+class ExpireEvent(_Line):
+    """The time of a reservation has ended."""
+
+    event: Literal["expire"]
+    id: Name
 
 
 class GroupMember(Wanted):
@@ -294,15 +332,10 @@ class MeasuredEvent(_Line):
         return Measure(self.nic, self.window_s, tuple(found))
 
 
-AnyEvent = Annotated[
-    ArriveEvent
-    | ChangeEvent
-    | GroupEvent
-    | DepartEvent
-    | WhereEvent
-    | NicEvent
-    | JoinEvent
-    | RebalanceEvent
-    | MeasuredEvent,
-    Field(discriminator="event"),
-]
+_EventShape = (
+    ArriveEvent | ReserveEvent | ChangeEvent | GroupEvent | DepartEvent | WhereEvent | NicEvent | JoinEvent
+    | RebalanceEvent | MeasuredEvent
+)  # fmt: skip
+AnyEvent = Annotated[_EventShape, Field(discriminator="event")]
+LoggedEvent = Annotated[_EventShape | ExpireEvent, Field(discriminator="event")]
+"""What a log may have, and no client may send."""

@@ -47,6 +47,8 @@ def _nic(event: Measure, fleet: Fleet, feedback: Feedback) -> Nic:
         raise Refused(f"measured twice in one event: {name_some(twice)}")
     if absent := [identity for identity in ids if identity not in nic.tenants_by_id]:
         raise Refused(f"not on {event.nic}: {name_some(absent)}")
+    if reserved := [tenant.id for tenant in nic.tenants if tenant.reserved_until is not None]:
+        raise Refused(f"{event.nic} does not run all that is predicted of it; reserved is {name_some(reserved)}")
     if more := [instance.id for instance in event.instances if _impossible(instance)]:
         raise Refused(f"throughput_kpps is above offered_kpps: {name_some(more)}")
     return nic

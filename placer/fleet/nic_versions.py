@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from placer.fleet.events import Change, Decision, FleetEvent, Measure
+from placer.fleet.events import Change, Decision, FleetEvent, Measure, TakenPlace
 from placer.model.fleet import Fleet
 
 
@@ -67,6 +67,8 @@ class NicVersions:
             for nic_id in (move.source, move.target):
                 if nic_id is not None:
                     self._note(nic_id, number)
+        if isinstance(decision, TakenPlace) and decision.found_on is not None:
+            self._note(decision.found_on, number)
         if isinstance(event, Change) and (home := fleet.nic_of(event.id)) is not None:
             self._note(home.id, number)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -18,12 +19,15 @@ from placer.fleet.event_shapes import (
     ArriveEvent,
     ChangingLine,
     DepartEvent,
+    ExpireEvent,
     GroupEvent,
     JoinEvent,
+    LoggedEvent,
     Malformed,
     MeasuredEvent,
     NicEvent,
     RebalanceEvent,
+    ReserveEvent,
     Traffic,
     Wanted,
     WhereEvent,
@@ -37,11 +41,13 @@ from placer.fleet.events import (
     Depart,
     Drain,
     DryRun,
+    Expire,
     Fail,
     FleetEvent,
     Join,
     Leave,
     Refused,
+    Reserve,
     Return,
     Uncordon,
     Where,
@@ -55,6 +61,8 @@ MAX_NAMED = 5  # ids that an error message names
 Check = Callable[[Workload], Sequence[tuple[str, str]]]  # what is wrong with a workload, as (column, message)
 
 _LINE_READER: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
+_LOG_READER: TypeAdapter[LoggedEvent] = TypeAdapter(LoggedEvent)
+_OF_AN_INSTANCE: dict[str, type[Depart | Where | Expire]] = {"depart": Depart, "where": Where, "expire": Expire}
 _OF_A_NIC: dict[str, type[Fail | Drain | Return | Cordon | Uncordon | Leave]] = {
     "fail": Fail, "drain": Drain, "return": Return, "cordon": Cordon, "uncordon": Uncordon, "leave": Leave,
 }  # fmt: skip
@@ -66,7 +74,7 @@ class Reader:
     `default_traffic`: the traffic of arrivals, as far as they name none. `check`: lists what is wrong with a workload:
     an NF that is not profiled, traffic outside the profiled range. `workload_of`: the workload of an instance in the
     fleet, for changes; None for an unknown one. `of_log`: whether the events are those of a log: only there may a plan
-    have decided on an arrival.
+    have decided on an arrival, and a reservation has an end and may have come to it. `clock`: the time, s since 1970.
     """
 
     def __init__(
@@ -76,11 +84,14 @@ class Reader:
         workload_of: Callable[[str], Workload | None],
         *,
         of_log: bool = False,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.default_traffic = default_traffic
         self.check = check
         self.workload_of = workload_of
         self.of_log = of_log
+        self.clock = clock
+        self._line_reader = _LOG_READER if of_log else _LINE_READER
         self._known: dict[tuple[object, ...], Workload] = {}
 
     def read(self, line: str | bytes) -> FleetEvent:
@@ -90,20 +101,22 @@ class Reader:
         it changes an instance that is not there.
         """
         try:
-            read = _LINE_READER.validate_json(line)
+            read = self._line_reader.validate_json(line)
         except ValidationError as error:
             raise Malformed("; ".join((*faults_in(error, 1), *self._faults_of_workload(line, error)))) from error
         refuse_repeated_keys(line, read.keys)
         event = self._event(read)
         return DryRun(event) if isinstance(read, ChangingLine) and read.dry_run else event
 
-    def _event(self, read: AnyEvent) -> FleetEvent:
+    def _event(self, read: LoggedEvent) -> FleetEvent:
         if isinstance(read, ArriveEvent):
             return self._arrival(read)
+        if isinstance(read, ReserveEvent):
+            return self._reservation(read)
         if isinstance(read, GroupEvent):
             return ArriveTogether(read.id, tuple(self._members(read)))
-        if isinstance(read, DepartEvent | WhereEvent):
-            return Depart(read.id) if isinstance(read, DepartEvent) else Where(read.id)
+        if isinstance(read, DepartEvent | WhereEvent | ExpireEvent):
+            return _OF_AN_INSTANCE[read.event](read.id)
         if isinstance(read, NicEvent):
             return _OF_A_NIC[read.event](read.nic)
         if isinstance(read, JoinEvent):
@@ -132,6 +145,13 @@ class Reader:
         chosen = replace(tenant, free_cores=True) if read.free_cores else tenant
         return Arrive(chosen, read.nic, read.kind, read.preempt)
 
+    def _reservation(self, read: ReserveEvent) -> Reserve:
+        if (read.until is not None) is not self.of_log:
+            raise Malformed("until: is missing" if self.of_log else "until: unknown key")
+        until = self.clock() + read.ttl_s if read.until is None else read.until
+        tenant = replace(self.tenant(read.id, read), reserved_until=until)
+        return Reserve(tenant, read.nic, ttl_s=read.ttl_s)
+
     def tenant(self, identity: str, wanted: Wanted) -> Tenant:
         """The instance that is to be placed.
 
@@ -144,7 +164,11 @@ class Reader:
         load = wanted.over(Workload(wanted.nf, self.default_traffic))
         workload = self._workload(load, wanted.traffic)
         found = sla or sla_of(0.0, None)
-        return Tenant(identity, workload, found, constraints=wanted.constraints, priority=wanted.priority)
+        found_labels = tuple(sorted(wanted.labels.items())) if wanted.labels else ()
+        return Tenant(
+            identity, workload, found, constraints=wanted.constraints, priority=wanted.priority,
+            owner=wanted.owner or "", labels=found_labels,
+        )  # fmt: skip
 
     def _members(self, read: GroupEvent) -> Iterator[Tenant]:
         ids = Counter(arrival.id for arrival in read.arrivals)
@@ -162,7 +186,7 @@ class Reader:
         if faulty.intersection([(), ("nf",), ("traffic",)]):
             return []
         given = json.loads(line)
-        if given["event"] != "arrive":
+        if given["event"] not in ("arrive", "reserve"):
             return []
         traffic = Traffic.model_validate(given.get("traffic") or {}).over(self.default_traffic)
         rate, cores = (given.get(key) if (key,) not in faulty else None for key in LOAD_KEYS[:2])

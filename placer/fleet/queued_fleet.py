@@ -178,11 +178,20 @@ class QueuedFleet:
         return self.place_waiting() if any(tenant and tenant.constraints.values for tenant in left) else []
 
     def find_place(self, tenant_id: str) -> Lookup:
-        """Where an instance runs."""
-        nic = self.fleet.nic_of(tenant_id)
+        """Where an instance runs, or is to run."""
+        nic, tenant = self.fleet.nic_of(tenant_id), self.find_tenant(tenant_id)
+        until = None if tenant is None else tenant.reserved_until
         if nic is not None:
-            return Lookup("placed", found_on=nic.id, cores=self.cores_of(tenant_id))
-        return Lookup("queued" if tenant_id in self.waiting else "unknown")
+            status = "placed" if until is None else "reserved"
+            return Lookup(status, found_on=nic.id, cores=self.cores_of(tenant_id), until=until)
+        return Lookup("unknown" if tenant is None else "queued", until=until)
+
+    def due_reservations(self, now: float) -> list[str]:
+        """The reservations that end at a time or before (s since 1970), the earliest first."""
+        placed = ((until, tenant_id) for tenant_id, until in self.fleet.reservations.items())
+        queued = ((tenant.reserved_until, tenant.id) for tenant in self.waiting.values())
+        ends = [(until, tenant_id) for until, tenant_id in (*placed, *queued) if until is not None]
+        return [tenant_id for until, tenant_id in sorted(ends) if until <= now]
 
     def find_tenant(self, tenant_id: str) -> Tenant | None:
         """The tenant on a NIC or in the queue; None for an unknown one."""

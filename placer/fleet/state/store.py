@@ -22,7 +22,18 @@ from typing import Any, Self
 
 from placer.fleet.engine import Engine
 from placer.fleet.event_lines import decision_line, event_line
-from placer.fleet.events import Arrive, ArriveTogether, Change, Decision, Depart, FleetEvent, Learned, Lookup
+from placer.fleet.events import (
+    Arrive,
+    ArriveTogether,
+    Change,
+    Decision,
+    Depart,
+    Expire,
+    FleetEvent,
+    Learned,
+    Lookup,
+    TakenPlace,
+)
 from placer.fleet.learning.versions import ModelStore
 from placer.fleet.protocol import Check
 from placer.fleet.state.backup import BY_STEPS, complete_restore
@@ -39,7 +50,7 @@ from placer.fleet.state.saved_fleet import (
     upgrade,
 )
 from placer.fleet.state.saved_learning import learnt_rows, read_asked, read_learnt, read_readings, reading_rows
-from placer.fleet.state.tables import Row, Statement, format_constraints, load_values
+from placer.fleet.state.tables import Row, Statement, format_constraints, format_labels, load_values
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from profiles import InputError
 
@@ -313,10 +324,11 @@ WRITE_NIC = """
     INSERT INTO nics VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET service = excluded.service, pool = excluded.pool, domain = excluded.domain
 """
-WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES ({', '.join('?' * 14)})"  # noqa: S608
+WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES ({', '.join('?' * 17)})"  # noqa: S608
 DELETE_TENANT = "DELETE FROM tenants WHERE id = ?"
 TO_THE_QUEUE = "UPDATE tenants SET nic = NULL, place = (SELECT max(place) + 1 FROM tenants) WHERE id = ?"
 CHANGE_WORKLOAD = f"UPDATE tenants SET (flows, packet_size, mtbr, {LOAD_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?"  # noqa: S608
+TAKE_PLACE = "UPDATE tenants SET reserved_until = NULL WHERE id = ?"
 CHANGE_SLA = "UPDATE tenants SET sla_drop = ?, sla_min_kpps = ? WHERE id = ?"
 
 
@@ -335,6 +347,9 @@ class FleetRows:
 
     def note(self, event: FleetEvent, decision: Decision, fleet: Fleet) -> None:
         self._note_nics(event, decision, fleet)
+        if isinstance(event, Arrive) and isinstance(decision, TakenPlace):
+            self._then(TAKE_PLACE, (event.tenant.id,))
+            return
         arrived = event.tenant.id if isinstance(event, Arrive) else None
         if arrived is not None and decision.status == "queued":
             self._come(event.tenant, None)  # type: ignore[union-attr]
@@ -353,7 +368,7 @@ class FleetRows:
             self._note_workload(event, decision, fleet)
             if event.sla is not None:
                 self._then(CHANGE_SLA, (event.sla.max_drop, event.sla.min_kpps, event.id))
-        if isinstance(event, Depart) and not decision.moves:
+        if isinstance(event, Depart | Expire) and not decision.moves:
             self._leave(event.id)
 
     def take(self) -> list[Statement]:
@@ -388,7 +403,8 @@ class FleetRows:
         sla, workload = tenant.sla, tenant.workload
         values = *workload.traffic.as_tuple(), sla.max_drop, sla.min_kpps, *load_values(workload)
         demanded = format_constraints(tenant.constraints, tenant.group)
-        more = int(tenant.free_cores) or None, demanded, tenant.priority or None
+        owned = tenant.reserved_until, tenant.owner or None, format_labels(tenant.labels)
+        more = int(tenant.free_cores) or None, demanded, tenant.priority or None, *owned
         self._here[tenant.id] = (tenant.id, nic, workload.nf, *values, *more)
 
     def _leave(self, tenant_id: str) -> None:

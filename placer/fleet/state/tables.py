@@ -28,6 +28,7 @@ class Tables(Protocol):
 # A workload is written as its NF, its traffic, and its load: null where it is saturated, has its default number of
 # cores, and is promised no latency.
 
+Labels = tuple[tuple[str, str], ...]  # by key in alphabetical order
 LoadValues = tuple[float | None, int | None, float | None]  # rate (kpps), cores, and promised latency (us)
 
 
@@ -56,6 +57,20 @@ def format_constraints(constraints: Constraints, group: str = "") -> str | None:
     """The constraints of an instance as a state has them, and the group with which it waits."""
     written = dict(constraints.values) | ({WAITING_GROUP: group} if group else {})
     return json.dumps(written) if written else None
+
+
+def format_labels(labels: Labels) -> str | None:
+    """Labels as a state has them, as a JSON object; null for none."""
+    return json.dumps(dict(labels)) if labels else None
+
+
+@lru_cache(MAX_REMEMBERED_CONSTRAINTS)
+def read_labels(written: str | None) -> Labels:
+    """Labels as `format_labels` wrote them. Raises ValueError when they make no sense."""
+    given = {} if written is None else json.loads(written)
+    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+        raise ValueError("not an object whose values are texts")
+    return tuple(sorted(given.items()))
 
 
 @lru_cache(MAX_REMEMBERED_CONSTRAINTS)

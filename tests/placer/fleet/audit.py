@@ -15,12 +15,15 @@ from placer.fleet.events import (
     Decision,
     Depart,
     Drain,
+    Expire,
     Fail,
     FleetEvent,
     Join,
     Leave,
     Rebalance,
+    Reserve,
     Return,
+    TakenPlace,
     Uncordon,
 )
 from placer.model.fleet import NicKind, Tenant
@@ -47,13 +50,18 @@ class Auditor:
         self.joined: Counter[PlacedKind] = Counter()
         self.joined_in: dict[str, tuple[str, str]] = {}
         self.at_risk: set[str] = set()
+        self.reserved: set[str] = set()
 
     def follow(self, event: FleetEvent, decision: Decision, kind_of: Mapping[str, int]) -> list[str]:
         """What is wrong with the decision, one sentence per fault; `kind_of` is the index of every NIC's kind."""
         self._apply(event)
         if isinstance(event, Join):
             self._join(event, kind_of[event.nic])
+        if isinstance(decision, TakenPlace) and isinstance(event, Arrive) and event.tenant.id not in self.reserved:
+            return [f"{event.tenant.id} takes a place that is not reserved"]
         faults = list(self._left(event, decision, kind_of)) if isinstance(event, Arrive) else []
+        if isinstance(event, Expire) and event.id not in self.reserved:
+            faults.append(f"{event.id} expires and is not reserved")
         faults += list(self._moves(decision, kind_of, each=isinstance(event, Rebalance)))
         self._conclude(event, decision)
         faults += [*self._overfull(kind_of), *self._violations(decision, kind_of), *self._barred(kind_of)]
@@ -177,16 +185,20 @@ class Auditor:
             if move.source is not None or came is None or move.id == arrived:
                 continue
             for waiting in (self.tenants[identity] for identity in sorted(self.waiting)):
-                if waiting.priority > came.priority and waiting == replace(
-                    came, id=waiting.id, priority=waiting.priority
-                ):
+                if waiting.priority > came.priority and _need(waiting) == _need(came):
                     yield f"{waiting.id} waits, and {came.id} of lower priority was placed"
 
     def _conclude(self, event: FleetEvent, decision: Decision) -> None:
         if isinstance(event, Arrive) and decision.status == "queued":
             self.waiting.add(event.tenant.id)
         self.waiting.update(decision.queued)
-        if isinstance(event, Depart):
+        if isinstance(event, Reserve) and decision.status == "reserved":
+            self.reserved.add(event.tenant.id)
+        elif isinstance(event, Arrive):
+            self.reserved.discard(event.tenant.id)
+        elif isinstance(event, Depart | Expire):
+            self.reserved.discard(event.id)
+        if isinstance(event, Depart | Expire):
             self.waiting.discard(event.id)
             del self.tenants[event.id]
         if isinstance(event, Arrive) and decision.status == "rejected":
@@ -262,3 +274,8 @@ class Auditor:
         for identity, nic in self.places.items():
             by_nic[nic].append(self.tenants[identity])
         return by_nic
+
+
+def _need(tenant: Tenant) -> Tenant:
+    """What an instance needs of a NIC, whatever it is called and whoever has it."""
+    return replace(tenant, id="", priority=0, owner="", labels=(), reserved_until=None)

@@ -92,6 +92,7 @@ class DecisionJson(TypedDict):
     status: str
     nic: NotRequired[str | None]
     cores: NotRequired[int]
+    until: NotRequired[float]
     placements: NotRequired[list[PlacementJson]]
     model: NotRequired[int]
     instances: NotRequired[list[JudgedInstanceJson]]
@@ -134,7 +135,7 @@ class ConstraintsJson(TypedDict):
 
 
 class TenantJson(ConstraintsJson):
-    """An instance, with its SLA and what is predicted of it."""
+    """An instance, with its SLA and what is predicted of it; of a reservation, when it ends (s since 1970)."""
 
     id: str
     nf: str
@@ -145,6 +146,9 @@ class TenantJson(ConstraintsJson):
     sla_drop: NotRequired[float | None]
     sla_min_kpps: NotRequired[float | None]
     priority: NotRequired[int]
+    owner: NotRequired[str]
+    labels: NotRequired[dict[str, str]]
+    reserved_until: NotRequired[float]
     predicted_kpps: NotRequired[float]
     required_kpps: NotRequired[float]
     solo_kpps: NotRequired[float]

@@ -18,6 +18,7 @@ from placer.fleet.engine import Engine
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http.app import Background, make_app
 from placer.fleet.service.http.connections import Connections
+from placer.fleet.service.http.expirer import Expirer
 from placer.fleet.service.http.hosts import Hosts
 from placer.fleet.service.http.metrics import Metrics
 from placer.fleet.service.http.requests import RequestLog
@@ -86,7 +87,7 @@ def serve_http(
     hosts = Hosts(settings.host, port, scheme, (*settings.names, f"{shown}:{port}"))
     requests = RequestLog(writer.metrics, everything=settings.log_requests)
     config = uvicorn.Config(
-        make_app(all_routes, writer, settings.tokens, hosts, requests, background),
+        make_app(all_routes, writer, settings.tokens, hosts, requests, [Expirer(writer).run, *background]),
         http=Connections(requests),  # type: ignore[arg-type]
         log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_S,
         ssl_certfile=settings.certificate, ssl_keyfile=settings.key, proxy_headers=False,

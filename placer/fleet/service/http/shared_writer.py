@@ -188,7 +188,7 @@ class SharedWriter(Writer):
         preempts = isinstance(event, Arrive) and len(decision.moves) > 1
         if optimistic and (preempts or (decision.status == "queued" and self.engine.when_full == QUEUE)):
             raise NeedsAll
-        if not self._fresh and (isinstance(decision, Lookup) or decision.status not in ("placed", "left")):
+        if not self._fresh and (isinstance(decision, Lookup) or decision.status not in ("placed", "reserved", "left")):
             raise NeedsNews
         return decision
 
