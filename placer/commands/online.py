@@ -118,9 +118,9 @@ def command(
 ) -> None:
     """Place NFs online: read events from stdin, one JSON object per line, and answer each with a line on stdout.
 
-    Events are arrive, group, depart, change, fail, drain, return, cordon, uncordon, join, leave, rebalance, measured
-    and where. With --state, an event is answered after it is on disk. At the start, the risk is chosen at which typical
-    arrivals are expected to stay within the budget; a state keeps its risk until another budget is given.
+    Events are arrive, reserve, group, depart, change, fail, drain, return, cordon, uncordon, join, leave, rebalance,
+    measured and where. With --state, an event is answered after it is on disk. At the start, the risk is chosen at
+    which typical arrivals are expected to stay within the budget; a state keeps its risk until another budget is given.
     """
     from placer.fleet.protocol import Reader
     from placer.fleet.queued_fleet import WHEN_FULL

@@ -235,7 +235,7 @@ def command(
         engine = open_engine(catalogue, decided_by, saved, retrain or (), stack, progress, said, kinds)
         beginning.place(catalogue, engine, saved, progress)
         reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)
-        writer, what_if = make_writer(engine, reader, saved), WhatIf(engine)
+        writer, what_if = make_writer(engine, reader, saved, allowed), WhatIf(engine)
         background = [] if make_webhook is None else [make_webhook(writer).run]
         if cluster is None:
             return writer, what_if, [], background

@@ -30,6 +30,7 @@ from placer.fleet.events import (
 )
 from placer.fleet.protocol import Reader
 from placer.fleet.rebalance import emptied_first
+from placer.fleet.service.http.ownership import Quotas, foreign_fault
 from placer.fleet.service.http.turns import Rebalancing, Submission, Turns
 from placer.fleet.state.saved import KeptAnswer, SavedState
 
@@ -69,13 +70,15 @@ def nics_to_empty(engine: Engine) -> list[str]:
 class Decider:
     """Decides on lines, one after the other.
 
-    `engine`, `reader`, `state`: as for `placer online`; nobody else uses them to change anything.
+    `engine`, `reader`, `state`: as for `placer online`; nobody else uses them to change anything. `quotas`: what owners
+    may have.
     """
 
-    def __init__(self, engine: Engine, reader: Reader, state: SavedState) -> None:
+    def __init__(self, engine: Engine, reader: Reader, state: SavedState, quotas: Quotas) -> None:
         self.engine = engine
         self.reader = reader
         self.state = state
+        self.quotas = quotas
         self._answers = state.answers
         self._waiting = Turns()
         self._counted: list[tuple[FleetEvent, Decision]] = []
@@ -116,8 +119,12 @@ class Decider:
             self._dry, asked = isinstance(event, DryRun), asked_for(event)
             if not submission.token.administers and isinstance(asked, OF_ADMINISTRATORS):
                 return self._refuse(digest, STATUS_FORBIDDEN, "the token does not allow events of NICs")
+            if foreign := foreign_fault(self.engine, submission.token, asked):
+                return self._refuse(digest, STATUS_FORBIDDEN, foreign)
             if self._is_outdated(asked, submission.if_version):
                 return self._refuse(digest, STATUS_CHANGED, "the NIC has changed since that version: ask again")
+            if over := self.quotas.fault(self.engine, asked):
+                return self._refuse(digest, STATUS_CONFLICT, over, cause="quota")
             if isinstance(asked, Rebalance) and asked.nics is None and self.in_turns:
                 return self._rebalance(submission, asked, digest)
             decision = self._handle(event)
@@ -156,10 +163,10 @@ class Decider:
         whole = Decision("rebalanced" if found.moves else "as-it-was", tuple(found.moves))
         return KeptAnswer(digest, STATUS_DONE, decision_line(event, whole), self.engine.events)
 
-    def _refuse(self, digest: bytes, status: int, message: str) -> KeptAnswer:
+    def _refuse(self, digest: bytes, status: int, message: str, **more: str) -> KeptAnswer:
         """The answer to an event that is not even decided on."""
         self._refused.append(status)
-        return KeptAnswer(digest, status, json.dumps({"ok": False, "error": message}))
+        return KeptAnswer(digest, status, json.dumps({"ok": False, "error": message, **more}))
 
     def _handle(self, event: FleetEvent) -> Decision:
         return self.engine.handle(event)

@@ -28,10 +28,11 @@ JSON_TYPE, LINES_TYPE, TEXT_TYPE = "application/json", "application/x-ndjson", "
 
 
 class Refusal(TypedDict):
-    """Why a request is refused."""
+    """Why a request is refused; `cause` is `quota` where its owner would have too much."""
 
     ok: Literal[False]
     error: str
+    cause: NotRequired[str]
 
 
 class Good(TypedDict):
@@ -237,7 +238,7 @@ class Summary(TypedDict):
 REFUSAL_TEXTS = {
     400: "Not a request that has one meaning, such as one with two `Host` headers.",
     401: "No known token.",
-    403: "The token does not have the scope.",
+    403: "The token does not have the scope, or is not for this owner.",
     404: "Unknown.",
     408: "The request came too slowly.",
     409: "The event cannot happen; nothing changed.",

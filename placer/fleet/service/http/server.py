@@ -21,6 +21,7 @@ from placer.fleet.service.http.connections import Connections
 from placer.fleet.service.http.expirer import Expirer
 from placer.fleet.service.http.hosts import Hosts
 from placer.fleet.service.http.metrics import Metrics
+from placer.fleet.service.http.ownership import Quotas
 from placer.fleet.service.http.requests import RequestLog
 from placer.fleet.service.http.routes import EventRoutes, QuestionRoutes
 from placer.fleet.service.http.tokens import OPEN_TO_ALL, Tokens
@@ -55,14 +56,16 @@ class ServerSettings:
     log_requests: bool = False
 
 
-def make_writer(engine: Engine, reader: Reader, state: SavedState) -> Writer:
+def make_writer(engine: Engine, reader: Reader, state: SavedState, tokens: Tokens = OPEN_TO_ALL) -> Writer:
+    """The writer of a service that keeps the quotas of its token file."""
+    quotas = Quotas(tokens.quotas)
     if not state.shared:
-        return Writer(engine, reader, state, Metrics(engine))
+        return Writer(engine, reader, state, Metrics(engine), quotas=quotas)
     from placer.fleet.service.http.shared_writer import SharedWriter
     from placer.fleet.state.postgres.state import SharedState
 
     assert isinstance(state, SharedState)
-    return SharedWriter(engine, reader, state, Metrics(engine))
+    return SharedWriter(engine, reader, state, Metrics(engine), quotas=quotas)
 
 
 def serve_http(

@@ -25,6 +25,8 @@ EVENT_ANNOTATIONS = {
     "priority": "priority",
 }
 
+TEXT_ANNOTATIONS = (*CONSTRAINT_KEYS, "owner")
+
 POD_PREFIX = "pod/"
 
 
@@ -59,10 +61,10 @@ class Pod:
         faults = []
         for name, value in self.annotations.items():
             number = _number(value)
-            if name in CONSTRAINT_KEYS:
+            if name in TEXT_ANNOTATIONS:
                 event[name] = value
             elif name not in ("nf", *TRAFFIC_ANNOTATIONS, *EVENT_ANNOTATIONS):
-                known = ", ".join(("nf", *TRAFFIC_ANNOTATIONS, *EVENT_ANNOTATIONS, *CONSTRAINT_KEYS))
+                known = ", ".join(("nf", *TRAFFIC_ANNOTATIONS, *EVENT_ANNOTATIONS, *TEXT_ANNOTATIONS))
                 faults.append(f"{ANNOTATION_PREFIX}{name} is unknown; annotations are {known}")
             elif name != "nf" and number is None:
                 faults.append(f"{ANNOTATION_PREFIX}{name}: '{value}' is not a number")

@@ -70,7 +70,7 @@ export function offeredWords({ offered_gbps, line_rate_gbps }) {
   return `${number(offered_gbps)}${all} Gb/s`;
 }
 
-const SUBJECTS = { arrive: "arrives", group: "arrives as a group", depart: "departs", change: "changes", fail: "fails", drain: "is drained",
+const SUBJECTS = { arrive: "arrives", reserve: "is reserved", expire: "expires", group: "arrives as a group", depart: "departs", change: "changes", fail: "fails", drain: "is drained",
   cordon: "is cordoned", uncordon: "is uncordoned", leave: "leaves",
   return: "returns", measured: "is measured" };
 
@@ -85,7 +85,7 @@ export function eventWords({ event = {}, answer = {} }) {
 
 function outcome(event, answer) {
   if (answer.ok === false) return `refused, ${answer.error}`;
-  const nic = event.event === "arrive" && answer.nic ? ` on ${answer.nic}` : "";
+  const nic = ["arrive", "reserve"].includes(event.event) && answer.nic ? ` on ${answer.nic}` : "";
   return `${answer.status ?? "done"}${nic}`;
 }
 
