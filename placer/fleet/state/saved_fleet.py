@@ -41,7 +41,9 @@ CREATE TABLE tenants (
     rate_kpps REAL, cores INTEGER, latency_us REAL, free_cores INTEGER, constraints TEXT, priority INTEGER,
     reserved_until REAL, owner TEXT, labels TEXT
 );
-CREATE TABLE log (number INTEGER PRIMARY KEY AUTOINCREMENT, event TEXT NOT NULL, answer TEXT NOT NULL);
+CREATE TABLE log (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, event TEXT NOT NULL, answer TEXT NOT NULL, time REAL, actor TEXT
+);
 """
 
 ADDED_TABLES = """
@@ -54,6 +56,7 @@ CREATE TABLE learnt (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """Tables that format 1 does not have: what was measured, and what was learnt of it beyond the readings themselves."""
 
 ADDED_COLUMNS = {
+    "log": ("time REAL", "actor TEXT"),
     "nics": ("pool TEXT", "domain TEXT"),
     "readings": ("below_sla INTEGER",),
     "tenants": (

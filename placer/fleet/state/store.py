@@ -39,7 +39,7 @@ from placer.fleet.protocol import Check
 from placer.fleet.state.backup import BY_STEPS, complete_restore
 from placer.fleet.state.file import DISK_FAILURES, connect, lock_file, refusing
 from placer.fleet.state.retention import MARK_SECONDS, STEP_EVENTS, Retention, delete_events, last_to_delete
-from placer.fleet.state.saved import Counted, KeptAnswers, Unwritable, count_nothing
+from placer.fleet.state.saved import Counted, KeptAnswers, LoggedRow, Unwritable, count_nothing
 from placer.fleet.state.saved_fleet import (
     LOAD_COLUMNS,
     TENANT_COLUMNS,
@@ -92,7 +92,7 @@ class State:
         self.retention: Retention | None = None
         self._pending: list[Statement] = []
         self._executed = 0
-        self._log: list[tuple[FleetEvent, Decision, str | None]] = []
+        self._log: list[tuple[FleetEvent, Decision, str | None, str | None, float]] = []
         self._taken: set[str] = set()
         with refusing(path):
             complete_restore(path)
@@ -157,15 +157,22 @@ class State:
         """True: no other process uses the file."""
         return True
 
-    def record(self, event: FleetEvent, decision: Decision, fleet: Fleet, answer: str | None = None) -> None:
-        """Note what the event changed, and its answer if that is known; it is on disk once committed."""
+    def record(
+        self,
+        event: FleetEvent,
+        decision: Decision,
+        fleet: Fleet,
+        answer: str | None = None,
+        actor: str | None = None,
+    ) -> None:
+        """As of `SavedState`; it is on disk once committed."""
         if isinstance(decision, Lookup):
             return
         self._rows.note(event, decision, fleet)
         if isinstance(decision, Learned):
             self._pending += [reading_rows(decision.readings), *learnt_rows(decision.rows)]
             self._taken |= decision.rows.keys()
-        self._log.append((event, decision, answer))
+        self._log.append((event, decision, answer, actor, time.time()))
 
     def write(self) -> None:
         """As of `SavedState`; where it fails, the commit does it again."""
@@ -215,8 +222,8 @@ class State:
     def log(self) -> Iterator[tuple[str, str]]:
         yield from self._file.execute("SELECT event, answer FROM log ORDER BY number")
 
-    def log_after(self, number: int, most: int) -> list[tuple[int, str, str]]:
-        query = "SELECT number, event, answer FROM log WHERE number > ? ORDER BY number LIMIT ?"
+    def log_after(self, number: int, most: int) -> list[LoggedRow]:
+        query = "SELECT number, event, answer, time, actor FROM log WHERE number > ? ORDER BY number LIMIT ?"
         return self._file.execute(query, (number, most)).fetchall()
 
     def close(self) -> None:
@@ -253,8 +260,11 @@ class State:
         self._pending += [*self._rows.take(), *self.answers.statements()]
         if not log:
             return
-        rows: list[Row] = [(event_line(event), answer or decision_line(event, made)) for event, made, answer in log]
-        self._pending.append(("INSERT INTO log (event, answer) VALUES (?, ?)", rows))
+        rows: list[Row] = [
+            (event_line(event), answer or decision_line(event, made), at, actor)
+            for event, made, answer, actor, at in log
+        ]
+        self._pending.append(("INSERT INTO log (event, answer, time, actor) VALUES (?, ?, ?, ?)", rows))
         now = time.time()
         if not self._marked_at <= now < self._marked_at + MARK_SECONDS:
             self._marked_at = now

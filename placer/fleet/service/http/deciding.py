@@ -136,7 +136,7 @@ class Decider:
             return KeptAnswer(digest, status, refusal_line(refused))
         answer = decision_line(event, decision)
         if not isinstance(decision, Lookup):
-            self.state.record(event, decision, self.engine.fleet, answer)
+            self.state.record(event, decision, self.engine.fleet, answer, submission.token.name)
         if not self._dry:
             self._counted.append((event, decision))
         return KeptAnswer(digest, STATUS_DONE, answer, self.engine.events)
@@ -152,7 +152,8 @@ class Decider:
         self._waiting.charge(submission, len(some))
         decision = found.engine.try_rebalance(part)
         if decision is not None and not self._dry:
-            self.state.record(part, decision, self.engine.fleet, decision_line(part, decision))
+            line = decision_line(part, decision)
+            self.state.record(part, decision, self.engine.fleet, line, submission.token.name)
             self._counted.append((part, decision))
         found.moves += () if decision is None else decision.moves
         if not found.nics and found.moves_before < len(found.moves) < event.budget:

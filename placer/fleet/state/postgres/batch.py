@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -59,7 +60,7 @@ class EventBatch:
     waiting: dict[str, Tenant]
     id: str = field(default_factory=lambda: uuid4().hex)
     lease: Lease | None = None
-    log: list[tuple[str, str]] = field(default_factory=list)
+    log: list[tuple[str, str, float, str | None]] = field(default_factory=list)
     kept: dict[str, KeptAnswer] = field(default_factory=dict)
     touched: dict[str, bool] = field(default_factory=dict)
     left: set[str] = field(default_factory=set)  # who has lost its place in the queue, if it had one
@@ -71,7 +72,7 @@ class EventBatch:
         """Whether there is nothing to write."""
         return not self.log and not self.kept
 
-    def record(self, event: FleetEvent, decision: Decision, answer: str | None) -> None:
+    def record(self, event: FleetEvent, decision: Decision, answer: str | None, actor: str | None = None) -> None:
         """Take down what was decided on an event."""
         if isinstance(event, Arrive):
             self.touched.setdefault(event.tenant.id, not isinstance(decision, TakenPlace))
@@ -88,7 +89,7 @@ class EventBatch:
         if isinstance(decision, Learned):
             self.readings += decision.readings
             self.learnt |= decision.rows
-        self.log.append((event_line(event), answer or decision_line(event, decision)))
+        self.log.append((event_line(event), answer or decision_line(event, decision), time.time(), actor))
 
     def changes(self, engine: Engine) -> str:
         """What agents need that follow: NICs, tenants that are gone, tenants that are here, and what was learnt.

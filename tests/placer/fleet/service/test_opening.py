@@ -116,7 +116,9 @@ def _measured(line: str, engine: Engine, number: int) -> str:
 
 
 def contents(path: Path) -> list[str]:
+    """What is in a file, whenever it was written."""
     with closing(sqlite3.connect(path)) as file:
+        file.execute("UPDATE log SET time = NULL")
         return [row for row in file.iterdump() if "log_times" not in row]
 
 

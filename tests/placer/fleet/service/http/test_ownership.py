@@ -1,9 +1,13 @@
 """Tokens of owners place, change and remove their instances alone, and no owner has more than its quota."""
 
 import json
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from placer.fleet.engine import Engine
@@ -11,6 +15,7 @@ from placer.fleet.events import FleetEvent
 from placer.fleet.protocol import Reader
 from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.service.http.ownership import Quotas
+from placer.fleet.service.http.routes import log_line
 from placer.fleet.service.http.tokens import OwnerTable, Tokens, new_token, read_tokens
 from placer.model.fleet import Fleet
 from placer.policy.rules import FIRST_FIT
@@ -73,6 +78,47 @@ def test_a_token_of_owners_decides_on_their_instances_alone(tmp_path: Path) -> N
         ]
         assert {status for status, _ in allowed} == {200}
         assert send(one, mine, "depart", id="unknown")[0] == 409
+
+
+def test_the_log_has_the_time_and_the_token_of_each_event(tmp_path: Path) -> None:
+    """Webhooks post the same lines; of what no token sent, and of an earlier version, they have less."""
+    tokens, headers = make_tokens(tmp_path)
+    with service(tmp_path / "s.db", tokens=tokens) as one:
+        begun = datetime.now(UTC)
+        send(one, headers["alice"], "arrive", id="x", **ARRIVAL, owner="alice")
+        send(one, headers["all"], "rebalance", budget=3)
+        send(one, headers["all"], "depart", id="x")
+        rows = one.client.get("/v1/log", headers={"Authorization": headers["all"]}).text.splitlines()
+        found = [json.loads(row) for row in rows]
+        assert [(row["number"], row["actor"]) for row in found] == [(1, "alice"), (2, "all")]
+        times = [datetime.fromisoformat(row["time"]) for row in found]
+        assert begun - timedelta(seconds=0.001) <= times[0] <= times[1] <= datetime.now(UTC)
+    assert log_line(7, "{}", "{}", 1.5, None) == (
+        '{"number": 7, "time": "1970-01-01T00:00:01.500Z", "event": {}, "answer": {}}'
+    )
+    assert log_line(7, "{}", "{}", None, None) == '{"number": 7, "event": {}, "answer": {}}'
+
+
+@pytest.mark.parametrize("in_database", [False, True])
+def test_a_state_of_the_former_version_has_neither_times_nor_actors_before(
+    tmp_path: Path, postgres: Cluster, in_database: bool
+) -> None:
+    where = postgres.database() if in_database else tmp_path / "s.db"
+    with service(where) as one:
+        one.arrive("x", "a")
+    if in_database:
+        with psycopg.connect(str(where), autocommit=True) as connection:
+            for column in ("time", "actor"):
+                connection.execute(f"ALTER TABLE log DROP COLUMN {column}".encode())
+            connection.execute("UPDATE head SET layout = '4'")
+            connection.execute("DELETE FROM agents")
+    else:
+        with closing(sqlite3.connect(where, isolation_level=None)) as file:
+            for column in ("time", "actor"):
+                file.execute(f"ALTER TABLE log DROP COLUMN {column}")
+    with service(where) as one:
+        one.arrive("y", "a")
+        assert [("time" in row, "actor" in row) for row in one.log()] == [(False, False), (True, False)]
 
 
 def test_an_owner_has_at_most_as_many_instances_as_its_quota(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def test_batches_of_two_tokens_are_decided_on_by_their_weights(tmp_path: Path, m
 
     with writer_of(tmp_path / "s.db") as writer:
         assert len(asyncio.run(act(writer))) == 120
-        logged = [json.loads(event)["id"] for _, event, _ in writer.state.log_after(0, 80)]
+        logged = [json.loads(event)["id"] for _, event, *_ in writer.state.log_after(0, 80)]
     assert count_turns(logged) == (20, 60)
 
 
