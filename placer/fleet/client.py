@@ -97,6 +97,10 @@ class Client:
         """Take an instance off its NIC."""
         return self.send({"event": "depart", "id": id})
 
+    def drain(self, *nics: str) -> Answer:
+        """Empty NICs, of which none takes tenants of another one."""
+        return self.send({"event": "drain", "nics": list(nics)})
+
     def ask(self, nf: str, **more: Any) -> Answer:
         """Where instances would go; `more` as for `arrive`, and `count`, `top`, `explain`. Nothing changes."""
         return self._json("POST", "/v1/ask", json={"nf": nf, **more})

@@ -21,6 +21,7 @@ from placer.fleet.events import (
     Decision,
     Depart,
     Drain,
+    DrainTogether,
     DryRun,
     ExpectedDecision,
     Expire,
@@ -40,7 +41,7 @@ from placer.fleet.events import (
 )
 from placer.fleet.learning.learning import DRIFT, Feedback
 from placer.fleet.measuring import learn
-from placer.fleet.nic_events import cordon, drain, fail, join, leave, return_nic, uncordon
+from placer.fleet.nic_events import cordon, drain, drain_together, fail, join, leave, return_nic, uncordon
 from placer.fleet.nic_versions import NicVersions
 from placer.fleet.queued_fleet import REJECT, QueuedFleet
 from placer.fleet.rebalance import Rebalancer, Repairer
@@ -240,6 +241,7 @@ _DECIDERS: dict[type, Callable[..., Decision]] = {
     Change: Engine._change,
     Fail: fail,
     Drain: drain,
+    DrainTogether: drain_together,
     Cordon: cordon,
     Uncordon: uncordon,
     Join: join,

@@ -14,6 +14,7 @@ from placer.fleet.events import (
     Decision,
     Depart,
     Drain,
+    DrainTogether,
     DryRun,
     ExpectedDecision,
     Expire,
@@ -71,7 +72,7 @@ def any_decision(event: FleetEvent, decision: Decision) -> str:
     if isinstance(decision, Learned):
         answer |= {"model": decision.model, "instances": [_judge(instance) for instance in decision.instances]}
     answer["moves"] = [_move(move) for move in decision.moves]
-    for key in ("at_risk", "queued"):
+    for key in ("at_risk", "queued", "draining"):
         if ids := getattr(decision, key):
             answer[key] = list(ids)
     if decision.reasons:
@@ -167,8 +168,8 @@ _EVENTS_OF_PLACED, _OF_NICS = (Arrive, Where), (Fail, Drain, Return, Cordon, Unc
 
 _EVENT_NAMES: dict[type, str] = {
     Arrive: "arrive", Reserve: "reserve", Expire: "expire", ArriveTogether: "group", Depart: "depart",
-    Change: "change", Fail: "fail", Drain: "drain", Join: "join", Return: "return", Cordon: "cordon",
-    Uncordon: "uncordon", Leave: "leave", Rebalance: "rebalance", Measure: "measured", Where: "where",
+    Change: "change", Fail: "fail", Drain: "drain", DrainTogether: "drain", Join: "join", Return: "return",
+    Cordon: "cordon", Uncordon: "uncordon", Leave: "leave", Rebalance: "rebalance", Measure: "measured", Where: "where",
 }  # fmt: skip
 
 
@@ -184,6 +185,8 @@ def _subject(event: FleetEvent) -> dict[str, Any]:
         return {"id": event.tenant.id}
     if isinstance(event, _OF_NICS):
         return {"nic": event.nic}
+    if isinstance(event, DrainTogether):
+        return {"nics": list(event.nics)}
     if isinstance(event, Join):
         places = {key: name for key, name in (("pool", event.pool), ("domain", event.domain)) if name}
         return {"nic": event.nic, "nic_model": event.nic_model, **places}

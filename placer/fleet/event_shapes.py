@@ -273,10 +273,18 @@ class WhereEvent(_Line):
 
 
 class NicEvent(ChangingLine):
-    """A NIC fails, is drained, returns to service, is cordoned or uncordoned, or leaves the fleet."""
+    """A NIC fails, returns to service, is cordoned or uncordoned, or leaves the fleet."""
 
-    event: Literal["fail", "drain", "return", "cordon", "uncordon", "leave"]
+    event: Literal["fail", "return", "cordon", "uncordon", "leave"]
     nic: Name
+
+
+class DrainEvent(ChangingLine):
+    """A NIC is emptied; or several are, `nics`, of which none takes tenants of another one."""
+
+    event: Literal["drain"]
+    nic: Name | None = None
+    nics: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_INSTANCES, strict=False)] | None = None
 
 
 class JoinEvent(ChangingLine):
@@ -333,7 +341,7 @@ class MeasuredEvent(_Line):
 
 
 _EventShape = (
-    ArriveEvent | ReserveEvent | ChangeEvent | GroupEvent | DepartEvent | WhereEvent | NicEvent | JoinEvent
+    ArriveEvent | ReserveEvent | ChangeEvent | GroupEvent | DepartEvent | WhereEvent | NicEvent | DrainEvent | JoinEvent
     | RebalanceEvent | MeasuredEvent
 )  # fmt: skip
 AnyEvent = Annotated[_EventShape, Field(discriminator="event")]

@@ -86,6 +86,13 @@ class Drain:
 
 
 @dataclass(frozen=True, slots=True)
+class DrainTogether:
+    """NICs are to be emptied in one maintenance window: no tenant moves to another one of them."""
+
+    nics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Cordon:
     """A NIC keeps its tenants, and takes no arrivals."""
 
@@ -172,8 +179,8 @@ class DryRun:
 
 
 FleetEvent = (
-    Arrive | Reserve | Expire | ArriveTogether | Depart | Change | Fail | Drain | Cordon | Uncordon | Join | Leave
-    | Return | Rebalance | Measure | Where | DryRun
+    Arrive | Reserve | Expire | ArriveTogether | Depart | Change | Fail | Drain | DrainTogether | Cordon | Uncordon
+    | Join | Leave | Return | Rebalance | Measure | Where | DryRun
 )  # fmt: skip
 
 
@@ -215,8 +222,8 @@ class Decision:
     on the NIC although they are expected to violate their SLA. `queued`: instances that lost their NIC and fit on no
     other. `reasons`: where an arrival fits on no NIC: why, by class of NICs. `cores`: those of the instance of the
     event, where it has a rate or its cores were given; None of any other, and of one on no NIC. `placements`: the NICs
-    of the members of a group, by id; None of one that waits.
-    `until`: when a reservation ends, s since 1970.
+    of the members of a group, by id; None of one that waits. `until`: when a reservation ends, s since 1970.
+    `draining`: the NICs of a maintenance window that still have tenants.
     """
 
     status: str
@@ -227,6 +234,7 @@ class Decision:
     cores: int | None = None
     placements: tuple[tuple[str, str | None], ...] = ()
     until: float | None = None
+    draining: tuple[str, ...] = ()
 
     @property
     def nic(self) -> str | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from placer.fleet.events import (
     Cordon,
     Decision,
     Drain,
+    DrainTogether,
     Fail,
     Join,
     Leave,
@@ -42,17 +45,56 @@ def fail(engine: QueuedFleet, event: Fail) -> Decision:
 def drain(engine: QueuedFleet, event: Drain) -> Decision:
     nic = _serving_nic(engine, event.nic)
     engine.fleet.withdraw(nic, Service.DRAINING)
-    moves = []
+    moves = _move_away(engine, nic)
+    moves += engine.place_freed(moves)
+    return Decision("draining" if nic.tenants_by_id else "drained", tuple(moves))
+
+
+def drain_together(engine: QueuedFleet, event: DrainTogether) -> Decision:
+    """Empty NICs of which none takes tenants of another one: each tenant moves once, which are the fewest moves.
+
+    Where there is not room for all, as many NICs as are found become empty: those with fewest tenants come first, and
+    leave no tenant behind. Then tenants of the others move where they fit.
+    """
+    nics, faults = list[Nic](), list[str]()
+    for nic_id in event.nics:
+        try:
+            nics.append(_serving_nic(engine, nic_id))
+        except Refused as refused:
+            faults.append(str(refused))
+    if faults:
+        raise Refused("; ".join(faults))
+    for nic in nics:
+        engine.fleet.withdraw(nic, Service.DRAINING)
+    moves, left = list[Move](), list[Nic]()
+    for nic in sorted(nics, key=lambda nic: (len(nic.tenants_by_id), nic.number)):
+        tenants = nic.tenants_by_id.copy()
+        moved = engine.make_all(len(tenants), partial(_move_away, engine, nic, only_all=True))
+        if len(moved) < len(tenants):
+            nic.tenants_by_id = tenants  # in their order of arrival
+            left.append(nic)
+        moves += moved
+    for nic in left:
+        moves += _move_away(engine, nic)
+    moves += engine.place_freed(moves)
+    draining = tuple(nic.id for nic in nics if nic.tenants_by_id)
+    return Decision("draining" if draining else "drained", tuple(moves), draining=draining)
+
+
+def _move_away(engine: QueuedFleet, nic: Nic, *, only_all: bool = False) -> list[Move]:
+    """Move the tenants of a NIC where they fit elsewhere; with `only_all` no more once one does not."""
+    moves: list[Move] = []
     for group in engine.moved_at_once(nic):
         choice = engine.find_place_of_all(group) if len(group) > 1 else engine.selector.choose(group[0])
+        if choice is None and only_all:
+            break
         if choice is None:
             continue
         for tenant in group:
             engine.fleet.remove(tenant.id)
             choice = engine.put(tenant, choice)
             moves.append(Move(tenant.id, nic.id, choice.id))
-    moves += engine.place_freed(moves)
-    return Decision("draining" if nic.tenants_by_id else "drained", tuple(moves))
+    return moves
 
 
 def cordon(engine: QueuedFleet, event: Cordon) -> Decision:

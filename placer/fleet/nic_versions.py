@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from placer.fleet.events import Change, Decision, FleetEvent, Measure, TakenPlace
+from placer.fleet.events import Change, Decision, DrainTogether, FleetEvent, Measure, TakenPlace
 from placer.model.fleet import Fleet
 
 
@@ -63,6 +63,8 @@ class NicVersions:
             self.models = number
         elif (named := getattr(event, "nic", None)) is not None:
             self._note(named, number)
+        for drained in event.nics if isinstance(event, DrainTogether) else ():
+            self._note(drained, number)
         for move in decision.moves:
             for nic_id in (move.source, move.target):
                 if nic_id is not None:

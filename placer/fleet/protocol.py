@@ -17,8 +17,10 @@ from placer.fleet.event_shapes import (
     ONLY_IN_LOGS,
     AnyEvent,
     ArriveEvent,
+    ChangeEvent,
     ChangingLine,
     DepartEvent,
+    DrainEvent,
     ExpireEvent,
     GroupEvent,
     JoinEvent,
@@ -40,6 +42,7 @@ from placer.fleet.events import (
     Cordon,
     Depart,
     Drain,
+    DrainTogether,
     DryRun,
     Expire,
     Fail,
@@ -63,8 +66,8 @@ Check = Callable[[Workload], Sequence[tuple[str, str]]]  # what is wrong with a 
 _LINE_READER: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
 _LOG_READER: TypeAdapter[LoggedEvent] = TypeAdapter(LoggedEvent)
 _OF_AN_INSTANCE: dict[str, type[Depart | Where | Expire]] = {"depart": Depart, "where": Where, "expire": Expire}
-_OF_A_NIC: dict[str, type[Fail | Drain | Return | Cordon | Uncordon | Leave]] = {
-    "fail": Fail, "drain": Drain, "return": Return, "cordon": Cordon, "uncordon": Uncordon, "leave": Leave,
+_OF_A_NIC: dict[str, type[Fail | Return | Cordon | Uncordon | Leave]] = {
+    "fail": Fail, "return": Return, "cordon": Cordon, "uncordon": Uncordon, "leave": Leave,
 }  # fmt: skip
 
 
@@ -117,14 +120,20 @@ class Reader:
             return ArriveTogether(read.id, tuple(self._members(read)))
         if isinstance(read, DepartEvent | WhereEvent | ExpireEvent):
             return _OF_AN_INSTANCE[read.event](read.id)
+        return self._change(read) if isinstance(read, ChangeEvent) else self._nic_event(read)
+
+    def _nic_event(self, read: NicEvent | DrainEvent | JoinEvent | MeasuredEvent | RebalanceEvent) -> FleetEvent:
         if isinstance(read, NicEvent):
             return _OF_A_NIC[read.event](read.nic)
+        if isinstance(read, DrainEvent):
+            return self._drain(read)
         if isinstance(read, JoinEvent):
             return Join(read.nic, read.nic_model, read.pool or "", read.domain or "")
         if isinstance(read, MeasuredEvent):
             return read.measure
-        if isinstance(read, RebalanceEvent):
-            return read.rebalance
+        return read.rebalance
+
+    def _change(self, read: ChangeEvent) -> Change:
         before = self.workload_of(read.id)
         if before is None:
             raise Refused(f"'{read.id}' is not placed or queued")
@@ -135,6 +144,15 @@ class Reader:
             return Change(read.id, None, read.sla)
         given = ("traffic",) if read.given and read.traffic is not None else ()
         return Change(read.id, self._workload(after, read.traffic), read.sla, (*given, *read.given))
+
+    def _drain(self, read: DrainEvent) -> Drain | DrainTogether:
+        if read.nic is not None and read.nics is None:
+            return Drain(read.nic)
+        if read.nics is None or read.nic is not None:
+            raise Malformed("give nic, or nics for several")
+        if twice := sorted({nic for nic in read.nics if read.nics.count(nic) > 1}):
+            raise Malformed(f"nics: twice: {', '.join(map(repr, twice[:MAX_NAMED]))}")
+        return DrainTogether(read.nics)
 
     def _arrival(self, read: ArriveEvent) -> Arrive:
         if not self.of_log and (unknown := [key for key in ONLY_IN_LOGS if getattr(read, key) is not None]):

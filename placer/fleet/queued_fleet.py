@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from placer.fleet.cores import cores_choices, shown_cores
@@ -131,23 +131,38 @@ class QueuedFleet:
 
     def place_all(self, tenants: Sequence[Tenant]) -> tuple[list[Move], tuple[Reason, ...]]:
         """Place all of a group, or none, and then say why the first that fits nowhere does not."""
+        reasons: tuple[Reason, ...] = ()
+
+        def place() -> list[Move]:
+            nonlocal reasons
+            moves = []
+            for tenant in tenants:
+                choices = self.choices(without_group(tenant))
+                nic = self.place(choices)
+                if nic is None:
+                    reasons = tuple(self.selector.reasons(choices[0]))
+                    break
+                moves.append(Move(tenant.id, None, nic.id, cores=self.cores_of(tenant.id)))
+            return moves
+
+        return self.make_all(len(tenants), place), reasons
+
+    def make_all(self, count: int, work: Callable[[], list[Move]]) -> list[Move]:
+        """The moves that `work` makes, if there are so many; else they are taken back, and there are none.
+
+        A tenant that is put back on its NIC is then the last one there.
+        """
         before, departures = self.fleet.journal, self.selector.departures
         journal = self.fleet.journal = FleetJournal() if before is None else before
-        moves, reasons, mark = list[Move](), tuple[Reason, ...](), len(journal)
-        for tenant in tenants:
-            choices = self.choices(without_group(tenant))
-            nic = self.place(choices)
-            if nic is None:
-                reasons = tuple(self.selector.reasons(choices[0]))
-                break
-            moves.append(Move(tenant.id, None, nic.id, cores=self.cores_of(tenant.id)))
+        mark = len(journal)
+        moves = work()
         self.fleet.journal = None
-        if len(moves) < len(tenants):
+        if len(moves) < count:
             journal.take_back(mark)
             self.selector.departures = departures
             moves = []
         self.fleet.journal = before
-        return moves, reasons
+        return moves
 
     def moved_at_once(self, nic: Nic) -> list[list[Tenant]]:
         """The tenants of a NIC, those that must be on one NIC together."""

@@ -21,6 +21,7 @@ from placer.fleet.events import (
     Decision,
     Depart,
     Drain,
+    DrainTogether,
     DryRun,
     ExpectedDecision,
     Expire,
@@ -216,6 +217,21 @@ class Online(RuleBasedStateMachine):
     def withdraw(self, data: st.DataObject, event: type[Fail | Drain | Cordon]) -> None:
         cordoned = [nic for nic, service in self.services().items() if service is Service.CORDONED]
         self.handle(event(data.draw(st.sampled_from([*self.nics(closed=False), *cordoned]))))
+
+    @precondition(lambda self: self.nics(closed=False))
+    @rule(data=st.data())
+    def drain_together(self, data: st.DataObject) -> None:
+        """Each tenant moves once, never to a NIC of the window; one NIC after the other takes no fewer moves."""
+        window = data.draw(st.lists(st.sampled_from(self.nics(closed=False)), min_size=1, max_size=3, unique=True))
+        one_by_one = self.engine.copy()
+        decision = self.handle(DrainTogether(tuple(window)))
+        moved = [move.id for move in decision.moves if move.source in window]
+        assert len({*moved}) == len(moved) and not {*window} & {move.target for move in decision.moves}
+        assert {*decision.draining} == {*window} & {*self.auditor.places.values()}
+        assert decision.status == ("draining" if decision.draining else "drained")
+        found = [one_by_one.handle(Drain(nic)) for nic in window]
+        if not decision.draining and all(one.status == "drained" for one in found):
+            assert len(moved) <= sum(move.source in window for one in found for move in one.moves)
 
     @precondition(lambda self: self.nics(closed=True))
     @rule(data=st.data())

@@ -28,6 +28,7 @@ from placer.fleet.events import (
     Change,
     Decision,
     Depart,
+    DrainTogether,
     Expire,
     FleetEvent,
     Learned,
@@ -388,11 +389,11 @@ class FleetRows:
         return statements
 
     def _note_nics(self, event: FleetEvent, decision: Decision, fleet: Fleet) -> None:
-        """NICs that are new, and the one that the event names: its service may have changed."""
+        """NICs that are new, and those that the event names: their service may have changed."""
         known = self._known
         new = [nic for move in decision.moves for nic in (move.source, move.target) if nic and nic not in known]
-        named = getattr(event, "nic", None)
-        for nic_id in (*new, named) if named else new:
+        named = event.nics if isinstance(event, DrainTogether) else filter(None, [getattr(event, "nic", None)])
+        for nic_id in (*new, *named):
             nic = fleet.find(nic_id) or fleet.gone.get(nic_id)
             if nic is not None and known.get(nic_id) != (nic.service, nic.kind):
                 known[nic_id] = nic.service, nic.kind

@@ -15,6 +15,7 @@ from placer.fleet.events import (
     Decision,
     Depart,
     Drain,
+    DrainTogether,
     Expire,
     Fail,
     FleetEvent,
@@ -112,6 +113,8 @@ class Auditor:
             )
         elif isinstance(event, Fail | Drain | Cordon):
             self.closed[event.nic] = True
+        elif isinstance(event, DrainTogether):
+            self.closed |= dict.fromkeys(event.nics, True)
         elif isinstance(event, Return | Uncordon):
             del self.closed[event.nic]
         elif isinstance(event, Leave):

@@ -16,6 +16,7 @@ from placer.fleet.events import (
     Cordon,
     Decision,
     Drain,
+    DrainTogether,
     DryRun,
     Fail,
     FleetEvent,
@@ -45,7 +46,7 @@ STATUS_DONE, STATUS_FORBIDDEN, STATUS_CONFLICT, STATUS_CHANGED, STATUS_MALFORMED
     503,
 )
 
-OF_ADMINISTRATORS = (Fail, Drain, Return, Cordon, Uncordon, Join, Leave, Rebalance)
+OF_ADMINISTRATORS = (Fail, Drain, DrainTogether, Return, Cordon, Uncordon, Join, Leave, Rebalance)
 """Events that change NICs; the others are of tenants."""
 
 

@@ -100,6 +100,8 @@ class DecisionJson(TypedDict):
     moves: list[Move]
     at_risk: NotRequired[list[str]]
     queued: NotRequired[list[str]]
+    nics: NotRequired[list[str]]
+    draining: NotRequired[list[str]]
     classes: NotRequired[int]
     reasons: NotRequired[list[ClassOfNics]]
     version: int

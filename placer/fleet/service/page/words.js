@@ -76,7 +76,7 @@ const SUBJECTS = { arrive: "arrives", reserve: "is reserved", expire: "expires",
 
 /** An event of the log and its answer as a sentence, such as "a (NAT) arrives: placed on nic-1". */
 export function eventWords({ event = {}, answer = {} }) {
-  const subject = event.id ?? event.nic ?? answer.id ?? answer.nic;
+  const subject = event.id ?? event.nic ?? event.nics?.join(", ") ?? answer.id ?? answer.nic;
   const nf = event.nf ? ` (${event.nf})` : "";
   const verb = SUBJECTS[event.event] ?? String(event.event ?? "event");
   const what = subject === undefined ? verb : `${subject}${nf} ${verb}`;
