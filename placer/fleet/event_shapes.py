@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from placer.fleet.events import Measure, MeasuredInstance, Rebalance, Refused
 from placer.inputs.arrivals import HIGHEST_PRIORITY, LOWEST_PRIORITY
-from placer.model.groups import BETWEEN_POOLS, UNCONSTRAINED, Constraints, usable_group
+from placer.model.groups import BETWEEN_POOLS, UNCONSTRAINED, Constraints, usable_group, usable_limit
 from placer.model.sla import Sla
 from profiles import TrafficProfile, Workload
 from profiles.description import MOST_CORES
@@ -24,7 +24,8 @@ SMALLEST_POSITIVE = 1e-6  # the smallest rate (kpps) and latency (us) in an even
 LOAD_KEYS = ("rate_kpps", "cores", "sla_latency_us")
 """Keys of what is offered to an instance, what it is given, and the latency that its packets are promised."""
 
-CONSTRAINT_KEYS = ("apart", "pool", "spread", "together")  # in alphabetical order, as of `Constraints`
+CONSTRAINT_KEYS = ("apart", "exclusive", "most_per_domain", "most_per_nic", "pool", "spread", "together")
+"""In alphabetical order, as of `Constraints`."""
 
 ONLY_IN_LOGS = ("kind", "free_cores")  # keys of arrivals on which a plan or a cluster has decided
 ONLY_IN_LOGS_OF_RESERVATIONS = ("until",)
@@ -70,6 +71,7 @@ Whole = Annotated[int, BeforeValidator(whole)]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(usable_name)]
 Priority = Annotated[Whole, Field(ge=LOWEST_PRIORITY, le=HIGHEST_PRIORITY)]
 Group = Annotated[str, AfterValidator(usable_group)]
+GroupLimit = Annotated[str, AfterValidator(usable_limit)]
 Label = Annotated[str, Field(max_length=LONGEST_LABEL), AfterValidator(printable)]
 Place = Annotated[Group, AfterValidator(single_name), Field(json_schema_extra={"pattern": r"^[^|]*$"})]
 Number = Annotated[FiniteFloat, Field(ge=0, le=LARGEST_NUMBER)]
@@ -154,8 +156,9 @@ class Wanted(_Requirement):
     """An instance that is to be placed: an NF, its traffic, its load, and its SLA, `sla_drop` or `sla_min_kpps`.
 
     `rate_kpps`: what is offered to it; null for more than it can carry. `cores`: what it is given; else as many as it
-    takes. `spread`, `apart`, `together`, `pool`: the constraints of its place. `priority`: how much it matters
-    where NICs are too few, the higher the more. `owner`, `labels`: whose it is, and what its owner calls it.
+    takes. `spread`, `apart`, `together`, `pool`, `most_per_nic`, `most_per_domain`, `exclusive`: the constraints of its
+    place. `priority`: how much it matters where NICs are too few, the higher the more. `owner`, `labels`: whose it is,
+    and what its owner calls it.
     """
 
     nf: Name
@@ -163,6 +166,9 @@ class Wanted(_Requirement):
     apart: Group | None = None
     together: Group | None = None
     pool: Group | None = None
+    most_per_nic: GroupLimit | None = None
+    most_per_domain: GroupLimit | None = None
+    exclusive: Group | None = None
     priority: Priority = 0
     owner: Name | None = None
     labels: Annotated[dict[Name, Label], Field(max_length=MOST_LABELS)] | None = None
@@ -174,7 +180,7 @@ class Wanted(_Requirement):
     @property
     def constraints(self) -> Constraints:
         """The constraints that are given."""
-        return _constraints_of(self.apart, self.pool, self.spread, self.together)
+        return _constraints_of(*(getattr(self, key) for key in CONSTRAINT_KEYS))
 
 
 @lru_cache(MAX_REMEMBERED_WORKLOADS)

@@ -179,6 +179,8 @@ class Reader:
         sla = wanted.sla
         if sla is None and wanted.rate_kpps is None:
             raise Malformed("no SLA: give sla_drop or sla_min_kpps")
+        if wanted.exclusive is not None and wanted.owner not in (None, wanted.exclusive):
+            raise Malformed(f"exclusive: is '{wanted.exclusive}', and its owner is '{wanted.owner}'")
         load = wanted.over(Workload(wanted.nf, self.default_traffic))
         workload = self._workload(load, wanted.traffic)
         found = sla or sla_of(0.0, None)

@@ -63,6 +63,7 @@ PLACES = st.lists(
 )
 """Pools and domains of kinds."""
 GROUPS = st.sampled_from(["", "", "", "g", "h"])
+LIMITS = st.sampled_from(["", "", "", "1 g", "2 g", "2 h"])
 OWNERS = st.sampled_from(["", "", "alice", "bob"])
 PRIORITIES = st.sampled_from([0, 0, 0, -1, 7])
 
@@ -164,6 +165,8 @@ class Online(RuleBasedStateMachine):
     def draw_constraints(self, data: st.DataObject) -> Constraints:
         pools = sorted({kind.pool for kind in self.engine.fleet.all_kinds})
         given = {name: data.draw(GROUPS) for name in ("spread", "apart", "together")}
+        given |= {name: data.draw(LIMITS) for name in ("most_per_nic", "most_per_domain")}
+        given["exclusive"] = data.draw(OWNERS)
         asked = data.draw(st.sampled_from(["|".join(filter(None, pools)), *pools]))
         pool = asked or ("" if "" in pools else pools[0])
         return Constraints(tuple(sorted((name, value) for name, value in {**given, "pool": pool}.items() if value)))

@@ -82,4 +82,6 @@ def read_constraints(written: str | None) -> tuple[Constraints, str]:
     if not isinstance(given, dict) or not given.keys() <= {*CONSTRAINTS, WAITING_GROUP}:
         raise ValueError(f"not an object with {', '.join((*CONSTRAINTS, WAITING_GROUP))}")
     group = str(given.pop(WAITING_GROUP, ""))
-    return Constraints(tuple(sorted((name, usable_group(str(value))) for name, value in given.items()))), group
+    for name, value in given.items():
+        CONSTRAINTS[name].check_value(usable_group(str(value)))
+    return Constraints(tuple(sorted((name, str(value)) for name, value in given.items()))), group

@@ -240,17 +240,34 @@ class Auditor:
     def _conflicts(self, tenant: Tenant, nic: str, placed: PlacedKind, kind_of: Mapping[str, int]) -> Iterator[str]:
         """Why a tenant must not be on a NIC of a kind beside all others, where these are."""
         asked, (_, given, domain) = tenant.constraints.of("pool"), placed
+        yield from self._crowds(tenant, nic, placed, kind_of)
         if given not in (asked.split("|") if asked else [""]):
             yield f"{tenant.id} asks for pool '{asked}', and {nic} is in '{given}'"
         for identity, home in self.places.items():
             other = self.tenants[identity]
             shared = {*tenant.constraints.values} & {*other.constraints.values}
             domains = [domain or nic, self._place(home, kind_of[home])[2] or home]
+            owners = [one.constraints.of("exclusive") for one in (tenant, other)]
+            if home == nic and owners[0] != owners[1]:
+                yield f"{tenant.id} and {identity} share {nic}, and are exclusive for {owners}"
             for name, group in sorted(shared) if identity != tenant.id else ():
                 if (name, home == nic) in (("spread", True), ("together", False)) or (
                     name == "apart" and domains[0] == domains[1]
                 ):
                     yield f"{tenant.id} on {nic} and {identity} on {home} are of group '{group}' ({name})"
+
+    def _crowds(self, tenant: Tenant, nic: str, placed: PlacedKind, kind_of: Mapping[str, int]) -> Iterator[str]:
+        """Why a group that has a limit has more on a NIC or in a domain, with a tenant there, than the limit."""
+        for name, value in tenant.constraints.values:
+            if name in ("most_per_nic", "most_per_domain"):
+                here = {tenant.id}
+                for identity, home in self.places.items():
+                    domains = [placed[2] or nic, self._place(home, kind_of[home])[2] or home]
+                    near = home == nic if name == "most_per_nic" else domains[0] == domains[1]
+                    if near and self.tenants[identity].constraints.of(name) == value:
+                        here.add(identity)
+                if len(here) > int(value.partition(" ")[0]):
+                    yield f"{sorted(here)} are of group '{value}' ({name}) where {nic} is"
 
     def _turned_away(self, tenant: Tenant, kind_of: Mapping[str, int]) -> Iterator[str]:
         by_nic = self._by_nic()

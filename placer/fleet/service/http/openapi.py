@@ -135,6 +135,9 @@ class ConstraintsJson(TypedDict):
     apart: NotRequired[str]
     together: NotRequired[str]
     pool: NotRequired[str]
+    most_per_nic: NotRequired[str]
+    most_per_domain: NotRequired[str]
+    exclusive: NotRequired[str]
 
 
 class TenantJson(ConstraintsJson):

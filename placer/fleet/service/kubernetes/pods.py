@@ -25,7 +25,7 @@ EVENT_ANNOTATIONS = {
     "priority": "priority",
 }
 
-TEXT_ANNOTATIONS = (*CONSTRAINT_KEYS, "owner")
+TEXT_ANNOTATIONS = {key.replace("_", "-"): key for key in (*CONSTRAINT_KEYS, "owner")}
 
 POD_PREFIX = "pod/"
 
@@ -62,7 +62,7 @@ class Pod:
         for name, value in self.annotations.items():
             number = _number(value)
             if name in TEXT_ANNOTATIONS:
-                event[name] = value
+                event[TEXT_ANNOTATIONS[name]] = value
             elif name not in ("nf", *TRAFFIC_ANNOTATIONS, *EVENT_ANNOTATIONS):
                 known = ", ".join(("nf", *TRAFFIC_ANNOTATIONS, *EVENT_ANNOTATIONS, *TEXT_ANNOTATIONS))
                 faults.append(f"{ANNOTATION_PREFIX}{name} is unknown; annotations are {known}")
