@@ -79,7 +79,8 @@ class Client:
 
     def arrive(self, id: str, nf: str, **more: Any) -> Answer:
         """Place an instance; `more` is `traffic`, `rate_kpps`, `cores`, `sla_drop` or `sla_min_kpps`, `sla_latency_us`,
-        `priority`, `preempt`, `spread`, `apart`, `together`, `pool`, `owner`, `labels`, and `nic` for a certain NIC."""
+        `priority`, `preempt`, `spread`, `apart`, `together`, `pool`, `most_per_nic`, `most_per_domain`, `exclusive`,
+        `owner`, `labels`, and `nic` for a certain NIC."""
         return self.send({"event": "arrive", "id": id, "nf": nf, **more})
 
     def reserve(self, id: str, nf: str, ttl_s: float, **more: Any) -> Answer:

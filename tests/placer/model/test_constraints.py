@@ -241,6 +241,26 @@ def test_run_keeps_the_constraints_of_a_trace_and_explain_names_whom_an_arrival_
     assert barred and all(verdict["with"] == ["a"] and not verdict["fits"] for verdict in barred)
 
 
+LIMITED = """id,time,nf,sla_drop,most_per_nic,most_per_domain,exclusive,pool
+a,0,NAT,0.5,1 fw,2 fw,alice,edge
+b,1,NAT,0.5,1 fw,2 fw,bob,edge
+c,2,ACL,0.5,,,alice,edge
+"""
+
+
+def test_run_keeps_limits_and_owners_and_refuses_what_the_fleet_cannot_hold(tmp_path: Path) -> None:
+    given = written(tmp_path, LIMITED)
+    ran = CliRunner().invoke(app, ["run", *given, "--format", "json", "--range", "0"])
+    assert ran.exit_code == 0, ran.output
+    assert {row["rejected"] for row in json.loads(ran.stdout)["strategies"]} == {0}
+    more = "d,3,NAT,0.5,1 fw,,alice,edge\ne,3,NAT,0.5,fw,,,edge\n"
+    refused = str(CliRunner().invoke(app, ["run", *written(tmp_path, LIMITED + more)]).exception)
+    assert "trace.csv:6: most_per_nic: 'fw' is no number with a name, such as '2 web'" in refused
+    many = "".join(f"x{at},3,NAT,0.5,,1 g,,edge\n" for at in range(3))
+    refused = str(CliRunner().invoke(app, ["run", *written(tmp_path, LIMITED + many)]).exception)
+    assert "trace.csv:7: most_per_domain: no fleet of these NICs holds 'x0', 'x1', 'x2' of group '1 g'" in refused
+
+
 def test_what_the_fleet_cannot_hold_is_refused_with_its_line(tmp_path: Path) -> None:
     third = "e,4,NAT,0.2,fw,,edge\nf,5,NAT,0.2,,,core\n"
     refused = str(CliRunner().invoke(app, ["run", *written(tmp_path, TRACE + third)]).exception)
