@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from placer.fleet.cores import cores_choices, shown_cores
 from placer.fleet.events import Decision, Lookup, Move, Refused
-from placer.model.constraints import conflict_on, pool_fault
+from placer.model.constraints import conflict_on, may_join_together, pool_fault
 from placer.model.feasibility import keeps_slas
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.groups import Constraints
@@ -183,6 +183,7 @@ class QueuedFleet:
             nic, kind = (place, place.kind) if isinstance(place, Nic) else (None, place)
             present = () if nic is None else nic.tenants
             barred = any(conflict_on(self.fleet, tenant, kind, nic) for tenant in movable)
+            barred = barred or not may_join_together(self.fleet, movable, kind, nic)
             if not barred and keeps_slas(kind, self.oracles[kind.index], [*present, *movable]):
                 return place
         return None

@@ -10,6 +10,8 @@ from placer.fleet.engine import Engine
 from placer.fleet.events import Expire
 from placer.fleet.state.saved import SavedState
 
+LOOK_EVERY_S = 1.0  # how often it is looked which reservations are due: the queue may be long
+
 
 def expire_due(engine: Engine, state: SavedState | None, now: float) -> None:
     """End the reservations that are due, and record that; `now` is in seconds since 1970."""

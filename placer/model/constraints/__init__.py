@@ -10,10 +10,10 @@ explanations follow from the relation; the check of a plan does not, each file h
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations
 from math import inf
 from typing import ClassVar, TypeVar
@@ -120,7 +120,11 @@ class AllowedNics:
 
     def allow(self, nic: Nic) -> bool:
         """Whether the arrival may join the NIC."""
-        return nic.kind in self.kinds and self.only in (None, nic) and nic not in self.barred
+        return nic.kind in self.kinds and self.only in (None, nic) and nic not in self._barred
+
+    @cached_property
+    def _barred(self) -> frozenset[Nic]:
+        return frozenset(self.barred)
 
     @property
     def to_open(self) -> frozenset[NicKind]:
@@ -210,7 +214,7 @@ def _full(members: Sequence[Nic], constraint: type[GroupConstraint], most: int) 
         return members
     by_place: defaultdict[str, list[Nic]] = defaultdict(list)
     for nic in members:
-        by_place[domain_of(nic.kind, nic.id) if constraint.by_domain else nic.id].append(nic)
+        by_place[_place_of(constraint, nic.kind, nic.id)].append(nic)
     return [nics[0] for nics in by_place.values() if len(nics) >= most]
 
 
@@ -352,6 +356,27 @@ def _conflicts_on(fleet: Fleet, tenant: Tenant, kind: NicKind, nic: Nic | None) 
             yield Conflict(constraint.name, tuple(met))
         elif len(met) >= most:
             yield Conflict(constraint.name, tuple(met), None if most == 1 else len(met) - most + 1)
+
+
+def may_join_together(fleet: Fleet, tenants: Sequence[Tenant], kind: NicKind, nic: Nic | None) -> bool:
+    """Whether the limits of groups that several of these tenants share allow all of them on this NIC, or on a new one
+    of the kind, at once; each of them alone may be there."""
+    ids = {tenant.id for tenant in tenants}
+    for (name, value), joining in Counter(key for tenant in tenants for key in group_keys(tenant)).items():
+        constraint = CONSTRAINTS[name]
+        if joining < 2 or not issubclass(constraint, GroupConstraint) or constraint.same:
+            continue
+        place, there = _place_of(constraint, kind, nic.id if nic else ""), joining
+        for other, home in fleet.groups.members(name, value).items():
+            there += other not in ids and _place_of(constraint, home.kind, home.id) == place
+        if there > constraint.most(value):
+            return False
+    return True
+
+
+def _place_of(constraint: type[GroupConstraint], kind: NicKind, nic_id: str) -> str:
+    """What the members of a group must share, or only so many may."""
+    return domain_of(kind, nic_id) if constraint.by_domain else nic_id
 
 
 def barred_kinds(fleet: Fleet, tenant: Tenant) -> dict[NicKind, Conflict]:

@@ -297,5 +297,5 @@ class Auditor:
 
 
 def _need(tenant: Tenant) -> Tenant:
-    """What an instance needs of a NIC, whatever it is called and whoever has it."""
+    """What an instance needs of a NIC, whatever its name and its owner are."""
     return replace(tenant, id="", priority=0, owner="", labels=(), reserved_until=None)

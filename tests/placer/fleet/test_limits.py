@@ -85,6 +85,19 @@ def test_a_maintenance_window_keeps_owners_apart() -> None:
     )
 
 
+def test_a_group_that_moves_together_counts_as_a_whole_for_the_limit_of_its_domain() -> None:
+    """Each of the two alone may be in r2, beside the one there; both may not."""
+    for most, status in (("2 g", "draining"), ("3 g", "drained")):
+        one = engine(("", "r1"), ("", "r2"), count=1)
+        arrive(one, "apart from them", "a", apart="s")
+        arrive(one, "there", "a", apart="s", most_per_domain=most)
+        for name in ("t1", "t2"):
+            arrive(one, name, "a", "nic-1", most_per_domain=most, together="t")
+        one.handle(Depart("apart from them"))
+        assert homes(one) == {"there": "nic-2", "t1": "nic-1", "t2": "nic-1"}
+        assert one.handle(DrainTogether(("nic-1",))).status == status
+
+
 def read(**more: object) -> FleetEvent:
     event = {"event": "arrive", "id": "x", "nf": "d", "sla_drop": 0.5, **more}
     return Reader(TOY_TRAFFIC, lambda workload: (), lambda identity: None).read(json.dumps(event))

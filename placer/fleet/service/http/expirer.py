@@ -8,10 +8,9 @@ from contextlib import suppress
 from placer.fleet.event_lines import event_line
 from placer.fleet.events import Expire
 from placer.fleet.protocol import Reader
+from placer.fleet.service.expiring import LOOK_EVERY_S
 from placer.fleet.service.http.writer import Overloaded, Stopped, Writer
 from placer.fleet.state.saved import Unreachable
-
-LOOK_EVERY_S = 1.0  # how often it is looked which reservations are due: none ends more than this too late
 
 
 class Expirer:
