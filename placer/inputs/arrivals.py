@@ -385,6 +385,12 @@ class _Rows:
                 except ValueError as error:
                     self._fault(name, str(error))
                     return UNCONSTRAINED
+                try:
+                    if value:
+                        CONSTRAINTS[name].check_value(value)
+                except ValueError as error:
+                    self._fault(name, str(error), CONSTRAINTS[name].text)
+                    return UNCONSTRAINED
             values = tuple(sorted((name, value) for name, value in given.items() if value))
             self._constraints[key] = Constraints(values) if values else UNCONSTRAINED
         return self._constraints[key]

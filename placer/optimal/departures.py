@@ -199,11 +199,14 @@ class _GroupsOverTime:
             constraint = CONSTRAINTS[name]
             if not issubclass(constraint, GroupConstraint):
                 continue
+            apart, together = 0, 0
             for other, home in self._members[name, value]:
                 near = bool(nic.kind.domain) and home.kind.domain == nic.kind.domain
-                shared = home is nic or (constraint.by_domain and near)
-                if shared is not constraint.same and _overlap(other, arrival):
-                    return False
+                if _overlap(other, arrival):
+                    shared = home is nic or (constraint.by_domain and near)
+                    apart, together = apart + (not shared), together + shared
+            if apart > 0 if constraint.same else together >= constraint.most(value):
+                return False
         return kind_allows(nic.kind, arrival)
 
 

@@ -24,8 +24,8 @@ class ChainNf:
     id: str
     nf: str
     parameters: Mapping[str, float] = field(default_factory=dict)
-    not_on: frozenset[str] = frozenset()
     data: Mapping[str, OwnData] = field(default_factory=dict)
+    not_on: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -55,12 +55,28 @@ def breaks_constraint(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], ass
         if not _overlap(first, second):
             continue
         own, others = dict(first.constraints.values), dict(second.constraints.values)
+        if nic == other_nic and own.get("exclusive") != others.get("exclusive"):
+            return True
         shared = {name for name, value in own.items() if others.get(name) == value}
         domains = [kinds[at].domain or name for at, name in ((kind, nic), (other_kind, other_nic))]
         if ("spread" in shared and nic == other_nic) or ("together" in shared and nic != other_nic):
             return True
         if "apart" in shared and domains[0] == domains[1]:
             return True
+    for newest, (nic, kind) in placed:
+        for name, value in newest.constraints.values:
+            if not name.startswith("most_per_"):
+                continue
+            place = kinds[kind].domain or nic if name == "most_per_domain" else nic
+            here = [
+                arrival
+                for arrival, (at, of) in placed
+                if dict(arrival.constraints.values).get(name) == value
+                and arrival.time <= newest.time < (arrival.departure or inf)
+                and (kinds[of].domain or at if name == "most_per_domain" else at) == place
+            ]
+            if len(here) > int(value[0]):
+                return True
     return any(not _may_be_in(arrival, kinds[kind].pool) for arrival, (_, kind) in placed)
 
 
@@ -157,7 +173,12 @@ class _Search:
         self.alive = [
             sum(1 << at for at in range(new) if arrivals[new].time < (arrivals[at].departure or inf)) for new in numbers
         ]
-        self.alike = {name: [self._mask(new, name) for new in numbers] for name in ("spread", "apart", "together")}
+        names = ("spread", "apart", "together", "most_per_nic", "most_per_domain")
+        self.alike = {name: [self._mask(new, name) for new in numbers] for name in names}
+        owners = [dict(one.constraints.values).get("exclusive") for one in arrivals]
+        self.foreign = [sum(1 << at for at in numbers if owners[at] != owners[new]) for new in numbers]
+        self.most = [{name: int(value[0]) for name, value in one.constraints.values if value[0].isdigit()}
+                     for one in arrivals]  # fmt: skip
         self.allowed = [[_may_be_in(arrival, kind.pool) for kind in kinds] for arrival in arrivals]
         self.kept: dict[int, bool] = {}
         self.chances: dict[int, dict[int, float]] = {}
@@ -221,6 +242,8 @@ class _Search:
                 return False
             if there & apart and (there == members or (domain and self.kinds[other].domain == domain)):
                 return False
+        if not self._is_within_limits(new, nics, kind, members) or members & self.foreign[new]:
+            return False
         on_nic = [self.arrivals[at] for at in range(new + 1) if (members | 1 << new) >> at & 1]
         if sum(CORES_BY_NF[arrival.workload.nf] for arrival in on_nic) > self.kinds[kind].cores:
             return False
@@ -244,6 +267,14 @@ class _Search:
         if self.budget is None:
             return False
         return sum(self.worst) > self.budget * (len(self.arrivals) - lost) * (1 + SLACK) + 1e-12
+
+    def _is_within_limits(self, new: int, nics: tuple[BitNic, ...], kind: int, members: int) -> bool:
+        domain, most = self.kinds[kind].domain, self.most[new]
+        near = members
+        for _, other, there in nics:
+            near |= there if domain and self.kinds[other].domain == domain else 0
+        places = {"most_per_nic": members, "most_per_domain": near}
+        return all((places[name] & self.alike[name][new]).bit_count() < most[name] for name in most)
 
     def _raise(self, peaks: tuple[int, ...], nics: tuple[BitNic, ...]) -> tuple[int, ...]:
         if self.by_nics:

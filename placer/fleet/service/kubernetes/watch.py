@@ -16,8 +16,10 @@ from typing import Any
 import httpx
 from prometheus_client import Gauge
 
+from placer.fleet.event_lines import event_line
+from placer.fleet.event_shapes import LOAD_KEYS
 from placer.fleet.events import Arrive, Change, Refused
-from placer.fleet.protocol import LOAD_KEYS, Reader, event_line
+from placer.fleet.protocol import Reader
 from placer.fleet.service.http.writer import Stopped, Writer
 from placer.fleet.service.kubernetes.api import Gone, KubernetesApi
 from placer.fleet.service.kubernetes.pods import (
