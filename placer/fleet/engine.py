@@ -284,8 +284,8 @@ class Engine:
             raise Refused(f"{nic_id}: {least_lasting(reasons)}")
         self.selector.observe(choices[0])
         chosen = choices[reasons.index(None)]
-        self._put(chosen, nic if nic.tenants_by_id else self.fleet.open(nic.kind, nic.id))
-        return self._placed(tenant.id, nic)
+        home = self._put(chosen, nic if nic.tenants_by_id else self.fleet.open(nic.kind, nic.id))
+        return self._placed(tenant.id, home)
 
     def _take_over(self, tenant: Tenant, nic_id: str, number: int) -> Decision:
         """Place an instance where a plan or a cluster has it, whatever the SLAs; only cores and counts are kept."""
@@ -498,7 +498,8 @@ class Engine:
 
     def _placed(self, identity: str, nic: Nic) -> Decision:
         """The decision on an arrival that is on a NIC now."""
-        return Decision("placed", (Move(identity, None, nic.id),), cores=self._cores(identity))
+        cores = shown_cores(nic.tenants_by_id[identity], nic.kind)
+        return Decision("placed", (Move(identity, None, nic.id),), cores=cores)
 
     def _cores(self, identity: str) -> int | None:
         """As of `Decision`."""
@@ -510,7 +511,10 @@ class Engine:
 
         Of a new one, pools without a NIC are refused; those of one that is there may have lost their NICs meanwhile.
         """
-        if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
+        for kind in self.fleet.kinds:
+            if kind.hosts(tenant.workload):
+                break
+        else:
             raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
         known = not is_new or tenant.constraints.of("pool") in self.fleet.pools
         if not known and (fault := pool_fault(tenant, self.fleet.all_kinds)):
