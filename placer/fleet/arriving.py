@@ -175,8 +175,8 @@ def _place_on(engine: QueuedFleet, tenant: Tenant, nic_id: str) -> Decision:
         raise Refused(f"{nic_id}: {least_lasting(reasons)}")
     engine.selector.observe(choices[0])
     chosen = choices[reasons.index(None)]
-    engine.put(chosen, nic if nic.tenants_by_id else engine.fleet.open(nic.kind, nic.id))
-    return engine.decide_placed(tenant.id, nic)
+    home = engine.put(chosen, nic if nic.tenants_by_id else engine.fleet.open(nic.kind, nic.id))
+    return engine.decide_placed(tenant.id, home)
 
 
 def _take_over(engine: QueuedFleet, tenant: Tenant, nic_id: str, number: int) -> Decision:

@@ -224,7 +224,10 @@ class QueuedFleet:
 
         Of a new one, pools without a NIC are refused; those of one that is there may have lost their NICs meanwhile.
         """
-        if not any(kind.hosts(tenant.workload) for kind in self.fleet.kinds):
+        for kind in self.fleet.kinds:
+            if kind.hosts(tenant.workload):
+                break
+        else:
             raise Refused(f"no NIC hosts '{tenant.workload.nf}'")
         known = not is_new or tenant.constraints.of("pool") in self.fleet.pools
         if not known and (fault := pool_fault(tenant, self.fleet.all_kinds)):
@@ -236,7 +239,8 @@ class QueuedFleet:
 
     def decide_placed(self, identity: str, nic: Nic) -> Decision:
         """The decision on an arrival that is on a NIC now."""
-        return Decision("placed", (Move(identity, None, nic.id),), cores=self.cores_of(identity))
+        cores = shown_cores(nic.tenants_by_id[identity], nic.kind)
+        return Decision("placed", (Move(identity, None, nic.id),), cores=cores)
 
 
 def with_placed(moves: Sequence[Move], placed: Sequence[Move]) -> list[Move]:
