@@ -1,7 +1,5 @@
 """`placer run`: place a trace with every strategy, and compare each plan with the proven optimum."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace

@@ -59,7 +59,6 @@ def command(
     from placer.studies import (
         GROUP_COLUMNS,
         execute,
-        local_executor,
         read_study,
         summarize,
         tasks_of_study,
@@ -73,7 +72,6 @@ def command(
     refuse_unwritable("--out", folder / RESULTS_FILE)
     refuse_unwritable("--report", report)
     refuse_unwritable_folder("--plots", plots)
-    executor = local_executor(jobs)
     progress = Progress(quiet=quiet)
     read = read_study(study)
     options = trace_options(ignore_columns, skip_empty_stays, progress.say)
@@ -83,7 +81,7 @@ def command(
     def evaluated(budgets: Sequence[float]) -> pd.DataFrame:
         tasks = tasks_of_study(read.model_copy(update={"budgets": tuple(budgets)}), progress.say, options)
         with progress.task(study.stem) as advance:
-            return execute(tasks, folder, executor=executor, advance=advance)
+            return execute(tasks, folder, jobs=jobs, advance=advance)
 
     asked = read.budgets if budget is None else (budget,)
     results = evaluated(asked)

@@ -108,7 +108,6 @@ def command(
     """
     from placer.progress import Progress
     from placer.report.text.sizing import SIZING_FORMATS
-    from placer.studies import local_executor
     from placer.studies.execute import RESULTS_FILE
     from placer.studies.sizing import Sizing, size
     from profiles.aside import write_files
@@ -145,8 +144,7 @@ def command(
         spare=spare,
         spare_domains=spare_domains,
     )
-    executor = local_executor(jobs)
-    results = size(sizing, folder, progress, executor=executor)
+    results = size(sizing, folder, progress, jobs=jobs)
     progress.say(f"written: {folder / RESULTS_FILE}")
     text = render(results, sizing)
     if report is not None or plots is not None:

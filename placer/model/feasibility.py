@@ -6,8 +6,6 @@ follows from that; behind a GPU is its admission test. A margin is relative: 0.0
 requires. Below 0, the SLA is violated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

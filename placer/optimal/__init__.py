@@ -7,8 +7,6 @@ pattern, and an integer program over the patterns finds the best one, whatever t
 too many workloads to query all their co-locations, the same program improves a plan a few NICs at a time.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import replace

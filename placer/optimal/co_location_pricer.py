@@ -8,8 +8,6 @@ On a GPU, every part of an admitted co-location is admitted, too. There the sear
 further from a part that is rejected.
 """
 
-from __future__ import annotations
-
 import heapq
 import time
 from collections import defaultdict

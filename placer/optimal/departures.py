@@ -4,8 +4,6 @@ The tenants present at a moment need NICs at that moment, so the static optimum 
 just before a departure are enough: between two of them, tenants are only added.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Solvers of the pattern program: GLOP for its relaxation; for the integers CP-SAT or HiGHS."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 from typing import Any

@@ -4,8 +4,6 @@ Tenants stay together on an empty NIC of the same kind while there is one. The o
 first the tenant that fewest NICs take, on the NIC that it fills most.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

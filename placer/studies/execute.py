@@ -6,8 +6,8 @@ or without interruptions, on one core or many."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,16 +37,18 @@ def execute(
     tasks: Sequence[RunTask],
     out: Path,
     *,
-    executor: Executor | None = None,
+    jobs: int = 1,
     advance: Advance = lambda done, total: None,
 ) -> pd.DataFrame:
     """The rows of all tasks, in their order; also written to `out/results.parquet`.
 
-    `out`: the folder of the study; tasks whose results it holds are not run again. `executor`: runs the tasks; by
-    default this process, one after another. `advance`: called with the number of finished tasks and of all.
+    `out`: the folder of the study; tasks whose results it holds are not run again. `jobs`: tasks at a time; -1 means
+    one per core. `advance`: called with the number of finished tasks and of all.
 
-    Raises InputError, TestbedError, InvalidPlan from the first task that fails; finished results are kept. Raises
-    OSError when a result cannot be written, for example on a full disk."""
+    Raises InputError when `jobs` is 0. Raises InputError, TestbedError, InvalidPlan from the first task that fails;
+    finished results are kept. Raises OSError when a result cannot be written, for example on a full disk."""
+    if jobs == 0:
+        raise InputError.of("--jobs", "0 runs at a time can finish no study", hint="-1 is one per core")
     import pandas as pd  # only where a study is run: `placer run` loads this room, too
 
     parts = [out / PARTS_FOLDER / f"{fingerprint(task)}.parquet" for task in tasks]
@@ -54,7 +56,7 @@ def execute(
     done = len(tasks) - len(missing)
     advance(done, len(tasks))
     named = [(str(part), task) for part, task in missing.items()]
-    for part, rows in (executor or local_executor(1))(named) if named else ():
+    for part, rows in _in_parallel(named, jobs) if named else ():
         _write(pd.DataFrame(rows), Path(part))
         done += 1
         advance(done, len(tasks))
@@ -91,29 +93,12 @@ def _digest(root: Path) -> str:
     return digest.hexdigest()
 
 
-# Executors run the tasks of a study on the cores of this machine. Results are the same on any number of them.
-
-
-NamedTask = tuple[str, RunTask]
-NamedRows = tuple[str, list[Row]]
-
-Executor = Callable[[Sequence[NamedTask]], Iterator[NamedRows]]
-"""Runs tasks and yields the rows of each as soon as it is done, in any order."""
-
-
-def local_executor(jobs: int) -> Executor:
-    """Runs `jobs` tasks at a time on this machine; -1 means one per core. Raises InputError when `jobs` is 0."""
-    if jobs == 0:
-        raise InputError.of("--jobs", "0 runs at a time can finish no study", hint="-1 is one per core")
-    return partial(_with_joblib, jobs=jobs)
-
-
-def _with_joblib(tasks: Sequence[NamedTask], jobs: int) -> Iterator[NamedRows]:
+def _in_parallel(tasks: Sequence[tuple[str, RunTask]], jobs: int) -> Iterator[tuple[str, list[Row]]]:
+    """The rows of each task under its name as soon as it is done, in any order."""
     workers = min(joblib.effective_n_jobs(jobs), len(tasks))
-    calls = (joblib.delayed(_run)(task) for task in tasks)
+    calls = (joblib.delayed(_run)(*task) for task in tasks)
     yield from joblib.Parallel(n_jobs=workers, return_as="generator_unordered")(calls)
 
 
-def _run(named: NamedTask) -> NamedRows:
-    name, task = named
+def _run(name: str, task: RunTask) -> tuple[str, list[Row]]:
     return name, run_task(task)

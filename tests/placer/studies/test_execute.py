@@ -13,7 +13,6 @@ import pytest
 from placer.studies import (
     GROUP_COLUMNS,
     execute,
-    local_executor,
     read_study,
     summarize,
     tasks_of_study,
@@ -36,7 +35,7 @@ def test_an_interrupted_study_continues_to_the_same_bytes(study: Path, tmp_path:
         execute(tasks, tmp_path / "parted", advance=stop)
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "parted" / "parts").iterdir()}
     assert len(kept) == 1
-    execute(tasks, tmp_path / "parted", executor=local_executor(2))
+    execute(tasks, tmp_path / "parted", jobs=2)
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     assert (tmp_path / "parted" / RESULTS_FILE).read_bytes() == (tmp_path / "whole" / RESULTS_FILE).read_bytes()
 
@@ -119,6 +118,6 @@ def test_the_risks_that_a_budget_chose_are_draws_of_one_row() -> None:
     assert pd.isna(row["risk"]) and row["chosen_risk"] == pytest.approx(0.2)
 
 
-def test_zero_jobs_are_refused() -> None:
+def test_zero_jobs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--jobs: 0 runs at a time can finish no study"):
-        local_executor(0)
+        execute([], tmp_path, jobs=0)
