@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from benches.bench import register
-from benches.co_locations import kind_of, recorded_profile
 from benches.online import LOOSEST
+from benches.recorded_card import kind_of, recorded_profile
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Depart
 from placer.model.fleet import Fleet, NicKind, Tenant
