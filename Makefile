@@ -120,5 +120,5 @@ install = $(BIN)/uv pip install --quiet --python $(BIN)/python $(2) --editable '
 	$(call install,.[dev])
 	touch $@
 
-bench: .venv/.installed  ## Speed next to a peer in the same run.
-	$(BIN)/python -m benches
+bench: .venv/.installed  ## Speed, memory and accuracy: hours.
+	$(BIN)/python -m benches all

@@ -1,1 +1,1 @@
-"""Benchmarks of speed and memory, each compared with a peer in the same run: `python -m benches NAME`."""
+"""Benchmarks of speed, memory and accuracy: `python -m benches NAME`."""

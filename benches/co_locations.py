@@ -5,34 +5,20 @@ row per call. It has no model of accelerators, so it does less work than ours.
 """
 
 from functools import partial
-from importlib.resources import as_file, files
 
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import GradientBoostingRegressor
 
 from benches.bench import cost, register
-from placer.model.fleet import NicKind
+from benches.recorded_card import recorded_profile
 from predictor import Models, train
 from profiles import COUNTERS, TrafficProfile, Workload
-from profiles.profile import KPPS_COLUMN, TRAFFIC_COLUMNS, Profile, read_profile
+from profiles.profile import KPPS_COLUMN, TRAFFIC_COLUMNS, Profile
 
 SIZES = (1_000, 10_000, 100_000)
 WORKLOADS = 200  # distinct workloads of a trace
 LOOPED = 100
-
-
-def recorded_profile() -> Profile:
-    """What was recorded of the simulated card."""
-    with as_file(files("traces") / "bluefield-2-simulated") as recorded:
-        return read_profile(recorded)
-
-
-def kind_of(models: Models) -> NicKind:
-    """The NIC of the models, in any number."""
-    assert models.testbed is not None
-    nic = models.testbed.nic
-    return NicKind(0, nic.model, nic.cores, {nf: models.cores(nf) for nf in models.nfs})
 
 
 @register("co-locations")

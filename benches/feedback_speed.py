@@ -21,7 +21,7 @@ import pandas as pd
 import typer
 
 from benches.bench import register
-from benches.co_locations import kind_of, recorded_profile
+from benches.recorded_card import kind_of, recorded_profile
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Depart, FleetEvent, Measure, MeasuredInstance
 from placer.fleet.learning.learning import Feedback, correct

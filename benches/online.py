@@ -18,7 +18,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benches.bench import register, take_any
-from benches.co_locations import Loop, kind_of, recorded_profile
+from benches.co_locations import Loop
+from benches.recorded_card import kind_of, recorded_profile
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Depart
 from placer.model.fleet import Fleet, Nic, Tenant

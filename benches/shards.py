@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from benches.bench import register, take_any
-from benches.co_locations import kind_of, recorded_profile
+from benches.recorded_card import kind_of, recorded_profile
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Depart
 from placer.fleet.what_if import WhatIf, complete

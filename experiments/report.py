@@ -1,9 +1,7 @@
 """Writes results: text for the terminal; CSV, SVG and PNG into a folder; and an index page of them all."""
 
 import math
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from matplotlib.figure import Figure
 from experiments.outcome import Outcome
 from experiments.registry import Experiment, Paper, Result, Setting
 from placer.report.html import Page, Picture, Section, Tile, write_page
+from profiles.aside import files_aside
 from profiles.table import write_table
 
 FEW_ROWS = 32  # tables with at most this many rows are shown, longer ones are folded
@@ -143,7 +142,7 @@ def write_result(experiment: Experiment, result: Result, out: Path) -> list[Path
     tables = {experiment.name: result.table} | {
         f"{experiment.name}-{name}": table for name, table in sorted(result.data.items())
     }
-    with _all_or_none(out) as folder:
+    with files_aside(out) as folder:
         for name, table in tables.items():
             write_table(table, folder / f"{name}.csv")
         with mpl.rc_context(FIGURE_STYLE):
@@ -158,20 +157,10 @@ def write_index(outcomes: Sequence[Outcome], setting: Setting, out: Path) -> lis
     """Write one page of all results, both formats or none; return the paths written. The Markdown page links to the
     plots in the same folder, the HTML page contains them."""
     names = [f"{INDEX_PAGE}.md", f"{INDEX_PAGE}.html"]
-    with _all_or_none(out) as folder:
+    with files_aside(out) as folder:
         (folder / names[0]).write_text("\n".join(_markdown_page(outcomes, setting)) + "\n", encoding="utf-8")
         write_page(page_of_outcomes(outcomes, setting, out), folder / names[1])
     return [out / name for name in names]
-
-
-@contextmanager
-def _all_or_none(out: Path) -> Iterator[Path]:
-    """A folder to write to. Its files move to `out` when the block ends well, and are deleted when it raises."""
-    out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=out) as folder:
-        yield Path(folder)
-        for file in sorted(Path(folder).iterdir()):
-            file.replace(out / file.name)
 
 
 def _markdown_page(outcomes: Sequence[Outcome], setting: Setting) -> Iterator[str]:

@@ -231,7 +231,7 @@ def place(
     time_limit
         Seconds for the optimum.
     solver
-        The integer solver of the optimum: `cp-sat`, `highs`, `pulp` or `pulp:NAME`.
+        The integer solver of the optimum: `cp-sat` or `highs`.
     certificate
         Whether `result.comparison.certificate()` is to be asked for: a trace without one is refused at once.
     vary_budget

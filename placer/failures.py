@@ -3,8 +3,6 @@
 Each is one line. Files are written aside and renamed, so what is on disk is whole; a state commits before it answers.
 """
 
-from __future__ import annotations
-
 import errno
 import sqlite3
 

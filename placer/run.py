@@ -1,7 +1,5 @@
 """`placer run`: place a trace with every strategy, and compare each plan with the proven optimum."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -53,7 +51,7 @@ class RunRequest:
     time_limit
         Seconds for the optimum.
     solver
-        The integer solver of the optimum: `cp-sat`, `highs`, `pulp` or `pulp:NAME`.
+        The integer solver of the optimum: `cp-sat` or `highs`.
     certificate
         What is to be certified, `optimal` or `planned`; None for nothing. A trace that has no certificate is refused
         before it is placed.

@@ -1,8 +1,8 @@
 """Fixtures that all tests share."""
 
-from __future__ import annotations
-
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +15,16 @@ from tests.postgres import Cluster, cluster, programs
 
 # before numpy is loaded: its threads would wait for one another and for those of other tests
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Tests write into memory where it has room and runs programs: durable states wait for a disk, a third of their time.
+MEMORY, ROOM_FOR_TESTS = Path("/dev/shm"), 8 * 2**30
+if (
+    "TMPDIR" not in os.environ
+    and MEMORY.is_dir()
+    and shutil.disk_usage(MEMORY).free >= ROOM_FOR_TESTS
+    and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
+):
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 

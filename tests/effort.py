@@ -1,7 +1,5 @@
 """How much is tried: `make test` draws a few examples, the same ones each time; `make test-all` draws many new ones."""
 
-from __future__ import annotations
-
 import os
 
 THOROUGH = os.environ.get("THOROUGH") == "1"  # whether `make test-all` runs the tests

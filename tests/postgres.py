@@ -1,7 +1,5 @@
 """A PostgreSQL server for tests, on a free port of this machine; it is thrown away afterwards."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

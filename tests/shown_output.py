@@ -4,8 +4,6 @@ A block of ```console begins with `$ placer ...`, or `$ python examples/...`, an
 stands for any lines. Times and rates depend on the machine and are compared as such.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -3,8 +3,6 @@
 `python -m tests.slow_record FILE` prints the last figures as a page of the documentation.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

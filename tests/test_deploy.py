@@ -1,7 +1,5 @@
 """The manifests for Kubernetes are what kubectl and the service expect."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The documentation: its commands exist, print what it shows, and the site is built without a warning."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

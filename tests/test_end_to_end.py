@@ -1,7 +1,5 @@
 """From a testbed that this project has never seen to a judged plan, through the commands alone."""
 
-from __future__ import annotations
-
 import csv
 import json
 import random

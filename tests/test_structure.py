@@ -1,7 +1,5 @@
 """The structure of the packages: few floors, no circles, one name for one thing, plain words."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Generates arrival sequences like those of Tomur's section 7.5.1, and others that are harder."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Loads over a day of 24 hours, for generated traces."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

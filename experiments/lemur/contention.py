@@ -13,12 +13,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.lemur import PAPER
+from experiments.lemur.methodology.measured_rates import Capacity, capacities, measure_rates
 from experiments.lemur.methodology.paper_rack import CHAIN_SETS, NF_CYCLES, RATE_DELTAS, server
 from experiments.registry import Result, Setting, experiment
 from placer.inputs.models import open_models
 from placer.rack.chain import Chain
 from placer.rack.contention.loop import ContendedPlan, run_contended
-from placer.rack.contention.measured_rates import Capacity, capacities, measure_rates
 from placer.rack.contention.modelled_growth import ModelledGrowth
 from placer.rack.files.chains_file import chains_of_text
 from placer.rack.files.json_twins import rack_of

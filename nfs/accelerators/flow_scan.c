@@ -32,15 +32,15 @@ void flow_scan_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, str
 
 	flow_table_age(&scan->table, nf);
 	offload_begin(&scan->offload, n, out);
-	flow_burst_begin(&burst);
+	flow_burst_begin(&burst, nf, 0);
 	for (uint16_t i = 0; i < n; i++) {
 		struct offloaded *offloaded =
-			scan_packet(&scan->offload, packets[i], &nf->counters[FLOW_SCAN_SCANS]);
+			scan_packet(&scan->offload, packets[i], packet_ip_headers(packets[i]),
+				    &nf->counters[FLOW_SCAN_SCANS]);
 
-		if (unlikely(!offloaded || offloaded->headers.type != PACKET_IPV4))
+		if (unlikely(!offloaded || !packet_has_flow(&offloaded->headers)))
 			continue;
 		held[burst.n] = offloaded;
-		burst.l3[burst.n] = offloaded->headers.l3;
 		flow_burst_add(&burst, packets[i], packet_flow(packets[i], &offloaded->headers));
 		flow_table_begin(&scan->table.index, &burst, burst.n - 1);
 	}

@@ -8,10 +8,20 @@
 #include "core/flow_table.h"
 
 /* The first parameters and counters of such a function. */
-enum { FLOW_SCAN_QUEUES = FLOW_PARAMETERS, FLOW_SCAN_WINDOW, FLOW_SCAN_FILE, FLOW_SCAN_PARAMETERS };
-#define FLOW_SCAN_DECLARE_PARAMETERS                                                               \
+enum {
+	FLOW_SCAN_QUEUES = FLOW_PARAMETERS,
+	FLOW_SCAN_WINDOW,
+	FLOW_SCAN_FILE,
+	FLOW_SCAN_UNKNOWN,
+	FLOW_SCAN_ARP,
+	FLOW_SCAN_PARAMETERS
+};
+#define FLOW_SCAN_DECLARE_PARAMETERS(unknown)                                                      \
 	FLOW_TABLE_PARAMETERS, [FLOW_SCAN_QUEUES] = {OFFLOAD_QUEUES},                              \
-			       [FLOW_SCAN_WINDOW] = {OFFLOAD_WINDOW}, [FLOW_SCAN_FILE] = {SCAN_FILE}
+			       [FLOW_SCAN_WINDOW] = {OFFLOAD_WINDOW},                              \
+			       [FLOW_SCAN_FILE] = {SCAN_FILE},                                     \
+			       [FLOW_SCAN_UNKNOWN] = {NF_UNKNOWN(unknown)},                        \
+			       [FLOW_SCAN_ARP] = {NF_ARP}
 
 enum { FLOW_SCAN_SCANS = FLOW_COUNTERS, FLOW_SCAN_COUNTERS = FLOW_SCAN_SCANS + SCAN_COUNTERS };
 #define FLOW_SCAN_DECLARE_COUNTERS FLOW_TABLE_COUNTERS, SCAN_COUNTERS_FROM(FLOW_SCAN_SCANS)

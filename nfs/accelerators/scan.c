@@ -40,9 +40,24 @@ static void linearize(struct rte_mbuf *packet, const struct packet *headers)
 			packet); /* otherwise only the first segment is scanned */
 }
 
-struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet, uint64_t *counters)
+/* Hold a frame that is not understood, or free it. */
+static struct offloaded *hold_other(struct offload *offload, struct rte_mbuf *packet,
+				    const struct packet *headers, uint64_t *counters)
 {
-	const struct packet headers = packet_headers(packet);
+	const struct nf *nf = offload->nf;
+
+	if (headers->type == PACKET_ARP ? nf->passes_arp : nf->passes_unknown) {
+		counters[SCAN_OTHER]++;
+		return offload_hold(offload, packet, headers);
+	}
+	counters[SCAN_UNKNOWN]++;
+	rte_pktmbuf_free(packet);
+	return NULL;
+}
+
+struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet,
+			      struct packet headers, uint64_t *counters)
+{
 	struct offloaded *offloaded;
 	uint8_t *payload = NULL;
 
@@ -51,11 +66,9 @@ struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet, 
 		rte_pktmbuf_free(packet);
 		return NULL;
 	}
+	if (unlikely(headers.type != PACKET_IPV4 && headers.type != PACKET_IPV6))
+		return hold_other(offload, packet, &headers, counters);
 	offloaded = offload_hold(offload, packet, &headers);
-	if (unlikely(headers.type != PACKET_IPV4)) {
-		counters[SCAN_OTHER]++;
-		return offloaded;
-	}
 	linearize(packet, &headers);
 	offloaded->job.length = packet_payload(packet, &headers, &payload);
 	counters[SCAN_FRAGMENTS] += headers.non_initial_fragment;

@@ -1,7 +1,7 @@
 /*
  * Scan of payloads and its counters, shared by the functions that scan.
  *
- * Payloads of UDP, TCP and ICMP in IPv4 are scanned packet by packet: matches across packets or
+ * Payloads of UDP, TCP and ICMP are scanned packet by packet: matches across packets or
  * fragments are not found. Non-initial fragments are not scanned: their protocol header is missing.
  */
 #pragma once
@@ -26,6 +26,7 @@ void scan_destroy(struct offload *offload, unsigned int first);
 /* Counters of a scan, from `first` on. */
 enum {
 	SCAN_OTHER,
+	SCAN_UNKNOWN,
 	SCAN_MALFORMED,
 	SCAN_SCANNED,
 	SCAN_PARTIAL,
@@ -35,8 +36,7 @@ enum {
 	SCAN_COUNTERS
 };
 #define SCAN_COUNTERS_FROM(first)                                                                  \
-	[(first) +                                                                                 \
-		SCAN_OTHER] = {"other", "packets that are not IPv4, sent on as they are"},         \
+	NF_OTHER_COUNTERS((first) + SCAN_OTHER),                                                   \
 		[(first) + SCAN_MALFORMED] = {"malformed", "packets freed"},                       \
 		[(first) + SCAN_SCANNED] = {"scanned", "packets whose payload was scanned"},       \
 		[(first) + SCAN_PARTIAL] = {"partial",                                             \
@@ -46,10 +46,12 @@ enum {
 		[(first) + SCAN_FAILED] = {"failed", "scans that failed"}
 
 /*
- * Hold a packet and request a scan of its payload, if it has one. NULL if it was malformed and has
- * been freed.
+ * Hold a packet and request a scan of its payload, if it has one. `headers` are those that the
+ * function understands. NULL if the packet has been freed:
+ * malformed, or not understood.
  */
-struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet, uint64_t *counters);
+struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet,
+			      struct packet headers, uint64_t *counters);
 
 /* Whether a held packet has bytes that are not scanned, which a rule might match. */
 static inline bool scan_missed(const struct offloaded *offloaded)

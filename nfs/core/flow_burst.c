@@ -2,18 +2,24 @@
 
 bool flow_burst_read_any(struct flow_burst *burst, struct rte_mbuf *packet, struct nf_out *out)
 {
-	const struct packet parsed = packet_parse_any(packet);
+	struct packet parsed = packet_parse_any(packet);
 
-	if (parsed.type == PACKET_MALFORMED) {
-		burst->malformed++;
-		rte_pktmbuf_free(packet);
-	} else if (parsed.type == PACKET_IPV4) {
+	if (parsed.type == PACKET_IPV6)
+		parsed = packet_parse_ipv6(packet, parsed.l3);
+	switch (parsed.type) {
+	case PACKET_IPV4:
 		burst->l3[burst->n] = parsed.l3;
 		flow_burst_add(burst, packet, packet_flow(packet, &parsed));
 		return true;
-	} else {
-		burst->other++;
-		nf_send(out, packet);
+	case PACKET_IPV6:
+		burst->ipv6_headers[burst->n_ipv6] = parsed;
+		burst->ipv6[burst->n_ipv6++] = packet;
+		return false;
+	case PACKET_MALFORMED:
+		nf_drop(burst->nf, packet, burst->other + 2);
+		return false;
+	default:
+		nf_other(burst->nf, packet, parsed.type, burst->other, out);
+		return false;
 	}
-	return false;
 }

@@ -1,12 +1,23 @@
-/* The flow keys of a burst: IPv4 packets get a key, others are sent on, malformed ones freed. */
+/*
+ * The flow keys of a burst: IPv4 packets get a key, IPv6 is put aside, malformed packets are freed,
+ * and nf_other() has what is not understood. All are counted from `other` on, as declared by
+ * FLOW_BURST_COUNTERS.
+ */
 #pragma once
 
 #include "core/nf.h"
 #include "core/packet.h"
 
+#define FLOW_BURST_COUNTERS(other)                                                                 \
+	NF_OTHER_COUNTERS(other), [(other) + 2] = {"malformed", "packets freed"}
+
 struct flow_burst {
-	uint16_t n; /* packets with a flow */
-	uint16_t other, malformed;
+	struct nf *nf;
+	unsigned int other; /* counter */
+	uint16_t n;         /* packets with a flow */
+	uint16_t n_ipv6;
+	struct rte_mbuf *ipv6[NF_BURST];
+	struct packet ipv6_headers[NF_BURST];
 	struct rte_mbuf *packets[NF_BURST];
 	uint16_t l3[NF_BURST]; /* offsets of their IPv4 headers */
 	struct flow_key keys[NF_BURST];
@@ -15,9 +26,11 @@ struct flow_burst {
 };
 
 /* An empty burst; fields that nearly all bursts share are set here. */
-static inline void flow_burst_begin(struct flow_burst *burst)
+static inline void flow_burst_begin(struct flow_burst *burst, struct nf *nf, unsigned int other)
 {
-	burst->n = burst->other = burst->malformed = 0;
+	burst->nf = nf;
+	burst->other = other;
+	burst->n = burst->n_ipv6 = 0;
 	for (uint16_t i = 0; i < NF_BURST; i++) {
 		burst->l3[i] = sizeof(struct rte_ether_hdr);
 		burst->key_pointers[i] = &burst->keys[i];
@@ -44,10 +57,10 @@ static inline bool flow_burst_read_one(struct flow_burst *burst, struct rte_mbuf
 	return true;
 }
 
-static inline void flow_burst_read(struct flow_burst *burst, struct rte_mbuf **packets, uint16_t n,
-				   struct nf_out *out)
+static inline void flow_burst_read(struct flow_burst *burst, struct nf *nf, unsigned int other,
+				   struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
-	flow_burst_begin(burst);
+	flow_burst_begin(burst, nf, other);
 	for (uint16_t i = 0; i < n; i++)
 		flow_burst_read_one(burst, packets[i], out);
 }

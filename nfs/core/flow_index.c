@@ -9,7 +9,7 @@
 #define LEAST_SLOTS 16
 
 /* No key of a packet is this. */
-static const struct flow_key no_key = {.no_ttl = 0xff};
+static const struct flow_key no_key = {.family = 0xff};
 
 int flow_index_create(struct flow_index *index, uint32_t most)
 {

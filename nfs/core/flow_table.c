@@ -57,6 +57,17 @@ int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct f
 	return place;
 }
 
+void flow_table_begin_ipv6(const struct flow_table *table, struct flow_burst *burst)
+{
+	for (uint16_t i = 0; i < burst->n_ipv6; i++) {
+		const struct packet *headers = &burst->ipv6_headers[i];
+
+		burst->l3[burst->n] = headers->l3;
+		flow_burst_add(burst, burst->ipv6[i], packet_flow_ipv6(burst->ipv6[i], headers));
+		flow_table_begin(&table->index, burst, burst->n - 1);
+	}
+}
+
 void flow_table_restart(struct flow_table *table, struct nf *nf, int32_t place)
 {
 	struct flow *flow = flow_table_at(table, place);

@@ -20,7 +20,7 @@ enum { FLOW_MOST, FLOW_TIMEOUT_S, FLOW_PARAMETERS };
 /* Counters of every function with such a table; declared first. */
 enum { FLOW_PACKETS, FLOW_BYTES, FLOW_STARTED, FLOW_AGED, FLOW_UNTRACKED, FLOW_COUNTERS };
 #define FLOW_TABLE_COUNTERS                                                                        \
-	[FLOW_PACKETS] = {"packets", "IPv4 packets of flows in the table"},                        \
+	[FLOW_PACKETS] = {"packets", "packets of flows in the table"},                        \
 	[FLOW_BYTES] = {"bytes", "bytes of those packets"},                                        \
 	[FLOW_STARTED] = {"started", "new flows"},                                                 \
 	[FLOW_AGED] = {"aged", "flows removed after the timeout"},                                 \
@@ -81,16 +81,22 @@ static inline void flow_table_begin(const struct flow_index *index, struct flow_
 	flow_index_prefetch(index, burst->hashes[i]);
 }
 
-/* Read a burst and begin its lookup. */
+/* Begin the lookup of the packets of IPv6 that were put aside. */
+void flow_table_begin_ipv6(const struct flow_table *table, struct flow_burst *burst);
+
+/* Read a burst and begin its lookup; `other` as for flow_burst_begin(). */
 static inline void flow_table_read(const struct flow_table *table, struct flow_burst *burst,
-				   struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
+				   struct nf *nf, unsigned int other, struct rte_mbuf **packets,
+				   uint16_t n, struct nf_out *out)
 {
 	const struct flow_index index = table->index; /* a copy stays in registers */
 
-	flow_burst_begin(burst);
+	flow_burst_begin(burst, nf, other);
 	for (uint16_t i = 0; i < n; i++)
 		if (likely(flow_burst_read_one(burst, packets[i], out)))
 			flow_table_begin(&index, burst, burst->n - 1);
+	if (unlikely(burst->n_ipv6 > 0))
+		flow_table_begin_ipv6(table, burst);
 }
 
 /* Called for each packet of a burst; `place` is that of its flow, or negative. */

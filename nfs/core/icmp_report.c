@@ -17,6 +17,7 @@ static const struct {
 	uint8_t type, code;
 } messages[] = {
 	[ICMP_NET_UNREACHABLE] = {3, 0},
+	[ICMP_HOST_UNREACHABLE] = {3, 1},
 	[ICMP_FRAGMENTATION_NEEDED] = {3, 4},
 	[ICMP_TTL_EXCEEDED] = {11, 0},
 };
@@ -56,26 +57,26 @@ static bool may_report(const struct rte_mbuf *mbuf, const struct packet *packet)
 
 static bool within_rate(struct icmp_reporter *reporter, uint64_t now_us)
 {
-	double filled = reporter->tokens + (double)(now_us - reporter->last_us) * reporter->per_us;
-
-	reporter->last_us = now_us;
-	reporter->tokens = RTE_MIN(filled, reporter->most);
+	if (now_us > reporter->last_us) { /* a clock that is set back must not fill it */
+		reporter->tokens = RTE_MIN(reporter->tokens + (double)(now_us - reporter->last_us) *
+								      reporter->per_us,
+					   reporter->most);
+		reporter->last_us = now_us;
+	}
 	if (reporter->tokens < 1)
 		return false;
 	reporter->tokens -= 1;
 	return true;
 }
 
-/* The frame's header with source and destination swapped, including tags. */
-static void turn_ethernet(const struct rte_mbuf *about, uint16_t length, void *to)
+/* Swap source and destination of the frame. */
+static void turn_ethernet(struct rte_mbuf *mbuf)
 {
-	const struct rte_ether_hdr *received =
-		rte_pktmbuf_mtod(about, const struct rte_ether_hdr *);
-	struct rte_ether_hdr *reply = to;
+	struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(mbuf, struct rte_ether_hdr *);
+	const struct rte_ether_addr source = ethernet->src_addr;
 
-	memcpy(to, received, length);
-	reply->dst_addr = received->src_addr;
-	reply->src_addr = received->dst_addr;
+	ethernet->src_addr = ethernet->dst_addr;
+	ethernet->dst_addr = source;
 }
 
 /* Append as much of the datagram as fits, across its segments. */
@@ -109,29 +110,29 @@ static void fill(struct icmp_reporter *reporter, struct error_headers *headers, 
 		&headers->type, sizeof(*headers) - sizeof(headers->ip) + quoted);
 }
 
+/* An error with `most` bytes of the datagram at `quoted`, behind `ethernet` bytes as they came. */
 static struct rte_mbuf *error_about(struct icmp_reporter *reporter, struct rte_mbuf *about,
-				    const struct packet *packet, enum icmp_problem problem,
-				    uint16_t mtu)
+				    uint16_t ethernet, uint16_t quoted, uint16_t most,
+				    enum icmp_problem problem, uint16_t mtu)
 {
-	const struct rte_ipv4_hdr *ip = packet_ipv4(about, packet);
-	const uint16_t quoted = RTE_MIN(rte_be_to_cpu_16(ip->total_length),
-					ICMP_REPORT_MOST - sizeof(struct error_headers));
+	const struct rte_ipv4_hdr *ip =
+		rte_pktmbuf_mtod_offset(about, const struct rte_ipv4_hdr *, quoted);
+	const uint16_t length = RTE_MIN(most, ICMP_REPORT_MOST - sizeof(struct error_headers));
 	struct rte_mbuf *error = reporter->pool ? rte_pktmbuf_alloc(reporter->pool) : NULL;
 	struct error_headers *headers;
 	char *data;
 
 	if (!error)
 		return NULL;
-	data = rte_pktmbuf_append(error, packet->l3 + sizeof(*headers) + quoted);
-	if (!data || !quote(about, packet->l3, quoted, data + packet->l3 + sizeof(*headers))) {
+	data = rte_pktmbuf_append(error, ethernet + sizeof(*headers) + length);
+	if (!data || !quote(about, quoted, length, data + ethernet + sizeof(*headers))) {
 		rte_pktmbuf_free(error);
 		return NULL;
 	}
-	turn_ethernet(about, packet->l3, data);
-	headers = (struct error_headers *)(data + packet->l3);
-	fill(reporter, headers, quoted, problem, mtu, ip->src_addr);
+	memcpy(data, rte_pktmbuf_mtod(about, const void *), ethernet);
+	headers = (struct error_headers *)(data + ethernet);
+	fill(reporter, headers, length, problem, mtu, ip->src_addr);
 	metadata_inherit(error, about);
-	packet_send_back(error);
 	return error;
 }
 
@@ -139,12 +140,34 @@ enum icmp_report icmp_report(struct icmp_reporter *reporter, struct rte_mbuf *ab
 			     const struct packet *packet, enum icmp_problem problem, uint16_t mtu,
 			     uint64_t now_us, struct rte_mbuf **error)
 {
+	const uint16_t l3 = packet->l3;
+
 	if (!may_report(about, packet))
 		return ICMP_SUPPRESSED;
 	if (!within_rate(reporter, now_us))
 		return ICMP_LIMITED;
-	*error = error_about(reporter, about, packet, problem, mtu);
-	return *error ? ICMP_SENT : ICMP_LIMITED;
+	*error = error_about(reporter, about, l3, l3,
+			     rte_be_to_cpu_16(packet_ipv4(about, packet)->total_length), problem,
+			     mtu);
+	if (!*error)
+		return ICMP_LIMITED;
+	turn_ethernet(*error);
+	packet_send_back(*error);
+	return ICMP_SENT;
+}
+
+enum icmp_report icmp_report_quoted(struct icmp_reporter *reporter, struct rte_mbuf *error,
+				    const struct packet *headers, const struct packet *quoted,
+				    enum icmp_problem problem, uint16_t mtu, uint64_t now_us,
+				    struct rte_mbuf **made)
+{
+	if (!may_report(error, quoted))
+		return ICMP_SUPPRESSED;
+	if (!within_rate(reporter, now_us))
+		return ICMP_LIMITED;
+	*made = error_about(reporter, error, headers->l3, quoted->l3,
+			    quoted->payload - quoted->l3, problem, mtu);
+	return *made ? ICMP_SENT : ICMP_LIMITED;
 }
 
 void icmp_report_problem(struct icmp_reporter *reporter, struct rte_mbuf *about,

@@ -23,6 +23,7 @@ struct icmp_reporter {
 
 enum icmp_problem {
 	ICMP_NET_UNREACHABLE,
+	ICMP_HOST_UNREACHABLE,
 	ICMP_FRAGMENTATION_NEEDED,
 	ICMP_TTL_EXCEEDED,
 };
@@ -45,6 +46,16 @@ struct icmp_reporter icmp_reporter_for(rte_be32_t address, struct rte_mempool *p
 enum icmp_report icmp_report(struct icmp_reporter *reporter, struct rte_mbuf *about,
 			     const struct packet *packet, enum icmp_problem problem, uint16_t mtu,
 			     uint64_t now_us, struct rte_mbuf **error);
+
+/*
+ * The same about a packet that an ICMP error quotes, to its sender: `quoted` has its headers in
+ * `error`, as far as they are quoted, and ends with `payload`. The new packet goes on where `error`
+ * would.
+ */
+enum icmp_report icmp_report_quoted(struct icmp_reporter *reporter, struct rte_mbuf *error,
+				    const struct packet *headers, const struct packet *quoted,
+				    enum icmp_problem problem, uint16_t mtu, uint64_t now_us,
+				    struct rte_mbuf **made);
 
 /*
  * Send an ICMP error if allowed, and count it in `counters`, indexed by enum icmp_report. The

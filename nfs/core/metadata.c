@@ -15,6 +15,7 @@ int metadata_register(void)
 	};
 	const size_t offset = offsetof(struct rte_mbuf, dynfield1);
 
+	packet_flow_begin();
 	if (rte_mbuf_dynfield_register_offset(&field, offset) == (int)offset)
 		return 0;
 	fprintf(stderr, "no room for metadata in packets: %s\n", rte_strerror(rte_errno));

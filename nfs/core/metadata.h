@@ -130,6 +130,14 @@ static inline struct packet packet_headers(struct rte_mbuf *mbuf)
 	return metadata->headers;
 }
 
+/* The same, also behind the extension headers of IPv6. */
+static inline struct packet packet_ip_headers(struct rte_mbuf *mbuf)
+{
+	const struct packet packet = packet_headers(mbuf);
+
+	return unlikely(packet.type == PACKET_IPV6) ? packet_parse_ipv6(mbuf, packet.l3) : packet;
+}
+
 static inline void packet_changed(struct rte_mbuf *mbuf)
 {
 	metadata_of(mbuf)->data_len = 0;

@@ -86,6 +86,34 @@ static int copy_texts(struct nf *nf, const struct nf_setting *settings, unsigned
 	return 0;
 }
 
+/* Whether a text is `pass`, or empty: 1 or 0, or -EINVAL after printing that it is wrong. */
+static int passes(const struct nf *nf, const char *parameter, const char *text)
+{
+	if (!*text || strcmp(text, "pass") == 0 || strcmp(text, "drop") == 0)
+		return *text != 'd';
+	fprintf(stderr, "%s: %s: %s: neither pass nor drop\nhint: %s=drop\n", nf->kind->name,
+		parameter, text, parameter);
+	return -EINVAL;
+}
+
+/* What becomes of frames that are not understood: see NF_UNKNOWN and NF_ARP. */
+static int choose_others(struct nf *nf)
+{
+	int unknown = 1, arp = 1;
+
+	for (unsigned int i = 0; i < nf->kind->n_parameters; i++) {
+		const char *name = nf->kind->parameters[i].name;
+
+		if (nf->texts[i] && strcmp(name, "unknown") == 0)
+			unknown = passes(nf, name, nf->texts[i]);
+		if (nf->texts[i] && strcmp(name, "arp") == 0)
+			arp = passes(nf, name, nf->texts[i]);
+	}
+	nf->passes_unknown = unknown == 1;
+	nf->passes_arp = arp == 1;
+	return RTE_MIN(unknown, arp);
+}
+
 struct nf *nf_create(const struct nf_config *config, const struct nf_setting *settings,
 		     unsigned int n_settings)
 {
@@ -105,7 +133,7 @@ struct nf *nf_create(const struct nf_config *config, const struct nf_setting *se
 	if (metadata_register() < 0 || configure(nf, config) < 0 ||
 	    nf_apply_settings(kind->name, kind->parameters, kind->n_parameters, settings,
 			      n_settings, nf->settings) < 0 ||
-	    copy_texts(nf, settings, n_settings) < 0 || (kind->create && kind->create(nf) < 0)) {
+	    copy_texts(nf, settings, n_settings) < 0 || choose_others(nf) < 0 || (kind->create && kind->create(nf) < 0)) {
 		free_instance(nf);
 		return NULL;
 	}
@@ -136,6 +164,17 @@ void nf_flush(struct nf *nf, struct nf_out *out)
 {
 	if (nf->kind->flush)
 		nf->kind->flush(nf, out);
+}
+
+void nf_other(struct nf *nf, struct rte_mbuf *packet, enum packet_type type, unsigned int counter,
+	      struct nf_out *out)
+{
+	if (type == PACKET_ARP ? nf->passes_arp : nf->passes_unknown) {
+		nf->counters[counter]++;
+		nf_send(out, packet);
+	} else {
+		nf_drop(nf, packet, counter + 1);
+	}
 }
 
 void nf_out_free(struct nf_out *out)

@@ -49,6 +49,16 @@ struct nf_counter {
 	const char *help;
 };
 
+/*
+ * Parameters of functions that look at packets, and the counters of nf_other(): what becomes of
+ * frames that the function does not understand, and of ARP.
+ */
+#define NF_UNKNOWN(value) "unknown", "frames that are not understood: pass, or drop", .text = value
+#define NF_ARP "arp", "ARP: pass, or drop", .text = "pass"
+#define NF_OTHER_COUNTERS(at)                                                                      \
+	[at] = {"other", "frames that are not understood, and ARP, sent on as they are"},          \
+	[(at) + 1] = {"unknown", "frames that are not understood, or ARP, freed as set"}
+
 /* A kind of network function; every instance has its counters in the order declared here. */
 struct nf_kind {
 	const char *name;
@@ -57,6 +67,7 @@ struct nf_kind {
 	unsigned int executions;             /* sum of enum nf_execution; 0: run to completion */
 	enum nf_execution default_execution; /* of several; 0: run to completion if possible */
 	bool alters; /* writes into payloads, which a source that reuses packets must renew */
+	bool reads_payloads; /* decides by payloads, without an accelerator */
 	const struct nf_parameter *parameters;
 	unsigned int n_parameters;
 	const struct nf_counter *counters;
@@ -93,6 +104,7 @@ struct nf {
 	double settings[NF_MOST_PARAMETERS]; /* indexed like kind->parameters */
 	char *texts[NF_MOST_PARAMETERS];     /* the same, of text parameters */
 	uint64_t counters[NF_MOST_COUNTERS]; /* indexed like kind->counters */
+	bool passes_unknown, passes_arp; /* by the parameters of NF_UNKNOWN and NF_ARP */
 	uint64_t now_us;           /* the caller's clock, set before each burst; never 0 */
 	struct rte_mempool *spare; /* for packets that the function creates */
 	struct accelerator *accelerators[ACCELERATOR_KINDS];
@@ -181,6 +193,10 @@ static inline void nf_drop(struct nf *nf, struct rte_mbuf *packet, unsigned int 
 	nf->counters[counter]++;
 	rte_pktmbuf_free(packet);
 }
+
+/* Send on or free a frame that is not understood; `counter` is that of NF_OTHER_COUNTERS. */
+void nf_other(struct nf *nf, struct rte_mbuf *packet, enum packet_type type, unsigned int counter,
+	      struct nf_out *out);
 
 /* Free the sent packets, as a port does after transmission. */
 void nf_out_free(struct nf_out *out);

@@ -1,5 +1,7 @@
 #include "core/packet.h"
 
+#include <rte_random.h>
+
 static const struct packet malformed = {.type = PACKET_MALFORMED};
 
 /* Offset of the header behind Ethernet and VLAN tags; 0 if the packet is too short. */
@@ -37,6 +39,7 @@ static uint16_t l4_header(const struct rte_mbuf *mbuf, const struct packet *pack
 	case IPPROTO_UDP:
 		return room >= sizeof(struct rte_udp_hdr) ? sizeof(struct rte_udp_hdr) : 0;
 	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
 		return room >= sizeof(struct rte_icmp_hdr) ? sizeof(struct rte_icmp_hdr) : 0;
 	case IPPROTO_TCP:
 		if (room < sizeof(*tcp))
@@ -49,9 +52,22 @@ static uint16_t l4_header(const struct rte_mbuf *mbuf, const struct packet *pack
 	}
 }
 
-static bool has_known_l4(uint8_t protocol)
+/* Find the layer 4 header in `room` bytes that are present, of `rest` by the header before it. */
+static struct packet with_l4(const struct rte_mbuf *mbuf, struct packet packet, uint16_t l4,
+			     uint32_t room, uint16_t rest)
 {
-	return protocol == IPPROTO_UDP || protocol == IPPROTO_TCP || protocol == IPPROTO_ICMP;
+	uint16_t header;
+
+	packet.l4 = l4;
+	header = l4_header(mbuf, &packet, (uint16_t)RTE_MIN(room, (uint32_t)rest));
+	if (header == 0) {
+		packet.type = PACKET_MALFORMED;
+		packet.l4 = 0;
+		return packet;
+	}
+	packet.payload = l4 + header;
+	packet.payload_length = rest - header;
+	return packet;
 }
 
 static struct packet parse_ipv4(const struct rte_mbuf *mbuf, uint16_t l3)
@@ -60,7 +76,7 @@ static struct packet parse_ipv4(const struct rte_mbuf *mbuf, uint16_t l3)
 	const struct rte_ipv4_hdr *ip =
 		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv4_hdr *, l3);
 	struct packet packet = {.type = PACKET_IPV4, .l3 = l3};
-	uint16_t header, total, room, l4;
+	uint16_t header, total;
 
 	if (here < l3 + sizeof(*ip) || (ip->version_ihl >> 4) != 4)
 		return malformed;
@@ -74,19 +90,83 @@ static struct packet parse_ipv4(const struct rte_mbuf *mbuf, uint16_t l3)
 			   RTE_BE16(RTE_IPV4_HDR_OFFSET_MASK | RTE_IPV4_HDR_MF_FLAG)) != 0;
 	packet.non_initial_fragment =
 		(ip->fragment_offset & RTE_BE16(RTE_IPV4_HDR_OFFSET_MASK)) != 0;
-	if (packet.non_initial_fragment || !has_known_l4(packet.protocol))
+	if (packet.non_initial_fragment ||
+	    (packet.protocol != IPPROTO_UDP && packet.protocol != IPPROTO_TCP &&
+	     packet.protocol != IPPROTO_ICMP))
 		return packet;
-	packet.l4 = l3 + header;
-	room = RTE_MIN((uint16_t)(here - packet.l4), (uint16_t)(total - header));
-	l4 = l4_header(mbuf, &packet, room);
-	if (l4 == 0) {
-		packet.type = PACKET_MALFORMED;
-		packet.l4 = 0;
-		return packet;
+	return with_l4(mbuf, packet, l3 + header, here - l3 - header, total - header);
+}
+
+#define MOST_EXTENSIONS 16 /* extension headers; hosts take each of the six once or twice */
+
+static bool is_extension(uint8_t protocol)
+{
+	return protocol == IPPROTO_HOPOPTS || protocol == IPPROTO_ROUTING ||
+	       protocol == IPPROTO_FRAGMENT || protocol == IPPROTO_AH || protocol == IPPROTO_DSTOPTS;
+}
+
+/* Whether a fragment is one that hosts take: of a multiple of 8 bytes, and within 65,535 ones. */
+static bool is_sound_fragment(uint16_t field, uint32_t bytes)
+{
+	if (field & RTE_IPV6_EHDR_MF_MASK && bytes % 8 != 0)
+		return false;
+	return (field & RTE_IPV6_EHDR_FO_MASK) + bytes <= UINT16_MAX;
+}
+
+/*
+ * Read the extension header at `*at`, before `end`, and go behind it; `fragments` counts fragment
+ * headers. False if it is malformed.
+ */
+static bool skip_extension(const struct rte_mbuf *mbuf, struct packet *packet, uint32_t *at,
+			   uint32_t end, unsigned int *fragments)
+{
+	const uint8_t *header = rte_pktmbuf_mtod_offset(mbuf, const uint8_t *, *at);
+	uint32_t length = 8;
+	uint16_t field;
+
+	if (RTE_MIN((uint32_t)rte_pktmbuf_data_len(mbuf), end) < *at + 8)
+		return false;
+	if (packet->protocol == IPPROTO_FRAGMENT) {
+		field = (uint16_t)(header[2] << 8 | header[3]);
+		packet->fragment = (field & (RTE_IPV6_EHDR_FO_MASK | RTE_IPV6_EHDR_MF_MASK)) != 0;
+		packet->non_initial_fragment = (field & RTE_IPV6_EHDR_FO_MASK) != 0;
+		if ((*fragments)++ > 0 || !is_sound_fragment(field, end - *at - 8))
+			return false;
+	} else if (packet->protocol == IPPROTO_AH) {
+		length = (header[1] + 2) * 4;
+	} else {
+		length = (header[1] + 1) * 8;
 	}
-	packet.payload = packet.l4 + l4;
-	packet.payload_length = total - header - l4;
-	return packet;
+	packet->protocol = header[0];
+	*at += length;
+	return *at <= end && *at <= rte_pktmbuf_data_len(mbuf);
+}
+
+struct packet packet_parse_ipv6(const struct rte_mbuf *mbuf, uint16_t l3)
+{
+	const uint32_t here = rte_pktmbuf_data_len(mbuf);
+	const struct rte_ipv6_hdr *ip =
+		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv6_hdr *, l3);
+	struct packet packet = {.type = PACKET_IPV6, .l3 = l3};
+	uint32_t at = l3 + sizeof(*ip), end;
+	unsigned int fragments = 0;
+
+	if (here < at || rte_be_to_cpu_32(ip->vtc_flow) >> 28 != 6)
+		return malformed;
+	end = at + rte_be_to_cpu_16(ip->payload_len);
+	if (rte_pktmbuf_pkt_len(mbuf) < end)
+		return malformed;
+	packet.protocol = ip->proto;
+	for (int n = 0; is_extension(packet.protocol) && !packet.non_initial_fragment; n++)
+		if (n == MOST_EXTENSIONS || (packet.protocol == IPPROTO_HOPOPTS && n > 0) ||
+		    !skip_extension(mbuf, &packet, &at, end, &fragments))
+			return malformed;
+	if (packet.non_initial_fragment ||
+	    (packet.protocol != IPPROTO_UDP && packet.protocol != IPPROTO_TCP &&
+	     packet.protocol != IPPROTO_ICMPV6))
+		return packet;
+	packet = with_l4(mbuf, packet, (uint16_t)at, here - at, (uint16_t)(end - at));
+	return packet.type == PACKET_MALFORMED ? malformed : packet;
 }
 
 struct packet packet_parse_any(const struct rte_mbuf *mbuf)
@@ -102,5 +182,45 @@ struct packet packet_parse_any(const struct rte_mbuf *mbuf)
 		return parse_ipv4(mbuf, offset);
 	if (ether_type == RTE_BE16(RTE_ETHER_TYPE_IPV6))
 		packet.type = PACKET_IPV6;
+	if (ether_type == RTE_BE16(RTE_ETHER_TYPE_ARP))
+		packet.type = PACKET_ARP;
 	return packet;
+}
+
+static uint64_t secrets[8];
+
+void packet_flow_begin(void)
+{
+	for (size_t i = 0; i < RTE_DIM(secrets) && secrets[RTE_DIM(secrets) - 1] == 0; i++)
+		secrets[i] = rte_rand() | 1;
+}
+
+/* NH of UMAC (Black et al., CRYPTO 1999) of 32 bytes, folded and multiplied. */
+static uint64_t hash_addresses(const uint64_t words[4], const uint64_t keys[4])
+{
+	const unsigned __int128 sum =
+		(unsigned __int128)(words[0] + keys[0]) * (words[1] + keys[1]) +
+		(unsigned __int128)(words[2] + keys[2]) * (words[3] + keys[3]);
+
+	return ((uint64_t)sum ^ (uint64_t)(sum >> 64)) * 0x9e3779b97f4a7c15ull;
+}
+
+struct flow_key packet_flow_ipv6(struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	const struct rte_ipv6_hdr *ip = packet_ipv6(mbuf, packet);
+	const rte_be16_t *ports = packet_ports(mbuf, packet);
+	uint64_t words[4], hash;
+	struct flow_key key = {
+		.family = FLOW_IPV6,
+		.protocol = packet->protocol,
+		.source_port = ports ? ports[0] : 0,
+		.destination_port = ports ? ports[1] : 0,
+	};
+
+	memcpy(words, ip->src_addr, sizeof(words)); /* both: they follow each other */
+	hash = hash_addresses(words, secrets);
+	key.source = (rte_be32_t)hash;
+	key.destination = (rte_be32_t)(hash >> 32);
+	key.no_checksum = (uint16_t)(hash_addresses(words, secrets + 4) >> 48);
+	return key;
 }

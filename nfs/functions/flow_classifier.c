@@ -2,23 +2,24 @@
  * FlowClassifier: assigns flows to service classes (RFC 4594) and marks their packets.
  *
  * A flow is classified by protocol and ports at its first packet; later its class is looked up in a
- * hash table. All IPv4 packets get the codepoint of their class (RFC 2474). Non-initial fragments
+ * hash table. All IP packets get the codepoint of their class (RFC 2474). Non-initial fragments
  * have no ports and belong to the standard class.
  */
 #include "core/flow_table.h"
 
-enum { MARK = FLOW_PARAMETERS };
+enum { MARK = FLOW_PARAMETERS, UNKNOWN, ARP };
 static const struct nf_parameter parameters[] = {
 	FLOW_TABLE_PARAMETERS,
 	[MARK] = {"mark", "1: set packets to the codepoint of their class", 0, 1, 1},
+	[UNKNOWN] = {NF_UNKNOWN("pass")},
+	[ARP] = {NF_ARP},
 };
 
 enum service { STANDARD, TELEPHONY, SIGNALING, LOW_LATENCY, BULK, MANAGEMENT, CLASSES };
-enum { OTHER = FLOW_COUNTERS, MALFORMED, OF_CLASS };
+enum { OTHER = FLOW_COUNTERS, OF_CLASS = OTHER + 3 };
 static const struct nf_counter counters[] = {
 	FLOW_TABLE_COUNTERS,
-	[OTHER] = {"other", "packets that are not IPv4, sent on as they are"},
-	[MALFORMED] = {"malformed", "packets freed"},
+	FLOW_BURST_COUNTERS(OTHER),
 	[OF_CLASS + STANDARD] = {"standard", "packets of the standard class"},
 	[OF_CLASS + TELEPHONY] = {"telephony", "packets of telephony"},
 	[OF_CLASS + SIGNALING] = {"signaling", "packets of call signaling"},
@@ -70,7 +71,7 @@ static bool is_of(const struct flow_key *key, unsigned int i)
 
 static enum service service_of(const struct flow_key *key)
 {
-	if (key->protocol == IPPROTO_ICMP)
+	if (key->protocol == (key->family == FLOW_IPV6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP))
 		return MANAGEMENT;
 	if (key->protocol != IPPROTO_UDP && key->protocol != IPPROTO_TCP)
 		return STANDARD;
@@ -91,6 +92,13 @@ static inline void mark(struct rte_ipv4_hdr *ip, uint8_t codepoint)
 		checksum_changed(ip->hdr_checksum, rte_cpu_to_be_16(version | ip->type_of_service),
 				 rte_cpu_to_be_16(version | service));
 	ip->type_of_service = service;
+}
+
+/* The same in the traffic class of IPv6, which no checksum covers. */
+static void mark_ipv6(struct rte_ipv6_hdr *ip, uint8_t codepoint)
+{
+	ip->vtc_flow &= rte_cpu_to_be_32(~(0xfcu << RTE_IPV6_HDR_TC_SHIFT));
+	ip->vtc_flow |= rte_cpu_to_be_32((uint32_t)codepoint << RTE_IPV6_HDR_TC_SHIFT);
 }
 
 /* The class of a packet's flow: the mark in the table is the class plus one. */
@@ -120,7 +128,11 @@ static inline void classify(void *context, const struct flow_burst *burst, uint1
 	const enum service service = service_in(marking->table, place, &burst->keys[i]);
 
 	marking->packets[service]++;
-	if (marking->enabled)
+	if (marking->enabled && unlikely(burst->keys[i].family == FLOW_IPV6))
+		mark_ipv6(rte_pktmbuf_mtod_offset(burst->packets[i], struct rte_ipv6_hdr *,
+						  burst->l3[i]),
+			  codepoints[service]);
+	else if (marking->enabled)
 		mark(rte_pktmbuf_mtod_offset(burst->packets[i], struct rte_ipv4_hdr *,
 					     burst->l3[i]),
 		     codepoints[service]);
@@ -134,9 +146,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	int32_t places[NF_BURST];
 
 	flow_table_age(table, nf);
-	flow_table_read(table, &burst, packets, n, out);
-	nf->counters[OTHER] += burst.other;
-	nf->counters[MALFORMED] += burst.malformed;
+	flow_table_read(table, &burst, nf, OTHER, packets, n, out);
 	if (unlikely(burst.n == 0))
 		return;
 	marking = (struct marking){.table = table, .enabled = nf->settings[MARK] == 1};

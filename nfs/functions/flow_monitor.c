@@ -3,7 +3,7 @@
  */
 #include "accelerators/flow_scan.h"
 
-static const struct nf_parameter parameters[] = {FLOW_SCAN_DECLARE_PARAMETERS};
+static const struct nf_parameter parameters[] = {FLOW_SCAN_DECLARE_PARAMETERS("pass")};
 
 enum { MATCHING_FLOWS = FLOW_SCAN_COUNTERS };
 static const struct nf_counter counters[] = {

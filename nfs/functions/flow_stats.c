@@ -1,14 +1,15 @@
 /* FlowStats: counts packets and bytes of every flow, with aging. All packets pass. */
 #include "core/flow_table.h"
 
-static const struct nf_parameter parameters[] = {FLOW_TABLE_PARAMETERS};
-
-enum { OTHER = FLOW_COUNTERS, MALFORMED };
-static const struct nf_counter counters[] = {
-	FLOW_TABLE_COUNTERS,
-	[OTHER] = {"other", "packets that are not IPv4, sent on as they are"},
-	[MALFORMED] = {"malformed", "packets freed"},
+enum { UNKNOWN = FLOW_PARAMETERS, ARP };
+static const struct nf_parameter parameters[] = {
+	FLOW_TABLE_PARAMETERS,
+	[UNKNOWN] = {NF_UNKNOWN("pass")},
+	[ARP] = {NF_ARP},
 };
+
+enum { OTHER = FLOW_COUNTERS };
+static const struct nf_counter counters[] = {FLOW_TABLE_COUNTERS, FLOW_BURST_COUNTERS(OTHER)};
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
@@ -17,9 +18,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	int32_t places[NF_BURST];
 
 	flow_table_age(table, nf);
-	flow_table_read(table, &burst, packets, n, out);
-	nf->counters[OTHER] += burst.other;
-	nf->counters[MALFORMED] += burst.malformed;
+	flow_table_read(table, &burst, nf, OTHER, packets, n, out);
 	if (likely(burst.n > 0))
 		flow_table_count(table, nf, &burst, places, out);
 }

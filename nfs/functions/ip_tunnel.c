@@ -7,8 +7,13 @@
  * copied in and out (RFC 6040). The tunnel is one hop, counted at encapsulation: a decapsulated
  * packet keeps its inner time to live (RFC 2003, section 3.1), which the next router decrements.
  *
- * Not implemented: ICMP errors from within the tunnel (freed, counted as foreign) or to the remote
- * end about reassembly timeouts; datagrams of more than 64 fragments (core/reassembly.h).
+ * ICMP errors about packets in the tunnel become errors to the senders of the packets inside, as
+ * RFC 2003, section 4, says. The MTU of one that a packet is too big also holds for later packets,
+ * for ten minutes (section 5; RFC 1191, section 6.3): a router that quotes 8 bytes, too few for the
+ * inner header, is understood, too.
+ *
+ * Not implemented: ICMP errors to the remote end about reassembly timeouts; datagrams of more than
+ * 64 fragments (core/reassembly.h).
  */
 #include <errno.h>
 
@@ -19,6 +24,7 @@
 #include "core/nf.h"
 #include "core/packet.h"
 #include "core/reassembly.h"
+#include "functions/ip_tunnel/errors.h"
 
 /* ECN marks of decapsulated packets. */
 
@@ -85,6 +91,8 @@ static inline uint8_t remove_outer(struct rte_mbuf *mbuf, uint16_t l3)
 	return service;
 }
 
+#define MTU_HELD_US (UINT64_C(600) * 1000000)
+
 enum { MTU, LOCAL, REMOTE, TTL, PENDING, PENDING_S, ERRORS_PER_S, ERRORS_AT_ONCE };
 static const struct nf_parameter parameters[] = {
 	[MTU] = {"mtu", "MTU between the ends of the tunnel, bytes", 88, 9000, 1500},
@@ -113,6 +121,7 @@ enum {
 	EVICTED,
 	UNASSEMBLED,
 	FOREIGN,
+	TUNNEL_ERRORS,
 	CONGESTED,
 	BAD_CHECKSUM,
 	NO_ROOM,
@@ -137,6 +146,8 @@ static const struct nf_counter counters[] = {
 	[EVICTED] = {"evicted", "fragments freed because reassembly holds too many packets"},
 	[UNASSEMBLED] = {"unassembled", "fragments of incomplete packets, or invalid, freed"},
 	[FOREIGN] = {"foreign", "packets from outside that do not belong to the tunnel, freed"},
+	[TUNNEL_ERRORS] = {"tunnel_errors", "ICMP errors about packets in the tunnel, freed: senders "
+					    "get their own"},
 	[CONGESTED] = {"congested", "packets marked as congested whose sender lacks ECN, freed"},
 	[BAD_CHECKSUM] = {"bad_checksum", "packets with a wrong header checksum, freed"},
 	[NO_ROOM] = {"no_room", "packets freed without a buffer or headroom"},
@@ -149,7 +160,9 @@ static const struct nf_counter counters[] = {
 
 struct ip_tunnel {
 	rte_be32_t local, remote;
-	uint16_t mtu; /* of encapsulated packets */
+	uint16_t mtu;  /* of encapsulated packets, now */
+	uint16_t most; /* the same without what ICMP errors say */
+	uint64_t mtu_until_us; /* when it is that again */
 	uint16_t next_id;
 	struct rte_ipv4_hdr outer; /* the constant part of the outer header */
 	struct icmp_reporter reporter;
@@ -175,7 +188,8 @@ static int create(struct nf *nf)
 	nf->state = tunnel;
 	tunnel->local = rte_cpu_to_be_32((uint32_t)settings[LOCAL]);
 	tunnel->remote = rte_cpu_to_be_32((uint32_t)settings[REMOTE]);
-	tunnel->mtu = (uint16_t)settings[MTU] - sizeof(tunnel->outer);
+	tunnel->mtu = tunnel->most = (uint16_t)settings[MTU] - sizeof(tunnel->outer);
+	tunnel->mtu_until_us = UINT64_MAX;
 	tunnel->outer = (struct rte_ipv4_hdr){
 		.version_ihl = RTE_IPV4_VHL_DEF,
 		.time_to_live = (uint8_t)settings[TTL],
@@ -317,12 +331,41 @@ static void receive_fragment(struct nf *nf, struct rte_mbuf *mbuf, const struct 
 	decapsulate(nf, whole.mbuf, whole.l3, out);
 }
 
+/* Tell the sender of the packet in the tunnel's about an error. */
+static void relay(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+		  const struct tunnel_error *said, struct nf_out *out)
+{
+	struct ip_tunnel *tunnel = nf->state;
+	enum icmp_report report = ICMP_SUPPRESSED;
+	struct rte_mbuf *error = NULL;
+	uint16_t mtu = 0;
+
+	if (said->is_relayed && said->problem == ICMP_FRAGMENTATION_NEEDED) {
+		/* never more (RFC 1191, section 3) */
+		mtu = tunnel->mtu = RTE_MIN(said->mtu, tunnel->mtu);
+		tunnel->mtu_until_us = nf->now_us + MTU_HELD_US;
+	}
+	if (said->is_relayed && said->has_inner)
+		report = icmp_report_quoted(&tunnel->reporter, mbuf, packet, &said->inner,
+					    said->problem, mtu, nf->now_us, &error);
+	nf->counters[ERRORS_SENT + report]++;
+	if (error)
+		nf_send(out, error);
+	nf_drop(nf, mbuf, TUNNEL_ERRORS);
+}
+
 static void from_outside(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
 			 struct nf_out *out)
 {
 	struct ip_tunnel *tunnel = nf->state;
 	const struct rte_ipv4_hdr *ip = packet_ipv4(mbuf, packet);
+	struct tunnel_error error;
 
+	if (unlikely(ip->next_proto_id == IPPROTO_ICMP) &&
+	    tunnel_error_read(mbuf, packet, tunnel->local, tunnel->remote, &error)) {
+		relay(nf, mbuf, packet, &error, out);
+		return;
+	}
 	if (ip->next_proto_id != IPPROTO_IPIP || ip->dst_addr != tunnel->local ||
 	    ip->src_addr != tunnel->remote) {
 		nf_drop(nf, mbuf, FOREIGN);
@@ -338,6 +381,10 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 {
 	struct ip_tunnel *tunnel = nf->state;
 
+	if (unlikely(nf->now_us >= tunnel->mtu_until_us)) {
+		tunnel->mtu = tunnel->most;
+		tunnel->mtu_until_us = UINT64_MAX;
+	}
 	for (uint16_t i = 0; i < n; i++) {
 		struct rte_mbuf *mbuf = packets[i];
 		const struct packet packet = packet_headers(mbuf);

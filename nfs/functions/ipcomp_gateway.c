@@ -13,13 +13,15 @@
 #define CPI_DEFLATE 2 /* RFC 2394, section 3 */
 #define IPPROTO_IPCOMP 108
 
-enum { QUEUES, WINDOW, FILE_OF_RULES, LEAST_BYTES };
+enum { QUEUES, WINDOW, FILE_OF_RULES, LEAST_BYTES, UNKNOWN, ARP };
 static const struct nf_parameter parameters[] = {
 	[QUEUES] = {OFFLOAD_QUEUES},
 	[WINDOW] = {OFFLOAD_WINDOW},
 	[FILE_OF_RULES] = {SCAN_FILE},
 	[LEAST_BYTES] = {"least_bytes", "smallest IPv4 payload to compress, bytes", 8, MOST_BYTES,
 			 90},
+	[UNKNOWN] = {NF_UNKNOWN("pass")},
+	[ARP] = {NF_ARP},
 };
 
 enum {
@@ -192,8 +194,13 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	struct gateway *gateway = nf->state;
 
 	offload_begin(&gateway->offload, n, out);
-	for (uint16_t i = 0; i < n; i++)
-		scan_packet(&gateway->offload, packets[i], &nf->counters[SCANS]);
+	for (uint16_t i = 0; i < n; i++) {
+		struct packet headers = packet_headers(packets[i]);
+
+		if (unlikely(headers.type == PACKET_IPV6)) /* which it does not compress */
+			headers.type = PACKET_OTHER;
+		scan_packet(&gateway->offload, packets[i], headers, &nf->counters[SCANS]);
+	}
 	offload_end(&gateway->offload, out);
 }
 

@@ -13,12 +13,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <rte_fib.h>
-
 #include "core/ipv4.h"
 #include "core/memory.h"
 #include "core/nf.h"
-#include "tables/routes.h"
+#include "tables/fib.h"
 
 enum { ROUTES, SEED, HOPS, FILE_OF_ROUTES };
 static const struct nf_parameter parameters[] = {
@@ -61,18 +59,12 @@ static struct rte_fib_conf conf_of(const struct route *routes, uint32_t n)
 	};
 }
 
-/* The default route first: later it would replace longer prefixes (a bug of DPDK 22.11). */
 static int fill(struct rte_fib *table, const struct route *routes, uint32_t n, bool generated)
 {
 	int result = generated ? rte_fib_add(table, 0, 0, 0) : 0;
 
-	for (uint32_t i = 0; i < n && result == 0; i++)
-		if (routes[i].depth == 0)
-			result = rte_fib_add(table, 0, 0, routes[i].hop);
-	for (uint32_t i = 0; i < n && result == 0; i++)
-		if (routes[i].depth > 0)
-			result = rte_fib_add(table, routes[i].prefix, routes[i].depth,
-					     routes[i].hop);
+	for (uint8_t depth = 0; depth <= 32 && result == 0; depth++)
+		result = fib_add_depth(table, routes, n, depth);
 	return result;
 }
 

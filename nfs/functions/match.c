@@ -196,4 +196,4 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 }
 
 NF_KIND("Match", "sorts packets by filter expressions, those of tcpdump", .create = create,
-	.process = process, .branches = branches, .destroy = destroy)
+	.process = process, .reads_payloads = true, .branches = branches, .destroy = destroy)

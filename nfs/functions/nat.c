@@ -213,7 +213,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 
 	sessions_age(nat->sessions, nf->now_us);
 	others.n = 0;
-	flow_burst_begin(&plain);
+	flow_burst_begin(&plain, nf, 0);
 	for (uint16_t i = 0; i < n; i++) {
 		if (likely(fast && packet_from(packets[i]) == NF_INSIDE))
 			flow_burst_add(&plain, packets[i], packet_plain_flow(packets[i]));

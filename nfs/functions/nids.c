@@ -1,13 +1,14 @@
 /*
  * NIDS: scans payloads for rules; a match raises an alert, once per flow and class of rules until
- * the flow is removed. Packets that match a rule of one class can be dropped.
+ * the flow is removed. Packets that match a rule of one class can be dropped; then frames that are
+ * not understood are dropped, too, unless `unknown` says otherwise.
  */
 #include "accelerators/flow_scan.h"
 #include "core/rules.h"
 
 enum { DROPPED_CLASS = FLOW_SCAN_PARAMETERS };
 static const struct nf_parameter parameters[] = {
-	FLOW_SCAN_DECLARE_PARAMETERS,
+	FLOW_SCAN_DECLARE_PARAMETERS(""),
 	[DROPPED_CLASS] = {"dropped_class",
 			   "class of rules whose packets are dropped: 1 peer to peer, 2 remote, "
 			   "3 chat, 4 mail, 5 media, 6 store, 7 web, 8 network; 0 none",
@@ -62,6 +63,8 @@ static void completed(struct nf *nf, struct offloaded *offloaded)
 
 static int create(struct nf *nf)
 {
+	if (!*nf->texts[FLOW_SCAN_UNKNOWN])
+		nf->passes_unknown = nf->settings[DROPPED_CLASS] == 0;
 	return flow_scan_create(nf, completed);
 }
 

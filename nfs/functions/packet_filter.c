@@ -1,18 +1,21 @@
 /*
  * PacketFilter: drops packets whose payload matches a rule, and those that could not be scanned
- * completely, including non-initial fragments; other packets pass, and so does all that is not UDP,
- * TCP or ICMP in IPv4. To let fragments pass, reassemble datagrams before it.
+ * completely, including non-initial fragments, and frames that are not understood, unless `unknown`;
+ * other packets pass, and so do other protocols than UDP, TCP and ICMP. To let fragments pass,
+ * reassemble datagrams before it.
  */
 #include <errno.h>
 
 #include "accelerators/scan.h"
 #include "core/memory.h"
 
-enum { QUEUES, WINDOW, FILE_OF_RULES };
+enum { QUEUES, WINDOW, FILE_OF_RULES, UNKNOWN, ARP };
 static const struct nf_parameter parameters[] = {
 	[QUEUES] = {OFFLOAD_QUEUES},
 	[WINDOW] = {OFFLOAD_WINDOW},
 	[FILE_OF_RULES] = {SCAN_FILE},
+	[UNKNOWN] = {NF_UNKNOWN("drop")},
+	[ARP] = {NF_ARP},
 };
 
 enum { SCANS, DROPPED = SCANS + SCAN_COUNTERS };
@@ -60,7 +63,8 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	offload_begin(offload, n, out);
 	for (uint16_t i = 0; i < n; i++) {
 		struct offloaded *offloaded =
-			scan_packet(offload, packets[i], &nf->counters[SCANS]);
+			scan_packet(offload, packets[i], packet_ip_headers(packets[i]),
+				    &nf->counters[SCANS]);
 
 		/* without a job there is no completion */
 		if (offloaded && offloaded->action == OFFLOAD_SEND && scan_missed(offloaded))

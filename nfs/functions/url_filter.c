@@ -1,6 +1,7 @@
 /*
  * UrlFilter: blocks requests to the domains and URLs of a list: HTTP/1 by host and path, TLS by the
- * server name of its ClientHello, at any TCP port. All other packets pass.
+ * server name of its ClientHello, at any TCP port. All other IP packets pass; frames that are not
+ * understood are dropped, unless `unknown`.
  *
  * Each segment is judged by itself. A request whose host is behind the end of its segment is
  * incomplete: it passes, or is blocked if so set. Requests over HTTP/2 and QUIC, names that TLS
@@ -18,22 +19,14 @@
 
 #define TTL 64
 
-/* A copy of the Ethernet header and tags of `about`, and a TCP segment with the rest of them. */
-static struct rte_mbuf *segment(struct rte_mempool *pool, struct rte_mbuf *about,
-				const struct packet *packet, const struct rte_tcp_hdr *tcp,
-				bool back)
+/* Write an IPv4 header for a segment without payload, and its TCP checksum. */
+static void put_ipv4(struct rte_mbuf *made, struct rte_mbuf *about, const struct packet *packet,
+		     bool back)
 {
-	struct rte_mbuf *made = pool ? rte_pktmbuf_alloc(pool) : NULL;
 	const struct rte_ipv4_hdr *of = packet_ipv4(about, packet);
-	struct rte_ether_hdr *ethernet;
-	struct rte_ipv4_hdr *ip;
+	struct rte_ipv4_hdr *ip = packet_ipv4(made, packet);
+	struct rte_tcp_hdr *tcp = (struct rte_tcp_hdr *)(ip + 1);
 
-	if (!made)
-		return NULL;
-	ethernet = (struct rte_ether_hdr *)rte_pktmbuf_append(made, packet->l3 + sizeof(*ip) +
-									    sizeof(*tcp));
-	memcpy(ethernet, rte_pktmbuf_mtod(about, void *), packet->l3);
-	ip = packet_ipv4(made, packet);
 	*ip = (struct rte_ipv4_hdr){
 		.version_ihl = RTE_IPV4_VHL_DEF,
 		.total_length = RTE_BE16(sizeof(*ip) + sizeof(*tcp)),
@@ -44,8 +37,49 @@ static struct rte_mbuf *segment(struct rte_mempool *pool, struct rte_mbuf *about
 		.dst_addr = back ? of->src_addr : of->dst_addr,
 	};
 	ip->hdr_checksum = rte_ipv4_cksum(ip);
-	*(struct rte_tcp_hdr *)(ip + 1) = *tcp;
-	((struct rte_tcp_hdr *)(ip + 1))->cksum = rte_ipv4_udptcp_cksum(ip, ip + 1);
+	tcp->cksum = rte_ipv4_udptcp_cksum(ip, tcp);
+}
+
+/* The same of IPv6. */
+static void put_ipv6(struct rte_mbuf *made, const struct rte_mbuf *about,
+		     const struct packet *packet, bool back)
+{
+	const struct rte_ipv6_hdr *of = packet_ipv6(about, packet);
+	struct rte_ipv6_hdr *ip =
+		rte_pktmbuf_mtod_offset(made, struct rte_ipv6_hdr *, packet->l3);
+	struct rte_tcp_hdr *tcp = (struct rte_tcp_hdr *)(ip + 1);
+
+	*ip = (struct rte_ipv6_hdr){
+		.vtc_flow = RTE_BE32(6u << 28),
+		.payload_len = RTE_BE16(sizeof(*tcp)),
+		.proto = IPPROTO_TCP,
+		.hop_limits = TTL,
+	};
+	memcpy(ip->src_addr, back ? of->dst_addr : of->src_addr, sizeof(ip->src_addr));
+	memcpy(ip->dst_addr, back ? of->src_addr : of->dst_addr, sizeof(ip->dst_addr));
+	tcp->cksum = rte_ipv6_udptcp_cksum(ip, tcp);
+}
+
+/* A copy of the Ethernet header and tags of `about`, and a TCP segment with the rest of them. */
+static struct rte_mbuf *segment(struct rte_mempool *pool, struct rte_mbuf *about,
+				const struct packet *packet, const struct rte_tcp_hdr *tcp,
+				bool back)
+{
+	struct rte_mbuf *made = pool ? rte_pktmbuf_alloc(pool) : NULL;
+	const bool ipv6 = packet->type == PACKET_IPV6;
+	const uint16_t l4 = packet->l3 + (ipv6 ? sizeof(struct rte_ipv6_hdr)
+					       : sizeof(struct rte_ipv4_hdr));
+	struct rte_ether_hdr *ethernet;
+
+	if (!made)
+		return NULL;
+	ethernet = (struct rte_ether_hdr *)rte_pktmbuf_append(made, l4 + sizeof(*tcp));
+	memcpy(ethernet, rte_pktmbuf_mtod(about, void *), packet->l3);
+	*rte_pktmbuf_mtod_offset(made, struct rte_tcp_hdr *, l4) = *tcp;
+	if (ipv6)
+		put_ipv6(made, about, packet, back);
+	else
+		put_ipv4(made, about, packet, back);
 	metadata_inherit(made, about);
 	if (back) {
 		const struct rte_ether_addr source = ethernet->src_addr;
@@ -106,13 +140,15 @@ static struct rte_mbuf *reset_back(struct rte_mempool *pool, struct rte_mbuf *ab
 
 #define MOST_BYTES 4096 /* of a payload in several segments */
 
-enum { LIST, URLS, SEED, BLOCK_INCOMPLETE, RESET };
+enum { LIST, URLS, SEED, BLOCK_INCOMPLETE, RESET, UNKNOWN, ARP };
 static const struct nf_parameter parameters[] = {
 	[LIST] = {"list", "file with the list; empty: a generated list", .text = ""},
 	[URLS] = {"urls", "entries of a generated list", 0, 1000000, 1000},
 	[SEED] = {"seed", "seed of a generated list", 0, 4294967295, 1},
 	[BLOCK_INCOMPLETE] = {"block_incomplete", "1: incomplete requests are blocked", 0, 1, 0},
 	[RESET] = {"reset", "1: both ends of a blocked connection get a TCP reset", 0, 1, 0},
+	[UNKNOWN] = {NF_UNKNOWN("drop")},
+	[ARP] = {NF_ARP},
 };
 
 enum {
@@ -124,17 +160,17 @@ enum {
 	RESETS,
 	UNBUFFERED,
 	OTHER,
-	MALFORMED,
+	MALFORMED = OTHER + 2,
 };
 static const struct nf_counter counters[] = {
-	[PASSED] = {"passed", "IPv4 packets sent on"},
+	[PASSED] = {"passed", "IP packets sent on"},
 	[BLOCKED] = {"blocked", "packets freed"},
 	[REQUESTS] = {"requests", "HTTP requests with a host"},
 	[HANDSHAKES] = {"handshakes", "TLS handshakes with a server name"},
 	[INCOMPLETE] = {"incomplete", "packets with a request or handshake without a host so far"},
 	[RESETS] = {"resets", "TCP resets sent"},
 	[UNBUFFERED] = {"unbuffered", "TCP resets not sent without a buffer"},
-	[OTHER] = {"other", "packets that are not IPv4, sent on as they are"},
+	NF_OTHER_COUNTERS(OTHER),
 	[MALFORMED] = {"malformed", "packets freed"},
 };
 
@@ -230,14 +266,16 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 {
 	for (uint16_t i = 0; i < n; i++) {
 		struct rte_mbuf *mbuf = packets[i];
-		const struct packet packet = packet_headers(mbuf);
+		const struct packet packet = packet_ip_headers(mbuf);
 
 		if (unlikely(packet.type == PACKET_MALFORMED)) {
 			nf_drop(nf, mbuf, MALFORMED);
+		} else if (unlikely(!packet_has_flow(&packet))) {
+			nf_other(nf, mbuf, packet.type, OTHER, out);
 		} else if (is_packet_blocked(nf, mbuf, &packet)) {
 			block(nf, mbuf, &packet, out);
 		} else {
-			nf->counters[packet.type == PACKET_IPV4 ? PASSED : OTHER]++;
+			nf->counters[PASSED]++;
 			nf_send(out, mbuf);
 		}
 	}
@@ -249,4 +287,4 @@ static void destroy(struct nf *nf)
 }
 
 NF_KIND("UrlFilter", "blocks HTTP requests and TLS handshakes by a list of domains and URLs",
-	.create = create, .process = process, .destroy = destroy)
+	.reads_payloads = true, .create = create, .process = process, .destroy = destroy)

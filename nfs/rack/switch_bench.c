@@ -174,16 +174,16 @@ static void keep(struct bench *bench, struct rte_mbuf *mbuf)
 /* An exit status, after printing why if it is not 0. */
 static int read_packets(struct bench *bench)
 {
-	struct capture_reader *reader = capture_reader_open(bench->options.in);
+	struct capture_reader *reader = capture_reader_open(bench->options.in, "the switch");
 	enum capture_next next = CAPTURE_END;
-	uint64_t time_us;
+	uint64_t time_ns;
 
 	if (!reader)
 		return BAD_INPUT;
 	for (unsigned int i = 0; i < MOST_PACKETS; i++) {
 		struct rte_mbuf *mbuf = NULL;
 
-		next = capture_reader_peek(reader, &time_us);
+		next = capture_reader_peek(reader, &time_ns);
 		if (next == CAPTURE_PACKET)
 			mbuf = capture_reader_take(reader, bench->pool);
 		if (!mbuf)

@@ -66,10 +66,10 @@ bool switch_cycles_ports_make(struct switch_state *state)
 /* Read the packets that would enter the pipeline. False after printing why not. */
 static bool read_packets(struct switch_state *state)
 {
-	uint64_t time_us;
+	uint64_t time_ns;
 
 	while (batches.n < MOST_PACKETS &&
-	       capture_reader_peek(state->in, &time_us) == CAPTURE_PACKET) {
+	       capture_reader_peek(state->in, &time_ns) == CAPTURE_PACKET) {
 		struct rte_mbuf *mbuf = capture_reader_take(state->in, state->pool);
 
 		if (!mbuf)

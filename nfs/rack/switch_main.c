@@ -68,7 +68,7 @@ static int open_ends(struct switch_state *state)
 		fprintf(stderr, "nf-switch: no memory for packets\n");
 		return FAILED;
 	}
-	state->in = capture_reader_open(options->in);
+	state->in = capture_reader_open(options->in, "the switch");
 	if (!state->in)
 		return BAD_INPUT;
 	if (options->cycles)
@@ -76,7 +76,7 @@ static int open_ends(struct switch_state *state)
 	for (int i = 0; i < options->n_links; i++)
 		if (links_open(state->links, options->links[i].path, LINK_A) < 0)
 			return BAD_INPUT;
-	state->out = capture_writer_open(options->out);
+	state->out = capture_writer_open(options->out, NULL);
 	return state->out ? DONE : BAD_INPUT;
 }
 

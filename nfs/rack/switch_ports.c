@@ -51,10 +51,10 @@ static bool has_too_many_tags(const struct rte_mbuf *mbuf)
 static struct rte_mbuf *next_of_world(struct switch_state *state)
 {
 	struct rte_mbuf *mbuf;
-	uint64_t time_us;
+	uint64_t time_ns;
 
 	while (!state->world_ended) {
-		const enum capture_next next = capture_reader_peek(state->in, &time_us);
+		const enum capture_next next = capture_reader_peek(state->in, &time_ns);
 
 		state->world_ended = next != CAPTURE_PACKET;
 		state->bad |= next == CAPTURE_FAULT;
@@ -67,7 +67,7 @@ static struct rte_mbuf *next_of_world(struct switch_state *state)
 			break;
 		state->counts.received++;
 		state->moves++;
-		more_of(mbuf)->time_us = time_us;
+		more_of(mbuf)->time_us = time_ns / 1000;
 		if (mbuf->nb_segs == 1 && mbuf->pkt_len >= sizeof(struct rte_ether_hdr) &&
 		    packet_parse(mbuf).type != PACKET_MALFORMED && !has_too_many_tags(mbuf))
 			return mbuf;
@@ -160,7 +160,8 @@ static void send_to_world(void *port, struct rte_swx_pkt *packet)
 
 	if (!mbuf)
 		return;
-	state->failed |= !capture_writer_write(state->out, mbuf, more_of(mbuf)->time_us);
+	state->failed |= !capture_writer_write(state->out, mbuf,
+					       more_of(mbuf)->time_us * 1000, 0);
 	state->counts.sent++;
 	rte_pktmbuf_free(mbuf);
 }

@@ -67,11 +67,11 @@ static void count(struct nf *nf, const char *name)
 		nf->counters[counter]++;
 }
 
-/* Whether the host has to answer or to keep flows, as the function in C does. */
+/* Whether the host has to answer, to keep flows, or to read IPv6, as the function in C does. */
 static bool is_the_hosts(enum gpu_nf of, u32 verdict)
 {
 	verdict &= ~GPU_FREED;
-	return of == GPU_NIDS ||
+	return of == GPU_NIDS || (of == GPU_ACL && verdict == ACL_OTHER) ||
 	       (of == GPU_IP_ROUTER &&
 		(verdict == ROUTER_EXPIRED || verdict == ROUTER_UNROUTABLE));
 }
@@ -215,7 +215,7 @@ static enum backend_status submit(void *state, struct accelerator_job *job)
 	const struct gpu_slot *result = device_result();
 
 	backend_begin(job);
-	if (!result)
+	if (!result || result->verdict == NIDS_OTHER) /* IPv6 */
 		return scan(state, job);
 	job->status = 0;
 	job->produced = NIDS_MATCHES(result->detail);

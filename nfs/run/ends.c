@@ -12,7 +12,6 @@
 #include <rte_mbuf.h>
 
 #include "core/traffic.h"
-#include "run/captures.h"
 
 /* Ethernet ports of DPDK: network interfaces by AF_PACKET. */
 
@@ -149,7 +148,7 @@ static struct traffic *generated(const char *text)
 	return traffic_create(&profile, 1);
 }
 
-struct source *source_open(const char *text, enum nf_side side)
+struct source *source_open(const char *text, enum nf_side side, const char *reads)
 {
 	struct source *source = calloc(1, sizeof(*source));
 
@@ -165,7 +164,7 @@ struct source *source_open(const char *text, enum nf_side side)
 	else if (is_ring(text))
 		source->traffic = generated(text);
 	else
-		source->capture = capture_reader_open(text);
+		source->capture = capture_reader_open(text, reads);
 	if (source->port >= 0 || source->traffic || source->capture)
 		return source;
 failed:
@@ -195,13 +194,18 @@ bool source_is_recorded(const struct source *source)
 	return source->capture != NULL;
 }
 
-uint64_t source_next_us(struct source *source, bool *failed)
+struct capture_format source_format(const struct source *source)
 {
-	uint64_t time_us;
+	return capture_reader_format(source->capture);
+}
 
-	switch (capture_reader_peek(source->capture, &time_us)) {
+uint64_t source_next_ns(struct source *source, bool *failed)
+{
+	uint64_t time_ns;
+
+	switch (capture_reader_peek(source->capture, &time_ns)) {
 	case CAPTURE_PACKET:
-		return time_us;
+		return time_ns;
 	case CAPTURE_FAULT:
 		*failed = true;
 		return UINT64_MAX;
@@ -212,13 +216,13 @@ uint64_t source_next_us(struct source *source, bool *failed)
 }
 
 static uint16_t receive_recorded(struct source *source, struct rte_mbuf **packets, uint16_t n,
-				 uint64_t *time_us, bool *ended, bool *failed)
+				 uint64_t *time_ns, bool *ended, bool *failed)
 {
 	uint16_t received = 0;
 
-	*time_us = source_next_us(source, failed);
-	*ended = *time_us == UINT64_MAX;
-	while (!*ended && received < n && source_next_us(source, failed) == *time_us) {
+	*time_ns = source_next_ns(source, failed);
+	*ended = *time_ns == UINT64_MAX;
+	while (!*ended && received < n && source_next_ns(source, failed) == *time_ns) {
 		packets[received] = capture_reader_take(source->capture, source->pool);
 		if (!packets[received])
 			break; /* functions hold many packets: later */
@@ -228,13 +232,13 @@ static uint16_t receive_recorded(struct source *source, struct rte_mbuf **packet
 }
 
 uint16_t source_receive(struct source *source, struct rte_mbuf **packets, uint16_t n,
-			uint64_t *time_us, bool *ended, bool *failed)
+			uint64_t *time_ns, bool *ended, bool *failed)
 {
 	uint16_t received;
 
 	*ended = false;
 	if (source->capture)
-		received = receive_recorded(source, packets, n, time_us, ended, failed);
+		received = receive_recorded(source, packets, n, time_ns, ended, failed);
 	else if (source->traffic)
 		received = traffic_receive(source->traffic, packets, n);
 	else
@@ -250,7 +254,7 @@ struct sink {
 	struct rte_mempool *pool;
 };
 
-struct sink *sink_open(const char *text)
+struct sink *sink_open(const char *text, const struct capture_format *format)
 {
 	struct sink *sink = calloc(1, sizeof(*sink));
 	bool open = true;
@@ -264,7 +268,7 @@ struct sink *sink_open(const char *text)
 			sink->port = port_open(text + strlen(INTERFACE), sink->pool);
 		open = sink->port >= 0;
 	} else if (text && !is_ring(text)) {
-		sink->capture = capture_writer_open(text);
+		sink->capture = capture_writer_open(text, format);
 		open = sink->capture != NULL;
 	}
 	if (open)
@@ -281,7 +285,8 @@ static void transmit(int port, struct rte_mbuf **packets, uint16_t n)
 	rte_pktmbuf_free_bulk(packets + sent, n - sent);
 }
 
-bool sink_send(struct sink *sink, struct rte_mbuf **packets, uint16_t n, uint64_t time_us)
+bool sink_send(struct sink *sink, struct rte_mbuf **packets, uint16_t n, uint64_t time_ns,
+	       bool recorded)
 {
 	bool written = true;
 
@@ -290,7 +295,9 @@ bool sink_send(struct sink *sink, struct rte_mbuf **packets, uint16_t n, uint64_
 		return true;
 	}
 	for (uint16_t i = 0; sink->capture && i < n && written; i++)
-		written = capture_writer_write(sink->capture, packets[i], time_us);
+		written = capture_writer_write(
+			sink->capture, packets[i], time_ns,
+			recorded ? metadata_of(packets[i])->begun : 0);
 	rte_pktmbuf_free_bulk(packets, n);
 	return written;
 }

@@ -18,6 +18,10 @@ struct fates {
 	/* counters and counts of each function before the packet that entered last */
 	uint64_t counters[CHAIN_MOST_FUNCTIONS][NF_MOST_COUNTERS];
 	struct chain_counts counts[CHAIN_MOST_FUNCTIONS];
+	struct {
+		uint32_t number;
+		uint16_t out, back;
+	} earlier; /* of the packets that left since with the number of an earlier one */
 };
 
 struct fates *fates_create(const struct chain *chain)
@@ -62,6 +66,7 @@ bool fates_begin(struct fates *fates, uint32_t number)
 	}
 	fates->packets[number] = (struct of_packet){0};
 	fates->n = number + 1;
+	fates->earlier.out = fates->earlier.back = 0;
 	remember(fates);
 	return true;
 }
@@ -78,10 +83,21 @@ void fates_left(struct fates *fates, const struct rte_mbuf *packet, enum chain_e
 	else
 		of->back++;
 	of->fate = of->out ? FATE_OUT : FATE_BACK;
+	if (number + 1 == fates->n)
+		return;
+	if (number != fates->earlier.number)
+		fates->earlier.out = fates->earlier.back = 0;
+	fates->earlier.number = number;
+	if (end == CHAIN_FORWARD)
+		fates->earlier.out++;
+	else
+		fates->earlier.back++;
 }
 
-/* The last function that took the packet and passed nothing on; -1 if there is none. */
-static int stopped_at(const struct fates *fates)
+/*
+ * The last function that took the packet, and passed nothing on if `stopped`; -1 if there is none.
+ */
+static int last_entered(const struct fates *fates, bool stopped)
 {
 	int at = -1;
 
@@ -90,19 +106,41 @@ static int stopped_at(const struct fates *fates)
 		const struct chain_counts *before = &fates->counts[i];
 
 		if (now.entered > before->entered &&
-		    now.sent + now.sent_back == before->sent + before->sent_back)
+		    (!stopped || now.sent + now.sent_back == before->sent + before->sent_back))
 			at = (int)i;
 	}
 	return at;
 }
 
+/*
+ * The packet completed one that an earlier packet began, as a fragment does its datagram: what left
+ * is its, and the earlier one was held.
+ */
+static void take_over(struct fates *fates, struct of_packet *of)
+{
+	struct of_packet *from = &fates->packets[fates->earlier.number];
+
+	of->out = fates->earlier.out;
+	of->back = fates->earlier.back;
+	of->fate = of->out ? FATE_OUT : FATE_BACK;
+	from->out -= of->out;
+	from->back -= of->back;
+	if (from->out == 0 && from->back == 0)
+		from->fate = FATE_HELD;
+}
+
 void fates_end(struct fates *fates, uint32_t number, bool held)
 {
 	struct of_packet *of = &fates->packets[number];
-	const int at = stopped_at(fates);
+	const int at = last_entered(fates, true);
 
 	if (of->out || of->back)
 		return;
+	if (at < 0 && !held && last_entered(fates, false) >= 0 &&
+	    (fates->earlier.out || fates->earlier.back)) {
+		take_over(fates, of);
+		return;
+	}
 	of->fate = held ? FATE_HELD : FATE_DROPPED;
 	of->by = at < 0 ? UINT16_MAX : (uint16_t)at;
 	for (unsigned int i = 0; at >= 0 && i < NF_MOST_COUNTERS; i++)

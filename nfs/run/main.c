@@ -38,8 +38,11 @@ struct run {
 	struct rte_mempool *spare;
 	struct accelerator *accelerators[ACCELERATOR_KINDS];
 	struct device *device; /* NULL: the function in C */
+	bool recorded;         /* packets come from captures */
 	uint64_t now_us;       /* of the chain */
-	uint64_t clock_us;     /* of the source */
+	uint64_t now_ns;       /* of the packets in it, which may go back */
+	uint64_t clock_us;     /* of the source, which does not */
+	uint64_t clock_ns;     /* of its packets */
 	uint64_t received, left[2];
 	uint64_t begin_ns, printed_ns;
 	atomic_bool failed; /* to write */
@@ -55,21 +58,25 @@ static void take(void *state, unsigned int core, enum chain_end end, struct rte_
 	run->left[end] += n;
 	for (uint16_t i = 0; run->fates && i < n; i++)
 		fates_left(run->fates, packets[i], end);
-	if (!sink_send(run->sinks[end], packets, n, run->now_us))
+	if (!sink_send(run->sinks[end], packets, n, run->now_ns, run->recorded))
 		run->failed = true;
 }
 
-/* Packets enter the chain; on the worker's thread, if there is a device. */
-static void pass(struct run *run, struct rte_mbuf **packets, uint16_t n, uint64_t time_us)
+/*
+ * Packets of one time enter the chain; on the worker's thread, if there is a device. The chain's
+ * clock never goes back, and is never 0.
+ */
+static void pass(struct run *run, struct rte_mbuf **packets, uint16_t n, uint64_t time_ns)
 {
-	run->now_us = time_us;
-	chain_enter(run->chain, packets, n, time_us);
-	chain_step(run->chain, 0, time_us);
+	run->now_ns = time_ns;
+	run->now_us = RTE_MAX(RTE_MAX(run->now_us, time_ns / 1000), UINT64_C(1));
+	chain_enter(run->chain, packets, n, run->now_us);
+	chain_step(run->chain, 0, run->now_us);
 }
 
-static void pass_one(void *state, struct rte_mbuf *packet, uint64_t time_us)
+static void pass_one(void *state, struct rte_mbuf *packet, uint64_t time_ns)
 {
-	pass(state, &packet, 1, time_us);
+	pass(state, &packet, 1, time_ns);
 }
 
 /* 0, or an exit status after printing why. */
@@ -107,22 +114,56 @@ static int open_chain(struct run *run, struct chain_spec *spec)
 	return run->options->device.backend && !run->device ? FAILED : 0;
 }
 
+/* The first function whose result depends on payloads; NULL if there is none. */
+static const char *reader_of_payloads(const struct chain_spec *spec)
+{
+	for (unsigned int i = 0; i < spec->n_functions; i++) {
+		const struct nf_kind *kind = spec->functions[i].kind;
+
+		if (kind->reads_payloads || kind->alters || kind->accelerators)
+			return kind->name;
+	}
+	return NULL;
+}
+
+/* The format of the output: that of the input. False after printing that there are two. */
+static bool choose_format(const struct run *run, struct capture_format *format)
+{
+	const struct capture_format other =
+		source_format(run->outside ? run->outside : run->inside);
+
+	*format = source_format(run->inside ? run->inside : run->outside);
+	if (format->link != other.link) {
+		fprintf(stderr, "nf-run: --in and --outside must be captures of one link type\n");
+		return false;
+	}
+	format->nanoseconds |= other.nanoseconds;
+	format->snap_length = RTE_MAX(format->snap_length, other.snap_length);
+	return true;
+}
+
 /* 0, or an exit status after printing why. */
 static int open_ends(struct run *run)
 {
 	const struct options *options = run->options;
 
-	if (options->in && !(run->inside = source_open(options->in, NF_INSIDE)))
+	const char *reads = reader_of_payloads(&options->chain.spec);
+	struct capture_format format = {0};
+
+	if (options->in && !(run->inside = source_open(options->in, NF_INSIDE, reads)))
 		return BAD_INPUT;
-	if (options->outside && !(run->outside = source_open(options->outside, NF_OUTSIDE)))
+	if (options->outside && !(run->outside = source_open(options->outside, NF_OUTSIDE, reads)))
 		return BAD_INPUT;
 	if (run->inside && run->outside &&
 	    source_is_recorded(run->inside) != source_is_recorded(run->outside)) {
 		fprintf(stderr, "nf-run: --in and --outside must both be captures, or neither\n");
 		return BAD_INPUT;
 	}
-	run->sinks[CHAIN_FORWARD] = sink_open(options->out);
-	run->sinks[CHAIN_BACK] = sink_open(options->back);
+	run->recorded = source_is_recorded(run->inside ? run->inside : run->outside);
+	if (run->recorded && !choose_format(run, &format))
+		return BAD_INPUT;
+	run->sinks[CHAIN_FORWARD] = sink_open(options->out, run->recorded ? &format : NULL);
+	run->sinks[CHAIN_BACK] = sink_open(options->back, run->recorded ? &format : NULL);
 	return run->sinks[CHAIN_FORWARD] && run->sinks[CHAIN_BACK] ? 0 : BAD_INPUT;
 }
 
@@ -158,7 +199,7 @@ static unsigned int in_use(const struct run *run)
 static void submit(struct run *run, struct rte_mbuf **packets, uint16_t n)
 {
 	for (uint16_t i = 0; i < n; i++)
-		device_submit(run->device, packets[i], run->clock_us);
+		device_submit(run->device, packets[i], run->clock_ns);
 	if (run->fates)
 		device_drain(run->device);
 }
@@ -168,7 +209,7 @@ static void give(struct run *run, struct rte_mbuf **packets, uint16_t n)
 	if (run->device)
 		submit(run, packets, n);
 	else
-		pass(run, packets, n, run->clock_us);
+		pass(run, packets, n, run->clock_ns);
 }
 
 static void enter(struct run *run, struct rte_mbuf **packets, uint16_t n)
@@ -192,8 +233,10 @@ static void enter(struct run *run, struct rte_mbuf **packets, uint16_t n)
 	}
 	if (run->device)
 		submit(run, packets, 1);
-	else
+	else {
+		run->now_ns = run->clock_ns;
 		chain_enter(run->chain, packets, 1, run->clock_us);
+	}
 	fates_end(run->fates, number, in_use(run) > before);
 }
 
@@ -203,8 +246,8 @@ static struct source *next_source(struct run *run, unsigned int round)
 	if (!run->inside || !run->outside)
 		return run->inside ? run->inside : run->outside;
 	if (source_is_recorded(run->inside))
-		return source_next_us(run->outside, &run->bad) <
-				       source_next_us(run->inside, &run->bad)
+		return source_next_ns(run->outside, &run->bad) <
+				       source_next_ns(run->inside, &run->bad)
 			       ? run->outside
 			       : run->inside;
 	return round % 2 ? run->outside : run->inside;
@@ -229,14 +272,14 @@ static void loop(struct run *run)
 	for (unsigned int round = 0; !ended && !is_over(run); round++) {
 		struct source *source = next_source(run, round);
 		struct rte_mbuf *packets[NF_BURST];
-		uint64_t time_us = clock_ns() / 1000;
+		uint64_t time_ns = clock_ns();
 		uint16_t most = options->each ? 1 : NF_BURST, n;
 
 		if (options->count)
 			most = (uint16_t)RTE_MIN((uint64_t)most, options->count - run->received);
-		n = source_receive(source, packets, most, &time_us, &ended, &run->bad);
-		/* a clock that never goes back, and is never 0 */
-		run->clock_us = RTE_MAX(RTE_MAX(run->clock_us, time_us), UINT64_C(1));
+		n = source_receive(source, packets, most, &time_ns, &ended, &run->bad);
+		run->clock_ns = ended ? run->clock_ns : time_ns;
+		run->clock_us = RTE_MAX(RTE_MAX(run->clock_us, run->clock_ns / 1000), UINT64_C(1));
 		if (!run->device)
 			run->now_us = run->clock_us;
 		if (n > 0)

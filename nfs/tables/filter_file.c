@@ -21,16 +21,26 @@ static bool read_protocol(struct table_file *file, const char *word, struct filt
 	static const struct {
 		const char *name;
 		uint8_t number;
-	} names[] = {{"ip", 0}, {"tcp", IPPROTO_TCP}, {"udp", IPPROTO_UDP}, {"icmp", IPPROTO_ICMP}};
+		enum filter_family family;
+	} names[] = {{"ip", 0, FILTER_BOTH},
+		     {"ipv4", 0, FILTER_IPV4},
+		     {"ipv6", 0, FILTER_IPV6},
+		     {"tcp", IPPROTO_TCP, FILTER_BOTH},
+		     {"udp", IPPROTO_UDP, FILTER_BOTH},
+		     {"icmp", IPPROTO_ICMP, FILTER_IPV4},
+		     {"icmp6", IPPROTO_ICMPV6, FILTER_IPV6}};
 	uint32_t number;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(word, names[i].name) == 0) {
 			filter->protocol = names[i].number;
+			filter->family = names[i].family;
 			return true;
 		}
 	if (!table_number(word, 1, 255, &number)) {
-		table_fault(file, "%s: not a protocol: ip, tcp, udp, icmp, or 1 to 255", word);
+		table_fault(file,
+			    "%s: not a protocol: ip, ipv4, ipv6, tcp, udp, icmp, icmp6, or 1 to 255",
+			    word);
 		return false;
 	}
 	filter->protocol = (uint8_t)number;
@@ -60,10 +70,30 @@ static bool are_ports(const char *word)
 	return strspn(word, "0123456789-") == strlen(word);
 }
 
-/* The words at `*at`: a prefix and perhaps ports. */
-static bool read_end(struct table_file *file, unsigned int *at, const struct filter *filter,
-		     struct prefix *prefix, struct port_range *ports)
+/* A prefix, which makes the filter one of its family. */
+static bool read_prefix(struct table_file *file, const char *word, struct filter *filter,
+			struct prefix *prefix, struct prefix_ipv6 *prefix_ipv6)
 {
+	const bool ipv6 = strchr(word, ':') != NULL;
+	const enum filter_family family = ipv6 ? FILTER_IPV6 : FILTER_IPV4;
+
+	if (!(ipv6 ? table_prefix_ipv6(file, word, prefix_ipv6) : table_prefix(file, word, prefix)))
+		return false;
+	if (strcmp(word, "any") == 0)
+		return true;
+	if (filter->family != FILTER_BOTH && filter->family != family) {
+		table_fault(file, "%s: the filter is of IPv%d", word, ipv6 ? 4 : 6);
+		return false;
+	}
+	filter->family = family;
+	return true;
+}
+
+/* The words at `*at`: a prefix and perhaps ports. */
+static bool read_end(struct table_file *file, unsigned int *at, struct filter *filter,
+		     bool is_source)
+{
+	struct port_range *ports = is_source ? &filter->source_ports : &filter->destination_ports;
 	const bool has_ports = filter->protocol == IPPROTO_TCP || filter->protocol == IPPROTO_UDP;
 
 	*ports = (struct port_range){0, UINT16_MAX};
@@ -71,7 +101,9 @@ static bool read_end(struct table_file *file, unsigned int *at, const struct fil
 		table_fault(file, "no destination");
 		return false;
 	}
-	if (!table_prefix(file, file->words[(*at)++], prefix))
+	if (!read_prefix(file, file->words[(*at)++], filter,
+			 is_source ? &filter->source : &filter->destination,
+			 is_source ? &filter->source_ipv6 : &filter->destination_ipv6))
 		return false;
 	if (*at >= file->n || !are_ports(file->words[*at]))
 		return true;
@@ -100,8 +132,7 @@ static bool read_filter(struct table_file *file, struct filter *filter)
 		return false;
 	}
 	if (!read_protocol(file, file->words[1], filter) ||
-	    !read_end(file, &at, filter, &filter->source, &filter->source_ports) ||
-	    !read_end(file, &at, filter, &filter->destination, &filter->destination_ports))
+	    !read_end(file, &at, filter, true) || !read_end(file, &at, filter, false))
 		return false;
 	if (at < file->n)
 		table_fault(file, "%s: not expected", file->words[at]);

@@ -64,6 +64,7 @@ static uint8_t a_protocol(uint64_t *random)
 struct filter filters_next(uint64_t *random)
 {
 	struct filter filter = {
+		.family = FILTER_IPV4,
 		.source_ports = any_port,
 		.destination_ports = any_port,
 	};

@@ -9,9 +9,14 @@ struct port_range {
 	uint16_t low, high;
 };
 
+/* Whether a filter is of both families, or of one. */
+enum filter_family { FILTER_BOTH, FILTER_IPV4, FILTER_IPV6 };
+
 /* Conditions on a packet, and whether it is permitted or denied. */
 struct filter {
-	struct prefix source, destination;
+	enum filter_family family;
+	struct prefix source, destination;                /* unless it is of IPv6 */
+	struct prefix_ipv6 source_ipv6, destination_ipv6; /* unless it is of IPv4 */
 	struct port_range source_ports, destination_ports;
 	uint8_t protocol; /* 0: any */
 	bool permit;
@@ -29,8 +34,9 @@ struct filter filters_next(uint64_t *random);
  *
  *     permit|deny PROTOCOL SOURCE [PORTS] DESTINATION [PORTS]
  *
- * PROTOCOL is tcp, udp, icmp, a number, or ip for any; SOURCE and DESTINATION an address, a prefix
- * (10.0.0.0/8) or any; PORTS, of tcp and udp only, a port or a range (1024-65535), any without.
+ * PROTOCOL is tcp, udp, icmp, icmp6, a number, or any one: ip of both families, ipv4 or ipv6 of
+ * one. SOURCE and DESTINATION are an address, a prefix (10.0.0.0/8, 2001:db8::/32) or any, of one
+ * family; PORTS, of tcp and udp only, a port or a range (1024-65535), any without.
  */
 struct filter *filters_generate(const char *of, uint32_t n, uint64_t seed);
 struct filter *filters_read(const char *of, const char *path, uint32_t *n);

@@ -158,3 +158,43 @@ bool table_prefix(struct table_file *file, const char *word, struct prefix *pref
 		    depth);
 	return false;
 }
+
+/* Clear the bits of an address beyond a prefix length; whether any was set. */
+static bool clear_beyond(uint8_t address[16], uint32_t depth)
+{
+	bool any = false;
+
+	for (uint32_t bit = depth; bit < 128; bit++) {
+		const uint8_t mask = (uint8_t)(0x80 >> bit % 8);
+
+		any |= (address[bit / 8] & mask) != 0;
+		address[bit / 8] &= (uint8_t)~mask;
+	}
+	return any;
+}
+
+bool table_prefix_ipv6(struct table_file *file, const char *word, struct prefix_ipv6 *prefix)
+{
+	const size_t length = strcspn(word, "/");
+	char address[INET6_ADDRSTRLEN] = "";
+	uint32_t depth = 128;
+
+	*prefix = (struct prefix_ipv6){0};
+	if (length < sizeof(address))
+		memcpy(address, word, length);
+	if (inet_pton(AF_INET6, address, prefix->address) != 1) {
+		table_fault(file, "%s: not an IPv6 address", word);
+		return false;
+	}
+	if (word[length] == '/' && !table_number(word + length + 1, 0, 128, &depth)) {
+		table_fault(file, "%s: a prefix length is from 0 to 128", word);
+		return false;
+	}
+	prefix->depth = (uint8_t)depth;
+	if (!clear_beyond(prefix->address, depth))
+		return true;
+	inet_ntop(AF_INET6, prefix->address, address, sizeof(address));
+	table_fault(file, "%s: bits beyond the prefix are set, other than in %s/%u", word, address,
+		    depth);
+	return false;
+}

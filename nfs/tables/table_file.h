@@ -16,6 +16,11 @@ struct prefix {
 	uint8_t depth;
 };
 
+struct prefix_ipv6 {
+	uint8_t address[16]; /* zeros beyond `depth` bits */
+	uint8_t depth;
+};
+
 struct table_file {
 	const char *of;   /* whose table, for messages */
 	const char *path; /* of the file */
@@ -50,3 +55,5 @@ bool table_number(const char *word, uint32_t low, uint32_t high, uint32_t *numbe
 
 /* An address, with or without a prefix length, or `any`. False after printing the fault. */
 bool table_prefix(struct table_file *file, const char *word, struct prefix *prefix);
+/* The same of IPv6, of a word with colons. */
+bool table_prefix_ipv6(struct table_file *file, const char *word, struct prefix_ipv6 *prefix);

@@ -156,10 +156,41 @@ static void restore(uint8_t *bytes, uint16_t length)
 	}
 }
 
+/* What is behind an IPv4 header as IPv6, with up to three extension headers; its new length. */
+static uint16_t in_ipv6(struct source *source, uint8_t *bytes, uint16_t length)
+{
+	static const uint8_t kinds[] = {0, 43, 44, 51, 60};
+	uint64_t *random = &source->random;
+	const uint16_t behind = 14 + 20, payload = length - behind;
+	uint8_t six[LONGEST] = {[12] = 0x86, [13] = 0xdd, [14] = 0x60}, *next = six + 20;
+	uint16_t at = 54;
+
+	if (length < behind || payload > LONGEST - 54 - 3 * 24)
+		return length;
+	memcpy(six, bytes, 12);
+	for (int i = 0; i < 4; i++)
+		memcpy(six + 22 + 8 * i, bytes + 26, 8);
+	for (uint32_t n = random_below(random, 4); n > 0; n--, at += 8 * (1 + (six[at + 1] & 1))) {
+		*next = kinds[random_below(random, RTE_DIM(kinds))];
+		next = six + at;
+		six[at + 1] = *next == 44 ? 0 : random_below(random, 2);
+		six[at + 3] = random_below(random, 4) ? 0 : (uint8_t)random_next(random);
+	}
+	*next = bytes[23] == IPPROTO_ICMP ? IPPROTO_ICMPV6 : bytes[23];
+	memcpy(six + at, bytes + behind, payload);
+	length = at + payload;
+	six[18] = (uint8_t)((length - 54) >> 8);
+	six[19] = (uint8_t)(length - 54);
+	memcpy(bytes, six, length);
+	return length;
+}
+
 static uint16_t mutated_bytes(struct source *source, uint8_t *bytes, uint16_t length)
 {
 	uint64_t *random = &source->random;
 
+	if (random_below(random, 20) == 0 && bytes[12] == 0x08)
+		length = in_ipv6(source, bytes, length);
 	if (random_below(random, 2))
 		for (uint32_t n = random_below(random, 6); n > 0; n--)
 			bytes[random_below(random, random_below(random, 2) ? RTE_MIN(length, 80)

@@ -86,7 +86,8 @@ void rig_offer_unflushed(struct rig *rig, struct rte_mbuf **packets, uint16_t n)
 /* A packet that every function passes; its source port identifies it. */
 static struct rte_mbuf *numbered(struct rig *rig, uint64_t *random, uint16_t number)
 {
-	static const uint8_t ipv6[60] = {[12] = 0x86, [13] = 0xdd};
+	static const uint8_t ipv6[60] = {
+				  [12] = 0x86, [13] = 0xdd, [14] = 0x60, [20] = 59};
 	static const char *const texts[] = {"", "", "x", "nothing of note",
 					    "qqqqqqqqqqqqqqqqqqqqq"};
 	const uint32_t which = random_below(random, RTE_DIM(texts) + 2);
@@ -184,7 +185,8 @@ void check_order_kept(struct rig *rig, const char *name)
 void check_survives_any_packet(struct rig *rig, const char *name)
 {
 	const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1)};
-	uint8_t arp[60] = {[12] = 0x08, [13] = 0x06}, ipv6[60] = {[12] = 0x86, [13] = 0xdd};
+	uint8_t arp[60] = {[12] = 0x08, [13] = 0x06}, ipv6[60] = {
+		[12] = 0x86, [13] = 0xdd, [14] = 0x60, [20] = 59};
 	struct packet_spec packet_spec = {.payload_length = 64, .vlan = 7};
 
 	rig_make(rig, name, NULL, 0);
@@ -195,7 +197,7 @@ void check_survives_any_packet(struct rig *rig, const char *name)
 	assert_int_equal(rig->out.n, 1);
 	rig_offer(rig, packet_of(rig, ipv6, sizeof(ipv6)), 1);
 	assert_int_equal(rig->out.n, 1);
-	assert_int_equal(rig_count(rig, "other"), 2);
+	assert_int_equal(rig_count(rig, "other"), strcmp(name, "IPCompGateway") == 0 ? 2 : 1);
 	rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 	assert_int_equal(rig->out.n, 1);
 	assert_int_equal(rig_count(rig, "scanned"), 1);

@@ -1,6 +1,9 @@
 #include "core/random.h"
 #include "tables/filters.h"
+#include "tests/files.h"
 #include "tests/hostile.h"
+#include "tests/ipv6.h"
+#include "tests/refusal.h"
 #include "tests/udp.h"
 
 static bool prefix_covers(const struct prefix *prefix, uint32_t address)
@@ -121,20 +124,90 @@ RIG_TEST(bursts_keep_their_order)
 	}
 }
 
-/* Other than IPv4 passes; a tagged packet is matched by its IPv4 header. */
-RIG_TEST(other_than_ipv4_passes)
+/* A frame that begins with words, in pairs of bytes, behind its MAC addresses. */
+static struct rte_mbuf *frame_of(struct rig *rig, const uint16_t *words, size_t n)
 {
-	struct packet_spec tagged = udp;
-	struct rte_mbuf *six = packet_from_spec(rig, &udp);
+	uint8_t bytes[60] = {0};
 
-	tagged.vlan = 7;
-	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
-	RIG_MAKE(rig, "ACL", {"default_permit", 0});
-	rig_offer(rig, six, 1);
-	assert_int_equal(rig->out.n, 1);
-	assert_int_equal(rig_count(rig, "other"), 1);
-	rig_frees(rig, packet_from_spec(rig, &tagged), 1);
-	assert_int_equal(rig_count(rig, "denied"), 1);
+	for (size_t i = 0; i < n; i++) {
+		bytes[12 + 2 * i] = (uint8_t)(words[i] >> 8);
+		bytes[13 + 2 * i] = (uint8_t)words[i];
+	}
+	return packet_of(rig, bytes, sizeof(bytes));
+}
+
+/* Frames that cannot be read are dropped unless `unknown` is pass; ARP passes unless `arp` is drop. */
+RIG_TEST(what_is_not_understood_is_dropped)
+{
+	static const uint16_t frames[][6] = {
+		{0x9100, 7, 0x0800},             /* an outer tag of another type */
+		{0x8100, 7, 0x8100, 8, 0x8100},  /* three tags */
+		{0x88cc}, {0x0026}, {0x8847, 1}, /* LLDP, a length, MPLS */
+		{0x0806}, {0x8100, 7, 0x0806},   /* ARP */
+	};
+	const size_t unknown = 5;
+
+	for (int set = 0; set < 2; set++) {
+		RIG_MAKE(rig, "ACL", {"filters", 0}, {"unknown", .text = set ? "pass" : "drop"},
+			 {"arp", .text = set ? "drop" : "pass"});
+		for (size_t i = 0; i < RTE_DIM(frames); i++) {
+			rig_offer(rig, frame_of(rig, frames[i], 6), 1);
+			assert_int_equal(rig->out.n, set ? i < unknown : i >= unknown);
+		}
+		assert_counts(rig, {"other", set ? 5 : 2}, {"unknown", set ? 2 : 5});
+	}
+}
+
+/* Words other than pass and drop are refused. */
+RIG_TEST(other_words_are_refused)
+{
+	assert_non_null(refusal("ACL", SETTINGS({"unknown", .text = "deny"})));
+}
+
+/* What a filter does to UDP of IPv4, and of IPv6. */
+static void check_families(struct rig *rig, const char *filters, bool permits, bool permits_ipv6)
+{
+	const struct ipv6_spec udp_ipv6 = {.source = 1, .destination = 2, .destination_port = 53};
+
+	write_file("file", filters);
+	RIG_MAKE(rig, "ACL", {"file", .text = "file"}, {"default_permit", 1});
+	rig_offer(rig, packet_from_spec(rig, &udp), 1);
+	assert_int_equal(rig->out.n, permits);
+	rig_offer(rig, ipv6_packet(rig, &udp_ipv6), 1);
+	assert_int_equal(rig->out.n, permits_ipv6);
+}
+
+/* `ip` and protocols are of both families, `ipv4`, `ipv6` and addresses of one. */
+FOLDER_TEST(filters_are_of_both_families_or_of_one)
+{
+	check_families(rig, "deny ip any any\n", false, false);
+	check_families(rig, "deny udp any any\n", false, false);
+	check_families(rig, "deny 17 any any\n", false, false);
+	check_families(rig, "deny ipv4 any any\n", false, true);
+	check_families(rig, "deny ip 0.0.0.0/0 any\n", false, true);
+	check_families(rig, "deny ipv6 any any\n", true, false);
+	check_families(rig, "deny ip any ::/0\n", true, false);
+	check_families(rig, "deny udp 2001:db8::1 2001:db8::/96 53\n", true, false);
+	check_families(rig, "deny udp 2001:db8::2 any\n", true, true);
+	check_families(rig, "permit ipv6 any any\ndeny ip any any\n", false, true);
+}
+
+/* A filter is not of two families, and has no bits beyond a prefix of IPv6. */
+FOLDER_TEST(filters_of_two_families_are_refused)
+{
+	write_file("file", "deny ip 10.0.0.0/8 ::/0\ndeny ipv4 ::1 any\ndeny icmp ::1 any\n"
+			   "deny ip 2001:db8::1/64 any\ndeny ip 2001::x any\ndeny ip ::/129 any\n");
+	assert_string_equal(
+		refusal("ACL", SETTINGS({"file", .text = "file"})),
+		"file:1: ::/0: the filter is of IPv4\n"
+		"file:2: ::1: the filter is of IPv4\n"
+		"file:3: ::1: the filter is of IPv4\n"
+		"file:4: 2001:db8::1/64: bits beyond the prefix are set, other than in "
+		"2001:db8::/64\n"
+		"file:5: 2001::x: not an IPv6 address\n"
+		"file:6: ::/129: a prefix length is from 0 to 128\n"
+		"hint: permit|deny PROTOCOL SOURCE [PORTS] DESTINATION [PORTS], as `permit tcp "
+		"10.0.0.0/8 any 443`\n");
 }
 
 static void is_valid(struct rte_mbuf *passed)

@@ -1,4 +1,5 @@
 #include "tests/hostile.h"
+#include "tests/ipv6.h"
 
 static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
 				       .destination = RTE_IPV4(192, 0, 2, 1),
@@ -130,17 +131,16 @@ RIG_TEST(slots_are_reused)
 
 /*
  * A tagged packet is classified by its IPv4 header; non-initial fragments are of the standard
- * class; other than IPv4 passes unchanged.
+ * class; IPv6 is marked in its traffic class.
  */
 RIG_TEST(tags_fragments_and_ipv6)
 {
 	struct packet_spec tagged = udp, fragment = udp;
-	struct rte_mbuf *six = packet_from_spec(rig, &udp);
+	struct rte_mbuf *six = ipv6_packet(rig, &(struct ipv6_spec){.destination_port = 53});
 
 	tagged.vlan = 5;
 	tagged.destination_port = 53;
 	fragment.fragment = 10;
-	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
 	rig_make(rig, "FlowClassifier", NULL, 0);
 	rig_offer(rig, packet_from_spec(rig, &tagged), 1);
 	assert_true(checksums_right(rig->out.packets[0]));
@@ -149,7 +149,11 @@ RIG_TEST(tags_fragments_and_ipv6)
 	assert_int_equal(rig_count(rig, "standard"), 1);
 	rig_offer(rig, six, 1);
 	assert_int_equal(rig->out.n, 1);
-	assert_int_equal(rig_count(rig, "other"), 1);
+	assert_int_equal(rte_pktmbuf_mtod(rig->out.packets[0], const uint8_t *)[15] & 0xf0,
+			 (16 << 2 & 15) << 4);
+	assert_int_equal(rte_pktmbuf_mtod(rig->out.packets[0], const uint8_t *)[14],
+			 0x60 | 16 << 2 >> 4);
+	assert_int_equal(rig_count(rig, "management"), 2);
 }
 
 /* Sent packets are not malformed and, if IPv4, have the codepoint of a class. */

@@ -60,6 +60,16 @@ RIG_TEST(equals_the_function_in_c)
 	}
 }
 
+static unsigned int left_to_host;
+
+/* IPv6, and what is not understood, is the host's. */
+static void count_left(struct gpu_rig *gpu, struct rte_mbuf *packet, const struct gpu_slot *head)
+{
+	(void)gpu;
+	left_to_host += head->verdict == ACL_OTHER;
+	assert_true(head->verdict != ACL_OTHER || packet_parse(packet).type != PACKET_IPV4);
+}
+
 /* Hostile packets have the same verdicts everywhere, by their headers alone, too. */
 RIG_TEST(hostile_packets_have_the_same_verdicts)
 {
@@ -74,9 +84,10 @@ RIG_TEST(hostile_packets_have_the_same_verdicts)
 	}
 	gpu_rig_offer_hostile(gpu, addresses, FILTERS, gpu_rig_count(3000));
 	gpu->most_held = GPU_HEADERS;
+	gpu->check = count_left;
 	gpu_rig_offer_hostile(gpu, addresses, FILTERS, 3000);
 	assert_true(rig_count(rig, "malformed") > 100);
-	assert_true(rig_count(rig, "other") > 50);
+	assert_true(left_to_host > 50);
 }
 
 /* No filter at all, and a file whose first match hides later ones. */

@@ -1,5 +1,5 @@
-#include "tables/routes.h"
 #include "tests/gpu_rig.h"
+#include "tests/random_routes.h"
 
 #define ROUTES 100000
 
@@ -60,4 +60,50 @@ RIG_TEST(checksums_carry_as_in_c)
 	}
 	gpu_rig_run(gpu);
 	assert_true(rig_count(rig, "forwarded") >= 0x1f);
+}
+
+static struct {
+	struct route routes[RANDOM_ROUTES];
+	uint32_t n;
+} table;
+
+/* The gate of the longest prefix that a search finds. */
+static void check_hop(struct gpu_rig *gpu, struct rte_mbuf *packet, const struct gpu_slot *head)
+{
+	const uint32_t to = rte_be_to_cpu_32(ipv4_of(packet)->dst_addr);
+	const int hop = hop_by_search(table.routes, table.n, to);
+
+	(void)gpu;
+	if (hop < 0)
+		assert_string_equal(gpu_verdict_name(GPU_IP_ROUTER, head->verdict), "unroutable");
+	else
+		assert_int_equal(head->detail, NF_BRANCH + hop);
+}
+
+/* In random tables with prefixes of all lengths, every engine and C find the longest one. */
+FOLDER_TEST(the_longest_prefix_wins_in_any_table)
+{
+	uint64_t random = 4;
+
+	for (int i = 0; i < 10; i++) {
+		struct gpu_rig *gpu;
+
+		table.n = random_routes_write("file", &random, table.routes);
+		gpu = gpu_rig_make(rig, "IPRouter",
+				   SETTINGS({"file", .text = "file"}, {"ports", RANDOM_HOPS},
+					    {"errors_per_s", 0}));
+		gpu->check = check_hop;
+		for (int k = 0; k < 600; k++) {
+			const uint32_t to =
+				random_destination(&random, table.routes, table.n);
+
+			if (ipv4_is_routed(rte_cpu_to_be_32(to)) && to != RTE_IPV4(192, 0, 2, 254))
+				gpu_rig_add(gpu,
+					    packet_from_spec(
+						    rig, &(struct packet_spec){
+								 .source = RTE_IPV4(10, 0, 0, 1),
+								 .destination = to}));
+		}
+		gpu_rig_run(gpu);
+	}
 }

@@ -1,7 +1,5 @@
-#include "core/ipv4.h"
-#include "core/random.h"
-#include "tables/routes.h"
 #include "tests/hostile.h"
+#include "tests/random_routes.h"
 #include "tests/udp.h"
 
 static const struct nf_setting default_only[] = {{"routes", 0}, {"default_route", 1}};
@@ -83,19 +81,6 @@ RIG_TEST(checksum_updates_equal_recomputation)
 			header_checksum_set(&anew);
 			assert_int_equal(ipv4_of(rig_sent(rig))->hdr_checksum, anew.hdr_checksum);
 		}
-}
-
-/* The next hop by a linear search through the routes; -1 without a route. */
-static int hop_by_search(const struct route *routes, uint32_t n, uint32_t address)
-{
-	int hop = -1, depth = -1;
-
-	for (uint32_t i = 0; i < n; i++)
-		if (routes[i].depth >= depth && route_covers(&routes[i], address)) {
-			depth = routes[i].depth;
-			hop = (int)routes[i].hop;
-		}
-	return hop;
 }
 
 /* With 3,000 routes of all lengths, each packet takes the longest matching one. */

@@ -55,6 +55,24 @@ BOTH_TEST(only_the_configured_class_is_dropped)
 	assert_counts(rig, {"dropped", 1}, {"alerts", 2});
 }
 
+/* Frames that are not understood pass, but not a NIDS that drops, unless it is so set. */
+BOTH_TEST(a_nids_that_drops_lets_nothing_pass_unread)
+{
+	static const char *const words[] = {"", "pass", "drop"};
+	const uint8_t lldp[60] = {[12] = 0x88, [13] = 0xcc};
+
+	for (int class = 0; class < 2; class++)
+		for (int word = 0; word < 3; word++) {
+			const bool passes = word == 0 ? class == 0 : word == 1;
+
+			RIG_MAKE(rig, "NIDS", {"dropped_class", class},
+				 {"unknown", .text = words[word]});
+			rig_offer(rig, packet_of(rig, lldp, sizeof(lldp)), 1);
+			assert_int_equal(rig->out.n, passes);
+			assert_int_equal(rig_count(rig, passes ? "other" : "unknown"), 1);
+		}
+}
+
 /* A match of one class hides no other: the packet raises an alert of each, and is dropped by any. */
 BOTH_TEST(no_class_hides_another)
 {

@@ -1,7 +1,5 @@
 /* Routes of a router from a file. */
-#include "core/random.h"
-#include "tables/routes.h"
-#include "tests/files.h"
+#include "tests/random_routes.h"
 #include "tests/refusal.h"
 
 static const struct nf_setting of_file[] = {{"file", .text = "file"}, {"hops", 10}};
@@ -48,6 +46,27 @@ FOLDER_TEST(the_default_route_is_one_of_the_file)
 		assert_int_equal(hop_to(rig, RTE_IPV4(11, 0, 0, 1)), 7);
 		assert_int_equal(hop_to(rig, RTE_IPV4(10, 0, 0, 1)), 2);
 		assert_int_equal(hop_to(rig, RTE_IPV4(127, 0, 0, 1)), -1);
+	}
+}
+
+/* In 40 random tables with prefixes of all lengths, both forwarders find the longest one. */
+FOLDER_TEST(the_longest_prefix_wins_in_any_table)
+{
+	static const struct nf_setting settings[] = {{"file", .text = "file"}};
+	static const char *const forwarders[] = {"IPRouter", "IPv4Fwd"};
+	struct route routes[RANDOM_ROUTES];
+	uint64_t random = 3;
+
+	for (int table = 0; table < 40; table++) {
+		const uint32_t n = random_routes_write("file", &random, routes);
+
+		rig_make(rig, forwarders[table % 2], settings, 1);
+		for (int i = 0; i < 300; i++) {
+			const uint32_t to = random_destination(&random, routes, n);
+
+			if (table % 2 == 1 || ipv4_is_routed(rte_cpu_to_be_32(to)))
+				assert_int_equal(hop_to(rig, to), hop_by_search(routes, n, to));
+		}
 	}
 }
 
@@ -111,19 +130,6 @@ static uint32_t without_repetition(struct route *routes, uint32_t n)
 			routes[kept++] = routes[i];
 	}
 	return kept;
-}
-
-/* The hop by a linear search; -1 without a route. */
-static int hop_by_search(const struct route *routes, uint32_t n, uint32_t address)
-{
-	int hop = -1, depth = -1;
-
-	for (uint32_t i = 0; i < n; i++)
-		if (routes[i].depth > depth && route_covers(&routes[i], address)) {
-			depth = routes[i].depth;
-			hop = (int)routes[i].hop;
-		}
-	return hop;
 }
 
 /* Generated routes that are written to a file lead packets to the same hops. */

@@ -77,7 +77,7 @@ def explain(
     numbers = _numbers(read.chains, chain)
     places = None if placement is None else _places(placement, read.chains, numbers, on)
     progress = Progress(quiet=quiet)
-    note_parameters(read.chains, progress)
+    note_parameters(read.chains, on, progress)
     note_cycles_alone(on, progress)
     with progress.waiting(f"placing {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
         plan = best_plan(read.chains, on, time_limit=time_limit, notify=late_messages(progress))
@@ -199,7 +199,7 @@ def replan(
     refuse_same_files({"--plan": plan}, {name: path for name, path in given.items() if name != "PLAN"})
     before, read, on = _read(old, chains, rack)
     progress = Progress(quiet=quiet)
-    note_parameters(read.chains, progress)
+    note_parameters(read.chains, on, progress)
     note_cycles_alone(on, progress)
     with progress.waiting(f"replanning {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
         found = replan(

@@ -116,7 +116,7 @@ def command(
     read, on = read_chains_and_rack(chains, rack)
     on = check_stages(on, read.chains, stages)
     progress = Progress(quiet=quiet)
-    note_parameters(read.chains, progress)
+    note_parameters(read.chains, on, progress)
     growth = _growth(models, read, on, rack, risk, progress)
     contended, notify = None, late_messages(progress)
     with progress.waiting(f"placing {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
@@ -234,11 +234,15 @@ def note_cycles_alone(rack: Rack, progress: Progress) -> None:
         progress.say("note: contention between subgroups on a device is ignored here")
 
 
-def note_parameters(chains: Sequence[Chain], progress: Progress) -> None:
-    """Say that parameters change no cost: who counts on it would get a plan for other NFs."""
-    kinds = sorted({nf.nf for chain in chains for nf in chain.nfs if nf.parameters})
+def note_parameters(chains: Sequence[Chain], rack: Rack, progress: Progress) -> None:
+    """Say which parameters change no cost: who counts on it would get a plan for other NFs."""
+    followed = {
+        nf: {name for cost in (costs.server, costs.smartnic) if cost for name in cost.by}
+        for nf, costs in rack.costs.items()
+    }
+    kinds = sorted({nf.nf for chain in chains for nf in chain.nfs if nf.parameters and not followed[nf.nf]})
     if kinds:
         progress.say(
             f"note: parameters of {', '.join(kinds)} do not change what an NF costs; "
-            "for other cycles, add a kind such as ACL_1024 to the rack"
+            "for other cycles, write cycles_per_rule or the like in the rack"
         )

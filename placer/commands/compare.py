@@ -10,10 +10,8 @@ import typer
 
 from placer.commands.options import (
     Budget,
-    Cluster,
     IgnoreColumns,
     Jobs,
-    Parallel,
     Plots,
     Quiet,
     Report,
@@ -42,8 +40,6 @@ def command(
     budget: Budget = None,
     out: ResultsFolder = None,
     jobs: Jobs = -1,
-    parallel: Parallel = None,
-    cluster: Cluster = None,
     format: Format = "table",
     report: Report = None,
     plots: Plots = None,
@@ -62,9 +58,7 @@ def command(
     from placer.report.text.study import STUDY_FORMATS, misses_budget
     from placer.studies import (
         GROUP_COLUMNS,
-        cluster_executor,
         execute,
-        local_executor,
         read_study,
         summarize,
         tasks_of_study,
@@ -78,7 +72,6 @@ def command(
     refuse_unwritable("--out", folder / RESULTS_FILE)
     refuse_unwritable("--report", report)
     refuse_unwritable_folder("--plots", plots)
-    executor = cluster_executor(parallel, cluster) if parallel else local_executor(jobs)
     progress = Progress(quiet=quiet)
     read = read_study(study)
     options = trace_options(ignore_columns, skip_empty_stays, progress.say)
@@ -88,7 +81,7 @@ def command(
     def evaluated(budgets: Sequence[float]) -> pd.DataFrame:
         tasks = tasks_of_study(read.model_copy(update={"budgets": tuple(budgets)}), progress.say, options)
         with progress.task(study.stem) as advance:
-            return execute(tasks, folder, executor=executor, advance=advance)
+            return execute(tasks, folder, jobs=jobs, advance=advance)
 
     asked = read.budgets if budget is None else (budget,)
     results = evaluated(asked)

@@ -118,12 +118,12 @@ def command(
 ) -> None:
     """Place NFs online: read events from stdin, one JSON object per line, and answer each with a line on stdout.
 
-    Events are arrive, group, depart, change, fail, drain, return, cordon, uncordon, join, leave, rebalance, measured
-    and where. With --state, an event is answered after it is on disk. At the start, the risk is chosen at which typical
-    arrivals are expected to stay within the budget; a state keeps its risk until another budget is given.
+    Events are arrive, reserve, group, depart, change, fail, drain, return, cordon, uncordon, join, leave, rebalance,
+    measured and where. With --state, an event is answered after it is on disk. At the start, the risk is chosen at
+    which typical arrivals are expected to stay within the budget; a state keeps its risk until another budget is given.
     """
-    from placer.fleet.engine import WHEN_FULL
     from placer.fleet.protocol import Reader
+    from placer.fleet.queued_fleet import WHEN_FULL
     from placer.fleet.service.jsonlines import serve
     from placer.fleet.service.opening import OnlineSettings, open_engine
     from placer.fleet.state.backup import back_up
@@ -186,7 +186,7 @@ class Beginning:
     def place(self, catalogue: Catalogue, engine: Engine, saved: SavedState | None, progress: Progress) -> None:
         """Place the instances, unless the fleet has events already."""
         from placer.evaluate.checks import running_kept
-        from placer.fleet.protocol import CONSTRAINT_KEYS
+        from placer.fleet.event_shapes import CONSTRAINT_KEYS
         from placer.fleet.service.opening import place_all, take_over
         from placer.inputs.arrivals import read_arrivals, refuse_constraints
         from placer.inputs.plans import read_plan
@@ -246,7 +246,7 @@ def announce(catalogue: Catalogue, progress: Progress, risk: float | None, arriv
 
 def refuse_unknown_latencies(trace: str, arrivals: Sequence[Arrival]) -> None:
     """InputError where an instance of the trace has a kind of latency SLA that a running fleet does not keep."""
-    from placer.fleet.protocol import LOAD_KEYS
+    from placer.fleet.event_shapes import LOAD_KEYS
     from placer.model.sla import latency_sla_of
     from profiles import InputError
 

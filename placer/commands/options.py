@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 EXPERT_OPTIONS = frozenset({
-    "--cluster", "--coverage", "--draws", "--ignore-columns", "--log-requests", "--method", "--move-cost", "--of",
-    "--parallel", "--plan-strategy", "--quota", "--range", "--regressor", "--repair", "--retrain", "--risk",
+    "--coverage", "--draws", "--ignore-columns", "--log-requests", "--method", "--move-cost", "--of",
+    "--plan-strategy", "--quota", "--range", "--regressor", "--repair", "--retrain", "--risk",
     "--risk-worth", "--rule", "--skip-empty-stays", "--sla-budget", "--solver", "--spare-domains", "--time-limit",
     "--timeout", "--when-full",
 })  # fmt: skip
@@ -166,13 +166,6 @@ Risk = Annotated[
 Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same output.")]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds that a testbed may take for one answer.")]
 Jobs = Annotated[int, typer.Option(min=-1, help="Parallel runs on this machine; -1: one per core.")]
-Parallel = Annotated[
-    str | None, typer.Option(help="Run on a cluster instead: dask or ray (optional extras).", show_default=False)
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(help="Address of a running cluster; without it, one is started on this machine.", show_default=False),
-]
 ResultsFolder = Annotated[
     Path | None,
     typer.Option(
@@ -185,7 +178,7 @@ Plots = Annotated[
     typer.Option(help="Write the charts of the report into this folder, as SVG and PNG.", show_default=False),
 ]
 NOT_OF_THE_PAGE = {
-    "report", "plots", "quiet", "out", "plan", "certificate", "format", "jobs", "parallel", "cluster", "timeout"
+    "report", "plots", "quiet", "out", "plan", "certificate", "format", "jobs", "timeout"
 }  # fmt: skip
 """Options that change nothing on a page."""
 

@@ -11,7 +11,7 @@ TimeLimit = Annotated[
     float,
     typer.Option(min=0.1, help="Time limit in seconds. If it is reached, the best packing and its bound are printed."),
 ]
-Solver = Annotated[str, typer.Option(help="cp-sat, highs, pulp or pulp:NAME.")]
+Solver = Annotated[str, typer.Option(help="cp-sat or highs.")]
 
 
 def command(file: File, time_limit: TimeLimit = 60.0, solver: Solver = "cp-sat") -> None:

@@ -55,8 +55,8 @@ def command(
     Every move gains more than it costs, and every SLA that was met stays met after each move.
     """
     from placer.fleet.engine import Engine
+    from placer.fleet.event_lines import decision_line
     from placer.fleet.events import Rebalance
-    from placer.fleet.protocol import decision_line
     from placer.fleet.state.store import State
     from placer.inputs.catalogue import Cards, open_online
     from placer.policy.rules import rule_of

@@ -103,7 +103,7 @@ Certificate = Annotated[
     typer.Option(help="Write a plan and the proof of its bound, for `placer verify`, as JSON.", show_default=False),
 ]
 Of = Annotated[str, typer.Option(help="The plan of the certificate: optimal or planned.")]
-Solver = Annotated[str, typer.Option(help="The solver of the optimum: cp-sat, highs, pulp or pulp:NAME.")]
+Solver = Annotated[str, typer.Option(help="The solver of the optimum: cp-sat or highs.")]
 TimeLimit = Annotated[
     float,
     typer.Option(

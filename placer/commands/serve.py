@@ -174,8 +174,8 @@ def command(
         _make_token(new_token, scopes)
         return
 
-    from placer.fleet.engine import WHEN_FULL
     from placer.fleet.protocol import Reader
+    from placer.fleet.queued_fleet import WHEN_FULL
     from placer.fleet.service.http.hosts import read_names
     from placer.fleet.service.http.opening_port import OpeningProgress, open_behind_port
     from placer.fleet.service.http.server import ServerSettings, bind_socket, make_writer, serve_http
@@ -235,7 +235,7 @@ def command(
         engine = open_engine(catalogue, decided_by, saved, retrain or (), stack, progress, said, kinds)
         beginning.place(catalogue, engine, saved, progress)
         reader = Reader(catalogue.default_traffic, catalogue.check, engine.workload_of)
-        writer, what_if = make_writer(engine, reader, saved), WhatIf(engine)
+        writer, what_if = make_writer(engine, reader, saved, allowed), WhatIf(engine)
         background = [] if make_webhook is None else [make_webhook(writer).run]
         if cluster is None:
             return writer, what_if, [], background

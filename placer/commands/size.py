@@ -6,11 +6,9 @@ from typing import Annotated
 import typer
 
 from placer.commands.options import (
-    Cluster,
     IgnoreColumns,
     Jobs,
     ModelsDir,
-    Parallel,
     Plots,
     Quiet,
     Report,
@@ -95,8 +93,6 @@ def command(
     testbed: TestbedSpec = None,
     out: ResultsFolder = None,
     jobs: Jobs = -1,
-    parallel: Parallel = None,
-    cluster: Cluster = None,
     format: Format = "table",
     report: Report = None,
     plots: Plots = None,
@@ -112,7 +108,6 @@ def command(
     """
     from placer.progress import Progress
     from placer.report.text.sizing import SIZING_FORMATS
-    from placer.studies import cluster_executor, local_executor
     from placer.studies.execute import RESULTS_FILE
     from placer.studies.sizing import Sizing, size
     from profiles.aside import write_files
@@ -149,8 +144,7 @@ def command(
         spare=spare,
         spare_domains=spare_domains,
     )
-    executor = cluster_executor(parallel, cluster) if parallel else local_executor(jobs)
-    results = size(sizing, folder, progress, executor=executor)
+    results = size(sizing, folder, progress, jobs=jobs)
     progress.say(f"written: {folder / RESULTS_FILE}")
     text = render(results, sizing)
     if report is not None or plots is not None:

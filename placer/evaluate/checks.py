@@ -4,8 +4,6 @@ Each returns a sentence per fault; none shares code with what it checks. `placer
 reports a figure of it.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

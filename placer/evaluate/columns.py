@@ -5,8 +5,6 @@ A column is one entry of `RESULT_COLUMNS`. Its key names it in JSON, in CSV, in 
 heading in the HTML report.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Evaluation: what a plan costs, and which instances violate their SLA by the ground truth."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf

@@ -1,7 +1,5 @@
 """How many instances of a plan are expected to violate their SLA, by how far a predictor errs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

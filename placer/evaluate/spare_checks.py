@@ -3,8 +3,6 @@
 Where the tenants of failed NICs are said to go is replayed, and held to the constraints of every plan.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

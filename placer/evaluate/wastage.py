@@ -1,7 +1,5 @@
 """Wastage as every report shows it: NICs and cost beyond the optimum, marked where a plan is no fair comparison."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 

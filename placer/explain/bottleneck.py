@@ -1,7 +1,5 @@
 """Diagnosis: the bottleneck of an NF, and where along its traffic the bottleneck changes (Tomur, section 7.5.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise

@@ -79,8 +79,16 @@ class Client:
 
     def arrive(self, id: str, nf: str, **more: Any) -> Answer:
         """Place an instance; `more` is `traffic`, `rate_kpps`, `cores`, `sla_drop` or `sla_min_kpps`, `sla_latency_us`,
-        `priority`, `preempt`, `spread`, `apart`, `together`, `pool`, and `nic` for a certain NIC."""
+        `priority`, `preempt`, `spread`, `apart`, `together`, `pool`, `most_per_nic`, `most_per_domain`, `exclusive`,
+        `owner`, `labels`, and `nic` for a certain NIC."""
         return self.send({"event": "arrive", "id": id, "nf": nf, **more})
+
+    def reserve(self, id: str, nf: str, ttl_s: float, **more: Any) -> Answer:
+        """Hold a place for an instance for so many seconds; an `arrive` with this id that asks for the same takes it.
+
+        `more` as for `arrive`, without `preempt`. The answer has its NIC, and in `until` when it ends (s since 1970).
+        """
+        return self.send({"event": "reserve", "id": id, "nf": nf, "ttl_s": ttl_s, **more})
 
     def change(self, id: str, **more: Any) -> Answer:
         """Change an instance; `more` as for `arrive`, with `rate_kpps=None` for more than it can carry."""
@@ -89,6 +97,10 @@ class Client:
     def depart(self, id: str) -> Answer:
         """Take an instance off its NIC."""
         return self.send({"event": "depart", "id": id})
+
+    def drain(self, *nics: str) -> Answer:
+        """Empty NICs, of which none takes tenants of another one."""
+        return self.send({"event": "drain", "nics": list(nics)})
 
     def ask(self, nf: str, **more: Any) -> Answer:
         """Where instances would go; `more` as for `arrive`, and `count`, `top`, `explain`. Nothing changes."""
@@ -107,7 +119,7 @@ class Client:
         return self._pages("nics", filters)
 
     def tenants(self, **filters: str) -> Iterator[Answer]:
-        """Every instance in the order of ids; `filters` are `nf`, `nic` and `state`, `placed` or `queued`."""
+        """Every instance in the order of ids; `filters` are `nf`, `nic`, `owner` and `state`, `placed` or `queued`."""
         return self._pages("tenants", filters)
 
     def _pages(self, name: str, filters: Mapping[str, str]) -> Iterator[Answer]:

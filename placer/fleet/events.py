@@ -29,6 +29,20 @@ class Arrive:
 
 
 @dataclass(frozen=True, slots=True)
+class Reserve(Arrive):
+    """A NIC is to hold a place for an instance, until the time in `Tenant.reserved_until`, `ttl_s` seconds from now."""
+
+    ttl_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """The time of a reservation has ended; nothing happens where its instance has arrived."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ArriveTogether:
     """Instances of a group need NICs, all of them or none; their `Tenant.group` is its id."""
 
@@ -69,6 +83,13 @@ class Drain:
     """A NIC is to be emptied: it takes no more arrivals, and its tenants move where they fit elsewhere."""
 
     nic: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrainTogether:
+    """NICs are to be emptied in one maintenance window: no tenant moves to another one of them."""
+
+    nics: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +179,8 @@ class DryRun:
 
 
 FleetEvent = (
-    Arrive | ArriveTogether | Depart | Change | Fail | Drain | Cordon | Uncordon | Join | Leave | Return | Rebalance
-    | Measure | Where | DryRun
+    Arrive | Reserve | Expire | ArriveTogether | Depart | Change | Fail | Drain | DrainTogether | Cordon | Uncordon
+    | Join | Leave | Return | Rebalance | Measure | Where | DryRun
 )  # fmt: skip
 
 
@@ -194,13 +215,15 @@ class RebalanceMove(Move):
 class Decision:
     """What was decided on an event.
 
-    `status`: `placed`, `queued` or `rejected` for an arrival; `left`; `kept`, `resized` (other cores on its NIC),
-    `moved` or `at-risk` for a change; `failed`, `drained`, `draining` (some tenants fit nowhere else), `returned`,
-    `cordoned`, `up`, `joined` or `gone` for a NIC; `rebalanced` or `as-it-was`. `moves`: every instance that changed
-    its NIC, in order. `at_risk`: instances that stay on the NIC although they are expected to violate their SLA.
-    `queued`: instances that lost their NIC and fit on no other. `reasons`: where an arrival fits on no NIC: why, by
-    class of NICs. `cores`: those of the instance of the event, where it has a rate or its cores were given; None of any
-    other, and of one on no NIC. `placements`: the NICs of the members of a group, by id; None of one that waits.
+    `status`: `placed`, `queued` or `rejected` for an arrival; `reserved` or `rejected` for a reservation, and
+    `expired`; `left`; `kept`, `resized` (other cores on its NIC), `moved` or `at-risk` for a change; `failed`,
+    `drained`, `draining` (some tenants fit nowhere else), `returned`, `cordoned`, `up`, `joined` or `gone` for a NIC;
+    `rebalanced` or `as-it-was`. `moves`: every instance that changed its NIC, in order. `at_risk`: instances that stay
+    on the NIC although they are expected to violate their SLA. `queued`: instances that lost their NIC and fit on no
+    other. `reasons`: where an arrival fits on no NIC: why, by class of NICs. `cores`: those of the instance of the
+    event, where it has a rate or its cores were given; None of any other, and of one on no NIC. `placements`: the NICs
+    of the members of a group, by id; None of one that waits. `until`: when a reservation ends, s since 1970.
+    `draining`: the NICs of a maintenance window that still have tenants.
     """
 
     status: str
@@ -210,6 +233,8 @@ class Decision:
     reasons: tuple[Reason, ...] = ()
     cores: int | None = None
     placements: tuple[tuple[str, str | None], ...] = ()
+    until: float | None = None
+    draining: tuple[str, ...] = ()
 
     @property
     def nic(self) -> str | None:
@@ -217,8 +242,20 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenPlace(Decision):
+    """An arrival has taken the place that was reserved for it, or its place in the queue."""
+
+    found_on: str | None = None
+
+    @property
+    def nic(self) -> str | None:
+        return self.found_on
+
+
+@dataclass(frozen=True, slots=True)
 class Lookup(Decision):
-    """Where an instance runs: its status is `placed`, `queued` or `unknown`. Nothing changed, so it is not logged."""
+    """Where an instance runs: its status is `placed`, `reserved`, `queued` or `unknown`. Nothing changed, so it is not
+    logged."""
 
     found_on: str | None = None
 

@@ -8,6 +8,7 @@ from json.encoder import encode_basestring_ascii as quoted
 from math import inf
 
 from placer.fleet.events import Arrive, Decision, Depart, FleetEvent
+from placer.model.fleet import Tenant
 from placer.model.groups import Constraints
 from placer.model.sla import Sla
 from profiles import Workload
@@ -46,10 +47,17 @@ def frequent_event(event: FleetEvent) -> str | None:
         constraints = _format_constraints(tenant.constraints) if tenant.constraints.values else ""
         wanted = _format_workload(tenant.workload, tenant.sla)
         priority = f', "priority": {tenant.priority}' if tenant.priority else ""
-        return f'{{"event": "arrive", "id": {quoted(tenant.id)}, {wanted}{constraints}{priority}}}'
+        owned = f", {dumps(ownership_of(tenant))[1:-1]}" if tenant.owner or tenant.labels else ""
+        return f'{{"event": "arrive", "id": {quoted(tenant.id)}, {wanted}{constraints}{priority}{owned}}}'
     if type(event) is Depart:
         return f'{{"event": "depart", "id": {quoted(event.id)}}}'
     return None
+
+
+def ownership_of(tenant: Tenant) -> dict[str, object]:
+    """What lines say of whose an instance is: `owner` and `labels`, as far as it has them."""
+    owner: dict[str, object] = {"owner": tenant.owner} if tenant.owner else {}
+    return {**owner, "labels": dict(tenant.labels)} if tenant.labels else owner
 
 
 def load_of(workload: Workload) -> dict[str, float]:

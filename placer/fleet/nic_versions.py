@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from placer.fleet.events import Change, Decision, FleetEvent, Measure
+from placer.fleet.events import Change, Decision, DrainTogether, FleetEvent, Measure, TakenPlace
 from placer.model.fleet import Fleet
 
 
@@ -63,10 +63,14 @@ class NicVersions:
             self.models = number
         elif (named := getattr(event, "nic", None)) is not None:
             self._note(named, number)
+        for drained in event.nics if isinstance(event, DrainTogether) else ():
+            self._note(drained, number)
         for move in decision.moves:
             for nic_id in (move.source, move.target):
                 if nic_id is not None:
                     self._note(nic_id, number)
+        if isinstance(decision, TakenPlace) and decision.found_on is not None:
+            self._note(decision.found_on, number)
         if isinstance(event, Change) and (home := fleet.nic_of(event.id)) is not None:
             self._note(home.id, number)
 

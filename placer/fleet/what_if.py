@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from placer.fleet.cores import shown_cores
 from placer.fleet.engine import Engine
-from placer.model.constraints import Conflict, conflict_on
+from placer.model.constraints import Conflict, conflict_on, may_be_barred
 from placer.model.feasibility import Misfit, fits, misfit, misfit_with
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from placer.model.oracle import co_location_of
@@ -147,7 +147,7 @@ class WhatIf:
     def _misfits_of(self, arrival: Tenant, nic_ids: Sequence[str]) -> Steps[dict[str, Misfit | None]]:
         """As `misfits`, of an arrival whose number of cores is fixed."""
         found, until = dict[str, Misfit | None](), _end_of_step()
-        constrained = bool(arrival.constraints.values) or self.engine.fleet.has_pools
+        constrained = may_be_barred(self.engine.fleet, arrival)
         for first in range(0, len(nic_ids), PREDICTED_AT_ONCE):
             some = nic_ids[first : first + PREDICTED_AT_ONCE]
             known, versions = self._recall_answers(arrival), self.engine.versions

@@ -11,7 +11,7 @@ from typing import TextIO
 from placer.model.arrival import Arrival, running_faults
 from placer.model.constraints import CONSTRAINTS, constraint_faults
 from placer.model.fleet import WIRE_BYTES, NicKind
-from placer.model.groups import LONGEST_GROUP, UNCONSTRAINED, Constraints, usable_group
+from placer.model.groups import UNCONSTRAINED, Constraints, usable_group
 from placer.model.sla import LATENCY_SLAS, Sla
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 from profiles.description import MOST_CORES
@@ -382,8 +382,14 @@ class _Rows:
                 try:
                     if value:
                         usable_group(value)
-                except ValueError:
-                    self._fault(name, f"{value[:40]!r} is no name", f"up to {LONGEST_GROUP} printable characters")
+                except ValueError as error:
+                    self._fault(name, str(error))
+                    return UNCONSTRAINED
+                try:
+                    if value:
+                        CONSTRAINTS[name].check_value(value)
+                except ValueError as error:
+                    self._fault(name, str(error), CONSTRAINTS[name].text)
                     return UNCONSTRAINED
             values = tuple(sorted((name, value) for name, value in given.items() if value))
             self._constraints[key] = Constraints(values) if values else UNCONSTRAINED

@@ -1,7 +1,5 @@
 """Loads over the day: named shares of a rate, read from CSV or refused whole (docs/formats/arrivals.md)."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from contextlib import ExitStack

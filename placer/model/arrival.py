@@ -1,7 +1,5 @@
 """An arrival: an NF instance that needs a NIC from some time on, or already runs on one."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The catalogue: the kinds of NIC that are available, and the models and testbed of each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -3,8 +3,6 @@
 An instance keeps its NIC and its cores all day. Where nothing is offered to it, it carries nothing and disturbs nobody.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache

@@ -6,12 +6,10 @@ follows from that; behind a GPU is its admission test. A margin is relative: 0.0
 requires. Below 0, the SLA is violated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from placer.model.constraints import kind_allows
+from placer.model.constraints import kind_allows, may_share_nic
 from placer.model.fleet import Nic, NicKind, Service, Tenant
 from placer.model.oracle import Oracle, co_location_of, lowest_by_workload
 from profiles import CoLocation, Workload
@@ -71,7 +69,9 @@ def fits(kind: NicKind, workloads: Iterable[Workload]) -> bool:
 def feasible(kind: NicKind, oracle: Oracle, groups: Sequence[Sequence[Tenant]]) -> list[bool]:
     """For each group of tenants, whether a NIC of the kind may have it and meets every SLA; one batch of queries."""
     fitting = [
-        fits(kind, (tenant.workload for tenant in group)) and all(kind_allows(kind, tenant) for tenant in group)
+        fits(kind, (tenant.workload for tenant in group))
+        and all(kind_allows(kind, tenant) for tenant in group)
+        and may_share_nic(group)
         for group in groups
     ]
     queried = [group for group, fit in zip(groups, fitting, strict=True) if fit]

@@ -172,7 +172,8 @@ class Tenant:
     `day`: per part of the day, the share of its rate that is offered to it; empty for the whole rate all day.
     `constraints`: what it demands of its place beside throughput. `priority`: how much it matters where NICs are too
     few, the higher the more. `group`: while it waits, the group whose members are placed at once or not at all; empty
-    for none.
+    for none. `owner`, `labels`: whose it is, empty for nobody's, and what its owner calls it, by key in alphabetical
+    order. `reserved_until`: when its place is given up unless it arrives before (s since 1970); None once it has.
     """
 
     id: str
@@ -183,6 +184,9 @@ class Tenant:
     constraints: Constraints = UNCONSTRAINED
     priority: int = 0
     group: str = ""
+    owner: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    reserved_until: float | None = None
 
     def __deepcopy__(self, memo: object) -> Tenant:
         return self
@@ -246,6 +250,11 @@ class Nic:
     def tenants(self) -> tuple[Tenant, ...]:
         """Its tenants in order of arrival."""
         return tuple(self.tenants_by_id.values())
+
+    def keep_order(self, ids: Iterable[str]) -> None:
+        """Let the tenants with these ids come first, in this order: they were here before, and never left."""
+        first = {identity: self.tenants_by_id[identity] for identity in ids if identity in self.tenants_by_id}
+        self.tenants_by_id = first | self.tenants_by_id
 
     @property
     def co_location(self) -> CoLocation:
@@ -352,6 +361,10 @@ class Fleet:
         The kinds of each domain.
     allowed_kinds
         By what tenants ask of a kind, the kinds that constraints leave to them, once they were sought.
+    reservations
+        By id, when the place of each instance that has not arrived yet is given up, s since 1970.
+    owned
+        By owner, the number of its tenants and the cores that they take.
     """
 
     def __init__(self, kinds: Sequence[NicKind]) -> None:
@@ -365,6 +378,8 @@ class Fleet:
         self.journal: FleetJournal | None = None
         self._home: ShardedDict[str, Nic] = ShardedDict()
         self.groups: Groups[Nic] = Groups()
+        self.reservations: dict[str, float] = {}
+        self.owned: dict[str, tuple[int, int]] = {}
         self.all_kinds = self.kinds
         self._follow_places()
         self._has_owned = any(kind.owned for kind in self.kinds)
@@ -647,11 +662,12 @@ class Fleet:
     def remove(self, tenant_id: str) -> Nic:
         """Take the tenant off its NIC, which falls out of use when it was the last; returns that NIC."""
         nic = self._home.pop(tenant_id)
+        before = () if self.journal is None else tuple(nic.tenants_by_id)
         tenant = nic.tenants_by_id.pop(tenant_id)
         self.groups.remove(tenant_id, tenant.constraints)
         self._count(tenant, nic.kind, -1)
         if self.journal is not None:
-            self.journal.note(partial(self.put_back, tenant, nic))
+            self.journal.note(partial(self._undo_removal, tenant, nic, before))
         if self.observer is not None:
             self.observer.left(nic, tenant)
         if not nic.tenants_by_id:
@@ -663,8 +679,31 @@ class Fleet:
         return nic
 
     def _count(self, tenant: Tenant, kind: NicKind, by: int) -> None:
+        cores = kind.cores_for(tenant.workload)
         self._tenants[kind.key] += by
-        self._cores_taken[kind.key] += by * kind.cores_for(tenant.workload)
+        self._cores_taken[kind.key] += by * cores
+        if tenant.owner:
+            tenants, taken = self.owned.get(tenant.owner, (0, 0))
+            self.owned[tenant.owner] = tenants + by, taken + by * cores
+            if self.owned[tenant.owner] == (0, 0):
+                del self.owned[tenant.owner]
+        if tenant.reserved_until is not None:
+            self._note_reservation(tenant.id, tenant.reserved_until if by > 0 else None)
+
+    def _note_reservation(self, tenant_id: str, until: float | None) -> None:
+        if until is None:
+            self.reservations.pop(tenant_id, None)
+        else:
+            self.reservations[tenant_id] = until
+
+    def set_reservation(self, tenant_id: str, until: float | None) -> None:
+        """Let a tenant keep its place until a time, s since 1970; None for as long as it runs."""
+        nic = self._home[tenant_id]
+        before = nic.tenants_by_id[tenant_id]
+        nic.tenants_by_id[tenant_id] = replace(before, reserved_until=until)
+        self._note_reservation(tenant_id, until)
+        if self.journal is not None:
+            self.journal.note(partial(self.set_reservation, tenant_id, before.reserved_until))
 
     def put_back(self, tenant: Tenant, nic: Nic) -> Nic:
         """Put a tenant back on the NIC it was removed from, which fell out of use when it was the last one."""
@@ -674,6 +713,9 @@ class Fleet:
         home = home or self.open(nic.kind, nic.id)
         self.place(tenant, home)
         return home
+
+    def _undo_removal(self, tenant: Tenant, nic: Nic, before: Sequence[str]) -> None:
+        self.put_back(tenant, nic).keep_order(before)
 
     def set_service(self, nic_id: str, service: Service) -> None:
         """Give a NIC another service than it has."""

@@ -1,7 +1,5 @@
 """Latency on NICs and servers: promised where a curve over utilisation is known, and measured where a testbed does."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

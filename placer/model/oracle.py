@@ -5,8 +5,6 @@ carries of that rate. Of a workload whose packets are promised a latency it is t
 promise is missed.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial

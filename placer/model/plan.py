@@ -1,7 +1,5 @@
 """Plans: where a strategy put every arrival."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ An agent prefers its own NICs, so that two of them seldom decide on the same one
 is right: every commit is checked by the versions of its NICs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

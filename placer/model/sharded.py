@@ -46,6 +46,10 @@ class ShardedDict(Generic[_K, _V]):
         """The value of the key; None where there is none."""
         return self._shards[hash(key) % SHARDS].get(key)
 
+    def part_with(self, key: _K) -> dict[_K, _V]:
+        """The dictionary in which the key is, or would be."""
+        return self._shards[hash(key) % SHARDS]
+
     def pop(self, key: _K) -> _V:
         """Remove the key, which is there; returns its value."""
         return self._shards[hash(key) % SHARDS].pop(key)

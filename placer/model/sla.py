@@ -3,8 +3,6 @@
 And the kinds of latency SLA, which are part of its workload.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import inf
 

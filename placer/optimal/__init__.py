@@ -7,8 +7,6 @@ pattern, and an integer program over the patterns finds the best one, whatever t
 too many workloads to query all their co-locations, the same program improves a plan a few NICs at a time.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -58,7 +56,7 @@ def optimal_plan(
         tenants. Where one returns different throughputs for equal workloads, the lowest counts for all of them.
     `time_limit`: seconds of search after which the best plan so far is returned with its bound. Queries of oracles
         count only with too many workloads.
-    `solver`: the integer solver: one of `SOLVERS`, `pulp` (its own choice) or `pulp:NAME`.
+    `solver`: the integer solver: one of `SOLVERS`.
     `start`: a plan that is returned if it has no SLA violation and the search finds no better one.
     `departure_safe`: whether only plans count in which no tenant needs a neighbour to meet its SLA; bounds are of such
         plans then. Ignored with too many workloads to query all co-locations.

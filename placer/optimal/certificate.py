@@ -3,8 +3,6 @@
 `placer verify` reads them (`placer/verify/`); docs/formats/certificate.md describes the format.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

@@ -8,8 +8,6 @@ On a GPU, every part of an admitted co-location is admitted, too. There the sear
 further from a part that is rejected.
 """
 
-from __future__ import annotations
-
 import heapq
 import time
 from collections import defaultdict
@@ -20,7 +18,7 @@ from itertools import islice
 
 import numpy as np
 
-from placer.model.constraints import kind_allows
+from placer.model.constraints import kind_allows, sharing_values
 from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
@@ -213,7 +211,7 @@ def generate_plan(
 
 def _class_of(tenant: Tenant, kinds: Sequence[NicKind]) -> tuple[object, ...]:
     """Tenants that are alike in it can take each other's place on any NIC."""
-    return tenant.workload, tenant.sla, *(kind_allows(kind, tenant) for kind in kinds)
+    return tenant.workload, tenant.sla, sharing_values(tenant), *(kind_allows(kind, tenant) for kind in kinds)
 
 
 def _with_tenants(plan: Sequence[Column], members: Sequence[Sequence[Tenant]], incumbent: Incumbent) -> Incumbent:

@@ -1,7 +1,5 @@
 """The bound from cores alone, as if there were no contention."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from itertools import islice
 

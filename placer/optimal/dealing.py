@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 
 from placer.model.arrival import Arrival, losses_of
-from placer.model.constraints import CONSTRAINTS, GroupConstraint, domain_of, kind_allows
+from placer.model.constraints import CONSTRAINTS, GroupConstraint, domain_of, kind_allows, may_share_nic
 from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
@@ -214,19 +214,25 @@ class _Dealing:
         nic = self.nic_of.get(tenant.id)
         if nic is None or not tenant.constraints.values:
             return 0
-        found = 0
+        found = sum(
+            not may_share_nic((tenant, other))
+            for other in nic.tenants
+            if not (other.id in self.fixed and tenant.id in self.fixed)
+        )
         for name, value in tenant.constraints.values:
             members = self.groups.get((name, value), ())
             if len(members) < 2:
                 continue
             constraint = CONSTRAINTS[name]
             assert issubclass(constraint, GroupConstraint)
-            place = self._place_of(nic, constraint)
+            place, others, shared = self._place_of(nic, constraint), 0, 0
             for other in members:
                 home = self.nic_of.get(other.id)
                 if other.id == tenant.id or home is None or (other.id in self.fixed and tenant.id in self.fixed):
                     continue
-                found += (self._place_of(home, constraint) == place) is not constraint.same
+                others += 1
+                shared += self._place_of(home, constraint) == place
+            found += others - shared if constraint.same else max(shared - constraint.most(value) + 1, 0)
         return found
 
     @staticmethod

@@ -4,8 +4,6 @@ The tenants present at a moment need NICs at that moment, so the static optimum 
 just before a departure are enough: between two of them, tenants are only added.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -199,11 +197,14 @@ class _GroupsOverTime:
             constraint = CONSTRAINTS[name]
             if not issubclass(constraint, GroupConstraint):
                 continue
+            apart, together = 0, 0
             for other, home in self._members[name, value]:
                 near = bool(nic.kind.domain) and home.kind.domain == nic.kind.domain
-                shared = home is nic or (constraint.by_domain and near)
-                if shared is not constraint.same and _overlap(other, arrival):
-                    return False
+                if _overlap(other, arrival):
+                    shared = home is nic or (constraint.by_domain and near)
+                    apart, together = apart + (not shared), together + shared
+            if apart > 0 if constraint.same else together >= constraint.most(value):
+                return False
         return kind_allows(nic.kind, arrival)
 
 

@@ -1,7 +1,5 @@
 """Incumbents: plans without SLA violations that the search improves, and the first of them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ bounded by a fractional knapsack of one dimension. Sets that cannot become worth
 many are left, those of the lowest bounds are dropped, too, and the returned bound allows for them.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 

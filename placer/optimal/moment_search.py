@@ -20,7 +20,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from placer.model.arrival import Arrival, RunningNic, running_nics, settle_running
-from placer.model.constraints import CONSTRAINTS, GroupConstraint, by_pool_only, kind_allows
+from placer.model.constraints import CONSTRAINTS, GroupConstraint, by_pool_only, kind_allows, may_share_nic
 from placer.model.feasibility import feasible
 from placer.model.fleet import Fleet, NicKind
 from placer.model.groups import UNCONSTRAINED
@@ -183,6 +183,8 @@ class _MomentSearch:
             taken = kind.cores_taken(self.example[member].workload for member in nic[1])
             if taken + kind.cores_of.get(nf, kind.cores + 1) > kind.cores or not kind_allows(kind, arrival):
                 continue
+            if not may_share_nic([arrival, *(self.example[member] for member in nic[1])]):
+                continue
             rest = list(state)
             if nic[1]:
                 rest.remove(nic)
@@ -201,7 +203,8 @@ class _MomentSearch:
             near = list(rest)
         elif constraint.by_domain and domain:
             near += [other for other in rest if self.kinds[other[0]].domain == domain]
-        return not any(self.example[member].constraints.of(name) == value for _, members in near for member in members)
+        met = sum(self.example[member].constraints.of(name) == value for _, members in near for member in members)
+        return met == 0 if constraint.same else met < constraint.most(value)
 
     def _add(self, layer: dict[State, list[SearchStep]], state: State, steps: Sequence[SearchStep]) -> None:
         """Add the steps that no known step to the state dominates, and drop those that they dominate."""

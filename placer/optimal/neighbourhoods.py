@@ -12,8 +12,6 @@ P. Shaw. Using constraint programming and local search methods to solve vehicle 
 https://doi.org/10.1007/3-540-49481-2_30
 """
 
-from __future__ import annotations
-
 import math
 import random
 import time

@@ -8,8 +8,6 @@ item is in exactly one chosen set.
 Many patterns are generated as needed. Only where that proves nothing they are all listed.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

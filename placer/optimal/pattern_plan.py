@@ -1,7 +1,5 @@
 """The plan from the pattern program: all co-locations are queried, so the optimum is proven."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace

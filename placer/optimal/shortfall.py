@@ -1,7 +1,5 @@
 """What a fleet lacks: the arrivals that cannot be placed, why, and the NICs to add."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,6 +1,4 @@
-"""Solvers of the pattern program: GLOP for its relaxation; for the integers CP-SAT, HiGHS, or any that PuLP has."""
-
-from __future__ import annotations
+"""Solvers of the pattern program: GLOP for its relaxation; for the integers CP-SAT or HiGHS."""
 
 import time
 from dataclasses import dataclass, replace
@@ -10,7 +8,6 @@ import numpy as np
 from ortools.linear_solver.python import model_builder_helper as ortools
 from scipy import sparse
 
-from placer.optimal import pulp_solver
 from placer.optimal.program import IntegerProgram, WeakDuality
 from profiles import InputError
 from profiles.arrays import Floats, Ints
@@ -21,8 +18,6 @@ SOLVERS = {
     "highs": ("highs", "output_flag=false\nthreads=1\nmip_rel_gap=0\nmip_abs_gap=0.999"),
 }
 """Integer solvers of OR-Tools by our name: theirs, and settings that make them silent, exact and repeatable."""
-
-PULP_BRIEFLY = 5.0  # seconds of a brief search through PuLP, whose solvers have no common measure of effort
 
 BRIEF_SETTINGS = {"cp-sat": " max_deterministic_time:4", "highs": "\nmip_max_nodes=500"}
 """Settings for a brief search: an effort that is the same on every machine, unlike a number of seconds."""
@@ -85,12 +80,10 @@ def solve_integers(
 ) -> IntegerSolution:
     """The program's best whole numbers between `lower` and `upper`.
 
-    `start`: a solution to start from, which need not be feasible; HiGHS ignores it. `solver`: one of `SOLVERS`, `pulp`,
-    or `pulp:NAME`. `seconds`: time limit. `briefly`: whether to give up after a few seconds' effort.
+    `start`: a solution to start from, which need not be feasible; HiGHS ignores it. `solver`: one of `SOLVERS`.
+    `seconds`: time limit. `briefly`: whether to give up after a few seconds' effort.
     """
     free = np.flatnonzero(upper > 0)
-    if solver.startswith(pulp_solver.PULP_PREFIX):
-        return _through_pulp(program, free, lower, upper, solver, min(seconds, PULP_BRIEFLY) if briefly else seconds)
     name, settings = SOLVERS[solver]
     model = _model(program.only(free), lower[free], upper[free])
     for position, variable in enumerate(free.tolist()):
@@ -111,28 +104,9 @@ def solve_integers(
 
 def refuse_unknown(solver: str) -> None:
     """Refuse an integer solver that there is not. Raises InputError when the solver is unknown."""
-    if solver.startswith(pulp_solver.PULP_PREFIX):
-        pulp_solver.refuse_unknown(solver)
-    elif solver not in SOLVERS:
-        hint = f"solvers are {', '.join(SOLVERS)}, pulp or pulp:NAME"
+    if solver not in SOLVERS:
+        hint = f"solvers are {' and '.join(SOLVERS)}"
         raise InputError.of("--solver", f"'{solver}' is not an integer solver", hint=hint)
-
-
-def _through_pulp(
-    program: IntegerProgram, free: Ints, lower: Ints, upper: Ints, solver: str, seconds: float
-) -> IntegerSolution:
-    found, certain = pulp_solver.solve_with_pulp(
-        program.only(free), lower[free], upper[free], solver=solver, seconds=seconds
-    )
-    if found is None:
-        return IntegerSolution(None, complete=certain)
-    values = np.zeros_like(upper)
-    values[free] = found
-    return (
-        IntegerSolution(values, complete=certain)
-        if program.is_feasible(values)
-        else IntegerSolution(None, complete=False)
-    )
 
 
 def _model(program: IntegerProgram, lower: Ints, upper: Ints) -> ortools.ModelBuilderHelper:

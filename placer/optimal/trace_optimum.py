@@ -7,8 +7,6 @@ needs fewer. A tenant that meets its SLA only with certain neighbours needs them
 Where plan and bound do not meet, all plans are searched, if they are few enough.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import replace

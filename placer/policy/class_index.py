@@ -213,13 +213,13 @@ class ClassIndex:
 
     def holds(self, tenant: Tenant) -> bool:
         """Whether the table holds all co-locations that are useful to the tenant, or its kind does not host it."""
-        column = self.table.columns.get(tenant.workload)
-        if column is None:
+        need = self._need(tenant)
+        if need is None or tenant.workload not in self.table.columns:
             return not self.table.kind.hosts(tenant.workload)
-        return bool(tenant.required_kpps(self._solo[column]) >= self._floor[column])
+        return bool(need[1] >= self._floor[need[0]])
 
     def enter(self, nic: Nic) -> None:
-        member = ClassMember(nic, self._zone(nic.kind))
+        member = self._members[nic.number] = ClassMember(nic, self._zone(nic.kind))
         for tenant in nic.tenants_by_id.values():
             self._add(member, tenant)
         self._classify(member)
@@ -236,9 +236,8 @@ class ClassIndex:
     def left(self, nic: Nic, tenant: Tenant) -> None:
         member = self._members[nic.number]
         self._blocked.mark_changed(nic.number)
-        column, _ = member.needs.pop(tenant.id)
-        member.stand_ins -= tenant.workload not in self.table.columns
-        self._count_not_held(member, -(not self.holds(tenant)))
+        column, required = member.needs.pop(tenant.id)
+        self._count_others(member, tenant, column, required, -1)
         member.free += self.table.kind.cores_for(tenant.workload)
         if member.pattern == NO_PATTERN:
             member.pattern = self.table.number_of.get(member.columns, NO_PATTERN)
@@ -354,12 +353,18 @@ class ClassIndex:
     def reasons(self, tenant: Tenant) -> Iterator[Reason]:
         """Why no NIC takes the tenant, by co-location."""
         table, need = self.table, self._need(tenant)
-        found, places = self._all_counts(), self._places
-        barred = [zone for kind, zone in self._zone_of.items() if places and kind not in places.kinds]
-        if len(barred) == len(self._zone_of):
+        places = self._places
+        zones = [zone for kind, zone in self._zone_of.items() if places is None or kind in places.kinds]
+        if not zones:
             return
-        for zone in barred:
-            found.subtract(self._in_zone[zone])
+        if 2 * len(zones) < len(self._zone_of):
+            found = Counter[Pattern | int]()
+            for zone in zones:
+                found.update(self._in_zone[zone])
+        else:
+            found = self._all_counts()
+            for zone in set(self._zone_of.values()).difference(zones):
+                found.subtract(self._in_zone[zone])
         for nic in () if places is None else places.barred:
             member = self._members.get(nic.number)
             if member is not None and nic.kind in places.kinds:  # type: ignore[union-attr]
@@ -472,8 +477,7 @@ class ClassIndex:
         need = self._need(tenant)
         assert need is not None
         member.needs[tenant.id] = need
-        member.stand_ins += tenant.workload not in self.table.columns
-        self._count_not_held(member, not self.holds(tenant))
+        self._count_others(member, tenant, *need, 1)
         member.free -= self.table.kind.cores_for(tenant.workload)
         if member.pattern == NO_PATTERN:
             member.pattern = self.table.number_of.get(member.columns, NO_PATTERN)
@@ -497,7 +501,6 @@ class ClassIndex:
                 flags = self._reachable.without(flags, pattern, blocked)
             if goes_on(flags):
                 slot = self._slots.slot_of((pattern, flags))
-        self._members[member.nic.number] = member
         self._count(member, member.columns if pattern == NO_PATTERN else pattern)
         self._slots.move(member.nic.number, slot, member.zone)
 
@@ -511,12 +514,21 @@ class ClassIndex:
             found[pattern] = nics
         return found
 
+    def _count_others(self, member: ClassMember, tenant: Tenant, column: int, required: float, by: int) -> None:
+        """Count a tenant of the NIC, with its need, where it has a stand-in, or else is not held."""
+        if tenant.workload not in self.table.columns:
+            member.stand_ins += by
+        elif required >= self._floor[column]:
+            return
+        self._count_not_held(member, by)
+
     def _count_not_held(self, member: ClassMember, tenants: int) -> None:
         member.not_held += tenants
         self._not_held += tenants
 
     def _remove(self, member: ClassMember) -> None:
-        self._count_not_held(member, -member.not_held)
+        if member.not_held:
+            self._count_not_held(member, -member.not_held)
         self._slots.move(member.nic.number, NO_CLASS, member.zone)
         self._count(member, 0)
         self._members.discard(member.nic.number)

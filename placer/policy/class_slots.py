@@ -101,14 +101,14 @@ class ClassSlots:
 
     def move(self, number: int, slot: int, zone: int = 0) -> int:
         """Move the NIC of this number and zone into another class; returns the slot of the former one."""
-        before = self._slot_of_nic.get(number)
-        before = NO_CLASS if before is None else before
+        slot_of_nic = self._slot_of_nic.part_with(number)
+        before = slot_of_nic.get(number, NO_CLASS)
         if before == slot:
             return before
         if slot == NO_CLASS:
-            self._slot_of_nic.pop(number)
+            del slot_of_nic[number]
         else:
-            self._slot_of_nic[number] = slot
+            slot_of_nic[number] = slot
         if before != NO_CLASS:
             self._sizes[before] -= 1
             numbers = self._numbers[before][zone]
@@ -132,15 +132,15 @@ class ClassSlots:
 
     def best(self, column: int, required: float) -> tuple[float, int] | None:
         """Lowest score and NIC number among classes in which an arrival gets what it requires (kpps)."""
-        row, passed = self._row(column, required), list[tuple[int, int]]()
-        while True:
-            at = best_class(
-                self._scores, row, self._kpps, column, self._lowest, self._sizes, self._zones, self._allowed,
-                len(self._keys), required,
-            )  # fmt: skip
-            if at < 0:
-                found = None
-                break
+        row = self._row(column, required)
+        at = self._best(row, column, required)
+        if at < 0:
+            return None
+        number = int(self._lowest[at])
+        if number not in self._barred:
+            return float(self._scores[row, at // self._zones]), number
+        found, passed = None, list[tuple[int, int]]()
+        while at >= 0:
             slot, number = at // self._zones, int(self._lowest[at])
             if number not in self._barred:
                 found = float(self._scores[row, slot]), number
@@ -148,9 +148,17 @@ class ClassSlots:
             passed.append((at, number))
             other = self._numbers[slot][at % self._zones].lowest_but(self._barred)
             self._lowest[at] = NO_NIC if other is None else other
+            at = self._best(row, column, required)
         for at, number in passed:
             self._lowest[at] = number
         return found
+
+    def _best(self, row: int, column: int, required: float) -> int:
+        at: int = best_class(
+            self._scores, row, self._kpps, column, self._lowest, self._sizes, self._zones, self._allowed,
+            len(self._keys), required,
+        )  # fmt: skip
+        return at
 
     def pass_over(self, number: int, column: int) -> tuple[int, float]:
         """Let the class of this NIC take no arrival of a workload; returns what `offer_again` needs."""
@@ -282,7 +290,7 @@ class LowestNumbers:
             heapq.heappush(self._heap, number)
         if not self._old and len(self._heap) > 2 * self.size + HEAP_SLACK:
             self._heap, self._old = [], self._heap
-        for _ in range(min(CLEARED_PER_CHANGE, len(self._old))):
+        for _ in range(min(CLEARED_PER_CHANGE, len(self._old)) if self._old else 0):
             last = self._old.pop()  # what remains is a heap
             if self.slot_of_nic.get(last) == self.slot:
                 heapq.heappush(self._heap, last)
@@ -291,6 +299,8 @@ class LowestNumbers:
 
     def lowest(self) -> int | None:
         """The lowest number in the class; None when it is empty."""
+        if not self._old:
+            return self._heap[0] if self._clear_top(self._heap) else None
         found = [heap[0] for heap in (self._heap, self._old) if self._clear_top(heap)]
         return min(found, default=None)
 

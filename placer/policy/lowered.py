@@ -6,6 +6,7 @@ so that decisions on all others take no longer than without learning.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
@@ -212,22 +213,28 @@ REACHABLE_FLAG = b"\x01"
 REMEMBERED_BYTES = 8_000_000
 """Memory for flags that are remembered: most NICs have tenants and requirements that another had before."""
 
-KEY_BYTES = 300  # of a pattern with requirements, about
+KEY_BYTES, NUMBER_BYTES = 300, 32  # of a pattern with requirements, and of a throughput in a list, about
 
 
 class ReachablePatterns:
-    """Flags of the patterns above a pattern, itself first."""
+    """Flags of the patterns above a pattern, itself first.
+
+    Only how many of the throughputs above are below what each column requires matters: by these numbers flags are
+    remembered.
+    """
 
     def __init__(self, table: PatternTable) -> None:
         self._table = table
         self._required = np.zeros(len(table.workloads))
         self._flags = np.zeros(len(table.counts), dtype=np.bool_)
-        self._known: dict[tuple[object, ...], bytes] = {}
+        self._throughputs: dict[int, list[tuple[int, list[float]]]] = {}
+        self._known: dict[tuple[int, ...], bytes] = {}
         self._bytes = 0
 
     def flags(self, pattern: int, required: dict[int, float]) -> bytes:
         """The flags where each column of the pattern requires so much throughput (kpps)."""
-        key = (pattern, *required.items())
+        throughputs = self._throughputs.get(pattern) or self._throughputs_above(pattern)
+        key = (pattern, *[bisect_left(kpps, required[column]) for column, kpps in throughputs])
         known = self._known.get(key)
         return self._remember(key, self._mark(pattern, required)) if known is None else known
 
@@ -240,6 +247,15 @@ class ReachablePatterns:
                 left[place] = 0
         return bytes(left)
 
+    def _throughputs_above(self, pattern: int) -> list[tuple[int, list[float]]]:
+        """By column of the pattern, its distinct throughputs (kpps) in the patterns above, ascending."""
+        table, above = self._table, self._table.above(pattern)
+        columns = [column for column in table.members[pattern].tolist() if column >= 0]
+        found = [(column, np.unique(table.kpps[above, column]).tolist()) for column in columns]
+        self._throughputs[pattern] = found
+        self._bytes += sum(len(kpps) for _, kpps in found) * NUMBER_BYTES
+        return found
+
     def _mark(self, pattern: int, required: dict[int, float]) -> bytes:
         for column, kpps in required.items():
             self._required[column] = kpps
@@ -247,10 +263,11 @@ class ReachablePatterns:
         mark_reachable(pattern, above, table.members, table.kpps, self._required, self._flags)
         return self._flags[: len(above)].tobytes()
 
-    def _remember(self, key: tuple[object, ...], flags: bytes) -> bytes:
+    def _remember(self, key: tuple[int, ...], flags: bytes) -> bytes:
         self._bytes += len(flags) + KEY_BYTES
         if self._bytes > REMEMBERED_BYTES:
             self._known.clear()
+            self._throughputs.clear()
             self._bytes = 0
         self._known[key] = flags
         return flags

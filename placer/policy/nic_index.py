@@ -134,11 +134,12 @@ def last_resort_of(indexes: Iterable[NicIndex], tenant: Tenant) -> Nic | None:
 
 def merge_reasons(reasons: Iterable[Reason]) -> list[Reason]:
     """One reason for each class of NICs, the largest first."""
-    nics = Counter[Reason]()
+    found: dict[object, Reason] = {}
     for reason in reasons:
-        nics[replace(reason, nics=0)] += reason.nics
-    found = [replace(one, nics=count) for one, count in nics.items()]
-    return sorted(found, key=lambda one: -one.nics)
+        alike = reason.nic_model, reason.co_location, reason.cause, reason.met
+        before = found.get(alike)
+        found[alike] = reason if before is None else replace(before, nics=before.nics + reason.nics)
+    return sorted(found.values(), key=lambda reason: -reason.nics)
 
 
 # A rebuild of a selector's indexes in small steps, after what their oracles answer has changed.

@@ -87,6 +87,7 @@ class PatternTable:
             if (number := self.number_of.get(pattern)) is not None
         }
         self._above: dict[int, Ints] = {}
+        self._co_locations: dict[Pattern, CoLocation] = {}
         self._beyond: dict[tuple[Pattern, int], float] = {}
 
     def above(self, pattern: int) -> Ints:
@@ -97,7 +98,12 @@ class PatternTable:
         return self._above[pattern]
 
     def co_location(self, pattern: Pattern) -> CoLocation:
-        return self.enumeration.co_location(pattern)
+        known = self._co_locations.get(pattern)
+        if known is None:
+            known = self.enumeration.co_location(pattern)
+            if pattern in self.number_of:
+                self._co_locations[pattern] = known
+        return known
 
     def cores_taken(self, pattern: Pattern) -> int:
         """Cores that the workloads of a pattern take, in the table or not."""

@@ -30,6 +30,9 @@ class Cause(StrEnum):
     APART = "apart"
     TOGETHER = "together"
     POOL = "pool"
+    MOST_PER_NIC = "most_per_nic"
+    MOST_PER_DOMAIN = "most_per_domain"
+    EXCLUSIVE = "exclusive"
     CONSTRAINT = "another constraint"
     PRIORITY = "priority"
 

@@ -79,6 +79,7 @@ class Selector:
         self.others: IndexPerKind | None = None
         self.everywhere = False
         self._in_trial = False
+        self._opens_early = rule.opening_cost is not None and any(kind.count is None for kind in fleet.kinds)
         self._places: AllowedNics | None = None
         self._covered: Tenant | None = None
         self._included: Tenant | None = None
@@ -127,7 +128,7 @@ class Selector:
         best = best_of(self._compare(), tenant)
         if best is None:
             return self._beyond(tenant)
-        new = None if self.rule.opening_cost is None else self._cheapest_new(tenant)
+        new = self._cheapest_new(tenant) if self._opens_early else None
         return new[1] if new is not None and self._opens(new, best[0]) else best[1]
 
     @contextmanager
@@ -514,12 +515,15 @@ class Selector:
         """Whether co-locations are predicted in advance, but not all that are useful to the tenant."""
         if self._sampled or (tenant is self._covered and self.indexes):
             return False
-        if self._has_own_loads([tenant.workload]):
+        if self._stand_ins and (self._own_loads > 0 or not tenant.workload.is_plain):
             return True
-        if self.indexes and all(index.covers(tenant) for index in self.indexes.each):
-            self._covered = tenant
-            return False
-        return True
+        if not self.indexes:
+            return True
+        for index in self.indexes.each:
+            if not index.covers(tenant):
+                return True
+        self._covered = tenant
+        return False
 
     def _include(self, new: Tenant) -> None:
         """Build the indexes anew for the known workloads and SLAs and those of a new tenant.

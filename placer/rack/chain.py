@@ -17,13 +17,15 @@ OwnData = str | tuple[OwnRule, ...]
 class ChainNf:
     """One NF of a chain. `id`: unique in its chain. `nf`: the kind of NF, as the rack names it.
 
-    `parameters`: numbers; of own data, once it is read, how many entries it has. `data`: by parameter, own data.
+    `parameters`: numbers; of own data, once it is read, how many entries it has. `not_on`: devices, by name, that
+    cannot run it, though they can run its kind. `data`: by parameter, own data.
     """
 
     id: str
     nf: str
     parameters: Mapping[str, float] = field(default_factory=dict)
     data: Mapping[str, OwnData] = field(default_factory=dict)
+    not_on: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -131,5 +133,7 @@ class Chain:
 
 def same_but_for_names(chain: Chain) -> object:
     """Equal for chains that may exchange their places in a plan: their programs need the same, too."""
-    nfs = tuple((nf.nf, tuple(sorted(nf.parameters.items())), repr(sorted(nf.data.items()))) for nf in chain.nfs)
+    nfs = tuple(
+        (nf.nf, tuple(sorted(nf.parameters.items())), repr(sorted(nf.data.items())), nf.not_on) for nf in chain.nfs
+    )
     return chain.packet_size, chain.slo, nfs, chain.edges

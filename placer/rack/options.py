@@ -8,7 +8,7 @@ by whole cores, and one at the largest rate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -112,9 +112,9 @@ def _compute(chain: Chain, rack: Rack, sites: Ints, sides: Ints, latency: Floats
 def possible_sites(chain: Chain, rack: Rack) -> list[list[int]]:
     """Per NF the devices that can run it, and SWITCH if the switch can."""
     return [
-        [number for number, device in enumerate(rack.devices) if device.cores and rack.cost_on(nf.nf, device)]
-        + [SWITCH_SITE] * (rack.costs[nf.nf].switch_blocks is not None)
-        for nf in chain.nfs
+        [number for number, device in enumerate(rack.devices) if device.cores and rack.cost_on(chain, at, device)]
+        + [SWITCH_SITE] * rack.has_table(nf)
+        for at, nf in enumerate(chain.nfs)
     ]
 
 
@@ -136,7 +136,7 @@ def _assignments(sites: Sequence[Sequence[int]], begin: int, end: int) -> Ints:
     return np.stack(columns[::-1], axis=1)
 
 
-def _changes(one: Ints | int, other: Ints | int) -> Ints:
+def changes_between(one: Ints | int, other: Ints | int) -> Ints:
     """Side changes between two sides."""
     through_switch = (np.asarray(one) != SWITCH_SITE) & (np.asarray(other) != SWITCH_SITE)
     return np.where(np.asarray(one) == other, 0, np.where(through_switch, 2, 1))
@@ -146,17 +146,19 @@ def _latencies(chain: Chain, rack: Rack, sites: Ints, sides: Ints) -> Floats:
     crossing = float(rack.crossing_us)
     at_end = np.zeros(sites.shape)
     for at in chain.order:
-        times = [_time(chain, rack, at, site) for site in range(len(rack.devices))]
-        arrived = crossing * _changes(SWITCH_SITE, sides[:, at]) if at == chain.entry else np.zeros(len(sites))
+        times = [time_on(chain, rack, at, site) for site in range(len(rack.devices))]
+        arrived = crossing * changes_between(SWITCH_SITE, sides[:, at]) if at == chain.entry else np.zeros(len(sites))
         for edge in chain.edges_into(at):
-            arrived = np.maximum(arrived, at_end[:, edge.tail] + crossing * _changes(sides[:, edge.tail], sides[:, at]))
+            arrived = np.maximum(
+                arrived, at_end[:, edge.tail] + crossing * changes_between(sides[:, edge.tail], sides[:, at])
+            )
         at_end[:, at] = arrived + np.array([*times, 0.0])[sites[:, at]]
-    ends = [at_end[:, at] + crossing * _changes(sides[:, at], SWITCH_SITE) for at in chain.exits]
+    ends = [at_end[:, at] + crossing * changes_between(sides[:, at], SWITCH_SITE) for at in chain.exits]
     return np.asarray(np.max(ends, axis=0))
 
 
-def _time(chain: Chain, rack: Rack, at: int, site: int) -> float:
-    cost = rack.cost_on(chain.nfs[at].nf, rack.devices[site])
+def time_on(chain: Chain, rack: Rack, at: int, site: int) -> float:
+    cost = rack.cost_on(chain, at, rack.devices[site])
     return float(cost.cycles / rack.devices[site].clock_mhz) if cost else 0.0
 
 
@@ -197,8 +199,8 @@ def _cycles(chain: Chain, rack: Rack, sites: Ints, groups: Ints) -> tuple[Floats
     for edge in chain.edges:
         inside = groups[:, edge.tail] == groups[:, edge.head]
         entered[rows, groups[:, edge.head]] += np.where(inside, 0.0, float(chain.reach[edge.tail] * edge.share))
-    for at, nf in enumerate(chain.nfs):
-        costs = [rack.cost_on(nf.nf, device) for device in rack.devices]
+    for at in range(nfs):
+        costs = [rack.cost_on(chain, at, device) for device in rack.devices]
         own = np.array([*(float(cost.cycles) if cost else 0.0 for cost in costs), 0.0])
         may = np.array([*(bool(cost and cost.replicable) for cost in costs), True]) & (not chain.forks[at])
         cycles[rows, groups[:, at]] += float(chain.reach[at]) * own[sites[:, at]]
@@ -244,18 +246,13 @@ class Options:
         return Options(self.layouts, self.layout[rows], self.group_cores[rows], self.cores[rows], self.rate[rows])
 
 
-def options_of(chain: Chain, rack: Rack) -> Options:
-    """The undominated options of a chain on a rack that is otherwise empty.
+def options_at(layouts: Layouts, rack: Rack, tables: Collection[int] | None = None) -> Options:
+    """The undominated options among some layouts.
 
-    Tables on the switch count as a resource unless its stages are without a bound.
+    `tables`: NFs that count as a need where they are on the switch; None: all, unless stages are without a bound.
     """
-    return options_at(all_layouts(chain, rack), rack)
-
-
-def options_at(layouts: Layouts, rack: Rack) -> Options:
-    """The undominated options among some layouts."""
     options = _allocations(layouts, rack)
-    return options.at(find_undominated_rows(options, rack))
+    return options.at(find_undominated_rows(options, rack, tables))
 
 
 def drop_dominated_options(layouts: Layouts, rack: Rack, costs: Ints) -> Options:
@@ -265,14 +262,16 @@ def drop_dominated_options(layouts: Layouts, rack: Rack, costs: Ints) -> Options
     return options.at(find_undominated(options.rate, needs))
 
 
-def find_undominated_rows(options: Options, rack: Rack) -> Ints:
-    """The rows of options that no other one dominates."""
-    return find_undominated(options.rate, _needs(options, rack))
+def find_undominated_rows(options: Options, rack: Rack, tables: Collection[int] | None = None) -> Ints:
+    """The rows of options that no other one dominates; `tables` as in `options_at`."""
+    return find_undominated(options.rate, _needs(options, rack, tables))
 
 
-def _needs(options: Options, rack: Rack) -> Floats:
+def _needs(options: Options, rack: Rack, counted: Collection[int] | None = None) -> Floats:
     """Cores, shares of NICs, and tables where stages are bounded; shape (options, needs)."""
     tables = options.on_switch & (rack.switch.usable_stages is not None)
+    if counted is not None:
+        tables &= np.isin(np.arange(tables.shape[1]), sorted(counted))
     return np.hstack([options.cores, options.nic_shares, tables])
 
 

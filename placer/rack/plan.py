@@ -73,7 +73,7 @@ class Layout:
     def _subgroup(self, nfs: Sequence[int]) -> Subgroup:
         device = self.rack.devices[self.sites[nfs[0]]]
         chain, overheads = self.chain, self.rack.overheads
-        costs = [self.rack.cost_on(chain.nfs[at].nf, device) for at in nfs]
+        costs = [self.rack.cost_on(chain, at, device) for at in nfs]
         own = sum((chain.reach[at] * cost.cycles for at, cost in zip(nfs, costs, strict=True) if cost), Fraction(0))
         entered = self._enter(set(nfs))
         replicable = all(cost.replicable for cost in costs if cost) and not any(chain.forks[at] for at in nfs)
@@ -137,7 +137,7 @@ class Layout:
         if self.sites[at] == SWITCH_SITE:
             return Fraction(0)
         device = self.rack.devices[self.sites[at]]
-        cost = self.rack.cost_on(self.chain.nfs[at].nf, device)
+        cost = self.rack.cost_on(self.chain, at, device)
         assert cost is not None
         return cost.cycles / device.clock_mhz
 

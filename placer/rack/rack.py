@@ -1,12 +1,17 @@
 """A rack: a switch, servers with their NICs, perhaps SmartNICs, and what each kind of NF costs on each."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 
+from placer.rack.chain import Chain, ChainNf
 from profiles.chain import NfStage
+
+SWITCH_NAME = "switch"  # how plans name it
 
 # A match-action table of a switch program, and the memory of a stage that tables take.
 
@@ -118,15 +123,60 @@ class Server:
 
 
 @dataclass(frozen=True)
+class CyclesBy:
+    """How cycles follow a number: a parameter of the NF, or the packet size of its chain.
+
+    `at`: the number for which the cycles of the NF are given. `points`: numbers, ascending, with cycles: linear between
+    two of them, and beyond the first and the last one.
+    """
+
+    at: Fraction
+    points: tuple[tuple[Fraction, Fraction], ...]
+
+    def beyond(self, number: Fraction) -> Fraction:
+        """How many cycles a number costs more than `at`."""
+        return self._cycles(number) - self._cycles(self.at)
+
+    def _cycles(self, number: Fraction) -> Fraction:
+        last = len(self.points) - 1
+        right = next((at for at in range(1, last) if number <= self.points[at][0]), last)
+        (low, before), (high, after) = self.points[right - 1], self.points[right]
+        return before + (after - before) * (number - low) / (high - low)
+
+
+PACKET_SIZE = "packet_size"
+"""The number of a chain that is not a parameter of its NFs."""
+
+
+@dataclass(frozen=True)
 class CoreCost:
     """An NF on cores: cycles per packet, and whether several cores may run copies of it.
 
     `testbed_nf`: the NF of the rack's testbed, and of models, that it corresponds to; None: that of the same name.
+    `by`: how cycles follow parameters, by the name of each.
     """
 
     cycles: Fraction
     replicable: bool = True
     testbed_nf: NfStage | None = None
+    by: Mapping[str, CyclesBy] = field(default_factory=dict)
+
+    def times(self, factor: Fraction) -> CoreCost:
+        """The cost with all cycles multiplied."""
+        by = {
+            name: replace(one, points=tuple((number, cycles * factor) for number, cycles in one.points))
+            for name, one in self.by.items()
+        }
+        return replace(self, cycles=self.cycles * factor, by=by)
+
+    def of(self, nf: ChainNf, packet_size: int) -> CoreCost:
+        """The cost of an NF with its parameters; those that it does not set cost what `cycles` says."""
+        cycles = self.cycles
+        for name, by in self.by.items():
+            number = packet_size if name == PACKET_SIZE else nf.parameters.get(name)
+            if isinstance(number, int | float):
+                cycles += by.beyond(Fraction(number))
+        return replace(self, cycles=max(cycles, Fraction(0)), by={}) if self.by else self
 
 
 @dataclass(frozen=True)
@@ -211,10 +261,16 @@ class Rack:
                 found.append(Device(nic.name, number, True, nic.cores, nic.clock_mhz))
         return tuple(found)
 
-    def cost_on(self, nf: str, device: Device) -> CoreCost | None:
-        """What an NF costs on a device; None if it cannot run there."""
-        costs = self.costs[nf]
-        return costs.smartnic if device.is_smartnic else costs.server
+    def cost_on(self, chain: Chain, at: int, device: Device) -> CoreCost | None:
+        """What an NF of a chain costs on a device; None if it cannot run there."""
+        nf = chain.nfs[at]
+        costs = self.costs[nf.nf]
+        cost = costs.smartnic if device.is_smartnic else costs.server
+        return None if cost is None or device.name in nf.not_on else cost.of(nf, chain.packet_size)
+
+    def has_table(self, nf: ChainNf) -> bool:
+        """Whether the switch can run an NF."""
+        return self.costs[nf.nf].switch_blocks is not None and SWITCH_NAME not in nf.not_on
 
     def stages_left(self, tables: int, nfs: int) -> int | None:
         """Those that the tables of some of all NFs may use, fewer where packets cross to servers; None: no bound."""

@@ -1,7 +1,5 @@
 """Spare NICs (`--spare`): what a plan needs beside its own, so that the tenants of NICs that fail fit on the others."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf

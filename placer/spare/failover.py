@@ -5,8 +5,6 @@ fewer. NICs of one kind whose tenants demand the same are alike, so one failure 
 places has a limit, so that in large plans one may be overlooked. Then a NIC is added that could be saved.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Which tenants may share a NIC, judged as the plan was made."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Tenants stay together on an empty NIC of the same kind while there is one. The o
 first the tenant that fewest NICs take, on the NIC that it fills most.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +14,7 @@ from itertools import count
 from math import inf
 from typing import Self
 
-from placer.model.constraints import AllowedNics, kind_allows, places_for
+from placer.model.constraints import AllowedNics, kind_allows, may_join_together, may_share_nic, places_for
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 
 MAX_STEPS = 1_000  # tenants that one search places, those that it places again included
@@ -105,6 +103,9 @@ class SharingAnswers:
         """Whether each group may share a NIC of its kind, by the rule; all that is new in one query."""
         new = {(kind.index, key): (kind, of) for (kind, of), key in groups if (kind.index, key) not in self._answers}
         for at, (_, tenants), chances in zip(new, new.values(), self._rule.chances(list(new.values())), strict=True):
+            if not may_share_nic(tenants):
+                self._answers[at] = None
+                continue
             largest: dict[int, float] = {}
             for tenant, chance in zip(tenants, chances or (), strict=False):
                 largest[self.class_of(tenant)] = max(chance, largest.get(self.class_of(tenant), 0.0))
@@ -186,6 +187,9 @@ class Room:
         taken = sum(self._answers.cores(kind, tenant) for tenant in place.tenants)
         allowed = [self._allowed(tenant) for tenant in place.tenants]
         if taken > kind.cores or any(nics is not None and not nics.allow(new) for nics in allowed):
+            return None
+        registry = self._moment.registry
+        if registry is not None and not may_join_together(registry, place.tenants, kind, None):
             return None
         (grown,) = self._grow([(OccupiedNic(new, (), (), kind.cores), place.tenants)])
         return grown

@@ -4,8 +4,6 @@ A new one is a file here that registers itself, or an entry point of the group `
 Read `strategy.py`, then `greedy.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -7,8 +7,6 @@ replayed at that risk violate per expected violation (`replay`); and the largest
 the budget.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 

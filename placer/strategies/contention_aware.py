@@ -1,7 +1,5 @@
 """Contention-aware: predict the throughput of every tenant before placing an arrival (Tomur, section 7.5.1)."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

@@ -1,7 +1,5 @@
 """Greedy: bin packing by what each NF takes when alone, on the NIC with most left (Tomur, section 7.5.1)."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Monopolization: no NFs share a NIC (Tomur, section 7.5.1)."""
 
-from __future__ import annotations
-
 from placer.model.fleet import Fleet, NicKind, Tenant
 from placer.strategies.strategy import OnlineStrategy, register
 

@@ -4,8 +4,6 @@
 typical trace is placed before it starts, and the risk of that plan is used from then on.
 """
 
-from __future__ import annotations
-
 import io
 import random
 from collections.abc import Sequence

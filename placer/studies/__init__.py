@@ -1,6 +1,6 @@
 """Studies of many runs, and the NICs to buy for next year. Read `study.py`, then `execute.py`."""
 
-from placer.studies.execute import cluster_executor, execute, local_executor
+from placer.studies.execute import execute
 from placer.studies.run_task import RunTask, run_task, tasks_of_study
 from placer.studies.statistics import GROUP_COLUMNS, summarize
 from placer.studies.study import Study, TraceSpec, read_study
@@ -10,9 +10,7 @@ __all__ = [
     "RunTask",
     "Study",
     "TraceSpec",
-    "cluster_executor",
     "execute",
-    "local_executor",
     "read_study",
     "run_task",
     "summarize",

@@ -6,10 +6,9 @@ or without interruptions, on one core or many."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,16 +37,18 @@ def execute(
     tasks: Sequence[RunTask],
     out: Path,
     *,
-    executor: Executor | None = None,
+    jobs: int = 1,
     advance: Advance = lambda done, total: None,
 ) -> pd.DataFrame:
     """The rows of all tasks, in their order; also written to `out/results.parquet`.
 
-    `out`: the folder of the study; tasks whose results it holds are not run again. `executor`: runs the tasks; by
-    default this process, one after another. `advance`: called with the number of finished tasks and of all.
+    `out`: the folder of the study; tasks whose results it holds are not run again. `jobs`: tasks at a time; -1 means
+    one per core. `advance`: called with the number of finished tasks and of all.
 
-    Raises InputError, TestbedError, InvalidPlan from the first task that fails; finished results are kept. Raises
-    OSError when a result cannot be written, for example on a full disk."""
+    Raises InputError when `jobs` is 0. Raises InputError, TestbedError, InvalidPlan from the first task that fails;
+    finished results are kept. Raises OSError when a result cannot be written, for example on a full disk."""
+    if jobs == 0:
+        raise InputError.of("--jobs", "0 runs at a time can finish no study", hint="-1 is one per core")
     import pandas as pd  # only where a study is run: `placer run` loads this room, too
 
     parts = [out / PARTS_FOLDER / f"{fingerprint(task)}.parquet" for task in tasks]
@@ -55,7 +56,7 @@ def execute(
     done = len(tasks) - len(missing)
     advance(done, len(tasks))
     named = [(str(part), task) for part, task in missing.items()]
-    for part, rows in (executor or local_executor(1))(named) if named else ():
+    for part, rows in _in_parallel(named, jobs) if named else ():
         _write(pd.DataFrame(rows), Path(part))
         done += 1
         advance(done, len(tasks))
@@ -92,69 +93,12 @@ def _digest(root: Path) -> str:
     return digest.hexdigest()
 
 
-# Executors run the tasks of a study: on the cores of this machine, or on a cluster. Results are the same on all.
-
-
-NamedTask = tuple[str, RunTask]
-NamedRows = tuple[str, list[Row]]
-
-Executor = Callable[[Sequence[NamedTask]], Iterator[NamedRows]]
-"""Runs tasks and yields the rows of each as soon as it is done, in any order."""
-
-
-def local_executor(jobs: int) -> Executor:
-    """Runs `jobs` tasks at a time on this machine; -1 means one per core. Raises InputError when `jobs` is 0."""
-    if jobs == 0:
-        raise InputError.of("--jobs", "0 runs at a time can finish no study", hint="-1 is one per core")
-    return partial(_with_joblib, jobs=jobs)
-
-
-def cluster_executor(name: str, address: str | None = None) -> Executor:
-    """Runs tasks on a cluster of `dask` or `ray`, each an optional extra. `address`: address of a running cluster, as
-    its client takes it; None starts one on this machine. Workers need this program and the files that the study names.
-    Raises InputError when the name is unknown or its extra not installed."""
-    if name not in CLUSTER_EXECUTORS:
-        raise InputError.of(
-            "--parallel", f"'{name}' is no cluster software", hint=f"one of {', '.join(CLUSTER_EXECUTORS)}"
-        )
-    package, executor = CLUSTER_EXECUTORS[name]
-    if find_spec(package) is None:
-        raise InputError.of("--parallel", f"{package} is not installed", hint=f"pip install 'nf-placer[{name}]'")
-    return partial(executor, address=address)
-
-
-def _with_joblib(tasks: Sequence[NamedTask], jobs: int) -> Iterator[NamedRows]:
+def _in_parallel(tasks: Sequence[tuple[str, RunTask]], jobs: int) -> Iterator[tuple[str, list[Row]]]:
+    """The rows of each task under its name as soon as it is done, in any order."""
     workers = min(joblib.effective_n_jobs(jobs), len(tasks))
-    calls = (joblib.delayed(_run)(task) for task in tasks)
+    calls = (joblib.delayed(_run)(*task) for task in tasks)
     yield from joblib.Parallel(n_jobs=workers, return_as="generator_unordered")(calls)
 
 
-def _with_dask(tasks: Sequence[NamedTask], address: str | None) -> Iterator[NamedRows]:
-    distributed = import_module("distributed")
-    options = {"address": address} if address else {"threads_per_worker": 1, "dashboard_address": None}
-    with distributed.Client(**options) as client:
-        # not pure: otherwise dask returns the failure that it kept of a task in an earlier session
-        for future in distributed.as_completed(client.map(_run, tasks, pure=False)):
-            yield future.result()
-
-
-def _with_ray(tasks: Sequence[NamedTask], address: str | None) -> Iterator[NamedRows]:
-    ray = import_module("ray")
-    ray.init(address=address, include_dashboard=False, log_to_driver=False, ignore_reinit_error=True)
-    try:
-        run = ray.remote(_run)
-        pending = [run.remote(task) for task in tasks]
-        while pending:
-            (done, *_), pending = ray.wait(pending)
-            yield ray.get(done)
-    finally:
-        ray.shutdown()
-
-
-def _run(named: NamedTask) -> NamedRows:
-    name, task = named
+def _run(name: str, task: RunTask) -> tuple[str, list[Row]]:
     return name, run_task(task)
-
-
-CLUSTER_EXECUTORS = {"dask": ("distributed", _with_dask), "ray": ("ray", _with_ray)}
-"""By name, the package and the executor of a cluster."""

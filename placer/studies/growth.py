@@ -1,7 +1,5 @@
 """Growth of a trace: more arrivals, more load, tighter SLAs, heavier traffic, drawn from the trace itself."""
 
-from __future__ import annotations
-
 import csv
 import io
 import random

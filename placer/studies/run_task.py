@@ -1,7 +1,5 @@
 """A run of a study: one trace on one fleet for one budget, with everything that its results depend on."""
 
-from __future__ import annotations
-
 import io
 import random
 from collections.abc import Iterator, Mapping, Sequence

@@ -22,7 +22,7 @@ from placer.placing import MEDIAN_RISK, RISK_DIVISORS
 from placer.progress import Progress
 from placer.run import choose_predictors, strategy_names
 from placer.spare import Failures, refuse_too_many_failures
-from placer.studies.execute import Executor, execute
+from placer.studies.execute import execute
 from placer.studies.growth import Growth, arrivals_csv, grow
 from placer.studies.run_task import TO_BUY, RunTask, Value, fleet_name, refuse_same_names, variants
 from placer.studies.statistics import HIGH_QUANTILE, SPARE_COLUMN, summarize
@@ -130,19 +130,19 @@ class Recommendation:
         return max(self.high - self.today, 0) if self.to_buy is None else sum(self.to_buy.values())
 
 
-def size(sizing: Sizing, out: Path, progress: Progress, *, executor: Executor | None = None) -> pd.DataFrame:
+def size(sizing: Sizing, out: Path, progress: Progress, *, jobs: int = 1) -> pd.DataFrame:
     """The rows of every run; `out` keeps them, and runs whose results it holds are not repeated. Raises InputError when
     a name, the trace, a fleet or the models are refused."""
     tasks = option_tasks(sizing, progress.say)
     with progress.task("options") as advance:
-        options = execute(tasks, out, executor=executor, advance=advance)
+        options = execute(tasks, out, jobs=jobs, advance=advance)
     if not sizing.budgets and misses_budget(options_of(options, sizing)):
         tasks += option_tasks(sizing, progress.say, [sizing.budget_pct / divisor for divisor in RISK_DIVISORS])
         with progress.task("smaller budgets") as advance:
-            options = execute(tasks, out, executor=executor, advance=advance)
+            options = execute(tasks, out, jobs=jobs, advance=advance)
     tasks += curve_tasks(sizing, options_of(options, sizing), progress.say)
     with progress.task("curves") as advance:
-        return execute(tasks, out, executor=executor, advance=advance)
+        return execute(tasks, out, jobs=jobs, advance=advance)
 
 
 def option_tasks(sizing: Sizing, say: Say, smaller: Sequence[float] = ()) -> list[RunTask]:

@@ -1,7 +1,5 @@
 """Study files: which strategies, predictors, budgets and fleets on which traces, in TOML (docs/formats/study.md)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Self
 

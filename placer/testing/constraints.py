@@ -8,7 +8,7 @@ from math import inf
 
 from placer.evaluate.checks import InvalidPlan, check_plan
 from placer.model.arrival import Arrival
-from placer.model.constraints import CONSTRAINTS, Constraint, GroupConstraint, KindConstraint
+from placer.model.constraints import CONSTRAINTS, Constraint, GroupConstraint, KindConstraint, SharingConstraint
 from placer.model.fleet import NicKind
 from placer.model.groups import UNCONSTRAINED, Constraints
 from placer.model.plan import Placement, Plan
@@ -31,15 +31,17 @@ def check_constraint(constraint: type[Constraint], values: Sequence[str] = ("g1"
     """Hold a constraint to what every constraint must do, on random plans and traces of a toy world.
 
     It is registered under its name; `faults` finds exactly the plans that its relation forbids (`allows` of a
-    constraint on kinds; `same` and `by_domain` of one on groups), names an instance, and says nothing where all
-    instances already run; every online strategy and the optimum keep it. `values`: what cells of its column hold, of
-    which some must conflict in the toy world: NICs are of the models `toy-0` to `toy-4`, in the pools `p1`, `p2` or
-    none, in the domains `r1`, `r2` or none. Raises `AssertionError` with the first fact that does not hold."""
+    constraint on kinds; `same`, `by_domain` and `most` of one on groups; `may_share` of one on sharing), names an
+    instance, and says nothing where all instances already run; every online strategy and the optimum keep it.
+    `values`: what cells of its column hold, of which some must conflict in the toy world: NICs are of the models
+    `toy-0` to `toy-4`, in the pools `p1`, `p2` or none, in the domains `r1`, `r2` or none. Raises `AssertionError` with
+    the first fact that does not hold."""
     name = getattr(constraint, "name", None)
     assert isinstance(name, str) and name, f"{constraint.__name__} has no name"
     assert isinstance(getattr(constraint, "text", None), str) and constraint.text, f"{name} has no text"
     assert CONSTRAINTS.get(name) is constraint, f"{name} is not registered: decorate {constraint.__name__} by @register"
-    assert issubclass(constraint, (KindConstraint, GroupConstraint)), f"{name} is one on neither kinds nor groups"
+    known = issubclass(constraint, (KindConstraint, GroupConstraint, SharingConstraint))
+    assert known, f"{name} is one on neither kinds nor groups nor sharing"
     if issubclass(constraint, GroupConstraint):
         supported = not (constraint.same and constraint.by_domain)
         assert supported, f"{name}: groups that share a domain, not a NIC, are not supported (same with by_domain)"
@@ -92,15 +94,24 @@ def _violates(constraint: type[Constraint], plan: Plan) -> bool:
     placed = [(placement.arrival, placement.nic, placement.kind) for placement in plan.placed if placement.kind]
     if issubclass(constraint, KindConstraint):
         return any(not constraint.allows(one.constraints.of(constraint.name), kind) for one, _, kind in placed)
+    if issubclass(constraint, SharingConstraint):
+        return any(
+            nic == other_nic
+            and max(first.time, second.time) < min(first.departure or inf, second.departure or inf)
+            and not constraint.may_share(first.constraints.of(constraint.name), second.constraints.of(constraint.name))
+            for (first, nic, _), (second, other_nic, _) in combinations(placed, 2)
+        )
     assert issubclass(constraint, GroupConstraint)
-    for (first, nic, kind), (second, other_nic, other) in combinations(placed, 2):
-        value = first.constraints.of(constraint.name)
-        overlap = max(first.time, second.time) < min(first.departure or inf, second.departure or inf)
-        if value and value == second.constraints.of(constraint.name) and overlap:
-            named = constraint.by_domain and kind.domain
-            shared = kind.domain == other.domain if named else nic == other_nic
-            if shared is not constraint.same:
-                return True
+    for first, nic, kind in placed:
+        value, apart, together = first.constraints.of(constraint.name), 0, 0
+        for second, other_nic, other in placed:
+            present = second.time <= first.time < (second.departure or inf)
+            if second is not first and present and value and value == second.constraints.of(constraint.name):
+                named = constraint.by_domain and kind.domain
+                shared = kind.domain == other.domain if named else nic == other_nic
+                apart, together = apart + (not shared), together + shared
+        if apart if constraint.same else value and together >= constraint.most(value):
+            return True
     return False
 
 

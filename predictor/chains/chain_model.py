@@ -247,19 +247,20 @@ class Correction:
         factor: Floats,
         variance: Floats,
         doubtful: NDArray[np.bool_],
-        assumed: Assumptions = CHAIN_ERROR_PRIOR,
         *,
         iterations: int = TUNING_STEPS,
     ) -> Correction:
         """The correction by some runs. `features`: what the factor may depend on, each of about unit range. Shape
         (runs, features). `factor`: natural logarithm of measured over predicted, shape (runs,). `variance`: of its
-        noise, shape (runs,). `doubtful`: runs with too few repeats to show an outlier, shape (runs,). `assumed`: of the
-        factor. `iterations`: of the search for the most likely parameters."""
+        noise, shape (runs,). `doubtful`: runs with too few repeats to show an outlier, shape (runs,).
+        `iterations`: of the search for the most likely parameters."""
         centre = float(np.median(factor))
         unit = max(DEVIATION_OF_MAD * float(np.median(np.abs(factor - centre))), float(np.sqrt(np.median(variance))))
         kept = ~doubtful | (np.abs(factor - centre) <= max(FAR_DEVIATIONS * unit, np.log(FAR_FACTOR)))
         for _ in range(OUTLIER_ROUNDS):
-            process = SmoothProcess.fit(features[kept], factor[kept], variance[kept], assumed, iterations=iterations)
+            process = SmoothProcess.fit(
+                features[kept], factor[kept], variance[kept], CHAIN_ERROR_PRIOR, iterations=iterations
+            )
             error, deviation = _errors(process, features, factor, variance, kept)
             far = (np.abs(error) > np.maximum(FAR_DEVIATIONS * deviation, np.log(FAR_FACTOR))) & doubtful
             if (kept == ~far).all():

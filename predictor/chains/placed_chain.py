@@ -55,8 +55,6 @@ class PlacedChain:
     """The first receives what enters the chain."""
     cores: Cores
     """Per core the indices of its stages; the cores hand packets over by rings."""
-    core_times: tuple[float, ...] = ()
-    """Per core the share of its time that it spends on the chain; empty for all of it on each."""
 
     @classmethod
     def of(
@@ -65,12 +63,10 @@ class PlacedChain:
         *,
         cores: Sequence[Sequence[int]] | None = None,
         effects: Sequence[StageEffect] | None = None,
-        core_times: Sequence[float] = (),
     ) -> PlacedChain:
         """A chain of these NFs. `nfs`: names of profiles, in the order of the packets; at least one. `cores`: as the
-        attribute; by default each stage has its own. `effects`: per stage; by default none has any. `core_times`: as
-        the attribute. Raises `ValueError` when a stage is on no core or on several, or numbers of NFs and effects, or
-        of cores and times, differ."""
+        attribute; by default each stage has its own. `effects`: per stage; by default none has any. Raises
+        `ValueError` when a stage is on no core or on several, or numbers of NFs and effects differ."""
         effects = [StageEffect()] * len(nfs) if effects is None else effects
         if len(effects) != len(nfs):
             raise ValueError(f"{len(effects)} effects are given for {len(nfs)} NFs")
@@ -80,9 +76,7 @@ class PlacedChain:
         placed = tuple(map(tuple, [[at] for at in range(len(nfs))] if cores is None else cores))
         if sorted(at for core in placed for at in core) != list(range(len(nfs))):
             raise ValueError(f"cores {list(map(list, placed))} do not hold each of {len(nfs)} stages once")
-        if core_times and len(core_times) != len(placed):
-            raise ValueError(f"{len(core_times)} shares of time are given for {len(placed)} cores")
-        return cls(tuple(stages), placed, tuple(map(float, core_times)))
+        return cls(tuple(stages), placed)
 
     @property
     def shares(self) -> NDArray[np.float64]:
@@ -127,11 +121,6 @@ class CostsByCore(CompositionRule):
     """Per core the indices of its stages."""
     source_share: float = 0.0
     """Where the source was not measured: its cost as a share of that of the cheapest stage."""
-    core_times: tuple[float, ...] = ()
-    """Per core the share of its time that it spends on the chain; empty for all of it on each."""
-    rings: tuple[tuple[float, float], ...] = ()
-    """Per stage, what receiving a packet from another core in front of it costs beyond receiving it from the source,
-    and what sending it to another core behind it costs; empty where it was not measured."""
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -144,23 +133,8 @@ class CostsByCore(CompositionRule):
         cheapest = stages.min(axis=1)
         received = np.where(source > 0, np.minimum(source, cheapest), self.source_share * cheapest)
         own = (stages - received[:, None]) * shares
-        times = self.core_times or (1.0,) * len(self.cores)
-        loads = [
-            (shares[min(core)] * received + own[:, list(core)].sum(axis=1) + handed_over) / time
-            for core, time, handed_over in zip(self.cores, times, self._handed_over(shares), strict=True)
-        ]
+        loads = [shares[min(core)] * received + own[:, list(core)].sum(axis=1) for core in self.cores]
         return np.asarray(np.max(loads, axis=0))
-
-    def _handed_over(self, shares: Floats) -> Floats:
-        """Per core what its rings cost. Shape (cores,)."""
-        core_of = {stage: number for number, core in enumerate(self.cores) for stage in core}
-        costs = np.zeros(len(self.cores))
-        for stage in range(1, len(self.rings)):
-            sender, receiver = core_of[stage - 1], core_of[stage]
-            if sender != receiver:
-                costs[sender] += self.rings[stage - 1][1] * shares[stage]
-                costs[receiver] += self.rings[stage][0] * shares[stage]
-        return costs
 
     def __str__(self) -> str:
         if self.name == "weakest-link":

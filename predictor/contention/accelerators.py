@@ -3,8 +3,6 @@
 All times are ms per packet, all rates kpps, so that their product is a share of the accelerator's time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ part of the uncertainty: how much the measured errors explain of it, a sum over 
 bounds the rest, and mostly the bounds already decide. `write_rough_logarithms` is less exact and faster still.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The conditions of predictions in compiled code, for one member of one co-location."""
 
-from __future__ import annotations
-
 import math
 
 from predictor.regression.compiled import compile_kernel, copy_into, fill

@@ -4,8 +4,6 @@ A co-location is predicted in the paper's steps: what memory contention leaves o
 each shared accelerator allows (4.1.1), and both composed (4.2).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

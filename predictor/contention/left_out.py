@@ -6,8 +6,6 @@ section 5.4.2), and nothing is trained again. The resource models and the correc
 co-location; they have few parameters, and see thousands of runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice

@@ -1,7 +1,5 @@
 """The model of one NF, and its throughput under given contention."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -87,10 +85,9 @@ class NfModel(Shown):
         share: Floats = np.exp(np.minimum(logarithm, 0.0))
         return share
 
-    def memory_runs(self, counters: Floats, traffic: Floats, own_wss: Floats | None = None) -> MemoryRuns:
-        """The inputs of the memory model for competitors with these counters; `own_wss` (MB) where already known."""
-        if own_wss is None:
-            own_wss = self.solo.working_set(traffic) if self.solo else np.zeros(len(traffic))
+    def memory_runs(self, counters: Floats, traffic: Floats) -> MemoryRuns:
+        """The inputs of the memory model for competitors with these counters."""
+        own_wss = self.solo.working_set(traffic) if self.solo else np.zeros(len(traffic))
         return MemoryRuns(counters, traffic, own_wss)
 
     def throughput(

@@ -4,8 +4,6 @@ Where traffic differs from instance to instance, every arrival has a row of its 
 times as long for a single row.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 What a kernel reads of a workload is in a few lines of the processor's cache, and a call hands over two arrays.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from predictor.gpu import store
 from predictor.gpu.co_location import demands, overload
-from predictor.gpu.device import LONGEST_US, Device, DeviceEntry, device_of
+from predictor.gpu.device import Device, DeviceEntry, device_of
 from predictor.gpu.nf_model import GpuNfModel, WorkerModel
 from predictor.gpu.prediction import GpuPrediction, LatencyErrors, Overload
 from predictor.gpu.tandem import sample
@@ -89,22 +89,14 @@ class GpuModels:
             )
         return found
 
-    def device(
-        self,
-        traffic: Mapping[str, TrafficProfile] | None = None,
-        *,
-        rates_kpps: Mapping[str, tuple[float, float]] | None = None,
-        longest_us: float = LONGEST_US,
-    ) -> Device:
-        """The server as `placer admit --device` describes it; its latency is a conservative p99. The fewer rates and
-        latencies it must be right for, the less conservative it is. `traffic`: of each NF; the default traffic where it
-        is not given. `rates_kpps`: the lowest and the highest rate of each NF; where not given, the upper half of those
-        measured. `longest_us`: the largest latency that is promised."""
+    def device(self, traffic: Mapping[str, TrafficProfile] | None = None) -> Device:
+        """The server as `placer admit --device` describes it, for the upper half of the rates that were measured; its
+        latency is a conservative p99. `traffic`: of each NF; the default traffic where it is not given."""
         entries = {}
         for name, model in self.models.items():
             low, high = (float(bounds[1]) for bounds in (model.batching.low, model.batching.high))
-            rates = (rates_kpps or {}).get(name, ((low * high) ** 0.5, high))
-            entries[name] = DeviceEntry(name, (traffic or {}).get(name, self.default_traffic), rates, longest_us)
+            rates = ((low * high) ** 0.5, high)
+            entries[name] = DeviceEntry(name, (traffic or {}).get(name, self.default_traffic), rates)
         return self.device_with(entries)
 
     def device_with(self, entries: Mapping[str, DeviceEntry]) -> Device:

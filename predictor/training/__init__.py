@@ -5,8 +5,6 @@ choice between them by real co-locations, the correction and error model from th
 further numbers of cores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from predictor.contention.nf_model import NfModel

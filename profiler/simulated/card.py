@@ -188,9 +188,9 @@ def headers(overlap: float = 5.0) -> Structure:
     return Structure(fixed_bytes=0.6 * MB, accesses=2.0, writes=0.3, overlap=overlap)
 
 
-def per_flow(flow_bytes: float, accesses: float, *, fixed_bytes: float = 0.0, writes: float = 0.3) -> Structure:
+def per_flow(flow_bytes: float, accesses: float, *, writes: float = 0.3) -> Structure:
     """A hash table with an entry per flow, walked by dependent accesses."""
-    return Structure(fixed_bytes, flow_bytes, accesses, writes=writes)
+    return Structure(0.0, flow_bytes, accesses, writes=writes)
 
 
 def shared_table(size_mb: float, accesses: float) -> Structure:

@@ -1,13 +1,12 @@
 """Benchmarks by name, with options of their own; production, racks and shards at small size."""
 
 import random
-from collections.abc import Sequence
 
 import pandas as pd
 import pytest
 import typer
+from typer.testing import CliRunner
 
-from benches import __main__ as program
 from benches import bench
 from benches.production import Play, drift_row, lie_rows, steady_row
 from benches.racks import run
@@ -20,51 +19,34 @@ from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
 from placer.rack.strategies.optimal import best_plan
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
-from profiles import Workload
+from profiles import InputError, Workload
 from tests.placer.rack import lemur
 
 
-@pytest.fixture(autouse=True)
-def toys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two benchmarks, of which one has an option."""
-
+@pytest.mark.parametrize(
+    ("arguments", "status", "shown"),
+    [
+        (["counted", "--times", "3"], 0, "counted times 3"),
+        (["counted"], 0, "counted times 1"),
+        (["counted", "--tims", "3"], 2, "No such option: --tims"),
+        (["faulty"], 2, "error: --times: is wrong"),
+        (["countd"], 2, "No such command 'countd'"),
+    ],
+)
+def test_a_benchmark_is_a_command_with_its_options(
+    arguments: list[str], status: int, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def counted(times: int = 1) -> pd.DataFrame:
         return pd.DataFrame({"times": [times]})
 
-    def plain() -> pd.DataFrame:
-        return pd.DataFrame({"plain": [1]})
+    def faulty() -> pd.DataFrame:
+        raise InputError.of("--times", "is wrong")
 
-    monkeypatch.setattr(bench, "_registered", {"counted": counted, "plain": plain})
-    monkeypatch.setattr(program, "bench_names", lambda: ("counted", "plain"))
-    monkeypatch.setattr(program, "described", lambda name: f"{name}.")
-
-
-def test_options_behind_a_name_are_those_of_the_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
-    program.main(["counted", "--times", "3"])
-    assert capsys.readouterr().out.split() == ["counted", "times", "3"]
-
-
-def test_without_options_a_benchmark_has_its_defaults(capsys: pytest.CaptureFixture[str]) -> None:
-    program.main([])
-    assert capsys.readouterr().out.split() == ["counted", "times", "1", "plain", "plain", "1"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "fault"),
-    [
-        (["counted", "--tims", "3"], "No such option: --tims"),
-        (["plain", "--times", "3"], "No such option: --times"),
-        (["counted", "plain", "--times", "3"], "--times 3: options of one benchmark\nhint: NAME --times"),
-        (["countd"], "countd: no such benchmark\nhint: one of counted, plain"),
-    ],
-)
-def test_what_is_not_known_is_refused(arguments: Sequence[str], fault: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """An option of no benchmark, of another one, or of two; a name. Nothing is on stdout."""
-    with pytest.raises((typer.Exit, SystemExit)) as ended:
-        program.main(list(arguments))
-    shown = capsys.readouterr()
-    assert getattr(ended.value, "exit_code", None) == 2 or getattr(ended.value, "code", None) == 2
-    assert fault in shown.err and shown.out == ""
+    monkeypatch.setattr(bench, "app", typer.Typer())
+    for toy in (counted, faulty):
+        bench.register(toy.__name__)(toy)
+    ended = CliRunner().invoke(bench.app, arguments)
+    assert ended.exit_code == status and shown in " ".join(ended.output.split())
 
 
 @pytest.fixture(scope="module")

@@ -12,13 +12,9 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PRINTED = {
-    "place_and_report.py": "places 30 NF instances on ",
-    "how_many_nics.py": "more NICs for 1.5 times the arrivals",
-    "why_is_it_slow.py": "from memory to regex at ",
     "follow_a_packet.py": "switch -> n0: 113 bytes, path 1, index 254: chain5/UrlFilter is next",
 }
 """A part of what each example prints."""
-SLOW = {"how_many_nics.py": pytest.mark.slow}  # a study of its own
 ELSEWHERE = ("compile_and_run.py",)  # tested in `test_compiled_chains.py`
 NEEDS = {"follow_a_packet.py": "clang"}
 
@@ -38,7 +34,7 @@ def test_an_example_begins_with_a_docstring(name: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [pytest.param(one, marks=SLOW.get(one, ())) for one in PRINTED])
+@pytest.mark.parametrize("name", PRINTED)
 def test_an_example_runs_in_an_empty_folder(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

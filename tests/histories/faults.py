@@ -6,6 +6,9 @@ request was sent. A backup of what a kill leaves is restored over it. Only the l
 sends a request again with its key until it is answered, or gives up. Some answered requests are sent once more: the
 answer must be the same.
 
+With `--fleet`, clients also change, join, cordon, drain and fail NICs, and send groups, priorities and constraints; the
+log is kept whole, and decided on once more (`fleet.py`).
+
 With `--agents N`, so many services decide on one PostgreSQL. Clients send each request to any of them, and again to any
 other. The database is restarted as after a crash, and its connections to services are cut, too.
 """
@@ -13,28 +16,32 @@ other. The database is restarted as after a crash, and its connections to servic
 import argparse
 import asyncio
 import json
+import multiprocessing
 import os
 import random
 import resource
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
 from placer.fleet.state.backup import back_up, restore
 from placer.testing.strategies import CORES_BY_NF, NF_PRESSURE, NF_SENSITIVITY
-from tests.histories.toy_server import KINDS
+from tests.histories import fleet as whole_fleet
+from tests.histories import toy_server
+from tests.histories.toy_server import KINDS, serve_toy
 from tests.postgres import Cluster, cluster
 
-REPO = Path(__file__).parents[2]
+FORKING = multiprocessing.get_context("forkserver")  # a service starts in a moment, with all that it imports
+FORKING.set_forkserver_preload([toy_server.__name__])
 CLIENTS = 24
 SHARED = 60  # instances that clients have in common at a time
 LIFE = 20  # operations on an instance, after which others follow
@@ -43,6 +50,8 @@ GIVES_UP, CUTS, REPEATS = 0.01, 0.01, 0.02
 """Shares of requests that are given up after a failure, whose connection is cut, and that are sent once more."""
 
 DRY_RUNS = 0.3  # the share of departures that are dry runs
+
+MORE_KILLS = 4  # kills for each other fault of a whole fleet
 
 SECONDS = 20.0
 
@@ -57,11 +66,12 @@ class Study:
     flaw: str = ""
     agents: int = 1
     cluster: Cluster | None = None
+    of_fleet: bool = False
     history: list[dict[str, Any]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     different: int = 0
     state: str = ""
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    processes: list[ForkServerProcess] = field(default_factory=list)
     ports: list[int] = field(default_factory=list)
     ended: bool = False
     ends: list[str] = field(default_factory=list)
@@ -74,23 +84,23 @@ class Study:
                 self.ports.append(free.getsockname()[1])
             self.processes.append(self.start(number))
 
-    def start(self, number: int) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "tests.histories.toy_server", self.state, str(self.ports[number])]
-        arguments = [*command, *([self.flaw] if self.flaw else [])]
-        with (self.folder / f"agent-{number}.log").open("wb") as log:
-            return subprocess.Popen(arguments, cwd=REPO, stderr=log)
+    def start(self, number: int) -> ForkServerProcess:
+        arguments = self.state, str(self.ports[number]), "fleet" if self.of_fleet else "tenants", self.flaw
+        process = FORKING.Process(target=serve_toy, args=(self.folder / f"agent-{number}.log", *arguments), daemon=True)
+        process.start()
+        return process
 
     def end_all(self) -> None:
         for process in self.processes:
             process.kill()
-            process.wait()
+            process.join()
 
     async def inject(self, count: int) -> None:
         """Harm the services so many times, spread over all operations."""
         draw = random.Random(self.seed)
-        kinds = (
-            ("kill", "stop", "full", "restore") if self.cluster is None else ("kill", "stop", "database", "connections")
-        )
+        kinds = ["kill", "stop"]
+        kinds += ["full", "restore"] if self.cluster is None else ["database", "connections"]
+        kinds += ["kill"] * MORE_KILLS if self.of_fleet else []
         for number in range(1, count + 1):
             await self._until(number * self.operations / (count + 1))
             kind = draw.choice(kinds)
@@ -103,18 +113,19 @@ class Study:
         process = self.processes[number]
         if kind in ("kill", "restore"):
             process.kill()
-            process.wait()
+            process.join()
             if kind == "restore":
                 await asyncio.to_thread(self._restore)
         elif kind == "full":
-            limits = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (Path(self.state).stat().st_size, limits[1]))
+            pid = process.pid or 0
+            limits = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (Path(self.state).stat().st_size, limits[1]))
             await asyncio.sleep(seconds)
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, limits)
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
         elif kind == "stop":
-            process.send_signal(signal.SIGSTOP)
+            os.kill(process.pid or 0, signal.SIGSTOP)
             await asyncio.sleep(seconds)
-            process.send_signal(signal.SIGCONT)
+            os.kill(process.pid or 0, signal.SIGCONT)
         elif self.cluster is not None and kind == "database":
             await asyncio.to_thread(self.cluster.restart)
         elif self.cluster is not None:
@@ -126,7 +137,7 @@ class Study:
         for old in (*state.parent.glob(f"{state.name}.before-restore*"), *state.parent.glob(copy.name)):
             old.unlink()
         back_up(state, copy)
-        restore(state, copy, KINDS, lambda workload: ())
+        restore(state, copy, whole_fleet.KINDS if self.of_fleet else KINDS, lambda workload: ())
 
     async def _until(self, operations: float) -> None:
         """Wait for so many operations."""
@@ -137,7 +148,7 @@ class Study:
     def _revive(self) -> None:
         """Start services that ended; one that ended by itself is a fault of its own."""
         for number, process in enumerate(self.processes):
-            code = process.poll()
+            code = process.exitcode
             if code is not None:
                 printed = (self.folder / f"agent-{number}.log").read_text()[-SHOWN:]
                 if code != -signal.SIGKILL and "cannot be opened" not in printed:  # the database was being restarted
@@ -151,6 +162,10 @@ class Study:
             if self.ended:
                 break
             generation = len(self.history) // (SHARED * LIFE)
+            if self.of_fleet:
+                names = [f"{generation}-{number}" for number in range(SHARED)]
+                await self._send(connections, draw, number, f"{number}-{count}", whole_fleet.draw_event(draw, names))
+                continue
             identity = f"{generation}-{draw.randrange(SHARED)}"
             event = {"event": draw.choice(("arrive", "arrive", "depart", "where")), "id": identity}
             if event["event"] == "depart" and draw.random() < DRY_RUNS:
@@ -167,12 +182,15 @@ class Study:
     ) -> None:
         row: dict[str, Any] = {"client": number, "call": time.monotonic_ns(), "return": None}
         dry = "dry_run" in event  # its answer is not kept by key
-        row |= {"op": f"dry {event['event']}" if dry else event["event"], "id": event["id"]}
+        row |= {"op": f"dry {event['event']}" if dry else event["event"], "id": event.get("id", "")}
+        row |= {"event": event} if self.of_fleet else {}
         answer = None
         while answer is None and not self.ended:
             connection = connections[draw.randrange(len(connections))]
             try:
                 answer = await connection.post(event, key, cut=draw.random() < CUTS)
+            except ConnectionRefusedError:  # nothing was sent
+                await asyncio.sleep(0.02)
             except (OSError, asyncio.IncompleteReadError, TimeoutError):
                 connection.close()
                 if draw.random() < GIVES_UP:
@@ -180,6 +198,7 @@ class Study:
                 await asyncio.sleep(0.02)
         if answer is not None:
             row |= {"return": time.monotonic_ns(), **status_of(event, answer)}
+            row |= {"answer": answer} if self.of_fleet else {}
             if draw.random() < REPEATS and not dry:
                 await self._repeat(connections[draw.randrange(len(connections))], event, key, answer)
         self.history.append(row)
@@ -240,10 +259,10 @@ def status_of(event: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
 
 def run(
     folder: Path, operations: int, faults: int, seed: int = 0, flaw: str = "", agents: int = 1,
-    server: Cluster | None = None,
+    server: Cluster | None = None, *, of_fleet: bool = False,
 ) -> Study:  # fmt: skip
     """Play it, with the history in `folder / history.jsonl`; on a database where there is a server of them."""
-    study = Study(folder, operations, seed, flaw, agents, server)
+    study = Study(folder, operations, seed, flaw, agents, server, of_fleet)
     study.start_all()
     try:
         asyncio.run(_play(study, faults))
@@ -278,16 +297,27 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--flaw", default="")
     parser.add_argument("--agents", type=int, default=0, help="services on one PostgreSQL; 0 is one on a file")
+    parser.add_argument("--fleet", action="store_true", help="events of NICs, groups, priorities and constraints, too")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, cluster() if given.agents else nullcontext() as server:
         begun = time.monotonic()
         settings = given.operations, given.faults, given.seed, given.flaw, max(given.agents, 1), server
-        study = run(Path(folder), *settings)
+        study = run(Path(folder), *settings, of_fleet=given.fleet)
         lost = sum(row["return"] is None for row in study.history)
         print(f"{len(study.history):,} operations, {len(study.faults)} faults, {lost} without an answer, "
               f"{study.different} answered otherwise when sent again, {time.monotonic() - begun:.0f} s")  # fmt: skip
-        print(check(Path(folder) / "history.jsonl")[1])
-        if given.agents:
+        if given.fleet:
+            wrong = whole_fleet.faults_of_fleet(study.state, study.history, Path(folder) / "replayed.db")
+            kinds = Counter(f"{row['event']['event']} {row['status']}" for row in study.history if row["return"])
+            print(
+                dict(Counter(study.faults)),
+                dict(sorted(kinds.items())),
+                f"faults of the replay: {wrong[:5] or 'none'}",
+                sep="\n",
+            )
+        else:
+            print(check(Path(folder) / "history.jsonl")[1])
+        if given.agents and not given.fleet:
             print(f"faults of the log: {faults_of_log(study.state)[:5] or 'none'}")
         print(f"services that ended by themselves: {len(study.ends)}", *study.ends, sep="\n")
 

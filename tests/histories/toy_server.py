@@ -1,9 +1,11 @@
-"""The HTTP service over toy NICs as a process: `python -m tests.histories.toy_server STATE PORT [FLAW]`. With a FLAW it
-does what no service may do, so that the check is seen to find it: `forgets-keys` decides on a request that is sent
-again, `answers-early` does not wait for the disk, and `forgets-versions` commits on NICs that another agent has changed
-meanwhile. Agents on a database prefer no NICs, so that they meet as often as can be."""
+"""The HTTP service over toy NICs as a process. With a flaw it does what no service may do, so that the
+check is seen to find it: `forgets-keys` decides on a request that is sent again, `answers-early` does not wait for the
+disk, and `forgets-versions` commits on NICs that another agent has changed meanwhile. Agents on a database prefer no
+NICs, so that they meet as often as can be."""
 
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from placer.fleet.engine import Engine
@@ -15,24 +17,33 @@ from placer.fleet.state.saved import KeptAnswers, SavedState
 from placer.fleet.what_if import WhatIf
 from placer.model.fleet import Fleet
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
+from tests.histories import fleet as whole_fleet
 
 NICS = 40
 KEPT_EVENTS = 500
 KINDS = catalogue((NICS, 1.0)).kinds
 
 
-def main(path: str, port: str, flaw: str = "") -> None:
+def serve_toy(log: Path, path: str, port: str, what: str, flaw: str) -> None:
+    """Serve until killed. `what`: `tenants`, for which the log is short, or `fleet` (`fleet.py`)."""
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), sys.stderr.fileno())
     if flaw == "forgets-keys":
         forgetful: Any = KeptAnswers
         forgetful.find = lambda self, key: None
         forgetful.keep = lambda self, key, answer: None
-    with open_state(path, KINDS) as state:
+    is_whole = what == "fleet"
+    kinds = whole_fleet.KINDS if is_whole else KINDS
+    with open_state(path, kinds) as state:
         if is_address(path):
             _meet(state, flaw)
-        else:
+        elif not is_whole:
             state.retention = Retention(events=KEPT_EVENTS)
-        fleet = state.fleet if state.events else Fleet(KINDS)
-        engine = Engine(fleet, [ToyOracle()], events=state.events)
+        fleet = state.fleet if state.events else Fleet(kinds)
+        if is_whole:
+            engine = whole_fleet.engine_of(fleet, state.waiting, state.events)
+        else:
+            engine = Engine(fleet, [ToyOracle()], events=state.events)
         if flaw == "answers-early":
             committed: Any = state
             committed.commit = lambda: None
@@ -54,7 +65,3 @@ def _meet(state: SavedState, flaw: str) -> None:
     assert isinstance(state, SharedState)
     if flaw == "forgets-versions":
         state.agreement.link.attempt(lambda one: run(one, CREATE_COMMIT.format(compare="")))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

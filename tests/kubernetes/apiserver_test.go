@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// An API server in memory: nodes and pods with list, watch, bind, status and delete; all else is empty.
+// An API server in memory: nodes and pods with list, watch, bind, status and delete, and events; all else is empty.
 type apiServer struct {
 	*httptest.Server
 	lock      sync.Mutex
@@ -27,7 +27,8 @@ type apiServer struct {
 	nodes     map[string]*corev1.Node
 	pods      map[string]*corev1.Pod
 	history   []change
-	listDelay time.Duration // of the answers to lists of the service
+	events    []corev1.Event // on pods, of the service
+	listDelay time.Duration  // of the answers to lists of the service
 }
 
 type change struct {
@@ -75,12 +76,40 @@ func (server *apiServer) deletePod(name string) {
 }
 
 func (server *apiServer) label(name, model string) {
+	server.changeNode(name, func(node *corev1.Node) { node.Labels = labels(model) })
+}
+
+func (server *apiServer) changeNode(name string, change func(node *corev1.Node)) {
 	server.lock.Lock()
 	defer server.lock.Unlock()
 	changed := server.nodes[name].DeepCopy()
-	changed.Labels = labels(model)
+	change(changed)
 	server.nodes[name] = changed
 	server.note("nodes", "MODIFIED", changed)
+}
+
+func (server *apiServer) annotate(name string, annotations map[string]string) {
+	server.lock.Lock()
+	defer server.lock.Unlock()
+	changed := server.pods[name].DeepCopy()
+	for key, value := range annotations {
+		changed.Annotations["nf-placer.io/"+key] = value
+	}
+	server.pods[name] = changed
+	server.note("pods", "MODIFIED", changed)
+}
+
+// Events of the service on a pod.
+func (server *apiServer) eventsOn(name string) []string {
+	server.lock.Lock()
+	defer server.lock.Unlock()
+	found := []string{}
+	for _, event := range server.events {
+		if event.InvolvedObject.Kind == "Pod" && event.InvolvedObject.UID == server.pods[name].UID {
+			found = append(found, event.Reason+" "+event.Message)
+		}
+	}
+	return found
 }
 
 func (server *apiServer) run(pod *corev1.Pod, node string) {
@@ -165,8 +194,19 @@ func (server *apiServer) answer(writer http.ResponseWriter, request *http.Reques
 		server.bind(writer, request, parts[5])
 	case request.Method == http.MethodPatch && len(parts) == 7 && resource == "status":
 		server.setStatus(writer, request, parts[5])
+	case request.Method == http.MethodDelete && len(parts) == 6 && parts[4] == "pods":
+		server.deletePod(parts[5])
+		respond(writer, http.StatusOK, metav1.Status{Status: "Success"})
 	default: // events and the like
 		body, _ := io.ReadAll(request.Body)
+		if resource == "events" && parts[0] == "api" {
+			server.lock.Lock()
+			var event corev1.Event
+			if json.Unmarshal(body, &event) == nil {
+				server.events = append(server.events, event)
+			}
+			server.lock.Unlock()
+		}
 		writer.WriteHeader(http.StatusCreated)
 		_, _ = writer.Write(body)
 	}

@@ -240,11 +240,13 @@ func startService(t *testing.T, placer, api string) string {
 	return "http://" + address
 }
 
-// A proxy in front of the extender, which spoils a bind of one pod when it is asked to, and sees that it is refused.
+// A proxy in front of the extender, which spoils a bind of one pod when it is asked to, sees that it is refused, and
+// counts how often it is asked to preempt.
 type proxy struct {
 	*http.Server
 	URL       string
 	refused   atomic.Int64
+	preempted atomic.Int64 // requests for who is to be evicted
 	spoilNext atomic.Bool
 }
 
@@ -255,7 +257,10 @@ func startProxy(t *testing.T, service string) *proxy {
 		t.Fatal(err)
 	}
 	one := &proxy{URL: fmt.Sprintf("http://127.0.0.1:%d", freePort(t))}
-	forward := httputil.NewSingleHostReverseProxy(target)
+	forward := &httputil.ReverseProxy{Rewrite: func(request *httputil.ProxyRequest) {
+		request.SetURL(target) // and its Host, as the service answers to no other
+		request.Out.Header.Set(ofPod, request.In.Header.Get(ofPod))
+	}}
 	forward.ModifyResponse = func(answer *http.Response) error {
 		if answer.Request.Header.Get(ofPod) != stale {
 			return nil
@@ -274,6 +279,9 @@ func startProxy(t *testing.T, service string) *proxy {
 		func(writer http.ResponseWriter, request *http.Request) {
 			if strings.HasSuffix(request.URL.Path, "/bind") {
 				one.spoil(service, request)
+			}
+			if strings.HasSuffix(request.URL.Path, "/preempt") {
+				one.preempted.Add(1)
 			}
 			forward.ServeHTTP(writer, request)
 		})}
@@ -330,6 +338,7 @@ extenders:
   - urlPrefix: %s/k8s/v1
     filterVerb: filter
     prioritizeVerb: prioritize
+    preemptVerb: preempt
     bindVerb: bind
     weight: 10
     nodeCacheCapable: %t

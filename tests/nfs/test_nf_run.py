@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -185,13 +186,12 @@ def test_wrong_options_are_refused(
 
 
 def test_faults_of_a_capture_are_named(nf_run: Path, tmp_path: Path, capture: Path) -> None:
-    """A capture that is cut, has truncated packets, is of another link, or is none, is refused with file and packet."""
+    """A capture that is cut, has empty packets, is of another link, or is none, is refused with file and packet."""
     data = capture.read_bytes()
-    short = bytearray(data)
-    short[24 + 12 : 24 + 16] = (99).to_bytes(4, "little")
+    empty = data[: 24 + 8] + struct.pack("<II", 0, 99)
     cases = {
         "cut.pcap": (data[:-3], "cut.pcap: packet 10: "),
-        "short.pcap": (bytes(short), "short.pcap: packet 1: 54 of 99 bytes were captured"),
+        "empty.pcap": (empty, "empty.pcap: packet 1: 0 of 99 bytes were captured"),
         "wlan.pcap": (write_capture(tmp_path / "w", [], link=105).read_bytes(), "not from Ethernet"),
         "text.pcap": (b"not a capture at all, but text", "text.pcap"),
     }

@@ -162,7 +162,7 @@ class TestPlace:
             ({"predictors": "tomr"}, "predictors: not in the models: tomr\nhint: these models have tomur, slomo"),
             (
                 {"solver": "abacus"},
-                "solver: 'abacus' is not an integer solver\nhint: solvers are cp-sat, highs, pulp or pulp:NAME",
+                "solver: 'abacus' is not an integer solver\nhint: solvers are cp-sat and highs",
             ),
             (
                 {"cards": placer.Cards(testbed="simulatd")},

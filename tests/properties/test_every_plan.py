@@ -75,6 +75,12 @@ def draw_trace(draw: random.Random, fleet: ToyCatalogue) -> list[Arrival]:
     for number, time in enumerate(times):
         names = ("g1", "g2", "g3")
         values = {name: draw.choice(names) for name in ("spread", "apart", "together") if draw.random() < grouped / 2}
+        values |= {
+            f"most_per_{place}": draw.choice(("1 g", "2 g", "2 h", "3 g"))
+            for place in ("nic", "domain") if draw.random() < grouped / 3
+        }  # fmt: skip
+        if draw.random() < grouped / 3:
+            values["exclusive"] = draw.choice(("alice", "bob"))
         values["pool"] = draw.choice(pools)
         given = tuple(sorted((name, value) for name, value in values.items() if value))
         leaves = float(time + draw.randint(1, 4)) if leaving and draw.random() < 0.6 else None

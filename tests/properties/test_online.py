@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from placer.fleet.engine import WHEN_FULL, Engine
+from placer.fleet.engine import Engine
 from placer.fleet.events import (
     Arrive,
     ArriveTogether,
@@ -19,8 +21,10 @@ from placer.fleet.events import (
     Decision,
     Depart,
     Drain,
+    DrainTogether,
     DryRun,
     ExpectedDecision,
+    Expire,
     Fail,
     FleetEvent,
     Join,
@@ -28,10 +32,14 @@ from placer.fleet.events import (
     Lookup,
     Rebalance,
     RebalanceMove,
+    Refused,
+    Reserve,
     Return,
+    TakenPlace,
     Uncordon,
     Where,
 )
+from placer.fleet.queued_fleet import WHEN_FULL
 from placer.fleet.state.store import State
 from placer.model.fleet import Fleet, Service, Tenant
 from placer.model.groups import Constraints
@@ -55,6 +63,8 @@ PLACES = st.lists(
 )
 """Pools and domains of kinds."""
 GROUPS = st.sampled_from(["", "", "", "g", "h"])
+LIMITS = st.sampled_from(["", "", "", "1 g", "2 g", "2 h"])
+OWNERS = st.sampled_from(["", "", "alice", "bob"])
 PRIORITIES = st.sampled_from([0, 0, 0, -1, 7])
 
 
@@ -112,16 +122,51 @@ class Online(RuleBasedStateMachine):
         known = sorted(nic.id for nic in self.engine.fleet.all_nics())
         return [nic for nic in known if (nic in self.auditor.closed) is closed]
 
-    @rule(workload=WORKLOADS, sla=SLAS, data=st.data(), priority=PRIORITIES, preempt=st.booleans())
-    def arrive(self, workload: Workload, sla: Sla, data: st.DataObject, priority: int, preempt: bool) -> None:
+    @rule(
+        workload=WORKLOADS, sla=SLAS, data=st.data(), priority=PRIORITIES, owner=OWNERS,
+        way=st.sampled_from(["arrive", "preempt", "reserve"]),
+    )  # fmt: skip
+    def arrive(self, workload: Workload, sla: Sla, data: st.DataObject, priority: int, owner: str, way: str) -> None:
         self.arrivals += 1
         constraints = self.draw_constraints(data) if self.constrained else Constraints()
-        tenant = Tenant(f"nf-{self.arrivals}", workload, sla, constraints=constraints, priority=priority)
-        self.handle(Arrive(tenant, preempt=preempt))
+        tenant = Tenant(
+            f"nf-{self.arrivals}", workload, sla, constraints=constraints, priority=priority, owner=owner,
+            labels=(("made", f"{self.arrivals}"),) if owner else (),
+        )  # fmt: skip
+        if way == "reserve":
+            self.handle(Reserve(replace(tenant, reserved_until=float(self.arrivals)), ttl_s=1.0))
+        else:
+            self.handle(Arrive(tenant, preempt=way == "preempt"))
+
+    @precondition(lambda self: self.auditor.reserved)
+    @rule(data=st.data(), other_owner=st.booleans())
+    def take(self, data: st.DataObject, other_owner: bool) -> None:
+        """An arrival takes the place that is reserved for it, unless it asks for something else."""
+        chosen = self.auditor.tenants[data.draw(st.sampled_from(sorted(self.auditor.reserved)))]
+        before, home = self.engine.events, self.auditor.places.get(chosen.id)
+        wanted = replace(chosen, reserved_until=None, group="")
+        if other_owner:
+            with pytest.raises(Refused, match="owner"):
+                self.engine.handle(Arrive(replace(wanted, owner="carol")))
+            assert self.engine.events == before
+        decision = self.handle(Arrive(wanted))
+        assert isinstance(decision, TakenPlace) and (decision.nic, decision.moves) == (home, ())
+
+    @precondition(lambda self: self.auditor.reserved)
+    @rule(now=st.integers(1, 60))
+    def end_reservations(self, now: int) -> None:
+        """All that are due, and none twice."""
+        due = self.engine.due_reservations(now)
+        assert {*due} == {one for one in self.auditor.reserved if self.auditor.tenants[one].reserved_until <= now}
+        for identity in due:
+            assert self.handle(Expire(identity)).status == "expired"
+            assert isinstance(self.engine.handle(Expire(identity)), Lookup)
 
     def draw_constraints(self, data: st.DataObject) -> Constraints:
         pools = sorted({kind.pool for kind in self.engine.fleet.all_kinds})
         given = {name: data.draw(GROUPS) for name in ("spread", "apart", "together")}
+        given |= {name: data.draw(LIMITS) for name in ("most_per_nic", "most_per_domain")}
+        given["exclusive"] = data.draw(OWNERS)
         asked = data.draw(st.sampled_from(["|".join(filter(None, pools)), *pools]))
         pool = asked or ("" if "" in pools else pools[0])
         return Constraints(tuple(sorted((name, value) for name, value in {**given, "pool": pool}.items() if value)))
@@ -143,11 +188,11 @@ class Online(RuleBasedStateMachine):
             places = tuple((tenant.id, self.auditor.places.get(tenant.id)) for tenant in tenants)
             assert isinstance(again, Lookup) and (again.status, again.placements) == (decision.status, places)
 
-    @precondition(lambda self: self.present())
+    @precondition(lambda self: self.auditor.reserved != {*self.present()})
     @rule(data=st.data())
     def arrive_again(self, data: st.DataObject) -> None:
         """The same arrival is answered with its placement, and nothing changes."""
-        chosen = data.draw(st.sampled_from(self.present()))
+        chosen = data.draw(st.sampled_from(sorted({*self.present()} - self.auditor.reserved)))
         decision = self.engine.handle(Arrive(replace(self.auditor.tenants[chosen], group="")))
         assert isinstance(decision, Lookup)
         assert decision == self.engine.handle(Where(chosen))
@@ -175,6 +220,21 @@ class Online(RuleBasedStateMachine):
     def withdraw(self, data: st.DataObject, event: type[Fail | Drain | Cordon]) -> None:
         cordoned = [nic for nic, service in self.services().items() if service is Service.CORDONED]
         self.handle(event(data.draw(st.sampled_from([*self.nics(closed=False), *cordoned]))))
+
+    @precondition(lambda self: self.nics(closed=False))
+    @rule(data=st.data())
+    def drain_together(self, data: st.DataObject) -> None:
+        """Each tenant moves once, never to a NIC of the window; one NIC after the other takes no fewer moves."""
+        window = data.draw(st.lists(st.sampled_from(self.nics(closed=False)), min_size=1, max_size=3, unique=True))
+        one_by_one = self.engine.copy()
+        decision = self.handle(DrainTogether(tuple(window)))
+        moved = [move.id for move in decision.moves if move.source in window]
+        assert len({*moved}) == len(moved) and not {*window} & {move.target for move in decision.moves}
+        assert {*decision.draining} == {*window} & {*self.auditor.places.values()}
+        assert decision.status == ("draining" if decision.draining else "drained")
+        found = [one_by_one.handle(Drain(nic)) for nic in window]
+        if not decision.draining and all(one.status == "drained" for one in found):
+            assert len(moved) <= sum(move.source in window for one in found for move in one.moves)
 
     @precondition(lambda self: self.nics(closed=True))
     @rule(data=st.data())
@@ -257,6 +317,11 @@ class Online(RuleBasedStateMachine):
         assert set(self.engine.waiting) == self.auditor.waiting
         assert set(self.engine.fleet.out_of_service) == set(self.auditor.closed)
         assert set(self.engine.fleet.gone) == self.auditor.gone
+        tenants = [*self.engine.fleet.all_tenants(), *self.engine.waiting.values()]
+        assert {one.id for one in tenants if one.reserved_until is not None} == self.auditor.reserved
+        assert set(self.engine.fleet.reservations) == self.auditor.reserved & set(here)
+        owned = Counter(one.owner for one in self.engine.fleet.all_tenants() if one.owner)
+        assert {owner: count for owner, (count, _) in self.engine.fleet.owned.items()} == owned
 
     def teardown(self) -> None:
         if hasattr(self, "state"):

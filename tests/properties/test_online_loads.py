@@ -10,9 +10,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from placer.fleet.engine import WHEN_FULL, Engine
+from placer.fleet.engine import Engine
+from placer.fleet.event_lines import decision_line, event_line
 from placer.fleet.events import Arrive, Change, Depart, Drain, Fail, FleetEvent, Rebalance, Refused, Return
-from placer.fleet.protocol import Reader, decision_line, event_line
+from placer.fleet.protocol import Reader
+from placer.fleet.queued_fleet import WHEN_FULL
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf, complete
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant

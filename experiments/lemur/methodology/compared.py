@@ -40,7 +40,7 @@ def figure_instances(setting: Setting) -> list[Instance]:
     ]
 
 
-def plans_of(instances: Sequence[Instance], strategies: Sequence[str] = ALL_STRATEGIES, **changes: Any) -> Plans:
+def plans_of(instances: Sequence[Instance], **changes: Any) -> Plans:
     """Each strategy's plan for each instance. `changes`: of the rack."""
     on = rack(**changes)
     return {
@@ -50,7 +50,7 @@ def plans_of(instances: Sequence[Instance], strategies: Sequence[str] = ALL_STRA
             )
             for instance in instances
         }
-        for name in strategies
+        for name in ALL_STRATEGIES
     }
 
 

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from experiments.registry import CannotRun, Setting
+from experiments.vnf_chains.methodology.chain_rounds import ChainRounds
 from experiments.vnf_chains.methodology.recorded import SHARE_REPEATS, read_testbed_name
 from experiments.vnf_chains.methodology.scaling import AT_SIZE
 from experiments.vnf_chains.methodology.shares import NF_PAIRS
-from profiler.chains.rounds import ChainRounds
 from profiler.simulated import SimulatedServer
 from profiles import ChainLoad, NfStage, TestbedDescription, TrafficProfile, chain_table
 from profiles.arrays import Bools, Floats

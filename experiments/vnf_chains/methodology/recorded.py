@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.registry import CannotRun, Setting
+from experiments.vnf_chains.methodology.chain_rounds import ChainRounds
 from experiments.vnf_chains.methodology.scaling import scaling_table
 from experiments.vnf_chains.methodology.shares import Topology, share_loads, topologies
-from profiler.chains.rounds import ChainRounds
 from profiler.simulated import SimulatedServer
 from profiles.chain_table import CHAINS_FILE, read_chains
 

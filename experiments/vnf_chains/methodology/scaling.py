@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from experiments.vnf_chains.methodology.chain_rounds import ChainRounds
 from experiments.vnf_chains.methodology.shares import (
     CPU_INPUT,
     FLOW_COUNT,
@@ -18,7 +19,6 @@ from predictor.chains.chain_fitting import fit_chain
 from predictor.chains.chain_model import ChainModel
 from predictor.chains.profiled_nf import ProfiledNf
 from predictor.chains.scaling import Allocation, ScalingTarget, greedy_allocation, smallest_allocation
-from profiler.chains.rounds import ChainRounds
 from profiles import TrafficProfile
 
 ALLOCATED_SHARES = tuple(round(0.05 * step, 2) for step in range(5, 21))  # shares of a core that are allocated

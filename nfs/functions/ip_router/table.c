@@ -5,14 +5,7 @@
 
 #include <rte_ip.h>
 
-static int add_route(struct rte_fib *table, uint32_t prefix, uint8_t depth, uint32_t hop)
-{
-	int result = rte_fib_add(table, prefix, depth, hop);
-
-	if (result < 0)
-		fprintf(stderr, "IPRouter: cannot add route %08x/%u: %d\n", prefix, depth, result);
-	return result;
-}
+#include "tables/fib.h"
 
 /* Destinations without a route (RFC 1812, section 5.3.7), and those that are not one host's. */
 static const struct route special[] = {
@@ -33,48 +26,33 @@ unsigned int router_table_special(uint32_t own, struct route routes[ROUTER_TABLE
 	return 1 + RTE_DIM(special);
 }
 
-static int add_special(struct rte_fib *table, uint32_t own)
-{
-	struct route routes[ROUTER_TABLE_SPECIAL];
-	const unsigned int n = router_table_special(own, routes);
-	int result = 0;
-
-	for (unsigned int i = 0; i < n && result == 0; i++)
-		result = add_route(table, routes[i].prefix, routes[i].depth, routes[i].hop);
-	return result;
-}
-
-static bool is_default(const struct route *route)
-{
-	return route->depth == 0;
-}
-
 uint32_t router_table_default(const struct router_table *of)
 {
 	uint32_t hop = of->default_route ? 0 : NO_ROUTE;
 
 	for (uint32_t i = 0; i < of->n; i++)
-		if (is_default(&of->routes[i]))
+		if (of->routes[i].depth == 0)
 			hop = of->routes[i].hop;
 	return hop;
 }
 
+/* Special routes first, so that others of the same prefix replace them. */
 static int fill(struct rte_fib *table, const struct router_table *of)
 {
-	const uint32_t hop = router_table_default(of);
+	const struct route without_prefix = {0, 0, router_table_default(of)};
+	struct route special[ROUTER_TABLE_SPECIAL];
+	const unsigned int n = router_table_special(of->own, special);
 	int result = 0;
 
-	/* added first: later it would replace longer prefixes (a bug of DPDK 22.11) */
-	if (hop != NO_ROUTE)
-		result = add_route(table, 0, 0, hop);
-	if (result == 0)
-		result = add_special(table, of->own);
-	for (uint32_t i = 0; i < of->n && result == 0; i++) {
-		const struct route *route = &of->routes[i];
-
-		if (!is_default(route))
-			result = add_route(table, route->prefix, route->depth, route->hop);
+	if (without_prefix.hop != NO_ROUTE)
+		result = fib_add_depth(table, &without_prefix, 1, 0);
+	for (uint8_t depth = 1; depth <= 32 && result == 0; depth++) {
+		result = fib_add_depth(table, special, n, depth);
+		if (result == 0)
+			result = fib_add_depth(table, of->routes, of->n, depth);
 	}
+	if (result < 0)
+		fprintf(stderr, "IPRouter: cannot add %u routes: %d\n", of->n, result);
 	return result;
 }
 

@@ -13,12 +13,28 @@ struct tuples {
 	u32 n;
 };
 
+/* The kernel decides about IPv4 alone. */
+static void remove_ipv6(struct filter *filters, uint32_t *n)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < *n; i++)
+		if (filters[i].family != FILTER_IPV6)
+			filters[kept++] = filters[i];
+	*n = kept;
+}
+
 static struct filter *filters_of(const struct nf *nf, uint32_t *n)
 {
 	const char *path = gpu_text(nf, "file");
 
-	if (*path)
-		return filters_read(nf->kind->name, path, n);
+	if (*path) {
+		struct filter *filters = filters_read(nf->kind->name, path, n);
+
+		if (filters)
+			remove_ipv6(filters, n);
+		return filters;
+	}
 	*n = (uint32_t)gpu_setting(nf, "filters");
 	return filters_generate(nf->kind->name, *n, (uint64_t)gpu_setting(nf, "seed"));
 }

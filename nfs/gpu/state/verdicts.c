@@ -1,4 +1,7 @@
-/* Verdicts of kernels by the names of the counters of the functions in C. */
+/*
+ * Verdicts of kernels by the names of the counters of the functions in C. Those that leave a frame to
+ * the host, such as ACL_OTHER, have none.
+ */
 #include "gpu/kernels/acl.h"
 #include "gpu/kernels/ip_router.h"
 #include "gpu/kernels/ipsec.h"
@@ -19,12 +22,10 @@ static const char *const names[GPU_NFS][MOST_VERDICTS] = {
 			   [ROUTER_MALFORMED] = "malformed"},
 	[GPU_ACL] = {[ACL_PERMITTED] = "permitted",
 		     [ACL_DENIED] = "denied",
-		     [ACL_OTHER] = "other",
 		     [ACL_MALFORMED] = "malformed"},
 	[GPU_NIDS] = {[NIDS_SCANNED] = "scanned",
 		      [NIDS_FRAGMENTS] = "fragments",
 		      [NIDS_DROPPED] = "dropped",
-		      [NIDS_OTHER] = "other",
 		      [NIDS_MALFORMED] = "malformed"},
 	[GPU_IPSEC] = {[IPSEC_ENCRYPTED] = "encrypted",
 		       [IPSEC_DECRYPTED] = "decrypted",

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from typing import IO
 
 from placer.fleet.engine import Engine
+from placer.fleet.event_lines import decision_line, refusal_line
 from placer.fleet.events import Refused
-from placer.fleet.protocol import Reader, decision_line, refusal_line
+from placer.fleet.protocol import Reader
+from placer.fleet.service.expiring import LOOK_EVERY_S, expire_due
 from placer.fleet.state.store import State
 
 MAX_EVENTS_PER_WRITE = 256
@@ -23,11 +25,16 @@ LONGEST_LINE = 1_000_000  # bytes of a line; a longer one is refused without bei
 def serve(source: IO[bytes], sink: IO[str], engine: Engine, reader: Reader, state: State | None) -> None:
     """Answer every line of `source` until it ends.
 
-    An answer is written once its event is on disk. Events that have arrived already are put on disk together.
+    An answer is written once its event is on disk. Events that have arrived already are put on disk together; before
+    them, reservations end that are due, which is looked at every `LOOK_EVERY_S` at most.
     """
     # nothing here is cyclic, and a search for cycles among 400,000 tenants would delay decisions by half a second
     gc.disable()
+    looked = 0.0
     for lines in _batches(source.fileno()):
+        if (now := reader.clock()) >= looked + LOOK_EVERY_S:
+            expire_due(engine, state, now)
+            looked = now
         answers = [_answer(line, engine, reader, state) for line in lines]
         if state is not None:
             state.commit()

@@ -15,9 +15,14 @@ LINES_PER_SECOND = 10  # lines of one kind that clients can cause at will
 
 def log(event: str, /, **values: object) -> None:
     """Write one line. A full disk or a closed pipe does not disturb the service."""
-    at = datetime.now(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
     with suppress(OSError):
-        print(json.dumps({"time": f"{at}Z", "log": event, **values}), file=sys.stderr, flush=True)
+        print(json.dumps({"time": show_time(time.time()), "log": event, **values}), file=sys.stderr, flush=True)
+
+
+def show_time(seconds: float) -> str:
+    """A time, seconds since 1970, as of RFC 3339 in UTC."""
+    at = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
+    return f"{at}Z"
 
 
 class LimitedLog:
@@ -48,6 +53,10 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         failure = {"failure": self.formatException(record.exc_info)} if record.exc_info else {}
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
-        line = {"time": f"{at}Z", "log": record.levelname.lower(), **failure, "message": record.getMessage()}
+        line = {
+            "time": show_time(record.created),
+            "log": record.levelname.lower(),
+            **failure,
+            "message": record.getMessage(),
+        }
         return json.dumps(line)

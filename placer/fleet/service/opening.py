@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -10,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from placer.fleet.engine import Engine
+from placer.fleet.event_lines import decision_line
 from placer.fleet.events import Arrive, Refused
 from placer.fleet.learning.learning import Feedback, correct
 from placer.fleet.learning.retraining import Retrainer, RetrainingSource
-from placer.fleet.protocol import Reader, decision_line
+from placer.fleet.protocol import Reader
+from placer.fleet.service.expiring import expire_due
 from placer.fleet.state.model_actions import LiveActions, RecordedActions
 from placer.fleet.state.saved import SavedState
 from placer.fleet.state.saved_learning import SETTINGS_ROW, recorded_actions
@@ -85,6 +88,8 @@ def open_engine(
     nic_models = tuple(dict.fromkeys(kind.model for kind in catalogue.kinds))
     before = RecordedActions(recorded_actions(saved.learnt), store, nic_models)
     engine = opening.engine_of(saved, before, {**settings.as_dict(), "risk": risk}, progress)
+    if engine.due_reservations(now := time.time()):
+        saved.decide(engine, partial(expire_due, engine, saved, now))
     retrainer = Retrainer(sources, store, progress.say) if sources else None
     if retrainer is not None:
         stack.callback(retrainer.close)

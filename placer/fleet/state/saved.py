@@ -25,6 +25,10 @@ class Unwritable(Unreachable):
     """The state cannot be written for now. What was to be written is kept, and written with the next commit."""
 
 
+LoggedRow = tuple[int, str, str, float | None, str | None]
+"""Of an event of the log its number, the event, its answer, when it was decided on (s since 1970), and the name of the
+token that sent it; None where that is not known."""
+
 Counted = Callable[[int, int], None]  # called with the number of tenants that were read, and of all
 
 
@@ -77,8 +81,16 @@ class SavedState(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None: ...
 
-    def record(self, event: FleetEvent, decision: Decision, fleet: Fleet, answer: str | None = None) -> None:
-        """Write what the event changed, and its answer if that is known; it is kept once committed."""
+    def record(
+        self,
+        event: FleetEvent,
+        decision: Decision,
+        fleet: Fleet,
+        answer: str | None = None,
+        actor: str | None = None,
+    ) -> None:
+        """Write what the event changed, and its answer if that is known; it is kept once committed. `actor`: the name
+        of the token that sent it."""
 
     def write(self) -> None:
         """Hand over everything recorded, which takes the processor but does not wait for the disk."""
@@ -113,8 +125,8 @@ class SavedState(Protocol):
     def log(self) -> Iterator[tuple[str, str]]:
         """Every event with its answer, as JSON lines, in order."""
 
-    def log_after(self, number: int, most: int) -> list[tuple[int, str, str]]:
-        """The number, event and answer of at most so many events after one, in order."""
+    def log_after(self, number: int, most: int) -> list[LoggedRow]:
+        """At most so many events after one, in order."""
 
     def leads(self, task: str) -> bool:
         """Whether this agent does a task that only one may do: it does until another one has it."""

@@ -8,15 +8,18 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from functools import lru_cache, partial
+from typing import Any
 
 from placer.fleet.protocol import Check
 from placer.fleet.state.retention import CREATE_MARKS
 from placer.fleet.state.saved import ANSWERS_TABLE, Counted, count_nothing
-from placer.fleet.state.tables import Tables, read_constraints, workload_of
+from placer.fleet.state.tables import Labels, Tables, read_constraints, read_labels, workload_of
 from placer.inputs.arrivals import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from placer.model.feasibility import fits
 from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant, numbers_nics
+from placer.model.groups import UNCONSTRAINED
 from placer.model.sla import Sla
 from profiles import ATTRIBUTES, Fault, InputError, Workload
 from profiles.description import MOST_CORES
@@ -35,9 +38,12 @@ CREATE TABLE nics (
 CREATE TABLE tenants (
     place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, nic TEXT REFERENCES nics(id), nf TEXT NOT NULL,
     flows REAL NOT NULL, packet_size REAL NOT NULL, mtbr REAL NOT NULL, sla_drop REAL, sla_min_kpps REAL,
-    rate_kpps REAL, cores INTEGER, latency_us REAL, free_cores INTEGER, constraints TEXT, priority INTEGER
+    rate_kpps REAL, cores INTEGER, latency_us REAL, free_cores INTEGER, constraints TEXT, priority INTEGER,
+    reserved_until REAL, owner TEXT, labels TEXT
 );
-CREATE TABLE log (number INTEGER PRIMARY KEY AUTOINCREMENT, event TEXT NOT NULL, answer TEXT NOT NULL);
+CREATE TABLE log (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, event TEXT NOT NULL, answer TEXT NOT NULL, time REAL, actor TEXT
+);
 """
 
 ADDED_TABLES = """
@@ -50,11 +56,12 @@ CREATE TABLE learnt (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """Tables that format 1 does not have: what was measured, and what was learnt of it beyond the readings themselves."""
 
 ADDED_COLUMNS = {
+    "log": ("time REAL", "actor TEXT"),
     "nics": ("pool TEXT", "domain TEXT"),
     "readings": ("below_sla INTEGER",),
     "tenants": (
         "rate_kpps REAL", "cores INTEGER", "latency_us REAL", "free_cores INTEGER", "constraints TEXT",
-        "priority INTEGER",
+        "priority INTEGER", "reserved_until REAL", "owner TEXT", "labels TEXT",
     ),
 }  # fmt: skip
 """Columns that earlier files lack, at the end of their tables; they are added to them."""
@@ -62,9 +69,12 @@ ADDED_COLUMNS = {
 MAX_CHECKED_WORKLOADS = 100_000
 COUNTED_TENANTS = 1_000
 LOAD_COLUMNS = "rate_kpps, cores, latency_us, free_cores"
-TENANT_COLUMNS = f"id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps, {LOAD_COLUMNS}, constraints, priority"
+TENANT_COLUMNS = (
+    f"id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps, {LOAD_COLUMNS}, constraints, priority,"
+    " reserved_until, owner, labels"
+)
 """`free_cores`: 1 where the number of cores was chosen. `constraints`: as of `format_constraints`. `priority`: null is
-0."""
+0. `labels`: as of `format_labels`."""
 
 
 def make_tables(file: sqlite3.Connection, kinds: Sequence[NicKind], schema: str = STATE_SCHEMA + ADDED_TABLES) -> None:
@@ -183,7 +193,7 @@ class _Rows:
     def tenants(self, file: Tables, nics: dict[str, Nic]) -> Iterator[tuple[str | None, Tenant]]:
         """Every tenant with the id of its NIC, None for one that waits; in order of arrival."""
         for row in file.execute(f"SELECT place, {TENANT_COLUMNS} FROM tenants ORDER BY place"):  # noqa: S608
-            place, identity, nic_id, nf, *numbers, drop, least, rate, cores, latency, free, constraints, priority = row
+            place, identity, nic_id, nf, *numbers, drop, least, rate, cores, latency, free = row[:-5]
             self._row, before = ("tenants", identity), len(self.faults)
             self._check_id(identity)
             if not _is_whole(place, MOST_PLACES):
@@ -197,12 +207,7 @@ class _Rows:
                     self._fault(f"{attribute} {value!r} is not a number from 0 up")
             self._check_sla(drop, least)
             self._check_load(rate, cores, latency, free)
-            if priority is not None and not _is_priority(priority):
-                self._fault(f"priority {priority!r} is not a whole number from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}")
-            try:
-                demanded, group = read_constraints(constraints)
-            except ValueError as error:
-                self._fault(f"constraints {constraints!r} make no sense: {error}")
+            more = self._read_demand(*row[-5:])
             if len(self.faults) == before:
                 workload, messages = self._workload_of(nf, *numbers, rate, cores, latency)
                 for message in messages:
@@ -211,8 +216,32 @@ class _Rows:
                 if not any(kind.hosts(workload) for kind in kinds):
                     self._fault_of_nf(nf, kinds)
                 sla = Sla(drop, least)
-                group = group if nic_id is None else ""
-                yield nic_id, Tenant(identity, workload, sla, bool(free), (), demanded, priority or 0, group)
+                tenant = Tenant(identity, workload, sla, bool(free), **more)
+                yield nic_id, tenant if nic_id is None else replace(tenant, group="")
+
+    def _read_demand(
+        self, constraints: str | None, priority: object, until: object, owner: object, labels: str | None
+    ) -> dict[str, Any]:
+        """What an instance asks for besides its load and SLA, as parameters of `Tenant`."""
+        demanded, group, labelled = UNCONSTRAINED, "", Labels()
+        if priority is not None and not _is_priority(priority):
+            self._fault(f"priority {priority!r} is not a whole number from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}")
+        if until is not None and not _is_number(until):
+            self._fault(f"reserved_until {until!r} is not a time, s since 1970")
+        if owner is not None:
+            self._check_name("owner", owner)
+        try:
+            demanded, group = read_constraints(constraints)
+        except ValueError as error:
+            self._fault(f"constraints {constraints!r} make no sense: {error}")
+        try:
+            labelled = read_labels(labels)
+        except ValueError as error:
+            self._fault(f"labels {labels!r} make no sense: {error}")
+        return {
+            "constraints": demanded, "priority": priority or 0, "group": group, "owner": owner or "",
+            "labels": labelled, "reserved_until": until,
+        }  # fmt: skip
 
     def _kind_in(self, number: int, pool: str | None, domain: str | None) -> NicKind:
         """The kind of a NIC; null for the pool and the domain of the kind itself."""
@@ -242,8 +271,11 @@ class _Rows:
         self._fault(f"nf {nf!r} does not run on a {' or '.join(kind.model for kind in kinds)}")
 
     def _check_id(self, identity: object) -> None:
-        if not isinstance(identity, str) or not identity or not identity.isprintable():
-            self._fault(f"id {identity!r} is not a name")
+        self._check_name("id", identity)
+
+    def _check_name(self, column: str, name: object) -> None:
+        if not isinstance(name, str) or not name or not name.isprintable():
+            self._fault(f"{column} {name!r} is not a name")
 
     def _check_sla(self, drop: object, least: object) -> None:
         if (drop is None) == (least is None):

@@ -21,13 +21,26 @@ from types import TracebackType
 from typing import Any, Self
 
 from placer.fleet.engine import Engine
-from placer.fleet.events import Arrive, ArriveTogether, Change, Decision, Depart, FleetEvent, Learned, Lookup
+from placer.fleet.event_lines import decision_line, event_line
+from placer.fleet.events import (
+    Arrive,
+    ArriveTogether,
+    Change,
+    Decision,
+    Depart,
+    DrainTogether,
+    Expire,
+    FleetEvent,
+    Learned,
+    Lookup,
+    TakenPlace,
+)
 from placer.fleet.learning.versions import ModelStore
-from placer.fleet.protocol import Check, decision_line, event_line
+from placer.fleet.protocol import Check
 from placer.fleet.state.backup import BY_STEPS, complete_restore
 from placer.fleet.state.file import DISK_FAILURES, connect, lock_file, refusing
 from placer.fleet.state.retention import MARK_SECONDS, STEP_EVENTS, Retention, delete_events, last_to_delete
-from placer.fleet.state.saved import Counted, KeptAnswers, Unwritable, count_nothing
+from placer.fleet.state.saved import Counted, KeptAnswers, LoggedRow, Unwritable, count_nothing
 from placer.fleet.state.saved_fleet import (
     LOAD_COLUMNS,
     TENANT_COLUMNS,
@@ -38,7 +51,7 @@ from placer.fleet.state.saved_fleet import (
     upgrade,
 )
 from placer.fleet.state.saved_learning import learnt_rows, read_asked, read_learnt, read_readings, reading_rows
-from placer.fleet.state.tables import Row, Statement, format_constraints, load_values
+from placer.fleet.state.tables import Row, Statement, format_constraints, format_labels, load_values
 from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
 from profiles import InputError
 
@@ -80,7 +93,7 @@ class State:
         self.retention: Retention | None = None
         self._pending: list[Statement] = []
         self._executed = 0
-        self._log: list[tuple[FleetEvent, Decision, str | None]] = []
+        self._log: list[tuple[FleetEvent, Decision, str | None, str | None, float]] = []
         self._taken: set[str] = set()
         with refusing(path):
             complete_restore(path)
@@ -145,15 +158,22 @@ class State:
         """True: no other process uses the file."""
         return True
 
-    def record(self, event: FleetEvent, decision: Decision, fleet: Fleet, answer: str | None = None) -> None:
-        """Note what the event changed, and its answer if that is known; it is on disk once committed."""
+    def record(
+        self,
+        event: FleetEvent,
+        decision: Decision,
+        fleet: Fleet,
+        answer: str | None = None,
+        actor: str | None = None,
+    ) -> None:
+        """As of `SavedState`; it is on disk once committed."""
         if isinstance(decision, Lookup):
             return
         self._rows.note(event, decision, fleet)
         if isinstance(decision, Learned):
             self._pending += [reading_rows(decision.readings), *learnt_rows(decision.rows)]
             self._taken |= decision.rows.keys()
-        self._log.append((event, decision, answer))
+        self._log.append((event, decision, answer, actor, time.time()))
 
     def write(self) -> None:
         """As of `SavedState`; where it fails, the commit does it again."""
@@ -203,8 +223,8 @@ class State:
     def log(self) -> Iterator[tuple[str, str]]:
         yield from self._file.execute("SELECT event, answer FROM log ORDER BY number")
 
-    def log_after(self, number: int, most: int) -> list[tuple[int, str, str]]:
-        query = "SELECT number, event, answer FROM log WHERE number > ? ORDER BY number LIMIT ?"
+    def log_after(self, number: int, most: int) -> list[LoggedRow]:
+        query = "SELECT number, event, answer, time, actor FROM log WHERE number > ? ORDER BY number LIMIT ?"
         return self._file.execute(query, (number, most)).fetchall()
 
     def close(self) -> None:
@@ -241,8 +261,11 @@ class State:
         self._pending += [*self._rows.take(), *self.answers.statements()]
         if not log:
             return
-        rows: list[Row] = [(event_line(event), answer or decision_line(event, made)) for event, made, answer in log]
-        self._pending.append(("INSERT INTO log (event, answer) VALUES (?, ?)", rows))
+        rows: list[Row] = [
+            (event_line(event), answer or decision_line(event, made), at, actor)
+            for event, made, answer, actor, at in log
+        ]
+        self._pending.append(("INSERT INTO log (event, answer, time, actor) VALUES (?, ?, ?, ?)", rows))
         now = time.time()
         if not self._marked_at <= now < self._marked_at + MARK_SECONDS:
             self._marked_at = now
@@ -312,10 +335,11 @@ WRITE_NIC = """
     INSERT INTO nics VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET service = excluded.service, pool = excluded.pool, domain = excluded.domain
 """
-WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES ({', '.join('?' * 14)})"  # noqa: S608
+WRITE_TENANT = f"INSERT INTO tenants ({TENANT_COLUMNS}) VALUES ({', '.join('?' * 17)})"  # noqa: S608
 DELETE_TENANT = "DELETE FROM tenants WHERE id = ?"
 TO_THE_QUEUE = "UPDATE tenants SET nic = NULL, place = (SELECT max(place) + 1 FROM tenants) WHERE id = ?"
 CHANGE_WORKLOAD = f"UPDATE tenants SET (flows, packet_size, mtbr, {LOAD_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?"  # noqa: S608
+TAKE_PLACE = "UPDATE tenants SET reserved_until = NULL WHERE id = ?"
 CHANGE_SLA = "UPDATE tenants SET sla_drop = ?, sla_min_kpps = ? WHERE id = ?"
 
 
@@ -334,11 +358,16 @@ class FleetRows:
 
     def note(self, event: FleetEvent, decision: Decision, fleet: Fleet) -> None:
         self._note_nics(event, decision, fleet)
+        if isinstance(event, Arrive) and isinstance(decision, TakenPlace):
+            self._then(TAKE_PLACE, (event.tenant.id,))
+            return
         arrived = event.tenant.id if isinstance(event, Arrive) else None
         if arrived is not None and decision.status == "queued":
             self._come(event.tenant, None)  # type: ignore[union-attr]
         for tenant in event.tenants if isinstance(event, ArriveTogether) and decision.status == "queued" else ():
             self._come(tenant, None)
+        if isinstance(event, Change):
+            self._note_change(event, fleet)
         for move in decision.moves:
             if move.id in decision.queued:
                 self._then(TO_THE_QUEUE, (move.id,))
@@ -348,11 +377,7 @@ class FleetRows:
             nic = fleet.nic_of(move.id)
             if nic is not None:
                 self._come(nic.tenants_by_id[move.id], nic.id)
-        if isinstance(event, Change):
-            self._note_workload(event, decision, fleet)
-            if event.sla is not None:
-                self._then(CHANGE_SLA, (event.sla.max_drop, event.sla.min_kpps, event.id))
-        if isinstance(event, Depart) and not decision.moves:
+        if isinstance(event, Depart | Expire) and not decision.moves:
             self._leave(event.id)
 
     def take(self) -> list[Statement]:
@@ -362,32 +387,36 @@ class FleetRows:
         return statements
 
     def _note_nics(self, event: FleetEvent, decision: Decision, fleet: Fleet) -> None:
-        """NICs that are new, and the one that the event names: its service may have changed."""
+        """NICs that are new, and those that the event names: their service may have changed."""
         known = self._known
         new = [nic for move in decision.moves for nic in (move.source, move.target) if nic and nic not in known]
-        named = getattr(event, "nic", None)
-        for nic_id in (*new, named) if named else new:
+        named = event.nics if isinstance(event, DrainTogether) else filter(None, [getattr(event, "nic", None)])
+        for nic_id in (*new, *named):
             nic = fleet.find(nic_id) or fleet.gone.get(nic_id)
             if nic is not None and known.get(nic_id) != (nic.service, nic.kind):
                 known[nic_id] = nic.service, nic.kind
                 place = place_values(nic.kind)
                 self._nics.append((nic.id, nic.kind.index, nic.number, nic.service.value, *place))
 
-    def _note_workload(self, event: Change, decision: Decision, fleet: Fleet) -> None:
-        """What an instance runs after a change, with the cores that were chosen for it."""
-        home, workload, chosen = fleet.nic_of(event.id), event.workload, False
-        if home is not None and (workload is not None or decision.status == "resized"):
-            tenant = home.tenants_by_id[event.id]
-            workload, chosen = tenant.workload, tenant.free_cores
-        if workload is not None:
-            values = *workload.traffic.as_tuple(), *load_values(workload), int(chosen) or None
+    def _note_change(self, event: Change, fleet: Fleet) -> None:
+        """What an instance is after a change; on a NIC with the cores that were chosen for it, behind the others."""
+        home = fleet.nic_of(event.id)
+        if home is not None:
+            self._leave(event.id)
+            self._come(home.tenants_by_id[event.id], home.id)
+            return
+        if event.workload is not None:
+            values = *event.workload.traffic.as_tuple(), *load_values(event.workload), None
             self._then(CHANGE_WORKLOAD, (*values, event.id))
+        if event.sla is not None:
+            self._then(CHANGE_SLA, (event.sla.max_drop, event.sla.min_kpps, event.id))
 
     def _come(self, tenant: Tenant, nic: str | None) -> None:
         sla, workload = tenant.sla, tenant.workload
         values = *workload.traffic.as_tuple(), sla.max_drop, sla.min_kpps, *load_values(workload)
         demanded = format_constraints(tenant.constraints, tenant.group)
-        more = int(tenant.free_cores) or None, demanded, tenant.priority or None
+        owned = tenant.reserved_until, tenant.owner or None, format_labels(tenant.labels)
+        more = int(tenant.free_cores) or None, demanded, tenant.priority or None, *owned
         self._here[tenant.id] = (tenant.id, nic, workload.nf, *values, *more)
 
     def _leave(self, tenant_id: str) -> None:

@@ -28,6 +28,7 @@ class Tables(Protocol):
 # A workload is written as its NF, its traffic, and its load: null where it is saturated, has its default number of
 # cores, and is promised no latency.
 
+Labels = tuple[tuple[str, str], ...]  # by key in alphabetical order
 LoadValues = tuple[float | None, int | None, float | None]  # rate (kpps), cores, and promised latency (us)
 
 
@@ -58,6 +59,20 @@ def format_constraints(constraints: Constraints, group: str = "") -> str | None:
     return json.dumps(written) if written else None
 
 
+def format_labels(labels: Labels) -> str | None:
+    """Labels as a state has them, as a JSON object; null for none."""
+    return json.dumps(dict(labels)) if labels else None
+
+
+@lru_cache(MAX_REMEMBERED_CONSTRAINTS)
+def read_labels(written: str | None) -> Labels:
+    """Labels as `format_labels` wrote them. Raises ValueError when they make no sense."""
+    given = {} if written is None else json.loads(written)
+    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+        raise ValueError("not an object whose values are texts")
+    return tuple(sorted(given.items()))
+
+
 @lru_cache(MAX_REMEMBERED_CONSTRAINTS)
 def read_constraints(written: str | None) -> tuple[Constraints, str]:
     """Constraints and group as `format_constraints` wrote them. Raises ValueError when they make no sense."""
@@ -67,4 +82,6 @@ def read_constraints(written: str | None) -> tuple[Constraints, str]:
     if not isinstance(given, dict) or not given.keys() <= {*CONSTRAINTS, WAITING_GROUP}:
         raise ValueError(f"not an object with {', '.join((*CONSTRAINTS, WAITING_GROUP))}")
     group = str(given.pop(WAITING_GROUP, ""))
-    return Constraints(tuple(sorted((name, usable_group(str(value))) for name, value in given.items()))), group
+    for name, value in given.items():
+        CONSTRAINTS[name].check_value(usable_group(str(value)))
+    return Constraints(tuple(sorted((name, str(value)) for name, value in given.items()))), group

@@ -14,7 +14,7 @@ from functools import cache
 
 from placer.gpu.device import Arbitration, GpuDevice, GpuNf
 from placer.gpu.exact.bound import BestCases, best_cases
-from placer.gpu.exact.search import AdmissionSearch, Reporter
+from placer.gpu.exact.search import AdmissionSearch
 from placer.gpu.exact.sm_layout import plan_of, problem_of
 from placer.gpu.latency import at_most, latency_of
 from placer.gpu.plan import Admission, Admitted, LatencySlo, Rejected, SmShare
@@ -22,18 +22,15 @@ from placer.gpu.plan import Admission, Admitted, LatencySlo, Rejected, SmShare
 __all__ = ["admit_exactly", "rejections"]
 
 
-def admit_exactly(
-    device: GpuDevice, slos: Sequence[LatencySlo], time_limit_s: float = 1.0, progress: Reporter | None = None
-) -> Admission:
+def admit_exactly(device: GpuDevice, slos: Sequence[LatencySlo], time_limit_s: float = 1.0) -> Admission:
     """Admit as many SLOs as possible. `time_limit_s`: after this, the best plan so far is returned with its bound.
-    Loading compiled code does not count. `progress`: is called while a better plan is searched. Returns what is
-    admitted, what is rejected with its cause, and an upper bound; proven where the bound is reached. Without
-    the time limit in the way, equal calls return equal plans."""
+    Loading compiled code does not count. Returns what is admitted, what is rejected with its cause, and an upper bound;
+    proven where the bound is reached. Without the time limit in the way, equal calls return equal plans."""
     _load()
     started = time.monotonic()
     problem = problem_of(device, slos)
     cases = best_cases(problem)
-    search = AdmissionSearch(problem, cases, started + time_limit_s, progress)
+    search = AdmissionSearch(problem, cases, started + time_limit_s)
     search.run()
     admitted = plan_of(device, slos, problem, search.best)
     rejected = rejections(device, slos, admitted, cases)

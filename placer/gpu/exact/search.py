@@ -1,7 +1,6 @@
 """The search: plans from insertion, improvement, and a proof, until plan and bound meet or the time is over."""
 
 import time
-from collections.abc import Callable
 from math import floor
 
 import numpy as np
@@ -13,7 +12,6 @@ from placer.gpu.exact.recreate import construct, improve
 from placer.gpu.exact.sm_layout import Problem, SmLayout, empty_layout
 from profiles.arrays import Ints
 
-Reporter = Callable[[int, int], None]  # called with the number of admitted SLOs and the bound
 CLOCK_ROUNDS = 20  # rounds of improvement between two looks at the clock
 FIRST_ROUNDS = 200  # rounds without a better plan before the proof
 SECOND_ROUNDS = 1_000  # rounds without a better plan before a bound that takes longer
@@ -25,11 +23,10 @@ class AdmissionSearch:
     """The best plan so far, and the bound. `deadline`: on the monotonic clock, seconds. `best`, `admitted`: the best
     plan, and the number of SLOs that it admits. `bound`: no plan admits more."""
 
-    def __init__(self, problem: Problem, cases: BestCases, deadline: float, progress: Reporter | None = None) -> None:
+    def __init__(self, problem: Problem, cases: BestCases, deadline: float) -> None:
         self._p = problem
         self._cases = cases
         self._deadline = deadline
-        self._progress = progress
         self._rng = np.random.default_rng(0)
         self._layout = empty_layout(problem)
         self._favoured = np.zeros(len(problem.nf), dtype=np.int64)
@@ -108,8 +105,6 @@ class AdmissionSearch:
                 self._p, self._layout, trial, self._ranked, self._favoured, self._rng, CLOCK_ROUNDS, self.bound
             )  # fmt: skip
             unchanged = 0 if self._keep(now, trial) else unchanged + CLOCK_ROUNDS
-            if self._progress is not None:
-                self._progress(self.admitted, self.bound)
 
     def _prove(self) -> None:
         """Search all plans for one that admits one more, until there is none."""

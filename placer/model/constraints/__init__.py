@@ -1,18 +1,20 @@
 """Constraints: where an instance may run, whatever the throughput there. Each is one file of this room.
 
 A constraint is a relation. That of a *kind* says which kinds of NIC an instance may be on (`pool`). That of a *group*
-says what any two instances with the same value, present at the same time, must share or must not share (`spread`: not
-the NIC; `apart`: not the domain; `together`: the NIC). Filters of strategies and explanations follow from the relation;
-the check of a plan does not, each file has one of its own.
+says what instances with the same value, present at the same time, must share (`together`: the NIC), or how many of them
+may share it (`spread`: one on a NIC; `apart`: one in a domain; `most_per_nic`, `most_per_domain`: some). That on
+*sharing* says which instances may share a NIC, whatever their values (`exclusive`). Filters of strategies and
+explanations follow from the relation; the check of a plan does not, each file has one of its own.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from itertools import combinations
 from math import inf
 from typing import ClassVar, TypeVar
 
@@ -24,7 +26,7 @@ from profiles.registry import Registry
 
 CONSTRAINTS: Registry[type[Constraint]] = Registry(
     "constraint", room="placer.model.constraints", group="placer.constraints", option="constraint",
-    first=("spread", "apart", "together", "pool"),
+    first=("spread", "apart", "together", "pool", "most_per_nic", "most_per_domain", "exclusive"),
 )  # fmt: skip
 """Every constraint by name, which is also its column in a trace."""
 
@@ -37,6 +39,10 @@ class Constraint(ABC):
 
     name: ClassVar[str]
     text: ClassVar[str]
+
+    @classmethod
+    def check_value(cls, value: str) -> None:
+        """Raises ValueError where an instance cannot have this value, although it is a name."""
 
     @classmethod
     @abstractmethod
@@ -56,12 +62,29 @@ class KindConstraint(Constraint):
 class GroupConstraint(Constraint):
     """A constraint among instances that have the same value.
 
-    `same`: whether any two of them must share a place, or must not. `by_domain`: whether a place is the domain of a
+    `same`: whether any two of them must share a place; else few may. `by_domain`: whether a place is the domain of a
     NIC; else it is the NIC.
     """
 
     same: ClassVar[bool]
     by_domain: ClassVar[bool] = False
+
+    @classmethod
+    def most(cls, value: str) -> int:
+        """How many of a group with this value may share a place, unless all must."""
+        return 1
+
+
+class SharingConstraint(Constraint):
+    """A constraint on which instances may share a NIC; it holds for instances without a value, too.
+
+    Any two without a value may share one.
+    """
+
+    @classmethod
+    @abstractmethod
+    def may_share(cls, value: str, other: str) -> bool:
+        """Whether instances with these values may be on one NIC; empty for none."""
 
 
 _C = TypeVar("_C", bound=type[Constraint])
@@ -71,6 +94,7 @@ def register(constraint: _C) -> _C:
     """A decorator that makes a constraint known under its name."""
     CONSTRAINTS.register(constraint.name)(constraint)
     _kind_constraints.cache_clear()
+    _sharing_constraints.cache_clear()
     return constraint
 
 
@@ -96,7 +120,11 @@ class AllowedNics:
 
     def allow(self, nic: Nic) -> bool:
         """Whether the arrival may join the NIC."""
-        return nic.kind in self.kinds and self.only in (None, nic) and nic not in self.barred
+        return nic.kind in self.kinds and self.only in (None, nic) and nic not in self._barred
+
+    @cached_property
+    def _barred(self) -> frozenset[Nic]:
+        return frozenset(self.barred)
 
     @property
     def to_open(self) -> frozenset[NicKind]:
@@ -106,11 +134,12 @@ class AllowedNics:
 
 def places_for(fleet: Fleet, tenant: Tenant) -> AllowedNics | None:
     """The NICs that constraints leave to the tenant; None for all."""
+    barred = _unshared(fleet, tenant)
     if not tenant.constraints.values:
-        return AllowedNics(_allowed_kinds(fleet, tenant), None, ()) if fleet.has_pools else None
+        some = fleet.has_pools or barred
+        return AllowedNics(_allowed_kinds(fleet, tenant), None, tuple(barred.values())) if some else None
     kinds = _allowed_kinds(fleet, tenant)
     domains: set[str] = set()
-    barred: dict[str, Nic] = {}
     only: list[Nic] = []
     for key in tenant.constraints.values:
         members = fleet.groups.members(*key)
@@ -119,12 +148,12 @@ def places_for(fleet: Fleet, tenant: Tenant) -> AllowedNics | None:
         constraint = CONSTRAINTS[key[0]]
         if not issubclass(constraint, GroupConstraint):
             continue
-        for other, nic in members.items():
-            if other == tenant.id:
-                continue
-            if constraint.same:
-                only.append(nic)
-            elif constraint.by_domain and nic.kind.domain:
+        others = [nic for other, nic in members.items() if other != tenant.id]
+        if constraint.same:
+            only += others
+            continue
+        for nic in _full(others, constraint, constraint.most(key[1])):
+            if constraint.by_domain and nic.kind.domain:
                 domains.add(nic.kind.domain)
             else:
                 barred[nic.id] = nic
@@ -135,6 +164,58 @@ def places_for(fleet: Fleet, tenant: Tenant) -> AllowedNics | None:
     elif domains:
         kinds = kinds.difference(*(fleet.kinds_of_domain[domain] for domain in domains))
     return AllowedNics(kinds, only[0] if only else None, tuple(barred.values()))
+
+
+def _unshared(fleet: Fleet, tenant: Tenant) -> dict[str, Nic]:
+    """By id, the NICs with a tenant beside which this one must not be.
+
+    NICs are those of groups, which may be counted elsewhere than their tenants are. Only for a tenant with a value that
+    may not share with those without, all others are looked at.
+    """
+    barred: dict[str, Nic] = {}
+    for constraint in _sharing_constraints():
+        name, own = constraint.name, tenant.constraints.of(constraint.name)
+        for value, members in fleet.groups.by_value(name).items():
+            if not constraint.may_share(own, value):
+                barred |= {nic.id: nic for nic in members.values()}
+        if own and not constraint.may_share(own, ""):
+            for nic in fleet.nics.values():
+                if any(not other.constraints.of(name) for other in nic.tenants_by_id.values() if other.id != tenant.id):
+                    barred[nic.id] = nic
+    return barred
+
+
+def may_be_barred(fleet: Fleet, tenant: Tenant) -> bool:
+    """Whether constraints may keep the tenant off NICs of the fleet."""
+    if tenant.constraints.values or fleet.has_pools:
+        return True
+    return any(fleet.groups.by_value(constraint.name) for constraint in _sharing_constraints())
+
+
+def may_share_nic(tenants: Sequence[Tenant | Arrival]) -> bool:
+    """Whether constraints on sharing allow all of these on one NIC."""
+    if not any(tenant.constraints.values for tenant in tenants):
+        return True
+    for constraint in _sharing_constraints():
+        values = {tenant.constraints.of(constraint.name) for tenant in tenants}
+        if not all(constraint.may_share(*pair) for pair in combinations(sorted(values), 2)):
+            return False
+    return True
+
+
+def sharing_values(tenant: Tenant | Arrival) -> tuple[str, ...]:
+    """What decides with which others the tenant may share a NIC, besides throughputs."""
+    return tuple(tenant.constraints.of(constraint.name) for constraint in _sharing_constraints())
+
+
+def _full(members: Sequence[Nic], constraint: type[GroupConstraint], most: int) -> Iterable[Nic]:
+    """A NIC of each place that has as many of these members as may share it, or more; or all of them where one may."""
+    if most == 1:
+        return members
+    by_place: defaultdict[str, list[Nic]] = defaultdict(list)
+    for nic in members:
+        by_place[_place_of(constraint, nic.kind, nic.id)].append(nic)
+    return [nics[0] for nics in by_place.values() if len(nics) >= most]
 
 
 def _allowed_kinds(fleet: Fleet, tenant: Tenant) -> frozenset[NicKind]:
@@ -165,6 +246,11 @@ def _kind_constraints() -> tuple[type[KindConstraint], ...]:
     return tuple(constraint for constraint in CONSTRAINTS.values() if issubclass(constraint, KindConstraint))
 
 
+@cache
+def _sharing_constraints() -> tuple[type[SharingConstraint], ...]:
+    return tuple(constraint for constraint in CONSTRAINTS.values() if issubclass(constraint, SharingConstraint))
+
+
 def are_constrained(arrivals: Iterable[Arrival | Tenant], kinds: Iterable[NicKind]) -> bool:
     """Whether constraints keep an instance off some NICs."""
     return any(kind.pool for kind in kinds) or any(arrival.constraints.values for arrival in arrivals)
@@ -176,13 +262,17 @@ def by_pool_only(tenants: Iterable[Arrival | Tenant]) -> bool:
     return not any(constraint.name in names - {"pool"} for constraint in _kind_constraints())
 
 
-def _groups_of(fleet: Fleet, tenant: Tenant) -> Iterator[tuple[type[GroupConstraint], dict[str, Nic]]]:
-    """The tenant's groups, with the NICs of the other members."""
+def _groups_of(fleet: Fleet, tenant: Tenant) -> Iterator[tuple[type[GroupConstraint], int, dict[str, Nic]]]:
+    """The tenant's groups, with how many of each may share a place, and the NICs of the other members."""
     for name, value in tenant.constraints.values:
         constraint = CONSTRAINTS[name]
         if issubclass(constraint, GroupConstraint):
             members = fleet.groups.members(name, value)
-            yield constraint, {other: nic for other, nic in members.items() if other != tenant.id}
+            yield (
+                constraint,
+                constraint.most(value),
+                {other: nic for other, nic in members.items() if other != tenant.id},
+            )
 
 
 def group_keys(tenant: Tenant) -> list[tuple[str, str]]:
@@ -192,10 +282,14 @@ def group_keys(tenant: Tenant) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """The constraint that keeps an arrival off a NIC, and the ids of the tenants that it meets; none for a kind."""
+    """The constraint that keeps an arrival off a NIC, and the ids of the tenants that it meets; none for a kind.
+
+    `excess`: how many of them are too many; None for all.
+    """
 
     constraint: str
     ids: tuple[str, ...] = ()
+    excess: int | None = None
 
     @property
     def text(self) -> str:
@@ -221,53 +315,91 @@ def conflict_on(fleet: Fleet, tenant: Tenant, kind: NicKind, nic: Nic | None) ->
 
 def ids_to_go(fleet: Fleet, tenant: Tenant, kind: NicKind, nic: Nic | None) -> tuple[str, ...] | None:
     """The tenants without which constraints allow the tenant on this NIC, or on a new one of the kind; None where they
-    would not, either."""
+    would not, either. Of a group of which some have to go, those of the lowest priority do."""
     conflicts = list(_conflicts_on(fleet, tenant, kind, nic))
     if any(not conflict.ids for conflict in conflicts):
         return None
-    return tuple(sorted({identity for conflict in conflicts for identity in conflict.ids}))
+    going: set[str] = set()
+    for conflict in sorted(conflicts, key=lambda conflict: conflict.excess is not None):
+        excess = len(conflict.ids) if conflict.excess is None else conflict.excess
+        going |= {*sorted(conflict.ids, key=lambda identity: (identity not in going, _rank(fleet, identity)))[:excess]}
+    return tuple(sorted(going))
+
+
+def _rank(fleet: Fleet, tenant_id: str) -> tuple[int, str]:
+    """The order in which tenants of a group leave, where only some have to: the lowest priority first."""
+    nic = fleet.nic_of(tenant_id)
+    return 0 if nic is None else nic.tenants_by_id[tenant_id].priority, tenant_id
 
 
 def _conflicts_on(fleet: Fleet, tenant: Tenant, kind: NicKind, nic: Nic | None) -> Iterator[Conflict]:
     """Each constraint that keeps the tenant off this NIC, or off a new one of the kind."""
-    if not tenant.constraints.values and not fleet.has_pools:
+    if not may_be_barred(fleet, tenant):
         return
     for of_kind in _kind_constraints():
         if not of_kind.allows(tenant.constraints.of(of_kind.name), kind):
             yield Conflict(of_kind.name)
+    for sharing in _sharing_constraints():
+        own, there = tenant.constraints.of(sharing.name), () if nic is None else nic.tenants
+        others = [other for other in there if other.id != tenant.id]
+        if met := [other.id for other in others if not sharing.may_share(own, other.constraints.of(sharing.name))]:
+            yield Conflict(sharing.name, tuple(met))
     place = (nic.id if nic else None, domain_of(kind, nic.id if nic else ""))
-    for constraint, members in _groups_of(fleet, tenant):
+    for constraint, most, members in _groups_of(fleet, tenant):
         at = 1 if constraint.by_domain else 0
         met = [
             other
             for other, home in members.items()
             if ((home.id, domain_of(home.kind, home.id))[at] == place[at]) is not constraint.same
         ]
-        if met:
+        if met and constraint.same:
             yield Conflict(constraint.name, tuple(met))
+        elif len(met) >= most:
+            yield Conflict(constraint.name, tuple(met), None if most == 1 else len(met) - most + 1)
+
+
+def may_join_together(fleet: Fleet, tenants: Sequence[Tenant], kind: NicKind, nic: Nic | None) -> bool:
+    """Whether the limits of groups that several of these tenants share allow all of them on this NIC, or on a new one
+    of the kind, at once; each of them alone may be there."""
+    ids = {tenant.id for tenant in tenants}
+    for (name, value), joining in Counter(key for tenant in tenants for key in group_keys(tenant)).items():
+        constraint = CONSTRAINTS[name]
+        if joining < 2 or not issubclass(constraint, GroupConstraint) or constraint.same:
+            continue
+        place, there = _place_of(constraint, kind, nic.id if nic else ""), joining
+        for other, home in fleet.groups.members(name, value).items():
+            there += other not in ids and _place_of(constraint, home.kind, home.id) == place
+        if there > constraint.most(value):
+            return False
+    return True
+
+
+def _place_of(constraint: type[GroupConstraint], kind: NicKind, nic_id: str) -> str:
+    """What the members of a group must share, or only so many may."""
+    return domain_of(kind, nic_id) if constraint.by_domain else nic_id
 
 
 def barred_kinds(fleet: Fleet, tenant: Tenant) -> dict[NicKind, Conflict]:
     """What keeps the tenant off a new NIC of each kind, as `conflict_on`, for those kinds that are barred."""
-    by_domain: defaultdict[str, list[str]] = defaultdict(list)
-    found, everywhere = dict[NicKind, Conflict](), list[Conflict]()
-    allowed, by = _allowed_kinds(fleet, tenant), ""
-    for constraint, members in _groups_of(fleet, tenant):
+    found, everywhere, full = dict[NicKind, Conflict](), list[Conflict](), dict[str, Conflict]()
+    allowed = _allowed_kinds(fleet, tenant)
+    for constraint, most, members in _groups_of(fleet, tenant):
         if constraint.same and members:
             everywhere.append(Conflict(constraint.name, tuple(members)))
         elif constraint.by_domain:
-            by = constraint.name
+            by_domain: defaultdict[str, list[str]] = defaultdict(list)
             for other, home in members.items():
                 by_domain[home.kind.domain].append(other)
-    by_domain.pop("", None)
-    apart = {domain: Conflict(by, tuple(ids)) for domain, ids in by_domain.items()}
+            for domain, ids in by_domain.items():
+                if domain and len(ids) >= most:
+                    full.setdefault(domain, Conflict(constraint.name, tuple(ids)))
     of_kind = [(constraint, Conflict(constraint.name)) for constraint in _kind_constraints()]
     for kind in fleet.all_kinds:
         if kind not in allowed:
             failing = (conflict for constraint, conflict in of_kind if not _kind_keeps(constraint, tenant, kind))
             found[kind] = of_kind[0][1] if len(of_kind) == 1 else next(failing)
-        elif kind.domain in apart:
-            found[kind] = apart[kind.domain]
+        elif kind.domain in full:
+            found[kind] = full[kind.domain]
         elif everywhere:
             found[kind] = everywhere[0]
     return found
@@ -289,7 +421,7 @@ def constraint_faults(
             yield arrival, "pool", *fault
     for (name, value), members in groups.items():
         constraint = CONSTRAINTS[name]
-        if issubclass(constraint, GroupConstraint) and (found := _conflicting(members, kinds, constraint)):
+        if issubclass(constraint, GroupConstraint) and (found := _conflicting(members, kinds, constraint, value)):
             ids = ", ".join(f"'{arrival.id}'" for arrival in found)
             message = f"no fleet of these NICs holds {ids} of group '{value}' at the same time"
             yield found[-1], name, message, _hint(constraint, kinds)
@@ -314,14 +446,17 @@ def _hint(constraint: type[GroupConstraint], kinds: Sequence[NicKind]) -> str:
 
 
 def _conflicting(
-    members: Sequence[Arrival], kinds: Sequence[NicKind], constraint: type[GroupConstraint]
+    members: Sequence[Arrival], kinds: Sequence[NicKind], constraint: type[GroupConstraint], value: str
 ) -> list[Arrival]:
     """A smallest set of members, present at one time, that does not fit; empty where all do."""
     for moment in sorted({arrival.begins for arrival in members}):
         present = [arrival for arrival in members if is_present(arrival, moment)]
         if all(arrival.nic is not None for arrival in present):
             continue
-        found = _too_many_together(present, kinds) if constraint.same else _too_many_apart(present, kinds, constraint)
+        if constraint.same:
+            found = _too_many_together(present, kinds)
+        else:
+            found = _too_many_apart(present, kinds, constraint, constraint.most(value))
         if found:
             return found
     return []
@@ -349,15 +484,15 @@ def _count_places(kinds: Iterable[NicKind], constraint: type[GroupConstraint]) -
 
 
 def _too_many_apart(
-    present: Sequence[Arrival], kinds: Sequence[NicKind], constraint: type[GroupConstraint]
+    present: Sequence[Arrival], kinds: Sequence[NicKind], constraint: type[GroupConstraint], most: int
 ) -> list[Arrival]:
     """Members that have too few places among them: of a matching, those that compete with one that has none."""
     room: dict[object, float] = {}
     for kind in kinds:
         if constraint.by_domain and kind.domain:
-            room[kind.domain] = 1.0 if kind.count != 0 else room.get(kind.domain, 0.0)
+            room[kind.domain] = float(most) if kind.count != 0 else room.get(kind.domain, 0.0)
         else:
-            room[kind] = inf if kind.count is None else kind.count
+            room[kind] = inf if kind.count is None else kind.count * most
     place_of = {kind: kind.domain if constraint.by_domain and kind.domain else kind for kind in kinds}
     able = [[place_of[kind] for kind in kinds if _fewest_cores(kind, arrival) < inf] for arrival in present]
     at: defaultdict[object, list[int]] = defaultdict(list)
@@ -415,3 +550,20 @@ def meetings(plan: Plan, name: str, place: Callable[[Placement], object]) -> Ite
             met = next((o for o in others if o.arrival.nic is None or placement.arrival.nic is None), None)
             if met is not None:
                 yield f"{met.arrival.id} and {placement.arrival.id}", value, where
+
+
+def crowds(plan: Plan, name: str, place: Callable[[Placement], object]) -> Iterator[tuple[str, str, object]]:
+    """For each instance that begins where as many of its group are as the number before its name says, or more: the
+    ids of all, the group, and the place.
+
+    `place` says where a placement is. Instances that all already run were nobody's decision.
+    """
+    for value, members in members_by_value(plan, name).items():
+        allowed = int(value.split()[0])
+        for placement in members:
+            begins = placement.arrival.begins
+            present = [
+                other for other in members if is_present(other.arrival, begins) and place(other) == place(placement)
+            ]
+            if len(present) > allowed and any(other.arrival.nic is None for other in present):
+                yield " and ".join(other.arrival.id for other in present), value, place(placement)

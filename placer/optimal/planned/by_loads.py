@@ -4,8 +4,6 @@
 mended where it exceeds the budget.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import replace

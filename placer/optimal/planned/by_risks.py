@@ -8,8 +8,6 @@ moments: the instances present need NICs then, and no more of them can be expect
 allows of all.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence

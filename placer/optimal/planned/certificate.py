@@ -4,8 +4,6 @@ They have the form of certificates of the optimum (`placer/optimal/certificate.p
 violate its SLA and what a violation costs. `placer verify` reads them (`placer/verify/budget.py`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

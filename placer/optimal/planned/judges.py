@@ -1,7 +1,5 @@
 """What a co-location costs its tenants: what a search over plans asks, and knows of throughputs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

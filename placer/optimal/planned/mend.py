@@ -4,8 +4,6 @@ Where instances leave, or no search was made, not every plan keeps the budget. A
 that is doubtful on its own, is rejected.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from placer.evaluate.checks import peak_nics

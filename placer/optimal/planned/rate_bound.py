@@ -14,8 +14,6 @@ Only the numbers of NICs are integers, so it is solved at once, whatever the num
 bound; with slack it says which further NICs to take where contention leaves fewer instances together.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Where a search at rates begins: instances on the NICs of a fleet, by the shares of resources that each takes."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Mapping, Sequence
 

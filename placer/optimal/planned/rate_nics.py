@@ -4,8 +4,6 @@ Of all moments, those right before a departure are enough, and the end: between 
 trace without departures has one moment.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

@@ -7,8 +7,6 @@ enough, or the search gets no further and a larger fleet is taken. All NICs that
 batch.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from bisect import bisect_left

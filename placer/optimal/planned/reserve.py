@@ -13,8 +13,6 @@ model that holds on average of all co-locations expects too little of these. The
 proportion; `SELECTED_RESERVE` was measured on testbeds (docs/models.md).
 """
 
-from __future__ import annotations
-
 from placer.evaluate.expected_violations import ExpectedViolations
 
 SELECTED_RESERVE = 0.4  # violations by selection, per expected one

@@ -6,8 +6,6 @@ one violation, the more the further its SLA is from being met.
 Annealing: Kirkpatrick, Gelatt and Vecchi, Science 220, 1983, https://doi.org/10.1126/science.220.4598.671.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

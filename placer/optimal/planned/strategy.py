@@ -4,8 +4,6 @@ Among the plans that keep the budget of SLA violations, reserve included, it tak
 costs least.
 """
 
-from __future__ import annotations
-
 import gc
 import math
 import time

@@ -53,6 +53,6 @@ def co_locations(chains: Sequence[ChainPlan], rack: Rack) -> Iterator[tuple[Devi
 def _member(one: ChainPlan, group: Subgroup, cores: int) -> Member:
     rack, chain = one.layout.rack, one.chain
     once = group.cycles_of_replicas if cores > 1 and group.cycles_of_replicas is not None else group.cycles
-    costs = [rack.cost_on(chain.nfs[at].nf, rack.devices[group.device]) for at in group.nfs]
+    costs = [rack.cost_on(chain, at, rack.devices[group.device]) for at in group.nfs]
     cycles = [chain.reach[at] * cost.cycles for at, cost in zip(group.nfs, costs, strict=True) if cost]
     return Member(chain, group.nfs, tuple(float(cycle / once) if once else 0.0 for cycle in cycles), cores)

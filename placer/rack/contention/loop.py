@@ -281,7 +281,7 @@ FACTOR_MARK = "\0"  # between a kind of NF and its factors; no name that people 
 
 
 def _times(cost: CoreCost | None, factor: Fraction) -> CoreCost | None:
-    return cost and replace(cost, cycles=cost.cycles * factor)
+    return cost and cost.times(factor)
 
 
 def _round_up(factor: float) -> Fraction:

@@ -96,8 +96,9 @@ class ModelledGrowth:
         seen = set()
         devices = [device for device in self.rack.devices if device.cores and self.answers_for(device)]
         for chain in chains:
-            for nf in chain.nfs:
-                stages = {testbed_nf(self.rack, nf, device) for device in devices if self.rack.cost_on(nf.nf, device)}
+            for at, nf in enumerate(chain.nfs):
+                on = [device for device in devices if self.rack.cost_on(chain, at, device)]
+                stages = {testbed_nf(self.rack, nf, device) for device in on}
                 for stage in sorted(stages):
                     if (stage, chain.packet_size) not in seen:
                         seen.add((stage, chain.packet_size))
@@ -203,7 +204,8 @@ def refuse_unknown(growth: ModelledGrowth, read: ChainsText) -> None:
 
 def testbed_nf(rack: Rack, nf: ChainNf, device: Device) -> NfStage:
     """The NF that an NF of the rack corresponds to on a device: the one that the rack names, else that of its name."""
-    cost = rack.cost_on(nf.nf, device)
+    costs = rack.costs[nf.nf]
+    cost = costs.smartnic if device.is_smartnic else costs.server
     return (cost and cost.testbed_nf) or NfStage(nf.nf)
 
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from placer.rack.chain import Chain, ChainEdge, ChainNf, Slo
 from placer.rack.rack import (
     SRAM_MEMORY,
     TCAM_MEMORY,
     CoreCost,
+    CyclesBy,
     MatchKind,
     NfCosts,
     Overheads,
@@ -176,11 +177,64 @@ class _Server(_Part):
     smartnic: _SmartNic | None = None
 
 
+CYCLES_BY_NUMBERS = {
+    "rules": "rule",
+    "routes": "route",
+    "urls": "url",
+    "backends": "backend",
+    "flows": "flow",
+    "packet_size": "byte",
+}
+"""Numbers that cycles may follow, and what one of them is called."""
+
+
+def cycles_by_keys(name: str) -> tuple[str, str, str]:
+    """The keys of a cost that say how cycles follow a number: where they hold, for each one more, and points."""
+    return name, f"cycles_per_{CYCLES_BY_NUMBERS[name]}", f"cycles_by_{name}"
+
+
+_Point = Annotated[list[NotNegative], Field(min_length=2, max_length=2)]
+
+
+class _CyclesBy(_Part):
+    at: NotNegative
+    per: Annotated[Fraction, BeforeValidator(_number)] = Fraction(0)
+    points: Annotated[list[_Point], Field(min_length=2, max_length=1000)] | None = None
+
+    def stands_for(self) -> CyclesBy:
+        """How cycles follow the number."""
+        line = ((Fraction(0), Fraction(0)), (Fraction(1), self.per))
+        return CyclesBy(self.at, tuple((number, cycles) for number, cycles in self.points) if self.points else line)
+
+
 class _CoreCost(_Part):
     cycles: NotNegative
     replicable: bool = True
     testbed_nf: Name | None = None
     testbed_parameters: dict[str, float] = {}
+    by: dict[str, _CyclesBy] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _collect(cls, given: object) -> object:
+        """Numbers that cycles follow stand beside `cycles`."""
+        if not isinstance(given, dict):
+            return given
+        if "by" in given:
+            raise ValueError("by: unknown key")
+        left, found = dict(given), {}
+        for name in CYCLES_BY_NUMBERS:
+            at, per, points = cycles_by_keys(name)
+            if not {at, per, points} & given.keys():
+                continue
+            if at not in given or (per in given) == (points in given):
+                raise ValueError(f"{name} goes with {per} or {points}, and either with {name}")
+            numbers = [point[0] for point in given.get(points, []) if isinstance(point, list) and point]
+            if any(not isinstance(number, int | float) for number in numbers) or sorted(set(numbers)) != numbers:
+                raise ValueError(f"{points} is a list of [{name}, cycles], with ascending {name}")
+            keys = {at: "at", per: "per", points: "points"}
+            found[name] = {keys[key]: left.pop(key) for key in keys if key in given}
+        return {**left, "by": found} if found else left
 
 
 class _OnSwitch(_Part):
@@ -367,7 +421,7 @@ def _rack(parsed: _Rack) -> Rack:
         ),
         tuple(_server(server) for server in parsed.servers),
         parsed.crossing_us,
-        {name: _costs(name, one) for name, one in parsed.nfs.items()},
+        {name: _costs(name, one, parsed.testbed.flows) for name, one in parsed.nfs.items()},
         Overheads(**dict(parsed.overheads)),
         RackTestbed(**dict(parsed.testbed)),
     )
@@ -379,13 +433,16 @@ def _server(parsed: _Server) -> Server:
     return Server(parsed.name, parsed.cores, parsed.clock_mhz, parsed.nic_mbps, parsed.reserved_cores, smartnic)
 
 
-def _costs(name: str, parsed: _Costs) -> NfCosts:
+def _costs(name: str, parsed: _Costs, rack_flows: float | None) -> NfCosts:
     def core(cost: _CoreCost | None) -> CoreCost | None:
         if cost is None:
             return None
         named = cost.testbed_nf or cost.testbed_parameters
         testbed_nf = NfStage.of(cost.testbed_nf or name, cost.testbed_parameters) if named else None
-        return CoreCost(cost.cycles, cost.replicable, testbed_nf)
+        by = {name: one.stands_for() for name, one in cost.by.items()}
+        flows = by.pop("flows", None)  # of the whole rack
+        more = flows.beyond(Fraction(rack_flows)) if flows and rack_flows is not None else Fraction(0)
+        return CoreCost(max(cost.cycles + more, Fraction(0)), cost.replicable, testbed_nf, by)
 
     if parsed.switch is None:
         return NfCosts(core(parsed.server), core(parsed.smartnic))

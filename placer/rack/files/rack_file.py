@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from placer.rack.files.json_twins import LARGEST_FILE, parse_json, rack_of
+from placer.rack.files.json_twins import CYCLES_BY_NUMBERS, LARGEST_FILE, cycles_by_keys, parse_json, rack_of
 from placer.rack.rack import Rack, Server, SmartNic
 from profiles import Fault, InputError
 from profiles.faults import suggestion
@@ -15,7 +15,10 @@ from profiles.text import read_text
 
 MOST_SERVERS = 10_000
 SERVER_KEYS = ("name", "count", "cores", "reserved_cores", "clock_mhz", "nic_mbps", "smartnic")
-CORE_KEYS = ("cycles", "replicable", "testbed_nf", "testbed_parameters")
+CORE_KEYS = (
+    *("cycles", "replicable", "testbed_nf", "testbed_parameters"),
+    *(key for name in CYCLES_BY_NUMBERS for key in cycles_by_keys(name)),
+)
 TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "": ("crossing_us", "switch", "server", "nf", "overheads", "testbed"),
     "server": SERVER_KEYS,

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from fractions import Fraction
 
 from placer.rack.chain import Chain, ChainNf
+from placer.rack.files.json_twins import cycles_by_keys
 from placer.rack.plan import RackPlan, answer
 from placer.rack.rack import SRAM_MEMORY, TCAM_MEMORY, CoreCost, NfCosts, Rack, RackTestbed, Server, SwitchTable
 
@@ -126,6 +127,9 @@ def _core_cost(cost: CoreCost) -> Mapping[str, object]:
     written: dict[str, object] = {"cycles": _number(cost.cycles), "replicable": cost.replicable}
     if nf := cost.testbed_nf:
         written |= {"testbed_nf": nf.nf} | ({"testbed_parameters": dict(nf.parameters)} if nf.parameters else {})
+    for name, by in cost.by.items():
+        at, _, points = cycles_by_keys(name)
+        written |= {at: _number(by.at), points: [[_number(number), _number(cycles)] for number, cycles in by.points]}
     return written
 
 

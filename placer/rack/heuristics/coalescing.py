@@ -103,7 +103,7 @@ def _paths(layout: Layout, one: Subgroup, other: Subgroup) -> Iterator[frozenset
 
 
 def _runs_on(layout: Layout, at: int, device: Device) -> bool:
-    return layout.rack.cost_on(layout.chain.nfs[at].nf, device) is not None
+    return layout.rack.cost_on(layout.chain, at, device) is not None
 
 
 def _reaches(layout: Layout, group: Subgroup, cores: int) -> bool:
@@ -182,7 +182,7 @@ def _server_of(layout: Layout, nf: int, layouts: Placement) -> tuple[int, CoreCo
         return SWITCH_SITE, None
     used = [sum(group.device == number for layout in layouts for group in layout.subgroups) for number in usable]
     device = max(zip(usable, used, strict=True), key=lambda pair: (rack.devices[pair[0]].cores - pair[1], -pair[0]))[0]
-    return device, rack.cost_on(layout.chain.nfs[nf].nf, rack.devices[device])
+    return device, rack.cost_on(layout.chain, nf, rack.devices[device])
 
 
 class AnyTables:

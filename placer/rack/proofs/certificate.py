@@ -30,6 +30,7 @@ from placer.rack.rack import Rack
 from placer.rack.search.fleet_bound import classes_of, merge_servers, split_options
 from placer.rack.stages.stage_oracles import BlockStages, conflict
 from placer.rack.strategies.optimal import FEW_LAYOUTS, FEW_SERVERS, layouts_in_all
+from profiles import InputError
 from profiles.arrays import Bools, Ints
 
 CERTIFICATE_VERSION = 1
@@ -100,7 +101,7 @@ def _proof(plan: RackPlan, chains: Sequence[Chain], seconds: float) -> BoundProo
         if few or layouts_in_all(chains, plan.rack) <= FEW_LAYOUTS:
             # in a tree of splits every server has prices of its own; out of time, it ends with the bound that it proves
             found.append(_Tree(chains, plan.rack, enough).proof(until - time.monotonic()))
-    except (ArithmeticError, TimeoutError):
+    except (ArithmeticError, TimeoutError, InputError):  # the last where a chain has too many layouts
         pass  # the certificate claims what was proven until then, and the command says that it is less
     return min(found, key=lambda one: float("-inf") if one.bound is None else one.bound, default=None)
 

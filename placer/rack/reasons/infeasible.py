@@ -13,11 +13,12 @@ from fractions import Fraction
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.rack.options import all_layouts
+from placer.rack.options import Layouts, layouts_in_parts
 from placer.rack.plan import Limit, LimitChange, RackPlan, Status
 from placer.rack.rack import Rack
 from placer.rack.search.fleet_bound import equal_servers
 from placer.rack.strategies.optimal import exact_plan
+from profiles import InputError
 
 MORE_CORES = 1024  # extra cores, or blocks of a stage, beyond which none help
 MOST_MBPS = Fraction(10**9)
@@ -67,8 +68,8 @@ class Infeasible:
         for ask in (self._rates, self._latencies, self._cores, self._nics, self._blocks):
             try:
                 yield from ask()
-            except TimeoutError:
-                return
+            except TimeoutError:  # the next question may be a shorter one
+                continue
 
     def conflict(self) -> list[Limit]:
         """Limits that cannot be kept together, of which none could be left out.
@@ -133,7 +134,7 @@ class Infeasible:
             if chain.slo.d_max_us is None:
                 continue
             free = replace(chain, slo=replace(chain.slo, d_max_us=None))
-            latencies = np.unique(all_layouts(free, self.rack).latency_us)
+            latencies = np.unique(np.concatenate([part.latency_us for part in self._parts(free)]))
             values = [Fraction(float(latency)) for latency in latencies if latency > float(chain.slo.d_max_us)]
 
             def fits(at: int, number: int = number, values: Sequence[Fraction] = values) -> bool:
@@ -141,6 +142,16 @@ class Infeasible:
 
             if (at := _first(len(values), fits)) is not None:
                 yield LimitChange(Limit("d_max", chain.name), float(values[at]))
+
+    def _parts(self, chain: Chain) -> Iterator[Layouts]:
+        """The layouts of a chain. Raises TimeoutError when they are too many for the time that is left."""
+        try:
+            for layouts in layouts_in_parts(chain, self.rack):
+                if time.monotonic() > self.until:
+                    raise TimeoutError
+                yield layouts
+        except InputError:
+            raise TimeoutError from None
 
     def _cores(self) -> Iterator[LimitChange]:
         known: dict[tuple[int, bool], int | None] = {}

@@ -56,16 +56,22 @@ class _Node:
 
 @dataclass
 class Search:
-    """Finds the best choice of options."""
+    """Finds the best choice of options.
+
+    `counted`: per chain the NFs that options count as a need where they are on the switch; None: all. Where tables with
+    others do not fit, the search ends, and `uncounted` has these NFs.
+    """
 
     rack: Rack
     options: Sequence[Options]
     stages: StageOracle
     time_limit: float = 60.0  # seconds after which the best plan and the bound so far are returned
+    counted: Sequence[frozenset[int]] | None = None
 
     def __post_init__(self) -> None:
         self.relaxation = MixtureProgram(self.rack, self.options)
         self.nodes = 0
+        self.uncounted: frozenset[TableId] = frozenset()
         self.numbers = count()
         self.best: tuple[float, tuple[int, ...], Floats] | None = None
         self.until = time.monotonic() + self.time_limit
@@ -76,7 +82,7 @@ class Search:
         waiting: list[_Node] = []
         self._take_all_on_switch()
         self._add(waiting, everything)
-        while waiting and time.monotonic() < self.until:
+        while waiting and not self.uncounted and time.monotonic() < self.until:
             node = heapq.heappop(waiting)
             if not self._may_improve(-node.negative_bound):
                 waiting = []
@@ -110,7 +116,7 @@ class Search:
             if whole and keeps:
                 self._take(mixture.bound, chosen, mixture.rates)
                 return
-            if all(mask.sum() == 1 for mask in allowed):
+            if all(mask.sum() == 1 for mask in allowed) and not self.uncounted:
                 return
             if keeps:
                 self._try(chosen)
@@ -118,8 +124,14 @@ class Search:
             return
 
     def _cut(self, tables: frozenset[TableId]) -> bool:
-        """Forbid a part of tables that does not fit; False if it was forbidden before: a mixture keeps it by halves."""
+        """Forbid a part of tables that does not fit.
+
+        False if it was forbidden before, where a mixture keeps it by halves, or where tables are not counted.
+        """
         cut = conflict(self.stages, tables)
+        if self.counted is not None and (new := {(at, nf) for at, nf in cut if nf not in self.counted[at]}):
+            self.uncounted |= new
+            return False
         if cut in self.relaxation.cuts:
             return False
         self.relaxation.cuts.append(cut)

@@ -14,10 +14,11 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from placer.rack.chain import Chain
-from placer.rack.options import Options, options_of
+from placer.rack.options import Options
 from placer.rack.plan import SWITCH_SITE, ChainPlan, Layout, RackPlan, Status
 from placer.rack.rack import Rack
 from placer.rack.search.fleet_bound import classes_of, equal_servers, fleet_bound
+from placer.rack.search.partial_layouts import options_of
 from placer.rack.stages.stage_oracles import StageOracle, stage_oracle, with_blocks_of
 from profiles.arrays import Floats, Ints
 

@@ -1,19 +1,25 @@
 """Optimal: the plan with the largest marginal throughput, proven where it can be."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import prod
 
-from placer.rack.chain import Chain, same_but_for_names
-from placer.rack.options import Options, options_of, possible_sites
+import numpy as np
+
+from placer.rack.chain import Chain, TableId
+from placer.rack.options import Options, possible_sites
 from placer.rack.plan import ChainPlan, Layout, RackPlan, Status, refine_rates
 from placer.rack.rack import Rack
 from placer.rack.search.branch_and_bound import Found, Search
+from placer.rack.search.fleet_bound import classes_of
 from placer.rack.search.fleet_plan import fleet_plan
+from placer.rack.search.partial_layouts import FoundOptions, find_options
 from placer.rack.stages.stage_oracles import stage_oracle
 from placer.rack.strategies import Notify, register
 
+NOTHING_FOUND = Found(None, np.empty(0), float("-inf"), float("inf"), 0)
+FOR_OPTIONS = 0.85  # the share of the time that is left which finding options may take
 FEW_SERVERS = 2
 FEW_LAYOUTS = 100_000
 """Of all chains together, for which the exact search is tried on more than a few servers."""
@@ -54,20 +60,67 @@ def _better(one: RackPlan, other: RackPlan) -> RackPlan:
 
 
 def exact_plan(chains: Sequence[Chain], rack: Rack, *, time_limit: float = 60.0) -> RackPlan:
-    """The best plan by branch and bound over all layouts of all chains (`search/branch_and_bound.py`)."""
+    """The best plan by branch and bound over the options of all chains (`search/branch_and_bound.py`).
+
+    Where a chain has many layouts, its options count only tables that were found not to fit together. The search begins
+    again with more of them, until those that it did not count fit. `time_limit`: seconds, also for finding options.
+    """
     begin = time.perf_counter()
-    known: dict[object, Options] = {}
-    options = []
-    for chain in chains:
-        same = same_but_for_names(chain)
-        if same not in known:
-            known[same] = options_of(chain, rack)
-        one = known[same]
-        options.append(one)
-    if any(len(option) == 0 for option in options):
-        return RackPlan(rack, Status.INFEASIBLE, seconds=time.perf_counter() - begin)
-    found = Search(rack, options, stage_oracle(rack, chains), time_limit).run()
-    return plan_found(found, options, chains, rack, time.perf_counter() - begin)
+    until = time.monotonic() + time_limit
+    stages, options = stage_oracle(rack, chains), ChainOptions(chains, rack)
+    best, bound, cuts = NOTHING_FOUND, float("inf"), list[frozenset[TableId]]()
+    best_options: Sequence[Options] = []
+    while True:
+        options.find(time.monotonic() + FOR_OPTIONS * (until - time.monotonic()))
+        each = options.of_chains()
+        if any(len(one.options) == 0 and one.complete for one in each):
+            return RackPlan(rack, Status.INFEASIBLE, seconds=time.perf_counter() - begin)
+        if any(len(one.options) == 0 for one in each):
+            break
+        search = Search(
+            rack, [one.options for one in each], stages, until - time.monotonic(), [one.tables for one in each]
+        )
+        search.relaxation.cuts += cuts
+        found = search.run()
+        complete = all(one.complete for one in each)
+        bound = min(bound, found.bound) if complete else bound
+        if found.marginal > best.marginal:
+            best, best_options = found, search.options
+        if not search.uncounted or not complete or time.monotonic() > until:
+            break
+        cuts = search.relaxation.cuts
+        options.count(search.uncounted)
+    if bound == float("inf"):  # options are not complete
+        bound = sum(float(chain.slo.t_max_mbps - chain.slo.t_min_mbps) for chain in chains)
+    proven = replace(best, bound=max(bound, best.marginal))
+    return plan_found(proven, best_options, chains, rack, time.perf_counter() - begin)
+
+
+class ChainOptions:
+    """The options of chains, found once for those that differ only in their names."""
+
+    def __init__(self, chains: Sequence[Chain], rack: Rack) -> None:
+        self.rack = rack
+        self.classes = classes_of(chains)
+        self.class_of = {number: at for at, numbers in enumerate(self.classes) for number in numbers}
+        self.firsts = [chains[numbers[0]] for numbers in self.classes]
+        self.counted: list[frozenset[int]] = [frozenset() for _ in self.classes]
+        self.found: list[FoundOptions | None] = [None for _ in self.classes]
+
+    def find(self, until: float) -> None:
+        """Find options where there are none, or where they do not count all tables that they must."""
+        for at, (chain, counted, known) in enumerate(zip(self.firsts, self.counted, self.found, strict=True)):
+            if known is None or not counted <= known.tables:
+                self.found[at] = find_options(chain, self.rack, counted, until)
+
+    def count(self, tables: Iterable[TableId]) -> None:
+        """From now on, options count these tables."""
+        for number, nf in tables:
+            self.counted[self.class_of[number]] |= {nf}
+
+    def of_chains(self) -> list[FoundOptions]:
+        """Those of each chain."""
+        return [one for number in range(len(self.class_of)) if (one := self.found[self.class_of[number]]) is not None]
 
 
 def plan_found(

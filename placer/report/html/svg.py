@@ -68,6 +68,6 @@ class Drawing:
         self.height = max(self.height, y)
 
 
-def text_width(words: str, size: float = 12) -> float:
+def text_width(words: str) -> float:
     """About how wide a line of text is, pixels."""
-    return len(words) * LETTER_WIDTH * size / 12
+    return len(words) * LETTER_WIDTH

@@ -34,7 +34,10 @@ CAUSE_TEXTS: dict[str, str] = {
     Cause.APART: "the domain has another instance of its group (apart)",
     Cause.TOGETHER: "its group is on another NIC (together)",
     Cause.POOL: "the NIC is in another pool",
+    Cause.MOST_PER_NIC: "the NIC has as many of its group as it may (most_per_nic)",
+    Cause.MOST_PER_DOMAIN: "the domain has as many of its group as it may (most_per_domain)",
     Cause.CONSTRAINT: "a constraint",
+    Cause.EXCLUSIVE: "the NIC is for one owner alone (exclusive)",
     Cause.PRIORITY: "instances of lower priority came first",
 }
 

@@ -112,7 +112,8 @@ class ChainFacts:
     def cost(self, nf: int, site: int) -> CoreCost | None:
         """What an NF costs on a core site; None if it cannot run there."""
         costs = self.rack.costs[self.chain.nfs[nf].nf]
-        return costs.smartnic if self.core_sites[site].is_smartnic else costs.server
+        cost = costs.smartnic if self.core_sites[site].is_smartnic else costs.server
+        return cost and cost.of(self.chain.nfs[nf], self.chain.packet_size)
 
     def blocks(self, nf: int) -> int | None:
         """Of table memory that an NF takes on the switch; None if it cannot run there."""

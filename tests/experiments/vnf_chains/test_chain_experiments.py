@@ -12,8 +12,8 @@ from experiments.registry import all_experiments
 from experiments.reproduce import command
 from experiments.vnf_chains import PAPER, table4
 from experiments.vnf_chains.methodology import recorded, scaling, shares
+from experiments.vnf_chains.methodology.chain_rounds import ChainRounds
 from experiments.vnf_chains.table3 import NOT_PRINTED, PUBLISHED_METHODS
-from profiler.chains.rounds import ChainRounds
 from profiler.simulated import SimulatedServer
 from profiles import InputError
 from profiles.table import write_table

@@ -10,6 +10,7 @@ import pytest
 from experiments import CannotRun, Result, Setting, as_text, find_experiment, write_result
 from experiments.vnf_chains import figure13, figure14
 from experiments.vnf_chains.methodology import loads
+from experiments.vnf_chains.methodology.chain_rounds import ChainRounds
 from experiments.vnf_chains.methodology.loads import LoadedChain, LoadRuns, load_chains, load_runs, rising_loads
 from experiments.vnf_chains.methodology.retraining import (
     ALL_REGRESSORS,
@@ -22,7 +23,6 @@ from experiments.vnf_chains.methodology.retraining import (
 )
 from experiments.vnf_chains.methodology.shares import SHARES_TOGETHER, place_on_cores, share_loads, topologies
 from experiments.vnf_chains.table3 import NOT_PRINTED
-from profiler.chains.rounds import ChainRounds
 from profiler.simulated import SimulatedServer
 from profiles import InputError
 from profiles.chain_table import CHAINS_FILE, key_of, read_chains

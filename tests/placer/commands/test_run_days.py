@@ -1,7 +1,5 @@
 """`placer run --loads`: instances that peak at different times share NICs, and the output says what that saves."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -15,12 +15,16 @@ from placer.fleet.events import (
     Decision,
     Depart,
     Drain,
+    DrainTogether,
+    Expire,
     Fail,
     FleetEvent,
     Join,
     Leave,
     Rebalance,
+    Reserve,
     Return,
+    TakenPlace,
     Uncordon,
 )
 from placer.model.fleet import NicKind, Tenant
@@ -47,13 +51,18 @@ class Auditor:
         self.joined: Counter[PlacedKind] = Counter()
         self.joined_in: dict[str, tuple[str, str]] = {}
         self.at_risk: set[str] = set()
+        self.reserved: set[str] = set()
 
     def follow(self, event: FleetEvent, decision: Decision, kind_of: Mapping[str, int]) -> list[str]:
         """What is wrong with the decision, one sentence per fault; `kind_of` is the index of every NIC's kind."""
         self._apply(event)
         if isinstance(event, Join):
             self._join(event, kind_of[event.nic])
+        if isinstance(decision, TakenPlace) and isinstance(event, Arrive) and event.tenant.id not in self.reserved:
+            return [f"{event.tenant.id} takes a place that is not reserved"]
         faults = list(self._left(event, decision, kind_of)) if isinstance(event, Arrive) else []
+        if isinstance(event, Expire) and event.id not in self.reserved:
+            faults.append(f"{event.id} expires and is not reserved")
         faults += list(self._moves(decision, kind_of, each=isinstance(event, Rebalance)))
         self._conclude(event, decision)
         faults += [*self._overfull(kind_of), *self._violations(decision, kind_of), *self._barred(kind_of)]
@@ -104,6 +113,8 @@ class Auditor:
             )
         elif isinstance(event, Fail | Drain | Cordon):
             self.closed[event.nic] = True
+        elif isinstance(event, DrainTogether):
+            self.closed |= dict.fromkeys(event.nics, True)
         elif isinstance(event, Return | Uncordon):
             del self.closed[event.nic]
         elif isinstance(event, Leave):
@@ -177,16 +188,20 @@ class Auditor:
             if move.source is not None or came is None or move.id == arrived:
                 continue
             for waiting in (self.tenants[identity] for identity in sorted(self.waiting)):
-                if waiting.priority > came.priority and waiting == replace(
-                    came, id=waiting.id, priority=waiting.priority
-                ):
+                if waiting.priority > came.priority and _need(waiting) == _need(came):
                     yield f"{waiting.id} waits, and {came.id} of lower priority was placed"
 
     def _conclude(self, event: FleetEvent, decision: Decision) -> None:
         if isinstance(event, Arrive) and decision.status == "queued":
             self.waiting.add(event.tenant.id)
         self.waiting.update(decision.queued)
-        if isinstance(event, Depart):
+        if isinstance(event, Reserve) and decision.status == "reserved":
+            self.reserved.add(event.tenant.id)
+        elif isinstance(event, Arrive):
+            self.reserved.discard(event.tenant.id)
+        elif isinstance(event, Depart | Expire):
+            self.reserved.discard(event.id)
+        if isinstance(event, Depart | Expire):
             self.waiting.discard(event.id)
             del self.tenants[event.id]
         if isinstance(event, Arrive) and decision.status == "rejected":
@@ -225,17 +240,34 @@ class Auditor:
     def _conflicts(self, tenant: Tenant, nic: str, placed: PlacedKind, kind_of: Mapping[str, int]) -> Iterator[str]:
         """Why a tenant must not be on a NIC of a kind beside all others, where these are."""
         asked, (_, given, domain) = tenant.constraints.of("pool"), placed
+        yield from self._crowds(tenant, nic, placed, kind_of)
         if given not in (asked.split("|") if asked else [""]):
             yield f"{tenant.id} asks for pool '{asked}', and {nic} is in '{given}'"
         for identity, home in self.places.items():
             other = self.tenants[identity]
             shared = {*tenant.constraints.values} & {*other.constraints.values}
             domains = [domain or nic, self._place(home, kind_of[home])[2] or home]
+            owners = [one.constraints.of("exclusive") for one in (tenant, other)]
+            if home == nic and owners[0] != owners[1]:
+                yield f"{tenant.id} and {identity} share {nic}, and are exclusive for {owners}"
             for name, group in sorted(shared) if identity != tenant.id else ():
                 if (name, home == nic) in (("spread", True), ("together", False)) or (
                     name == "apart" and domains[0] == domains[1]
                 ):
                     yield f"{tenant.id} on {nic} and {identity} on {home} are of group '{group}' ({name})"
+
+    def _crowds(self, tenant: Tenant, nic: str, placed: PlacedKind, kind_of: Mapping[str, int]) -> Iterator[str]:
+        """Why a group that has a limit has more on a NIC or in a domain, with a tenant there, than the limit."""
+        for name, value in tenant.constraints.values:
+            if name in ("most_per_nic", "most_per_domain"):
+                here = {tenant.id}
+                for identity, home in self.places.items():
+                    domains = [placed[2] or nic, self._place(home, kind_of[home])[2] or home]
+                    near = home == nic if name == "most_per_nic" else domains[0] == domains[1]
+                    if near and self.tenants[identity].constraints.of(name) == value:
+                        here.add(identity)
+                if len(here) > int(value.partition(" ")[0]):
+                    yield f"{sorted(here)} are of group '{value}' ({name}) where {nic} is"
 
     def _turned_away(self, tenant: Tenant, kind_of: Mapping[str, int]) -> Iterator[str]:
         by_nic = self._by_nic()
@@ -262,3 +294,8 @@ class Auditor:
         for identity, nic in self.places.items():
             by_nic[nic].append(self.tenants[identity])
         return by_nic
+
+
+def _need(tenant: Tenant) -> Tenant:
+    """What an instance needs of a NIC, whatever its name and its owner are."""
+    return replace(tenant, id="", priority=0, owner="", labels=(), reserved_until=None)

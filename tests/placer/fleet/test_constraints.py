@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from placer.fleet.engine import QUEUE, Engine
+from placer.fleet.engine import Engine
+from placer.fleet.event_lines import event_line
+from placer.fleet.event_shapes import Malformed
 from placer.fleet.events import (
     Arrive,
     Change,
@@ -25,7 +27,8 @@ from placer.fleet.events import (
     Refused,
     Where,
 )
-from placer.fleet.protocol import Malformed, Reader, event_line
+from placer.fleet.protocol import Reader
+from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf, complete
 from placer.model.fleet import Fleet, NicKind, Tenant

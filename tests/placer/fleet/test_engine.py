@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from placer.fleet.engine import QUEUE, WHEN_FULL, Engine
+from placer.fleet.engine import Engine
 from placer.fleet.events import (
     Arrive,
     ArriveTogether,
@@ -31,6 +31,7 @@ from placer.fleet.events import (
     Uncordon,
     Where,
 )
+from placer.fleet.queued_fleet import QUEUE, WHEN_FULL
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf, complete
 from placer.model.fleet import Fleet, Tenant

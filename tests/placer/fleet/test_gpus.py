@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from placer.fleet.engine import QUEUE, Engine
+from placer.fleet.engine import Engine
+from placer.fleet.event_lines import decision_line
+from placer.fleet.event_shapes import Malformed
 from placer.fleet.events import Arrive, Change, Depart, Fail, Rebalance, Return, Where
-from placer.fleet.protocol import Malformed, Reader, decision_line
+from placer.fleet.protocol import Reader
+from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.service.opening import take_over
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf, complete

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
-from placer.fleet.engine import QUEUE, Engine
+from placer.fleet.engine import Engine
+from placer.fleet.event_lines import decision_line, event_line
+from placer.fleet.event_shapes import Malformed, Wanted
 from placer.fleet.events import Arrive, Refused
-from placer.fleet.protocol import Malformed, Reader, Wanted, decision_line, event_line
+from placer.fleet.protocol import Reader
+from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.what_if import WhatIf, complete
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla

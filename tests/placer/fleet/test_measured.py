@@ -5,9 +5,10 @@ import json
 import pytest
 
 from placer.fleet.engine import Engine
+from placer.fleet.event_lines import decision_line
 from placer.fleet.events import Arrive, Learned, Measure, MeasuredInstance, Refused
 from placer.fleet.learning.learning import correct
-from placer.fleet.protocol import Reader, decision_line
+from placer.fleet.protocol import Reader
 from placer.model.fleet import Fleet, Tenant
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.sla import Sla

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from placer.fleet.engine import MOST_SEARCHED, QUEUE, REJECT, WHEN_FULL, Engine
+from placer.fleet.arriving import MOST_SEARCHED
+from placer.fleet.engine import Engine
+from placer.fleet.event_lines import decision_line, event_line
+from placer.fleet.event_shapes import Malformed
 from placer.fleet.events import Arrive, Decision, Depart, DryRun, Move
-from placer.fleet.protocol import Malformed, Reader, decision_line, event_line
+from placer.fleet.protocol import Reader
+from placer.fleet.queued_fleet import QUEUE, REJECT, WHEN_FULL
 from placer.fleet.state.store import State
 from placer.model.fleet import Fleet, Tenant
 from placer.model.groups import Constraints

@@ -8,9 +8,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from placer.fleet.engine import MOST_TRIED, QUEUE, Engine
+from placer.fleet.engine import Engine
+from placer.fleet.event_lines import event_line
+from placer.fleet.event_shapes import Malformed
 from placer.fleet.events import Arrive, Decision, Depart, Refused
-from placer.fleet.protocol import Malformed, Reader, event_line
+from placer.fleet.protocol import Reader
+from placer.fleet.queued_fleet import MOST_TRIED, QUEUE
 from placer.fleet.state.postgres.state import SharedState
 from placer.fleet.state.store import State
 from placer.model.fleet import Fleet, Tenant
@@ -121,7 +124,8 @@ def test_a_state_file_keeps_priorities(saved: Path) -> None:
 
 def test_a_state_file_of_the_former_version_has_priority_0(saved: Path) -> None:
     with closing(sqlite3.connect(saved, isolation_level=None)) as file:
-        file.execute("ALTER TABLE tenants DROP COLUMN priority")
+        for column in ("priority", "reserved_until", "owner", "labels"):
+            file.execute(f"ALTER TABLE tenants DROP COLUMN {column}")
     with State(saved, KINDS) as state:
         assert {one.priority for one in (*state.fleet.all_tenants(), *state.waiting)} == {0}
 
@@ -152,7 +156,8 @@ def test_a_database_of_the_former_version_is_brought_up_to_date(postgres: Cluste
     address = postgres.database()
     SharedState(address, KINDS).close()
     with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute("ALTER TABLE tenants DROP COLUMN priority")
+        for column in ("priority", "reserved_until", "owner", "labels"):
+            connection.execute(f"ALTER TABLE tenants DROP COLUMN {column}".encode())
         connection.execute("UPDATE head SET layout = '3'")
         connection.execute("DELETE FROM agents")
     agent = Agent.of(address, KINDS)

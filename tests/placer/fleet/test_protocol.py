@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placer.fleet.engine import QUEUE, Engine
+from placer.fleet.engine import Engine
+from placer.fleet.event_lines import LONGEST_ERROR, any_decision, any_event, decision_line, event_line, refusal_line
 from placer.fleet.events import (
     Arrive,
     Change,
@@ -23,15 +24,8 @@ from placer.fleet.events import (
     Where,
 )
 from placer.fleet.frequent_lines import frequent_decision, frequent_event
-from placer.fleet.protocol import (
-    LONGEST_ERROR,
-    Reader,
-    any_decision,
-    any_event,
-    decision_line,
-    event_line,
-    refusal_line,
-)
+from placer.fleet.protocol import Reader
+from placer.fleet.queued_fleet import QUEUE
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
 from placer.policy.rejection import Cause, Reason

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from placer.fleet.engine import QUEUE, Engine
+from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Depart, Drain, FleetEvent, Join, Learned, Leave, Measure, MeasuredInstance
 from placer.fleet.learning.learning import correct
+from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.state.backup import back_up
 from placer.fleet.state.store import State
 from placer.model.fleet import Tenant

@@ -181,6 +181,7 @@ HEADER = "id,time,nf,flows,sla_drop,sla_min_kpps,departure\n"
 @pytest.mark.parametrize(
     ("text", "faults"),
     [
+        ("id,time,nf,sla_drop,pool\na,0,NAT,0.1,p1|\n", ["2: pool: 'p1|' has no name on one side of '|'"]),
         # a number that is none, also what Python alone would take for one
         (HEADER + "a,zero,NAT,,0.1,,\n", ["2: time: 'zero' is not a number"]),
         (HEADER + "a,0,NAT,1_000,0.1,,\n", ["2: flows: '1_000' is not a number"]),

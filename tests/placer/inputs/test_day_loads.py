@@ -1,7 +1,5 @@
 """Loads over the day: the file that `--loads` names, and the column of arrivals."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

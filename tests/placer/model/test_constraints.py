@@ -56,13 +56,15 @@ def traces(draw: st.DrawFn) -> list[Arrival]:
         stay = draw(st.none() | st.integers(1, 5))
         pool = draw(st.sampled_from(("", "p1", "p2", "p1|p2")))
         values = {name: draw(group) for name in ("spread", "apart", "together")}
+        values |= {name: draw(st.sampled_from(("", "", "2 g", "3 g"))) for name in ("most_per_nic", "most_per_domain")}
+        values["exclusive"] = draw(st.sampled_from(("", "", "", "alice", "bob")))
         leaves = None if stay is None else at + stay
         made.append(constrained(f"a{at}", at, leaves, draw(st.sampled_from(nfs)), pool=pool, **values))
     return made
 
 
 def breaks(plan: Plan) -> bool:
-    """By every pair of placed instances, whether any constraint is violated."""
+    """By every pair of placed instances, or all that are present, whether any constraint is violated."""
 
     def meet(one: Arrival, other: Arrival) -> bool:
         first, last = max(one.begins, other.begins), [a.departure for a in (one, other) if a.departure is not None]
@@ -75,6 +77,8 @@ def breaks(plan: Plan) -> bool:
     for one, other in combinations(plan.placed, 2):
         if not meet(one.arrival, other.arrival):
             continue
+        if one.nic == other.nic and len({side.arrival.constraints.of("exclusive") for side in (one, other)}) > 1:
+            return True
         shared = {
             name
             for name in ("spread", "apart", "together")
@@ -87,6 +91,17 @@ def breaks(plan: Plan) -> bool:
             return True
         if "together" in shared and one.nic != other.nic:
             return True
+    for one in plan.placed:
+        for name, place in (("most_per_nic", lambda placement: placement.nic), ("most_per_domain", domain)):
+            value, begins = one.arrival.constraints.of(name), one.arrival.begins
+            present = [
+                other
+                for other in plan.placed
+                if other.arrival.constraints.of(name) == value and place(other) == place(one)
+                and other.arrival.begins <= begins and (other.arrival.departure or begins + 1) > begins
+            ]  # fmt: skip
+            if value and len(present) > int(value[0]):
+                return True
     pools = [(p.arrival.constraints.of("pool").split("|"), p.kind.pool if p.kind else "") for p in plan.placed]
     return any(given not in asked for asked, given in pools)
 
@@ -224,6 +239,26 @@ def test_run_keeps_the_constraints_of_a_trace_and_explain_names_whom_an_arrival_
     assert explained.exit_code == 0, explained.output
     barred = [verdict for verdict in json.loads(explained.stdout)["verdicts"] if verdict["cause"] == "apart"]
     assert barred and all(verdict["with"] == ["a"] and not verdict["fits"] for verdict in barred)
+
+
+LIMITED = """id,time,nf,sla_drop,most_per_nic,most_per_domain,exclusive,pool
+a,0,NAT,0.5,1 fw,2 fw,alice,edge
+b,1,NAT,0.5,1 fw,2 fw,bob,edge
+c,2,ACL,0.5,,,alice,edge
+"""
+
+
+def test_run_keeps_limits_and_owners_and_refuses_what_the_fleet_cannot_hold(tmp_path: Path) -> None:
+    given = written(tmp_path, LIMITED)
+    ran = CliRunner().invoke(app, ["run", *given, "--format", "json", "--range", "0"])
+    assert ran.exit_code == 0, ran.output
+    assert {row["rejected"] for row in json.loads(ran.stdout)["strategies"]} == {0}
+    more = "d,3,NAT,0.5,1 fw,,alice,edge\ne,3,NAT,0.5,fw,,,edge\n"
+    refused = str(CliRunner().invoke(app, ["run", *written(tmp_path, LIMITED + more)]).exception)
+    assert "trace.csv:6: most_per_nic: 'fw' is no number with a name, such as '2 web'" in refused
+    many = "".join(f"x{at},3,NAT,0.5,,1 g,,edge\n" for at in range(3))
+    refused = str(CliRunner().invoke(app, ["run", *written(tmp_path, LIMITED + many)]).exception)
+    assert "trace.csv:7: most_per_domain: no fleet of these NICs holds 'x0', 'x1', 'x2' of group '1 g'" in refused
 
 
 def test_what_the_fleet_cannot_hold_is_refused_with_its_line(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """A day in parts: what tenants carry in each, how plans are judged and evaluated, and which are invalid."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

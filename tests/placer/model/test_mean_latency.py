@@ -1,7 +1,5 @@
 """SLAs of the mean latency: what strategies, the optimum and the checker make of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from placer.model.fleet import NicKind, Tenant
-from placer.optimal import optimal_plan, refuse_unknown
+from placer.optimal import optimal_plan
 from placer.optimal.program import costs_in_units
 from placer.optimal.shortfall import Shortfall, shortfall_of
 from placer.optimal.solvers import SOLVERS, IntegerSolution, solve_integers
-from profiles import InputError
 from tests.placer.optimal.instances import TableOracle, faults_of, tenant, workload
 
 CORES_OF = {"acl": 2, "nat": 2, "nids": 4}
@@ -30,35 +29,6 @@ def test_cores_alone_decide_without_contention() -> None:
     optimum = optimal_plan(tenants, [BLUEFIELD], [TableOracle({})])
     assert (len(optimum.nics), optimum.lower_bound, optimum.nics_lower_bound, optimum.proven) == (3, 3, 3, True)
     assert faults_of(optimum, tenants, [BLUEFIELD], [TableOracle({})]) == []
-
-
-def test_pulp_is_another_way_to_the_same_optimum() -> None:
-    """Through PuLP, where it is installed, the optimum is the same and as proven; an unknown solver is refused."""
-    pytest.importorskip("pulp", reason="PuLP is not installed: its solvers are not tested")
-    oracle = TableOracle({"acl acl": [90, 90], "acl nat": [92, 85], "nat nids": [50, 50]})
-    tenants = [tenant(str(i), nf, drop=0.05 + 0.01 * (i % 7)) for i, nf in enumerate(["acl", "nat", "nids"] * 8)]
-    optima = [optimal_plan(tenants, [BLUEFIELD], [oracle], solver=solver) for solver in ("pulp", "cp-sat")]
-    assert optima[0].cost == optima[1].cost and all(optimum.proven for optimum in optima)
-    for unknown in ("pulp:NONE_CMD", "simplex"):
-        with pytest.raises(InputError, match="--solver"):
-            refuse_unknown(unknown)
-
-
-def test_pulp_solvers_get_a_gap_of_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By default some of its solvers stop within 1e-4 of the optimum and call that optimal."""
-    pulp = pytest.importorskip("pulp", reason="PuLP is not installed: its solvers are not tested")
-    given: list[dict[str, Any]] = []
-    get_solver = pulp.getSolver
-
-    def noted(name: str, **settings: Any) -> Any:
-        given.append(settings)
-        return get_solver(name, **settings)
-
-    monkeypatch.setattr(pulp, "getSolver", noted)
-    oracle = TableOracle({"acl acl": [90, 90], "acl nat": [92, 85], "nat nids": [50, 50]})
-    tenants = [tenant(str(i), nf, drop=0.05 + 0.01 * (i % 7)) for i, nf in enumerate(["acl", "nat", "nids"] * 8)]
-    optimal_plan(tenants, [BLUEFIELD], [oracle], solver="pulp")
-    assert given and all(settings["gapRel"] == 0 for settings in given)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -1,11 +1,8 @@
-"""Execution of a study: results are kept, continued, and the same to the byte; statistics over draws. Executors: a
-cluster of two workers gives the results of one process, to the byte."""
+"""Execution of a study: results are kept, continued, and the same to the byte; statistics over draws."""
 
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from signal import SIG_DFL, SIGINT, signal
@@ -15,14 +12,12 @@ import pytest
 
 from placer.studies import (
     GROUP_COLUMNS,
-    cluster_executor,
     execute,
-    local_executor,
     read_study,
     summarize,
     tasks_of_study,
 )
-from placer.studies.execute import CLUSTER_EXECUTORS, RESULTS_FILE, fingerprint
+from placer.studies.execute import RESULTS_FILE, fingerprint
 from profiles import InputError
 
 
@@ -40,7 +35,7 @@ def test_an_interrupted_study_continues_to_the_same_bytes(study: Path, tmp_path:
         execute(tasks, tmp_path / "parted", advance=stop)
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "parted" / "parts").iterdir()}
     assert len(kept) == 1
-    execute(tasks, tmp_path / "parted", executor=local_executor(2))
+    execute(tasks, tmp_path / "parted", jobs=2)
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     assert (tmp_path / "parted" / RESULTS_FILE).read_bytes() == (tmp_path / "whole" / RESULTS_FILE).read_bytes()
 
@@ -123,45 +118,6 @@ def test_the_risks_that_a_budget_chose_are_draws_of_one_row() -> None:
     assert pd.isna(row["risk"]) and row["chosen_risk"] == pytest.approx(0.2)
 
 
-@contextmanager
-def dask() -> Iterator[str]:
-    """The address of a local cluster of two workers."""
-    distributed = pytest.importorskip("distributed", reason="distributed is not installed: dask is not tested")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-        yield cluster.scheduler_address
-
-
-@contextmanager
-def ray() -> Iterator[str]:
-    """The address of a local cluster of two workers."""
-    utils = pytest.importorskip("ray.cluster_utils", reason="ray is not installed: it is not tested")
-    cluster = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
-    yield cluster.address
-    cluster.shutdown()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("started", [dask, ray], ids=["dask", "ray"])
-def test_a_cluster_gives_the_same_bytes(
-    study: Path, tmp_path: Path, started: Callable[[], AbstractContextManager[str]]
-) -> None:
-    """The results file does not depend on the executor."""
-    tasks = tasks_of_study(read_study(study), print)
-    execute(tasks, tmp_path / "serial")
-    with started() as address:
-        execute(tasks, tmp_path / "cluster", executor=cluster_executor(started.__name__, address))
-    assert (tmp_path / "cluster" / RESULTS_FILE).read_bytes() == (tmp_path / "serial" / RESULTS_FILE).read_bytes()
-
-
-def test_a_cluster_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hint names the extra; unknown names are refused, too."""
-    monkeypatch.setitem(CLUSTER_EXECUTORS, "dask", ("no_such_package", CLUSTER_EXECUTORS["dask"][1]))
-    with pytest.raises(InputError, match=r"pip install 'nf-placer\[dask\]'"):
-        cluster_executor("dask")
-    with pytest.raises(InputError, match="'cloud' is no cluster software"):
-        cluster_executor("cloud")
-
-
-def test_zero_jobs_are_refused() -> None:
+def test_zero_jobs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--jobs: 0 runs at a time can finish no study"):
-        local_executor(0)
+        execute([], tmp_path, jobs=0)

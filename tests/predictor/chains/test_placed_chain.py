@@ -51,11 +51,6 @@ def test_there_is_an_effect_for_each_stage() -> None:
         PlacedChain.of(["a", "b"], effects=[StageEffect()])
 
 
-def test_there_is_a_share_of_time_for_each_core() -> None:
-    with pytest.raises(ValueError, match="3 shares of time are given for 2 cores"):
-        PlacedChain.of(["a", "b"], core_times=[1, 0.5, 1])
-
-
 # How costs of stages compose.
 
 
@@ -80,22 +75,6 @@ def test_across_cores_the_slowest_counts() -> None:
     """Receiving from a ring costs what receiving from the source does: 0.5 + 0.5 + 1.5, and 0.5 + 3.5."""
     assert CostsByCore(((0, 1), (2,))).cost(COSTS, ALL, np.array([0.5])).tolist() == [4.0]
     assert CostsByCore(((0,), (1, 2))).cost(COSTS, ALL, np.array([0.5])).tolist() == [5.5]
-
-
-def test_a_core_with_part_of_its_time_takes_longer() -> None:
-    """Half of the time doubles 2.5 to 5, which is then more than 4."""
-    cores = ((0, 1), (2,))
-    assert CostsByCore(cores, core_times=(0.5, 1.0)).cost(COSTS, ALL, np.array([0.5])).tolist() == [5.0]
-    assert CostsByCore(cores, core_times=(0.75, 0.5)).cost(COSTS, ALL, np.array([0.5])).tolist() == [8.0]
-
-
-def test_a_ring_costs_both_of_its_cores() -> None:
-    """2.5 and 4 alone; sending for 2, receiving for 1 make them 4.5 and 5; where half cross, 3.5 and 2.5."""
-    rings = ((9.0, 9.0), (9.0, 2.0), (1.0, 9.0))
-    apart = CostsByCore(((0, 1), (2,)), rings=rings)
-    assert apart.cost(COSTS, ALL, np.array([0.5])).tolist() == [5.0]
-    assert apart.cost(COSTS, np.array([1.0, 1.0, 0.5]), np.array([0.5])).tolist() == [3.5]
-    assert CostsByCore(((0, 1, 2),), rings=rings).cost(COSTS, ALL, np.array([0.5])).tolist() == [6.0]
 
 
 def test_later_stages_cost_the_share_that_reaches_them() -> None:

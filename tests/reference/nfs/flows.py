@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tests.reference.nfs.headers import ACK, FIN, ICMP, RST, SYN, TCP, UDP, End, Flow, flow_of, read_headers, with_tos
+from tests.reference.nfs.ipv6 import ICMPV6, read_ip_headers
 from tests.reference.nfs.model import Bounds, FirstRun, FunctionModel, Left
 from tests.reference.nfs.traffic import Mix, Sent, connection_frames
 
@@ -89,11 +90,11 @@ class FlowStatsModel(FunctionModel):
         self.flows = FlowTable.of(self)
 
     def mix(self) -> Mix:
-        return Mix(flows=30000)
+        return Mix(flows=30000, ipv6=0.5)
 
     def take(self, sent: Sent) -> Left:
-        headers = read_headers(sent.frame)
-        if headers.kind != "ipv4":
+        headers = read_ip_headers(sent.frame)
+        if headers.kind not in ("ipv4", "ipv6"):
             return [sent.frame] * self.passes(headers.kind), []
         self.flows.count(flow_of(sent.frame, headers), len(sent.frame), sent.time_us)
         return [sent.frame], []
@@ -116,25 +117,29 @@ class FlowClassifierModel(FunctionModel):
         self.counted.update(dict.fromkeys(CODEPOINTS, 0))
 
     def mix(self) -> Mix:
-        return Mix(flows=30000)
+        return Mix(flows=30000, ipv6=0.5)
 
-    def service(self, flow: Flow) -> str:
+    def service(self, flow: Flow, icmp: int) -> str:
         _, _, protocol, source, destination = flow
-        if protocol == ICMP:
+        if protocol == icmp:
             return "management"
         known = BY_PORT.get(protocol, {})
         return min((known.get(source, "standard"), known.get(destination, "standard")), key=FIRST.index)
 
     def take(self, sent: Sent) -> Left:
-        frame, headers = sent.frame, read_headers(sent.frame)
-        if headers.kind != "ipv4":
+        frame, headers = sent.frame, read_ip_headers(sent.frame)
+        if headers.kind not in ("ipv4", "ipv6"):
             return [frame] * self.passes(headers.kind), []
         flow, l3 = flow_of(frame, headers), headers.l3
         self.flows.count(flow, len(frame), sent.time_us)
-        service = self.service(flow)
+        service = self.service(flow, ICMP if headers.kind == "ipv4" else ICMPV6)
         self.counted[service] += 1
-        marked = CODEPOINTS[service] << 2 | frame[l3 + 1] & 3
-        return [with_tos(frame, l3, marked) if self.number("mark", 1) else frame], []
+        if not self.number("mark", 1):
+            return [frame], []
+        if headers.kind == "ipv6":
+            word = int.from_bytes(frame[l3 : l3 + 2], "big") & 0xF03F | CODEPOINTS[service] << 6
+            return [frame[:l3] + word.to_bytes(2, "big") + frame[l3 + 2 :]], []
+        return [with_tos(frame, l3, CODEPOINTS[service] << 2 | frame[l3 + 1] & 3)], []
 
     def counters(self) -> dict[str, int | Bounds]:
         return {**self.counted, **self.flows.counters()}

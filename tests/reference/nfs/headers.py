@@ -8,6 +8,7 @@ from dataclasses import dataclass
 INSIDE_MAC, OUTSIDE_MAC = bytes.fromhex("020000000010"), bytes.fromhex("020000000020")
 ETHERNET = 14
 TAGS = (0x8100, 0x88A8)
+KINDS = {0x86DD: "ipv6", 0x0806: "arp"}
 IPV4, IPV6 = 0x0800, 0x86DD
 ICMP, TCP, UDP = 1, 6, 17
 INSIDE, OUTSIDE = 0, 1
@@ -29,7 +30,7 @@ ICMP_ERRORS = frozenset({3, 4, 5, 11, 12})
 class Headers:
     """Where the headers of a frame are; offsets from its beginning, 0 where there is none."""
 
-    kind: str  # `ipv4`, `ipv6`, `other`, or `malformed`: shorter than its headers say, or with invalid ones
+    kind: str  # `ipv4`, `ipv6`, `arp`, `other`, or `malformed`: shorter than its headers say, or with invalid ones
     l3: int = 0  # set for a malformed frame, too, if its IPv4 header is valid and only what follows is not
     l4: int = 0
     payload: int = 0
@@ -66,7 +67,7 @@ def read_headers(frame: bytes) -> Headers:
         at += 4
     if kind == IPV4:
         return read_ipv4(frame, at)
-    return Headers("ipv6" if kind == IPV6 else "other", at)
+    return Headers(KINDS.get(kind, "other"), at)
 
 
 def has_too_many_tags(frame: bytes) -> bool:
@@ -121,7 +122,10 @@ def update_checksum(checksum: int, before: bytes, after: bytes) -> int:
 
 
 def addresses(frame: bytes, headers: Headers) -> tuple[int, int]:
-    """Source and destination of a datagram."""
+    """Source and destination of a datagram; those of IPv6 are above all of IPv4, as numbers."""
+    if headers.kind == "ipv6":
+        both = frame[headers.l3 + 8 : headers.l3 + 40]
+        return int.from_bytes(b"\1" + both[:16], "big"), int.from_bytes(b"\1" + both[16:], "big")
     source, destination = struct.unpack_from("!II", frame, headers.l3 + 12)
     return source, destination
 

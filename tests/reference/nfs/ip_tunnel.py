@@ -8,10 +8,15 @@ from tests.reference.nfs.fragments import CONGESTED, NOT_CAPABLE, Reassembly, cu
 from tests.reference.nfs.headers import (
     DONT_FRAGMENT,
     ETHERNET,
+    ICMP,
+    ICMP_ERRORS,
     INSIDE,
+    OFFSET,
     Headers,
     Reporter,
+    find_quoted,
     header_is_right,
+    internet_checksum,
     ipv4_header,
     read_headers,
     read_ipv4,
@@ -25,6 +30,10 @@ from tests.reference.nfs.traffic import Mix, Sent, fragments, random_payload, wr
 IP_IN_IP = 4
 LOCAL, REMOTE = IPv4Address("192.0.2.1").packed, IPv4Address("192.0.2.2").packed
 TTL_EXCEEDED, FRAGMENTATION_NEEDED = (11, 0), (3, 4)
+RELAYED = {(3, 0): (3, 0), (3, 1): (3, 1), (3, 2): (3, 0), (3, 4): (3, 4), (11, 0): (3, 1), (11, 1): (3, 1)}
+"""What a sender gets about an error of a router in the tunnel (RFC 2003, section 4); about others nothing."""
+PLATEAUS = (8166, 4352, 2002, 1492, 1006, 508, 296, 68)  # RFC 1191, section 7.1
+HELD_US = 600_000_000
 
 
 class IpTunnelModel(FunctionModel):
@@ -37,7 +46,8 @@ class IpTunnelModel(FunctionModel):
     )
 
     def prepare(self) -> None:
-        self.mtu = self.number("mtu", 1500) - 20
+        self.mtu = self.most = self.number("mtu", 1500) - 20
+        self.until_us = 0
         self.reporter = Reporter(LOCAL, self.settings)
         self.reassembly = Reassembly(self.seconds("pending_s", 30))
         self.encapsulated = 0
@@ -61,6 +71,8 @@ class IpTunnelModel(FunctionModel):
                 frames = [sent.frame[:14] + header + bytes(8)]
             elif sent.side != INSIDE and headers.has_ipv4 and headers.l3 == ETHERNET and rng.random() < 0.95:
                 frames = self.through(rng, sent.frame, number)
+                if rng.random() < 0.03 and len(sent.frame) > 42:
+                    frames = [tunnel_error(rng, sent.frame)]
             for frame in frames[: n - done]:
                 yield Sent(sent.time_us, sent.side, frame)
             done += len(frames[: n - done])
@@ -79,13 +91,43 @@ class IpTunnelModel(FunctionModel):
 
     def take(self, sent: Sent) -> Left:
         frame, headers = sent.frame, read_headers(sent.frame)
+        if sent.time_us >= self.until_us:
+            self.mtu = self.most
         if not headers.has_ipv4:
             return self.drop("malformed" if headers.kind == "malformed" else "other")
         if not header_is_right(frame, headers.l3):
             return self.drop("bad_checksum")
         if sent.side == INSIDE:
             return self.from_inside(frame, headers, sent.time_us)
-        return self.from_outside(frame, headers, sent), []
+        told = self.told(frame, headers, sent.time_us)
+        return (self.from_outside(frame, headers, sent) if told is None else told), []
+
+    def told(self, frame: bytes, headers: Headers, now_us: int) -> list[bytes] | None:
+        """What senders get about an ICMP error on the way through the tunnel; None if it is not one."""
+        l4, l3 = headers.l4, headers.l3
+        if headers.protocol != ICMP or not l4 or headers.fragment or frame[l3 + 16 : l3 + 20] != LOCAL:
+            return None
+        quoted = find_quoted(frame, headers) if frame[l4] in ICMP_ERRORS else None
+        if (
+            quoted is None
+            or frame[quoted[0] + 9] != IP_IN_IP
+            or frame[quoted[0] + 12 : quoted[1]][:8] != LOCAL + REMOTE
+        ):
+            return None
+        self.counted["tunnel_errors"] += 1
+        kind = RELAYED.get((frame[l4], frame[l4 + 1]))
+        if kind == FRAGMENTATION_NEEDED:
+            length = word_at(frame, quoted[0] + 2)
+            named = word_at(frame, l4 + 6) or next((size for size in PLATEAUS if size < length), 68)
+            self.mtu, self.until_us = min(self.mtu, max(68, named - 20)), now_us + HELD_US
+        inner = inner_quoted(frame, quoted[1], headers.end)
+        counter, errors = "errors_suppressed", list[bytes]()
+        if kind is not None and inner is not None:
+            mtu = self.mtu if kind == FRAGMENTATION_NEEDED else 0
+            counter, errors = self.reporter.report(frame, inner, kind, now_us, mtu)
+            errors = [frame[:l3] + error[inner.l3 :] for error in errors]
+        self.counted[counter] += 1
+        return errors
 
     def from_inside(self, frame: bytes, headers: Headers, now_us: int) -> Left:
         """Encapsulate a packet, in fragments if it is too long, or report why not."""
@@ -162,6 +204,26 @@ class IpTunnelModel(FunctionModel):
 
     def counters(self) -> dict[str, int | Bounds]:
         return {**self.counted, **self.reassembly.counters(), "no_room": 0}
+
+
+def inner_quoted(frame: bytes, at: int, end: int) -> Headers | None:
+    """The headers of the packet that a quoted one carries; None if too little of it is quoted."""
+    length = (frame[at] & 15) * 4 if end - at >= 20 else 0
+    if length < 20 or frame[at] >> 4 != 4 or end - at < length + 8 or not header_is_right(frame, at):
+        return None
+    later = word_at(frame, at + 6) & OFFSET != 0
+    return Headers("ipv4", at, at + length, end, end, frame[at + 9], later, later)
+
+
+def tunnel_error(rng: random.Random, frame: bytes) -> bytes:
+    """An ICMP error of a router in the tunnel about a frame without tags, which quotes some of it."""
+    inner = frame[14 : 14 + rng.choice((8, 20, 28, 60, 500))]
+    ends = (LOCAL, REMOTE) if rng.random() < 0.9 else (REMOTE, LOCAL)
+    outer = ipv4_header(*ends, IP_IN_IP if rng.random() < 0.9 else 47, len(frame) - 14)
+    kind = rng.choice((*RELAYED, (3, 4), (3, 4), (3, 3), (4, 0), (5, 0), (12, 0)))
+    message = bytes([*kind, 0, 0, 0, 0]) + rng.choice((0, 576, 1280, 1400)).to_bytes(2, "big") + outer + inner
+    message = message[:2] + internet_checksum(message).to_bytes(2, "big") + message[4:]
+    return frame[:14] + ipv4_header(bytes([192, 0, 2, 77]), LOCAL, ICMP, len(message)) + message
 
 
 def with_mark(rng: random.Random, frame: bytes) -> bytes:

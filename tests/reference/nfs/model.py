@@ -40,6 +40,9 @@ class FunctionModel:
     keeps_order: ClassVar[bool] = False
     """Whether frames of one burst leave in their order; some functions take packets of one kind first."""
 
+    unknown: ClassVar[str] = "pass"
+    """What becomes of frames that it does not understand, unless a setting says otherwise."""
+
     contract: Contract = Contract.BYTES
     looks_at_source: bool = False
     """Whether what it does to a packet may depend on the packet's source, which a NAT before it chose."""
@@ -96,9 +99,13 @@ class FunctionModel:
         return wrong or ["another order"] * self.keeps_order
 
     def passes(self, kind: str) -> bool:
-        """Count a frame that is not IPv4; whether it passes: malformed ones are dropped."""
-        self.counted["malformed" if kind == "malformed" else "other"] += 1
-        return kind != "malformed"
+        """Count a frame that is not understood, or malformed; whether it passes."""
+        if kind == "malformed":
+            self.counted["malformed"] += 1
+            return False
+        chosen = self.settings.get("arp", "pass") if kind == "arp" else self.settings.get("unknown", self.unknown)
+        self.counted["other" if chosen == "pass" else "unknown"] += 1
+        return chosen == "pass"
 
     def drop(self, counter: str) -> Left:
         """Count a frame that is dropped."""

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from tests.reference.nfs.flows import FlowTable
-from tests.reference.nfs.headers import Headers, flow_of, read_headers
+from tests.reference.nfs.headers import Headers, flow_of
+from tests.reference.nfs.ipv6 import read_ip_headers
 from tests.reference.nfs.model import Bounds, FunctionModel, Left
 from tests.reference.nfs.traffic import Mix, Sent, random_payload
 
@@ -118,16 +119,16 @@ def scan_payload(rng: random.Random) -> bytes:
 
 
 class ScanModel(FunctionModel):
-    """What functions that scan UDP, TCP and ICMP payloads have in common: all but IPv4 passes."""
+    """What functions that scan UDP, TCP and ICMP payloads have in common."""
 
     def prepare(self) -> None:
         self.counted.update(dict.fromkeys(("other", "malformed", "scanned", "partial", "fragments", "matches"), 0))
 
     def mix(self) -> Mix:
-        return Mix(flows=20000, payload=scan_payload)
+        return Mix(flows=20000, payload=scan_payload, ipv6=0.5)
 
     def scan(self, frame: bytes, headers: Headers) -> tuple[list[Rule], bool]:
-        """The rules that an IPv4 packet matches, and whether bytes of it were not scanned."""
+        """The rules that an IP packet matches, and whether bytes of it were not scanned."""
         self.counted["fragments"] += headers.later
         if headers.payload == 0:
             return [], headers.later
@@ -141,13 +142,13 @@ class ScanModel(FunctionModel):
         return matched, headers.later or partial
 
     def take(self, sent: Sent) -> Left:
-        headers = read_headers(sent.frame)
-        if headers.kind != "ipv4":
+        headers = read_ip_headers(sent.frame)
+        if headers.kind not in ("ipv4", "ipv6"):
             return [sent.frame] * self.passes(headers.kind), []
         return [sent.frame] * self.lets_pass(sent, headers), []
 
     def lets_pass(self, sent: Sent, headers: Headers) -> bool:
-        """Scan an IPv4 packet; whether it passes."""
+        """Scan an IP packet; whether it passes."""
         raise NotImplementedError
 
     def counters(self) -> dict[str, int | Bounds]:
@@ -158,6 +159,7 @@ class PacketFilterModel(ScanModel):
     """Drops packets whose payload matches a rule, and those that could not be scanned completely."""
 
     nf = "PacketFilter"
+    unknown = "drop"
 
     def lets_pass(self, sent: Sent, headers: Headers) -> bool:
         matched, missed = self.scan(sent.frame, headers)
@@ -198,6 +200,8 @@ class NidsModel(FlowMonitorModel):
 
     def prepare(self) -> None:
         super().prepare()
+        if self.number("dropped_class", 0):
+            self.settings = {"unknown": "drop", **self.settings}
         self.counted.update({"alerts": 0, "dropped": 0, **{f"alerts_{kind}": 0 for kind in CLASSES}})
 
     def lets_pass(self, sent: Sent, headers: Headers) -> bool:

@@ -13,6 +13,7 @@ from tests.reference.nfs.headers import (
     INSIDE,
     INSIDE_MAC,
     IPV4,
+    IPV6,
     MORE_FRAGMENTS,
     OUTSIDE,
     OUTSIDE_MAC,
@@ -24,6 +25,14 @@ from tests.reference.nfs.headers import (
     ipv4_header,
     l4_checksum,
     with_header_checksum,
+)
+from tests.reference.nfs.ipv6 import (
+    ICMPV6,
+    ipv6_checksum,
+    ipv6_fragments,
+    ipv6_header,
+    protocol_in_ipv6,
+    with_extensions,
 )
 
 PORTS = (20, 22, 25, 53, 80, 110, 123, 161, 443, 873, 993, 5060, 8080, 16400, 33000)
@@ -43,6 +52,7 @@ class Mix:
     """What a capture consists of; shares are of all frames."""
 
     flows: int = 4000
+    ipv6: float = 0  # share of flows
     outside: float = 0.3  # share of frames from outside
     hosts: int = 500
     burst: int = 8  # most frames of one time, which functions get at once
@@ -76,8 +86,15 @@ def make_flows(rng: random.Random, mix: Mix) -> list[FlowEnds]:
     for _ in range(mix.flows):
         service = rng.choice(PORTS) if rng.random() < 0.8 else rng.randrange(1, 65536)
         pair = (rng.randrange(1024, 65536), service)
-        made.append(FlowEnds(rng.choice(mix.protocols), rng.choice(clients), rng.choice(servers), pair))
+        flow = FlowEnds(rng.choice(mix.protocols), rng.choice(clients), rng.choice(servers), pair)
+        made.append(in_ipv6(flow) if mix.ipv6 and rng.random() < mix.ipv6 else flow)
     return made
+
+
+def in_ipv6(flow: FlowEnds) -> FlowEnds:
+    """The same flow between addresses of IPv6."""
+    client, server = (bytes.fromhex("20010db8") + bytes(8) + address for address in (flow.client, flow.server))
+    return FlowEnds(protocol_in_ipv6(flow.protocol), client, server, flow.ports)
 
 
 def random_payload(rng: random.Random) -> bytes:
@@ -92,21 +109,26 @@ def l4_of(rng: random.Random, flow: FlowEnds, outward: bool, payload: bytes, mix
     """Header and payload of UDP, TCP or ICMP in one direction; other protocols have a payload only."""
     source, destination = (flow.client, flow.server) if outward else (flow.server, flow.client)
     ends = flow.ports if outward else flow.ports[::-1]
+    checksum_of = l4_checksum if len(source) == 4 else ipv6_checksum
     if flow.protocol == UDP:
         segment = struct.pack("!HHHH", *ends, 8 + len(payload), 0) + payload
-        if rng.random() < 0.1:
+        if len(source) == 4 and rng.random() < 0.1:
             return segment
-        checksum = l4_checksum(source, destination, UDP, segment) or 0xFFFF
+        checksum = checksum_of(source, destination, UDP, segment) or 0xFFFF
         return segment[:6] + checksum.to_bytes(2, "big") + payload
     if flow.protocol == TCP:
         options = b"\x02\x04\x05\xb4" if rng.random() < 0.1 else b""
         words = (*ends, rng.getrandbits(32), rng.getrandbits(32), (5 + len(options) // 4) << 4, rng.choice(mix.flags))
         segment = struct.pack("!HHIIBBHHH", *words, 65535, 0, 0) + options + payload
-        checksum = l4_checksum(source, destination, TCP, segment)
+        checksum = checksum_of(source, destination, TCP, segment)
         return segment[:16] + checksum.to_bytes(2, "big") + segment[18:]
     if flow.protocol == ICMP:
         message = struct.pack("!BBHHH", 8 if outward else 0, 0, 0, flow.ports[0], rng.getrandbits(16)) + payload
         return message[:2] + internet_checksum(message).to_bytes(2, "big") + message[4:]
+    if flow.protocol == ICMPV6:
+        message = struct.pack("!BBHHH", 128 if outward else 129, 0, 0, flow.ports[0], rng.getrandbits(16)) + payload
+        checksum = ipv6_checksum(source, destination, ICMPV6, message)
+        return message[:2] + checksum.to_bytes(2, "big") + message[4:]
     return payload
 
 
@@ -119,6 +141,10 @@ def plain(rng: random.Random, flow: FlowEnds, outward: bool, payload: bytes, mix
     """A whole frame of a flow."""
     source, destination = (flow.client, flow.server) if outward else (flow.server, flow.client)
     segment = l4_of(rng, flow, outward, payload, mix)
+    if len(source) == 16:
+        fields = {"traffic": rng.getrandbits(8) if rng.random() < 0.3 else 0, "ttl": rng.choice((1, 64, 255))}
+        header = ipv6_header(source, destination, flow.protocol, len(segment), **fields)
+        return ethernet(outward) + IPV6.to_bytes(2, "big") + header + segment
     dont = DONT_FRAGMENT if rng.random() < 0.5 else 0
     service = rng.getrandbits(8) if rng.random() < 0.3 else 0
     ttl = rng.choice((0, 1, 2)) if rng.random() < 0.02 else rng.choice((32, 64, 128))
@@ -145,8 +171,15 @@ def padded(rng: random.Random, frame: bytes) -> list[bytes]:
     return [frame + rng.randbytes(rng.randrange(1, 40))]
 
 
+def is_ipv6(frame: bytes) -> bool:
+    """Whether a frame without tags says that it has IPv6."""
+    return frame[12:14] == IPV6.to_bytes(2, "big")
+
+
 def with_options(rng: random.Random, frame: bytes) -> list[bytes]:
-    """With options of IPv4: one that is copied to fragments, one that is not, and an end."""
+    """With options of IPv4: one that is copied to fragments, one that is not, and an end; extensions of IPv6."""
+    if is_ipv6(frame):
+        return with_extensions(rng, frame)
     options = rng.choice((b"\x94\x04\0\0", b"\x07\x07\x04" + bytes(4) + b"\0", b"\x01\x01\x94\x04\0\0\0\0"))
     header = bytearray(frame[14:34] + options)
     header[0] = 0x40 | len(header) // 4
@@ -171,6 +204,8 @@ def piece(frame: bytes, begin: int, end: int) -> bytes:
 
 def fragments(rng: random.Random, frame: bytes) -> list[bytes]:
     """In two to four fragments, in order or not, sometimes with one missing, twice, or overlapping."""
+    if is_ipv6(frame):
+        return ipv6_fragments(rng, frame)
     length = len(frame) - 34
     size = max(8, (length // rng.randrange(2, 4) + 7) // 8 * 8)
     made = [piece(frame, at, at + size) for at in range(0, length, size)]

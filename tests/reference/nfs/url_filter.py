@@ -17,8 +17,8 @@ from tests.reference.nfs.headers import (
     Headers,
     ipv4_header,
     l4_checksum,
-    read_headers,
 )
+from tests.reference.nfs.ipv6 import ipv6_checksum, ipv6_header, read_ip_headers
 from tests.reference.nfs.model import Bounds, FunctionModel, Left
 from tests.reference.nfs.traffic import Mix, Sent, random_payload
 
@@ -109,6 +109,7 @@ class UrlFilterModel(FunctionModel):
     """A listed domain covers its subdomains, a path what is below it. Each TCP segment is judged by itself."""
 
     nf = "UrlFilter"
+    unknown = "drop"
     variants = (
         {"list": "{folder}/list", "reset": "1"},
         {"list": "{folder}/list", "block_incomplete": "1"},
@@ -133,7 +134,7 @@ class UrlFilterModel(FunctionModel):
 
     def mix(self) -> Mix:
         urls = self.lines_of("list")
-        return Mix(flows=20000, payload=lambda rng: web_payload(rng, urls), protocols=(TCP,) * 9 + (17,))
+        return Mix(flows=20000, payload=lambda rng: web_payload(rng, urls), protocols=(TCP,) * 9 + (17,), ipv6=0.5)
 
     def is_listed(self, host: bytes, path: tuple[bytes, ...]) -> bool:
         """Whether the list has the host or a domain above it, with the path or one above it."""
@@ -159,16 +160,16 @@ class UrlFilterModel(FunctionModel):
         return False
 
     def take(self, sent: Sent) -> Left:
-        frame, headers = sent.frame, read_headers(sent.frame)
-        if headers.kind == "malformed":
-            return self.drop("malformed")
+        frame, headers = sent.frame, read_ip_headers(sent.frame)
+        if headers.kind not in ("ipv4", "ipv6"):
+            return [frame] * self.passes(headers.kind), []
         if headers.payload and headers.protocol == TCP and self.blocks(frame[headers.payload : headers.end]):
             self.counted["blocked"] += 1
             if not self.number("reset", 0):
                 return [], []
             self.counted["resets"] += 2
             return [reset(frame, headers, False)], [reset(frame, headers, True)]
-        self.counted["passed" if headers.kind == "ipv4" else "other"] += 1
+        self.counted["passed"] += 1
         return [frame], []
 
     def counters(self) -> dict[str, int | Bounds]:
@@ -178,7 +179,9 @@ class UrlFilterModel(FunctionModel):
 def reset(frame: bytes, headers: Headers, back: bool) -> bytes:
     """A reset to the receiver of a segment, or as of it to the sender (RFC 9293, section 3.5.2)."""
     l3, l4 = headers.l3, headers.l4
-    source, destination = frame[l3 + 12 : l3 + 16], frame[l3 + 16 : l3 + 20]
+    ipv6 = headers.kind == "ipv6"
+    size, first = (16, l3 + 8) if ipv6 else (4, l3 + 12)
+    source, destination = frame[first : first + size], frame[first + size : first + 2 * size]
     ports, sequence, acknowledged = frame[l4 : l4 + 4], frame[l4 + 4 : l4 + 8], frame[l4 + 8 : l4 + 12]
     flags, acknowledgement, ethernet = RST, bytes(4), frame[:l3]
     if back:
@@ -192,8 +195,10 @@ def reset(frame: bytes, headers: Headers, back: bool) -> bytes:
             acknowledgement = ((int.from_bytes(sequence, "big") + counted) & 0xFFFFFFFF).to_bytes(4, "big")
             sequence = bytes(4)
     segment = ports + sequence + acknowledgement + bytes([5 << 4, flags]) + bytes(6)
-    checksum = l4_checksum(source, destination, TCP, segment)
+    checksum = (ipv6_checksum if ipv6 else l4_checksum)(source, destination, TCP, segment)
     segment = segment[:16] + checksum.to_bytes(2, "big") + segment[18:]
+    if ipv6:
+        return ethernet + ipv6_header(source, destination, TCP, 20, ttl=TTL) + segment
     return ethernet + ipv4_header(source, destination, TCP, 20, flags=DONT_FRAGMENT, ttl=TTL) + segment
 
 

@@ -8,12 +8,15 @@ from contextlib import suppress
 from dataclasses import replace
 
 from placer.fleet.engine import Engine
+from placer.fleet.event_lines import decision_line, refusal_line
+from placer.fleet.event_shapes import Malformed
 from placer.fleet.events import (
     Arrive,
     Change,
     Cordon,
     Decision,
     Drain,
+    DrainTogether,
     DryRun,
     Fail,
     FleetEvent,
@@ -26,8 +29,9 @@ from placer.fleet.events import (
     Return,
     Uncordon,
 )
-from placer.fleet.protocol import Malformed, Reader, decision_line, refusal_line
+from placer.fleet.protocol import Reader
 from placer.fleet.rebalance import emptied_first
+from placer.fleet.service.http.ownership import Quotas, foreign_fault
 from placer.fleet.service.http.turns import Rebalancing, Submission, Turns
 from placer.fleet.state.saved import KeptAnswer, SavedState
 
@@ -42,7 +46,7 @@ STATUS_DONE, STATUS_FORBIDDEN, STATUS_CONFLICT, STATUS_CHANGED, STATUS_MALFORMED
     503,
 )
 
-OF_ADMINISTRATORS = (Fail, Drain, Return, Cordon, Uncordon, Join, Leave, Rebalance)
+OF_ADMINISTRATORS = (Fail, Drain, DrainTogether, Return, Cordon, Uncordon, Join, Leave, Rebalance)
 """Events that change NICs; the others are of tenants."""
 
 
@@ -67,13 +71,15 @@ def nics_to_empty(engine: Engine) -> list[str]:
 class Decider:
     """Decides on lines, one after the other.
 
-    `engine`, `reader`, `state`: as for `placer online`; nobody else uses them to change anything.
+    `engine`, `reader`, `state`: as for `placer online`; nobody else uses them to change anything. `quotas`: what owners
+    may have.
     """
 
-    def __init__(self, engine: Engine, reader: Reader, state: SavedState) -> None:
+    def __init__(self, engine: Engine, reader: Reader, state: SavedState, quotas: Quotas) -> None:
         self.engine = engine
         self.reader = reader
         self.state = state
+        self.quotas = quotas
         self._answers = state.answers
         self._waiting = Turns()
         self._counted: list[tuple[FleetEvent, Decision]] = []
@@ -114,8 +120,12 @@ class Decider:
             self._dry, asked = isinstance(event, DryRun), asked_for(event)
             if not submission.token.administers and isinstance(asked, OF_ADMINISTRATORS):
                 return self._refuse(digest, STATUS_FORBIDDEN, "the token does not allow events of NICs")
+            if foreign := foreign_fault(self.engine, submission.token, asked):
+                return self._refuse(digest, STATUS_FORBIDDEN, foreign)
             if self._is_outdated(asked, submission.if_version):
                 return self._refuse(digest, STATUS_CHANGED, "the NIC has changed since that version: ask again")
+            if over := self.quotas.fault(self.engine, asked):
+                return self._refuse(digest, STATUS_CONFLICT, over, cause="quota")
             if isinstance(asked, Rebalance) and asked.nics is None and self.in_turns:
                 return self._rebalance(submission, asked, digest)
             decision = self._handle(event)
@@ -127,7 +137,7 @@ class Decider:
             return KeptAnswer(digest, status, refusal_line(refused))
         answer = decision_line(event, decision)
         if not isinstance(decision, Lookup):
-            self.state.record(event, decision, self.engine.fleet, answer)
+            self.state.record(event, decision, self.engine.fleet, answer, submission.token.name)
         if not self._dry:
             self._counted.append((event, decision))
         return KeptAnswer(digest, STATUS_DONE, answer, self.engine.events)
@@ -143,7 +153,8 @@ class Decider:
         self._waiting.charge(submission, len(some))
         decision = found.engine.try_rebalance(part)
         if decision is not None and not self._dry:
-            self.state.record(part, decision, self.engine.fleet, decision_line(part, decision))
+            line = decision_line(part, decision)
+            self.state.record(part, decision, self.engine.fleet, line, submission.token.name)
             self._counted.append((part, decision))
         found.moves += () if decision is None else decision.moves
         if not found.nics and found.moves_before < len(found.moves) < event.budget:
@@ -154,10 +165,10 @@ class Decider:
         whole = Decision("rebalanced" if found.moves else "as-it-was", tuple(found.moves))
         return KeptAnswer(digest, STATUS_DONE, decision_line(event, whole), self.engine.events)
 
-    def _refuse(self, digest: bytes, status: int, message: str) -> KeptAnswer:
+    def _refuse(self, digest: bytes, status: int, message: str, **more: str) -> KeptAnswer:
         """The answer to an event that is not even decided on."""
         self._refused.append(status)
-        return KeptAnswer(digest, status, json.dumps({"ok": False, "error": message}))
+        return KeptAnswer(digest, status, json.dumps({"ok": False, "error": message, **more}))
 
     def _handle(self, event: FleetEvent) -> Decision:
         return self.engine.handle(event)

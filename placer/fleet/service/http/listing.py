@@ -19,7 +19,8 @@ from starlette.responses import Response
 
 from placer.fleet.cores import shown_cores
 from placer.fleet.engine import Engine
-from placer.fleet.protocol import Name, faults_in
+from placer.fleet.event_shapes import Name
+from placer.fleet.protocol import faults_in
 from placer.fleet.service.http import openapi
 from placer.fleet.service.http.app import answer, read_route, refusal
 from placer.fleet.service.http.openapi import DescribedRoute, RouteOperation
@@ -110,7 +111,7 @@ class ListRoutes:
         cursor = Annotated[str, Field(min_length=1, description="that of the page before")]
         service, state = (Annotated[str, Field(json_schema_extra={"enum": [*CHOICES[name]]})] for name in CHOICES)
         nics = {"service": service, "model": Name, "pool": Name, "limit": usual, "cursor": cursor}
-        tenants = {"nf": Name, "nic": Name, "state": state, "limit": usual, "cursor": cursor}
+        tenants = {"nf": Name, "nic": Name, "state": state, "owner": Name, "limit": usual, "cursor": cursor}
         refusals = (400, 401, 403, 421, 422, 503)
         return [
             read_route("/v1/nics", self.nics, RouteOperation(
@@ -172,16 +173,16 @@ def _of_nic(nic: Nic) -> dict[str, str]:
 
 def _find_tenants(engine: Engine, filters: Mapping[str, str]) -> Iterator[_Placed]:
     """The instances that the filters leave, each with its NIC; None of one that waits."""
-    nf, state, nic_id = filters.get("nf"), filters.get("state"), filters.get("nic")
+    nf, state, nic_id, owner = (filters.get(name) for name in ("nf", "state", "nic", "owner"))
     if state != QUEUED:
         one = None if nic_id is None else engine.fleet.nics.find(nic_id)
         for nic in engine.fleet.nics.values() if nic_id is None else filter(None, [one]):
             for tenant in nic.tenants_by_id.values():
-                if nf is None or tenant.workload.nf == nf:
+                if nf in (None, tenant.workload.nf) and owner in (None, tenant.owner):
                     yield tenant, nic
     if state != PLACED and nic_id is None:
         for tenant in engine.waiting.values():
-            if nf is None or tenant.workload.nf == nf:
+            if nf in (None, tenant.workload.nf) and owner in (None, tenant.owner):
                 yield tenant, None
 
 
@@ -257,5 +258,11 @@ def _show_tenant(tenant: Tenant, cores: int | None) -> openapi.TenantJson:
         shown["sla_min_kpps"] = tenant.sla.min_kpps
     if tenant.priority:
         shown["priority"] = tenant.priority
+    if tenant.owner:
+        shown["owner"] = tenant.owner
+    if tenant.labels:
+        shown["labels"] = dict(tenant.labels)
+    if tenant.reserved_until is not None:
+        shown["reserved_until"] = tenant.reserved_until
     constraints: openapi.ConstraintsJson = dict(tenant.constraints.values)  # type: ignore[assignment]
     return {**shown, **constraints}

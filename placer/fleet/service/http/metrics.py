@@ -12,8 +12,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from placer.fleet.engine import Engine
+from placer.fleet.event_lines import name_of
 from placer.fleet.events import Decision, FleetEvent, Learned
-from placer.fleet.protocol import name_of
 
 HISTOGRAM_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 

@@ -22,16 +22,17 @@ from pydantic.json_schema import GenerateJsonSchema
 from starlette.routing import BaseRoute, Route
 from typing_extensions import TypedDict
 
-from placer.fleet.protocol import Name
+from placer.fleet.event_shapes import Name
 
 JSON_TYPE, LINES_TYPE, TEXT_TYPE = "application/json", "application/x-ndjson", "text/plain"
 
 
 class Refusal(TypedDict):
-    """Why a request is refused."""
+    """Why a request is refused; `cause` is `quota` where its owner would have too much."""
 
     ok: Literal[False]
     error: str
+    cause: NotRequired[str]
 
 
 class Good(TypedDict):
@@ -92,12 +93,15 @@ class DecisionJson(TypedDict):
     status: str
     nic: NotRequired[str | None]
     cores: NotRequired[int]
+    until: NotRequired[float]
     placements: NotRequired[list[PlacementJson]]
     model: NotRequired[int]
     instances: NotRequired[list[JudgedInstanceJson]]
     moves: list[Move]
     at_risk: NotRequired[list[str]]
     queued: NotRequired[list[str]]
+    nics: NotRequired[list[str]]
+    draining: NotRequired[list[str]]
     classes: NotRequired[int]
     reasons: NotRequired[list[ClassOfNics]]
     version: int
@@ -131,10 +135,13 @@ class ConstraintsJson(TypedDict):
     apart: NotRequired[str]
     together: NotRequired[str]
     pool: NotRequired[str]
+    most_per_nic: NotRequired[str]
+    most_per_domain: NotRequired[str]
+    exclusive: NotRequired[str]
 
 
 class TenantJson(ConstraintsJson):
-    """An instance, with its SLA and what is predicted of it."""
+    """An instance, with its SLA and what is predicted of it; of a reservation, when it ends (s since 1970)."""
 
     id: str
     nf: str
@@ -145,6 +152,9 @@ class TenantJson(ConstraintsJson):
     sla_drop: NotRequired[float | None]
     sla_min_kpps: NotRequired[float | None]
     priority: NotRequired[int]
+    owner: NotRequired[str]
+    labels: NotRequired[dict[str, str]]
+    reserved_until: NotRequired[float]
     predicted_kpps: NotRequired[float]
     required_kpps: NotRequired[float]
     solo_kpps: NotRequired[float]
@@ -233,7 +243,7 @@ class Summary(TypedDict):
 REFUSAL_TEXTS = {
     400: "Not a request that has one meaning, such as one with two `Host` headers.",
     401: "No known token.",
-    403: "The token does not have the scope.",
+    403: "The token does not have the scope, or is not for this owner.",
     404: "Unknown.",
     408: "The request came too slowly.",
     409: "The event cannot happen; nothing changed.",

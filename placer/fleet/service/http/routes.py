@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
@@ -10,16 +11,10 @@ from pydantic import Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
+from placer.fleet.event_lines import MAX_LISTED_CLASSES
+from placer.fleet.event_shapes import AnyEvent, Malformed, Wanted, Whole
 from placer.fleet.events import Refused
-from placer.fleet.protocol import (
-    MAX_LISTED_CLASSES,
-    AnyEvent,
-    Malformed,
-    Wanted,
-    Whole,
-    faults_in,
-    refuse_repeated_keys,
-)
+from placer.fleet.protocol import faults_in, refuse_repeated_keys
 from placer.fleet.service.http import openapi
 from placer.fleet.service.http.app import (
     EVENTS_PATH,
@@ -35,6 +30,7 @@ from placer.fleet.service.http.listing import ListRoutes, list_tenant, show_nic
 from placer.fleet.service.http.metrics import model_of, nics_by_service
 from placer.fleet.service.http.openapi import JSON_TYPE, LINES_TYPE, TEXT_TYPE, DescribedRoute, RouteOperation
 from placer.fleet.service.http.writer import Writer
+from placer.fleet.service.log import show_time
 from placer.fleet.what_if import ClassVerdict, ExpectedPlace, WhatIf
 
 LONGEST_EVENT = 1_000_000  # bytes of one event
@@ -269,9 +265,14 @@ class QuestionRoutes:
         return Response(self.writer.metrics.text(), media_type="text/plain; version=0.0.4")
 
 
-def log_line(number: int, event: str, given: str) -> str:
-    """One event of the log with its answer, as JSON."""
-    return f'{{"number": {number}, "event": {event}, "answer": {given}}}'
+def log_line(number: int, event: str, given: str, seconds: float | None, actor: str | None) -> str:
+    """One event of the log with its answer, as JSON: when it was decided on, and who sent it, as far as that is known.
+
+    `seconds`: since 1970.
+    """
+    at = "" if seconds is None else f'"time": "{show_time(seconds)}", '
+    by = "" if actor is None else f'"actor": {json.dumps(actor)}, '
+    return f'{{"number": {number}, {at}{by}"event": {event}, "answer": {given}}}'
 
 
 def _show_place(place: ExpectedPlace) -> openapi.PlaceJson:

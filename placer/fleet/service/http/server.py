@@ -18,8 +18,10 @@ from placer.fleet.engine import Engine
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http.app import Background, make_app
 from placer.fleet.service.http.connections import Connections
+from placer.fleet.service.http.expirer import Expirer
 from placer.fleet.service.http.hosts import Hosts
 from placer.fleet.service.http.metrics import Metrics
+from placer.fleet.service.http.ownership import Quotas
 from placer.fleet.service.http.requests import RequestLog
 from placer.fleet.service.http.routes import EventRoutes, QuestionRoutes
 from placer.fleet.service.http.tokens import OPEN_TO_ALL, Tokens
@@ -54,14 +56,16 @@ class ServerSettings:
     log_requests: bool = False
 
 
-def make_writer(engine: Engine, reader: Reader, state: SavedState) -> Writer:
+def make_writer(engine: Engine, reader: Reader, state: SavedState, tokens: Tokens = OPEN_TO_ALL) -> Writer:
+    """The writer of a service that keeps the quotas of its token file."""
+    quotas = Quotas(tokens.quotas)
     if not state.shared:
-        return Writer(engine, reader, state, Metrics(engine))
+        return Writer(engine, reader, state, Metrics(engine), quotas=quotas)
     from placer.fleet.service.http.shared_writer import SharedWriter
     from placer.fleet.state.postgres.state import SharedState
 
     assert isinstance(state, SharedState)
-    return SharedWriter(engine, reader, state, Metrics(engine))
+    return SharedWriter(engine, reader, state, Metrics(engine), quotas=quotas)
 
 
 def serve_http(
@@ -86,7 +90,7 @@ def serve_http(
     hosts = Hosts(settings.host, port, scheme, (*settings.names, f"{shown}:{port}"))
     requests = RequestLog(writer.metrics, everything=settings.log_requests)
     config = uvicorn.Config(
-        make_app(all_routes, writer, settings.tokens, hosts, requests, background),
+        make_app(all_routes, writer, settings.tokens, hosts, requests, [Expirer(writer).run, *background]),
         http=Connections(requests),  # type: ignore[arg-type]
         log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_S,
         ssl_certfile=settings.certificate, ssl_keyfile=settings.key, proxy_headers=False,

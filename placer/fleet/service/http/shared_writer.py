@@ -9,14 +9,17 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from placer.fleet.engine import QUEUE, Engine
+from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Decision, Depart, FleetEvent, Lookup, Rebalance, RefusedForNow, Where
 from placer.fleet.protocol import Reader
+from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.service.http.deciding import STATUS_CHANGED, STATUS_CONFLICT, asked_for
 from placer.fleet.service.http.metrics import Metrics
+from placer.fleet.service.http.ownership import Quotas
 from placer.fleet.service.http.turns import Submission
 from placer.fleet.service.http.writer import (
     MOST_WAITING,
+    NO_QUOTAS,
     PATIENCE_SECONDS,
     Stopped,
     Writer,
@@ -52,15 +55,21 @@ class SharedWriter(Writer):
     A batch is first decided on what is known: if that is old, the commit fails. Only what no commit checks, as a
     rejection, is decided once more on what others have committed since.
 
-    `engine`, `reader`, `state`, `metrics`, `most_waiting`: as of `Writer`.
+    `engine`, `reader`, `state`, `metrics`, `most_waiting`, `quotas`: as of `Writer`.
     """
 
     in_turns = False  # nobody else may change the fleet meanwhile
 
     def __init__(
-        self, engine: Engine, reader: Reader, state: SharedState, metrics: Metrics, most_waiting: int = MOST_WAITING
+        self,
+        engine: Engine,
+        reader: Reader,
+        state: SharedState,
+        metrics: Metrics,
+        most_waiting: int = MOST_WAITING,
+        quotas: Quotas = NO_QUOTAS,
     ) -> None:
-        super().__init__(engine, reader, state, metrics, most_waiting)
+        super().__init__(engine, reader, state, metrics, most_waiting, quotas)
         self._shared = state
         self._agreement = state.agreement
         self._fresh = True
@@ -178,16 +187,18 @@ class SharedWriter(Writer):
         return answer
 
     def _handle(self, event: FleetEvent) -> Decision:
-        optimistic = not self._agreement.alone
-        if optimistic and (self.engine.waiting or not isinstance(asked_for(event), Arrive | Depart | Where)):
+        optimistic, asked = not self._agreement.alone, asked_for(event)
+        if optimistic and (self.engine.waiting or not isinstance(asked, Arrive | Depart | Where)):
             raise NeedsAll
+        if optimistic and isinstance(asked, Arrive) and self.quotas.limit(self.engine, asked):
+            raise NeedsAll  # others may place instances of the owner at the same time
         if isinstance(event, Rebalance) and not self._shared.leads(REBALANCING_TASK):
             raise RefusedForNow("another agent rebalances this fleet; retry later")
         decision = super()._handle(event)
         preempts = isinstance(event, Arrive) and len(decision.moves) > 1
         if optimistic and (preempts or (decision.status == "queued" and self.engine.when_full == QUEUE)):
             raise NeedsAll
-        if not self._fresh and (isinstance(decision, Lookup) or decision.status not in ("placed", "left")):
+        if not self._fresh and (isinstance(decision, Lookup) or decision.status not in ("placed", "reserved", "left")):
             raise NeedsNews
         return decision
 

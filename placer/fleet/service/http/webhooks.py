@@ -22,7 +22,7 @@ import httpx
 from placer.fleet.service.http.routes import log_line
 from placer.fleet.service.http.writer import Stopped, Writer
 from placer.fleet.service.log import log
-from placer.fleet.state.saved import Unreachable
+from placer.fleet.state.saved import LoggedRow, Unreachable
 from placer.fleet.state.saved_learning import WEBHOOK_PREFIX
 from profiles import InputError
 
@@ -93,7 +93,7 @@ class Webhook:
         finally:
             await self._client.aclose()
 
-    async def _find_rows(self) -> list[tuple[int, str, str]] | None:
+    async def _find_rows(self) -> list[LoggedRow] | None:
         """Events to be sent; None where another agent sends them, or the state cannot be reached.
 
         Counts events that the log no longer has.
@@ -107,7 +107,7 @@ class Webhook:
             self._writer.metrics.count_lost(lost)
         return rows
 
-    def _due(self) -> tuple[int, list[tuple[int, str, str]] | None]:
+    def _due(self) -> tuple[int, list[LoggedRow] | None]:
         """The number of the last event that was sent, and those that follow; None where another agent sends them."""
         if not self._writer.state.leads(self._name):
             return 0, None

@@ -17,6 +17,7 @@ from placer.fleet.engine import Engine
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http.deciding import Decider
 from placer.fleet.service.http.metrics import Metrics
+from placer.fleet.service.http.ownership import Quotas
 from placer.fleet.service.http.tokens import EVERYBODY, AccessToken
 from placer.fleet.service.http.turns import Part, Submission
 from placer.fleet.service.log import log
@@ -41,6 +42,8 @@ PATIENCE_SECONDS = 2.0  # how long a request waits for a state that cannot be wr
 MAINTAINED_EVERY_S, PAUSE_S = 1.0, 0.05
 """How often the state is looked after while nothing else is done, and how soon again where there is more to do."""
 
+NO_QUOTAS = Quotas({})
+
 UNKNOWN = "it is not known whether it was decided: send it again with the same Idempotency-Key"
 
 _Found = TypeVar("_Found")
@@ -58,14 +61,20 @@ class Writer(Decider):
     """Decides on the events of all clients.
 
     `engine`, `reader`, `state`: as for `placer online`; nobody else uses them to change anything. `most_waiting`:
-    requests that wait, before `Overloaded`. `trouble`: why the state cannot be written or reached for now; None while
-    it can.
+    requests that wait, before `Overloaded`. `quotas`: as of `Decider`. `trouble`: why the state cannot be written or
+    reached for now; None while it can.
     """
 
     def __init__(
-        self, engine: Engine, reader: Reader, state: SavedState, metrics: Metrics, most_waiting: int = MOST_WAITING
+        self,
+        engine: Engine,
+        reader: Reader,
+        state: SavedState,
+        metrics: Metrics,
+        most_waiting: int = MOST_WAITING,
+        quotas: Quotas = NO_QUOTAS,
     ) -> None:
-        super().__init__(engine, reader, state)
+        super().__init__(engine, reader, state, quotas)
         self.metrics = metrics
         self.failure: BaseException | None = None
         self.trouble: str | None = None

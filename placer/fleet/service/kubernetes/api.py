@@ -1,4 +1,4 @@
-"""The Kubernetes API, as far as it is needed: lists, watches, one pod, and binding a pod."""
+"""The Kubernetes API, as far as it is needed: lists, watches, one pod, binding a pod, and events on one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ ANSWER_SECONDS = 10.0
 WATCH_SECONDS = 300  # seconds after which a watch is begun anew
 
 PAGE_LIMIT = 500
+LONGEST_MESSAGE = 1_000  # characters of the message of an event
 
 
 class Gone(Exception):
@@ -113,6 +116,20 @@ class KubernetesApi:
         }  # fmt: skip
         path = f"/api/v1/namespaces/{namespace}/pods/{name}/binding"
         answer = await self._client.post(path, json=binding, headers=self._headers())
+        return ApiAnswer(answer.status_code, answer.text)
+
+    async def report(self, namespace: str, name: str, uid: str, message: str) -> ApiAnswer:
+        """Make an event on a pod; the same once more is a conflict, as long as the API server keeps the first."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        digest = sha256(f"{uid} {message}".encode()).hexdigest()[:16]
+        pod = {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": name, "uid": uid}
+        event = {
+            "apiVersion": "v1", "kind": "Event",
+            "metadata": {"name": f"{name[:200]}.{digest}", "namespace": namespace}, "involvedObject": pod,
+            "reason": "NotAsAsked", "message": message[:LONGEST_MESSAGE], "type": "Warning",
+            "source": {"component": "nf-placer"}, "firstTimestamp": now, "lastTimestamp": now, "count": 1,
+        }  # fmt: skip
+        answer = await self._client.post(f"/api/v1/namespaces/{namespace}/events", json=event, headers=self._headers())
         return ApiAnswer(answer.status_code, answer.text)
 
     async def close(self) -> None:

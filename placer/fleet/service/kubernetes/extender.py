@@ -93,9 +93,13 @@ class Extender:
         except (Refused, WrongPod) as wrong:
             return _filter(asked, [], never=dict.fromkeys(asked.names, str(wrong)))
         home = self.writer.engine.fleet.nic_of(pod.id)
-        here, crowded, closed = pod.node or (home and home.id), self.watcher.crowded, self.watcher.closed
-        fitting, failed, never = [], {}, {}
+        here = pod.node or (home and home.id)
         misfits = await self.writer.work_through(self.what_if.misfits(arrival, asked.names))
+        fits = any(misfit is None and name not in self.watcher.closed for name, misfit in misfits.items())
+        if not fits and here is None and await self.watcher.catch_up():
+            misfits = await self.writer.work_through(self.what_if.misfits(arrival, asked.names))
+        crowded, closed = self.watcher.crowded, self.watcher.closed
+        fitting, failed, never = [], {}, {}
         for name, misfit in misfits.items():
             if name in closed:
                 never[name] = closed[name]

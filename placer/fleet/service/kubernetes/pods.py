@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from placer.fleet.protocol import CONSTRAINT_KEYS
+from placer.fleet.event_shapes import CONSTRAINT_KEYS
 
 ANNOTATION_PREFIX = "nf-placer.io/"
 NF_ANNOTATION = f"{ANNOTATION_PREFIX}nf"
@@ -24,6 +24,8 @@ EVENT_ANNOTATIONS = {
     "sla-latency-us": "sla_latency_us",
     "priority": "priority",
 }
+
+TEXT_ANNOTATIONS = {key.replace("_", "-"): key for key in (*CONSTRAINT_KEYS, "owner")}
 
 POD_PREFIX = "pod/"
 
@@ -59,10 +61,10 @@ class Pod:
         faults = []
         for name, value in self.annotations.items():
             number = _number(value)
-            if name in CONSTRAINT_KEYS:
-                event[name] = value
+            if name in TEXT_ANNOTATIONS:
+                event[TEXT_ANNOTATIONS[name]] = value
             elif name not in ("nf", *TRAFFIC_ANNOTATIONS, *EVENT_ANNOTATIONS):
-                known = ", ".join(("nf", *TRAFFIC_ANNOTATIONS, *EVENT_ANNOTATIONS, *CONSTRAINT_KEYS))
+                known = ", ".join(("nf", *TRAFFIC_ANNOTATIONS, *EVENT_ANNOTATIONS, *TEXT_ANNOTATIONS))
                 faults.append(f"{ANNOTATION_PREFIX}{name} is unknown; annotations are {known}")
             elif name != "nf" and number is None:
                 faults.append(f"{ANNOTATION_PREFIX}{name}: '{value}' is not a number")

@@ -2,17 +2,23 @@
 
 Each list is the truth: what it does not have any more is gone, whatever was missed between two watches. It says nothing
 of what has come since it was asked for. Where a pod runs is never refused: it is counted, or its node takes no others.
+What its annotations say is counted, too; an event on the pod says where that breaks an SLA.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping, Set
 from typing import Any
 
+import httpx
 from prometheus_client import Gauge
 
+from placer.fleet.event_lines import event_line
+from placer.fleet.event_shapes import LOAD_KEYS
+from placer.fleet.events import Arrive, Change, Refused
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http.writer import Stopped, Writer
 from placer.fleet.service.kubernetes.api import Gone, KubernetesApi
@@ -29,9 +35,11 @@ from placer.fleet.service.kubernetes.pods import (
     uid_of,
 )
 from placer.fleet.service.log import log
-from placer.model.fleet import Service
+from placer.model.fleet import Service, Tenant
 
 PAUSES_S = (0.2, 1.0, 5.0, 15.0)  # seconds before the API server is asked again after failures in a row
+CATCH_UP_S, CATCH_UP_EVERY_S = 0.05, 0.25
+"""Seconds for which changes are waited for that kube-scheduler may have seen before, and how often at most."""
 Found = Mapping[str, Any]  # an object of the Kubernetes API
 
 
@@ -49,7 +57,9 @@ class Watcher:
         self._listed: set[str] = set()
         self._displaced: dict[str, str] = {}  # nodes that keep their former pool and domain, and why, as it is logged
         self._uncounted: dict[str, tuple[Pod, str]] = {}
+        self._unread: dict[str, str] = {}  # pods that count with their former annotations, and why, as it is reported
         self._turn = asyncio.Lock()
+        self._caught_up = -CATCH_UP_EVERY_S
         of = writer.reader
         self._reader = Reader(of.default_traffic, of.check, of.workload_of, of_log=True)  # also reads kinds of NICs
         gauge = Gauge(
@@ -71,6 +81,19 @@ class Watcher:
             str(pod.node): f"{pod.namespace}/{pod.name} runs there and cannot be counted: {reason}"
             for pod, reason in self._uncounted.values()
         }
+
+    async def catch_up(self) -> bool:
+        """Wait for changes that are on their way; whether one has come.
+
+        kube-scheduler asks again at once for pods that wait when it sees a pod leave or a node come, and after an
+        answer of before that not for minutes.
+        """
+        before = self.writer.engine.events
+        if time.monotonic() >= self._caught_up + CATCH_UP_EVERY_S:
+            await asyncio.sleep(CATCH_UP_S)
+            async with self._turn:
+                self._caught_up = time.monotonic()
+        return self.writer.engine.events != before
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -209,15 +232,19 @@ class Watcher:
         engine = self.writer.engine
         home = engine.fleet.nic_of(pod.id)
         if home is not None and home.id == node:
+            await self._change(pod, node, home.tenants_by_id[pod.id].asked)
             return
         if home is not None or pod.id in engine.waiting:
             await self._leave(pod.id)
+        await self._count_anew(pod, node)
+
+    async def _count_anew(self, pod: Pod, node: str) -> None:
         refused = await self._arrive(pod, node)
         known = self._uncounted.pop(pod.id, None)
         if refused is not None:
             self._uncounted[pod.id] = pod, refused
             if known is None or known[1] != refused:
-                log("a pod that runs cannot be counted", pod=pod.id, node=node, error=refused)
+                await self._report(pod, node, "a pod that runs cannot be counted", refused)
 
     async def _arrive(self, pod: Pod, node: str) -> str | None:
         """Place a pod on its node, whatever the SLAs there; returns why it cannot be."""
@@ -230,13 +257,53 @@ class Watcher:
             return refused
         error = await self._decide(**pod.arrival(node, nic.kind.index))
         if error is None:
-            log("a pod runs where it would not be placed", pod=pod.id, node=node, reason=refused)
+            await self._report(pod, node, "a pod runs where it would not be placed", refused)
         return error
+
+    async def _change(self, pod: Pod, node: str, before: Tenant) -> None:
+        """Count a pod with the annotations that it has now, where it runs; with its former ones if they make no sense.
+
+        It arrives anew where a change cannot say what is other, or would move it.
+        """
+        try:
+            read = self._reader.read(json.dumps(pod.arrival()))
+        except (WrongPod, Refused) as wrong:
+            if self._unread.get(pod.id) != str(wrong):
+                self._unread[pod.id] = str(wrong)
+                await self._report(pod, node, "a pod counts with its former annotations", str(wrong))
+            return
+        self._unread.pop(pod.id, None)
+        assert isinstance(read, Arrive)
+        if read.tenant == before:
+            return
+        change = _change_between(before, read.tenant)
+        expected = await self._send(**change, dry_run=True) if change else {}
+        if change and expected.get("status") in ("kept", "resized", "at-risk"):
+            answer = await self._send(**change)
+            if at_risk := answer.get("at_risk"):
+                await self._report(
+                    pod, node, "a pod has changed", f"SLAs are violated on its node: {', '.join(at_risk)}"
+                )
+        else:
+            await self._decide(event="depart", id=pod.id)
+            await self._count_anew(pod, node)
+
+    async def _report(self, pod: Pod, node: str, what: str, reason: str) -> None:
+        """Say in the log, and by an event on the pod, what cannot be as the pod asks for."""
+        log(what, pod=pod.id, node=node, reason=reason)
+        try:
+            given = await self.api.report(pod.namespace, pod.name, pod.uid, f"{what}: {reason}")
+            error = given.text[:300] if given.status >= 300 and given.status != httpx.codes.CONFLICT else None
+        except httpx.HTTPError as failure:
+            error = repr(failure)
+        if error is not None:
+            log("a pod got no event", pod=pod.id, error=error)
 
     async def _leave(self, pod_id: str) -> None:
         """Take a pod off its node, which may then count others, or take no more part in the fleet."""
         engine = self.writer.engine
         self._uncounted.pop(pod_id, None)
+        self._unread.pop(pod_id, None)
         home = engine.fleet.nic_of(pod_id)
         if home is not None or pod_id in engine.waiting:
             await self._decide(event="depart", id=pod_id)
@@ -253,8 +320,24 @@ class Watcher:
 
     async def _decide(self, **event: Any) -> str | None:
         """Send an event; returns why it is refused."""
+        answer = await self._send(**event)
+        return None if answer["ok"] else str(answer["error"])
+
+    async def _send(self, **event: Any) -> dict[str, Any]:
         (given,) = await self.writer.submit([json.dumps(event).encode()], reader=self._reader)
-        return None if given.status == 200 else str(json.loads(given.text)["error"])
+        answer: dict[str, Any] = json.loads(given.text)
+        return answer
+
+
+def _change_between(before: Tenant, after: Tenant) -> dict[str, Any]:
+    """The event that turns one into the other; empty where no `change` does."""
+    was, now = before.workload, after.workload
+    ends = (was.cores and not now.cores) or (was.promises_latency and not now.promises_latency)
+    if ends or (was.nf, before.constraints, before.priority) != (now.nf, after.constraints, after.priority):
+        return {}
+    change = Change(after.id, now, after.sla, ("traffic", *LOAD_KEYS))
+    event: dict[str, Any] = json.loads(event_line(change))
+    return event
 
 
 # What comes in a wrong order: an object's version is that of its last change.

@@ -31,11 +31,14 @@ async function find(id) {
 }
 
 function show(id, tenant) {
-  say(byId("tenant-said"), `${id} is ${tenant.status}${tenant.nic ? ` on ${tenant.nic}` : ""}.`);
+  const reserved = typeof tenant.reserved_until === "number";
+  say(byId("tenant-said"), `${id} is ${reserved ? "reserved" : tenant.status}${tenant.nic ? ` on ${tenant.nic}` : ""}.`);
   const pairs = [["NIC", tenant.nic ? nicButton(tenant.nic) : "none yet"], ["NF", name(tenant.nf)],
     ["Traffic", trafficWords(tenant.traffic) || "-"], ["Offered", loadWords(tenant)], ["SLA", slaVerdict(tenant)],
     ["Predicted", kpps(tenant.predicted_kpps)], ["Required", kpps(tenant.required_kpps)],
     ["Alone", kpps(tenant.solo_kpps)]];
+  if (tenant.owner) pairs.splice(2, 0, ["Owner", name(tenant.owner)]);
+  if (reserved) pairs.push(["Reserved until", new Date(1000 * tenant.reserved_until).toISOString()]);
   byId("tenant-answer").replaceChildren(...pairs.flatMap(([label, value]) => [make("dt", {}, label),
     make("dd", {}, value)]));
 }

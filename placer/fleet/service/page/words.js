@@ -70,13 +70,13 @@ export function offeredWords({ offered_gbps, line_rate_gbps }) {
   return `${number(offered_gbps)}${all} Gb/s`;
 }
 
-const SUBJECTS = { arrive: "arrives", group: "arrives as a group", depart: "departs", change: "changes", fail: "fails", drain: "is drained",
+const SUBJECTS = { arrive: "arrives", reserve: "is reserved", expire: "expires", group: "arrives as a group", depart: "departs", change: "changes", fail: "fails", drain: "is drained",
   cordon: "is cordoned", uncordon: "is uncordoned", leave: "leaves",
   return: "returns", measured: "is measured" };
 
 /** An event of the log and its answer as a sentence, such as "a (NAT) arrives: placed on nic-1". */
 export function eventWords({ event = {}, answer = {} }) {
-  const subject = event.id ?? event.nic ?? answer.id ?? answer.nic;
+  const subject = event.id ?? event.nic ?? event.nics?.join(", ") ?? answer.id ?? answer.nic;
   const nf = event.nf ? ` (${event.nf})` : "";
   const verb = SUBJECTS[event.event] ?? String(event.event ?? "event");
   const what = subject === undefined ? verb : `${subject}${nf} ${verb}`;
@@ -85,7 +85,7 @@ export function eventWords({ event = {}, answer = {} }) {
 
 function outcome(event, answer) {
   if (answer.ok === false) return `refused, ${answer.error}`;
-  const nic = event.event === "arrive" && answer.nic ? ` on ${answer.nic}` : "";
+  const nic = ["arrive", "reserve"].includes(event.event) && answer.nic ? ` on ${answer.nic}` : "";
   return `${answer.status ?? "done"}${nic}`;
 }
 

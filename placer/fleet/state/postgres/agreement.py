@@ -72,12 +72,17 @@ class Agreement:
         self._batch = self.answers.batch = EventBatch(engine.events, journal, dict(engine.waiting))
 
     def record(
-        self, event: FleetEvent, decision: Decision, answer: str | None = None, lease: Lease | None = None
+        self,
+        event: FleetEvent,
+        decision: Decision,
+        answer: str | None = None,
+        lease: Lease | None = None,
+        actor: str | None = None,
     ) -> None:
         """Take down what was decided on an event of the batch."""
         assert self._batch is not None
         if not isinstance(decision, Lookup):
-            self._batch.record(event, decision, answer)
+            self._batch.record(event, decision, answer, actor)
             self._batch.lease = lease or self._batch.lease
 
     def seal(self, engine: Engine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -10,12 +11,29 @@ from typing import Any
 from uuid import uuid4
 
 from placer.fleet.engine import Engine
-from placer.fleet.events import Arrive, ArriveTogether, Change, Decision, Depart, FleetEvent, Learned
+from placer.fleet.event_lines import decision_line, event_line
+from placer.fleet.events import (
+    Arrive,
+    ArriveTogether,
+    Change,
+    Decision,
+    Depart,
+    Expire,
+    FleetEvent,
+    Learned,
+    TakenPlace,
+)
 from placer.fleet.learning.ledger import ProductionReading
-from placer.fleet.protocol import decision_line, event_line
 from placer.fleet.state.saved import KeptAnswer
 from placer.fleet.state.saved_learning import reading_row
-from placer.fleet.state.tables import format_constraints, load_values, read_constraints, workload_of
+from placer.fleet.state.tables import (
+    format_constraints,
+    format_labels,
+    load_values,
+    read_constraints,
+    read_labels,
+    workload_of,
+)
 from placer.model.constraints import group_keys
 from placer.model.fleet import Nic, Service, Tenant
 from placer.model.pools import FleetJournal
@@ -42,7 +60,7 @@ class EventBatch:
     waiting: dict[str, Tenant]
     id: str = field(default_factory=lambda: uuid4().hex)
     lease: Lease | None = None
-    log: list[tuple[str, str]] = field(default_factory=list)
+    log: list[tuple[str, str, float, str | None]] = field(default_factory=list)
     kept: dict[str, KeptAnswer] = field(default_factory=dict)
     touched: dict[str, bool] = field(default_factory=dict)
     left: set[str] = field(default_factory=set)  # who has lost its place in the queue, if it had one
@@ -54,16 +72,16 @@ class EventBatch:
         """Whether there is nothing to write."""
         return not self.log and not self.kept
 
-    def record(self, event: FleetEvent, decision: Decision, answer: str | None) -> None:
+    def record(self, event: FleetEvent, decision: Decision, answer: str | None, actor: str | None = None) -> None:
         """Take down what was decided on an event."""
         if isinstance(event, Arrive):
-            self.touched.setdefault(event.tenant.id, True)
+            self.touched.setdefault(event.tenant.id, not isinstance(decision, TakenPlace))
         elif isinstance(event, ArriveTogether):
             for tenant in event.tenants:
                 self.touched.setdefault(tenant.id, True)
-        elif isinstance(event, Change | Depart):
+        elif isinstance(event, Change | Depart | Expire):
             self.touched.setdefault(event.id, False)
-            if isinstance(event, Depart):
+            if isinstance(event, Depart | Expire):
                 self.left.add(event.id)
         for move in decision.moves:
             self.touched.setdefault(move.id, False)
@@ -71,7 +89,7 @@ class EventBatch:
         if isinstance(decision, Learned):
             self.readings += decision.readings
             self.learnt |= decision.rows
-        self.log.append((event_line(event), answer or decision_line(event, decision)))
+        self.log.append((event_line(event), answer or decision_line(event, decision), time.time(), actor))
 
     def changes(self, engine: Engine) -> str:
         """What agents need that follow: NICs, tenants that are gone, tenants that are here, and what was learnt.
@@ -86,19 +104,23 @@ class EventBatch:
                 after = versions.of(nic_id) - self.base
                 place = [nic.kind.pool, nic.kind.domain] if nic.kind.joins else []
                 nics.append([nic.id, nic.kind.index, nic.number, nic.service.value, before, after, *place])
-        gone, here = [], []
+        gone, here, homes = list[str](), list[list[object]](), dict[str, Nic]()
         for tenant_id, fresh in self.touched.items():
             home = fleet.nic_of(tenant_id)
             waits = tenant_id in self.waiting and tenant_id in engine.waiting and tenant_id not in self.left
             if not fresh and not waits:
                 gone.append(tenant_id)
             if home is not None:
-                here.append(_row(home.tenants_by_id[tenant_id], home.id, fresh))
+                homes[home.id] = home
+        for home in homes.values():  # in their order on the NIC, of which those that are not touched come first
+            here += [
+                _row(tenant, home.id, self.touched[tenant.id]) for tenant in home.tenants if tenant.id in self.touched
+            ]
         queue = ((tenant, self.touched.get(tenant.id)) for tenant in engine.waiting.values())
         here += [_row(tenant, None, fresh) for tenant, fresh in queue if fresh is not None]  # in their order
         found: dict[str, Any] = {"nics": nics, "gone": gone, "here": here}
-        homes = ((tenant_id, fleet.nic_of(tenant_id)) for tenant_id in self.touched)
-        if groups := {key for tenant_id, home in homes if home for key in group_keys(home.tenants_by_id[tenant_id])}:
+        placed = (home.tenants_by_id.get(tenant_id) for home in homes.values() for tenant_id in self.touched)
+        if groups := {key for tenant in placed if tenant for key in group_keys(tenant)}:
             found["groups"] = sorted(groups)
         if self.readings:
             found |= {"readings": [reading_row(reading) for reading in self.readings], "learnt": self.learnt}
@@ -126,9 +148,10 @@ def _row(tenant: Tenant, nic: str | None, fresh: bool) -> list[object]:
         int(fresh),
     ]
     constraints = format_constraints(tenant.constraints, tenant.group)
-    if workload.is_plain and constraints is None and not tenant.priority:
+    owned = [tenant.reserved_until, tenant.owner or None, format_labels(tenant.labels)]
+    if workload.is_plain and constraints is None and not tenant.priority and owned == [None, None, None]:
         return row
-    return [*row, *load_values(workload), int(tenant.free_cores) or None, constraints, tenant.priority or None]
+    return [*row, *load_values(workload), int(tenant.free_cores) or None, constraints, tenant.priority or None, *owned]
 
 
 class BatchAnswers:
@@ -219,10 +242,10 @@ def _follow_nics(engine: Engine, rows: Sequence[Sequence[Any]], base: int) -> No
 def _place(engine: Engine, row: Sequence[Any]) -> None:
     tenant_id, nic_id, nf, flows, size, mtbr, drop, least, fresh, *load = row
     workload = _workload(nf, flows, size, mtbr, *load[:3])
-    demanded, priority = load[4:] if load else (None, None)
+    demanded, priority, until, owner, labels = load[4:] if load else (None, None, None, None, None)
     constraints, group = read_constraints(demanded)
-    free_cores = bool(load and load[3])
-    tenant = Tenant(tenant_id, workload, Sla(drop, least), free_cores, (), constraints, priority or 0, group)
+    free_cores, owned = bool(load and load[3]), (owner or "", read_labels(labels), until)
+    tenant = Tenant(tenant_id, workload, Sla(drop, least), free_cores, (), constraints, priority or 0, group, *owned)
     if nic_id is None:
         engine.waiting[tenant_id] = tenant
     else:

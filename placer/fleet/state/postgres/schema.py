@@ -26,10 +26,10 @@ from placer.fleet.state.saved_learning import next_asked, read_asked
 from placer.model.fleet import NicKind
 from profiles import InputError
 
-LAYOUT_VERSION = "4"
-FORMER_LAYOUTS = ["1", "2", "3"]
-"""Layouts without priorities, the first two without constraints, the first without loads of tenants, too; a service
-that opens one brings it up to date."""
+LAYOUT_VERSION = "5"
+FORMER_LAYOUTS = ["1", "2", "3", "4"]
+"""Layouts without reservations, owners and actors, the first three without priorities, the first two without
+constraints, the first without loads of tenants, too; a service that opens one brings it up to date."""
 
 KEPT_BATCHES = 1_000_000
 """Events whose changes are kept for agents to follow; one that is further behind has to start again."""
@@ -50,10 +50,12 @@ CREATE TABLE tenants (
     place BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id TEXT NOT NULL UNIQUE, nic TEXT REFERENCES nics,
     nf TEXT NOT NULL, flows FLOAT8 NOT NULL, packet_size FLOAT8 NOT NULL, mtbr FLOAT8 NOT NULL, sla_drop FLOAT8,
     sla_min_kpps FLOAT8, rate_kpps FLOAT8, cores INTEGER, latency_us FLOAT8, free_cores INTEGER, constraints TEXT,
-    priority INTEGER
+    priority INTEGER, reserved_until FLOAT8, owner TEXT, labels TEXT
 );
 CREATE INDEX ON tenants (nic);
-CREATE TABLE log (number BIGINT PRIMARY KEY, agent TEXT NOT NULL, event TEXT NOT NULL, answer TEXT NOT NULL);
+CREATE TABLE log (number BIGINT PRIMARY KEY, agent TEXT NOT NULL, event TEXT NOT NULL, answer TEXT NOT NULL,
+    time FLOAT8, actor TEXT
+);
 CREATE TABLE batches (
     id TEXT PRIMARY KEY, last BIGINT NOT NULL, events INTEGER NOT NULL, agent TEXT NOT NULL, changes TEXT NOT NULL
 );
@@ -162,18 +164,19 @@ BEGIN
     DELETE FROM tenants WHERE id IN (SELECT jsonb_array_elements_text(changes->'gone'));
     INSERT INTO tenants AS t (
         id, nic, nf, flows, packet_size, mtbr, sla_drop, sla_min_kpps, rate_kpps, cores, latency_us, free_cores,
-        constraints, priority
+        constraints, priority, reserved_until, owner, labels
     )
         SELECT one->>0, one->>1, one->>2, (one->>3)::float8, (one->>4)::float8, (one->>5)::float8, (one->>6)::float8,
             (one->>7)::float8, (one->>9)::float8, (one->>10)::int, (one->>11)::float8, (one->>12)::int, one->>13,
-            (one->>14)::int
+            (one->>14)::int, (one->>15)::float8, one->>16, one->>17
         FROM jsonb_array_elements(changes->'here') one
         ON CONFLICT (id) DO UPDATE SET nic = excluded.nic, flows = excluded.flows,
             packet_size = excluded.packet_size, mtbr = excluded.mtbr, sla_drop = excluded.sla_drop,
             sla_min_kpps = excluded.sla_min_kpps, rate_kpps = excluded.rate_kpps, cores = excluded.cores,
             latency_us = excluded.latency_us, free_cores = excluded.free_cores, constraints = excluded.constraints,
-            priority = excluded.priority;
-    INSERT INTO log SELECT base + place, me, one->>0, one->>1
+            priority = excluded.priority, reserved_until = excluded.reserved_until, owner = excluded.owner,
+            labels = excluded.labels;
+    INSERT INTO log SELECT base + place, me, one->>0, one->>1, (one->>2)::float8, one->>3
         FROM jsonb_array_elements(more->'log') WITH ORDINALITY rows (one, place);
     INSERT INTO answers (name, digest, status, answer, version)
         SELECT one->>0, one->>1, (one->>2)::int, one->>3, base + (one->>4)::bigint
@@ -238,11 +241,15 @@ def statements() -> str:
 
 
 ALIVE = "SELECT name FROM agents WHERE seen > clock_timestamp() - %s * interval '1 second'"
-ADDED_COLUMNS = (
-    "rate_kpps FLOAT8", "cores INTEGER", "latency_us FLOAT8", "free_cores INTEGER", "constraints TEXT",
-    "priority INTEGER",
-)  # fmt: skip
-"""Columns of tenants that one of `FORMER_LAYOUTS` lacks."""
+_ADDED_COLUMNS = {
+    "log": ("time FLOAT8", "actor TEXT"),
+    "nics": ("pool TEXT", "domain TEXT"),
+    "tenants": (
+        "rate_kpps FLOAT8", "cores INTEGER", "latency_us FLOAT8", "free_cores INTEGER", "constraints TEXT",
+        "priority INTEGER", "reserved_until FLOAT8", "owner TEXT", "labels TEXT",
+    ),
+}  # fmt: skip
+"""Columns that one of `FORMER_LAYOUTS` lacks, by table."""
 
 SCHEMA_LOCK = 7_350_912_041  # the advisory lock of those that make a state at the same time
 
@@ -332,7 +339,7 @@ def _upgrade(connection: Connection[Any], name: str) -> None:
     if run(connection, ALIVE, DEAD_SECONDS):
         hint = "stop all agents, then start them in this version"
         raise InputError.of("--state", f"{name} is used by an agent of an earlier version", hint=hint)
-    for table, columns in (("tenants", ADDED_COLUMNS), ("nics", ("pool TEXT", "domain TEXT"))):
+    for table, columns in _ADDED_COLUMNS.items():
         for column in columns:
             connection.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {column}".encode())
     connection.execute((CREATE_COMMIT.format(compare=CREATE_COMPARE) + CREATE_WRITE).encode())

@@ -40,7 +40,7 @@ from placer.fleet.state.postgres.schema import (
     make_state,
 )
 from placer.fleet.state.retention import MARK_SECONDS, STEP_EVENTS, Retention, delete_events, last_to_delete
-from placer.fleet.state.saved import MAX_KEPT_ANSWERS, Counted, Unreachable, count_nothing
+from placer.fleet.state.saved import MAX_KEPT_ANSWERS, Counted, LoggedRow, Unreachable, count_nothing
 from placer.fleet.state.saved_fleet import read_saved_fleet
 from placer.fleet.state.saved_learning import (
     ASKED_PREFIX,
@@ -149,14 +149,21 @@ class SharedState:
             engine.versions.load(self._versions)
             engine.fleet.belong_to(self.pool)
 
-    def record(self, event: FleetEvent, decision: Decision, fleet: object, answer: str | None = None) -> None:
+    def record(
+        self,
+        event: FleetEvent,
+        decision: Decision,
+        fleet: object,
+        answer: str | None = None,
+        actor: str | None = None,
+    ) -> None:
         """Take down an event of the batch under way."""
         lease = None
         if isinstance(event, Rebalance):
             lease = self.leases.find_lease(REBALANCING_TASK)
         elif isinstance(decision, Learned) and brings_a_version(decision.rows):
             lease = self.leases.find_lease(RETRAINING_TASK)
-        self.agreement.record(event, decision, answer, lease)
+        self.agreement.record(event, decision, answer, lease, actor)
 
     def decide(self, engine: Engine, work: Callable[[], None]) -> None:
         self.attach(engine)
@@ -239,12 +246,12 @@ class SharedState:
     def log(self) -> Iterator[tuple[str, str]]:
         number = 0
         while rows := self.log_after(number, 10_000):
-            yield from ((event, answer) for _, event, answer in rows)
+            yield from ((event, answer) for _, event, answer, *_ in rows)
             number = rows[-1][0]
 
-    def log_after(self, number: int, most: int) -> list[tuple[int, str, str]]:
-        query = "SELECT number, event, answer FROM log WHERE number > %s ORDER BY number LIMIT %s"
-        return [(at, event, answer) for at, event, answer in self._ask(query, number, most)]
+    def log_after(self, number: int, most: int) -> list[LoggedRow]:
+        query = "SELECT number, event, answer, time, actor FROM log WHERE number > %s ORDER BY number LIMIT %s"
+        return [(at, event, answer, when, actor) for at, event, answer, when, actor in self._ask(query, number, most)]
 
     def leads(self, task: str) -> bool:
         try:

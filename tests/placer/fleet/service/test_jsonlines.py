@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from placer.failures import failure_of
-from placer.fleet.events import Decision, Move
+from placer.fleet.events import Decision, Move, TakenPlace
 from placer.fleet.protocol import Reader
 from placer.fleet.service.jsonlines import LONGEST_LINE, _batches, serve
 from placer.fleet.state.saved import Unwritable
@@ -69,12 +69,12 @@ OF_NICS = ("fail", "drain", "return", "cordon", "uncordon", "leave")
 
 def may_change_nothing(answer: dict[str, object]) -> bool:
     """Whether the answer may be that of an event which was sent again, and is then not logged."""
-    return answer["status"] in ("cordoned", "up", "joined", "gone") and not answer["moves"]
+    return answer["status"] in ("cordoned", "up", "joined", "gone", "placed", "reserved") and not answer["moves"]
 
 
 def random_event(random: random.Random, number: int) -> dict[str, object]:
     """An event that can often happen."""
-    kind = random.choice(["arrive"] * 6 + ["depart"] * 3 + ["change", "join", *OF_NICS])
+    kind = random.choice(["arrive"] * 6 + ["depart"] * 3 + ["change", "join", "reserve", "take", *OF_NICS])
     if kind in OF_NICS:
         return {"event": kind, "nic": f"nic-{random.randint(1, 3)}"}
     if kind == "join":  # again
@@ -86,6 +86,9 @@ def random_event(random: random.Random, number: int) -> dict[str, object]:
             "nf": random.choice("abcd"),
             "sla_drop": random.choice([0.03, 0.1]),
         }
+    if kind in ("reserve", "take"):
+        reserved = {"id": f"reserved-{random.randint(1, 4)}", "nf": "a", "sla_drop": 0.5}
+        return {"event": "arrive", **reserved} if kind == "take" else {"event": kind, **reserved, "ttl_s": 0.002}
     chosen = f"nf-{random.randint(max(0, number - 20), number)}"
     return {"event": kind, "id": chosen} | ({"sla_drop": random.choice([0.01, 0.2])} if kind == "change" else {})
 
@@ -116,6 +119,8 @@ def read_decision(line: str) -> Decision:
     answer = json.loads(line)
     moves = tuple(Move(move["id"], move["from"], move["to"], cores=move.get("cores")) for move in answer["moves"])
     at_risk, queued = (tuple(answer.get(key, ())) for key in ("at_risk", "queued"))
+    if answer["event"] == "arrive" and answer["status"] != "rejected" and not (moves or "reasons" in answer):
+        return TakenPlace(answer["status"], found_on=answer["nic"])
     return Decision(answer["status"], moves, at_risk, queued, cores=answer.get("cores"))
 
 
@@ -125,7 +130,7 @@ def audited(path: Path) -> list[tuple[str, str]]:
         log = list(state.log())
         kind_of = {nic.id: nic.kind.index for nic in (*state.fleet.all_nics(), *state.fleet.gone.values())}
         auditor = Auditor(KINDS, [ToyOracle()], exhaustive=False)
-        reader = Reader(TOY_TRAFFIC, lambda workload: (), lambda one: auditor.tenants[one].workload)
+        reader = Reader(TOY_TRAFFIC, lambda workload: (), lambda one: auditor.tenants[one].workload, of_log=True)
         for line, answer in log:
             auditor.follow(reader.read(line), read_decision(answer), kind_of)
         assert {tenant.id: nic.id for nic in state.fleet.nics.values() for tenant in nic.tenants} == auditor.places

@@ -12,11 +12,12 @@ from unittest.mock import Mock
 import pytest
 
 from placer.fleet.engine import Engine
+from placer.fleet.event_lines import decision_line
 from placer.fleet.events import Arrive, Depart, Drain, Rebalance
 from placer.fleet.feedback_summary import FeedbackSummary
 from placer.fleet.learning.actions import ActionKind, ModelAction
 from placer.fleet.learning.learning import correct
-from placer.fleet.protocol import Reader, decision_line
+from placer.fleet.protocol import Reader
 from placer.fleet.service import opening
 from placer.fleet.service.opening import OnlineSettings, open_engine, replay, take_over
 from placer.fleet.state.looking import looking
@@ -115,7 +116,9 @@ def _measured(line: str, engine: Engine, number: int) -> str:
 
 
 def contents(path: Path) -> list[str]:
+    """What is in a file, whenever it was written."""
     with closing(sqlite3.connect(path)) as file:
+        file.execute("UPDATE log SET time = NULL")
         return [row for row in file.iterdump() if "log_times" not in row]
 
 

@@ -3,8 +3,9 @@
 import sys
 from pathlib import Path
 
-from placer.fleet.engine import QUEUE, Engine
+from placer.fleet.engine import Engine
 from placer.fleet.protocol import Reader
+from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.service.jsonlines import serve
 from placer.fleet.state.store import State
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue

@@ -7,9 +7,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from placer.fleet.engine import QUEUE, Engine
+from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Change
 from placer.fleet.learning.ledger import ProductionReading
+from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.state.backup import back_up, restore
 from placer.fleet.state.postgres.state import SharedState
 from placer.fleet.state.saved_learning import reading_of, reading_row
@@ -66,7 +67,7 @@ def test_a_state_of_the_former_version_is_continued(saved: Path) -> None:
     """All its tenants are saturated on their default cores."""
     with closing(sqlite3.connect(saved, isolation_level=None)) as file:
         file.execute("DELETE FROM tenants WHERE id = 'waits'")
-        for column in (*COLUMNS, "constraints", "priority"):
+        for column in (*COLUMNS, "constraints", "priority", "reserved_until", "owner", "labels"):
             file.execute(f"ALTER TABLE tenants DROP COLUMN {column}")
     for _ in range(2):
         with State(saved, KINDS) as state:

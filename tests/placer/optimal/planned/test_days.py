@@ -1,7 +1,5 @@
 """Plans for loads that change over the day, against all plans of a few instances."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter

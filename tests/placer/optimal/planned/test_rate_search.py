@@ -1,7 +1,5 @@
 """Plans for instances at offered rates, with the cores that each gets."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,6 +1,7 @@
 """`rack.toml`: what it describes, and every fault with its line."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from placer.rack.files.json_twins import rack_of
 from placer.rack.files.rack_file import rack_of_toml, read_rack_file
 from placer.rack.files.written_twins import write_rack
 from placer.rack.rack import CoreCost, MatchKind, NfCosts, StageMemory, SwitchTable
+from placer.rack.strategies.optimal import exact_plan
 from profiles import InputError
+from tests.placer.rack.compiler.racks import made_chain
 from tests.placer.rack.lemur import rack as lemurs_rack
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "rack.toml"
@@ -86,6 +89,61 @@ def test_every_key_is_read() -> None:
 def test_the_written_twin_is_the_same_rack() -> None:
     rack = rack_of_toml(WHOLE, "x")
     assert rack_of(json.loads(json.dumps(write_rack(rack))), "x") == rack
+
+
+GROWING = """\
+[nf]
+Line = {server = {cycles = 1000, rules = 200, cycles_per_rule = 2.5}}
+Curve = {server = {cycles = 500, rules = 100, cycles_by_rules = [[1, 50], [100, 500], [1000, 1400]]}}
+Copy = {server = {cycles = 400, packet_size = 1500, cycles_per_byte = 0.2}}
+Table = {server = {cycles = 300, flows = 1000, cycles_per_flow = 0.01}}
+[testbed]
+flows = 6000
+"""
+
+
+@pytest.mark.parametrize(
+    ("nf", "parameters", "cycles"),
+    [
+        ("Line", {}, 1000),  # as measured
+        ("Line", {"rules": 200}, 1000),
+        ("Line", {"rules": 1000}, 3000),
+        ("Line", {"rules": 0}, 500),
+        ("Curve", {"rules": 1}, 50),
+        ("Curve", {"rules": 550}, 950),
+        ("Curve", {"rules": 10_000}, 10_400),  # beyond the last point as before it
+        ("Copy", {}, 200),  # of packets of 500 bytes
+        ("Table", {}, 350),
+    ],
+)
+def test_cycles_follow_numbers(nf: str, parameters: dict[str, float], cycles: int) -> None:
+    rack = rack_of_toml(SERVER + GROWING, "x")
+    for on in (rack, rack_of(json.loads(json.dumps(write_rack(rack))), "x")):
+        cost = on.cost_on(replace(made_chain([(nf, parameters)]), packet_size=500), 0, on.devices[0])
+        assert cost is not None and cost.cycles == cycles
+
+
+@pytest.mark.parametrize(
+    ("cost", "fault"),
+    [
+        ("rules = 200", "rules goes with cycles_per_rule or cycles_by_rules"),
+        ("cycles_per_rule = 2", "and either with rules"),
+        ("rules = 1, cycles_by_rules = [[2, 1], [1, 2]]", "with ascending rules"),
+    ],
+)
+def test_half_of_how_cycles_follow_rules_is_refused(cost: str, fault: str) -> None:
+    assert fault in faults(f"{SERVER}[nf]\nA = {{server = {{cycles = 1, {cost}}}}}\n")
+
+
+def test_more_rules_give_another_plan() -> None:
+    """A packet takes 1,000 cycles, with 10,000 rules 25,500."""
+    rack = rack_of_toml(f"{SERVER}{GROWING}", "x")
+    few, many = (
+        exact_plan([replace(made_chain([("Line", {"rules": rules})]), packet_size=1500)], rack)
+        for rules in (200, 10_000)
+    )
+    assert few.chains[0].rate_mbps > 10 * many.chains[0].rate_mbps
+    assert many.chains[0].layout.subgroups[0].rate(1, rack.devices[0], 12_000) == Fraction(1000 * 12_000, 25_500)
 
 
 def test_a_hundred_equal_servers_are_one_table() -> None:

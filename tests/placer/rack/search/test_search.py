@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from placer.rack.chain import Chain
 from placer.rack.files.json_twins import chains_of, rack_of
-from placer.rack.options import options_of
 from placer.rack.plan import Status, answer
 from placer.rack.rack import Rack
 from placer.rack.search import branch_and_bound
 from placer.rack.search.branch_and_bound import Search
 from placer.rack.search.fleet_bound import fleet_bound
 from placer.rack.search.fleet_plan import fleet_plan
+from placer.rack.search.partial_layouts import options_of
 from placer.rack.stages.stage_oracles import BlockStages
 from placer.rack.strategies.optimal import best_plan, exact_plan
 from tests.effort import examples

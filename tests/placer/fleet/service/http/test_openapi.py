@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from placer.fleet.event_lines import decision_line
 from placer.fleet.events import Decision, JudgedInstance, Learned, Measure, MeasuredInstance, Rebalance, RebalanceMove
-from placer.fleet.protocol import decision_line
 from placer.fleet.service.http.openapi import describe
 from placer.fleet.service.http.routes import EventRoutes
 from tests.placer.commands.test_serve import serving
@@ -26,6 +26,7 @@ EVENTS: list[dict[str, Any]] = [
     {"event": "arrive", "id": "z", "nf": "d", "sla_drop": 0},
     {"event": "group", "id": "g", "arrivals": [{"id": f"g{nf}", "nf": nf, "sla_drop": 0.9} for nf in "ab"]},
     {"event": "group", "id": "h", "arrivals": [{"id": f"h{number}", "nf": "d", "sla_drop": 0} for number in range(9)]},
+    {"event": "reserve", "id": "r", "nf": "a", "sla_drop": 0.9, "ttl_s": 60, "owner": "o", "labels": {"k": "v"}},
     {"event": "change", "id": "y", "sla_drop": 0.8},
     {"event": "where", "id": "x"},
     {"event": "measured", "nic": "nic-1", "window_s": 10, "instances": [{"id": "x", "throughput_kpps": 1}]},
@@ -36,6 +37,9 @@ EVENTS: list[dict[str, Any]] = [
     {"event": "leave", "nic": "rack-1"},
     {"event": "drain", "nic": "nic-1"},
     {"event": "return", "nic": "nic-1"},
+    {"event": "drain", "nics": ["nic-1", "nic-2"]},
+    {"event": "return", "nic": "nic-1"},
+    {"event": "return", "nic": "nic-2"},
     {"event": "fail", "nic": "nic-2"},
     {"event": "depart", "id": "nobody"},
     {"event": "arrive", "id": "x", "nf": "d"},
@@ -90,7 +94,7 @@ def test_what_is_learnt_and_what_rebalancing_moves_is_answered_as_described() ->
 def test_every_route_is_described_and_answers_as_described(tmp_path: Path) -> None:
     """Those that are asked by people, with keys that the description names."""
     with service(tmp_path / "s.db") as one:
-        for event in EVENTS[:3]:
+        for event in (*EVENTS[:3], next(event for event in EVENTS if event["event"] == "reserve")):
             one.event(**event)
         document = one.client.get("/openapi.json").json()
         for path in document["paths"]:
@@ -107,7 +111,7 @@ def test_every_route_is_described_and_answers_as_described(tmp_path: Path) -> No
                     assert faults(document, path, method, 200, answer.json()) == []
                     reference = content["application/json"]["schema"]["$ref"].rpartition("/")[2]
                     assert unknown_keys(document, reference, answer.json()) == set()
-        assert unknown_keys(document, "Tenant", one.client.get("/v1/nics/nic-1").json()["tenants"][0]) == set()
+        assert unknown_keys(document, "Tenant", one.client.get("/v1/tenants/r").json()) == {"status", "nic", "version"}
 
 
 def test_the_page_for_people_has_everything_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from placer.fleet import what_if as what_if_module
-from placer.fleet.engine import MOST_TRIED, Engine
+from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Change, Decision, Depart, FleetEvent
 from placer.fleet.protocol import Reader
+from placer.fleet.queued_fleet import MOST_TRIED
 from placer.fleet.service.http import deciding
 from placer.fleet.service.http import writer as turns
 from placer.fleet.service.http.server import make_writer
@@ -168,7 +169,7 @@ def test_batches_of_two_tokens_are_decided_on_by_their_weights(tmp_path: Path, m
 
     with writer_of(tmp_path / "s.db") as writer:
         assert len(asyncio.run(act(writer))) == 120
-        logged = [json.loads(event)["id"] for _, event, _ in writer.state.log_after(0, 80)]
+        logged = [json.loads(event)["id"] for _, event, *_ in writer.state.log_after(0, 80)]
     assert count_turns(logged) == (20, 60)
 
 
@@ -267,9 +268,9 @@ class Counted(Engine):
         self.tried = 0
         return super().handle(event)
 
-    def _place(self, tenant: Tenant):  # type: ignore[no-untyped-def]
+    def place(self, tenant: Tenant):  # type: ignore[no-untyped-def]
         self.tried += 1
-        return super()._place(tenant)
+        return super().place(tenant)
 
 
 def full_nic(queue: int) -> Counted:

@@ -77,7 +77,7 @@ def service(
     with open_state(path, kinds) as state:
         fleet = state.fleet if state.events else Fleet(kinds)
         engine = Engine(fleet, [ToyOracle()], waiting=state.waiting, events=state.events)
-        writer = make_writer(engine, Reader(TOY_TRAFFIC, check, engine.workload_of), state)
+        writer = make_writer(engine, Reader(TOY_TRAFFIC, check, engine.workload_of), state, tokens)
         questions = QuestionRoutes(writer, WhatIf(engine))
         app = make_app(
             [*EventRoutes(writer).routes(), *questions.routes(), *(routes or ())], writer, tokens,

@@ -1,10 +1,12 @@
 """The extender answers kube-scheduler in its types, decides on bind, and follows the cluster."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from placer.fleet.service.kubernetes.watch import CATCH_UP_EVERY_S
 from tests.placer.fleet.service.kubernetes.toy_cluster import ToyApi, cluster, eventually, node, pod, running
 
 
@@ -273,3 +275,20 @@ def test_what_is_no_request_of_a_scheduler_is_400(tmp_path: Path, verb: str, bod
     """Nothing changes."""
     with cluster(tmp_path / "s.db", "n1") as one:
         assert one.service.client.post(f"/k8s/v1/{verb}", content=body).status_code == 400
+
+
+def test_a_pod_fits_where_the_scheduler_knows_before_the_service_that_another_has_left(tmp_path: Path) -> None:
+    """It asks at once, and would not ask again for minutes; the same of a node that is uncordoned."""
+    with cluster(tmp_path / "s.db", "n1") as one:
+        for number in range(4):
+            one.add(pod(f"p{number}"))
+        assert one.bind(pod("p0"), "n1") == one.bind(pod("p1"), "n1") == ""
+        assert one.filter(pod("p2"), "n1")["NodeNames"] == []
+        time.sleep(CATCH_UP_EVERY_S)
+        one.api.change("pods", "DELETED", pod("p0"))
+        assert one.filter(pod("p2"), "n1")["NodeNames"] == ["n1"]
+        one.api.change("nodes", "MODIFIED", {**node("n1"), "spec": {"unschedulable": True}})
+        eventually(lambda: one.takes("n1") == [])
+        time.sleep(CATCH_UP_EVERY_S)
+        one.api.change("nodes", "MODIFIED", node("n1"))
+        assert one.filter(pod("p2"), "n1")["NodeNames"] == ["n1"]

@@ -33,7 +33,7 @@ from tests.placer.fleet.service.http.toy_http import PORT, Service, check, clien
 class ToyApi:
     """Nodes and pods, and every change of them; a cut watch has to list again. `refuses`: why it does not bind.
     `unanswered`: it binds, but its answers are lost. `slow`: resources of which a list is under way until they are
-    taken out; also `binding`. `lists`: how many were begun."""
+    taken out; also `binding`. `lists`: how many were begun. `reports`: events on pods, with the names of these."""
 
     objects: dict[str, dict[str, dict[str, Any]]] = field(default_factory=lambda: {"nodes": {}, "pods": {}})
     history: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
@@ -42,6 +42,7 @@ class ToyApi:
     unanswered: bool = False
     slow: set[str] = field(default_factory=set)
     lists: Counter[str] = field(default_factory=Counter)
+    reports: list[str] = field(default_factory=list)
 
     def change(
         self, resource: str, kind: str, found: dict[str, Any], *, seen: bool = True, version: int | None = None
@@ -90,9 +91,13 @@ class ToyApi:
         found = self.objects["pods"].get(name)
         if found is None or found["spec"].get("nodeName") or found["metadata"]["uid"] != uid:
             return ApiAnswer(409, "already bound")
-        self.change("pods", "MODIFIED", {**found, "spec": {"nodeName": node}})
+        self.change("pods", "MODIFIED", {**found, "spec": {**found["spec"], "nodeName": node}})
         if self.unanswered:
             raise httpx.ReadTimeout("no answer")
+        return ApiAnswer(201, "")
+
+    async def report(self, namespace: str, name: str, uid: str, message: str) -> ApiAnswer:
+        self.reports.append(f"{name}: {message}")
         return ApiAnswer(201, "")
 
     async def close(self) -> None:

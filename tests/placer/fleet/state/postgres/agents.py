@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from placer.fleet.engine import REJECT, Engine
+from placer.fleet.engine import Engine
 from placer.fleet.events import Decision, FleetEvent, Refused
+from placer.fleet.queued_fleet import REJECT
 from placer.fleet.state.postgres.state import SharedState
 from placer.model.fleet import Fleet, NicKind
 from placer.model.oracle import Oracle

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from placer.fleet.engine import QUEUE, REJECT, Engine
+from placer.fleet.engine import Engine
 from placer.fleet.events import (
     Arrive,
     ArriveTogether,
@@ -28,6 +28,7 @@ from placer.fleet.events import (
     Return,
     Uncordon,
 )
+from placer.fleet.queued_fleet import QUEUE, REJECT
 from placer.fleet.state.postgres import agreement as agreements
 from placer.fleet.state.postgres.agreement import Behind
 from placer.fleet.state.postgres.state import REBALANCING_TASK

@@ -17,9 +17,9 @@ from profiler.journal.records import CHAINS_PART, REPEATS_PART
 from profiler.profiling import journal_of
 from profiler.runs.co_runs import SoloRepeats
 from profiler.runs.outliers import ConfirmedTestbed, known_workload
-from profiler.steps import Done, Notify, Steps
-from profiler.testbed import Run, Testbed, TestbedWrapper
-from profiles import ChainLoad, Load
+from profiler.steps import Notify
+from profiler.testbed import Testbed
+from profiles import ChainLoad
 from profiles.chain_table import CHAINS_FILE, read_chains
 
 
@@ -27,9 +27,8 @@ class ChainRounds:
     """Measures chains on one testbed into one folder; every run is kept in its journal before the next begins.
 
     Use it as a context manager. `testbed`: where the chains run. `out`: the profile directory. `seed`: of the order of
-    the runs, and of the noise of a simulated testbed. `progress`: called after every run with the number of runs, and
-    how many there will be. `notify`: called with messages: outliers, what does not run. Raises `InputError` when `out`
-    holds something else, or runs of another testbed or seed."""
+    the runs, and of the noise of a simulated testbed. `notify`: called with messages: outliers, what does not run.
+    Raises `InputError` when `out` holds something else, or runs of another testbed or seed."""
 
     def __init__(
         self,
@@ -37,7 +36,6 @@ class ChainRounds:
         out: Path,
         *,
         seed: int = 0,
-        progress: Done | None = None,
         notify: Notify = lambda message: None,
     ) -> None:
         self.description = testbed.describe()
@@ -49,12 +47,9 @@ class ChainRounds:
         except BaseException:
             self._journal.close()
             raise
-        self._progress = progress
-        counted = _CountedTestbed(testbed)
-        self._counted = counted
         self._testbed = ConfirmedTestbed(
-            JournaledTestbed(counted, self._journal, CHAINS_PART),
-            JournaledTestbed(counted, self._journal, CHAINS_PART + REPEATS_PART),
+            JournaledTestbed(testbed, self._journal, CHAINS_PART),
+            JournaledTestbed(testbed, self._journal, CHAINS_PART + REPEATS_PART),
         )
         self._measured: dict[ChainLoad, MeasuredChain] = {}
 
@@ -63,7 +58,6 @@ class ChainRounds:
         when the testbed fails; what it measured before is in the journal."""
         order = np.random.default_rng([self._seed, len(loads)]).permutation(len(loads))
         drawn = [loads[at] for at in order]
-        self._counted.steps = Steps(self._progress, len(loads) * rounds)
         runs = SoloRepeats(self._testbed, known_workload(self.description), self._seed, lambda count: None)
         before = self._testbed.outliers
         found = runs.measure(drawn, rounds)
@@ -90,16 +84,3 @@ class ChainRounds:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._journal.close()
-
-
-class _CountedTestbed(TestbedWrapper):
-    """Counts runs one by one: a round of slow runs shows how far it is."""
-
-    steps = Steps(None, 0)
-
-    def run_many(
-        self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
-    ) -> list[Run]:
-        runs = self._inner.run_many(co_locations, noise=noise, seed=seed)
-        self.steps.done(len(runs))
-        return runs

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from placer.rack.contention.measured_rates import Capacity, capacities, measure_rates, walks
+from experiments.lemur.methodology.measured_rates import Capacity, capacities, measure_rates, walks
 from placer.rack.files.chains_file import chains_of_text
 from placer.rack.files.json_twins import rack_of
 from placer.rack.plan import RackPlan

@@ -1,0 +1,258 @@
+"""Reservations: a place is held for an instance until it arrives, or until a time that an event of the log notes."""
+
+import json
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placer.fleet.engine import Engine
+from placer.fleet.event_lines import decision_line, event_line
+from placer.fleet.event_shapes import Malformed
+from placer.fleet.events import Arrive, Change, Decision, Depart, DryRun, Expire, Fail, Lookup, Refused, Reserve, Where
+from placer.fleet.protocol import Reader
+from placer.fleet.queued_fleet import QUEUE, REJECT
+from placer.fleet.service.expiring import expire_due
+from placer.fleet.service.http.expirer import Expirer
+from placer.fleet.service.jsonlines import serve
+from placer.fleet.state.store import State
+from placer.model.fleet import Fleet, Tenant
+from placer.model.sla import Sla
+from placer.policy.rules import FIRST_FIT
+from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
+from tests.placer.fleet.service.http.toy_http import service
+from tests.placer.fleet.state.postgres.agents import Agent, picture
+from tests.placer.fleet.test_measured import arrive, engine_of, measure
+from tests.postgres import Cluster
+
+KINDS = catalogue((1, 1.0)).kinds
+DEMAND = {"id": "x", "nf": "d", "sla_drop": 0.5, "owner": "alice", "labels": {"app": "web"}, "priority": 2}
+
+
+def read(engine: Engine, now: float = 100.0, *, of_log: bool = False, **event: Any) -> Any:
+    reader = Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of, of_log=of_log, clock=lambda: now)
+    return reader.read(json.dumps(event))
+
+
+def fleet(when_full: str = REJECT, count: int = 1) -> Engine:
+    """First fit on so many toy NICs, each with the cores of two NFs `d` and two `a`."""
+    return Engine(Fleet(catalogue((count, 1.0)).kinds), [ToyOracle()], FIRST_FIT, when_full=when_full)
+
+
+def decide(engine: Engine, now: float = 100.0, **event: Any) -> Decision:
+    return engine.handle(read(engine, now, **event))
+
+
+def reserve(engine: Engine, **more: Any) -> Decision:
+    return decide(engine, event="reserve", ttl_s=60, **{**DEMAND, **more})
+
+
+def test_a_reservation_holds_a_place_and_the_arrival_of_that_id_takes_it() -> None:
+    engine = fleet()
+    assert reserve(engine).nic == "nic-1" and reserve(engine, id="y").status == "reserved"
+    assert decide(engine, event="arrive", id="other", nf="d", sla_drop=0.5).status == "rejected"
+    assert decision_line(Where("x"), engine.handle(Where("x"))) == (
+        '{"ok": true, "event": "where", "id": "x", "status": "reserved", "nic": "nic-1", "until": 160.0, "moves": []}'
+    )
+    event = read(engine, event="arrive", **DEMAND)
+    assert decision_line(event, engine.handle(event)) == (
+        '{"ok": true, "event": "arrive", "id": "x", "status": "placed", "nic": "nic-1", "moves": []}'
+    )
+    assert isinstance(engine.handle(event), Lookup) and engine.due_reservations(1e9) == ["y"]
+    assert engine.handle(Expire("x")).status == "unknown" and engine.fleet.tenants == 2
+
+
+def test_a_reservation_sent_again_does_not_last_longer() -> None:
+    engine = fleet()
+    first = reserve(engine)
+    again = decide(engine, 130.0, event="reserve", ttl_s=60, **DEMAND)
+    assert isinstance(again, Lookup) and (again.status, again.until, first.until) == ("reserved", 160.0, 160.0)
+    assert engine.events == 1
+
+
+def test_an_arrival_that_asks_for_something_else_is_refused_with_all_that_differs() -> None:
+    engine = fleet()
+    reserve(engine, spread="s")
+    wrong = {**DEMAND, "sla_drop": 0.4, "traffic": {"flows": 7}, "owner": "bob", "labels": {}}
+    with pytest.raises(Refused) as refused:
+        decide(engine, event="arrive", **wrong)
+    assert str(refused.value) == (
+        "'x' is reserved with flows 1000, not 7; sla_drop 0.5, not 0.4; spread s, not none; owner alice, not bob; "
+        "labels app=web, not none"
+    )
+    with pytest.raises(Refused, match="'x' is reserved on nic-1; leave out nic"):
+        decide(engine, event="arrive", **DEMAND, spread="s", nic="nic-2")
+    assert decide(engine, event="arrive", **DEMAND, spread="s", nic="nic-1").status == "placed"
+    with pytest.raises(Refused, match="'x' already exists, and needs no reservation"):
+        reserve(engine, spread="s")
+
+
+def test_a_place_is_free_again_when_the_time_has_ended_and_the_queue_gets_it() -> None:
+    engine = fleet(QUEUE)
+    reserve(engine)
+    reserve(engine, id="y")
+    assert decide(engine, event="arrive", id="waiting", nf="d", sla_drop=0.5).status == "queued"
+    assert reserve(engine, id="z").status == "rejected" and "z" not in engine.waiting
+    assert (engine.due_reservations(159.9), engine.due_reservations(160.0)) == ([], ["x", "y"])
+    decision = engine.handle(Expire("x"))
+    assert decision.status == "expired"
+    assert [(move.id, move.source, move.target) for move in decision.moves] == [
+        ("x", "nic-1", None), ("waiting", None, "nic-1"),
+    ]  # fmt: skip
+
+
+def test_a_reservation_departs_changes_and_loses_its_nic_as_an_instance_does() -> None:
+    engine = fleet()
+    reserve(engine)
+    engine.handle(Change("x", None, Sla(max_drop=0.6)))
+    assert engine.handle(Fail("nic-1")).queued == ("x",)
+    assert engine.due_reservations(160.0) == ["x"]
+    with pytest.raises(Refused, match=r"sla_drop 0\.6, not 0\.5"):
+        decide(engine, event="arrive", **DEMAND)
+    assert decide(engine, event="arrive", **{**DEMAND, "sla_drop": 0.6}).status == "queued"
+    assert engine.due_reservations(1e9) == [] and engine.handle(Depart("x")).status == "left"
+    engine = fleet()
+    reserve(engine)
+    engine.handle(Fail("nic-1"))
+    assert engine.handle(Expire("x")).status == "expired" and not engine.waiting
+
+
+def test_a_dry_run_is_what_the_reservation_then_is() -> None:
+    engine = fleet()
+    event = read(engine, event="reserve", ttl_s=60, **DEMAND)
+    expected = engine.handle(DryRun(event))
+    assert not engine.fleet.reservations and decision_line(DryRun(event), expected) == decision_line(
+        event, engine.handle(event)
+    )
+
+
+def test_nothing_is_learnt_of_a_nic_that_does_not_run_all_of_its_tenants() -> None:
+    engine = engine_of()
+    arrive(engine, "runs", "a")
+    engine.handle(read(engine, event="reserve", ttl_s=60, id="x", nf="a", sla_drop=0.5, nic="nic-1"))
+    with pytest.raises(Refused, match="nic-1 does not run all that is predicted of it; reserved is 'x'"):
+        measure(engine, "nic-1", runs=100.0)
+    engine.handle(read(engine, event="arrive", id="x", nf="a", sla_drop=0.5))
+    assert measure(engine, "nic-1", runs=100.0).status == "noted"
+
+
+def test_the_line_of_a_reservation_has_its_end_and_is_read_back_from_a_log_alone() -> None:
+    engine = fleet()
+    event = read(engine, event="reserve", ttl_s=60, **DEMAND)
+    line = json.loads(event_line(event))
+    assert (line["ttl_s"], line["until"], line["owner"], line["labels"]) == (60.0, 160.0, "alice", {"app": "web"})
+    assert read(engine, 7e9, of_log=True, **line) == event
+    assert read(engine, of_log=True, **json.loads(event_line(Expire("x")))) == Expire("x")
+    with pytest.raises(Malformed, match="until: unknown key"):
+        read(engine, **line)
+    with pytest.raises(Malformed, match="expire"):
+        read(engine, event="expire", id="x")
+    with pytest.raises(Malformed, match="preempt"):
+        read(engine, event="reserve", ttl_s=60, **DEMAND, preempt=True)
+    with pytest.raises(Malformed, match="ttl_s: 0 is below"):
+        read(engine, event="reserve", ttl_s=0, **DEMAND)
+
+
+RESERVED = Tenant(
+    "x", read(fleet(), event="arrive", **DEMAND).tenant.workload, Sla(max_drop=0.5), owner="alice",
+    labels=(("app", "web"),), reserved_until=160.0, priority=2,
+)  # fmt: skip
+
+
+def test_a_state_file_keeps_reservations_owners_and_labels(tmp_path: Path) -> None:
+    """What was due while no service ran is ended at the next start."""
+    path = tmp_path / "s.db"
+    with State(path, KINDS) as state:
+        engine = fleet(QUEUE)
+        for event in (Reserve(RESERVED, ttl_s=60), *(Arrive(read_arrival(name)) for name in "abc")):
+            state.record(event, engine.handle(event), engine.fleet)
+    with State(path, KINDS) as state:
+        assert state.fleet.nics["nic-1"].tenants[0] == RESERVED
+        assert (state.fleet.reservations, state.fleet.owned) == ({"x": 160.0}, {"alice": (1, 3)})
+        engine = Engine(state.fleet, [ToyOracle()], waiting=state.waiting)
+        expire_due(engine, state, 159.0)
+        expire_due(engine, state, 161.0)
+        assert [json.loads(line)["event"] for line, _ in state.log()] == ["reserve", "arrive", "arrive", "arrive"]
+    with State(path, KINDS) as state:
+        assert state.events == 5 and "x" not in {tenant.id for tenant in state.fleet.all_tenants()}
+
+
+def test_a_state_file_knows_who_has_arrived_since(tmp_path: Path) -> None:
+    """On its NIC, and in the queue after that has failed."""
+    with State(tmp_path / "s.db", KINDS) as state:
+        engine = fleet()
+        for event in (
+            Reserve(RESERVED, ttl_s=60),
+            Reserve(read_arrival("y", until=1.0), ttl_s=60),
+            Arrive(read_arrival("x", RESERVED)),
+            Fail("nic-1"),
+            Arrive(read_arrival("y")),
+        ):
+            state.record(event, engine.handle(event), engine.fleet)
+    with State(tmp_path / "s.db", KINDS) as state:
+        assert [(tenant.id, tenant.reserved_until) for tenant in state.waiting] == [("x", None), ("y", None)]
+
+
+def read_arrival(identity: str, like: Tenant | None = None, until: float | None = None) -> Tenant:
+    demand = {**DEMAND, "id": identity} if like else {"id": identity, "nf": "d", "sla_drop": 0.5}
+    event = {"event": "arrive"} if until is None else {"event": "reserve", "ttl_s": 60, "until": until}
+    found: Tenant = read(fleet(), of_log=True, **event, **demand).tenant
+    return found
+
+
+def test_agents_that_share_a_database_have_the_same_reservations(postgres: Cluster) -> None:
+    """One takes what another has reserved, and only one of two events ends a reservation."""
+    address = postgres.database()
+    first, second = Agent.of(address, KINDS), Agent.of(address, KINDS)
+    first.decide(Reserve(RESERVED, ttl_s=60), Reserve(read_arrival("y", until=5.0), ttl_s=60))
+    second.follow()
+    assert second.engine.due_reservations(1e9) == ["y", "x"]
+    taken, ended = second.decide(Arrive(read_arrival("x", RESERVED)), Expire("y"))
+    assert isinstance(taken, Decision) and isinstance(ended, Decision)
+    assert (taken.status, taken.nic, ended.status) == ("placed", "nic-1", "expired")
+    (late,) = first.decide(Expire("y"))
+    assert isinstance(late, Lookup)
+    agents = (first, second, Agent.of(address, KINDS))
+    assert [picture(agent.engine.fleet) for agent in agents] == 3 * [picture(first.engine.fleet)]
+    for agent in agents:
+        agent.state.close()
+
+
+def test_the_service_over_lines_ends_what_is_due_before_the_events_that_come(tmp_path: Path) -> None:
+    """The arrival that comes too late is placed as any other; the log has the end of the reservation before it."""
+    now = [100.0]
+    with State(tmp_path / "s.db", KINDS) as state:
+        engine = fleet()
+        reader = Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of, clock=lambda: now[0])
+        reading, writing = os.pipe()
+        answers_read, answers_written = os.pipe()
+        with os.fdopen(reading, "rb") as source, os.fdopen(answers_written, "w") as sink:
+            serving = threading.Thread(target=serve, args=(source, sink, engine, reader, state))
+            serving.start()
+            with os.fdopen(writing, "wb", buffering=0) as lines, os.fdopen(answers_read) as answers:
+                for at, event in ((100.0, "reserve"), (170.0, "arrive")):
+                    now[0] = at
+                    more = {"ttl_s": 60} if event == "reserve" else {}
+                    lines.write(json.dumps({"event": event, **DEMAND, **more}).encode() + b"\n")
+                    assert json.loads(answers.readline())["nic"] == "nic-1"
+            serving.join()
+        assert [json.loads(line)["event"] for line, _ in state.log()] == ["reserve", "expire", "arrive"]
+
+
+def test_the_service_over_http_ends_reservations_by_itself(tmp_path: Path) -> None:
+    with service(tmp_path / "s.db") as one:
+        reserved = one.event(event="reserve", ttl_s=0.01, **DEMAND).json()
+        assert (reserved["status"], reserved["nic"]) == ("reserved", "nic-1")
+        found = one.client.get("/v1/tenants/x").json()
+        assert found["reserved_until"] == reserved["until"] <= time.time() + 0.01
+        assert (found["owner"], found["labels"]) == ("alice", {"app": "web"})
+        one.arrive("bobs", "a", owner="bob")
+        listed = one.client.get("/v1/tenants", params={"owner": "alice"}).json()["tenants"]
+        assert [tenant["id"] for tenant in listed] == ["x"]
+        assert one.client.portal is not None
+        while one.engine.fleet.reservations:
+            one.client.portal.call(Expirer(one.writer).end_due)
+        assert [row["event"]["event"] for row in one.log()] == ["reserve", "arrive", "expire"]

@@ -1,0 +1,86 @@
+"""Options from parts of layouts, against all layouts."""
+
+import time
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from placer.rack.chain import Chain
+from placer.rack.files.chains_file import read_chains_file
+from placer.rack.files.json_twins import chains_of, rack_of
+from placer.rack.files.rack_file import read_rack_file
+from placer.rack.options import Options, all_layouts, layouts_at, options_at
+from placer.rack.plan import Status
+from placer.rack.rack import CoreCost, Rack, SmartNic
+from placer.rack.search.partial_layouts import undominated_sites
+from placer.rack.strategies.optimal import exact_plan
+from tests.effort import examples
+from tests.placer.rack import instances
+from tests.placer.rack.instances import Json, faulty
+
+EXAMPLES = Path(__file__).parents[4] / "examples"
+ON_SMARTNIC = ("ACL", "LB", "Match", "Tunnel", "Detunnel")
+
+
+@pytest.mark.parametrize("generator", [instances.everyday, instances.edges, instances.openflow, instances.racks])
+def test_parts_of_layouts_leave_the_undominated_options_of_all_layouts(generator: instances.Generator) -> None:
+    """Rates and needs of both are equal, but for options that no NIC carries at t_min."""
+
+    def differences(chains: Json, rack: Json) -> list[str]:
+        on = rack_of(rack, "rack")
+        return [chain.name for chain in chains_of(chains, "chains") if _of_all(chain, on) != _of_parts(chain, on)]
+
+    assert not faulty(differences, generator, range(examples(100)))
+
+
+def _of_all(chain: Chain, rack: Rack) -> set[tuple[float, ...]]:
+    found = options_at(all_layouts(chain, rack), rack)
+    limits = np.repeat([float(server.nic_mbps) for server in rack.servers], 2) * (1 + 1e-9)
+    carried = (found.nic_shares * float(chain.slo.t_min_mbps) <= limits).all(axis=1)
+    return _numbers(found.at(np.flatnonzero(carried)), rack)
+
+
+def _of_parts(chain: Chain, rack: Rack) -> set[tuple[float, ...]]:
+    found = undominated_sites(chain, rack, range(len(chain.nfs)))
+    assert found.complete
+    return _numbers(options_at(layouts_at(chain, rack, found.sites), rack), rack)
+
+
+def _numbers(options: Options, rack: Rack) -> set[tuple[float, ...]]:
+    tables = options.on_switch & (rack.switch.usable_stages is not None)
+    rows = np.hstack([options.rate[:, None], options.cores, options.nic_shares, tables])
+    return {tuple(float(f"{number:.9g}") for number in row) for row in rows}
+
+
+def two_servers(stages: int | None) -> tuple[tuple[Chain, ...], Rack]:
+    """Lemur's chains 1 to 4 on two servers of eight cores, each with a SmartNIC: chain 4 has 62,500,000 layouts."""
+    on = read_rack_file(EXAMPLES / "rack.toml")
+    costs = {
+        nf: replace(cost, smartnic=CoreCost(cost.server.cycles / 10)) if nf in ON_SMARTNIC and cost.server else cost
+        for nf, cost in on.costs.items()
+    }
+    servers = tuple(
+        replace(on.servers[0], name=f"s{at}", cores=8, smartnic=SmartNic(f"n{at}", 3, Fraction(1000))) for at in (0, 1)
+    )
+    switch = replace(on.switch, stages=stages)
+    return read_chains_file(EXAMPLES / "edge.chains").chains, replace(on, costs=costs, servers=servers, switch=switch)
+
+
+@pytest.mark.parametrize("stages", [None, 12])
+def test_two_servers_with_smartnics_are_proven_optimal(stages: int | None) -> None:
+    """In seconds, where all layouts of chain 4 would take hours."""
+    plan = exact_plan(*two_servers(stages), time_limit=120)
+    assert plan.status is Status.OPTIMAL
+    assert plan.marginal_mbps == pytest.approx(18432.3, abs=0.1)
+
+
+def test_the_clock_ends_a_search_for_options() -> None:
+    """A search that is out of time at once has a plan or none, but proves nothing."""
+    begin = time.process_time()
+    plan = exact_plan(*two_servers(12), time_limit=0.2)
+    assert plan.status in (Status.FEASIBLE, Status.UNKNOWN)
+    assert plan.bound_mbps is not None and plan.bound_mbps > 18432
+    assert time.process_time() - begin < 3
