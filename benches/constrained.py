@@ -10,14 +10,13 @@ import random
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib.resources import as_file, files
 
 import numpy as np
 import pandas as pd
 
 from benches.bench import register
-from benches.co_locations import RECORDED
-from benches.online import LOOSEST, _kind
+from benches.co_locations import kind_of, recorded_profile
+from benches.online import LOOSEST
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Depart
 from placer.model.fleet import Fleet, NicKind, Tenant
@@ -26,7 +25,6 @@ from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
 from predictor import Models, train
 from profiles import Workload
-from profiles.profile import read_profile
 from traces.arrivals import TABLE_2_NFS
 
 RACKS = (1, 10, 100)
@@ -37,15 +35,14 @@ CONSTRAINED, EDGE_SHARE, FILLED = 1 / 3, 0.2, 0.9  # shares of arrivals, and of 
 @register("constrained")
 def run(nics: int = 10_000, events: int = 60_000, racks: str = ",".join(map(str, RACKS))) -> pd.DataFrame:
     """Per number of racks, with and without constraints: decisions per CPU second, latencies (us, ms)."""
-    with as_file(files("traces") / RECORDED) as recorded:
-        models = train(read_profile(recorded), ["tomur"])
+    models = train(recorded_profile(), ["tomur"])
     cases = [(int(number), constrained) for number in racks.split(",") for constrained in (False, True)]
     return pd.DataFrame([_measure(models, nics, events, *case) for case in cases])
 
 
 def _measure(models: Models, nics: int, events: int, racks: int, constrained: bool) -> dict[str, object]:
     oracle = PredictorOracle(models.predictors["tomur"])
-    kinds = _racks(_kind(models), nics, racks, pools=constrained and racks > 1)
+    kinds = _racks(kind_of(models), nics, racks, pools=constrained and racks > 1)
     defaults = [Workload(nf, models.default_traffic) for nf in TABLE_2_NFS]
     expected = [Tenant(nf.nf, nf, Sla(max_drop=LOOSEST)) for nf in defaults]
     engine = Engine(Fleet(kinds), [oracle for _ in kinds], expected=expected)
