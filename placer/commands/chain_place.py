@@ -157,7 +157,7 @@ def _place(
     progress: Progress,
 ) -> tuple[LimitedPlan, ContendedPlan | None]:
     """The plan, and what is predicted of it; one that compiles, where chains are to be compiled."""
-    from placer.rack.compiler.within_limits import LimitedPlan, is_to_compile, plan_within_limits
+    from placer.rack.compiler.within_limits import plan_within_limits
     from placer.rack.contention.loop import run_contended
     from placer.rack.strategies import run_strategy
 
@@ -172,11 +172,7 @@ def _place(
         by_plan[id(contended.plan)] = contended
         return contended.plan
 
-    if is_to_compile(chains):
-        limited = plan_within_limits(solve, chains, rack, time_limit=time_limit)
-    else:
-        solved = solve(chains)
-        limited = LimitedPlan(solved, solved, chains)
+    limited = plan_within_limits(solve, chains, rack, time_limit=time_limit)
     return limited, by_plan.get(id(limited.solved))
 
 

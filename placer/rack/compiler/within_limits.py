@@ -67,11 +67,14 @@ def cap_cores(rack: Rack) -> Rack:
 def plan_within_limits(
     solve: Solve, chains: Sequence[Chain], rack: Rack, *, time_limit: float = float("inf")
 ) -> LimitedPlan:
-    """The best plan of `solve` that compiles.
+    """The best plan of `solve` that compiles, or any where chains are not to be compiled.
 
     `solve`: places chains on the rack. `time_limit`: seconds, after which no further plan is tried. Raises InputError
     when an NF can run on no device, or has parameters that its kind does not take.
     """
+    if not is_to_compile(chains):
+        plan = solve(chains)
+        return LimitedPlan(plan, plan, chains)
     until = time.monotonic() + time_limit
     return _Search(solve, rack, until).run(keep_from_devices(chains, rack))
 

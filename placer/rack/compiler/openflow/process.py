@@ -153,8 +153,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options().parse_args(arguments)
     links: list[tuple[str, LinkEnd]] = []
     try:
-        texts = [_text(path) for path in (options.flows, options.groups, options.names, options.labels)]
-        switch = LabelledSwitch(*texts, _text(options.meters) if options.meters.exists() else "")
+        flows, groups, names, labels = map(_text, (options.flows, options.groups, options.names, options.labels))
+        meters = _text(options.meters) if options.meters.exists() else ""
+        switch = LabelledSwitch(flows, groups, names, labels, meters)
         packets = read_capture(options.source)
         for text in options.link:
             name, _, path = text.partition("=")
