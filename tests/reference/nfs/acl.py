@@ -62,11 +62,11 @@ def make_line(rng: random.Random) -> str:
         address = IPv4Network((first << 24 | rng.getrandbits(10) << 8 | rng.getrandbits(8), depth), strict=False)
         words.append("any" if depth == 0 else str(address) if depth < 32 else str(address.network_address))
         if ipv6 and depth:
-            low = IPv6Network((0x20010DB8 << 96 | int(address.network_address), 96 + depth), strict=False)
-            words[-1] = str(low) if rng.random() < 0.8 else "2001:db8::/32"
+            prefix = IPv6Network((0x20010DB8 << 96 | int(address.network_address), 96 + depth), strict=False)
+            words[-1] = str(prefix) if rng.random() < 0.8 else "2001:db8::/32"
         if protocol in ("tcp", "udp") and rng.random() < 0.5:
-            prefix = rng.choice((*PORTS, 1024, 30000))
-            words.append(str(prefix) if rng.random() < 0.5 else f"{prefix}-{rng.randrange(prefix, 65536)}")
+            low = rng.choice((*PORTS, 1024, 30000))
+            words.append(str(low) if rng.random() < 0.5 else f"{low}-{rng.randrange(low, 65536)}")
     return " ".join(words)
 
 
