@@ -4,7 +4,7 @@ bool flow_burst_read_any(struct flow_burst *burst, struct rte_mbuf *packet, stru
 {
 	struct packet parsed = packet_parse_any(packet);
 
-	if (parsed.type == PACKET_IPV6)
+	if (parsed.type == PACKET_IPV6 && !burst->nf->leaves_ipv6_unread)
 		parsed = packet_parse_ipv6(packet, parsed.l3);
 	switch (parsed.type) {
 	case PACKET_IPV4:

@@ -105,6 +105,7 @@ struct nf {
 	char *texts[NF_MOST_PARAMETERS];     /* the same, of text parameters */
 	uint64_t counters[NF_MOST_COUNTERS]; /* indexed like kind->counters */
 	bool passes_unknown, passes_arp; /* by the parameters of NF_UNKNOWN and NF_ARP */
+	bool leaves_ipv6_unread;         /* what it does to IPv6 does not depend on its headers */
 	uint64_t now_us;           /* the caller's clock, set before each burst; never 0 */
 	struct rte_mempool *spare; /* for packets that the function creates */
 	struct accelerator *accelerators[ACCELERATOR_KINDS];

@@ -205,22 +205,44 @@ static uint64_t hash_addresses(const uint64_t words[4], const uint64_t keys[4])
 	return ((uint64_t)sum ^ (uint64_t)(sum >> 64)) * 0x9e3779b97f4a7c15ull;
 }
 
-struct flow_key packet_flow_ipv6(struct rte_mbuf *mbuf, const struct packet *packet)
+static struct flow_key flow_between(const uint8_t *source, const uint8_t *destination,
+				    uint8_t protocol)
 {
-	const struct rte_ipv6_hdr *ip = packet_ipv6(mbuf, packet);
-	const rte_be16_t *ports = packet_ports(mbuf, packet);
+	struct flow_key key = {.family = FLOW_IPV6, .protocol = protocol};
 	uint64_t words[4], hash;
-	struct flow_key key = {
-		.family = FLOW_IPV6,
-		.protocol = packet->protocol,
-		.source_port = ports ? ports[0] : 0,
-		.destination_port = ports ? ports[1] : 0,
-	};
 
-	memcpy(words, ip->src_addr, sizeof(words)); /* both: they follow each other */
+	memcpy(words, source, 16);
+	memcpy(words + 2, destination, 16);
 	hash = hash_addresses(words, secrets);
 	key.source = (rte_be32_t)hash;
 	key.destination = (rte_be32_t)(hash >> 32);
 	key.no_checksum = (uint16_t)(hash_addresses(words, secrets + 4) >> 48);
+	return key;
+}
+
+struct flow_key packet_flow_ipv6(struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	const struct rte_ipv6_hdr *ip = packet_ipv6(mbuf, packet);
+	const rte_be16_t *ports = packet_ports(mbuf, packet);
+	struct flow_key key = flow_between(ip->src_addr, ip->dst_addr, packet->protocol);
+
+	key.source_port = ports ? ports[0] : 0;
+	key.destination_port = ports ? ports[1] : 0;
+	return key;
+}
+
+struct flow_key packet_connection_ipv6(struct rte_mbuf *mbuf, const struct packet *packet,
+				       bool *reversed)
+{
+	const struct rte_ipv6_hdr *ip = packet_ipv6(mbuf, packet);
+	const rte_be16_t *ports = packet_ports(mbuf, packet);
+	const int order = memcmp(ip->src_addr, ip->dst_addr, sizeof(ip->src_addr));
+	struct flow_key key;
+
+	*reversed = order > 0 || (order == 0 && ports && ports[0] > ports[1]);
+	key = *reversed ? flow_between(ip->dst_addr, ip->src_addr, packet->protocol)
+			: flow_between(ip->src_addr, ip->dst_addr, packet->protocol);
+	key.source_port = ports ? ports[*reversed] : 0;
+	key.destination_port = ports ? ports[!*reversed] : 0;
 	return key;
 }

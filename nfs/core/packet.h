@@ -211,6 +211,13 @@ void packet_flow_begin(void);
  */
 struct flow_key packet_flow_ipv6(struct rte_mbuf *mbuf, const struct packet *packet);
 
+/*
+ * The same for both directions: that of the end with the lower address, then port. `*reversed` says
+ * whether the packet comes from the other end.
+ */
+struct flow_key packet_connection_ipv6(struct rte_mbuf *mbuf, const struct packet *packet,
+				       bool *reversed);
+
 static inline struct flow_key packet_plain_flow(const struct rte_mbuf *mbuf)
 {
 	static const struct flow_key key_mask = {0, 0xff, 0, ~0u, ~0u, 0xffff, 0xffff};

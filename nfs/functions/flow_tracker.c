@@ -34,13 +34,20 @@ static inline void candidates_add(struct candidates *candidates, struct rte_mbuf
 				  const struct packet *packet)
 {
 	const uint16_t at = candidates->n++;
-	struct flow_key key = packet_flow(mbuf, packet);
-	const bool reversed =
-		key.source > key.destination ||
-		(key.source == key.destination && key.source_port > key.destination_port);
+	struct flow_key key;
+	bool reversed;
 
+	if (unlikely(packet->type == PACKET_IPV6)) {
+		key = packet_connection_ipv6(mbuf, packet, &reversed);
+	} else {
+		key = packet_flow_ipv4(mbuf, packet);
+		reversed = key.source > key.destination ||
+			   (key.source == key.destination && key.source_port > key.destination_port);
+		if (reversed)
+			key = flow_reversed(&key);
+	}
 	candidates->packets[at] = mbuf;
-	candidates->keys[at] = reversed ? flow_reversed(&key) : key;
+	candidates->keys[at] = key;
 	candidates->key_pointers[at] = &candidates->keys[at];
 	candidates->ends[at] = reversed;
 	if (packet->protocol == IPPROTO_TCP)
@@ -49,7 +56,7 @@ static inline void candidates_add(struct candidates *candidates, struct rte_mbuf
 				->tcp_flags);
 }
 
-enum { CONNECTIONS, OPENING_S, ESTABLISHED_S, CLOSING_S, OVER_S, UDP_NEW_S, UDP_S, PASS_INVALID };
+enum { CONNECTIONS, OPENING_S, ESTABLISHED_S, CLOSING_S, OVER_S, UDP_NEW_S, UDP_S, PASS_INVALID, UNKNOWN, ARP };
 static const struct nf_parameter parameters[] = {
 	[CONNECTIONS] = {"connections", "capacity of the table", 8, 1 << 22, 1 << 19},
 	[OPENING_S] = {"opening_s", "timeout of opening TCP connections, s", 0.001, 86400, 120},
@@ -62,6 +69,8 @@ static const struct nf_parameter parameters[] = {
 	[PASS_INVALID] = {"pass_invalid",
 			  "1: invalid packets pass, and those beyond the table's capacity", 0, 1,
 			  0},
+	[UNKNOWN] = {NF_UNKNOWN("pass")},
+	[ARP] = {NF_ARP},
 };
 
 /* Counters of states come first: the number of connections in each. */
@@ -77,7 +86,7 @@ enum {
 	FULL,
 	UNTRACKED,
 	OTHER,
-	MALFORMED,
+	MALFORMED = OTHER + 2,
 };
 static const struct nf_counter counters[] = {
 	[IN_STATE(SYN_SENT)] = {"syn_sent", "connections after a SYN"},
@@ -98,7 +107,7 @@ static const struct nf_counter counters[] = {
 	[FULL] = {"full", "packets that open a connection beyond the table's capacity"},
 	[UNTRACKED] = {"untracked",
 		       "packets of other protocols and non-initial fragments, sent on"},
-	[OTHER] = {"other", "packets that are not IPv4, sent on as they are"},
+	NF_OTHER_COUNTERS(OTHER),
 	[MALFORMED] = {"malformed", "packets freed"},
 };
 
@@ -218,15 +227,17 @@ static void read_burst(struct nf *nf, struct rte_mbuf **packets, uint16_t n,
 {
 	candidates->n = 0;
 	for (uint16_t i = 0; i < n; i++) {
-		const struct packet packet = packet_headers(packets[i]);
+		const struct packet packet = packet_ip_headers(packets[i]);
 
 		if (unlikely(packet.type == PACKET_MALFORMED)) {
 			nf_drop(nf, packets[i], MALFORMED);
-		} else if (likely(packet.l4 != 0 && packet.protocol != IPPROTO_ICMP)) {
+		} else if (likely(packet_ports(packets[i], &packet) != NULL)) {
 			candidates_add(candidates, packets[i], &packet);
-		} else {
-			nf->counters[packet.type == PACKET_IPV4 ? UNTRACKED : OTHER]++;
+		} else if (packet_has_flow(&packet)) {
+			nf->counters[UNTRACKED]++;
 			nf_send(out, packets[i]);
+		} else {
+			nf_other(nf, packets[i], packet.type, OTHER, out);
 		}
 	}
 }
@@ -301,7 +312,7 @@ static int track(struct nf *nf, const struct candidates *candidates, uint16_t i,
 			offload->backend->remove(offload->state, (uint32_t)place);
 		return INVALID;
 	}
-	if (offload->backend->forward)
+	if (offload->backend->forward && candidates->keys[i].family != FLOW_IPV6)
 		offer(nf, tracker, (uint32_t)place, candidates->ends[i],
 		      packet_from(candidates->packets[i]));
 	return TRACKED;

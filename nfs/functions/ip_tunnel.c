@@ -26,30 +26,6 @@
 #include "core/reassembly.h"
 #include "functions/ip_tunnel/errors.h"
 
-/* ECN marks of decapsulated packets. */
-
-/*
- * Copy the ECN mark of the outer header to the inner one (RFC 6040, section 4.2). False if the
- * packet must be freed, because its sender does not support ECN.
- */
-static inline bool copy_congestion_mark(struct rte_ipv4_hdr *inner, uint8_t outer)
-{
-	const uint8_t inner_mark = inner->type_of_service & RTE_IPV4_HDR_ECN_MASK;
-	const uint8_t ce = RTE_IPV4_HDR_ECN_CE, ect1 = 1;
-	rte_be16_t before, after;
-
-	outer &= RTE_IPV4_HDR_ECN_MASK;
-	if (inner_mark == 0)
-		return outer != ce;
-	if (outer != ce && !(outer == ect1 && inner_mark != ce))
-		return true;
-	before = rte_cpu_to_be_16(inner->version_ihl << 8 | inner->type_of_service);
-	inner->type_of_service = (inner->type_of_service & ~RTE_IPV4_HDR_ECN_MASK) | outer;
-	after = rte_cpu_to_be_16(inner->version_ihl << 8 | inner->type_of_service);
-	inner->hdr_checksum = checksum_changed(inner->hdr_checksum, before, after);
-	return true;
-}
-
 /* Adds and removes the outer header (RFC 2003, section 3.1). */
 
 /*
@@ -291,7 +267,7 @@ static int check_outer(struct rte_mbuf *mbuf, const struct packet *packet, uint8
 		return BAD_CHECKSUM;
 	if (ip->time_to_live == 0)
 		return EXPIRED;
-	return copy_congestion_mark(ip, marks) ? DECAPSULATED : CONGESTED;
+	return ipv4_join_mark(ip, marks) ? DECAPSULATED : CONGESTED;
 }
 
 /* Decapsulate a packet whose outer header is valid. */

@@ -14,6 +14,7 @@
 #include <openssl/crypto.h>
 #include <string.h>
 
+#include "core/ipv4.h"
 #include "core/memory.h"
 #include "functions/esp/gateway.h"
 #include "functions/esp/packet.h"
@@ -104,24 +105,30 @@ static struct rte_mbuf *tunnel_wrap(struct rte_mempool *pool, struct rte_mbuf *m
 	return made;
 }
 
-/* Take the outer header off a decrypted packet. False unless there is a whole inner packet. */
-static bool tunnel_unwrap(struct rte_mbuf *mbuf, uint16_t l3)
+/* What became of a decrypted packet in a tunnel. */
+enum tunnelled { TUNNELLED_WHOLE, TUNNELLED_GARBLED, TUNNELLED_CONGESTED };
+
+/* Take the outer header off a decrypted packet, but its ECN mark. */
+static enum tunnelled tunnel_unwrap(struct rte_mbuf *mbuf, uint16_t l3)
 {
 	struct rte_ipv4_hdr *outer = rte_pktmbuf_mtod_offset(mbuf, struct rte_ipv4_hdr *, l3);
+	const uint8_t marks = outer->type_of_service;
 	const uint16_t header = rte_ipv4_hdr_len(outer);
 	uint8_t *start = rte_pktmbuf_mtod(mbuf, uint8_t *);
 	struct packet inner;
 
 	if (outer->next_proto_id != IPPROTO_IPIP)
-		return false;
+		return TUNNELLED_GARBLED;
 	memmove(start + header, start, l3);
 	rte_pktmbuf_adj(mbuf, header);
 	inner = packet_parse_any(mbuf);
 	if (!packet_has_ipv4(&inner))
-		return false;
+		return TUNNELLED_GARBLED;
+	if (!ipv4_join_mark(packet_ipv4(mbuf, &inner), marks))
+		return TUNNELLED_CONGESTED;
 	rte_pktmbuf_trim(mbuf, rte_pktmbuf_data_len(mbuf) - l3 -
 				       rte_be_to_cpu_16(packet_ipv4(mbuf, &inner)->total_length));
-	return true;
+	return TUNNELLED_WHOLE;
 }
 
 enum { KEY, NONCE, HMAC_KEY, SPI, SEED, TUNNEL, LOCAL, REMOTE, REVERSED };
@@ -154,6 +161,7 @@ enum {
 	GARBLED,
 	FOREIGN,
 	DUMMIES,
+	CONGESTED,
 	FRAGMENTS,
 	EXHAUSTED,
 	TOO_LONG,
@@ -169,6 +177,8 @@ static const struct nf_counter counters[] = {
 	[GARBLED] = {"garbled", "decrypted packets with wrong padding or content, freed"},
 	[FOREIGN] = {"foreign", "packets to decrypt that are not ESP of this link, freed"},
 	[DUMMIES] = {"dummies", "dummy packets, freed (RFC 4303, section 2.6)"},
+	[CONGESTED] = {"congested",
+		       "packets marked as congested in the tunnel whose sender lacks ECN, freed"},
 	[FRAGMENTS] = {"fragments", "fragments in transport mode or of ESP, freed"},
 	[EXHAUSTED] = {"exhausted", "packets beyond the last sequence number, freed"},
 	[TOO_LONG] = {"too_long", "packets that do not fit a buffer, freed"},
@@ -276,7 +286,17 @@ static int unwrap(const struct ipsec *ipsec, struct rte_mbuf *made, uint16_t l3,
 	case ESP_CONTENT:
 		break;
 	}
-	return ipsec->settings.tunnel && !tunnel_unwrap(made, l3) ? GARBLED : DECRYPTED;
+	if (!ipsec->settings.tunnel)
+		return DECRYPTED;
+	switch (tunnel_unwrap(made, l3)) {
+	case TUNNELLED_GARBLED:
+		return GARBLED;
+	case TUNNELLED_CONGESTED:
+		return CONGESTED;
+	case TUNNELLED_WHOLE:
+		break;
+	}
+	return DECRYPTED;
 }
 
 /* Decrypt a packet into `*made`; returns its counter. */

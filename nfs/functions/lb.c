@@ -65,7 +65,7 @@ static int lb_parse_down(const char *list, bool *up, uint32_t backends)
 	return 0;
 }
 
-enum { BACKENDS, TABLE, SEED, DOWN, ADDRESS, FIRST_BACKEND, GATES, FILE_OF_BACKENDS };
+enum { BACKENDS, TABLE, SEED, DOWN, ADDRESS, FIRST_BACKEND, GATES, FILE_OF_BACKENDS, UNKNOWN_FRAMES, ARP };
 static const struct nf_parameter parameters[] = {
 	[BACKENDS] = {"backends", "number of backends, at most 64 with `gates`", 1,
 		      MAGLEV_MOST_BACKENDS, 8},
@@ -87,9 +87,11 @@ static const struct nf_parameter parameters[] = {
 			      "file with the backends, in place of backends and first_backend; none "
 			      "if empty",
 			      .text = ""},
+	[UNKNOWN_FRAMES] = {NF_UNKNOWN("pass")},
+	[ARP] = {NF_ARP},
 };
 
-enum { BALANCED, RETURNED, ERRORS, FRAGMENTS, PASSED, UNSERVED, OTHER, MALFORMED };
+enum { BALANCED, RETURNED, ERRORS, FRAGMENTS, PASSED, UNSERVED, OTHER, UNKNOWN, MALFORMED };
 static const struct nf_counter counters[] = {
 	[BALANCED] = {"balanced", "packets sent to a backend"},
 	[RETURNED] = {"returned", "packets of backends sent back from the virtual address"},
@@ -97,7 +99,7 @@ static const struct nf_counter counters[] = {
 	[FRAGMENTS] = {"fragments", "fragments among those balanced"},
 	[PASSED] = {"passed", "packets of other addresses, sent on as they are"},
 	[UNSERVED] = {"unserved", "packets freed because all backends are down"},
-	[OTHER] = {"other", "packets that are not IPv4, sent on as they are"},
+	NF_OTHER_COUNTERS(OTHER),
 	[MALFORMED] = {"malformed", "packets freed"},
 };
 
@@ -292,6 +294,23 @@ static inline uint16_t backend_of(const struct lb *lb, const struct flow_key *fl
 	return maglev_backend(lb->table, lb->size, rte_hash_crc(flow, sizeof(*flow), lb->seed));
 }
 
+/* The backend of an IPv6 packet; fragments have neither ports nor a protocol that all know. */
+static uint16_t backend_of_ipv6(const struct lb *lb, struct rte_mbuf *mbuf,
+				const struct packet *packet)
+{
+	const rte_be16_t *ports = packet->fragment ? NULL : packet_ports(mbuf, packet);
+	struct {
+		uint8_t ends[32];
+		rte_be16_t ports[2];
+		uint32_t protocol;
+	} flow = {.protocol = packet->fragment ? 0 : packet->protocol};
+
+	memcpy(flow.ends, packet_ipv6(mbuf, packet)->src_addr, sizeof(flow.ends));
+	if (ports)
+		memcpy(flow.ports, ports, sizeof(flow.ports));
+	return maglev_backend(lb->table, lb->size, rte_hash_crc(&flow, sizeof(flow), lb->seed));
+}
+
 /* Replace an address of a packet, or of a quoted one. */
 static void put_address(struct rte_mbuf *mbuf, const struct packet *packet, enum end end,
 			rte_be32_t address)
@@ -400,6 +419,30 @@ static void give_back(struct nf *nf, struct rte_mbuf *mbuf, const struct packet 
 	nf_send(out, mbuf);
 }
 
+/* What is not IPv4: IPv6 that need not be changed is balanced, other frames are not understood. */
+static void take_other(struct nf *nf, struct rte_mbuf *mbuf, struct packet packet,
+		       struct nf_out *out)
+{
+	const struct lb *lb = nf->state;
+
+	if (packet.type == PACKET_IPV6 && lb->gates && !lb->portable && !lb->address &&
+	    packet_from(mbuf) == NF_INSIDE && lb->first_up != MAGLEV_NONE) {
+		packet = packet_parse_ipv6(mbuf, packet.l3);
+		if (packet.type == PACKET_MALFORMED) {
+			nf_drop(nf, mbuf, MALFORMED);
+			return;
+		}
+		packet_branch(mbuf, backend_of_ipv6(lb, mbuf, &packet));
+		nf->counters[BALANCED]++;
+		nf->counters[FRAGMENTS] += packet.fragment;
+		nf_send(out, mbuf);
+	} else if (packet.type == PACKET_ARP ? nf->passes_arp : nf->passes_unknown) {
+		pass(nf, mbuf, OTHER, out);
+	} else {
+		nf_drop(nf, mbuf, UNKNOWN);
+	}
+}
+
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
 	for (uint16_t i = 0; i < n; i++) {
@@ -408,7 +451,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		if (unlikely(packet.type == PACKET_MALFORMED)) {
 			nf_drop(nf, packets[i], MALFORMED);
 		} else if (unlikely(packet.type != PACKET_IPV4)) {
-			pass(nf, packets[i], OTHER, out);
+			take_other(nf, packets[i], packet, out);
 		} else if (packet_from(packets[i]) == NF_INSIDE) {
 			balance(nf, packets[i], &packet, out);
 		} else {

@@ -12,6 +12,7 @@
  * the most bytes first. Fragments other than the first have no ports, and belong to a flow of their
  * own. Bytes are those of frames without checksum.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -27,12 +28,14 @@
 
 #define MOST_TALKERS 65536
 
-enum { TALKERS, REPORT, REPORTED };
+enum { TALKERS, REPORT, REPORTED, UNKNOWN, ARP };
 static const struct nf_parameter parameters[] = {
 	[TALKERS] = {"talkers", "flows with a counter", 1, MOST_TALKERS, 1024},
 	[REPORT] = {"report", "file to which the top talkers are written; none if empty",
 		    .text = ""},
 	[REPORTED] = {"reported", "flows in the report, at most", 1, MOST_TALKERS, 20},
+	[UNKNOWN] = {NF_UNKNOWN("pass")},
+	[ARP] = {NF_ARP},
 };
 
 enum { TCP, UDP, ICMP, REST, PROTOCOLS };
@@ -41,21 +44,21 @@ enum {
 	BYTES_OF = PACKETS_OF + PROTOCOLS,
 	REPLACED = BYTES_OF + PROTOCOLS,
 	OTHER,
-	OTHER_BYTES,
+	OTHER_BYTES = OTHER + 2,
 	MALFORMED,
 };
 static const struct nf_counter counters[] = {
-	[PACKETS_OF + TCP] = {"tcp_packets", "packets of TCP in IPv4"},
-	[PACKETS_OF + UDP] = {"udp_packets", "packets of UDP in IPv4"},
-	[PACKETS_OF + ICMP] = {"icmp_packets", "packets of ICMP in IPv4"},
-	[PACKETS_OF + REST] = {"rest_packets", "packets of other protocols in IPv4"},
+	[PACKETS_OF + TCP] = {"tcp_packets", "packets of TCP"},
+	[PACKETS_OF + UDP] = {"udp_packets", "packets of UDP"},
+	[PACKETS_OF + ICMP] = {"icmp_packets", "packets of ICMP, and ICMPv6"},
+	[PACKETS_OF + REST] = {"rest_packets", "packets of other protocols in IP"},
 	[BYTES_OF + TCP] = {"tcp_bytes", "bytes of frames with TCP"},
 	[BYTES_OF + UDP] = {"udp_bytes", "bytes of frames with UDP"},
 	[BYTES_OF + ICMP] = {"icmp_bytes", "bytes of frames with ICMP"},
 	[BYTES_OF + REST] = {"rest_bytes", "bytes of frames with other protocols"},
 	[REPLACED] = {"replaced", "flows that lost their counter to another one"},
-	[OTHER] = {"other", "packets that are not IPv4"},
-	[OTHER_BYTES] = {"other_bytes", "bytes of those frames"},
+	NF_OTHER_COUNTERS(OTHER),
+	[OTHER_BYTES] = {"other_bytes", "bytes of frames among other"},
 	[MALFORMED] = {"malformed", "packets freed"},
 };
 
@@ -102,11 +105,11 @@ static int create(struct nf *nf)
 	return result;
 }
 
-static void write_address(FILE *report, rte_be32_t address)
+static void write_address(FILE *report, int family, const void *address)
 {
-	const uint8_t *bytes = (const uint8_t *)&address;
+	char text[INET6_ADDRSTRLEN];
 
-	fprintf(report, "%u.%u.%u.%u,", bytes[0], bytes[1], bytes[2], bytes[3]);
+	fprintf(report, "%s,", inet_ntop(family, address, text, sizeof(text)));
 }
 
 static void write_talkers(FILE *report, const struct talker *const *talkers, uint32_t n)
@@ -116,8 +119,12 @@ static void write_talkers(FILE *report, const struct talker *const *talkers, uin
 	for (uint32_t i = 0; i < n; i++) {
 		const struct talker *talker = talkers[i];
 
-		write_address(report, talker->flow.source);
-		write_address(report, talker->flow.destination);
+		const bool ipv6 = talker->flow.family == FLOW_IPV6;
+		const int family = ipv6 ? AF_INET6 : AF_INET;
+
+		write_address(report, family, ipv6 ? talker->ends : (const void *)&talker->flow.source);
+		write_address(report, family,
+			      ipv6 ? talker->ends + 16 : (const void *)&talker->flow.destination);
 		fprintf(report, "%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
 			talker->flow.protocol, rte_be_to_cpu_16(talker->flow.source_port),
 			rte_be_to_cpu_16(talker->flow.destination_port),
@@ -161,6 +168,7 @@ static inline int protocol_of(uint8_t protocol)
 	case IPPROTO_UDP:
 		return UDP;
 	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
 		return ICMP;
 	default:
 		return REST;
@@ -171,29 +179,26 @@ static inline int protocol_of(uint8_t protocol)
 struct counted {
 	struct flow_key flow;
 	uint32_t hash, bytes;
+	uint8_t ends[32]; /* of IPv6 */
 };
 
-/* Count a packet by its protocol. Whether it has a flow, stored in `counted`, or passes without. */
-static inline bool read_flow(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
+/* Count a packet by its protocol, and store its flow in `counted`. */
+static inline void read_flow(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
 			     struct counted *counted)
 {
 	const struct monitor *monitor = nf->state;
 	const uint32_t bytes = rte_pktmbuf_pkt_len(mbuf);
 	int protocol;
 
-	if (unlikely(packet->type != PACKET_IPV4)) {
-		nf->counters[OTHER]++;
-		nf->counters[OTHER_BYTES] += bytes;
-		return false;
-	}
 	counted->flow = packet_flow(mbuf, packet);
+	if (unlikely(packet->type == PACKET_IPV6))
+		memcpy(counted->ends, packet_ipv6(mbuf, packet)->src_addr, sizeof(counted->ends));
 	counted->hash = rte_hash_crc(&counted->flow, sizeof(counted->flow), 0);
 	counted->bytes = bytes;
 	rte_prefetch0(&monitor->top.buckets[counted->hash & monitor->top.mask]);
 	protocol = protocol_of(packet->protocol);
 	nf->counters[PACKETS_OF + protocol]++;
 	nf->counters[BYTES_OF + protocol] += bytes;
-	return true;
 }
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
@@ -203,18 +208,30 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	uint16_t n_counted = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
-		const struct packet packet = packet_headers(packets[i]);
+		const struct packet packet = packet_ip_headers(packets[i]);
 
 		if (unlikely(packet.type == PACKET_MALFORMED)) {
 			nf_drop(nf, packets[i], MALFORMED);
 			continue;
 		}
-		n_counted += read_flow(nf, packets[i], &packet, &counted[n_counted]);
+		if (unlikely(!packet_has_flow(&packet))) {
+			const uint64_t before = nf->counters[OTHER];
+			const uint32_t bytes = rte_pktmbuf_pkt_len(packets[i]);
+
+			nf_other(nf, packets[i], packet.type, OTHER, out);
+			nf->counters[OTHER_BYTES] += nf->counters[OTHER] > before ? bytes : 0;
+			continue;
+		}
+		read_flow(nf, packets[i], &packet, &counted[n_counted++]);
 		nf_send(out, packets[i]);
 	}
-	for (uint16_t i = 0; i < n_counted; i++)
-		top_talkers_count(&monitor->top, &counted[i].flow, counted[i].hash,
-				  counted[i].bytes);
+	for (uint16_t i = 0; i < n_counted; i++) {
+		struct talker *talker = top_talkers_count(&monitor->top, &counted[i].flow,
+							  counted[i].hash, counted[i].bytes);
+
+		if (unlikely(counted[i].flow.family == FLOW_IPV6) && talker->packets == 1)
+			memcpy(talker->ends, counted[i].ends, sizeof(talker->ends));
+	}
 	nf->counters[REPLACED] = monitor->top.replaced;
 }
 

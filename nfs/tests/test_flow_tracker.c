@@ -1,5 +1,6 @@
 #include "functions/flow_tracker/states.h"
 #include "tests/flow_tracker_rig.h"
+#include "tests/ipv6.h"
 
 /* Both ends may have the same address. */
 RIG_TEST(both_ends_may_share_an_address)
@@ -12,6 +13,30 @@ RIG_TEST(both_ends_may_share_an_address)
 	assert_true(passes(rig, &packet_spec, true, SYN | ACK, 1));
 	assert_true(passes(rig, &packet_spec, false, ACK, 1));
 	assert_string_equal(state_now(rig), "established");
+}
+
+/* Both directions of a connection over IPv6 are one, whichever address is the lower. */
+RIG_TEST(connections_of_ipv6_are_tracked)
+{
+	static const uint8_t flags[] = {SYN, SYN | ACK, ACK};
+
+	for (uint32_t client = 1; client < 4; client += 2) {
+		rig_make(rig, "FlowTracker", NULL, 0);
+		for (int i = 0; i < 3; i++) {
+			const bool back = i == 1;
+			const struct ipv6_spec spec = {.source = back ? 2 : client,
+						       .destination = back ? client : 2,
+						       .source_port = back ? 80 : 1000,
+						       .destination_port = back ? 1000 : 80,
+						       .protocol = IPPROTO_TCP,
+						       .tcp_flags = flags[i]};
+
+			rig_offer(rig, ipv6_packet(rig, &spec), 1);
+			assert_int_equal(rig->out.n, 1);
+		}
+		assert_string_equal(state_now(rig), "established");
+		assert_counts(rig, {"started", 1}, {"tracked", 3}, {"invalid", 0});
+	}
 }
 
 /* A handshake within one burst is one connection. */
@@ -118,19 +143,18 @@ RIG_TEST(a_packet_after_the_timeout_finds_no_connection)
 RIG_TEST(other_packets_pass_untracked)
 {
 	struct packet_spec icmp = tcp, tunnel = tcp, fragment = tcp, tagged = tcp;
-	struct rte_mbuf *six = packet_from_spec(rig, &tcp);
+	const uint8_t lldp[60] = {[12] = 0x88, [13] = 0xcc};
 
 	icmp.protocol = IPPROTO_ICMP;
 	tunnel.protocol = 47;
 	fragment.fragment = 10;
 	tagged.vlan = 9;
-	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
 	rig_make(rig, "FlowTracker", NULL, 0);
 	assert_true(passes(rig, &icmp, false, 0, 1));
 	assert_true(passes(rig, &tunnel, false, 0, 1));
 	assert_true(passes(rig, &fragment, false, 0, 1));
 	assert_int_equal(rig_count(rig, "untracked"), 3);
-	rig_offer(rig, six, 1);
+	rig_offer(rig, packet_of(rig, lldp, sizeof(lldp)), 1);
 	assert_int_equal(rig->out.n, 1);
 	assert_int_equal(rig_count(rig, "other"), 1);
 	assert_true(passes(rig, &tagged, false, SYN, 1));

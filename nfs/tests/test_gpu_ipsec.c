@@ -3,6 +3,17 @@
 
 static const uint32_t addresses[] = {RTE_IPV4(10, 0, 0, 1), RTE_IPV4(198, 51, 100, 1)};
 
+/* Give a packet another ECN mark. */
+static void mark(struct rte_mbuf *packet, uint8_t value)
+{
+	const struct packet headers = packet_parse_any(packet);
+	struct rte_ipv4_hdr *ip = packet_ipv4(packet, &headers);
+
+	ip->type_of_service = value;
+	ip->hdr_checksum = 0;
+	ip->hdr_checksum = (rte_be16_t)~rte_raw_cksum(ip, rte_ipv4_hdr_len(ip));
+}
+
 /* Packets that the other end of the link has sealed, some with a changed byte or shortened. */
 static void offer_sealed(struct gpu_rig *gpu, const struct nf_config *config,
 			 const struct nf_setting *settings, unsigned int n_settings, int n)
@@ -22,6 +33,7 @@ static void offer_sealed(struct gpu_rig *gpu, const struct nf_config *config,
 		out.n = 0;
 		packet = out.packets[0];
 		length = rte_pktmbuf_data_len(packet);
+		mark(packet, (uint8_t)random_below(&random, 4));
 		if (random_below(&random, 8) == 0)
 			rte_pktmbuf_mtod(packet, uint8_t *)[random_below(&random, length)] ^= 4;
 		if (random_below(&random, 16) == 0)
@@ -50,6 +62,7 @@ static void offer(struct rig *rig, int is_tunnel, int reversed)
 	assert_true(rig_count(rig, "unauthentic") > 50);
 	assert_true(rig_count(rig, "foreign") > 100);
 	assert_true(rig_count(rig, "malformed") > 100);
+	assert_int_equal(rig_count(rig, "congested") > 50, is_tunnel);
 }
 
 RIG_TEST(transport_mode_equals_the_function_in_c)

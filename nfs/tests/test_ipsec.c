@@ -133,6 +133,39 @@ RIG_TEST(numbers_count_arrivals)
 	rte_pktmbuf_free(sealed);
 }
 
+/* Give a packet another ECN mark. */
+static void put_mark(struct rte_mbuf *packet, uint8_t mark)
+{
+	ipv4_of(packet)->type_of_service = mark;
+	header_checksum_set(ipv4_of(packet));
+}
+
+/* A mark that a router in the tunnel sets comes out as RFC 6040, section 4.2, says. */
+RIG_TEST(congestion_marks_leave_the_tunnel)
+{
+	/* by the inner and the outer mark: 0 none, 1 ECT(1), 2 ECT(0), 3 CE; -1: freed */
+	static const int marks[4][4] = {{0, 0, 0, -1}, {1, 1, 1, 3}, {2, 1, 2, 3}, {3, 3, 3, 3}};
+	struct esp_link *link = esp_link_make(rig, "IPSec", "IPSec", tunnel, 1);
+
+	for (uint8_t inner = 0; inner < 4; inner++)
+		for (uint8_t outer = 0; outer < 4; outer++) {
+			struct rte_mbuf *packet = esp_some_packet(rig), *sealed;
+
+			put_mark(packet, inner);
+			sealed = esp_sealed(rig, packet);
+			assert_int_equal(ipv4_of(sealed)->type_of_service, inner);
+			put_mark(sealed, outer);
+			assert_int_equal(esp_far_passes(link, sealed), marks[inner][outer] >= 0);
+			if (link->out.n == 0)
+				continue;
+			assert_header_checksum(link->out.packets[0]);
+			assert_int_equal(ipv4_of(link->out.packets[0])->type_of_service,
+					 marks[inner][outer]);
+			nf_out_free(&link->out);
+		}
+	assert_int_equal(nf_count(link->far, "congested"), 1);
+}
+
 /* Fragments pass in a tunnel, which is for packets, and are freed in transport mode. */
 RIG_TEST(fragments_pass_tunnels)
 {

@@ -1,6 +1,7 @@
 #include "core/split_hash.h"
 #include "functions/lb/maglev.h"
 #include "tests/hostile.h"
+#include "tests/ipv6.h"
 #include "tests/refusal.h"
 
 #define VIRTUAL 0xc0000250u /* 192.0.2.80 */
@@ -102,6 +103,35 @@ RIG_TEST(other_packets_pass)
 	assert_counts(rig, {"passed", 1}, {"other", 1}, {"balanced", 0});
 }
 
+/* With gates, a flow of IPv6 has one backend, also in fragments, and flows are spread over all. */
+RIG_TEST(flows_of_ipv6_are_balanced_by_gates)
+{
+	const uint8_t later[8] = {IPPROTO_UDP, 0, 0, 8}, first[8] = {IPPROTO_UDP, 0, 0, 1};
+	struct ipv6_spec spec = {.source = 1, .destination = 2, .payload_length = 8};
+	bool used[5] = {false};
+	uint8_t gate;
+
+	RIG_MAKE(rig, "LB", {"backends", 5}, {"gates", 1});
+	for (spec.source_port = 1000; spec.source_port < 1100; spec.source_port++) {
+		rig_offer(rig, ipv6_packet(rig, &spec), 1);
+		gate = metadata_of(rig_sent(rig))->gate;
+		used[gate - NF_BRANCH] = true;
+		rig_offer(rig, ipv6_packet(rig, &spec), 1);
+		assert_int_equal(metadata_of(rig_sent(rig))->gate, gate);
+	}
+	for (int i = 0; i < 5; i++)
+		assert_true(used[i]);
+	spec.first = 44;
+	spec.extensions = first;
+	spec.extension_bytes = sizeof(first);
+	rig_offer(rig, ipv6_packet(rig, &spec), 1);
+	gate = metadata_of(rig_sent(rig))->gate;
+	spec.extensions = later;
+	rig_offer(rig, ipv6_packet(rig, &spec), 1);
+	assert_int_equal(metadata_of(rig_sent(rig))->gate, gate);
+	assert_counts(rig, {"balanced", 202}, {"fragments", 2}, {"other", 0});
+}
+
 /* All fragments of a datagram reach one backend, with the checksum of the first one updated. */
 RIG_TEST(fragments_stay_together)
 {
@@ -158,17 +188,16 @@ RIG_TEST(gates_are_backends)
 	}
 }
 
-/* Other than IPv4 leaves by the first gate that is up; from outside all go forward. */
+/* What has no flow leaves by the first gate that is up; from outside all go forward. */
 RIG_TEST(packets_without_a_flow_have_a_gate_too)
 {
 	struct packet_spec back = udp;
-	struct rte_mbuf *six = packet_from_spec(rig, &udp);
+	const uint8_t lldp[60] = {[12] = 0x88, [13] = 0xcc};
 
 	back.from = NF_OUTSIDE;
 	back.source = BACKEND;
 	make_with_gates(rig, 4, "0,1");
-	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
-	rig_offer(rig, six, 1);
+	rig_offer(rig, packet_of(rig, lldp, sizeof(lldp)), 1);
 	assert_int_equal(metadata_of(rig_sent(rig))->gate, NF_BRANCH + 2);
 	rig_offer(rig, packet_from_spec(rig, &back), 1);
 	assert_int_equal(metadata_of(rig_sent(rig))->gate, NF_FORWARD);

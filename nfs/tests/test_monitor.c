@@ -6,6 +6,7 @@
 #include "core/random.h"
 #include "functions/monitor/top_talkers.h"
 #include "tests/hostile.h"
+#include "tests/ipv6.h"
 #include "tests/refusal.h"
 
 static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
@@ -18,7 +19,7 @@ static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
 RIG_TEST(protocols_are_counted)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP, 50, 50};
-	struct rte_mbuf *six = packet_from_spec(rig, &udp);
+	const uint8_t lldp[60] = {[12] = 0x88, [13] = 0xcc};
 
 	rig_make(rig, "Monitor", NULL, 0);
 	for (unsigned int i = 0; i < RTE_DIM(protocols); i++) {
@@ -29,13 +30,15 @@ RIG_TEST(protocols_are_counted)
 		rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
 		assert_int_equal(rig->out.n, 1);
 	}
-	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
-	rig_offer(rig, six, 1);
+	rig_offer(rig, ipv6_packet(rig, &(struct ipv6_spec){.payload_length = 18}), 1);
 	assert_int_equal(rig->out.n, 1);
-	assert_counts(rig, {"udp_packets", 1}, {"udp_bytes", 14 + 4 + 20 + 8 + 18},
+	rig_offer(rig, packet_of(rig, lldp, sizeof(lldp)), 1);
+	assert_int_equal(rig->out.n, 1);
+	assert_counts(rig, {"udp_packets", 2},
+		      {"udp_bytes", 14 + 4 + 20 + 8 + 18 + 14 + 40 + 8 + 18},
 		      {"tcp_bytes", 14 + 20 + 20 + 18}, {"icmp_bytes", 14 + 20 + 8 + 18},
 		      {"rest_packets", 2}, {"rest_bytes", 2 * (14 + 20 + 18)}, {"other", 1},
-		      {"other_bytes", 14 + 20 + 8 + 18});
+		      {"other_bytes", 60});
 }
 
 #define FLOWS 3000

@@ -134,6 +134,28 @@ RIG_TEST(server_names_are_judged)
 	assert_true(url_bytes_pass(rig, bytes, length));
 }
 
+/* A ClientHello in two records, cut anywhere, is judged as one in a single record (RFC 8446, 5.1). */
+RIG_TEST(handshakes_in_two_records_are_judged)
+{
+	uint8_t hello[MOST_TEXT], cut[MOST_TEXT];
+	const size_t length = client_hello(hello, "www.example.org");
+
+	url_filter_make(rig, "example.org", NULL, 0);
+	for (size_t first = 1; first + 5 < length; first++) {
+		const size_t rest = length - 5 - first;
+
+		memcpy(cut, hello, 5 + first);
+		cut[3] = (uint8_t)(first >> 8);
+		cut[4] = (uint8_t)first;
+		memcpy(cut + 5 + first, hello, 3);
+		cut[5 + first + 3] = (uint8_t)(rest >> 8);
+		cut[5 + first + 4] = (uint8_t)rest;
+		memcpy(cut + 10 + first, hello + 5 + first, rest);
+		assert_false(url_bytes_pass(rig, cut, length + 5));
+	}
+	assert_int_equal(rig_count(rig, "handshakes"), length - 6);
+}
+
 /* A server name that is no host name is none, wherever the segment ends (RFC 6066, section 3). */
 RIG_TEST(names_of_another_type_are_none)
 {

@@ -5,7 +5,8 @@
  *     if (acl_protocol(&key, 6) && acl_source(&key, 10, 255, 0, 65535))
  *             return true;
  *
- * Fragments but the first match as if both ports were 0. Other than IPv4 passes.
+ * Fragments but the first match as if both ports were 0. ARP passes, and IPv6 if the list permits all
+ * of it; frames that are not understood are dropped.
  */
 #pragma once
 

@@ -121,7 +121,7 @@ static __always_inline bool fast_encrypt(struct xdp_md *ctx, const __u32 *key, _
 	__u64 changes = 0;
 
 	if (headers.type != PACKET_IPV4)
-		return headers.type == PACKET_OTHER;
+		return headers.type != PACKET_MALFORMED;
 	if (headers.fragment || !has_ports(&headers) || headers.payload_length == 0)
 		return true;
 #pragma clang loop unroll(full)

@@ -19,7 +19,7 @@ static __always_inline bool lb(struct xdp_md *ctx, const __be32 *table, __u32 si
 	__u64 change;
 
 	if (headers.type != PACKET_IPV4)
-		return headers.type == PACKET_OTHER;
+		return headers.type != PACKET_MALFORMED;
 	if (address && headers.ip->daddr != address)
 		return true;
 	backend = table[split_hash(&headers, seed) & (size - 1)];

@@ -25,7 +25,7 @@
 #define NOT_WHOLE 0x3fff /* the flag MF, and the offset of fragments */
 #define OFFSET_MASK 0x1fff
 
-enum packet_type { PACKET_MALFORMED, PACKET_OTHER, PACKET_IPV4 };
+enum packet_type { PACKET_MALFORMED, PACKET_OTHER, PACKET_ARP, PACKET_IPV6, PACKET_IPV4 };
 
 /*
  * Headers of a packet. Pointers hold until the packet's head moves. `l4` and `payload` are NULL
@@ -145,7 +145,9 @@ static __always_inline struct headers read_headers(const struct xdp_md *ctx)
 			type = *(__be16 *)(l3 - sizeof(type));
 		}
 	}
-	headers.type = PACKET_OTHER;
+	headers.type = type == bpf_htons(ETH_P_ARP)    ? PACKET_ARP
+		       : type == bpf_htons(ETH_P_IPV6) ? PACKET_IPV6
+						       : PACKET_OTHER;
 	if (type == bpf_htons(ETH_P_IP))
 		read_ipv4(&headers, l3, end);
 	return headers;

@@ -93,8 +93,8 @@ static void unlink_talker(struct top_talkers *top, uint32_t talker)
 }
 
 /* Give a flow without a counter a free one, or the smallest. */
-static void take_over(struct top_talkers *top, const struct flow_key *flow, uint32_t hash,
-		      uint32_t bytes)
+static struct talker *take_over(struct top_talkers *top, const struct flow_key *flow,
+				uint32_t hash, uint32_t bytes)
 {
 	const bool full = top->n == top->most;
 	const uint32_t talker = full ? top->heap[0] : top->n;
@@ -113,10 +113,11 @@ static void take_over(struct top_talkers *top, const struct flow_key *flow, uint
 		put(top, top->n++, talker);
 		sift_up(top, talker);
 	}
+	return &top->talkers[talker];
 }
 
-void top_talkers_count(struct top_talkers *top, const struct flow_key *flow, uint32_t hash,
-		       uint32_t bytes)
+struct talker *top_talkers_count(struct top_talkers *top, const struct flow_key *flow,
+				 uint32_t hash, uint32_t bytes)
 {
 	for (uint32_t at = top->buckets[hash & top->mask]; at; at = top->talkers[at - 1].next) {
 		struct talker *talker = &top->talkers[at - 1];
@@ -126,12 +127,25 @@ void top_talkers_count(struct top_talkers *top, const struct flow_key *flow, uin
 		talker->bytes += bytes;
 		talker->packets++;
 		sift_down(top, talker->place);
-		return;
+		return talker;
 	}
-	take_over(top, flow, hash, bytes);
+	return take_over(top, flow, hash, bytes);
 }
 
-/* More bytes first; among equals the order of the flows' own bytes. */
+/* Order of the bytes of flows; addresses of IPv6 are not in them, but a hash. */
+static int by_flow(const struct talker *one, const struct talker *other)
+{
+	struct flow_key keys[2] = {one->flow, other->flow};
+	int order = memcmp(one->ends, other->ends, sizeof(one->ends));
+
+	if (one->flow.family != other->flow.family || one->flow.family != FLOW_IPV6)
+		return memcmp(&one->flow, &other->flow, sizeof(one->flow));
+	for (int i = 0; i < 2; i++)
+		keys[i].no_checksum = keys[i].source = keys[i].destination = 0;
+	return order ? order : memcmp(&keys[0], &keys[1], sizeof(keys[0]));
+}
+
+/* More bytes first; among equals the order of the flows. */
 static int by_bytes(const void *a, const void *b)
 {
 	const struct talker *one = *(const struct talker *const *)a;
@@ -139,7 +153,7 @@ static int by_bytes(const void *a, const void *b)
 
 	if (one->bytes != other->bytes)
 		return one->bytes < other->bytes ? 1 : -1;
-	return memcmp(&one->flow, &other->flow, sizeof(one->flow));
+	return by_flow(one, other);
 }
 
 const struct talker **top_talkers_sorted(const struct top_talkers *top)

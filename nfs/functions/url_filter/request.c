@@ -212,16 +212,49 @@ static struct piece read_server_name(struct reader *reader)
 	return reader->missing ? none : (struct piece){(const char *)reader->at, length};
 }
 
+#define RECORD 5 /* bytes of a record's header */
+
+/*
+ * The handshake in a segment, `*n` bytes: a message may be cut into several records (RFC 8446,
+ * section 5.1), which are joined in memory that the next call uses again.
+ */
+static const uint8_t *handshake_of(const char *segment, size_t length, size_t *n)
+{
+	static __thread uint8_t joined[UINT16_MAX];
+	const uint8_t *bytes = (const uint8_t *)segment;
+	size_t at = 0, records = 0;
+
+	*n = 0;
+	while (at + RECORD <= length && bytes[at] == 22 && bytes[at + 1] == 3) {
+		const size_t size = (size_t)bytes[at + 3] << 8 | bytes[at + 4];
+		const size_t here = RTE_MIN(size, length - at - RECORD);
+
+		if (records == 0 && (here < size || at + RECORD + size == length)) {
+			*n = here; /* nearly always: one record, as it is */
+			return bytes + RECORD;
+		}
+		if (*n + here > sizeof(joined))
+			break;
+		memcpy(joined + *n, bytes + at + RECORD, here);
+		*n += here;
+		records++;
+		at += RECORD + size;
+	}
+	return joined;
+}
+
 static struct request read_tls(const char *bytes, size_t length)
 {
-	struct reader reader = {(const uint8_t *)bytes, length, false};
 	struct request request = {.kind = REQUEST_NONE, .target = {"", 0}};
+	struct reader reader = {0};
 	uint32_t left;
 
-	/* a handshake record of TLS with a ClientHello */
-	if (length < 6 || bytes[0] != 22 || bytes[1] != 3 || bytes[5] != 1)
+	if (length < RECORD + 1 || bytes[1] != 3)
 		return request;
-	skip(&reader, 5 + 4);
+	reader.at = handshake_of(bytes, length, &reader.here);
+	if (reader.here == 0 || reader.at[0] != 1) /* no ClientHello */
+		return request;
+	skip(&reader, 4);
 	left = skip_to_extensions(&reader);
 	while (!reader.missing && left >= 4) {
 		const uint32_t type = take_number(&reader, 2), size = take_number(&reader, 2);

@@ -47,13 +47,39 @@ DEVICE u32 ipsec_unpadded(GLOBAL const u8 *text, u32 length)
 	return length - ESP_TAIL - padded;
 }
 
-/* The packet in a tunnel, whose frame has `length` bytes: IPSEC_DECRYPTED if it is whole. */
-DEVICE u32 ipsec_inner(GLOBAL const u8 *frame, u32 *length)
+/*
+ * Copy the ECN mark of the outer header to the inner one: ipv4_join_mark() of core/ipv4.h. Whether
+ * the packet goes on.
+ */
+DEVICE u32 ipsec_join_mark(GLOBAL u8 *ip, u32 outer)
+{
+	const u32 mark = ip[1] & 3, before = bytes16(ip);
+	u32 sum;
+
+	outer &= 3;
+	if (mark == 0)
+		return outer != 3;
+	if (outer != 3 && !(outer == 1 && mark != 3))
+		return 1;
+	ip[1] = (u8)((ip[1] & ~3u) | outer);
+	sum = sum_changed(bytes16(ip + 10), before, bytes16(ip));
+	ip[10] = (u8)(sum >> 8);
+	ip[11] = (u8)sum;
+	return 1;
+}
+
+/*
+ * The packet in a tunnel, whose frame has `length` bytes, behind a header with `marks`:
+ * IPSEC_DECRYPTED if it is whole and goes on.
+ */
+DEVICE u32 ipsec_inner(GLOBAL u8 *frame, u32 marks, u32 *length)
 {
 	const struct view inner = view_of(frame, *length, *length);
 
 	if (!view_has_ipv4(&inner))
 		return IPSEC_GARBLED;
+	if (!ipsec_join_mark(frame + inner.l3, marks))
+		return IPSEC_CONGESTED;
 	*length = inner.l3 + inner.total;
 	return IPSEC_DECRYPTED;
 }
@@ -77,7 +103,9 @@ DEVICE u32 ipsec_unwrap(GLOBAL const struct ipsec_state *state, const struct ips
 		return IPSEC_DUMMIES;
 	*length = text + n;
 	if (state->tunnel)
-		return next == PROTOCOL_IPIP ? ipsec_inner(job->to, length) : IPSEC_GARBLED;
+		return next == PROTOCOL_IPIP
+			       ? ipsec_inner(job->to, job->frame[job->l3 + 1], length)
+			       : IPSEC_GARBLED;
 	ipsec_set_header(job->to + job->l3, job->header + n, next);
 	return IPSEC_DECRYPTED;
 }

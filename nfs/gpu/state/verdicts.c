@@ -8,7 +8,7 @@
 #include "gpu/kernels/nids.h"
 #include "gpu/state/state.h"
 
-#define MOST_VERDICTS 12
+#define MOST_VERDICTS 13
 
 static const char *const names[GPU_NFS][MOST_VERDICTS] = {
 	[GPU_IP_ROUTER] = {[ROUTER_FORWARDED] = "forwarded",
@@ -33,6 +33,7 @@ static const char *const names[GPU_NFS][MOST_VERDICTS] = {
 		       [IPSEC_GARBLED] = "garbled",
 		       [IPSEC_FOREIGN] = "foreign",
 		       [IPSEC_DUMMIES] = "dummies",
+		       [IPSEC_CONGESTED] = "congested",
 		       [IPSEC_FRAGMENTS] = "fragments",
 		       [IPSEC_EXHAUSTED] = "exhausted",
 		       [IPSEC_TOO_LONG] = "too_long",

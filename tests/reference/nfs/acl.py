@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
-from tests.reference.nfs.headers import Flow, flow_of
+from tests.reference.nfs.headers import Flow, flow_of, read_headers
 from tests.reference.nfs.ipv6 import read_ip_headers
 from tests.reference.nfs.model import FunctionModel, Left
 from tests.reference.nfs.traffic import PORTS, Mix, Sent
@@ -62,8 +62,8 @@ def make_line(rng: random.Random) -> str:
         address = IPv4Network((first << 24 | rng.getrandbits(10) << 8 | rng.getrandbits(8), depth), strict=False)
         words.append("any" if depth == 0 else str(address) if depth < 32 else str(address.network_address))
         if ipv6 and depth:
-            longer = IPv6Network((0x20010DB8 << 96 | int(address.network_address), 96 + depth), strict=False)
-            words[-1] = str(longer) if rng.random() < 0.8 else "2001:db8::/32"
+            prefix = IPv6Network((0x20010DB8 << 96 | int(address.network_address), 96 + depth), strict=False)
+            words[-1] = str(prefix) if rng.random() < 0.8 else "2001:db8::/32"
         if protocol in ("tcp", "udp") and rng.random() < 0.5:
             low = rng.choice((*PORTS, 1024, 30000))
             words.append(str(low) if rng.random() < 0.5 else f"{low}-{rng.randrange(low, 65536)}")
@@ -96,6 +96,7 @@ class AclModel(FunctionModel):
     variants = (
         {"file": "{folder}/filters", "default_permit": "0"},
         {"file": "{folder}/filters", "unknown": "pass", "arp": "drop"},
+        {"file": "{folder}/filters", "ipv6": "drop"},
     )
     looks_at_source = True
 
@@ -118,6 +119,10 @@ class AclModel(FunctionModel):
         return self.known[flow]
 
     def take(self, sent: Sent) -> Left:
+        headers = read_headers(sent.frame)
+        if headers.kind == "ipv6" and (whole := self.settings.get("ipv6", "read")) != "read":
+            self.counted["permitted" if whole == "pass" else "denied"] += 1
+            return [sent.frame] * (whole == "pass"), []
         headers = read_ip_headers(sent.frame)
         if headers.kind not in ("ipv4", "ipv6"):
             return [sent.frame] * self.passes(headers.kind), []

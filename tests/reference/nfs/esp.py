@@ -9,6 +9,7 @@ from typing import Protocol
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from tests.reference.nfs.fragments import CONGESTED, NOT_CAPABLE
 from tests.reference.nfs.headers import (
     DONT_FRAGMENT,
     INSIDE,
@@ -19,6 +20,7 @@ from tests.reference.nfs.headers import (
     ipv4_header,
     read_headers,
     with_content,
+    with_tos,
     word_at,
 )
 from tests.reference.nfs.model import Bounds, Contract, FirstRun, FunctionModel, Left
@@ -419,4 +421,9 @@ class IpsecModel(EspModel):
         within = read_headers(inner)
         if made[whole.l3 + 9] != IPIP or not within.has_ipv4:
             return "garbled", None
+        mark, outer = inner[within.l3 + 1] & 3, frame[whole.l3 + 1] & 3
+        if outer == CONGESTED and mark == NOT_CAPABLE:
+            return "congested", None
+        if mark in (1, 2) and outer in (1, CONGESTED):  # RFC 6040, section 4.2
+            inner = with_tos(inner, within.l3, inner[within.l3 + 1] & ~3 | outer)
         return counter, inner[: within.end]

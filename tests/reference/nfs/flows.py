@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tests.reference.nfs.headers import ACK, FIN, ICMP, RST, SYN, TCP, UDP, End, Flow, flow_of, read_headers, with_tos
+from tests.reference.nfs.headers import ACK, FIN, ICMP, RST, SYN, TCP, UDP, End, Flow, flow_of, with_tos
 from tests.reference.nfs.ipv6 import ICMPV6, read_ip_headers
 from tests.reference.nfs.model import Bounds, FirstRun, FunctionModel, Left
 from tests.reference.nfs.traffic import Mix, Sent, connection_frames
@@ -223,7 +223,7 @@ class FlowTrackerModel(FunctionModel):
         self.now_us = 0
 
     def traffic(self, seed: int, n: int, run: FirstRun) -> Iterator[Sent]:
-        return connection_frames(seed, n, Mix(flows=4000))
+        return connection_frames(seed, n, Mix(flows=4000, ipv6=0.5))
 
     def connection(self, key: tuple[int, End, End]) -> Tracked | None:
         """The connection of a key, unless it was silent for too long."""
@@ -257,12 +257,12 @@ class FlowTrackerModel(FunctionModel):
         return "tracked"
 
     def take(self, sent: Sent) -> Left:
-        frame, headers = sent.frame, read_headers(sent.frame)
+        frame, headers = sent.frame, read_ip_headers(sent.frame)
         self.now_us = sent.time_us
-        if headers.kind == "malformed":
-            return self.drop("malformed")
-        if headers.l4 == 0 or headers.protocol == ICMP:
-            self.counted["untracked" if headers.kind == "ipv4" else "other"] += 1
+        if headers.kind not in ("ipv4", "ipv6"):
+            return [frame] * self.passes(headers.kind), []
+        if not headers.has_ports:
+            self.counted["untracked"] += 1
             return [frame], []
         source, destination, protocol, source_port, destination_port = flow_of(frame, headers)
         flags = frame[headers.l4 + 13] if protocol != UDP else 0

@@ -2,14 +2,15 @@
 
 import csv
 from collections import Counter
-from ipaddress import IPv4Address
+from ipaddress import ip_address
 from pathlib import Path
 
-from tests.reference.nfs.headers import ICMP, TCP, UDP, Flow, flow_of, read_headers
+from tests.reference.nfs.headers import ICMP, TCP, UDP, Flow, flow_of
+from tests.reference.nfs.ipv6 import ICMPV6, read_ip_headers
 from tests.reference.nfs.model import Bounds, FunctionModel, Left
 from tests.reference.nfs.traffic import Mix, Sent
 
-NAMES = {TCP: "tcp", UDP: "udp", ICMP: "icmp"}
+NAMES = {TCP: "tcp", UDP: "udp", ICMP: "icmp", ICMPV6: "icmp"}
 
 
 class MonitorModel(FunctionModel):
@@ -30,11 +31,11 @@ class MonitorModel(FunctionModel):
         self.packets: Counter[Flow] = Counter()
 
     def mix(self) -> Mix:
-        return Mix(flows=8000)
+        return Mix(flows=8000, ipv6=0.5)
 
     def take(self, sent: Sent) -> Left:
-        headers, length = read_headers(sent.frame), len(sent.frame)
-        if headers.kind != "ipv4":
+        headers, length = read_ip_headers(sent.frame), len(sent.frame)
+        if headers.kind not in ("ipv4", "ipv6"):
             passes = self.passes(headers.kind)
             self.counted["other_bytes"] += length * passes
             return [sent.frame] * passes, []
@@ -58,7 +59,7 @@ class MonitorModel(FunctionModel):
         share = sum(self.bytes.values()) / self.number("talkers", 1024)
         wrong, reported, before = [], set[Flow](), None
         for line in lines:
-            ends = int(IPv4Address(line["source"])), int(IPv4Address(line["destination"]))
+            ends = number_of(line["source"]), number_of(line["destination"])
             key = (*ends, int(line["protocol"]), int(line["source_port"]), int(line["destination_port"]))
             least, most = int(line["bytes_at_least"]), int(line["bytes_at_most"])
             if key in reported or not least <= self.bytes[key] <= most or most - least > share:
@@ -69,3 +70,9 @@ class MonitorModel(FunctionModel):
             before = most
         missing = [key for key, size in self.bytes.items() if size > share and key not in reported]
         return wrong + [f"report: no {key} with {self.bytes[key]} bytes" for key in missing]
+
+
+def number_of(text: str) -> int:
+    """An address as flows have it."""
+    address = ip_address(text)
+    return int(address) | (1 << 128) * (address.version == 6)

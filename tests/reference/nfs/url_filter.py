@@ -6,6 +6,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import pairwise
 
 from tests.reference.nfs.headers import (
     ACK,
@@ -91,7 +92,9 @@ def client_hello(rng: random.Random, urls: Sequence[str]) -> bytes:
     body = b"\x03\x03" + rng.randbytes(32) + bytes([len(session)]) + session + b"\0\x04\x13\x01\x13\x02\x01\0"
     body += struct.pack("!H", len(joined)) + joined
     message = bytes([1 if rng.random() < 0.95 else 2]) + len(body).to_bytes(3, "big") + body
-    return struct.pack("!BBBH", 22, 3, rng.choice((1, 3)), len(message)) + message
+    cuts = sorted(rng.randrange(len(message)) for _ in range(rng.choice((0, 0, 0, 1, 2, 4))))
+    parts = [message[begin:end] for begin, end in pairwise((0, *cuts, len(message)))]
+    return b"".join(struct.pack("!BBBH", 22, 3, rng.choice((1, 3)), len(part)) + part for part in parts)
 
 
 def web_payload(rng: random.Random, urls: Sequence[str]) -> bytes:
@@ -306,10 +309,14 @@ class HandshakeReader:
 
 def read_handshake(segment: bytes) -> WebRequest:
     """The host name of a ClientHello, if it has one."""
-    if len(segment) < 6 or segment[1] != 3 or segment[5] != CLIENT_HELLO:
+    message, rest = b"", segment
+    while len(rest) >= 5 and rest[:2] == bytes((HANDSHAKE, 3)):
+        size = int.from_bytes(rest[3:5], "big")
+        message, rest = message + rest[5 : 5 + size], rest[5 + size :]
+    if len(segment) < 6 or not message or message[0] != CLIENT_HELLO:
         return NO_REQUEST
     try:
-        name = read_server_name(HandshakeReader(segment))
+        name = read_server_name(HandshakeReader(message))
     except EndError:
         return WebRequest(RequestKind.INCOMPLETE)
     return NO_REQUEST if name is None else WebRequest(RequestKind.TLS, [name])
@@ -317,7 +324,7 @@ def read_handshake(segment: bytes) -> WebRequest:
 
 def read_server_name(reader: HandshakeReader) -> bytes | None:
     """The host name of the server name extension (RFC 6066, section 3); None without one."""
-    reader.bytes(5 + 4 + 2 + 32)  # record, message, version, random
+    reader.bytes(4 + 2 + 32)  # message, version, random
     for size in (1, 2, 1):  # session, ciphers, compression
         reader.bytes(reader.number(size))
     left = reader.number(2)

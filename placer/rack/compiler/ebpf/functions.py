@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from placer.rack.compiler.library.acl import ANY_PORT, AclFilter
+from placer.rack.compiler.library.acl import ANY_PORT, AclFilter, passes_ipv6
 from placer.rack.compiler.library.ipv4_fwd import Route
 from placer.rack.compiler.library.lb import MOST_TABLE, Backends
 from placer.rack.compiler.library.prefixes import Prefix
@@ -97,7 +97,7 @@ class NicAcl(NicFunction):
 	const enum packet_type type = acl_read(ctx, &key);
 
 	if (type != PACKET_IPV4)
-		return type == PACKET_OTHER;
+		return type == PACKET_ARP || (type == PACKET_IPV6 && {_truth(passes_ipv6(self.filters))});
 {filters}	return {_truth(self.default_permit)};
 }}
 """

@@ -1,7 +1,7 @@
 """ACL: the first filter that matches permits or denies a packet; without a match it passes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,7 +86,22 @@ class AclNf(NfKind[tuple[AclFilter, ...]]):
         return {"filters": "".join(f"{rule}\n" for rule in data)}
 
     def server_settings(self, parameters: Mapping[str, float], files: Mapping[str, str]) -> dict[str, str]:
-        return {"file": files["filters"], "default_permit": "1"}
+        ipv6 = "pass" if passes_ipv6(self.data(parameters)) else "drop"
+        return {"file": files["filters"], "default_permit": "1", "ipv6": ipv6}
+
+
+def passes_ipv6(filters: Sequence[AclFilter]) -> bool:
+    """Whether IPv6 passes a list, all of it: cards and switches do not look behind its extension headers.
+
+    Filters for any address are of both families. One that denies a protocol of IPv6 therefore denies all.
+    """
+    for acl_filter in filters:
+        if acl_filter.source == acl_filter.destination == ANY_PREFIX and acl_filter.protocol != ICMP:
+            if not acl_filter.permit:
+                return False
+            if acl_filter.protocol == ANY_PROTOCOL:
+                return True
+    return True
 
 
 def next_filter(random: SplitMix) -> AclFilter:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from placer.rack.compiler.graph import NfInstance
-from placer.rack.compiler.library.acl import ANY_PORT, AclFilter
+from placer.rack.compiler.library.acl import ANY_PORT, AclFilter, passes_ipv6
 from placer.rack.compiler.library.prefixes import Prefix
 from placer.rack.compiler.openflow.rules import OPENFLOW_NFS, PORT_PROTOCOLS, Match, NfRule, prefix_match, ternary_match
 from placer.rack.compiler.traffic.entries import prefixes_of
@@ -12,14 +12,19 @@ from placer.rack.compiler.traffic.entries import prefixes_of
 
 @OPENFLOW_NFS.register("ACL")
 def acl_rules(instance: NfInstance) -> Sequence[NfRule]:
-    """Without a match a packet passes. Later fragments match as if both ports were 0 (`set-frags nx-match`)."""
+    """Without a match IPv4 passes, ARP always, and IPv6 if all of it may; other frames are dropped.
+
+    Later fragments match as if both ports were 0 (`set-frags nx-match`).
+    """
     filters: Sequence[AclFilter] = instance.data
     found = [
-        NfRule(len(filters) - at, match, () if one.permit else None)
+        NfRule(len(filters) - at + 1, match, () if one.permit else None)
         for at, one in enumerate(filters)
         for match in _matches(one)
     ]
-    return [*found, NfRule(0, {})]
+    known: list[Match] = [{"ip": ""}, {"dl_type": "0x0806"}]
+    known += [{"dl_type": "0x86dd"}] * passes_ipv6(filters)
+    return [*found, *(NfRule(1, match) for match in known), NfRule(0, {}, None)]
 
 
 def _matches(one: AclFilter) -> Iterator[Match]:

@@ -1,22 +1,34 @@
 """ACL on the switch: the first filter that matches decides."""
 
+from collections.abc import Sequence
 from itertools import product
 
 from placer.rack.compiler.graph import NfInstance
-from placer.rack.compiler.library.acl import AclFilter
-from placer.rack.compiler.switch.flow import BLOCKS, DROP_ACTION, PASS_ACTION, Block
+from placer.rack.compiler.library.acl import AclFilter, passes_ipv6
+from placer.rack.compiler.switch.flow import BLOCKS, DROP_ACTION, DROP_BODY, PASS_ACTION, Block
 from placer.rack.compiler.switch.headers import TO_PORTS
-from placer.rack.compiler.switch.program import ActionCall, Apply, If, IsValid, MatchEntry, MatchTable, TableKey
+from placer.rack.compiler.switch.program import (
+    ActionCall,
+    Apply,
+    Body,
+    FieldComparison,
+    If,
+    IsValid,
+    MatchEntry,
+    MatchTable,
+    TableKey,
+)
 from placer.rack.compiler.traffic.entries import prefixes_of
 from placer.rack.rack import MatchKind
 
 ENTRY_FIELDS = ("protocol", "source", "destination", "source_port", "destination_port")
+ARP_TYPE, IPV6_TYPE = 0x0806, 0x86DD
 FIELD_BITS = (8, 32, 32, 16, 16)
 
 
 @BLOCKS.register("ACL")
 def acl_block(instance: NfInstance) -> Block:
-    """One ternary table; what is not IPv4 passes."""
+    """One ternary table for IPv4; ARP passes, and IPv6 if all of it may; other frames are dropped."""
     name = f"{instance.nf.identifier}_rules"
     entries = tuple(entry for acl_filter in instance.data for entry in _entries(acl_filter))
     table = MatchTable(
@@ -31,8 +43,21 @@ def acl_block(instance: NfInstance) -> Block:
         max(len(entries), 1),
         of=instance.nf.name,
     )
-    body = (If(IsValid("ipv4"), (Apply(name),)),)
-    return Block(body if entries else (), TO_PORTS, (table,) if entries else (), (PASS_ACTION, DROP_ACTION))
+    known = (ARP_TYPE, IPV6_TYPE) if passes_ipv6(instance.data) else (ARP_TYPE,)
+    unknown = If(
+        IsValid("inner_tag"),
+        _drop_unless("h.inner_tag.type", known),
+        (If(IsValid("tag"), _drop_unless("h.tag.type", known), _drop_unless("h.ethernet.type", known)),),
+    )
+    body = (If(IsValid("ipv4"), (Apply(name),) if entries else PASS_ACTION.body, (unknown,)),)
+    return Block(body, TO_PORTS, (table,) if entries else (), (PASS_ACTION, DROP_ACTION))
+
+
+def _drop_unless(field: str, known: Sequence[int]) -> Body:
+    body: Body = DROP_BODY
+    for ether_type in known:
+        body = (If(FieldComparison(field, "!=", ether_type), body),)
+    return body
 
 
 def _entries(one: AclFilter) -> list[MatchEntry]:

@@ -82,7 +82,7 @@ def test_functions_read_the_files_of_their_nf() -> None:
         "c__f0.filters": 3,
         "c__f1.filters": 5,
     }
-    assert "c__f1: ACL file=c__f1.filters default_permit=1\n" in program.chain
+    assert "c__f1: ACL file=c__f1.filters default_permit=1 ipv6=pass\n" in program.chain
 
 
 def test_a_core_of_many_functions_has_several_lines() -> None:
