@@ -10,7 +10,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +22,7 @@ from benches.bench import register
 from profiles import InputError
 
 ROOT = Path(__file__).resolve().parents[1]
-PROGRAM = ROOT / "build" / "nfs" / "rack" / "nf-server-bench"
+BENCH_PROGRAM = ROOT / "build" / "nfs" / "rack" / "nf-server-bench"
 CHAINS = {
     "chain2": "Encrypt -> LB -> NAT -> IPv4Fwd",
     "chain3": "Dedup -> ACL(rules=64) -> Limiter(mbps=100000) -> LB -> IPv4Fwd",
@@ -58,7 +58,7 @@ def run(repeats: int = REPEATS, all_on_server: bool = True) -> pd.DataFrame:
     Cycles are lower quartiles over rounds: neighbours on the machine only add. A spread is half the range over repeats,
     in percent of the median. The table is empty if nf-server-bench is not built. Raises `InputError` when a chain
     cannot be placed or measured."""
-    if not PROGRAM.exists():
+    if not BENCH_PROGRAM.exists():
         print("metacompiler-rates: nf-server-bench is not built; `make deps nfs` builds it", file=sys.stderr)
         return pd.DataFrame()
     cases = [_Case(name, switch) for name in CHAINS for switch in ((ON_SWITCH, ()) if all_on_server else (ON_SWITCH,))]
@@ -120,15 +120,15 @@ def _placer(*words: str, folder: Path) -> str:
 def _measure(case: _Case, server: Path) -> None:
     """An empty chain, each NF alone, and each subgroup, once."""
     text = (server / "server.chain").read_text(encoding="utf-8")
-    empty = _alone("null: Null", server)
+    empty = cycles_alone("null: Null", server)
     case.empty.append(empty)
     for kind, line in _functions(text):
-        case.nfs.setdefault(kind, []).append(_alone(line, server) - empty)
+        case.nfs.setdefault(kind, []).append(cycles_alone(line, server) - empty)
     for path, index in re.findall(r"^nsh (\d+) (\d+) ->", text, flags=re.MULTILINE):
         case.subgroups.setdefault(index, []).append(_cycles("server.chain", f"{path},{index}", server))
 
 
-def _alone(line: str, server: Path) -> float:
+def cycles_alone(line: str, server: Path) -> float:
     """Cycles per packet of a chain of one function."""
     name = line.partition(":")[0]
     chain = f"{line}\n{name} -> nsh 1 254\nnsh 1 255 -> {name}\ncore 0: {name}\n"
@@ -145,7 +145,7 @@ def _functions(text: str) -> Iterator[tuple[str, str]]:
 
 def _cycles(chain: str, entry: str, folder: Path) -> float:
     """Cycles per packet of a chain, from the label that comes to the label that leaves."""
-    command = [str(PROGRAM), "--chain", chain, "--entry", entry]
+    command = [str(BENCH_PROGRAM), "--chain", chain, "--entry", entry]
     ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if ended.returncode:
         raise InputError.of("nf-server-bench", ended.stderr.strip())
@@ -162,10 +162,11 @@ def _row(case: _Case, promised: float) -> dict[str, object]:
         "plan_mbps": round(promised, 1),
         "measured_mbps": round(measured, 1),
         "difference_pct": round(100 * (measured / promised - 1), 1),
-        "spread_of_chain_pct": round(_spread(slowest), 1),
-        "spread_of_nfs_pct": round(_spread([sum(values) for values in zip(*nfs, strict=True)]), 1),
+        "spread_of_chain_pct": round(spread_pct(slowest), 1),
+        "spread_of_nfs_pct": round(spread_pct([sum(values) for values in zip(*nfs, strict=True)]), 1),
     }
 
 
-def _spread(values: list[float]) -> float:
+def spread_pct(values: Sequence[float]) -> float:
+    """Half the range, in percent of the median."""
     return 50 * (max(values) - min(values)) / float(np.median(values))

@@ -9,7 +9,7 @@
  * packets per second or more.
  *
  * Bytes are those of the frame with the 4 of its checksum, as in rates of Ethernet, but without
- * preamble and gap. Either side has buckets of its own. All packets count, whatever they are. The
+ * preamble and gap; with checksums=0 those of a capture. Either side has buckets of its own. All packets count, whatever they are. The
  * clock is that of bursts: within one, no time passes. Two instances allow twice the rate.
  */
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "core/memory.h"
 #include "core/nf.h"
 
-enum { RATE_MBPS, BURST_BYTES, RATE_KPPS, BURST_PACKETS };
+enum { RATE_MBPS, BURST_BYTES, RATE_KPPS, BURST_PACKETS, CHECKSUMS };
 static const struct nf_parameter parameters[] = {
 	[RATE_MBPS] = {"rate_mbps", "rate in 10^6 bits per second; 0: not limited in bytes", 0, 1e6,
 		       100000},
@@ -26,6 +26,7 @@ static const struct nf_parameter parameters[] = {
 	[RATE_KPPS] = {"rate_kpps", "rate in 1,000 packets per second; 0: not limited in packets",
 		       0, 1e6, 0},
 	[BURST_PACKETS] = {"burst_packets", "size of its bucket; 0: 5 ms of the rate", 0, 1e6, 0},
+	[CHECKSUMS] = {"checksums", "whether bytes are those with the checksums of frames", 0, 1, 1},
 };
 
 enum { PASSED, PASSED_BYTES, DROPPED, DROPPED_BYTES };
@@ -51,6 +52,7 @@ struct limit {
 };
 
 struct limiter {
+	uint32_t checksum_bytes; /* of each frame, which count */
 	struct limit from[2]; /* indexed by enum nf_side */
 };
 
@@ -71,6 +73,7 @@ static int create(struct nf *nf)
 
 	if (!limiter)
 		return -ENOMEM;
+	limiter->checksum_bytes = settings[CHECKSUMS] != 0 ? RTE_ETHER_CRC_LEN : 0;
 	for (int side = NF_INSIDE; side <= NF_OUTSIDE; side++)
 		limiter->from[side] = (struct limit){
 			.bytes = bucket_of(settings[RATE_MBPS] / 8, settings[BURST_BYTES]),
@@ -120,7 +123,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	fill_both(&limiter->from[NF_INSIDE], nf->now_us);
 	fill_both(&limiter->from[NF_OUTSIDE], nf->now_us);
 	for (uint16_t i = 0; i < n; i++) {
-		const uint32_t bytes = rte_pktmbuf_pkt_len(packets[i]) + RTE_ETHER_CRC_LEN;
+		const uint32_t bytes = rte_pktmbuf_pkt_len(packets[i]) + limiter->checksum_bytes;
 
 		if (admit(&limiter->from[packet_from(packets[i])], bytes)) {
 			passed_bytes += bytes;

@@ -66,6 +66,7 @@ def explain(
 ) -> None:
     """Explain the best plan: for alternative layouts of each chain, why they are infeasible or what they cost."""
     from placer.progress import Progress
+    from placer.rack.compiler.within_limits import cap_cores, is_to_compile, plan_within_limits
     from placer.rack.reasons.explain import LayoutQuestions
     from placer.rack.reasons.infeasible import explain_infeasible
     from placer.rack.strategies.optimal import best_plan
@@ -79,11 +80,19 @@ def explain(
     progress = Progress(quiet=quiet)
     note_parameters(read.chains, on, progress)
     note_cycles_alone(on, progress)
+    notify = late_messages(progress)
+    on = cap_cores(on) if is_to_compile(read.chains) else on
     with progress.waiting(f"placing {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
-        plan = best_plan(read.chains, on, time_limit=time_limit, notify=late_messages(progress))
+        limited = plan_within_limits(
+            lambda given: best_plan(given, on, time_limit=time_limit, notify=notify),
+            read.chains,
+            on,
+            time_limit=time_limit,
+        )
+    plan = limited.plan
     if not plan.chains:
         with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):
-            plan = explain_infeasible(plan, read.chains, seconds=time_limit)
+            plan = explain_infeasible(plan, limited.chains, seconds=time_limit)
         typer.echo(rack_report(plan, "optimal", format), nl=False)
         return
     questions = LayoutQuestions(plan, time_limit)
@@ -187,6 +196,7 @@ def replan(
     from dataclasses import replace
 
     from placer.progress import Progress
+    from placer.rack.compiler.within_limits import cap_cores, is_to_compile, keep_from_devices, refusal_of
     from placer.rack.files.sources import write_sources
     from placer.rack.files.written_twins import plan_document
     from placer.rack.reasons.infeasible import explain_infeasible
@@ -201,13 +211,18 @@ def replan(
     progress = Progress(quiet=quiet)
     note_parameters(read.chains, on, progress)
     note_cycles_alone(on, progress)
+    to_compile, asked = is_to_compile(read.chains), read.chains
+    if to_compile:
+        on, asked = cap_cores(on), keep_from_devices(read.chains, on)
     with progress.waiting(f"replanning {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
         found = replan(
-            read.chains, on, before.places, most_moves=moves, time_limit=time_limit, notify=late_messages(progress)
+            asked, on, before.places, most_moves=moves, time_limit=time_limit, notify=late_messages(progress)
         )
+    if to_compile and found.plan.chains and (refused := refusal_of(found.plan, asked)):
+        progress.say(f"note: `placer chain compile` refuses this plan: {refused[1]}")
     if found.enough_moves is None:
         with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):
-            found = replace(found, plan=explain_infeasible(found.plan, read.chains, seconds=time_limit))
+            found = replace(found, plan=explain_infeasible(found.plan, asked, seconds=time_limit))
     if plan is not None:
         with file_aside(plan) as aside:
             document = plan_document(found.plan, read.chains, write_sources(read.sources, plan))

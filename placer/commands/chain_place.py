@@ -20,6 +20,8 @@ from profiles.faults import collect_faults, suggestion
 if TYPE_CHECKING:
     from placer.progress import Progress
     from placer.rack.chain import Chain
+    from placer.rack.compiler.within_limits import LimitedPlan
+    from placer.rack.contention.loop import ContendedPlan
     from placer.rack.contention.modelled_growth import ModelledGrowth
     from placer.rack.files.chains_file import ChainsText
     from placer.rack.plan import RackPlan
@@ -96,13 +98,12 @@ def command(
 ) -> None:
     """Place chains such that each keeps its SLO, with the largest marginal throughput (rates above t_min)."""
     from placer.progress import Progress
-    from placer.rack.contention.loop import run_contended
+    from placer.rack.compiler.within_limits import cap_cores, is_to_compile
     from placer.rack.files.sources import write_sources
     from placer.rack.files.written_twins import plan_document
     from placer.rack.plan import Status
     from placer.rack.reasons.infeasible import explain_infeasible
     from placer.rack.stages.stage_oracles import check_stages
-    from placer.rack.strategies import run_strategy
     from placer.report.rack.plan import build_contended, format_contended, rack_report
 
     one_of("--format", format, PLAN_FORMATS)
@@ -117,18 +118,18 @@ def command(
     on = check_stages(on, read.chains, stages)
     progress = Progress(quiet=quiet)
     note_parameters(read.chains, on, progress)
+    on = cap_cores(on) if is_to_compile(read.chains) else on
     growth = _growth(models, read, on, rack, risk, progress)
-    contended, notify = None, late_messages(progress)
     with progress.waiting(f"placing {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
-        if growth is None:
-            found = run_strategy(strategy, read.chains, on, time_limit=time_limit, notify=notify)
-        else:
-            contended = run_contended(strategy, read.chains, on, growth, time_limit=time_limit, notify=notify)
-            found = contended.plan
+        limited, contended = _place(strategy, read.chains, on, growth, time_limit, progress)
+    found = limited.plan
+    if limited.refusal is not None:
+        progress.say(f"note: `placer chain compile` refuses this plan: {limited.refusal}")
     if found.status is Status.INFEASIBLE:
         with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):
-            found = explain_infeasible(found, read.chains, seconds=time_limit)
-        contended = contended and replace(contended, plan=found, predicted=found)
+            found = explain_infeasible(found, limited.chains, seconds=time_limit)
+    if contended is not None:
+        contended = replace(contended, plan=found, predicted=contended.predicted if found.chains else found)
     if plan is not None:
         with file_aside(plan) as aside:
             predicted = {"answer": build_contended(contended)} if contended else {}
@@ -146,6 +147,34 @@ def command(
         write_page(replace(page, made_by=command_line(context)), report)
     text = format_contended(contended, strategy, format) if contended else rack_report(found, strategy, format)
     typer.echo(text, nl=False)
+
+
+def _place(
+    strategy: str,
+    chains: Sequence[Chain],
+    rack: Rack,
+    growth: ModelledGrowth | None,
+    time_limit: float,
+    progress: Progress,
+) -> tuple[LimitedPlan, ContendedPlan | None]:
+    """The plan, and what is predicted of it; one that compiles, where chains are to be compiled."""
+    from placer.rack.compiler.within_limits import plan_within_limits
+    from placer.rack.contention.loop import run_contended
+    from placer.rack.strategies import run_strategy
+
+    notify, until = late_messages(progress), time.monotonic() + time_limit
+    by_plan: dict[int, ContendedPlan] = {}
+
+    def solve(given: Sequence[Chain]) -> RackPlan:
+        left = max(until - time.monotonic(), 0.1)
+        if growth is None:
+            return run_strategy(strategy, given, rack, time_limit=left, notify=notify)
+        contended = run_contended(strategy, given, rack, growth, time_limit=left, notify=notify)
+        by_plan[id(contended.plan)] = contended
+        return contended.plan
+
+    limited = plan_within_limits(solve, chains, rack, time_limit=time_limit)
+    return limited, by_plan.get(id(limited.solved))
 
 
 def _certify(plan: RackPlan, chains: Sequence[Chain], file: Path, seconds: float, progress: Progress) -> None:

@@ -42,6 +42,10 @@ class ChainEdge:
     match: str = ""
 
 
+UNBOUNDED_MBPS = Fraction(1_000_000)
+"""What stands for a t_max without a bound: more than servers and ports of switches carry."""
+
+
 @dataclass(frozen=True)
 class Slo:
     """What an operator promises for a chain: a rate of at least `t_min_mbps`, a latency of at most `d_max_us`.

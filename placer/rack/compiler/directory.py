@@ -50,6 +50,7 @@ def _switch_files(rack: CompiledRack) -> dict[str, str]:
     return {
         f"{OPENFLOW_FOLDER}/flows": program.flows_text(),
         f"{OPENFLOW_FOLDER}/groups": program.groups_text(),
+        f"{OPENFLOW_FOLDER}/meters": program.meters_text(),
         f"{OPENFLOW_FOLDER}/names": program.names_text(),
         f"{OPENFLOW_FOLDER}/labels": labels.text(),
     }
@@ -248,7 +249,7 @@ def processes_of(
     links = tuple(word for name in ports for word in ("--link", f"{name}=../{RUN_FOLDER}/{name}.link"))
     common = ("--in", "IN", "--out", "OUT", *links, *_report("switch", "switch"))
     if openflow:
-        texts = tuple(word for name in ("flows", "groups", "names", "labels") for word in (f"--{name}", name))
+        texts = tuple(word for name in ("flows", "groups", "names", "labels", "meters") for word in (f"--{name}", name))
         yield Process("switch", OPENFLOW_MODULE, OPENFLOW_FOLDER, (*texts, *common))
     else:
         texts = ("--spec", "switch.spec", "--entries", "switch.entries", "--names", "switch.names")

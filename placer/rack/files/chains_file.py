@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from placer.rack.chain import Chain, Slo
+from placer.rack.chain import UNBOUNDED_MBPS, Chain, Slo
 from placer.rack.files.chain_graph import ChainGraph, parse_graph
 from placer.rack.files.chain_text import TextError, TextFault
 from placer.rack.files.json_twins import LARGEST_FILE, LARGEST_NUMBER, chains_of, parse_json
@@ -376,7 +376,10 @@ def parse_slo(text: str) -> Slo:
         least = words.quantity("rate", MBPS_UNITS, SLO_FORM)
         if not words.takes("to"):
             raise TextError(words.at, "the largest useful rate is missing", SLO_FORM)
-        largest = words.quantity("rate", MBPS_UNITS, SLO_FORM)
+        if words.takes("unbounded"):
+            largest = max(UNBOUNDED_MBPS, least)
+        else:
+            largest = words.quantity("rate", MBPS_UNITS, SLO_FORM)
     latency = None
     if words.takes(",", "at", "most"):
         latency_at = words.at

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from placer.rack.chain import Chain, ChainEdge, ChainNf, Slo
+from placer.rack.chain import UNBOUNDED_MBPS, Chain, ChainEdge, ChainNf, Slo
 from placer.rack.rack import (
     SRAM_MEMORY,
     TCAM_MEMORY,
@@ -141,7 +141,7 @@ class _Chain(_Part):
     name: Name
     packet_size: Annotated[int, Field(ge=1, le=65_535)] = 1500
     t_min_mbps: NotNegative
-    t_max_mbps: Positive
+    t_max_mbps: Positive | None
     d_max_us: Positive | None = None
     aggregates: list[str] = []
     nfs: list[_Nf] = Field(min_length=1, max_length=200)
@@ -351,7 +351,8 @@ class _ChainReading:
         parsed = self.parsed
         ids = [nf.id for nf in parsed.nfs]
         self.faults += _repeat(ids, f"{self.place}.nfs", self.file)
-        if parsed.t_min_mbps > parsed.t_max_mbps:
+        largest = max(UNBOUNDED_MBPS, parsed.t_min_mbps) if parsed.t_max_mbps is None else parsed.t_max_mbps
+        if parsed.t_min_mbps > largest:
             self._fault("t_min_mbps", f"{float(parsed.t_min_mbps):g} is above t_max_mbps")
         edges = [self._edge(at, edge, ids) for at, edge in enumerate(parsed.edges)]
         if self.faults:
@@ -359,7 +360,7 @@ class _ChainReading:
         chain = Chain(
             parsed.name,
             parsed.packet_size,
-            Slo(parsed.t_min_mbps, parsed.t_max_mbps, parsed.d_max_us),
+            Slo(parsed.t_min_mbps, largest, parsed.d_max_us),
             tuple(nf.chain_nf() for nf in parsed.nfs),
             tuple(edge for edge in edges if edge),
             tuple(parsed.aggregates),

@@ -125,7 +125,19 @@ class _PartSearch:
         self.ends = np.cumsum([0, *(min(device.cores, self._useful_cores(device)) + 1 for device in rack.devices)])
         self.clocks = np.array([*(float(device.clock_mhz) for device in rack.devices), 1.0])
         self.nic_mbps = np.array([float(server.nic_mbps) for server in rack.servers])
+        self.equal = [group for group in equal_servers(rack) if self._are_equal(group)]
         self.table_order = {nf: number for number, nf in enumerate(rack.switch.table_order)}
+
+    def _are_equal(self, group: Sequence[int]) -> bool:
+        """Whether each NF runs on all these servers, or on none of them."""
+        names = [
+            {device.name for device in self.rack.devices if device.server == server and device.is_smartnic}
+            for server in group
+        ]
+        hosts = [{self.rack.servers[server].name} for server in group]
+        return all(
+            len({bool(nf.not_on & one) for one in kind}) == 1 for nf in self.chain.nfs for kind in (names, hosts)
+        )
 
     def _useful_cores(self, device: Device) -> int:
         """So many that more of them give no higher rate, of any layout."""
@@ -352,7 +364,7 @@ class _PartSearch:
         side = self.side_of[site]
         used = np.where(parts.is_put, self.side_of[parts.sites], SWITCH_SITE)
         kept = np.ones(len(site), dtype=bool)
-        for group in equal_servers(self.rack):
+        for group in self.equal:
             for earlier, later in pairwise(group):
                 kept &= (side != later) | ((used == earlier) | (used == later)).any(axis=1)
         return kept
@@ -360,7 +372,7 @@ class _PartSearch:
     def _exchanged(self, sites: Ints) -> Ints:
         """The layouts with equal servers exchanged in every way; shape (layouts, NFs)."""
         device_at = {(device.server, device.is_smartnic): at for at, device in enumerate(self.rack.devices)}
-        for group in equal_servers(self.rack):
+        for group in self.equal:
             found = [sites]
             most = min(len(group), sites.shape[1])
             for chosen in permutations(group, most):

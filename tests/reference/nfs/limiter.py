@@ -34,6 +34,7 @@ class LimiterModel(FunctionModel):
         {"rate_mbps": "4", "rate_kpps": "3.90625", "burst_packets": "64"},
         {"rate_mbps": "0", "rate_kpps": "1.953125"},
         {"rate_mbps": "2", "burst_bytes": "100"},
+        {"rate_mbps": "4", "checksums": "0"},
     )
 
     def prepare(self) -> None:
@@ -42,7 +43,7 @@ class LimiterModel(FunctionModel):
         self.sides = [[Bucket(*pair) for pair in zip(rates, sizes, strict=True)] for _ in range(2)]
 
     def take(self, sent: Sent) -> Left:
-        size, buckets = len(sent.frame) + CHECKSUM, self.sides[sent.side]
+        size, buckets = len(sent.frame) + CHECKSUM * int(self.number("checksums", 1)), self.sides[sent.side]
         for bucket in buckets:
             bucket.fill(sent.time_us)
         passes = all(bucket.has_some() for bucket in buckets)

@@ -11,6 +11,7 @@ import sysconfig
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,6 +83,19 @@ def build(program: NicProgram) -> tuple[bytes, NicUse]:
     if violations(found):
         raise _refuse(program, found)
     return data, use_of(found)
+
+
+def is_within(program: NicProgram) -> bool:
+    """Whether an object of a program is within the limits. Raises InputError where clang is missing or refuses it."""
+    return _is_within(source_of(program))
+
+
+@lru_cache(maxsize=1024)
+def _is_within(source: str) -> bool:
+    try:
+        return not violations(read_object(compile_source(source)))
+    except StackLimitError:
+        return False
 
 
 def _refuse(program: NicProgram, found: NicObject | None) -> InputError:

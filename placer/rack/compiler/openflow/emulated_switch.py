@@ -40,6 +40,7 @@ class _Packet:
 
     frame: bytes
     port: int
+    time_us: int = 0
     metadata: int = 0
     outputs: list[tuple[int, bytes]] = field(default_factory=list)
 
@@ -61,15 +62,19 @@ class _Packet:
 class EmulatedOpenFlowSwitch:
     """A switch with rules; frames enter and leave by numbered ports."""
 
-    def __init__(self, flows: str, groups: str) -> None:
+    def __init__(self, flows: str, groups: str, meters: str = "") -> None:
+        self.meters = read_meters(meters)
         self.rules: dict[int, list[ReadRule]] = {}
         for rule in read_rules(flows):
             self.rules.setdefault(rule.table, []).append(rule)
         self.groups = read_groups(groups)
 
-    def process(self, frame: bytes, port: int) -> list[tuple[int, bytes]]:
-        """The ports by which a frame leaves, each with the frame as it is there; none if it is dropped."""
-        packet = _Packet(frame, port)
+    def process(self, frame: bytes, port: int, time_us: int = 0) -> list[tuple[int, bytes]]:
+        """The ports by which a frame leaves, each with the frame as it is there; none if it is dropped.
+
+        `time_us`: when it arrived, by which meters measure rates.
+        """
+        packet = _Packet(frame, port, time_us)
         self._run(packet, 0)
         return packet.outputs
 
@@ -80,6 +85,8 @@ class EmulatedOpenFlowSwitch:
         for rule in self._all_rules():
             if name := known.get(f"{rule.cookie:#x}"):
                 found[name] += rule.packets
+        if dropped := sum(meter.dropped for meter in self.meters.values()):
+            found["reason rate_limit"] += dropped
         return found
 
     def _all_rules(self) -> Iterator[ReadRule]:
@@ -102,6 +109,9 @@ class EmulatedOpenFlowSwitch:
                 self._learn(packet, action[len("learn(") : -1])
             elif name.startswith("resubmit("):
                 self._run(packet, int(name[len("resubmit(,") : -1]))
+            elif name == "meter":
+                if not self.meters[int(value)].admits(packet):
+                    return
             elif name == "group":
                 self._choose(packet, int(value))
             elif name == "output":
@@ -269,6 +279,28 @@ class ReadRule:
     bytes: int = 0
 
 
+@dataclass
+class ReadMeter:
+    """A meter: its rate and burst, what is left of the bucket, and how many packets it dropped."""
+
+    kbps: int
+    burst_kbits: int
+    left_bits: float
+    filled_us: int = 0
+    dropped: int = 0
+
+    def admits(self, packet: _Packet) -> bool:
+        """Whether a packet is within the rate; it takes its bits, also if they are more than are left."""
+        passed = max(packet.time_us - self.filled_us, 0)
+        self.filled_us = max(packet.time_us, self.filled_us)
+        self.left_bits = min(self.left_bits + passed * self.kbps / 1000, 1000 * self.burst_kbits)
+        if self.left_bits <= 0:
+            self.dropped += 1
+            return False
+        self.left_bits -= 8 * len(packet.frame)
+        return True
+
+
 @dataclass(frozen=True)
 class ReadGroup:
     """A group: the first value of its hash, and its buckets with their weights."""
@@ -288,6 +320,16 @@ def read_groups(text: str) -> dict[int, ReadGroup]:
     """The groups of a file, by their number."""
     groups = [_group(line) for line in text.splitlines() if line.strip()]
     return {group.number: group for group in groups}
+
+
+def read_meters(text: str) -> dict[int, ReadMeter]:
+    """The meters of a file, by their number."""
+    found = {}
+    for line in filter(None, text.splitlines()):
+        fields = dict(_field(word) for word in line.replace("bands=", "").split(","))
+        kbps, kbits = int(fields["rate"]), int(fields["burst_size"])
+        found[int(fields["meter"])] = ReadMeter(kbps, kbits, 1000.0 * kbits)
+    return found
 
 
 def _rule(line: str) -> ReadRule:

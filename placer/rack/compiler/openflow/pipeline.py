@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from placer.rack.compiler.graph import NfInstance, Place, RackNf, Way
+from placer.rack.compiler.graph import ChainEntry, DeviceKind, NfInstance, Place, RackNf, Way
 from placer.rack.compiler.openflow.headers import ETHERNET_BYTES, TAG_BYTES, TYPE_NSH, TYPE_QINQ, word_at
 from placer.rack.compiler.openflow.rules import (
     DROP_ACTIONS,
@@ -21,11 +21,12 @@ from placer.rack.compiler.openflow.rules import (
     FlowRule,
     Match,
     OpenFlowProgram,
+    RateMeter,
     SplitGroup,
     matches_of,
     push_tag,
 )
-from placer.rack.compiler.routing import Label, Routing, split_limits, switch_ports
+from placer.rack.compiler.routing import BURST_S, PORT_MBPS, Label, Routing, split_limits, switch_ports
 from placer.rack.compiler.traffic.entries import TooManyEntriesError, entries_of
 from placer.rack.compiler.traffic.expression import Or
 from profiles import Fault, InputError
@@ -116,7 +117,7 @@ def openflow_program(routing: Routing, instances: Mapping[int, NfInstance], labe
         writer.write()
     except TooManyEntriesError as error:
         raise InputError.of("switch", f"traffic expressions need {error}") from None
-    program = OpenFlowProgram(writer.rules, writer.groups, switch_ports(routing), writer.names)
+    program = OpenFlowProgram(writer.rules, writer.groups, switch_ports(routing), writer.names, writer.meters)
     if any(rule.priority > MOST_PRIORITY for rule in program.rules):
         raise InputError.of("switch", f"a table has more than {MOST_PRIORITY} priorities")
     return program
@@ -149,6 +150,7 @@ class _Writer:
     tables: Mapping[str, int]
     rules: list[FlowRule] = field(default_factory=list)
     groups: list[SplitGroup] = field(default_factory=list)
+    meters: list[RateMeter] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
 
     def write(self) -> None:
@@ -182,8 +184,20 @@ class _Writer:
                 if entry.verdict is None:
                     self.add(0, len(entries) - at, {**port, **match}, DROP_ACTIONS, f"reason {UNCLASSIFIED}")
                 else:
-                    actions = (ANY_OUTPUT, *self.onward(chains[entry.verdict].nf))
+                    chain = chains[entry.verdict]
+                    actions = (*self.metered(entry.verdict, chain), ANY_OUTPUT, *self.onward(chain.nf))
                     self.add(0, len(entries) - at, {**port, **match}, actions)
+
+    def metered(self, number: int, chain: ChainEntry) -> Actions:
+        """What keeps the t_max of a chain, unless it begins on a server, whose Limiter does."""
+        on_server = self.routing.graph.nfs[chain.nf].place.kind is DeviceKind.SERVER
+        if on_server or chain.t_max_mbps >= PORT_MBPS:
+            return ()
+        kbps = max(round(1000 * chain.t_max_mbps), 1)
+        meter = RateMeter(number + 1, kbps, max(int(kbps * BURST_S), 1))
+        if meter not in self.meters:
+            self.meters.append(meter)
+        return (f"meter:{meter.number}",)
 
     def from_servers(self) -> None:
         """Packets from servers: by their label to an NF here, to another server as they are, or out."""

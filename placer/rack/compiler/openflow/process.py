@@ -107,7 +107,7 @@ class SwitchProcess:
         return True
 
     def _forward(self, frame: bytes, port: int, time_us: int) -> None:
-        left = self._switch.process(frame, port)
+        left = self._switch.process(frame, port, time_us)
         if left is None:
             return
         to, made = left
@@ -153,9 +153,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options().parse_args(arguments)
     links: list[tuple[str, LinkEnd]] = []
     try:
-        switch = LabelledSwitch(
-            *(_text(path) for path in (options.flows, options.groups, options.names, options.labels))
-        )
+        flows, groups, names, labels = map(_text, (options.flows, options.groups, options.names, options.labels))
+        meters = _text(options.meters) if options.meters.exists() else ""
+        switch = LabelledSwitch(flows, groups, names, labels, meters)
         packets = read_capture(options.source)
         for text in options.link:
             name, _, path = text.partition("=")
@@ -193,7 +193,7 @@ def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="emulated-openflow-switch", description="Plays the OpenFlow switch of a rack."
     )
-    for name in ("flows", "groups", "names", "labels", "report"):
+    for name in ("flows", "groups", "names", "labels", "meters", "report"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--in", type=Path, required=True, dest="source")
     parser.add_argument("--out", type=Path, required=True, dest="target")
@@ -217,19 +217,22 @@ def _text(path: Path) -> str:
 class LabelledSwitch:
     """A switch with ports from 0 on, the world's, as the programmable one of the rack has them."""
 
-    def __init__(self, flows: str, groups: str, names: str, labels: str) -> None:
-        self._switch = EmulatedOpenFlowSwitch(flows, groups)
+    def __init__(self, flows: str, groups: str, names: str, labels: str, meters: str = "") -> None:
+        self._switch = EmulatedOpenFlowSwitch(flows, groups, meters)
         self._names = names
         self._labels = read_labels(labels)
         self._unknown = 0
 
-    def process(self, frame: bytes, port: int) -> tuple[int, bytes] | None:
-        """The port by which a frame leaves, and the frame there; None if it is dropped."""
+    def process(self, frame: bytes, port: int, time_us: int) -> tuple[int, bytes] | None:
+        """The port by which a frame leaves, and the frame there; None if it is dropped.
+
+        `time_us`: when it arrived.
+        """
         arrived = frame if port == 0 else with_vlan_label(frame, self._labels)
         if arrived is None:
             self._unknown += 1
             return None
-        left = self._switch.process(arrived, port + WORLD_PORT)
+        left = self._switch.process(arrived, port + WORLD_PORT, time_us)
         if not left:
             return None
         [(to, made)] = left

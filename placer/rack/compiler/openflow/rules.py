@@ -56,8 +56,20 @@ class SplitGroup:
 
 
 @dataclass(frozen=True)
+class RateMeter:
+    """A meter: packets above a rate are dropped; a bucket lets bursts through."""
+
+    number: int
+    kbps: int
+    burst_kbits: int
+
+    def __str__(self) -> str:
+        return f"meter={self.number},kbps,burst,bands=type=drop,rate={self.kbps},burst_size={self.burst_kbits}"
+
+
+@dataclass(frozen=True)
 class OpenFlowProgram:
-    """What is loaded into a switch.
+    """What is loaded into a switch; groups and meters come before rules.
 
     `names`: what rules with a cookie count: `NF sent`, `NF dropped`, or `reason REASON`.
     """
@@ -66,18 +78,24 @@ class OpenFlowProgram:
     groups: Sequence[SplitGroup]
     ports: Sequence[str]  # names of the servers at ports from 2 on; port 1 is the world
     names: Mapping[int, str] = field(default_factory=dict)
+    meters: Sequence[RateMeter] = ()
 
     def flows_text(self) -> str:
         """The rules, a line each."""
         head = (
             "# ovs-ofctl -O OpenFlow13 add-flows SWITCH FILE, behind: ovs-ofctl set-frags SWITCH nx-match, and"
-            " ovs-ofctl -O OpenFlow13 add-groups SWITCH GROUPS\n"
+            " ovs-ofctl -O OpenFlow13 add-groups SWITCH GROUPS, and each line of METERS:"
+            " ovs-ofctl -O OpenFlow13 add-meter SWITCH LINE\n"
         )
         return head + "".join(f"{rule}\n" for rule in self.rules)
 
     def groups_text(self) -> str:
         """The groups, a line each; they must be there before the rules."""
         return "".join(f"{group}\n" for group in self.groups)
+
+    def meters_text(self) -> str:
+        """The meters, a line each."""
+        return "".join(f"{meter}\n" for meter in self.meters)
 
     def names_text(self) -> str:
         """The meaning of cookies, a line each."""

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from placer.rack.compiler.graph import NfInstance, Place, RackNf, Way
-from placer.rack.compiler.routing import Label, Routing
+from placer.rack.compiler.routing import BURST_S, Label, Routing
 from placer.rack.compiler.traffic.pcap import pcap_filter
 from profiles import Fault, InputError
 
 MOST_FUNCTIONS, MOST_EDGES, MOST_CORES, MOST_WAYS = 256, 1024, 32, 32  # of the chain runtime (`nfs/core/chain.h`)
 MOST_ON_LINE = 16  # functions of a core; a line of a chain file has few words, and a core may have several lines
+BYTES_PER_MBIT = 125_000
 SORTING_FUNCTION = "Match"  # the function that sorts packets by filters
 
 
@@ -131,7 +132,9 @@ class _Writer:
         tail = label
         if (rate := _rate_limit(self.routing, nf)) is not None:
             tail = f"{nf.identifier}__limit"
-            self.add(tail, "Limiter", {"rate_mbps": f"{float(rate):.12g}"}, group.first_core, "")
+            burst = max(float(rate) * BYTES_PER_MBIT * BURST_S, 1.0)
+            settings = {"rate_mbps": f"{float(rate):.12g}", "burst_bytes": f"{burst:.12g}", "checksums": "0"}
+            self.add(tail, "Limiter", settings, group.first_core, "")
             self.edges.append(f"{label} -> {tail}")
         for end in group.copies:
             share = f" 1/{group.cores}" if group.cores > 1 else ""

@@ -6,23 +6,26 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from placer.rack.compiler.compile import CompiledRack
+from placer.rack.compiler.compile import CompiledRack, compile_rack
 from placer.rack.compiler.directory import write_files
 from placer.rack.compiler.ebpf.limits import CLANG
 from placer.rack.compiler.execute import RackRun, execute_rack, find_programs
 from placer.rack.files.plan_file import PlanFile
+from placer.rack.rack import Switch, SwitchKind
 from profiles import InputError
-from tests.nfs.captures import read_capture, write_capture
+from tests.nfs.captures import read_capture, read_frames, write_capture
 from tests.placer.rack.compiler.ebpf.programs import require_clang, require_kernel
+from tests.placer.rack.compiler.library.frames import ipv4_frame
 from tests.placer.rack.compiler.rack_packets import GAP_US, rack_packets, timed
 from tests.placer.rack.compiler.rack_runs import Coverage, compiled_or_none
-from tests.placer.rack.compiler.racks import ALL_KINDS, random_plan
+from tests.placer.rack.compiler.racks import ALL_KINDS, made_chain, made_plan, random_plan
 from tests.reference.compare import RackOutcome, ReferenceRun
 from tests.reference.interpret import Meaning
 
@@ -99,6 +102,28 @@ def test_processes_of_random_racks_with_smartnics_do_what_chains_say(seed: int, 
     assert rack is not None
     assert rack.nics
     assert run_rack(plan, rack, seed, tmp_path).differences == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("kind", "first"), [("pisa", "s0"), ("openflow", "s0"), ("openflow", "switch")])
+def test_processes_keep_t_max(kind: str, first: str, tmp_path: Path) -> None:
+    """Of 25 Mbps, 10 pass, by the stamps of the capture, over 10 s after the first second."""
+    require_programs(smartnics=False)
+    chain = made_chain(["Tunnel", "ACL"])
+    plan = made_plan((replace(chain, slo=replace(chain.slo, t_max_mbps=Fraction(10))), f"{first} s0"))
+    switch = Switch(kind=SwitchKind(kind), table_order=("Tunnel", "ACL") if kind == "openflow" else ())
+    rack = compile_rack(replace(plan, rack=replace(plan.rack, switch=switch)), "plan")
+    for name, text in write_files(rack).items():
+        file = tmp_path / "rack" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    frame = ipv4_frame(0x0A000001, 0x0A000002, payload=bytes(1458))
+    source = write_capture(tmp_path / "in.pcap", [frame] * 22_917, gap_us=480)
+    run = execute_rack(tmp_path / "rack", source, tmp_path / "out.pcap")
+    begin = 2_000_000  # the first frame comes at 1 s
+    passed = sum(len(out) - 4 for time_us, out in read_frames(tmp_path / "out.pcap") if time_us >= begin)  # untagged
+    assert 8 * passed / 10e6 == pytest.approx(10, rel=0.02)
+    assert run.is_explained and run.dropped["rate_limit"] == run.received - run.sent
 
 
 @pytest.mark.slow

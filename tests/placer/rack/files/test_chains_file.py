@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placer.rack.chain import Chain
+from placer.rack.chain import UNBOUNDED_MBPS, Chain
 from placer.rack.files.chains_file import chains_of_text, read_chains_file
 from placer.rack.files.json_twins import chains_of
 from placer.rack.files.written_twins import write_chains
@@ -98,6 +98,15 @@ chain data: A
     assert (voice.packet_size, data.packet_size) == (500, 9000)
     assert data.aggregates == ("10.1.0.0/16, udp", "office")
     assert chains_of({"chains": write_chains([data])["chains"]}, "x") == (data,)
+
+
+def test_a_largest_rate_may_be_unbounded() -> None:
+    """As in JSON, where it is null."""
+    (read,) = chains_of_text("slo a: 2 Gbps to unbounded, at most 45 us\nchain a: A\n", "x").chains
+    assert (read.slo.t_min_mbps, read.slo.t_max_mbps, read.slo.d_max_us) == (2000, UNBOUNDED_MBPS, 45)
+    twin = write_chains([read])["chains"]
+    assert isinstance(twin, list)
+    assert chains_of({"chains": [{**twin[0], "t_max_mbps": None}]}, "x") == (read,)
 
 
 def test_the_example_holds_lemurs_chains() -> None:

@@ -26,7 +26,7 @@ class LabelledRack:
         self.labels, instances = vlan_labels(self.routing), instances_of(graph)
         self.program = openflow_program(self.routing, instances, self.labels)
         texts = self.program.flows_text(), self.program.groups_text(), self.program.names_text(), self.labels.text()
-        self.labelled = LabelledSwitch(*texts)
+        self.labelled = LabelledSwitch(*texts, self.program.meters_text())
         self.switch: EmulatedOpenFlowSwitch = self.labelled._switch
         ways = [way for nf in graph.nfs for way in nf.ways]
         self.filters = {pcap_filter(way.match): way.match for way in ways if way.match is not None}
@@ -67,7 +67,7 @@ class LabelledRack:
         left, waiting = [], [(0, frame)]
         while waiting:
             port, one = waiting.pop(0)
-            made = self.labelled.process(one, port)
+            made = self.labelled.process(one, port, time_us)
             if made is None:
                 continue
             if made[0] == 0:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 
 from placer.rack.chain import Chain
@@ -124,6 +125,30 @@ def test_packets_keep_tags_of_their_own_behind_the_label() -> None:
     assert port == 2 and len(labelled) == len(frame) + 4
     assert labelled[12:16] == b"\x88\xa8\x00\x01" and labelled[16:] == frame[12:]
     assert rack.enter(frame, 0) == [frame]
+
+
+@pytest.mark.parametrize("first", ["switch", "s0"])
+@pytest.mark.parametrize("size", [60, 1500])
+def test_a_chain_carries_its_t_max_and_no_more(first: str, size: int) -> None:
+    """Offered five times as much, in bytes of frames without checksums, over 10 s after the first second."""
+    chain = made_chain(["Monitor", "Match"])
+    chain = replace(chain, slo=replace(chain.slo, t_max_mbps=Fraction(1, 2) if size == 60 else Fraction(2)))
+    rack = rack_of(plan_of([chain], [{"f0": first, "f1": "s0"}]))
+    frame, rate = ipv4_frame(payload=bytes(size - 42)), float(chain.slo.t_max_mbps)
+    assert len(frame) == size
+    times = np.arange(0, 11e6, 8 * size / (5 * rate)).astype(int)
+    sent = sum(len(out) for time_us in times for out in rack.enter(frame, int(time_us)) if time_us >= 1e6)
+    assert 8 * sent / 10e6 == pytest.approx(rate, rel=0.02)
+
+
+def test_a_meter_is_written_as_ovs_ofctl_reads_it() -> None:
+    """2.5 Gbps, and a burst of 10 ms of it; where the chain begins on a server, its Limiter keeps the rate."""
+    chain = made_chain(["Monitor", "Match"])
+    chain = replace(chain, slo=replace(chain.slo, t_max_mbps=Fraction(2500)))
+    program = rack_of(plan_of([chain], [{"f0": "switch", "f1": "s0"}])).program
+    assert program.meters_text() == "meter=1,kbps,burst,bands=type=drop,rate=2500000,burst_size=25000\n"
+    assert "actions=meter:1,load:0" in program.flows_text()
+    assert rack_of(plan_of([chain], [{"f0": "s0", "f1": "s0"}])).program.meters_text() == ""
 
 
 def test_rules_are_written_as_ovs_ofctl_reads_them() -> None:

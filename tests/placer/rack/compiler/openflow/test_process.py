@@ -29,12 +29,14 @@ def write_rack(folder: Path, chains: list[Chain], places: list[dict[str, str]]) 
     labels = vlan_labels(routing)
     program = openflow_program(routing, instances_of(graph), labels)
     texts = {"flows": program.flows_text(), "groups": program.groups_text(), "names": program.names_text()}
-    for name, text in {**texts, "labels": labels.text()}.items():
+    for name, text in {**texts, "labels": labels.text(), "meters": program.meters_text()}.items():
         (folder / name).write_text(text, encoding="utf-8")
 
 
 def switch_arguments(folder: Path, servers: Sequence[str]) -> list[str]:
-    files = [word for name in ("flows", "groups", "names", "labels") for word in (f"--{name}", str(folder / name))]
+    files = [
+        word for name in ("flows", "groups", "names", "labels", "meters") for word in (f"--{name}", str(folder / name))
+    ]
     links = [word for name in servers for word in ("--link", f"{name}={folder / name}.link")]
     captures = ["--in", str(folder / "in.pcap"), "--out", str(folder / "out.pcap")]
     return [*files, *links, *captures, "--report", str(folder / "switch.json")]

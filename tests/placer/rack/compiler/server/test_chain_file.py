@@ -66,7 +66,10 @@ def test_the_largest_rate_of_a_chain_is_kept_where_it_enters_a_server() -> None:
     """A Limiter stands before the first NF if the NIC carries more than t_max."""
     chain = made_chain(["Monitor", "LB"])
     slow = replace(chain, slo=replace(chain.slo, t_max_mbps=Fraction(2500)))
-    assert "c__f0__limit: Limiter rate_mbps=2500\n" in _server(made_plan((slow, "s0 switch"))).chain
+    assert (
+        "c__f0__limit: Limiter rate_mbps=2500 burst_bytes=3125000 checksums=0\n"
+        in _server(made_plan((slow, "s0 switch"))).chain
+    )
     assert "nsh 1 255 -> c__f0__limit\nc__f0__limit -> c__f0\n" in _server(made_plan((slow, "s0 switch"))).chain
     assert "Limiter" not in _server(made_plan((chain, "s0 switch"))).chain
 

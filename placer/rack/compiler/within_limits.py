@@ -1,0 +1,263 @@
+"""Plans that compile: limits are those of the compiler itself, which is asked, and no second list of them.
+
+Chains whose NFs have parameters are meant to be compiled; others are about costs alone, and any plan for them will do.
+An NF is kept from devices for which the library has no program of it, or one that does not fit alone. NFs that fit a
+device one by one may not fit it together: where a plan does not compile, one of those NFs has to leave the device, and
+the best plan among all such choices is found by branch and bound over solutions of the whole program.
+"""
+
+from __future__ import annotations
+
+import heapq
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import count
+
+from placer.rack.chain import Chain, ChainNf
+from placer.rack.compiler.compile import compile_rack
+from placer.rack.compiler.ebpf.functions import NIC_FUNCTIONS
+from placer.rack.compiler.ebpf.limits import CLANG, is_within
+from placer.rack.compiler.ebpf.program import NicEdge, NicEntry, NicExit, NicProgram, NicSide, NicStep
+from placer.rack.compiler.library.nf_kind import NF_KINDS
+from placer.rack.compiler.openflow.rules import OPENFLOW_NFS
+from placer.rack.compiler.routing import Label
+from placer.rack.compiler.server.chain_file import MOST_CORES
+from placer.rack.files.plan_file import PlanFile, SubgroupCores
+from placer.rack.plan import RackPlan, Status
+from placer.rack.rack import SWITCH_NAME, Rack, SwitchKind
+from placer.rack.replanning.moves import PlacedNf
+from profiles import Fault, InputError
+
+FEW_SERVERS = 2
+"""Up to which NFs are kept from single SmartNICs; on more, servers stay equal, and NFs are kept from all of them."""
+EQUAL_MARGINALS = 1e-9  # relative
+
+Solve = Callable[[Sequence[Chain]], RackPlan]
+
+
+@dataclass(frozen=True)
+class LimitedPlan:
+    """A plan that compiles, as far as that is known.
+
+    `solved`: the plan as `solve` returned it. `chains`: those that it was asked for. `refusal`: what the compiler says
+    against it, where no time was left to find another one.
+    """
+
+    plan: RackPlan
+    solved: RackPlan
+    chains: Sequence[Chain]
+    refusal: InputError | None = None
+
+
+def is_to_compile(chains: Sequence[Chain]) -> bool:
+    """Whether any NF has parameters, and the library knows all NFs."""
+    nfs = [nf for chain in chains for nf in chain.nfs]
+    return any(nf.parameters for nf in nfs) and all(nf.nf in NF_KINDS for nf in nfs)
+
+
+def cap_cores(rack: Rack) -> Rack:
+    """The rack with as many cores of servers as a compiled server uses at most."""
+    servers = (replace(one, cores=min(one.cores, one.reserved_cores + MOST_CORES)) for one in rack.servers)
+    return replace(rack, servers=tuple(servers))
+
+
+def plan_within_limits(
+    solve: Solve, chains: Sequence[Chain], rack: Rack, *, time_limit: float = float("inf")
+) -> LimitedPlan:
+    """The best plan of `solve` that compiles, or any where chains are not to be compiled.
+
+    `solve`: places chains on the rack. `time_limit`: seconds, after which no further plan is tried. Raises InputError
+    when an NF can run on no device, or has parameters that its kind does not take.
+    """
+    if not is_to_compile(chains):
+        plan = solve(chains)
+        return LimitedPlan(plan, plan, chains)
+    until = time.monotonic() + time_limit
+    return _Search(solve, rack, until).run(keep_from_devices(chains, rack))
+
+
+@dataclass(order=True)
+class _Node:
+    negative_bound: float
+    number: int
+    plan: RackPlan = field(compare=False)
+    chains: Sequence[Chain] = field(compare=False)
+
+
+class _Search:
+    def __init__(self, solve: Solve, rack: Rack, until: float) -> None:
+        self.solve, self.rack, self.until = solve, rack, until
+        self.numbers = count()
+        self.waiting: list[_Node] = []
+
+    def run(self, chains: Sequence[Chain]) -> LimitedPlan:
+        first = self.solve(chains)
+        self._add(first, chains)
+        exact, refusal = True, None
+        while self.waiting:
+            node = heapq.heappop(self.waiting)
+            refused = refusal_of(node.plan, node.chains)
+            refusal = refused and refused[1]
+            if refused is None or not refused[0] or time.monotonic() > self.until:
+                return self._found(node, first, refusal, exact)
+            devices, _ = refused
+            exact = exact and len(self.rack.servers) <= FEW_SERVERS and not devices.isdisjoint(self._smartnics())
+            for fewer in self._without_one(node, devices):
+                self._add(self.solve(fewer), fewer)
+        if refusal is None:
+            return LimitedPlan(first, first, chains)
+        note = f"no plan was found that compiles; of the last one, {refusal}"
+        return LimitedPlan(replace(first, status=Status.UNKNOWN, chains=(), notes=(note,)), first, chains)
+
+    def _found(self, node: _Node, first: RackPlan, refusal: InputError | None, exact: bool) -> LimitedPlan:
+        """The plan of a node; those that wait have no larger bound."""
+        bounds = [node.plan.bound_mbps, *(-one.negative_bound for one in self.waiting)]
+        bound = None if first.bound_mbps is None else first.bound_mbps
+        if exact and bound is not None:
+            bound = min(bound, max(one for one in bounds if one is not None))
+        return LimitedPlan(_with_bound(node.plan, bound), node.plan, node.chains, refusal)
+
+    def _add(self, plan: RackPlan, chains: Sequence[Chain]) -> None:
+        if plan.chains:
+            bound = plan.marginal_mbps if plan.bound_mbps is None else plan.bound_mbps
+            heapq.heappush(self.waiting, _Node(-bound, next(self.numbers), plan, chains))
+
+    def _smartnics(self) -> set[str]:
+        return {device.name for device in self.rack.devices if device.is_smartnic}
+
+    def _without_one(self, node: _Node, devices: frozenset[str]) -> Iterator[Sequence[Chain]]:
+        """The chains with one NF more that is kept from a device, each of those there once."""
+        kept = devices if len(self.rack.servers) <= FEW_SERVERS else devices | self._smartnics()
+        tried: set[object] = set()
+        for number, placed in enumerate(node.plan.chains):
+            for at, nf in enumerate(node.chains[number].nfs):
+                key = (nf.nf, tuple(sorted(nf.parameters.items())), number)
+                if placed.site_name(at) not in devices or key in tried:
+                    continue
+                tried |= {key} if len(self.rack.servers) > FEW_SERVERS else set()
+                nfs = list(node.chains[number].nfs)
+                nfs[at] = replace(nf, not_on=nf.not_on | kept)
+                chains = list(node.chains)
+                chains[number] = replace(chains[number], nfs=tuple(nfs))
+                yield chains
+
+
+def _with_bound(plan: RackPlan, bound: float | None) -> RackPlan:
+    """The plan with a bound of all plans that compile."""
+    if bound is None or plan.bound_mbps is None:
+        return replace(plan, bound_mbps=bound, status=Status.FEASIBLE if plan.chains else plan.status)
+    proven = bound <= plan.marginal_mbps + EQUAL_MARGINALS * max(abs(plan.marginal_mbps), 1.0)
+    if proven or bound <= plan.bound_mbps:
+        return replace(plan, bound_mbps=max(min(bound, plan.bound_mbps), plan.marginal_mbps))
+    return replace(plan, bound_mbps=bound, status=Status.FEASIBLE)
+
+
+def refusal_of(plan: RackPlan, chains: Sequence[Chain]) -> tuple[frozenset[str], InputError] | None:
+    """What the compiler says against a plan, and the devices that it names; None where it compiles."""
+    try:
+        compiled = compile_rack(_plan_file(plan, chains), "plan")
+    except InputError as error:
+        return _devices(plan, error), error
+    for name, nic in sorted(compiled.nics.items()):
+        if shutil.which(CLANG) and not is_within(nic):
+            message = "the program does not fit the limits of the card"
+            nfs = ", ".join(step.name for step in nic.steps)
+            return frozenset({name}), InputError.of(name, message, hint=f"place one of these elsewhere: {nfs}")
+    return None
+
+
+def _devices(plan: RackPlan, error: InputError) -> frozenset[str]:
+    """The devices of faults: these name devices, or NFs."""
+    places = {
+        f"{one.chain.name}/{nf.id}": one.site_name(at) for one in plan.chains for at, nf in enumerate(one.chain.nfs)
+    }
+    names = {SWITCH_NAME, *(device.name for device in plan.rack.devices)}
+    found = {places.get(fault.file, fault.file) for fault in error.faults} & names
+    return frozenset(found)
+
+
+def _plan_file(plan: RackPlan, chains: Sequence[Chain]) -> PlanFile:
+    """The plan as its file would be read."""
+    places = {
+        one.chain.name: {nf.id: PlacedNf(nf.nf, one.site_name(at)) for at, nf in enumerate(one.chain.nfs)}
+        for one in plan.chains
+    }
+    devices = plan.rack.devices
+    subgroups = {
+        one.chain.name: [
+            SubgroupCores(devices[group.device].name, tuple(one.chain.nfs[at].id for at in group.nfs), cores)
+            for group, cores in one.subgroups
+        ]
+        for one in plan.chains
+    }
+    return PlanFile(chains, plan.rack, places, subgroups)
+
+
+# Each NF by itself.
+
+
+def keep_from_devices(chains: Sequence[Chain], rack: Rack) -> tuple[Chain, ...]:
+    """The chains, their NFs kept from devices for which there is no program of them.
+
+    Raises InputError when an NF can run on no device of the rack, or has parameters that its kind does not take.
+    """
+    faults: list[Fault] = []
+    found = tuple(
+        replace(chain, nfs=tuple(_kept(chain, at, rack, faults) for at in range(len(chain.nfs)))) for chain in chains
+    )
+    if faults:
+        raise InputError(faults)
+    return found
+
+
+def _kept(chain: Chain, at: int, rack: Rack, faults: list[Fault]) -> ChainNf:
+    nf, name = chain.nfs[at], f"{chain.name}/{chain.nfs[at].id}"
+    try:
+        not_on = frozenset(_without_program(nf, name, rack))
+    except InputError as error:
+        faults += error.faults
+        return nf
+    kept = replace(nf, not_on=nf.not_on | not_on)
+    there = replace(chain, nfs=(*chain.nfs[:at], kept, *chain.nfs[at + 1 :]))
+    if not rack.has_table(kept) and not any(rack.cost_on(there, at, device) for device in rack.devices):
+        shown = ", ".join(f"{key}={value:g}" for key, value in nf.parameters.items())
+        message = f"{nf.nf}({shown}) can run on no device of this rack"
+        faults.append(Fault(name, None, None, message, "fewer entries, or a cost for it on another device"))
+    return kept
+
+
+def _without_program(nf: ChainNf, name: str, rack: Rack) -> Iterator[str]:
+    """The devices that the rack lets run an NF, and the library does not."""
+    kind = NF_KINDS[nf.nf]
+    parameters = kind.completed(nf.parameters, name)
+    platforms = kind.runs_on(parameters)
+    costs = rack.costs[nf.nf]
+    openflow = rack.switch.kind is SwitchKind.OPENFLOW
+    if (SwitchKind.OPENFLOW.value if openflow else "switch") not in platforms or (
+        openflow and nf.nf not in OPENFLOW_NFS
+    ):
+        yield SWITCH_NAME
+    for device in rack.devices:
+        if not device.is_smartnic and "server" not in platforms:
+            yield device.name
+    smartnics = [device.name for device in rack.devices if device.is_smartnic]
+    if (
+        costs.smartnic is not None
+        and smartnics
+        and ("smartnic" not in platforms or not _fits_alone(nf.nf, tuple(sorted(parameters.items()))))
+    ):
+        yield from smartnics
+
+
+@cache
+def _fits_alone(kind: str, parameters: tuple[tuple[str, float], ...]) -> bool:
+    """Whether a SmartNIC takes a program with this NF alone."""
+    given: Mapping[str, float] = dict(parameters)
+    function = NIC_FUNCTIONS[kind](given, NF_KINDS[kind].data(given))
+    if next(function.faults(), None):
+        return False
+    step = NicStep("alone", function, (NicEdge(NicExit(NicSide.SWITCH)),))
+    return shutil.which(CLANG) is None or is_within(NicProgram("alone", (step,), (NicEntry(Label(1, 255), 0),)))

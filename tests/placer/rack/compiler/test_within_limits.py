@@ -1,0 +1,110 @@
+"""Every plan that `place` accepts compiles, and no better one would have."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from random import Random
+
+import pytest
+
+from placer.rack.chain import Chain, Slo
+from placer.rack.compiler.within_limits import keep_from_devices, plan_within_limits, refusal_of
+from placer.rack.options import possible_sites
+from placer.rack.plan import RackPlan, Status
+from placer.rack.rack import CoreCost, NfCosts, Rack, Server, SmartNic, Switch
+from placer.rack.strategies.optimal import exact_plan
+from profiles import InputError
+from tests.effort import THOROUGH
+from tests.placer.rack.compiler.racks import made_chain
+
+RANDOM_RACKS = 2000 if THOROUGH else 6
+SLOW, FAST = CoreCost(Fraction(40000)), CoreCost(Fraction(100))
+
+
+def rack_with(servers: int, on_switch: tuple[str, ...] = ()) -> Rack:
+    """Servers of four cores, each with a SmartNIC that is much faster, and a NIC of 40 Gbps."""
+    each = tuple(
+        Server(f"s{at}", 4, Fraction(2000), Fraction(40000), smartnic=SmartNic(f"n{at}", 3, Fraction(2000)))
+        for at in range(servers)
+    )
+    kinds = ("ACL", "Detunnel", "FastEncrypt", "IPv4Fwd", "LB", "Match", "Tunnel", "UrlFilter")
+    costs = {kind: NfCosts(SLOW, FAST, 1 if kind in on_switch else None) for kind in kinds}
+    return Rack(Switch(), each, Fraction(1), {**costs, "UrlFilter": NfCosts(SLOW)})
+
+
+def chain_of(name: str, *nfs: tuple[str, Mapping[str, float]]) -> Chain:
+    slo = Slo(Fraction(100), Fraction(8000))
+    return replace(made_chain(nfs, name=name, aggregates=["udp"] if name == "a" else ()), slo=slo)
+
+
+def best(chains: list[Chain], rack: Rack) -> RackPlan:
+    return plan_within_limits(lambda given: exact_plan(given, rack), chains, rack).plan
+
+
+def sites(chain: Chain, rack: Rack) -> list[str]:
+    return ["switch" if site < 0 else rack.devices[site].name for site in possible_sites(chain, rack)[0]]
+
+
+@pytest.mark.parametrize(
+    ("nf", "parameters", "expected"),
+    [
+        ("FastEncrypt", {"blocks": 1}, ["s0", "n0"]),
+        ("FastEncrypt", {"blocks": 2}, ["s0"]),  # 6,754 instructions of 4,196
+        ("FastEncrypt", {"in_udp": 0}, ["s0"]),  # without blocks
+        ("ACL", {"rules": 9}, ["s0", "n0"]),
+        ("ACL", {"rules": 700}, ["s0"]),
+        ("IPv4Fwd", {"routes": 1399}, ["s0"]),
+    ],
+)
+def test_an_nf_is_kept_from_cards_that_its_program_does_not_fit(
+    nf: str, parameters: dict[str, float], expected: list[str]
+) -> None:
+    rack = rack_with(1)
+    (kept,) = keep_from_devices([chain_of("c", (nf, parameters))], rack)
+    assert sites(kept, rack) == expected
+
+
+def test_an_nf_that_fits_nowhere_is_refused() -> None:
+    rack = rack_with(1)
+    rack = replace(rack, costs={"ACL": NfCosts(smartnic=FAST)})
+    with pytest.raises(InputError, match=r"c/f0: ACL\(rules=700\) can run on no device of this rack"):
+        keep_from_devices([chain_of("c", ("ACL", {"rules": 700}))], rack)
+
+
+def test_of_nfs_that_fit_a_card_one_by_one_the_best_choice_leaves() -> None:
+    """Two of these access lists do not fit together: one is on the card, the other on the slow server."""
+    chains = [chain_of("a", ("ACL", {"rules": 400})), chain_of("b", ("ACL", {"rules": 350}))]
+    rack = rack_with(1)
+    plan = best(chains, rack)
+    assert plan.status is Status.OPTIMAL
+    assert sorted(one.site_name(0) for one in plan.chains) == ["n0", "s0"]
+    assert refusal_of(plan, chains) is None and refusal_of(exact_plan(chains, rack), chains) is not None
+    both = best(chains, rack_with(2))
+    assert sorted(one.site_name(0) for one in both.chains) == ["n0", "n1"] and both.status is Status.OPTIMAL
+
+
+def test_random_plans_compile() -> None:
+    """Access lists, routes, balancers and blocks near what a card takes; a plan that compiles is best of those."""
+    for seed in range(RANDOM_RACKS):
+        random = Random(seed)
+        rack = rack_with(random.choice((1, 1, 2)), tuple(random.sample(("ACL", "IPv4Fwd", "LB", "Match"), 1)))
+        chains = [
+            chain_of(name, *(_nf_near_the_limit(random) for _ in range(random.randint(1, 3))))
+            for name in ("a", "b")[: random.randint(1, 2)]
+        ]
+        found = plan_within_limits(lambda given, on=rack: exact_plan(given, on), chains, rack)  # type: ignore[misc]
+        assert found.refusal is None, seed
+        if found.plan.chains:
+            assert refusal_of(found.plan, chains) is None, seed
+
+
+def _nf_near_the_limit(random: Random) -> tuple[str, dict[str, float]]:
+    choices: list[tuple[str, dict[str, float]]] = [
+        ("ACL", {"rules": random.choice((1, 100, 300, 350, 650, 690, 699, 700))}),
+        ("IPv4Fwd", {"routes": random.choice((1, 600, 700, 1300, 1398, 1399))}),
+        ("FastEncrypt", {"blocks": random.choice((0, 1, 1, 2))}),
+        ("LB", {"table": random.choice((256, 1024)), "backends": 8}),
+        ("Tunnel", {"vlan": 7}),
+        ("UrlFilter", {"urls": 10}),
+    ]
+    return random.choice(choices)
