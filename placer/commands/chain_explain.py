@@ -87,6 +87,7 @@ def explain(
             lambda given: best_plan(given, on, time_limit=time_limit, notify=notify),
             read.chains,
             on,
+            sources=read.recorded,
             time_limit=time_limit,
         )
     plan = limited.plan
@@ -213,12 +214,12 @@ def replan(
     note_cycles_alone(on, progress)
     to_compile, asked = is_to_compile(read.chains), read.chains
     if to_compile:
-        on, asked = cap_cores(on), keep_from_devices(read.chains, on)
+        on, asked = cap_cores(on), keep_from_devices(read.chains, on, read.recorded)
     with progress.waiting(f"replanning {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
         found = replan(
             asked, on, before.places, most_moves=moves, time_limit=time_limit, notify=late_messages(progress)
         )
-    if to_compile and found.plan.chains and (refused := refusal_of(found.plan, asked)):
+    if to_compile and found.plan.chains and (refused := refusal_of(found.plan, asked, read.recorded)):
         progress.say(f"note: `placer chain compile` refuses this plan: {refused[1]}")
     if found.enough_moves is None:
         with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):

@@ -121,7 +121,7 @@ def command(
     on = cap_cores(on) if is_to_compile(read.chains) else on
     growth = _growth(models, read, on, rack, risk, progress)
     with progress.waiting(f"placing {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
-        limited, contended = _place(strategy, read.chains, on, growth, time_limit, progress)
+        limited, contended = _place(strategy, read, on, growth, time_limit, progress)
     found = limited.plan
     if limited.refusal is not None:
         progress.say(f"note: `placer chain compile` refuses this plan: {limited.refusal}")
@@ -151,7 +151,7 @@ def command(
 
 def _place(
     strategy: str,
-    chains: Sequence[Chain],
+    read: ChainsText,
     rack: Rack,
     growth: ModelledGrowth | None,
     time_limit: float,
@@ -173,7 +173,7 @@ def _place(
         by_plan[id(contended.plan)] = contended
         return contended.plan
 
-    limited = plan_within_limits(solve, chains, rack, time_limit=time_limit)
+    limited = plan_within_limits(solve, read.chains, rack, sources=read.recorded, time_limit=time_limit)
     return limited, by_plan.get(id(limited.solved))
 
 

@@ -136,6 +136,8 @@ class Chain:
 
 
 def same_but_for_names(chain: Chain) -> object:
-    """Equal for chains that may exchange their places in a plan."""
-    nfs = tuple((nf.nf, tuple(sorted(nf.parameters.items())), nf.not_on) for nf in chain.nfs)
+    """Equal for chains that may exchange their places in a plan: their programs need the same, too."""
+    nfs = tuple(
+        (nf.nf, tuple(sorted(nf.parameters.items())), repr(sorted(nf.data.items())), nf.not_on) for nf in chain.nfs
+    )
     return chain.packet_size, chain.slo, nfs, chain.edges

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from ipaddress import AddressValueError, IPv4Address
-from typing import Literal, TypeVar, overload
+from typing import Generic, Literal, TypeVar, overload
 
 from profiles.faults import Fault, InputError
 
@@ -85,41 +85,52 @@ class TableLine:
             raise WordError(word.at, f"{word.text}: not expected")
 
 
-def read_table(
-    content: bytes,
-    file: str,
-    hint: str,
-    read: Callable[[TableLine], Entry],
-    most: int,
-    noun: str,
-    most_words: int = MOST_WORDS,
-) -> tuple[list[Entry], list[int]]:
-    """The entries of a file, and the line of each. `most`: how many it may have; `noun`: what they are, for messages.
+@dataclass(frozen=True)
+class TableForm(Generic[Entry]):
+    """What a table is made of: `read` makes an entry of a line, or raises WordError.
 
-    Raises InputError with every line that `read` refuses with WordError.
+    `hint`: how a line is written. `noun`: what entries are, and `most`: how many a table may have. `most_words`: of a
+    line. `key`: of an entry that no other may have, and `twice`: what is wrong with a second one.
     """
+
+    read: Callable[[TableLine], Entry]
+    hint: str
+    noun: str
+    most: int
+    most_words: int = MOST_WORDS
+    key: Callable[[Entry], object] | None = None
+    twice: str = ""
+
+
+def read_table(content: bytes, file: str, form: TableForm[Entry]) -> tuple[list[Entry], int]:
+    """The entries of a file, and the number of its last line with any. Raises InputError with every wrong line."""
     entries: list[Entry] = []
-    numbers: list[int] = []
     faults: list[Fault] = []
+    first: dict[object, int] = {}
+    last = 0
     for number, text in text_lines(content, file, faults):
         line = text.partition("#")[0]
         words = [TableWord(found[0], found.start()) for found in WORD.finditer(line)]
         if not words:
             continue
+        last = number
+        if len(entries) == form.most:
+            faults.append(Fault(file, number, None, f"more than {form.most:,} {form.noun}", form.hint))
+            break
         try:
-            if len(words) > most_words:
-                raise WordError(words[most_words].at, f"more than {most_words} words")
-            if len(entries) == most:
-                faults.append(Fault(file, number, None, f"more than {most:,} {noun}", hint))
-                break
+            if len(words) > form.most_words:
+                raise WordError(words[form.most_words].at, f"more than {form.most_words} words")
             end = words[-1].at + len(words[-1].text)
-            entries.append(read(TableLine(words, line[words[0].at : end], end)))
-            numbers.append(number)
+            entry = form.read(TableLine(words, line[words[0].at : end], end))
+            if form.key is not None and first.setdefault(form.key(entry), number) != number:
+                raise WordError(words[0].at, f"{form.twice}, in line {first[form.key(entry)]}")
+            entries.append(entry)
         except WordError as error:
-            faults.append(Fault(file, number, None if error.at is None else f"column {error.at + 1}", str(error), hint))
+            column = None if error.at is None else f"column {error.at + 1}"
+            faults.append(Fault(file, number, column, str(error), form.hint))
     if faults:
         raise InputError(faults)
-    return entries, numbers
+    return entries, last
 
 
 def text_lines(content: bytes, file: str, faults: list[Fault]) -> Iterator[tuple[int, str]]:

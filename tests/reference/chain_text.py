@@ -196,7 +196,7 @@ def own_model(nf: WrittenNf, numbers: Mapping[str, float], folder: Path) -> Func
     for name in {"key", "hmac_key"} & set(nf.own):
         text = str(nf.own[name])
         settings[name] = "".join("".join(file_lines(folder / text)).split()) if (folder / text).is_file() else text
-    if nf.kind in ("Encrypt", "FastEncrypt"):
+    if nf.kind in ("Encrypt", "Decrypt", "FastEncrypt"):
         settings = {"in_udp": "1"} | settings
     return nf_models()[nf.kind](settings, files)
 

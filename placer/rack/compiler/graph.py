@@ -271,7 +271,8 @@ def instances_of(graph: RackGraph) -> dict[int, NfInstance]:
     for nf in graph.nfs:
         try:
             kind = _kind(nf)
-            parameters = kind.completed(nf.parameters, nf.name, nf.own)
+            # a kind of another package may know of no own data
+            parameters = kind.completed(nf.parameters, nf.name, *([nf.own] if nf.own else []))
         except InputError as error:
             faults += error.faults
             continue

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
+from pathlib import Path
+from typing import Any
 
 from placer.rack.chain import Chain, ChainNf
 from placer.rack.compiler.compile import compile_rack
@@ -23,9 +25,11 @@ from placer.rack.compiler.ebpf.limits import CLANG, is_within
 from placer.rack.compiler.ebpf.program import NicEdge, NicEntry, NicExit, NicProgram, NicSide, NicStep
 from placer.rack.compiler.library.nf_kind import NF_KINDS
 from placer.rack.compiler.openflow.rules import OPENFLOW_NFS
+from placer.rack.compiler.own_data import OwnDataReader
 from placer.rack.compiler.routing import Label
 from placer.rack.compiler.server.chain_file import MOST_CORES
 from placer.rack.files.plan_file import PlanFile, SubgroupCores
+from placer.rack.files.sources import RecordedSource, SourceFolder
 from placer.rack.plan import RackPlan, Status
 from placer.rack.rack import SWITCH_NAME, Rack, SwitchKind
 from placer.rack.replanning.moves import PlacedNf
@@ -36,6 +40,8 @@ FEW_SERVERS = 2
 EQUAL_MARGINALS = 1e-9  # relative
 
 Solve = Callable[[Sequence[Chain]], RackPlan]
+Sources = Mapping[str, RecordedSource]
+NO_SOURCES: Sources = {}
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ class LimitedPlan:
 def is_to_compile(chains: Sequence[Chain]) -> bool:
     """Whether any NF has parameters, and the library knows all NFs."""
     nfs = [nf for chain in chains for nf in chain.nfs]
-    return any(nf.parameters for nf in nfs) and all(nf.nf in NF_KINDS for nf in nfs)
+    return any(nf.parameters or nf.data for nf in nfs) and all(nf.nf in NF_KINDS for nf in nfs)
 
 
 def cap_cores(rack: Rack) -> Rack:
@@ -65,18 +71,24 @@ def cap_cores(rack: Rack) -> Rack:
 
 
 def plan_within_limits(
-    solve: Solve, chains: Sequence[Chain], rack: Rack, *, time_limit: float = float("inf")
+    solve: Solve,
+    chains: Sequence[Chain],
+    rack: Rack,
+    *,
+    sources: Sources = NO_SOURCES,
+    time_limit: float = float("inf"),
 ) -> LimitedPlan:
     """The best plan of `solve` that compiles, or any where chains are not to be compiled.
 
-    `solve`: places chains on the rack. `time_limit`: seconds, after which no further plan is tried. Raises InputError
-    when an NF can run on no device, or has parameters that its kind does not take.
+    `solve`: places chains on the rack. `sources`: the files that chains name. `time_limit`: seconds, after which no
+    further plan is tried. Raises InputError when an NF can run on no device, or has parameters that its kind does not
+    take.
     """
     if not is_to_compile(chains):
         plan = solve(chains)
         return LimitedPlan(plan, plan, chains)
     until = time.monotonic() + time_limit
-    return _Search(solve, rack, until).run(keep_from_devices(chains, rack))
+    return _Search(solve, rack, sources, until).run(keep_from_devices(chains, rack, sources))
 
 
 @dataclass(order=True)
@@ -88,8 +100,8 @@ class _Node:
 
 
 class _Search:
-    def __init__(self, solve: Solve, rack: Rack, until: float) -> None:
-        self.solve, self.rack, self.until = solve, rack, until
+    def __init__(self, solve: Solve, rack: Rack, sources: Sources, until: float) -> None:
+        self.solve, self.rack, self.sources, self.until = solve, rack, sources, until
         self.numbers = count()
         self.waiting: list[_Node] = []
 
@@ -99,7 +111,7 @@ class _Search:
         exact, refusal = True, None
         while self.waiting:
             node = heapq.heappop(self.waiting)
-            refused = refusal_of(node.plan, node.chains)
+            refused = refusal_of(node.plan, node.chains, self.sources)
             refusal = refused and refused[1]
             if refused is None or not refused[0] or time.monotonic() > self.until:
                 return self._found(node, first, refusal, exact)
@@ -134,7 +146,7 @@ class _Search:
         tried: set[object] = set()
         for number, placed in enumerate(node.plan.chains):
             for at, nf in enumerate(node.chains[number].nfs):
-                key = (nf.nf, tuple(sorted(nf.parameters.items())), number)
+                key = (nf.nf, tuple(sorted(nf.parameters.items())), repr(nf.data), number)
                 if placed.site_name(at) not in devices or key in tried:
                     continue
                 tried |= {key} if len(self.rack.servers) > FEW_SERVERS else set()
@@ -155,10 +167,12 @@ def _with_bound(plan: RackPlan, bound: float | None) -> RackPlan:
     return replace(plan, bound_mbps=bound, status=Status.FEASIBLE)
 
 
-def refusal_of(plan: RackPlan, chains: Sequence[Chain]) -> tuple[frozenset[str], InputError] | None:
+def refusal_of(
+    plan: RackPlan, chains: Sequence[Chain], sources: Sources = NO_SOURCES
+) -> tuple[frozenset[str], InputError] | None:
     """What the compiler says against a plan, and the devices that it names; None where it compiles."""
     try:
-        compiled = compile_rack(_plan_file(plan, chains), "plan")
+        compiled = compile_rack(_plan_file(plan, chains, sources), "plan")
     except InputError as error:
         return _devices(plan, error), error
     for name, nic in sorted(compiled.nics.items()):
@@ -179,7 +193,7 @@ def _devices(plan: RackPlan, error: InputError) -> frozenset[str]:
     return frozenset(found)
 
 
-def _plan_file(plan: RackPlan, chains: Sequence[Chain]) -> PlanFile:
+def _plan_file(plan: RackPlan, chains: Sequence[Chain], sources: Sources) -> PlanFile:
     """The plan as its file would be read."""
     places = {
         one.chain.name: {nf.id: PlacedNf(nf.nf, one.site_name(at)) for at, nf in enumerate(one.chain.nfs)}
@@ -193,30 +207,32 @@ def _plan_file(plan: RackPlan, chains: Sequence[Chain]) -> PlanFile:
         ]
         for one in plan.chains
     }
-    return PlanFile(chains, plan.rack, places, subgroups)
+    return PlanFile(chains, plan.rack, places, subgroups, sources=sources)
 
 
 # Each NF by itself.
 
 
-def keep_from_devices(chains: Sequence[Chain], rack: Rack) -> tuple[Chain, ...]:
+def keep_from_devices(chains: Sequence[Chain], rack: Rack, sources: Sources = NO_SOURCES) -> tuple[Chain, ...]:
     """The chains, their NFs kept from devices for which there is no program of them.
 
     Raises InputError when an NF can run on no device of the rack, or has parameters that its kind does not take.
     """
     faults: list[Fault] = []
+    reader = OwnDataReader(SourceFolder(Path(), sources))
     found = tuple(
-        replace(chain, nfs=tuple(_kept(chain, at, rack, faults) for at in range(len(chain.nfs)))) for chain in chains
+        replace(chain, nfs=tuple(_kept(chain, at, rack, reader, faults) for at in range(len(chain.nfs))))
+        for chain in chains
     )
     if faults:
         raise InputError(faults)
     return found
 
 
-def _kept(chain: Chain, at: int, rack: Rack, faults: list[Fault]) -> ChainNf:
+def _kept(chain: Chain, at: int, rack: Rack, reader: OwnDataReader, faults: list[Fault]) -> ChainNf:
     nf, name = chain.nfs[at], f"{chain.name}/{chain.nfs[at].id}"
     try:
-        not_on = frozenset(_without_program(nf, name, rack))
+        not_on = frozenset(_without_program(nf, name, rack, reader))
     except InputError as error:
         faults += error.faults
         return nf
@@ -229,10 +245,11 @@ def _kept(chain: Chain, at: int, rack: Rack, faults: list[Fault]) -> ChainNf:
     return kept
 
 
-def _without_program(nf: ChainNf, name: str, rack: Rack) -> Iterator[str]:
+def _without_program(nf: ChainNf, name: str, rack: Rack, reader: OwnDataReader) -> Iterator[str]:
     """The devices that the rack lets run an NF, and the library does not."""
     kind = NF_KINDS[nf.nf]
-    parameters = kind.completed(nf.parameters, name)
+    own = reader.read(nf, lambda within, message, hint: Fault(name, None, within, message, hint))
+    parameters = kind.completed(nf.parameters, name, *([own] if own else []))
     platforms = kind.runs_on(parameters)
     costs = rack.costs[nf.nf]
     openflow = rack.switch.kind is SwitchKind.OPENFLOW
@@ -247,16 +264,27 @@ def _without_program(nf: ChainNf, name: str, rack: Rack) -> Iterator[str]:
     if (
         costs.smartnic is not None
         and smartnics
-        and ("smartnic" not in platforms or not _fits_alone(nf.nf, tuple(sorted(parameters.items()))))
+        and (
+            "smartnic" not in platforms
+            or not (
+                _fits(nf.nf, parameters, kind.data_of(parameters, own))
+                if own
+                else _fits_alone(nf.nf, tuple(sorted(parameters.items())))
+            )
+        )
     ):
         yield from smartnics
 
 
 @cache
 def _fits_alone(kind: str, parameters: tuple[tuple[str, float], ...]) -> bool:
-    """Whether a SmartNIC takes a program with this NF alone."""
+    """Whether a SmartNIC takes a program with this NF alone, with generated data."""
     given: Mapping[str, float] = dict(parameters)
-    function = NIC_FUNCTIONS[kind](given, NF_KINDS[kind].data(given))
+    return _fits(kind, given, NF_KINDS[kind].data(given))
+
+
+def _fits(kind: str, parameters: Mapping[str, float], data: Any) -> bool:
+    function = NIC_FUNCTIONS[kind](parameters, data)
     if next(function.faults(), None):
         return False
     step = NicStep("alone", function, (NicEdge(NicExit(NicSide.SWITCH)),))

@@ -226,3 +226,31 @@ def test_there_is_nothing_to_update_without_files(placer: Placer, folder: Path) 
     place(placer, folder)
     placer("chain", "compile", folder / "plan.json", "--out", folder / "rack")
     assert "its chains name no files of your own\n" in refuse("chain", "update", folder / "rack")
+
+
+def test_the_size_of_a_file_decides_cycles_and_devices(placer: Placer, folder: Path) -> None:
+    """More rules cost more cycles, where the rack says how; too many for a SmartNIC stay off it."""
+    (folder / "rack.toml").write_text(
+        """[[server]]
+name = "s0"
+cores = 1
+clock_mhz = 1000
+nic_mbps = 100000
+smartnic = {cores = 1, clock_mhz = 1000}
+[nf.ACL]
+server = {cycles = 1000, rules = 10, cycles_per_rule = 10}
+smartnic = {cycles = 100}
+""",
+        encoding="utf-8",
+    )
+    found = []
+    for rules in (10, 600, 800):
+        (folder / "c.chains").write_text('slo c: 1 Mbps to 100 Gbps\nchain c: ACL(rules = "r")\n', encoding="utf-8")
+        lines = [f"permit tcp any 10.{at // 250}.{at % 250}.0/24 80\n" for at in range(rules)]
+        (folder / "r").write_text("".join(lines), encoding="utf-8")
+        files = ("--rack", folder / "rack.toml", "--plan", folder / "plan.json", "--format", "json")
+        answer = json.loads(placer("chain", "place", folder / "c.chains", *files).stdout)
+        found.append((answer["chains"][0]["placement"]["ACL"], answer["chains"][0]["rate_mbps"]))
+        assert placer("chain", "compile", folder / "plan.json", "--out", folder / "rack").status == 0
+    assert [on for on, _ in found] == ["s0-nic", "s0-nic", "s0"]
+    assert found[2][1] == pytest.approx(12000 / 8.9)

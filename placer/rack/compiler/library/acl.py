@@ -23,7 +23,7 @@ from placer.rack.compiler.library.prefixes import (
     table_prefix,
 )
 from profiles.faults import Fault, InputError
-from profiles.files.table_lines import TableLine, TableWord, WordError
+from profiles.files.table_lines import TableForm, TableLine, TableWord, WordError
 
 ANY_PROTOCOL = 0
 ANY_PORT = (0, 65535)
@@ -141,7 +141,7 @@ def read_filters(given: GivenData) -> tuple[AclFilter, ...]:
     Raises InputError with every fault.
     """
     if isinstance(given.value, str):
-        return tuple(given.table(FILTER_FORM, _filter_of_line, MOST_FILTERS, "filters")[0])
+        return given.table(TableForm(_filter_of_line, FILTER_FORM, "filters", MOST_FILTERS))
     filters: list[AclFilter] = []
     faults: list[Fault] = []
     for number, rule in given.inline_rules(RULE_KEYS):

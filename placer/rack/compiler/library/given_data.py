@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from placer.rack.chain import OwnData, OwnRule
 from placer.rack.files.sources import SourceFile, SourceFolder
 from profiles.faults import Fault, InputError, suggestion
-from profiles.files.table_lines import MOST_WORDS, TableLine, WordError, read_table
+from profiles.files.table_lines import TableForm, TableLine, WordError, read_table
 
 MOST_KEY_LINES = 100
 Entry = TypeVar("Entry")
@@ -39,12 +39,10 @@ class GivenData:
             (fault,) = error.faults
             raise self.error(f"{fault.file}: {fault.message}", fault.hint) from None
 
-    def table(
-        self, hint: str, read: Callable[[TableLine], Entry], most: int, noun: str, most_words: int = MOST_WORDS
-    ) -> tuple[list[Entry], list[int]]:
-        """The entries of the file, and the line of each. Raises InputError with the faults of all lines."""
+    def table(self, form: TableForm[Entry]) -> tuple[Entry, ...]:
+        """The entries of the file. Raises InputError with the faults of all lines."""
         source = self.file()
-        return read_table(source.content, str(source.path), hint, read, most, noun, most_words)
+        return tuple(read_table(source.content, str(source.path), form)[0])
 
     def inline_rules(self, known: Mapping[str, str]) -> Iterator[tuple[int, OwnRule]]:
         """The rules that stand in the chain itself, each with its number. `known`: keys, each with an example.
@@ -69,11 +67,14 @@ class GivenData:
         if isinstance(self.value, str) and re.fullmatch("[0-9A-Fa-f]{16,}", self.value):
             raise self.error(f"{len(self.value)} hexadecimal digits, not {digits}")
         hint = f"{digits} digits, or the name of a file with them: `openssl rand -hex {digits // 2}` prints such"
-        lines, numbers = self.table(hint, _digits_of_line, MOST_KEY_LINES, "lines")
+        source = self.file()
+        form = TableForm(_digits_of_line, hint, "lines", MOST_KEY_LINES)
+        lines, last = read_table(source.content, str(source.path), form)
         text = "".join(lines)
         if len(text) != digits:
-            file, line = str(self.file().path), numbers[-1] if numbers else None
-            raise InputError([Fault(file, line, None, f"{len(text)} hexadecimal digits, not {digits}", hint)])
+            raise InputError.of(
+                str(source.path), f"{len(text)} hexadecimal digits, not {digits}", line=last or None, hint=hint
+            )
         return bytes.fromhex(text)
 
 

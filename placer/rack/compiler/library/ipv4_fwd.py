@@ -20,8 +20,7 @@ from placer.rack.compiler.library.prefixes import (
     parse_prefix,
     table_prefix,
 )
-from profiles.faults import Fault, InputError
-from profiles.files.table_lines import TableLine, WordError
+from profiles.files.table_lines import TableForm, TableLine, WordError
 
 OWN_MAC = bytes.fromhex("020000000001")  # the source address of forwarded frames
 NEXT_HOPS = 16  # next hops of generated routes
@@ -91,17 +90,9 @@ def generate_routes(n: int, seed: int) -> tuple[Route, ...]:
 
 def read_routes(given: GivenData) -> tuple[Route, ...]:
     """The routes of a file, in the format of `nfs/tables/route_file.c`. Raises InputError with every fault."""
-    routes, lines = given.table(ROUTE_FORM, _route_of_line, MOST_ROUTES, "routes")
-    first: dict[Prefix, int] = {}
-    faults = []
-    for route, line in zip(routes, lines, strict=True):
-        if route.prefix in first:
-            message = f"the prefix has a route already, in line {first[route.prefix]}"
-            faults.append(Fault(str(given.file().path), line, None, message, ROUTE_FORM))
-        first.setdefault(route.prefix, line)
-    if faults:
-        raise InputError(faults)
-    return tuple(routes)
+    twice = "the prefix has a route already"
+    form = TableForm(_route_of_line, ROUTE_FORM, "routes", MOST_ROUTES, key=lambda route: route.prefix, twice=twice)
+    return given.table(form)
 
 
 def _route_of_line(line: TableLine) -> Route:

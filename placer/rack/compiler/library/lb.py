@@ -8,7 +8,7 @@ from typing import Any
 from placer.rack.compiler.library.given_data import DataParameter, GivenData
 from placer.rack.compiler.library.nf_kind import NF_KINDS, NO_OWN_DATA, SEED_PARAMETER, NfKind, ParameterRange, SplitMix
 from profiles.faults import Fault, InputError
-from profiles.files.table_lines import TableLine, WordError
+from profiles.files.table_lines import TableForm, TableLine, WordError
 
 FIRST_BACKEND = int(IPv4Address("198.18.0.1"))
 MOST_TABLE = 65536  # entries of the table at most: the split hash has 16 bits
@@ -103,18 +103,14 @@ class LbNf(NfKind[Backends]):
 
 def read_backends(given: GivenData) -> tuple[Backend, ...]:
     """The backends of a file, in the format of `nfs/tables/backend_file.c`. Raises InputError with every fault."""
-    backends, lines = given.table(BACKEND_FORM, _backend_of_line, MOST_BACKENDS, "backends")
-    file, first, faults = str(given.file().path), dict[int, int](), []
-    for backend, line in zip(backends, lines, strict=True):
-        if backend.address in first:
-            message = f"the backend is in line {first[backend.address]} already"
-            faults.append(Fault(file, line, None, message, BACKEND_FORM))
-        first.setdefault(backend.address, line)
+    twice = "the backend is there already"
+    form = TableForm(
+        _backend_of_line, BACKEND_FORM, "backends", MOST_BACKENDS, key=lambda one: one.address, twice=twice
+    )
+    backends = given.table(form)
     if not backends:
-        faults.append(Fault(file, None, None, "no backends", BACKEND_FORM))
-    if faults:
-        raise InputError(faults)
-    return tuple(backends)
+        raise InputError.of(str(given.file().path), "no backends", hint=BACKEND_FORM)
+    return backends
 
 
 def _backend_of_line(line: TableLine) -> Backend:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from placer.rack.compiler.library.given_data import DataParameter, GivenData
 from placer.rack.compiler.library.nf_kind import NF_KINDS, NoData
 from placer.rack.compiler.traffic.entries import ExpressionError, parse
-from profiles.files.table_lines import TableLine, WordError
+from profiles.files.table_lines import TableForm, TableLine, WordError
 
 MOST_WORDS = 10_000  # in an expression
 MOST_EXPRESSIONS = 10_000  # in a file
@@ -32,7 +32,7 @@ class MatchNf(NoData):
 
 def read_expressions(given: GivenData) -> tuple[str, ...]:
     """The traffic expressions of a file. Raises InputError with every fault."""
-    return tuple(given.table(EXPRESSION_FORM, _expression_of_line, MOST_EXPRESSIONS, "expressions", MOST_WORDS)[0])
+    return given.table(TableForm(_expression_of_line, EXPRESSION_FORM, "expressions", MOST_EXPRESSIONS, MOST_WORDS))
 
 
 def _expression_of_line(line: TableLine) -> str:

@@ -14,6 +14,7 @@ from placer.rack.files.chains_file import read_chains_file
 from placer.rack.files.plan_file import PlanFile
 from tests.placer.rack.compiler.racks import AGGREGATES, ALL_KINDS, MATCHES, PARAMETERS, placed_at_random, rack_of
 from tests.reference.chain_text import (
+    OWN_NAMES,
     OwnRule,
     TextMeaning,
     WrittenBranch,
@@ -76,6 +77,18 @@ def draw_own_chains(seed: int, folder: Path, *, smartnics: float = 0.4, kinds: S
 QUOTES = ('"', "'")
 
 
+def redraw_files(seed: int, folder: Path) -> None:
+    """Give the files of own data other entries, where both ends of a link need not have the same."""
+    drawing = _Drawing(Random(seed), folder, ())
+    for path in sorted(folder.iterdir()):
+        kind = path.suffix[1:]
+        if kind in (*OWN_NAMES, "Match"):
+            lines = drawing.lines(kind)
+            if kind == "Match":  # branches name all that there were
+                lines += [drawing.rng.choice(MATCHES) for _ in file_lines(path)]
+            drawing.write(path.name, lines)
+
+
 def _with_expressions(chain: Chain, path: WrittenPath, folder: Path) -> Chain:
     of = {nf.id: file_lines(folder / str(nf.own["filters"])) for nf in nfs_of(path) if "filters" in nf.own}
     edges = [
@@ -90,6 +103,7 @@ class _Drawing:
 
     def __init__(self, rng: Random, folder: Path, kinds: Sequence[str]) -> None:
         self.rng, self.folder, self.kinds = rng, folder, kinds
+        self.links = [(rng.randbytes(16).hex(), rng.randbytes(32).hex()) for _ in range(2)]
         self.files = 0
         self.nfs = 0
 
@@ -137,33 +151,42 @@ class _Drawing:
         match kind:
             case "ACL" if rng.random() < 0.4:
                 return {"rules": [self.rule() for _ in range(rng.randint(0, 4))]}
-            case "ACL":
-                return {"rules": self.file("acl", [self.filter() for _ in range(rng.randint(0, 12))])}
-            case "IPv4Fwd":
-                networks = rng.sample(NETWORKS, k=rng.randint(1, len(NETWORKS)))
-                networks += ["0.0.0.0/0"] if rng.random() < 0.7 else []
-                return {"routes": self.file("routes", [f"{network} {rng.randrange(256)}" for network in networks])}
-            case "UrlFilter":
-                return {"urls": self.file("urls", rng.sample(URLS, k=rng.randint(1, len(URLS))))}
-            case "LB":
-                lines = [
-                    f"{IPv4Address(rng.getrandbits(32) | 1 << 24)}{rng.choice(('', ' 1', ' 2', ' 5'))}"
-                    for _ in range(rng.randint(1, 5))
-                ]
-                numbers["table"] = float(rng.choice((32, 256)))
-                return {"backends": self.file("backends", lines)}
-            case "Match":
-                return {"filters": self.file("match", [rng.choice(MATCHES) for _ in range(rng.randint(1, 4))])}
+            case "ACL" | "IPv4Fwd" | "UrlFilter" | "LB" | "Match":
+                if kind == "LB":
+                    numbers["table"] = float(rng.choice((32, 256)))
+                return {OWN_NAMES.get(kind, "filters"): self.file(kind, self.lines(kind))}
             case "NAT":
                 return {
                     "pool": str(
                         IPv4Network((int(IPv4Address("203.0.113.0")) + 64 * self.nfs, rng.choice((28, 30, 32))))
                     )
                 }
-            case "Encrypt" | "FastEncrypt":
-                key = rng.randbytes(16 if kind == "Encrypt" else 36).hex()
-                return {"key": key if rng.random() < 0.5 else self.file("key", [key[:20], key[20:]])}
+            case "Encrypt" | "Decrypt":  # a key for integrity, too: else garbage passes where its padding is right
+                return dict(zip(("key", "hmac_key"), map(self.key, rng.choice(self.links)), strict=True))
+            case "FastEncrypt":
+                return {"key": self.key(rng.randbytes(36).hex())}
         return {}
+
+    def lines(self, kind: str) -> list[str]:
+        """Entries of a file for a kind of NF."""
+        rng = self.rng
+        match kind:
+            case "ACL":
+                return [self.filter() for _ in range(rng.randint(0, 12))]
+            case "IPv4Fwd":
+                networks = rng.sample(NETWORKS, k=rng.randint(1, len(NETWORKS)))
+                networks += ["0.0.0.0/0"] if rng.random() < 0.7 else []
+                return [f"{network} {rng.randrange(256)}" for network in networks]
+            case "UrlFilter":
+                return rng.sample(URLS, k=rng.randint(1, len(URLS)))
+            case "LB":
+                addresses = [IPv4Address(rng.getrandbits(32) | 1 << 24) for _ in range(rng.randint(1, 5))]
+                return [f"{address}{rng.choice(('', ' 1', ' 2', ' 5'))}" for address in addresses]
+        return [rng.choice(MATCHES) for _ in range(rng.randint(1, 4))]
+
+    def key(self, digits: str) -> str:
+        """The digits themselves, or a file with them."""
+        return digits if self.rng.random() < 0.5 else self.file("key", [digits[:20], digits[20:]])
 
     def filter(self) -> str:
         rng = self.rng
@@ -189,10 +212,14 @@ class _Drawing:
         return {**rule, "drop": rng.random() < 0.5}
 
     def file(self, kind: str, lines: Sequence[str]) -> str:
-        """A file with comments and empty lines; one that another NF has named, now and then."""
-        rng = self.rng
+        """A new file, with comments and empty lines."""
         self.files += 1
         name = f"{self.files}.{kind}"
+        self.write(name, lines)
+        return name
+
+    def write(self, name: str, lines: Sequence[str]) -> None:
+        rng = self.rng
         end = rng.choice(("\n", "\r\n"))
         written = [
             rng.choice(("", "# a comment", "")) + end + line + rng.choice(("", " # why", "  ")) for line in lines
@@ -200,4 +227,3 @@ class _Drawing:
         (self.folder / name).write_text(
             f"# own data{end}" + "".join(f"{one}{end}" for one in written), encoding="utf-8", newline=""
         )
-        return name
