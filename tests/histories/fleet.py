@@ -41,7 +41,7 @@ Row = dict[str, Any]
 Log = Sequence[tuple[str, str]]
 TABLES = {
     "nics": "SELECT id, kind, number, service, pool, domain FROM nics ORDER BY id",
-    "tenants": f"SELECT {TENANT_COLUMNS} FROM tenants ORDER BY place",
+    "tenants": f"SELECT {TENANT_COLUMNS} FROM tenants ORDER BY coalesce(nic, ''), place",
 }
 
 
