@@ -19,7 +19,8 @@ BUILD_AND_RUN_S = 2400
     "test", ["TestScheduler", "TestSchedulerThatSendsNodes", "TestConstraints", "TestSchedulerWithEtcd"]
 )
 def test_kube_scheduler_places_pods_through_the_extender(test: str) -> None:
-    """100 pods on 50 nodes, or constraints on six; see the Go tests. Building scheduler and API server takes minutes the first time.
+    """100 pods on 50 nodes, or constraints on six; see the Go tests. Building scheduler and API server takes minutes
+    the first time.
 
     A real API server stores in etcd; service and scheduler have the rights of the manifests there, and no others.
     """

@@ -59,8 +59,8 @@ def test_who_makes_room_and_stays_after_all_is_before_the_arrival() -> None:
     nic = fleet.fleet.nics["nic-1"]
     journal = fleet.fleet.begin_journal()
     fleet.fleet.remove("x")
-    journal.take_back()
     fleet.fleet.journal = None
+    journal.take_back()
     assert [*nic.tenants_by_id] == ["x", "y", "z"]
     found = Preemption(nic.kind, "nic-1", ("y", "x"), True, tenant("high", 5))
     assert fleet._preempt(found).queued == ("y",)
