@@ -54,7 +54,7 @@ def test_the_fewest_of_lower_priority_leave_the_lowest_first_and_are_queued(when
 
 
 def test_who_makes_room_and_stays_after_all_is_before_the_arrival() -> None:
-    """As the state has it, which is only told of those that leave; what is taken back leaves all in order, too."""
+    """As in the state, which has only the moves of those that leave; what is taken back leaves all in order, too."""
     fleet = engine(tenant("x"), tenant("y"), tenant("z", 9, "b"))
     nic = fleet.fleet.nics["nic-1"]
     journal = fleet.fleet.begin_journal()
