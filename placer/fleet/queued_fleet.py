@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from placer.fleet.cores import cores_choices, shown_cores
 from placer.fleet.events import Decision, Lookup, Move, Refused
-from placer.model.constraints import conflict_on, may_join_together, pool_fault
+from placer.model.constraints import conflict_on, may_join_together
 from placer.model.feasibility import keeps_slas
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.groups import Constraints
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.pools import FleetJournal
+from placer.model.unplaceable import pool_fault
 from placer.policy.pattern_table import MOST_PATTERNS
 from placer.policy.rejection import Reason
 from placer.policy.rules import LOOK_AHEAD, Rule
