@@ -247,10 +247,10 @@ def _conflicts_on(fleet: Fleet, tenant: Tenant, kind: NicKind, nic: Nic | None) 
             yield Conflict(constraint.name, tuple(met))
 
 
-def barred_kinds(fleet: Fleet, tenant: Tenant) -> dict[NicKind, Conflict]:
-    """What keeps the tenant off a new NIC of each kind, as `conflict_on`, for those kinds that are barred."""
+def barred_kinds(fleet: Fleet, tenant: Tenant) -> list[tuple[Conflict, list[NicKind]]]:
+    """What keeps the tenant off new NICs, as `conflict_on`, and of which kinds of one model each."""
     by_domain: defaultdict[str, list[str]] = defaultdict(list)
-    found, everywhere = dict[NicKind, Conflict](), list[Conflict]()
+    found, everywhere = dict[tuple[str, int], tuple[Conflict, list[NicKind]]](), list[Conflict]()
     allowed, by = _allowed_kinds(fleet, tenant), ""
     for constraint, members in _groups_of(fleet, tenant):
         if constraint.same and members:
@@ -263,14 +263,15 @@ def barred_kinds(fleet: Fleet, tenant: Tenant) -> dict[NicKind, Conflict]:
     apart = {domain: Conflict(by, tuple(ids)) for domain, ids in by_domain.items()}
     of_kind = [(constraint, Conflict(constraint.name)) for constraint in _kind_constraints()]
     for kind in fleet.all_kinds:
+        conflict = everywhere[0] if everywhere else None
         if kind not in allowed:
             failing = (conflict for constraint, conflict in of_kind if not _kind_keeps(constraint, tenant, kind))
-            found[kind] = of_kind[0][1] if len(of_kind) == 1 else next(failing)
+            conflict = of_kind[0][1] if len(of_kind) == 1 else next(failing)
         elif kind.domain in apart:
-            found[kind] = apart[kind.domain]
-        elif everywhere:
-            found[kind] = everywhere[0]
-    return found
+            conflict = apart[kind.domain]
+        if conflict is not None:
+            found.setdefault((kind.model, id(conflict)), (conflict, []))[1].append(kind)
+    return [*found.values()]
 
 
 # What no fleet can hold, even empty: found before anything is placed.
