@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from placer.fleet.cores import cores_choices, least_lasting, shortage, shown_cores, stay, stay_at_risk
+from placer.fleet.cores import CoresChoices, least_lasting, shortage, shown_cores, stay, stay_at_risk
 from placer.fleet.events import (
     Arrive,
     ArriveTogether,
@@ -100,6 +100,7 @@ class Engine:
         self.selector = Selector(fleet, oracles, rule, most_patterns=most_patterns, expected=expected, stand_ins=True)
         self.waiting = {tenant.id: tenant for tenant in waiting}
         self._next_tried: str | None = None
+        self._cores_choices = CoresChoices(fleet.kinds, oracles)
         self.versions = NicVersions(events)
         self._readings = 0 if feedback is None else feedback.capacities
         self._repairer = Repairer(fleet, self.selector, repairs) if repairs else None
@@ -153,13 +154,14 @@ class Engine:
 
     def choices(self, tenant: Tenant) -> list[Tenant]:
         """The instance on each number of cores that it may be given, in the order of `order_choices`."""
-        return cores_choices(self.fleet.kinds, self.oracles, tenant)
+        return self._cores_choices.of(tenant)
 
     def follow_models(self) -> bool:
         """Decide by the models that feedback has come to; returns whether they are others than before."""
         if self.feedback is None or self.feedback.deciders is self.oracles:
             return False
         self.oracles = self.feedback.deciders
+        self._cores_choices = CoresChoices(self.fleet.kinds, self.oracles)
         self.selector.rebuild(self.oracles)
         return True
 
