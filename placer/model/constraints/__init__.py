@@ -265,12 +265,16 @@ def barred_kinds(fleet: Fleet, tenant: Tenant) -> list[tuple[Conflict, list[NicK
     for kind in fleet.all_kinds:
         conflict = everywhere[0] if everywhere else None
         if kind not in allowed:
-            failing = (conflict for constraint, conflict in of_kind if not _kind_keeps(constraint, tenant, kind))
-            conflict = of_kind[0][1] if len(of_kind) == 1 else next(failing)
-        elif kind.domain in apart:
+            conflict = of_kind[0][1]
+            if len(of_kind) > 1:
+                conflict = next(fails for constraint, fails in of_kind if not _kind_keeps(constraint, tenant, kind))
+        elif apart and kind.domain in apart:
             conflict = apart[kind.domain]
         if conflict is not None:
-            found.setdefault((kind.model, id(conflict)), (conflict, []))[1].append(kind)
+            alike = kind.model, id(conflict)
+            if alike not in found:
+                found[alike] = conflict, []
+            found[alike][1].append(kind)
     return [*found.values()]
 
 
