@@ -377,13 +377,34 @@ def _place_of(constraint: type[GroupConstraint], kind: NicKind, nic_id: str) -> 
     return domain_of(kind, nic_id) if constraint.by_domain else nic_id
 
 
-def barred_kinds(fleet: Fleet, tenant: Tenant) -> dict[NicKind, Conflict]:
-    """What keeps the tenant off a new NIC of each kind, as `conflict_on`, for those kinds that are barred."""
-    found, everywhere, full = dict[NicKind, Conflict](), list[Conflict](), dict[str, Conflict]()
+def barred_kinds(fleet: Fleet, tenant: Tenant) -> list[tuple[Conflict, list[NicKind]]]:
+    """What keeps the tenant off new NICs, as `conflict_on`, and of which kinds of one model each."""
+    found = dict[tuple[str, int], tuple[Conflict, list[NicKind]]]()
     allowed = _allowed_kinds(fleet, tenant)
+    everywhere, full = _taken_domains(fleet, tenant)
+    of_kind = [(constraint, Conflict(constraint.name)) for constraint in _kind_constraints()]
+    for kind in fleet.all_kinds:
+        conflict = everywhere
+        if kind not in allowed:
+            conflict = of_kind[0][1]
+            if len(of_kind) > 1:
+                conflict = next(fails for constraint, fails in of_kind if not _kind_keeps(constraint, tenant, kind))
+        elif full and kind.domain in full:
+            conflict = full[kind.domain]
+        if conflict is not None:
+            alike = kind.model, id(conflict)
+            if alike not in found:
+                found[alike] = conflict, []
+            found[alike][1].append(kind)
+    return [*found.values()]
+
+
+def _taken_domains(fleet: Fleet, tenant: Tenant) -> tuple[Conflict | None, dict[str, Conflict]]:
+    """What keeps the tenant off every new NIC, since those that it must be with are on others; and off domains."""
+    everywhere, full = None, dict[str, Conflict]()
     for constraint, most, members in _groups_of(fleet, tenant):
         if constraint.same and members:
-            everywhere.append(Conflict(constraint.name, tuple(members)))
+            everywhere = everywhere or Conflict(constraint.name, tuple(members))
         elif constraint.by_domain:
             by_domain: defaultdict[str, list[str]] = defaultdict(list)
             for other, home in members.items():
@@ -391,13 +412,4 @@ def barred_kinds(fleet: Fleet, tenant: Tenant) -> dict[NicKind, Conflict]:
             for domain, ids in by_domain.items():
                 if domain and len(ids) >= most:
                     full.setdefault(domain, Conflict(constraint.name, tuple(ids)))
-    of_kind = [(constraint, Conflict(constraint.name)) for constraint in _kind_constraints()]
-    for kind in fleet.all_kinds:
-        if kind not in allowed:
-            failing = (conflict for constraint, conflict in of_kind if not _kind_keeps(constraint, tenant, kind))
-            found[kind] = of_kind[0][1] if len(of_kind) == 1 else next(failing)
-        elif kind.domain in full:
-            found[kind] = full[kind.domain]
-        elif everywhere:
-            found[kind] = everywhere[0]
-    return found
+    return everywhere, full
