@@ -187,6 +187,8 @@ def own_model(nf: WrittenNf, numbers: Mapping[str, float], folder: Path) -> Func
         )
         files["data"] = "".join(f"{line}\n" for line in lines)
         settings[OWN_SETTINGS[nf.kind]] = "data"
+    if nf.kind == "ACL":
+        settings["ipv6"] = "pass" if _passes_ipv6(files["data"].splitlines()) else "drop"
     if nf.kind == "LB":
         settings = {"table": "256"} | settings
     if nf.kind == "NAT":
@@ -199,6 +201,16 @@ def own_model(nf: WrittenNf, numbers: Mapping[str, float], folder: Path) -> Func
     if nf.kind in ("Encrypt", "Decrypt", "FastEncrypt"):
         settings = {"in_udp": "1"} | settings
     return nf_models()[nf.kind](settings, files)
+
+
+def _passes_ipv6(lines: Sequence[str]) -> bool:
+    """Whether all of IPv6 passes a list: it meets the lines that are about any address, and no ICMP of IPv4."""
+    for action, protocol, *ends in map(str.split, lines):
+        prefixes = [word for word in ends if not re.fullmatch("[0-9-]+", word)]
+        is_about_ipv6 = prefixes == ["any", "any"] and protocol not in ("icmp", "1")
+        if is_about_ipv6 and (action == "deny" or protocol == "ip"):
+            return action == "permit"
+    return True
 
 
 def rule_lines(rule: OwnRule) -> list[str]:

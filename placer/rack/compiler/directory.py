@@ -89,8 +89,8 @@ def write_rack(rack: CompiledRack, plan: Path, out: Path) -> dict[str, NicUse]:
 
 def devices_with_keys(rack: CompiledRack) -> set[str]:
     """Devices whose programs hold keys of an operator: nobody else may read them."""
-    own = [nf for nf in rack.routing.graph.nfs if nf.own]
-    return {nf.place.name for nf in own if rack.instances[nf.number].kind.own_settings(nf.own)}
+    nfs = rack.routing.graph.nfs
+    return {nf.place.name for nf in nfs if any(isinstance(data, bytes) for data in nf.own.values())}
 
 
 def copy_sources(sources: Mapping[str, SourceFile], aside: Path, out: Path) -> dict[str, dict[str, str]]:

@@ -86,8 +86,14 @@ class AclNf(NfKind[tuple[AclFilter, ...]]):
         return {"filters": "".join(f"{rule}\n" for rule in data)}
 
     def server_settings(self, parameters: Mapping[str, float], files: Mapping[str, str]) -> dict[str, str]:
-        ipv6 = "pass" if passes_ipv6(self.data(parameters)) else "drop"
-        return {"file": files["filters"], "default_permit": "1", "ipv6": ipv6}
+        return {"file": files["filters"], "default_permit": "1", "ipv6": _ipv6_setting(self.data(parameters))}
+
+    def own_settings(self, own: Mapping[str, Any]) -> dict[str, str]:
+        return {"ipv6": _ipv6_setting(own["rules"])}
+
+
+def _ipv6_setting(filters: Sequence[AclFilter]) -> str:
+    return "pass" if passes_ipv6(filters) else "drop"
 
 
 def passes_ipv6(filters: Sequence[AclFilter]) -> bool:

@@ -112,7 +112,7 @@ class NfKind(ABC, Generic[Data]):
         return self.data(parameters)
 
     def own_settings(self, own: Mapping[str, Any]) -> dict[str, str]:
-        """Settings of the function in C that own data changes, where it is no file."""
+        """Settings of the function in C that own data changes, beside its file."""
         return {}
 
     def own_warning(self, own: Mapping[str, Any]) -> str | None:

@@ -79,7 +79,7 @@ class _Writer:
         instance = self.instances[nf.number]
         name = nf.identifier + end
         settings = dict(instance.kind.server_settings(instance.parameters, self.files_of(instance)))
-        settings |= instance.kind.own_settings(nf.own)
+        settings |= instance.kind.own_settings(nf.own) if nf.own else {}
         sorting = _sorting(nf)
         if sorting and nf.kind == SORTING_FUNCTION:
             settings = sorting
