@@ -197,7 +197,7 @@ def test_a_replay_of_the_log_has_the_same_answers_whatever_the_time_is(tmp_path:
         again = fleet(QUEUE)
         for line, answer in state.log():
             event = read(again, 0.0, of_log=True, **json.loads(line))
-            assert (event_line(event), decision_line(event, again.handle(event))) == (line, answer)
+            assert decision_line(event, again.handle(event)) == answer
         assert again.events == 5 and "waits" not in again.waiting
 
 
