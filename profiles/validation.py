@@ -41,10 +41,10 @@ FAULT_WORDS = {
 """What is wrong with a value, by pydantic's name of it."""
 
 
-def faults_of(error: ValidationError, file: str) -> list[Fault]:
+def faults_of(error: ValidationError, file: str, line: int | None = None) -> list[Fault]:
     """A fault for each wrong value, by the keys that lead to it."""
     return [
-        Fault(file, None, ".".join(map(str, wrong["loc"])) or None, word_fault(wrong))
+        Fault(file, line, ".".join(map(str, wrong["loc"])) or None, word_fault(wrong))
         for wrong in error.errors(include_url=False)
     ]
 

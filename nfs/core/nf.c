@@ -91,15 +91,15 @@ static int passes(const struct nf *nf, const char *parameter, const char *text)
 {
 	if (!*text || strcmp(text, "pass") == 0 || strcmp(text, "drop") == 0)
 		return *text != 'd';
-	fprintf(stderr, "%s: %s: %s: neither pass nor drop\nhint: %s=drop\n", nf->kind->name,
-		parameter, text, parameter);
+	fprintf(stderr, "%s: %s: %s: neither %spass nor drop\nhint: %s=drop\n", nf->kind->name,
+		parameter, text, strcmp(parameter, "ipv6") == 0 ? "read, " : "", parameter);
 	return -EINVAL;
 }
 
-/* What becomes of frames that are not understood: see NF_UNKNOWN and NF_ARP. */
+/* What becomes of frames that are not understood, and of IPv6: see NF_UNKNOWN. */
 static int choose_others(struct nf *nf)
 {
-	int unknown = 1, arp = 1;
+	int unknown = 1, arp = 1, ipv6 = 1;
 
 	for (unsigned int i = 0; i < nf->kind->n_parameters; i++) {
 		const char *name = nf->kind->parameters[i].name;
@@ -108,10 +108,16 @@ static int choose_others(struct nf *nf)
 			unknown = passes(nf, name, nf->texts[i]);
 		if (nf->texts[i] && strcmp(name, "arp") == 0)
 			arp = passes(nf, name, nf->texts[i]);
+		if (nf->texts[i] && strcmp(name, "ipv6") == 0) {
+			nf->leaves_ipv6_unread = strcmp(nf->texts[i], "read") != 0;
+			if (nf->leaves_ipv6_unread)
+				ipv6 = passes(nf, name, nf->texts[i]);
+		}
 	}
+	nf->passes_ipv6 = ipv6 == 1;
 	nf->passes_unknown = unknown == 1;
 	nf->passes_arp = arp == 1;
-	return RTE_MIN(unknown, arp);
+	return RTE_MIN(RTE_MIN(unknown, arp), ipv6);
 }
 
 struct nf *nf_create(const struct nf_config *config, const struct nf_setting *settings,

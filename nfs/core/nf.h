@@ -55,6 +55,9 @@ struct nf_counter {
  */
 #define NF_UNKNOWN(value) "unknown", "frames that are not understood: pass, or drop", .text = value
 #define NF_ARP "arp", "ARP: pass, or drop", .text = "pass"
+#define NF_IPV6                                                                                    \
+	"ipv6", "IPv6: read; or pass, or drop all of it unread, as cards and switches of racks do", \
+		.text = "read"
 #define NF_OTHER_COUNTERS(at)                                                                      \
 	[at] = {"other", "frames that are not understood, and ARP, sent on as they are"},          \
 	[(at) + 1] = {"unknown", "frames that are not understood, or ARP, freed as set"}
@@ -105,7 +108,7 @@ struct nf {
 	char *texts[NF_MOST_PARAMETERS];     /* the same, of text parameters */
 	uint64_t counters[NF_MOST_COUNTERS]; /* indexed like kind->counters */
 	bool passes_unknown, passes_arp; /* by the parameters of NF_UNKNOWN and NF_ARP */
-	bool leaves_ipv6_unread;         /* what it does to IPv6 does not depend on its headers */
+	bool leaves_ipv6_unread, passes_ipv6; /* by that of NF_IPV6 */
 	uint64_t now_us;           /* the caller's clock, set before each burst; never 0 */
 	struct rte_mempool *spare; /* for packets that the function creates */
 	struct accelerator *accelerators[ACCELERATOR_KINDS];

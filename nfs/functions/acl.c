@@ -26,10 +26,7 @@ static const struct nf_parameter parameters[] = {
 			     "if empty",
 			     .text = ""},
 	[DEFAULT_PERMIT] = {"default_permit", "1: packets without a match are permitted", 0, 1, 1},
-	[IPV6] = {"ipv6",
-		  "IPv6: read, as filters say; or pass, or drop all of it unread, as cards and "
-		  "switches do",
-		  .text = "read"},
+	[IPV6] = {NF_IPV6},
 	[UNKNOWN] = {NF_UNKNOWN("drop")},
 	[ARP] = {NF_ARP},
 };
@@ -100,7 +97,6 @@ enum verdict { NO_FILTER, DENY, PERMIT, VERDICTS };
 struct acl {
 	struct rte_acl_ctx *filters, *filters_ipv6; /* NULL without any */
 	bool permits[VERDICTS];
-	bool passes_ipv6; /* if it is not read */
 };
 
 /* Filters that come first have the higher priority. */
@@ -256,19 +252,6 @@ static void destroy(struct nf *nf)
 	nf_free(acl);
 }
 
-/* What becomes of IPv6: 0, or -EINVAL after printing that it is no such word. */
-static int choose_ipv6(struct nf *nf, struct acl *acl)
-{
-	const char *word = nf->texts[IPV6];
-
-	nf->leaves_ipv6_unread = strcmp(word, "read") != 0;
-	acl->passes_ipv6 = strcmp(word, "pass") == 0;
-	if (!nf->leaves_ipv6_unread || acl->passes_ipv6 || strcmp(word, "drop") == 0)
-		return 0;
-	fprintf(stderr, "ACL: ipv6: %s: neither read, pass nor drop\nhint: ipv6=read\n", word);
-	return -EINVAL;
-}
-
 static int create(struct nf *nf)
 {
 	struct acl *acl = nf_zalloc_for(nf->kind->name, sizeof(*acl));
@@ -282,7 +265,7 @@ static int create(struct nf *nf)
 	acl->permits[NO_FILTER] = nf->settings[DEFAULT_PERMIT] == 1;
 	acl->permits[PERMIT] = true;
 	filters = make_filters(nf, &n);
-	good = filters && choose_ipv6(nf, acl) == 0 && compile_all(nf, acl, filters, n);
+	good = filters && compile_all(nf, acl, filters, n);
 	free(filters);
 	if (!good)
 		destroy(nf);
@@ -338,8 +321,8 @@ static void decide_ipv6(struct nf *nf, const struct flow_burst *burst, struct nf
 	const void *key_pointers[NF_BURST];
 
 	if (nf->leaves_ipv6_unread) {
-		nf->counters[acl->passes_ipv6 ? PERMITTED : DENIED] += burst->n_ipv6;
-		if (acl->passes_ipv6)
+		nf->counters[nf->passes_ipv6 ? PERMITTED : DENIED] += burst->n_ipv6;
+		if (nf->passes_ipv6)
 			nf_send_bulk(out, burst->ipv6, burst->n_ipv6);
 		else
 			rte_pktmbuf_free_bulk((struct rte_mbuf **)(uintptr_t)burst->ipv6,

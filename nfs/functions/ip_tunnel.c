@@ -307,7 +307,7 @@ static void receive_fragment(struct nf *nf, struct rte_mbuf *mbuf, const struct 
 	decapsulate(nf, whole.mbuf, whole.l3, out);
 }
 
-/* Tell the sender of the packet in the tunnel's about an error. */
+/* Send an error of the tunnel on to the sender of the packet in it. */
 static void relay(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
 		  const struct tunnel_error *said, struct nf_out *out)
 {

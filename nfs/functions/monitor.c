@@ -28,12 +28,13 @@
 
 #define MOST_TALKERS 65536
 
-enum { TALKERS, REPORT, REPORTED, UNKNOWN, ARP };
+enum { TALKERS, REPORT, REPORTED, IPV6, UNKNOWN, ARP };
 static const struct nf_parameter parameters[] = {
 	[TALKERS] = {"talkers", "flows with a counter", 1, MOST_TALKERS, 1024},
 	[REPORT] = {"report", "file to which the top talkers are written; none if empty",
 		    .text = ""},
 	[REPORTED] = {"reported", "flows in the report, at most", 1, MOST_TALKERS, 20},
+	[IPV6] = {NF_IPV6},
 	[UNKNOWN] = {NF_UNKNOWN("pass")},
 	[ARP] = {NF_ARP},
 };
@@ -201,6 +202,23 @@ static inline void read_flow(struct nf *nf, struct rte_mbuf *mbuf, const struct 
 	nf->counters[BYTES_OF + protocol] += bytes;
 }
 
+/* A packet without a flow that is read. */
+static void take_other(struct nf *nf, struct rte_mbuf *mbuf, enum packet_type type,
+		       struct nf_out *out)
+{
+	const bool passes = type == PACKET_IPV6  ? nf->passes_ipv6
+			    : type == PACKET_ARP ? nf->passes_arp
+						 : nf->passes_unknown;
+
+	if (!passes) {
+		nf_drop(nf, mbuf, OTHER + 1);
+		return;
+	}
+	nf->counters[OTHER]++;
+	nf->counters[OTHER_BYTES] += rte_pktmbuf_pkt_len(mbuf);
+	nf_send(out, mbuf);
+}
+
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
 	struct monitor *monitor = nf->state;
@@ -208,18 +226,17 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	uint16_t n_counted = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
-		const struct packet packet = packet_ip_headers(packets[i]);
+		const struct packet packet = nf->leaves_ipv6_unread
+						     ? packet_headers(packets[i])
+						     : packet_ip_headers(packets[i]);
 
 		if (unlikely(packet.type == PACKET_MALFORMED)) {
 			nf_drop(nf, packets[i], MALFORMED);
 			continue;
 		}
-		if (unlikely(!packet_has_flow(&packet))) {
-			const uint64_t before = nf->counters[OTHER];
-			const uint32_t bytes = rte_pktmbuf_pkt_len(packets[i]);
-
-			nf_other(nf, packets[i], packet.type, OTHER, out);
-			nf->counters[OTHER_BYTES] += nf->counters[OTHER] > before ? bytes : 0;
+		if (unlikely(!packet_has_flow(&packet) ||
+			     (packet.type == PACKET_IPV6 && nf->leaves_ipv6_unread))) {
+			take_other(nf, packets[i], packet.type, out);
 			continue;
 		}
 		read_flow(nf, packets[i], &packet, &counted[n_counted++]);

@@ -19,7 +19,7 @@ bool link_is_known(int link, const char **names);
 
 /*
  * The Ethernet header of a frame; returns the bytes of its own header, or -1 if it is shorter than
- * that, or cannot be told from others.
+ * that, or its fields do not fit.
  */
 int link_to_ethernet(int link, const uint8_t *bytes, uint32_t length,
 		     uint8_t ethernet[LINK_ETHERNET]);

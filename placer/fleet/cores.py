@@ -19,30 +19,55 @@ LEAST_HEADROOM = 0.1
 soon."""
 
 
-def cores_choices(kinds: Sequence[NicKind], oracles: Sequence[Oracle], tenant: Tenant) -> list[Tenant]:
-    """The instance on each number of cores that it may be given, in the order of `order_choices`.
+KEPT_WORKLOADS = 10_000  # workloads whose choices are kept
 
-    As it is where that is fixed. Numbers with which it would violate its SLA even alone are left out, unless nothing
-    else is left.
+
+class CoresChoices:
+    """Which numbers of cores instances may be given. Those of a workload are kept while oracles answer the same.
+
+    `kinds`, `oracles`: of the fleet.
     """
-    choices = order_choices(kinds, oracles, tenant.workload)
-    if len(choices) == 1:
-        return [tenant]
-    found = [replace(tenant, workload=choice, free_cores=True) for choice in choices]
-    return [choice for choice in found if _keeps_sla_alone(kinds, oracles, choice)] or found
 
+    def __init__(self, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> None:
+        self._kinds, self._oracles = kinds, oracles
+        self._distinct = {id(oracle): oracle for oracle in oracles}.values()
+        self._revisions: list[int] = []
+        self._known: dict[Workload, list[tuple[Workload, list[float]]]] = {}
 
-def _keeps_sla_alone(kinds: Sequence[NicKind], oracles: Sequence[Oracle], tenant: Tenant) -> bool:
-    """Whether a NIC of some kind that runs the instance alone meets its SLA."""
-    hosting = (oracle for kind, oracle in zip(kinds, oracles, strict=True) if kind.hosts(tenant.workload))
-    return any(tenant.is_met(solo, solo) for solo in (oracle.solo(tenant.workload) for oracle in hosting))
+    def of(self, tenant: Tenant) -> list[Tenant]:
+        """The instance on each number of cores that it may be given, in the order of `order_choices`.
+
+        As it is where that is fixed. Numbers with which it would violate its SLA even alone are left out, unless
+        nothing else is left.
+        """
+        workload = tenant.workload
+        if workload.cores or workload.is_saturated:
+            return [tenant]
+        revisions = [oracle.revision for oracle in self._distinct]
+        if revisions != self._revisions or len(self._known) >= KEPT_WORKLOADS:
+            self._known.clear()
+            self._revisions = revisions
+        known = self._known.get(workload)
+        if known is None:
+            choices = order_choices(self._kinds, self._oracles, workload)
+            known = self._known[workload] = [(choice, self._alone(choice)) for choice in choices]
+        if len(known) == 1:
+            return [tenant]
+        met = [choice for choice, alone in known if any(tenant.is_met(kpps, kpps) for kpps in alone)]
+        chosen = met or [choice for choice, _ in known]
+        return [replace(tenant, workload=choice, free_cores=True) for choice in chosen]
+
+    def _alone(self, workload: Workload) -> list[float]:
+        """The throughputs alone (kpps) on the kinds that run the workload."""
+        hosting = (oracle for kind, oracle in zip(self._kinds, self._oracles, strict=True) if kind.hosts(workload))
+        return list(dict.fromkeys(oracle.solo(workload) for oracle in hosting))
 
 
 def stay(home: Nic, oracle: Oracle, before: Tenant, after: Tenant, choices: Sequence[Tenant]) -> Tenant | None:
     """A changed instance with the cores with which all SLAs are met on its NIC; None where there are none.
 
     They are as many as before if possible, and fewer where its rate has fallen and `LEAST_HEADROOM` is left. `choices`:
-    as of `cores_choices`.
+    as of `CoresChoices`.
     """
     kind, others = home.kind, [tenant for tenant in home.tenants if tenant.id != after.id]
     by_cores: dict[int, Tenant] = {}
@@ -71,7 +96,7 @@ def _keeps_with_headroom(kind: NicKind, oracle: Oracle, others: Sequence[Tenant]
 def stay_at_risk(home: Nic, before: Tenant, after: Tenant, choices: Sequence[Tenant]) -> Tenant | None:
     """A changed instance, taken off its NIC, as it stays there whatever the SLAs; None where it does not fit.
 
-    It has the cores that it had, or else as many as fit; on a GPU the first of `choices`, as of `cores_choices`.
+    It has the cores that it had, or else as many as fit; on a GPU the first of `choices`, as of `CoresChoices`.
     """
     if home.kind.paced:
         return next((choice for choice in choices if home.kind.hosts(choice.workload)), None)

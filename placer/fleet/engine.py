@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from placer.fleet.arriving import place_arrival, place_group, reserve_place
-from placer.fleet.cores import shortage, stay, stay_at_risk
+from placer.fleet.cores import CoresChoices, shortage, stay, stay_at_risk
 from placer.fleet.events import (
     Arrive,
     ArriveTogether,
@@ -135,6 +135,7 @@ class Engine(QueuedFleet):
         if self.feedback is None or self.feedback.deciders is self.oracles:
             return False
         self.oracles = self.feedback.deciders
+        self._cores_choices = CoresChoices(self.fleet.kinds, self.oracles)
         self.selector.rebuild(self.oracles)
         return True
 

@@ -347,7 +347,7 @@ class MeasuredEvent(_Line):
 
 
 _EventShape = (
-    ArriveEvent | ReserveEvent | ChangeEvent | GroupEvent | DepartEvent | WhereEvent | NicEvent | DrainEvent | JoinEvent
+    ArriveEvent | ChangeEvent | GroupEvent | ReserveEvent | DepartEvent | WhereEvent | NicEvent | DrainEvent | JoinEvent
     | RebalanceEvent | MeasuredEvent
 )  # fmt: skip
 AnyEvent = Annotated[_EventShape, Field(discriminator="event")]

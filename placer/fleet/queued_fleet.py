@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from placer.fleet.cores import cores_choices, shown_cores
+from placer.fleet.cores import CoresChoices, shown_cores
 from placer.fleet.events import Decision, Lookup, Move, Refused
-from placer.model.constraints import conflict_on, may_join_together, pool_fault
+from placer.model.constraints import conflict_on, may_join_together
 from placer.model.feasibility import keeps_slas
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.groups import Constraints
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.pools import FleetJournal
+from placer.model.unplaceable import pool_fault
 from placer.policy.pattern_table import MOST_PATTERNS
 from placer.policy.rejection import Reason
 from placer.policy.rules import LOOK_AHEAD, Rule
@@ -54,6 +55,7 @@ class QueuedFleet:
         self.selector = Selector(fleet, oracles, rule, most_patterns=most_patterns, expected=expected, stand_ins=True)
         self.waiting = {tenant.id: tenant for tenant in waiting}
         self._next_tried: str | None = None
+        self._cores_choices = CoresChoices(fleet.kinds, oracles)
 
     def miss(self, nic_id: str) -> str:
         """What messages say of a NIC that is not in the fleet."""
@@ -61,7 +63,7 @@ class QueuedFleet:
 
     def choices(self, tenant: Tenant) -> list[Tenant]:
         """The instance on each number of cores that it may be given, in the order of `order_choices`."""
-        return cores_choices(self.fleet.kinds, self.oracles, tenant)
+        return self._cores_choices.of(tenant)
 
     def place(self, choices: Sequence[Tenant]) -> Nic | None:
         """Place an instance with the first of its choices of cores with which a NIC in use takes it, else a new one."""

@@ -9,10 +9,11 @@ from math import inf
 from typing import TextIO
 
 from placer.model.arrival import Arrival, running_faults
-from placer.model.constraints import CONSTRAINTS, constraint_faults
+from placer.model.constraints import CONSTRAINTS
 from placer.model.fleet import WIRE_BYTES, NicKind
 from placer.model.groups import UNCONSTRAINED, Constraints, usable_group
 from placer.model.sla import LATENCY_SLAS, Sla
+from placer.model.unplaceable import constraint_faults
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
 from profiles.description import MOST_CORES
 from profiles.faults import printable, suggestion

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,7 +15,7 @@ from profiles import ATTRIBUTES, COUNTERS, Fault, InputError, TrafficProfile, Wo
 from profiles.description import MOST_CORES
 from profiles.faults import suggestion
 from profiles.text import read_text
-from profiles.validation import word_fault
+from profiles.validation import faults_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +27,7 @@ LARGEST_VALUE = 1e15  # above every measurement; arithmetic with larger numbers 
 EXTRAPOLATE_TRAFFIC = "--extrapolate predicts traffic outside the profiled range, and marks it"
 EXTRAPOLATE_CORES = "--extrapolate predicts co-locations that the NIC has too few cores for"
 
+Model = TypeVar("Model", bound=BaseModel)
 Value = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=LARGEST_VALUE)]
 
 
@@ -68,15 +70,13 @@ def read_scenarios(models: Models, path: Path, *, extrapolate: bool = False) -> 
     outside the profiled range, and co-locations that the NIC has too few cores for. Raises `InputError` with every
     fault of the file: a line that is no scenario, an unknown NF, traffic outside the profiled range, a co-location that
     the NIC has too few cores for."""
-    co_locations, overfull, faults = [], [], []
-    for number, line in _lines(path):
-        try:
-            scenario = _ScenarioLine.model_validate_json(line)
-        except ValidationError as error:
-            faults += [Fault(str(path), number, _place(wrong["loc"]), word_fault(wrong)) for wrong in error.errors()]
-            continue
+    co_locations, overfull, faults = [], [], list[Fault]()
+    for number, scenario in parse_lines(path, _ScenarioLine, faults):
         co_location = tuple(_workload(item, models) for item in scenario.workloads)
-        faults += [Fault(str(path), number, *wrong) for wrong in _unknown_attributes(scenario)]
+        faults += [
+            Fault(str(path), number, *wrong)
+            for wrong in unknown_attributes(item.traffic for item in scenario.workloads)
+        ]
         wrong_workloads = [
             fault
             for workload in dict.fromkeys(co_location)
@@ -89,10 +89,7 @@ def read_scenarios(models: Models, path: Path, *, extrapolate: bool = False) -> 
         elif excess:
             faults.append(Fault(str(path), number, "workloads", excess, EXTRAPOLATE_CORES))
         co_locations.append(co_location)
-    if not co_locations and not faults:
-        faults.append(Fault(str(path), None, None, "holds no scenario"))
-    if faults:
-        raise InputError(faults)
+    refuse_scenarios(path, co_locations, faults)
     return Scenarios(tuple(co_locations), tuple(overfull))
 
 
@@ -137,11 +134,20 @@ def read_contention(models: Models, nf: str, path: Path, *, extrapolate: bool = 
     return ContentionFile(rows, pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig"))
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that are not empty, with their numbers from 1."""
+def parse_lines(path: Path, model: type[Model], faults: list[Fault]) -> Iterator[tuple[int, Model]]:
+    """The lines that are not empty, with their numbers from 1; what is wrong with a line is added to `faults`."""
     for number, line in enumerate(read_text(path, LARGEST_FILE).split("\n"), start=1):
         if line.strip():
-            yield number, line
+            try:
+                yield number, model.model_validate_json(line)
+            except ValidationError as error:
+                faults += faults_of(error, str(path), number)
+
+
+def refuse_scenarios(path: Path, found: Sequence[object], faults: list[Fault]) -> None:
+    """Raises `InputError` when there are faults, or nothing was found."""
+    if faults or not found:
+        raise InputError(faults or [Fault(str(path), None, None, "holds no scenario")])
 
 
 def _workload(item: _WorkloadLine, models: Models) -> Workload:
@@ -149,12 +155,11 @@ def _workload(item: _WorkloadLine, models: Models) -> Workload:
     return Workload(item.name, traffic, item.rate_kpps or inf, cores=item.cores or 0)
 
 
-def _unknown_attributes(scenario: _ScenarioLine) -> Iterator[tuple[str, str, str]]:
+def unknown_attributes(traffics: Iterable[Iterable[str]]) -> Iterator[tuple[str, str, str]]:
     """Column, message and hint of every attribute that traffic does not have."""
-    for item in scenario.workloads:
-        for name in item.traffic:
-            if name not in ATTRIBUTES:
-                yield "traffic", f"unknown attribute {name}", suggestion(name, ATTRIBUTES)
+    for name in chain.from_iterable(traffics):
+        if name not in ATTRIBUTES:
+            yield "traffic", f"unknown attribute {name}", suggestion(name, ATTRIBUTES)
 
 
 def _faults(models: Models, workload: Workload, path: Path, line: int, extrapolate: bool) -> list[Fault]:
@@ -167,7 +172,3 @@ def _faults(models: Models, workload: Workload, path: Path, line: int, extrapola
         for column, message in models.check(workload)
         if not (column in empty or (extrapolate and column in ATTRIBUTES))
     ]
-
-
-def _place(location: Sequence[int | str]) -> str | None:
-    return ".".join(map(str, location)) or None

@@ -16,7 +16,7 @@ from placer.model.arrival import RunningNic, loses_no_more
 from placer.model.constraints import by_pool_only
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
-from placer.optimal.dealing import keep_groups
+from placer.optimal.dealing import LEAST_DEALING, keep_groups
 from placer.optimal.incumbent import better_of, valid_incumbent
 from placer.optimal.merged_kinds import KindsBesideRunning, MergedKinds
 from placer.optimal.neighbourhoods import neighbourhood_plan
@@ -98,8 +98,9 @@ def optimal_plan(
     oracle_seconds = sum(oracle.seconds for oracle in timed.values())
     found = merged.separate(optimum if incumbent is None else better_of(optimum, incumbent, kinds))
     found = beside.restore(found) if running else found
+    remaining = max(began + time_limit + oracle_seconds - time.monotonic(), LEAST_DEALING * time_limit)
     return replace(
-        _keep_groups(found, all_kinds, all_oracles, running),
+        _keep_groups(found, all_kinds, all_oracles, running, remaining),
         seconds=time.monotonic() - began - oracle_seconds,
         oracle_seconds=oracle_seconds,
     )
@@ -112,12 +113,22 @@ def _rejects_out_of_order(optimum: Optimum, tenants: Sequence[Tenant]) -> bool:
 
 
 def _keep_groups(
-    optimum: Optimum, kinds: Sequence[NicKind], oracles: Sequence[Oracle], running: Sequence[RunningNic]
+    optimum: Optimum,
+    kinds: Sequence[NicKind],
+    oracles: Sequence[Oracle],
+    running: Sequence[RunningNic],
+    seconds: float,
 ) -> Optimum:
     """The optimum with tenants dealt so that no group meets itself, under the bound without groups."""
     fixed = {tenant.id for nic in running for tenant in nic.tenants}
     nics, unplaced = keep_groups(
-        optimum.nics, optimum.unplaced, kinds, oracles, fixed, departure_safe=optimum.departure_safe
+        optimum.nics,
+        optimum.unplaced,
+        kinds,
+        oracles,
+        fixed,
+        departure_safe=optimum.departure_safe,
+        seconds=seconds,
     )
     if nics is optimum.nics:
         return optimum

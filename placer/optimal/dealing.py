@@ -16,11 +16,11 @@ import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations, islice
+from math import inf
 
 from placer.model.arrival import Arrival, losses_of
-from placer.model.constraints import CONSTRAINTS, GroupConstraint, domain_of, kind_allows, may_share_nic
+from placer.model.constraints import CONSTRAINTS, GroupConstraint, kind_allows, may_share_nic
 from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
@@ -28,7 +28,10 @@ from placer.model.oracle import Oracle
 MOST_PEERS = 200
 """Tenants of the same workload, those with the nearest SLAs first, with which a tenant may change places."""
 MOST_NICS = 500  # NICs to which a tenant may move, those with most free cores first
-MOST_SECONDS = 20.0  # of exchanging; who is in conflict then gets another NIC
+MOST_SECONDS, LEAST_DEALING = 20.0, 0.05
+"""Seconds of exchanging, of processor time: a busy machine finds the same plan; and the least share of a search's time
+limit, where that is over. Who is in conflict then gets another NIC."""
+MOST_PARTS = 64  # parts of a group for one NIC that are tried where no NIC takes all of it
 ROUNDS = 30  # how often each tenant in conflict is looked at
 
 Nics = list[tuple[NicKind, tuple[Tenant, ...]]]
@@ -44,12 +47,15 @@ def keep_groups(
     fixed: Collection[str] = (),
     *,
     departure_safe: bool = False,
+    seconds: float = MOST_SECONDS,
 ) -> tuple[Nics, list[Tenant]]:
     """The NICs of a plan in which all groups are kept, and the tenants without a NIC.
 
     `nics`: those of the plan as it is. `oracles`: by kind; every SLA is met by them where it was before, of any part of
     a NIC's tenants with `departure_safe`. `fixed`: ids of the tenants that already run: they stay, whatever they meet.
+    `seconds`: of exchanging, at most.
     """
+    began = time.process_time()
     placed = [tenant for _, tenants in nics for tenant in tenants]
     lowest = min((tenant.priority for tenant in placed), default=0)
     if not any(tenant.constraints.values for tenant in placed) and all(
@@ -67,14 +73,14 @@ def keep_groups(
         return tenant.required_kpps(oracles[hosting.index].solo(tenant.workload)) if hosting else 0.0
 
     dealing = _Dealing(nics, unplaced, kinds, fits, required, fixed)
-    dealing.lower_conflicts()
+    dealing.lower_conflicts(began + min(seconds, MOST_SECONDS))
     left = dealing.place_apart()
     return [(nic.kind, tuple(nic.tenants)) for nic in dealing.nics if nic.tenants], left
 
 
 def deal_present(
     arrivals: Sequence[Arrival], nics: Sequence[tuple[NicKind, Sequence[Tenant]]], kinds: Sequence[NicKind],
-    oracles: Sequence[Oracle],
+    oracles: Sequence[Oracle], seconds: float = MOST_SECONDS,
 ) -> Nics:  # fmt: skip
     """As `keep_groups`, of a plan for a trace; as it is where some leave: then a NIC carries more than fit at once."""
     found = [(kind, tuple(tenants)) for kind, tenants in nics]
@@ -85,20 +91,20 @@ def deal_present(
     # where cores are to be chosen, only a search knows how many
     unplaced = [arrival.tenant for arrival in waiting if arrival.workload.cores or arrival.workload.is_saturated]
     fixed = {arrival.id for arrival in arrivals if arrival.nic is not None}
-    return keep_groups(found, unplaced, kinds, oracles, fixed)[0]
+    return keep_groups(found, unplaced, kinds, oracles, fixed, seconds=seconds)[0]
 
 
-@dataclass(eq=False)
 class _DealtNic:
-    """A NIC, and its tenants; `fixed` where some of them already run."""
+    """A NIC, its tenants, and the cores that they leave; `fixed` where some of them already run."""
 
-    kind: NicKind
-    tenants: list[Tenant]
-    fixed: bool = False
+    def __init__(self, kind: NicKind, tenants: Sequence[Tenant], *, fixed: bool = False) -> None:
+        self.kind, self.fixed = kind, fixed
+        self.hold(tenants)
 
-    @property
-    def free_cores(self) -> int:
-        return self.kind.cores - self.kind.cores_taken(tenant.workload for tenant in self.tenants)
+    def hold(self, tenants: Sequence[Tenant]) -> None:
+        """Have these tenants from now on."""
+        self.tenants = list(tenants)
+        self.free_cores = self.kind.cores - self.kind.cores_taken(tenant.workload for tenant in tenants)
 
 
 class _Dealing:
@@ -114,18 +120,22 @@ class _Dealing:
         fixed: Collection[str],
     ) -> None:
         self.kinds, self.fits, self.fixed, self.required = kinds, fits, fixed, required
-        self.nics = [_DealtNic(kind, list(of), any(tenant.id in fixed for tenant in of)) for kind, of in nics]
+        self.nics = [_DealtNic(kind, of, fixed=any(tenant.id in fixed for tenant in of)) for kind, of in nics]
         self.used = Counter(nic.kind.index for nic in self.nics)
         self.nic_of = {tenant.id: nic for nic in self.nics for tenant in nic.tenants}
         self.waiting = list(unplaced)
         self.groups: defaultdict[tuple[str, str], list[Tenant]] = defaultdict(list)
-        self.peers: defaultdict[object, list[tuple[float, str, Tenant]]] = defaultdict(list)
-        self.deadline = time.monotonic() + MOST_SECONDS
+        self.peers: defaultdict[int, list[tuple[float, str, Tenant]]] = defaultdict(list)
         self.roomy: list[_DealtNic] = []
-        self.alike: dict[str, object] = {}
+        self.alike: dict[str, int] = {}
+        self.classes: dict[object, int] = {}
+        self.cores: dict[tuple[int, int], float] = {}
+        self.bonds: dict[str, list[tuple[bool, bool, int, list[Tenant]]]] = {}
         self.can_share: dict[frozenset[str], bool] = {}
         self.tried: set[tuple[str, int]] = set()  # tenants and NICs where they were in conflict
-        for tenant in [*(tenant for nic in self.nics for tenant in nic.tenants), *unplaced]:
+        tenants = [*(tenant for nic in self.nics for tenant in nic.tenants), *unplaced]
+        self.lowest = min((tenant.priority for tenant in tenants), default=0)
+        for tenant in tenants:
             for name, value in tenant.constraints.values:
                 if issubclass(CONSTRAINTS[name], GroupConstraint):
                     self.groups[name, value].append(tenant)
@@ -134,28 +144,40 @@ class _Dealing:
         for alike in self.peers.values():
             alike.sort(key=lambda peer: peer[:2])
 
-    def _alike(self, tenant: Tenant) -> object:
+    def _alike(self, tenant: Tenant) -> int:
+        """The number of the class of tenants that have the same workload, and the same kinds."""
         if tenant.id not in self.alike:
             allowed = (kind_allows(kind, tenant) for kind in self.kinds)
-            self.alike[tenant.id] = tenant.workload, tenant.day, *allowed
+            of_class = tenant.workload, tenant.day, *allowed
+            self.alike[tenant.id] = self.classes.setdefault(of_class, len(self.classes))
         return self.alike[tenant.id]
 
-    def lower_conflicts(self) -> None:
+    def _cores(self, kind: NicKind, tenant: Tenant) -> float:
+        """The cores that a NIC of the kind gives the tenant; infinite where it may not be on one."""
+        key = self._alike(tenant), kind.index
+        if key not in self.cores:
+            able = kind.hosts(tenant.workload) and kind_allows(kind, tenant)
+            self.cores[key] = kind.cores_for(tenant.workload) if able else inf
+        return self.cores[key]
+
+    def lower_conflicts(self, deadline: float) -> None:
         """Exchange tenants and domains as long as a conflict can be avoided.
 
         Where none can be, a tenant changes places with one that then is in conflict instead, and has other places.
         """
         for _ in range(ROUNDS):
-            if time.monotonic() >= self.deadline:
+            if time.process_time() >= deadline:
                 return
             self.roomy = sorted(self.nics, key=lambda nic: -nic.free_cores)[:MOST_NICS]
             waiting = [tenant for nic in self.nics for tenant in nic.tenants if self._conflicts(tenant)]
             if not waiting:
                 return
             for tenant in waiting:
-                late = time.monotonic() >= self.deadline
-                if not late and self._conflicts(tenant) and not self._lower(tenant) and self._moves(tenant):
-                    any(self._exchange(tenant, peer, sideways=True) for peer in self._nearest(tenant))
+                if time.process_time() < deadline and self._conflicts(tenant):
+                    bundle = self._bound_together(tenant)
+                    hopeless = len(bundle) > 1 and not self._can_share(bundle)
+                    if not hopeless and not self._lower(tenant, bundle) and self._moves(tenant):
+                        any(self._exchange(tenant, peer, sideways=True) for peer in self._nearest(tenant))
 
     def place_apart(self) -> list[Tenant]:
         """Tenants that are still in conflict leave their NICs, and these and those without a NIC get one where there
@@ -165,23 +187,36 @@ class _Dealing:
             if self._conflicts(tenant):
                 for other in self._bound_together(tenant):
                     if other.id in self.nic_of and self._moves(other):
-                        self.nic_of.pop(other.id).tenants.remove(other)
+                        home = self.nic_of.pop(other.id)
+                        home.hold([stays for stays in home.tenants if stays is not other])
                         self.waiting.append(other)
         self.roomy = sorted(self.nics, key=lambda nic: -nic.free_cores)[:MOST_NICS]
         left = []
+        self.waiting.sort(key=lambda other: other.priority)
         while self.waiting:
-            self.waiting.sort(key=lambda other: other.priority)
             tenant = self.waiting.pop()
             bundle = [other for other in self._bound_together(tenant) if other.id not in self.nic_of]
             bundle.sort(key=lambda other: (other is not tenant, -other.priority))
-            while tenant.id not in self.nic_of and bundle and not self._place(bundle):
-                bundle.pop()
+            if tenant.id not in self.nic_of:
+                any(map(self._place, self._parts(bundle)))
             if tenant.id not in self.nic_of and not self._displace(tenant):
                 left.append(tenant)
         return left
 
+    def _parts(self, bundle: list[Tenant]) -> Iterator[list[Tenant]]:
+        """Who must share a NIC, then larger and smaller parts of them; of several priorities, only the lowest go."""
+        yield bundle
+        if len({tenant.priority for tenant in bundle}) > 1:
+            yield from (bundle[:size] for size in range(len(bundle) - 1, 0, -1))
+        elif len(bundle) > 1:
+            sizes = range(len(bundle) - 1, 0, -1)
+            parts = (list(part) for size in sizes for part in combinations(bundle, size))
+            yield from islice(filter(self._can_share, parts), MOST_PARTS)
+
     def _displace(self, tenant: Tenant) -> bool:
         """Put the tenant in the place of as few of lower priority as are found, the lowest first; they then wait."""
+        if tenant.priority <= self.lowest:
+            return False
         lower = []
         for at, nic in enumerate(self.nics):
             if kind_allows(nic.kind, tenant):
@@ -199,8 +234,8 @@ class _Dealing:
             homes = {other.id: self.nic_of.pop(other.id) for other in gone}
             self.nic_of[tenant.id] = nic
             if not any(map(self._conflicts, together)) and self.fits(nic.kind, together):
-                nic.tenants = together
-                self.waiting += gone
+                nic.hold(together)
+                self.waiting = sorted([*self.waiting, *gone], key=lambda other: other.priority)
                 return True
             self.nic_of |= homes
             del self.nic_of[tenant.id]
@@ -219,26 +254,27 @@ class _Dealing:
             for other in nic.tenants
             if not (other.id in self.fixed and tenant.id in self.fixed)
         )
-        for name, value in tenant.constraints.values:
-            members = self.groups.get((name, value), ())
-            if len(members) < 2:
-                continue
-            constraint = CONSTRAINTS[name]
-            assert issubclass(constraint, GroupConstraint)
-            place, others, shared = self._place_of(nic, constraint), 0, 0
+        for same, by_domain, most, members in self._bonds(tenant):
+            place, others, shared = _place_of(nic, by_domain), 0, 0
             for other in members:
                 home = self.nic_of.get(other.id)
-                if other.id == tenant.id or home is None or (other.id in self.fixed and tenant.id in self.fixed):
+                if other is tenant or home is None or (other.id in self.fixed and tenant.id in self.fixed):
                     continue
                 others += 1
-                shared += self._place_of(home, constraint) == place
-            found += others - shared if constraint.same else max(shared - constraint.most(value) + 1, 0)
+                shared += _place_of(home, by_domain) == place
+            found += others - shared if same else max(shared - most + 1, 0)
         return found
 
-    @staticmethod
-    def _place_of(nic: _DealtNic, constraint: type[GroupConstraint]) -> object:
-        name = str(id(nic))
-        return domain_of(nic.kind, name) if constraint.by_domain else name
+    def _bonds(self, tenant: Tenant) -> list[tuple[bool, bool, int, list[Tenant]]]:
+        """The groups of the tenant that have others: whether they share a place, whether that is a domain, and how many
+        may be in one."""
+        if tenant.id not in self.bonds:
+            found = self.bonds[tenant.id] = []
+            for name, value in tenant.constraints.values:
+                constraint, members = CONSTRAINTS[name], self.groups.get((name, value), [])
+                if len(members) > 1 and issubclass(constraint, GroupConstraint):
+                    found.append((constraint.same, constraint.by_domain, constraint.most(value), members))
+        return self.bonds[tenant.id]
 
     def _on(self, *nics: _DealtNic) -> int:
         return sum(self._conflicts(tenant) for nic in nics for tenant in nic.tenants)
@@ -260,15 +296,15 @@ class _Dealing:
 
     # Moves, each kept only where it lowers conflicts.
 
-    def _lower(self, tenant: Tenant) -> bool:
+    def _lower(self, tenant: Tenant, bundle: Sequence[Tenant]) -> bool:
         nic = self.nic_of[tenant.id]
         if self._moves(tenant):
-            bundle = self._bound_together(tenant)
-            if len(bundle) > 1 and self._can_share(bundle) and self._gather(bundle):
+            if len(bundle) > 1 and self._gather(bundle):
                 return True
             if any(self._exchange(tenant, peer) for peer in self._nearest(tenant)):
                 return True
-            if any(self._move(tenant, goal) for goal in self.roomy if goal is not nic):
+            able = (g for g in self.roomy if g is not nic and self._cores(g.kind, tenant) <= g.free_cores)
+            if any(self._move(tenant, goal) for goal in able):
                 return True
         return not nic.fixed and any(self._rehome(nic, kind) for kind in self.kinds if kind is not nic.kind)
 
@@ -289,8 +325,13 @@ class _Dealing:
         if other is None or one is other or (tenant.id, id(other)) in self.tried:
             return False
         before = self._conflicts(tenant) + self._conflicts(peer) + sideways
+        self.nic_of[tenant.id], self.nic_of[peer.id] = other, one
+        fewer = self._conflicts(tenant) + self._conflicts(peer) < before
+        self.nic_of[tenant.id], self.nic_of[peer.id] = one, other
+        if not fewer:
+            return False
         self._swap(tenant, peer)
-        if self._conflicts(tenant) + self._conflicts(peer) < before and self._fit(one, other):
+        if self._fit(one, other):
             self.tried.add((tenant.id, id(one)))
             return True
         self._swap(peer, tenant)
@@ -308,15 +349,17 @@ class _Dealing:
     def _move(self, tenant: Tenant, goal: _DealtNic) -> bool:
         source = self.nic_of[tenant.id]
         before = self._conflicts(tenant)
-        self._carry(tenant, source, goal)
-        if self._conflicts(tenant) < before and self._fit(goal):
+        self.nic_of[tenant.id] = goal
+        fewer = self._conflicts(tenant) < before
+        self.nic_of[tenant.id] = source
+        if fewer and self.fits(goal.kind, [*goal.tenants, tenant]):
+            self._carry(tenant, source, goal)
             return True
-        self._carry(tenant, goal, source)
         return False
 
     def _carry(self, tenant: Tenant, source: _DealtNic, goal: _DealtNic) -> None:
-        source.tenants.remove(tenant)
-        goal.tenants.append(tenant)
+        source.hold([other for other in source.tenants if other is not tenant])
+        goal.hold([*goal.tenants, tenant])
         self.nic_of[tenant.id] = goal
 
     def _rehome(self, nic: _DealtNic, kind: NicKind) -> bool:
@@ -355,6 +398,8 @@ class _Dealing:
         homes = list(dict.fromkeys(self.nic_of[tenant.id] for tenant in bundle if tenant.id in self.nic_of))
         before, together = sum(map(self._conflicts, bundle)), {tenant.id for tenant in bundle}
         for goal in dict.fromkeys([*homes, *self.roomy]):
+            if not self._takes(goal, bundle, together):
+                continue
             kept = [(nic, list(nic.tenants)) for nic in dict.fromkeys([goal, *homes])]
             for tenant in bundle:
                 source = self.nic_of.get(tenant.id)
@@ -371,30 +416,49 @@ class _Dealing:
             if sum(map(self._conflicts, bundle)) < before and not met and self._fit(*touched):
                 return True
             for nic, tenants in kept:
-                nic.tenants = tenants
+                nic.hold(tenants)
                 self.nic_of |= {tenant.id: nic for tenant in tenants}
         return False
+
+    def _takes(self, goal: _DealtNic, bundle: Sequence[Tenant], together: Collection[str]) -> bool:
+        """Whether a NIC has the cores for these, in exchange for others alike as far as it has such."""
+        alike = [self._alike(other) for other in goal.tenants if other.id not in together and self._moves(other)]
+        needed = 0.0
+        for tenant in bundle:
+            of_class = self._alike(tenant)
+            if self.nic_of.get(tenant.id) in (None, goal) or not self._moves(tenant):
+                continue
+            if of_class in alike:
+                alike.remove(of_class)
+            else:
+                needed += self._cores(goal.kind, tenant)
+        return needed <= goal.free_cores
 
     def _place(self, bundle: Sequence[Tenant]) -> bool:
         """Put these on one NIC: the fullest that takes them, else a further one."""
         in_use = sorted(self.roomy, key=lambda nic: nic.free_cores)
         cheapest = sorted(self.kinds, key=lambda kind: kind.cost)
         new = [_DealtNic(kind, []) for kind in cheapest if kind.count is None or self.used[kind.index] < kind.count]
+        needed = [sum(self._cores(kind, tenant) for tenant in bundle) for kind in self.kinds]
         for nic in [*in_use, *new]:
-            together, workloads = [*nic.tenants, *bundle], [tenant.workload for tenant in (*nic.tenants, *bundle)]
-            if not all(kind_allows(nic.kind, tenant) for tenant in bundle) or not nic.kind.fits(workloads):
+            if needed[nic.kind.index] > nic.free_cores:
                 continue
             self.nic_of |= {tenant.id: nic for tenant in bundle}
+            together = [*nic.tenants, *bundle]
             if not any(map(self._conflicts, together)) and self.fits(nic.kind, together):
                 if nic in new:
                     self.nics.append(nic)
                     self.roomy = [nic, *self.roomy[:MOST_NICS]]
                     self.used[nic.kind.index] += 1
-                nic.tenants = together
+                nic.hold(together)
                 return True
         for tenant in bundle:
             self.nic_of.pop(tenant.id, None)
         return False
+
+
+def _place_of(nic: _DealtNic, by_domain: bool) -> object:
+    return (nic.kind.domain or nic) if by_domain else nic
 
 
 def _are_like(one: NicKind, other: NicKind) -> bool:

@@ -32,7 +32,7 @@ from placer.optimal.bounded_plan import (
     placements_on,
     restore_days,
 )
-from placer.optimal.dealing import deal_present
+from placer.optimal.dealing import LEAST_DEALING, deal_present
 from placer.optimal.departures import bound_over_time, fullest_moment, plan_over_time
 from placer.optimal.moment_search import search_moments
 from placer.optimal.planned.by_loads import can_plan_rates, expected_judges, rate_planner, rates_scope
@@ -166,7 +166,8 @@ def _at_loads(
         judges = [OracleJudge(oracle) for oracle in oracles]
         planner = rate_planner(arrivals, catalogue, able[0], judges, effort=OPTIMUM_EFFORT)
         found = planner.shrink(begin, 0.0, began + time_limit)
-        found = deal_present(arrivals, found, kinds, oracles)
+        remaining = max(began + time_limit - time.monotonic(), LEAST_DEALING * time_limit)
+        found = deal_present(arrivals, found, kinds, oracles, remaining)
         plans = [Plan(OPTIMAL, None, placements_on(arrivals, kinds, found), 0.0)]
         plans = [plan for plan in plans if not any(slas_kept(plan, oracles)) and not any(constraints_kept(plan))]
     if not plans or plans[0].rejected:

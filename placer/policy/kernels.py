@@ -139,8 +139,8 @@ def best_class(scores, row, kpps, column, lowest_nic, sizes, zones, allowed, cla
 
 
 @compile_kernel
-def preferred_nics(number, free, port, margin, left, own, accepted, least_slack, cores, weights, most):  # type: ignore[no-untyped-def]
-    """Up to `most` places of NICs with enough cores, best first by estimated score.
+def preferred_nics(number, free, port, margin, left, own, accepted, least_slack, cores, weights, places):  # type: ignore[no-untyped-def]
+    """Write as many places of NICs with enough cores as have room, best first by estimated score; return their number.
 
     Arrays have an element per place: the NIC's number, its free cores (negative where there is no NIC), the smallest
     margin of its tenants, what the arrival would leave of it, and what it would lose itself of the margin `accepted`
@@ -150,7 +150,9 @@ def preferred_nics(number, free, port, margin, left, own, accepted, least_slack,
     takes, and what there is, Gb/s.
     """
     taken, gbps, line_rate = port
-    places, best, found = np.empty(most, dtype=np.int64), np.full(most, np.inf), 0
+    # a kernel that returns an array takes microseconds longer
+    most, found = len(places), 0
+    best = np.full(most, np.inf)
     worst, scores = np.inf, np.empty(NICS_AT_ONCE)
     for start in range(0, len(number), NICS_AT_ONCE):
         here = slice(start, min(start + NICS_AT_ONCE, len(number)))
@@ -174,7 +176,7 @@ def preferred_nics(number, free, port, margin, left, own, accepted, least_slack,
                 at -= 1
             places[at], best[at] = place, score
             worst = best[most - 1]
-    return places[:found]
+    return found
 
 
 @compile_kernel
@@ -320,8 +322,8 @@ def write_members(places, nf_at, row_at, sizes, arriving, nfs, rows, together): 
 
 
 @compile_kernel
-def rank_roughly(places, tenants, alone, rough, nics, cores, weights, safe, slack, scores, remembered):  # type: ignore[no-untyped-def]
-    """Write the estimated slack and score of an arrival at each place; return them in order, best first.
+def rank_roughly(places, tenants, alone, rough, nics, cores, weights, safe, slack, order, remembered):  # type: ignore[no-untyped-def]
+    """Write the estimated slack of an arrival at each place, and the numbers of the places in order, best first.
 
     `tenants` is how many there are at each place, and their margins less what is expected roughly. `nics` is
     number, free cores and smallest margin. An NF that has the margin `alone` arrives. Scores are those of
@@ -330,7 +332,7 @@ def rank_roughly(places, tenants, alone, rough, nics, cores, weights, safe, slac
     """
     (sizes, offset), (number, free, margin) = tenants, nics
     per_core, per_margin, before, after = weights
-    order = np.empty(len(places), dtype=np.int64)
+    scores = np.empty(len(places))
     for at in range(len(places)):
         place = places[at]
         size = sizes[place]
@@ -352,4 +354,3 @@ def rank_roughly(places, tenants, alone, rough, nics, cores, weights, safe, slac
             order[to] = order[to - 1]
             to -= 1
         order[to] = at
-    return order

@@ -357,10 +357,11 @@ class SampledIndex:
         if not len(places):
             return
         rough, slack = self._rough_with(arriving, places), np.empty(len(places))
-        order = rank_roughly(
+        order = np.empty(len(places), dtype=np.int64)
+        rank_roughly(
             places, (self._size, self._offset), arriving.alone, rough,
             (self._number, self._free, self._margin), float(arriving.cores), self._weights,
-            SAFE_SLACK, slack, np.empty(len(places)),
+            SAFE_SLACK, slack, order,
             (self._left[arriving.nf], self._own[arriving.nf]) if learns else (NOTHING, NOTHING),
         )  # fmt: skip
         if self._checks is not None:
@@ -376,12 +377,13 @@ class SampledIndex:
         """The places that the rule prefers by what NFs lose on average."""
         line_rate = self.kind.line_rate_gbps
         gbps = self.kind.gbps_of(arriving.workload) if line_rate < math.inf else 0.0
-        found: NDArray[np.int64] = preferred_nics(
+        places = np.empty(most, dtype=np.int64)
+        found = preferred_nics(
             self._number[: self._used], self._free, (self._gbps, gbps, line_rate), self._margin,
             self._left[arriving.nf], self._own[arriving.nf],
-            arriving.alone, least_slack, float(arriving.cores), self._weights, most,
+            arriving.alone, least_slack, float(arriving.cores), self._weights, places,
         )  # fmt: skip
-        return found
+        return places[:found]
 
     def _rough_with(self, arriving: SampledTenant, places: NDArray[np.int64]) -> Floats:
         """Rough logarithms of the tenants of some places, and of the arrival behind them."""

@@ -320,20 +320,19 @@ class Selector:
             compared = [*self._allowed(self.indexes), *self._allowed(self._others())]
             listed = () if places and places.only else compared
             in_use = [reason for index in listed for reason in index.reasons(tenant)]
-        barred = {} if places is None else barred_kinds(self.fleet, tenant)
-        alike: defaultdict[tuple[str, int], list[NicKind]] = defaultdict(list)
-        for kind, conflict in barred.items():
-            alike[kind.model, id(conflict)].append(kind)
-        kinds_by_conflict = [(barred[kinds[0]], kinds) for kinds in alike.values()]
+        kinds_by_conflict = [] if places is None else barred_kinds(self.fleet, tenant)
         found = merge_reasons([*in_use, *self._barred_in_use(tenant, places, kinds_by_conflict)])
         out = Counter(nic.kind.model for nic in self.fleet.out_of_service.values())
         found += [Reason(model, (), nics, Cause.OUT_OF_SERVICE) for model, nics in out.items()]
-        free = {*self.fleet.available()}
-        opens = {index: index.opening_score(tenant) is not None for index in self.indexes.each}
         found += [
             Reason(kinds[0].model, (), 0, Cause.of(conflict.constraint), conflict.ids)
             for conflict, kinds in kinds_by_conflict
         ]
+        barred = {kind for _, kinds in kinds_by_conflict for kind in kinds}
+        if len(barred) == len(self.fleet.all_kinds):
+            return found
+        free = {*self.fleet.available()}
+        opens = {index: index.opening_score(tenant) is not None for index in self.indexes.each}
         causes = [
             (kind.model, Cause.NONE_LEFT if opens[self.indexes[kind.index]] and kind not in free else Cause.SLA_ALONE)
             for kind in self.fleet.all_kinds

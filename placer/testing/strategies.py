@@ -74,6 +74,10 @@ def arrival(
     return Arrival(identity, time, Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop), departure, nic)
 
 
+GROUP_VALUES = (
+    ("spread", "g"), ("apart", "g"), ("together", "g"), ("most_per_nic", "2 g"), ("most_per_domain", "2 g"),
+    ("exclusive", "g"),
+)  # fmt: skip
 TRACE_COUNT = 8
 TOY_PREDICTOR = "toy"
 
@@ -140,8 +144,8 @@ def _check_groups(strategy: type[Strategy]) -> None:
     kinds = (replace(kind, pool=pool, domain=at) for kind, (pool, at) in zip(nics.kinds, places, strict=True))
     nics = replace(nics, kinds=tuple(kinds))
     for pool in ("", "p"):
-        for column in ("spread", "apart", "together"):
-            given = Constraints(tuple(sorted([(column, "g"), *([("pool", pool)] if pool else [])])))
+        for column, value in GROUP_VALUES:
+            given = Constraints(tuple(sorted([(column, value), *([("pool", pool)] if pool else [])])))
             trace = [
                 replace(arrival(str(number), number, "a", 0.5), constraints=UNCONSTRAINED if number % 3 else given)
                 for number in range(9)

@@ -163,8 +163,7 @@ class Study:
                 break
             generation = len(self.history) // (SHARED * LIFE)
             if self.of_fleet:
-                names = [f"{generation}-{number}" for number in range(SHARED)]
-                await self._send(connections, draw, number, f"{number}-{count}", whole_fleet.draw_event(draw, names))
+                await self._send(connections, draw, number, f"{number}-{count}", whole_fleet.draw_event(draw))
                 continue
             identity = f"{generation}-{draw.randrange(SHARED)}"
             event = {"event": draw.choice(("arrive", "arrive", "depart", "where")), "id": identity}

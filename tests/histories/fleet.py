@@ -31,6 +31,8 @@ KINDS = catalogue((12, 1.0)).kinds
 JOINING = {
     f"extra-{number}": {"pool": "edge" if number % 2 else "", "domain": f"r{number // 3}"} for number in range(6)
 }
+NAMES = [f"i{number}" for number in range(36)]
+"""So few instances that an event tries all that wait: which it would try next, no state knows."""
 OF_NICS = ("join", "join", "leave", "cordon", "uncordon", "uncordon", "drain", "fail", "return", "return", "return")
 OF_TENANTS = ("arrive", "arrive", "arrive", "depart", "change", "group", "where")
 SHARE_OF_NICS, DRY_RUNS, REBALANCES, PREEMPTS = 0.2, 0.1, 0.01, 0.4
@@ -39,7 +41,7 @@ Row = dict[str, Any]
 Log = Sequence[tuple[str, str]]
 TABLES = {
     "nics": "SELECT id, kind, number, service, pool, domain FROM nics ORDER BY id",
-    "tenants": f"SELECT {TENANT_COLUMNS} FROM tenants ORDER BY place",
+    "tenants": f"SELECT {TENANT_COLUMNS} FROM tenants ORDER BY coalesce(nic, ''), place",
 }
 
 
@@ -48,8 +50,8 @@ def engine_of(fleet: Fleet, waiting: Sequence[Tenant] = (), events: int = 0) -> 
     return Engine(fleet, [ToyOracle()], BEST_FIT, when_full=QUEUE, waiting=waiting, events=events)
 
 
-def draw_event(draw: random.Random, names: Sequence[str]) -> Row:
-    """An event on one of these instances or on a NIC; what an instance is follows from its name."""
+def draw_event(draw: random.Random) -> Row:
+    """An event on an instance or a NIC; what an instance is follows from its name."""
     if draw.random() < REBALANCES:
         event: Row = {"event": "rebalance", "budget": 3}
     elif draw.random() < SHARE_OF_NICS:
@@ -58,12 +60,12 @@ def draw_event(draw: random.Random, names: Sequence[str]) -> Row:
         place = {key: name for key, name in JOINING.get(nic, {}).items() if name}
         event = {"event": kind, "nic": nic} | ({"nic_model": "toy-0", **place} if kind == "join" else {})
     else:
-        kind, name = draw.choice(OF_TENANTS), draw.choice(names)
+        kind, name = draw.choice(OF_TENANTS), draw.choice(NAMES)
         event = {"event": kind, "id": name}
         if kind == "arrive":
             event |= _instance(name) | ({"preempt": True} if draw.random() < PREEMPTS else {})
         elif kind == "group":
-            members = draw.sample(names, draw.randint(2, 3))
+            members = draw.sample(NAMES, draw.randint(2, 3))
             event |= {"id": f"group-{name}", "arrivals": [{"id": member, **_instance(member)} for member in members]}
         elif kind == "change":
             event["sla_drop"] = draw.choice((0.1, 0.3, 0.9))
@@ -81,7 +83,7 @@ def _instance(name: str) -> Row:
     }
     for column in ("spread", "apart", "together"):
         if draw.random() < 0.2:
-            found[column] = f"{name.split('-')[0]}-{draw.randrange(8)}"
+            found[column] = f"g{draw.randrange(8)}"
     return found | ({"pool": "edge"} if draw.random() < 0.1 else {})
 
 
@@ -149,11 +151,11 @@ def _wrong_answers(engine: Engine, reader: Reader, rows: Sequence[Row], logged: 
     owners = 0
     for row in rows:
         answer = {key: value for key, value in row["answer"].items() if key != "version"}
-        if logged is not None and _sort(answer) == _read_answer(logged) and "dry_run" not in row["event"]:
-            owners += 1
+        if _says(engine, reader.read(json.dumps(row["event"])), answer):
             continue
-        if not _says(engine, reader.read(json.dumps(row["event"])), answer):
+        if logged is None or _sort(answer) != _read_answer(logged) or "dry_run" in row["event"]:
             yield f"version {row['answer']['version']}: {row['event']} has the answer {answer}"
+        owners += 1
     if owners > 1:
         yield f"{owners} requests have the answer {logged}"
 

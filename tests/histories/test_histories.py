@@ -1,11 +1,13 @@
 """Under kills, stops and cut connections no answer is wrong: checked against every order that is possible."""
 
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from tests.histories.faults import check, faults_of_log, run
+from tests.histories.fleet import faults_of_fleet
 from tests.postgres import cluster, needs_postgres
 
 needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="there is no go")
@@ -28,6 +30,22 @@ def test_a_service_with_a_flaw_is_found_out(tmp_path: Path, flaw: str) -> None:
     """One that decides again on what is sent again, and one that answers before its disk has written."""
     study = run(tmp_path, operations=12_000, faults=6, flaw=flaw)
     assert study.different > 0 or not check(tmp_path / "history.jsonl")[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agents", [0, pytest.param(1, marks=needs_postgres)], ids=["file", "database"])
+def test_a_fleet_is_what_it_would_be_if_nobody_had_been_killed(tmp_path: Path, agents: int) -> None:
+    """2,000 operations, half of them on NICs or with constraints, and 20 faults."""
+    with cluster() if agents else nullcontext() as server:
+        study = run(tmp_path, operations=2_000, faults=20, server=server, of_fleet=True)
+        assert (study.different, study.ends) == (0, [])
+        assert faults_of_fleet(study.state, study.history, tmp_path / "replayed.db") == []
+
+
+@pytest.mark.slow
+def test_a_fleet_that_answers_before_its_disk_has_written_is_found_out(tmp_path: Path) -> None:
+    study = run(tmp_path, operations=1_000, faults=8, flaw="answers-early", of_fleet=True)
+    assert faults_of_fleet(study.state, study.history, tmp_path / "replayed.db")
 
 
 @needs_go

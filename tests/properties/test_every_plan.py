@@ -8,10 +8,10 @@ import pytest
 
 from placer.evaluate.checks import check_plan
 from placer.model.arrival import Arrival
-from placer.model.constraints import constraint_faults
 from placer.model.fleet import NicKind
 from placer.model.groups import Constraints
 from placer.model.plan import Placement, Plan
+from placer.model.unplaceable import constraint_faults
 from placer.optimal.bounded_plan import BoundedPlan
 from placer.optimal.trace_optimum import find_optimum
 from placer.policy.rules import RULES_BY_NAME

@@ -225,6 +225,8 @@ def model_of(nf: str, given: Mapping[str, float], name: str) -> FunctionModel:
         case "ACL" | "IPv4Fwd" | "UrlFilter":
             text = "".join(f"{_line(entry)}\n" for entry in kind.data(parameters))
             return nf_models()[nf]({"file": "data", "list": "data", "ipv6": "pass"}, {"data": text})
+        case "Monitor":
+            settings["ipv6"] = "pass"
         case "Limiter":
             settings = {"rate_mbps": repr(parameters["mbps"])}
         case "NAT":

@@ -16,7 +16,11 @@ LINES_PER_SECOND = 10  # lines of one kind that clients can cause at will
 def log(event: str, /, **values: object) -> None:
     """Write one line. A full disk or a closed pipe does not disturb the service."""
     with suppress(OSError):
-        print(json.dumps({"time": show_time(time.time()), "log": event, **values}), file=sys.stderr, flush=True)
+        print(
+            json.dumps({"time": show_time(datetime.now(UTC).timestamp()), "log": event, **values}),
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def show_time(seconds: float) -> str:

@@ -5,23 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from placer.inputs.scenarios import LARGEST_VALUE, Value, parse_lines, refuse_scenarios, unknown_attributes
 from profiler.protocol.request_checks import gpu_refusals
-from profiles import ATTRIBUTES, Fault, GpuSettings, GpuWorkload, InputError, Minibatch, TrafficProfile, Workload
-from profiles.faults import suggestion
-from profiles.text import read_text
-from profiles.validation import word_fault
+from profiles import ATTRIBUTES, Fault, GpuSettings, GpuWorkload, Minibatch, TrafficProfile, Workload
 
 if TYPE_CHECKING:
     from predictor.gpu.models import GpuModels
 
-LARGEST_FILE = 100_000_000  # bytes
-LARGEST_VALUE = 1e15
 MOST_WHOLE = 1_000_000
 EXTRAPOLATE_OPTION = "--extrapolate predicts beyond what was measured, and marks it"
 
-_Value = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=LARGEST_VALUE)]
 _Above = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=LARGEST_VALUE)]
 _Count = Annotated[int, Field(strict=True, gt=0, le=MOST_WHOLE)]
 _Index = Annotated[int, Field(strict=True, ge=0, le=MOST_WHOLE)]
@@ -46,7 +41,7 @@ class _GpuLine(_Line):
 class _NfLine(_Line):
     name: str
     kind: Annotated[str, Field(pattern="^nf$")] = "nf"
-    traffic: dict[str, _Value] = Field(default_factory=dict)
+    traffic: dict[str, Value] = Field(default_factory=dict)
     rate_kpps: _Above
     gpu: _GpuLine
 
@@ -59,25 +54,12 @@ def read_gpu_scenarios(models: GpuModels, path: Path, *, extrapolate: bool = Fal
     """The scenarios in `path`, JSON Lines: co-locations of NFs on the GPU server of `models`. `extrapolate`: accept
     values outside what was measured. Raises `InputError` with every fault of the file: a line that is no scenario, an
     unknown NF, settings that the server refuses or that are outside what was measured."""
-    found, faults = [], []
-    for number, line in enumerate(read_text(path, LARGEST_FILE).split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            scenario = _GpuScenarioLine.model_validate_json(line)
-        except ValidationError as error:
-            faults += [
-                Fault(str(path), number, ".".join(map(str, wrong["loc"])) or None, word_fault(wrong))
-                for wrong in error.errors()
-            ]
-            continue
+    found, faults = [], list[Fault]()
+    for number, scenario in parse_lines(path, _GpuScenarioLine, faults):
         loads = tuple(_load(workload, models) for workload in scenario.workloads)
         faults += [Fault(str(path), number, *wrong) for wrong in _wrong(models, scenario, loads, extrapolate)]
         found.append(loads)
-    if not found and not faults:
-        faults.append(Fault(str(path), None, None, "holds no scenario"))
-    if faults:
-        raise InputError(faults)
+    refuse_scenarios(path, found, faults)
     return found
 
 
@@ -85,12 +67,7 @@ def _wrong(
     models: GpuModels, scenario: _GpuScenarioLine, loads: tuple[GpuWorkload, ...], extrapolate: bool
 ) -> list[tuple[str, str, str | None]]:
     """Column, message and hint of each fault of a scenario."""
-    wrong: list[tuple[str, str, str | None]] = [
-        ("traffic", f"unknown attribute {name}", suggestion(name, ATTRIBUTES))
-        for item in scenario.workloads
-        for name in item.traffic
-        if name not in ATTRIBUTES
-    ]
+    wrong: list[tuple[str, str, str | None]] = [*unknown_attributes(item.traffic for item in scenario.workloads)]
     for load in dict.fromkeys(loads):
         empty = [name for name in ("flows", "packet_size") if load.traffic.as_dict()[name] <= 0]
         wrong += [(f"traffic.{name}", "is not above 0", None) for name in empty]

@@ -11,17 +11,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations
-from math import inf
 from typing import ClassVar, TypeVar
 
 from placer.model.arrival import Arrival
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
-from placer.model.groups import BETWEEN_POOLS
-from placer.model.plan import Placement, Plan
+from placer.model.plan import Plan
 from profiles.registry import Registry
 
 CONSTRAINTS: Registry[type[Constraint]] = Registry(
@@ -379,13 +377,34 @@ def _place_of(constraint: type[GroupConstraint], kind: NicKind, nic_id: str) -> 
     return domain_of(kind, nic_id) if constraint.by_domain else nic_id
 
 
-def barred_kinds(fleet: Fleet, tenant: Tenant) -> dict[NicKind, Conflict]:
-    """What keeps the tenant off a new NIC of each kind, as `conflict_on`, for those kinds that are barred."""
-    found, everywhere, full = dict[NicKind, Conflict](), list[Conflict](), dict[str, Conflict]()
+def barred_kinds(fleet: Fleet, tenant: Tenant) -> list[tuple[Conflict, list[NicKind]]]:
+    """What keeps the tenant off new NICs, as `conflict_on`, and of which kinds of one model each."""
+    found = dict[tuple[str, int], tuple[Conflict, list[NicKind]]]()
     allowed = _allowed_kinds(fleet, tenant)
+    everywhere, full = _taken_domains(fleet, tenant)
+    of_kind = [(constraint, Conflict(constraint.name)) for constraint in _kind_constraints()]
+    for kind in fleet.all_kinds:
+        conflict = everywhere
+        if kind not in allowed:
+            conflict = of_kind[0][1]
+            if len(of_kind) > 1:
+                conflict = next(fails for constraint, fails in of_kind if not _kind_keeps(constraint, tenant, kind))
+        elif full and kind.domain in full:
+            conflict = full[kind.domain]
+        if conflict is not None:
+            alike = kind.model, id(conflict)
+            if alike not in found:
+                found[alike] = conflict, []
+            found[alike][1].append(kind)
+    return [*found.values()]
+
+
+def _taken_domains(fleet: Fleet, tenant: Tenant) -> tuple[Conflict | None, dict[str, Conflict]]:
+    """What keeps the tenant off every new NIC, since those that it must be with are on others; and off domains."""
+    everywhere, full = None, dict[str, Conflict]()
     for constraint, most, members in _groups_of(fleet, tenant):
         if constraint.same and members:
-            everywhere.append(Conflict(constraint.name, tuple(members)))
+            everywhere = everywhere or Conflict(constraint.name, tuple(members))
         elif constraint.by_domain:
             by_domain: defaultdict[str, list[str]] = defaultdict(list)
             for other, home in members.items():
@@ -393,177 +412,4 @@ def barred_kinds(fleet: Fleet, tenant: Tenant) -> dict[NicKind, Conflict]:
             for domain, ids in by_domain.items():
                 if domain and len(ids) >= most:
                     full.setdefault(domain, Conflict(constraint.name, tuple(ids)))
-    of_kind = [(constraint, Conflict(constraint.name)) for constraint in _kind_constraints()]
-    for kind in fleet.all_kinds:
-        if kind not in allowed:
-            failing = (conflict for constraint, conflict in of_kind if not _kind_keeps(constraint, tenant, kind))
-            found[kind] = of_kind[0][1] if len(of_kind) == 1 else next(failing)
-        elif kind.domain in full:
-            found[kind] = full[kind.domain]
-        elif everywhere:
-            found[kind] = everywhere[0]
-    return found
-
-
-# What no fleet can hold, even empty: found before anything is placed.
-
-
-def constraint_faults(
-    arrivals: Sequence[Arrival], kinds: Sequence[NicKind]
-) -> Iterator[tuple[Arrival, str, str, str | None]]:
-    """What the whole fleet could not hold, empty and without all other arrivals: the last instance of the smallest
-    set that conflicts, the column, the message, and what to do about it."""
-    groups: defaultdict[tuple[str, str], list[Arrival]] = defaultdict(list)
-    for arrival in arrivals:
-        for key in arrival.constraints.values:
-            groups[key].append(arrival)
-        if arrival.nic is None and (fault := pool_fault(arrival, kinds)):
-            yield arrival, "pool", *fault
-    for (name, value), members in groups.items():
-        constraint = CONSTRAINTS[name]
-        if issubclass(constraint, GroupConstraint) and (found := _conflicting(members, kinds, constraint, value)):
-            ids = ", ".join(f"'{arrival.id}'" for arrival in found)
-            message = f"no fleet of these NICs holds {ids} of group '{value}' at the same time"
-            yield found[-1], name, message, _hint(constraint, kinds)
-
-
-def pool_fault(arrival: Arrival | Tenant, kinds: Sequence[NicKind]) -> tuple[str, str] | None:
-    """What is wrong with the pools that an instance asks for, and what to do about it; None where nothing is."""
-    asked, pools = arrival.constraints.of("pool"), sorted({kind.pool for kind in kinds if kind.pool})
-    if unknown := [name for name in asked.split(BETWEEN_POOLS) if asked and name not in pools]:
-        hint = f"pools are {', '.join(pools)}" if pools else "give NICs a pool in the fleet file: pool = ..."
-        return f"no NIC of the fleet is in pool '{unknown[0]}'", hint
-    if not asked and pools and all(kind.pool for kind in kinds):
-        return "all NICs of the fleet are in pools", f"fill pool: {', '.join(pools)}"
-    return None
-
-
-def _hint(constraint: type[GroupConstraint], kinds: Sequence[NicKind]) -> str:
-    if constraint.same:
-        return f"one NIC has {max(kind.cores for kind in kinds)} cores"
-    places = _count_places(kinds, constraint)
-    return f"there are {places:,.0f} {'domains' if constraint.by_domain else 'NICs'} for them"
-
-
-def _conflicting(
-    members: Sequence[Arrival], kinds: Sequence[NicKind], constraint: type[GroupConstraint], value: str
-) -> list[Arrival]:
-    """A smallest set of members, present at one time, that does not fit; empty where all do."""
-    for moment in sorted({arrival.begins for arrival in members}):
-        present = [arrival for arrival in members if is_present(arrival, moment)]
-        if all(arrival.nic is not None for arrival in present):
-            continue
-        if constraint.same:
-            found = _too_many_together(present, kinds)
-        else:
-            found = _too_many_apart(present, kinds, constraint, constraint.most(value))
-        if found:
-            return found
-    return []
-
-
-def _too_many_together(present: Sequence[Arrival], kinds: Sequence[NicKind]) -> list[Arrival]:
-    """Members that no NIC holds together; of few, as few as possible."""
-    for size in range(1, len(present) + 1):
-        largest = sorted(present, key=lambda arrival: -max(_fewest_cores(kind, arrival) for kind in kinds))[:size]
-        if not any(sum(_fewest_cores(kind, arrival) for arrival in largest) <= kind.cores for kind in kinds):
-            return largest
-    return []
-
-
-def _fewest_cores(kind: NicKind, arrival: Arrival) -> float:
-    if not kind.hosts(arrival.workload) or not kind_allows(kind, arrival):
-        return inf
-    return min(kind.cores_for(choice) for choice in kind.choices(arrival.workload))
-
-
-def _count_places(kinds: Iterable[NicKind], constraint: type[GroupConstraint]) -> float:
-    named = {kind.domain for kind in kinds if kind.domain} if constraint.by_domain else ()
-    others = (kind for kind in kinds if not (constraint.by_domain and kind.domain))
-    return len(named) + sum(inf if kind.count is None else kind.count for kind in others)
-
-
-def _too_many_apart(
-    present: Sequence[Arrival], kinds: Sequence[NicKind], constraint: type[GroupConstraint], most: int
-) -> list[Arrival]:
-    """Members that have too few places among them: of a matching, those that compete with one that has none."""
-    room: dict[object, float] = {}
-    for kind in kinds:
-        if constraint.by_domain and kind.domain:
-            room[kind.domain] = float(most) if kind.count != 0 else room.get(kind.domain, 0.0)
-        else:
-            room[kind] = inf if kind.count is None else kind.count * most
-    place_of = {kind: kind.domain if constraint.by_domain and kind.domain else kind for kind in kinds}
-    able = [[place_of[kind] for kind in kinds if _fewest_cores(kind, arrival) < inf] for arrival in present]
-    at: defaultdict[object, list[int]] = defaultdict(list)
-
-    def place(member: int, seen: set[object]) -> bool:
-        for spot in able[member]:
-            if spot in seen:
-                continue
-            seen.add(spot)
-            if len(at[spot]) < room[spot]:
-                at[spot].append(member)
-                return True
-            for other in at[spot]:
-                if place(other, seen):
-                    at[spot].remove(other)
-                    at[spot].append(member)
-                    return True
-        return False
-
-    for member in range(len(present)):
-        seen: set[object] = set()
-        if able[member] and not place(member, seen):
-            return [present[other] for other in sorted({member, *(other for spot in seen for other in at[spot])})]
-    return []
-
-
-# For checks of plans: who of a group is present at the same time.
-
-
-def is_present(arrival: Arrival, moment: float) -> bool:
-    """Whether the instance is present at the moment, s."""
-    return arrival.begins <= moment and (arrival.departure is None or moment < arrival.departure)
-
-
-def members_by_value(plan: Plan, name: str) -> dict[str, list[Placement]]:
-    """The placed instances that have a value of the constraint, by value, in the order in which they begin."""
-    members: defaultdict[str, list[Placement]] = defaultdict(list)
-    constrained = [placement for placement in plan.placed if placement.arrival.constraints.of(name)]
-    for placement in sorted(constrained, key=lambda placement: placement.arrival.begins):
-        members[placement.arrival.constraints.of(name)].append(placement)
-    return members
-
-
-def meetings(plan: Plan, name: str, place: Callable[[Placement], object]) -> Iterator[tuple[str, str, object]]:
-    """For each instance that begins where one of its group is: the ids of both, the group, and the place.
-
-    `place` says where a placement is. Pairs that both already run were nobody's decision.
-    """
-    for value, members in members_by_value(plan, name).items():
-        present: defaultdict[object, list[Placement]] = defaultdict(list)
-        for placement in members:
-            where, begins = place(placement), placement.arrival.begins
-            others = [other for other in present[where] if is_present(other.arrival, begins)]
-            present[where] = [*others, placement]
-            met = next((o for o in others if o.arrival.nic is None or placement.arrival.nic is None), None)
-            if met is not None:
-                yield f"{met.arrival.id} and {placement.arrival.id}", value, where
-
-
-def crowds(plan: Plan, name: str, place: Callable[[Placement], object]) -> Iterator[tuple[str, str, object]]:
-    """For each instance that begins where as many of its group are as the number before its name says, or more: the
-    ids of all, the group, and the place.
-
-    `place` says where a placement is. Instances that all already run were nobody's decision.
-    """
-    for value, members in members_by_value(plan, name).items():
-        allowed = int(value.split()[0])
-        for placement in members:
-            begins = placement.arrival.begins
-            present = [
-                other for other in members if is_present(other.arrival, begins) and place(other) == place(placement)
-            ]
-            if len(present) > allowed and any(other.arrival.nic is None for other in present):
-                yield " and ".join(other.arrival.id for other in present), value, place(placement)
+    return everywhere, full

@@ -3,7 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from placer.model.constraints import SharingConstraint, is_present, register
+from placer.model.constraints import SharingConstraint, register
+from placer.model.group_members import is_present
 from placer.model.plan import Placement, Plan
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from placer.model.constraints import GroupConstraint, crowds, register
+from placer.model.constraints import GroupConstraint, register
+from placer.model.group_members import crowds
 from placer.model.groups import limit_in, usable_limit
 from placer.model.plan import Placement, Plan
 

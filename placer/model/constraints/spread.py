@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from placer.model.constraints import GroupConstraint, meetings, register
+from placer.model.constraints import GroupConstraint, register
+from placer.model.group_members import meetings
 from placer.model.plan import Plan
 
 

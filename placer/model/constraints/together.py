@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from placer.model.constraints import GroupConstraint, is_present, members_by_value, register
+from placer.model.constraints import GroupConstraint, register
+from placer.model.group_members import is_present, members_by_value
 from placer.model.plan import Plan
 
 

@@ -30,6 +30,7 @@ from profiles import COUNTERS, Workload
 FIRST_SHARE = 0.9 / (1.0 + SELECTED_RESERVE)
 """The share of the budget that may be expected at first; the rest is the reserve."""
 MAX_REPLANS = 3
+LEAST_DEALING_S = 1.0  # seconds in which tenants are dealt where the search took all the time
 ACCESS_COUNTERS = tuple(COUNTERS.index(name) for name in ("l2crd", "l2cwr"))
 MANY_ACCESSES = 1e8  # cache accesses per second that count as one NIC's share where instances are dealt out evenly
 
@@ -99,7 +100,9 @@ def _search(
     nics = planner.plan(share, deadline)
     oracles = replace(catalogue, risk=catalogue.risk or LIKELIEST_VIOLATION, budget_pct=None).oracles(predictor)
     for tried in range(MAX_REPLANS):
-        placements = placements_on(arrivals, catalogue.kinds, deal_present(arrivals, nics, catalogue.kinds, oracles))
+        remaining = max(deadline - time.monotonic(), LEAST_DEALING_S)
+        dealt = deal_present(arrivals, nics, catalogue.kinds, oracles, remaining)
+        placements = placements_on(arrivals, catalogue.kinds, dealt)
         plan = Plan(PLANNED, predictor, placements, 0.0, risk=catalogue.risk)
         expected = expected_violations(plan, catalogue, predictor)
         together = planned_pct(expected)

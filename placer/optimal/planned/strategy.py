@@ -21,7 +21,7 @@ from placer.model.oracle import Oracle
 from placer.model.plan import PLANNED, Plan, Within
 from placer.optimal import MOST_CO_LOCATIONS, MOST_ON_GPU
 from placer.optimal.bounded_plan import exact_peak_cost, ids_of_rejected, placements_of
-from placer.optimal.dealing import keep_groups
+from placer.optimal.dealing import LEAST_DEALING, keep_groups
 from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.patterns import co_locations_on
 from placer.optimal.planned.by_loads import plan_by_loads
@@ -138,7 +138,8 @@ class Planned(Strategy):
         keep = 0.0
         for _ in range(MAX_REPLANS):
             found = planner.plan(keep, beginning)
-            plan = self._plan(arrivals, found)
+            remaining = max(planner.deadline - time.process_time(), LEAST_DEALING * self.seconds)
+            plan = self._plan(arrivals, found, remaining)
             expected = expected_violations(plan, self.catalogue, self.predictor or "")
             taken_pct = planned_pct(expected)
             if taken_pct <= 100.0 * self.budget + 1e-9:
@@ -185,18 +186,18 @@ class Planned(Strategy):
             for index, models in enumerate(self.alike.models)
         ]
 
-    def _plan(self, arrivals: Sequence[Arrival], found: StaticPlan) -> Plan:
+    def _plan(self, arrivals: Sequence[Arrival], found: StaticPlan, seconds: float) -> Plan:
         nics = found.nics if self.kinds is None else self.kinds.separate_nics(found.nics)
-        placements = placements_of(arrivals, self.catalogue.kinds, self._deal(nics, found.left_out))
+        placements = placements_of(arrivals, self.catalogue.kinds, self._deal(nics, found.left_out, seconds))
         return Plan(self.name, self.predictor, placements, 0.0, risk=self.catalogue.risk)
 
     def _deal(
-        self, nics: list[tuple[NicKind, tuple[Tenant, ...]]], left_out: list[Tenant]
+        self, nics: list[tuple[NicKind, tuple[Tenant, ...]]], left_out: list[Tenant], seconds: float
     ) -> list[tuple[NicKind, tuple[Tenant, ...]]]:
         """The NICs with tenants dealt so that no group meets itself, none of them where it likely violates its SLA."""
         risk = LIKELIEST_VIOLATION if self.catalogue.risk is None else self.catalogue.risk
         oracles = replace(self.catalogue, risk=risk, budget_pct=None).oracles(self.predictor or "")
-        return keep_groups(nics, left_out, self.catalogue.kinds, oracles)[0]
+        return keep_groups(nics, left_out, self.catalogue.kinds, oracles, seconds=seconds)[0]
 
     def _within(self, plan: Plan, found: StaticPlan, expected: ExpectedViolations) -> Within:
         kinds = self.catalogue.kinds

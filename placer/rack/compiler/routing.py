@@ -15,6 +15,7 @@ from placer.rack.compiler.graph import SWITCH_PLACE, DeviceKind, Place, RackGrap
 from profiles import InputError
 
 FIRST_INDEX = 255
+PORT_MBPS = 100_000  # of a port of the switch: a t_max from there on needs no limit
 BURST_S = 0.01  # of a chain's t_max, that passes at once (CONTRACTS 15)
 MOST_NFS = FIRST_INDEX - 1
 """Of a path: the index of a packet never becomes 0 (RFC 8300, section 2.3), also behind the last NF."""

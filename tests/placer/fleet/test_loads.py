@@ -18,7 +18,7 @@ from placer.fleet.what_if import WhatIf, complete
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
 from placer.testing.strategies import TOY_TRAFFIC
-from profiles import Workload
+from profiles import CoLocation, Workload
 from tests.placer.fleet.loaded_oracle import LoadedOracle, loaded_kind
 
 
@@ -252,3 +252,22 @@ def test_a_promised_latency_without_a_rate_is_refused() -> None:
     reader = Reader(TOY_TRAFFIC, overload, lambda identity: known)
     with pytest.raises(Malformed, match="latency depends on the rate"):
         reader.read('{"event": "change", "id": "1", "rate_kpps": null}')
+
+
+class _SlowerOracle(LoadedOracle):
+    """One whose answers change: of what each NF carries, only a share is left."""
+
+    share, revision = 1.0, 0
+
+    def throughput(self, co_locations: Sequence[CoLocation]) -> list[tuple[float, ...]]:
+        return [tuple(self.share * kpps for kpps in answer) for answer in super().throughput(co_locations)]
+
+
+def test_choices_of_cores_follow_what_an_oracle_answers_now() -> None:
+    """A core that carries 95 kpps carries 90, but not with a tenth to spare, as it did when the workload first came."""
+    oracle, fleet = _SlowerOracle(), Fleet([loaded_kind()])
+    engine = Engine(fleet, [oracle])
+    first = engine.handle(Arrive(Tenant("1", Workload("a", TOY_TRAFFIC, 90.0), Sla(max_drop=0.0))))
+    oracle.share, oracle.revision = 0.95, 1
+    later = engine.handle(Arrive(Tenant("2", Workload("a", TOY_TRAFFIC, 90.0), Sla(max_drop=0.0))))
+    assert (first.cores, later.cores) == (1, 2)

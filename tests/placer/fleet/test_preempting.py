@@ -18,7 +18,7 @@ from placer.fleet.state.store import State
 from placer.model.fleet import Fleet, Tenant
 from placer.model.groups import Constraints
 from placer.model.sla import Sla
-from placer.policy.preemption import find_victims
+from placer.policy.preemption import Preemption, find_victims
 from placer.policy.rejection import Cause
 from placer.policy.rules import FIRST_FIT
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
@@ -55,6 +55,20 @@ def test_the_fewest_of_lower_priority_leave_the_lowest_first_and_are_queued(when
     assert decision == Decision("placed", (Move("high", None, "nic-1"), Move("x", "nic-1", None)), queued=("x",))
     assert [*fleet.waiting.values()] == [FULL[0]] and fleet.fleet.nic_of("y") is not None
     assert fleet.handle(Depart("high")).moves[1:] == (Move("x", None, "nic-1"),)
+
+
+def test_who_makes_room_and_stays_after_all_is_before_the_arrival() -> None:
+    """As in the state, which has only the moves of those that leave; what is taken back leaves all in order, too."""
+    fleet = engine(tenant("x"), tenant("y"), tenant("z", 9, "b"))
+    nic = fleet.fleet.nics["nic-1"]
+    journal = fleet.fleet.begin_journal()
+    fleet.fleet.remove("x")
+    fleet.fleet.journal = None
+    journal.take_back()
+    assert [*nic.tenants_by_id] == ["x", "y", "z"]
+    found = Preemption(nic.kind, "nic-1", ("y", "x"), True, tenant("high", 5))
+    assert fleet._preempt(found).queued == ("y",)
+    assert [*nic.tenants_by_id] == ["x", "z", "high"]
 
 
 def test_who_leaves_moves_where_it_fits() -> None:

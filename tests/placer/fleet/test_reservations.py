@@ -180,6 +180,27 @@ def test_a_state_file_keeps_reservations_owners_and_labels(tmp_path: Path) -> No
         assert state.events == 5 and "x" not in {tenant.id for tenant in state.fleet.all_tenants()}
 
 
+def test_a_replay_of_the_log_has_the_same_answers_whatever_the_time_is(tmp_path: Path) -> None:
+    with State(tmp_path / "s.db", KINDS) as state:
+        engine = fleet(QUEUE)
+        requests: list[dict[str, Any]] = [
+            {"event": "reserve", "ttl_s": 0.123456789, **DEMAND},
+            {"event": "reserve", "ttl_s": 1e6, **DEMAND, "id": "y"},
+            {"event": "arrive", **DEMAND, "id": "waits"},
+            {"event": "arrive", **DEMAND, "id": "y"},
+        ]
+        for request in requests:
+            event = read(engine, time.time(), **request)
+            state.record(event, engine.handle(event), engine.fleet)
+        expire_due(engine, state, time.time() + 1)
+        state.commit()
+        again = fleet(QUEUE)
+        for line, answer in state.log():
+            event = read(again, 0.0, of_log=True, **json.loads(line))
+            assert decision_line(event, again.handle(event)) == answer
+        assert again.events == 5 and "waits" not in again.waiting
+
+
 def test_a_state_file_knows_who_has_arrived_since(tmp_path: Path) -> None:
     """On its NIC, and in the queue after that has failed."""
     with State(tmp_path / "s.db", KINDS) as state:

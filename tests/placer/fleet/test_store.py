@@ -10,7 +10,18 @@ from pathlib import Path
 import pytest
 
 from placer.fleet.engine import Engine
-from placer.fleet.events import Arrive, Depart, Drain, FleetEvent, Join, Learned, Leave, Measure, MeasuredInstance
+from placer.fleet.events import (
+    Arrive,
+    Change,
+    Depart,
+    Drain,
+    FleetEvent,
+    Join,
+    Learned,
+    Leave,
+    Measure,
+    MeasuredInstance,
+)
 from placer.fleet.learning.learning import correct
 from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.state.backup import back_up
@@ -63,6 +74,19 @@ def test_a_reopened_state_is_as_it_was(saved: Path) -> None:
     with State(saved, KINDS) as state:
         assert placed(state) == {"1": "nic-1", "2": "nic-1"}
         assert [tenant.id for tenant in state.waiting] == ["3"]
+
+
+def test_tenants_of_a_nic_are_in_the_same_order_after_a_restart(saved: Path) -> None:
+    """One that changed is behind the others, as events after it have it."""
+
+    def order(state: State) -> list[str]:
+        return [tenant.id for tenant in state.fleet.nics["nic-1"].tenants]
+
+    with State(saved, KINDS) as state:
+        handle(state, Change("1", sla=Sla(max_drop=0.4)))
+        assert order(state) == ["2", "1"]
+    with State(saved, KINDS) as state:
+        assert order(state) == ["2", "1"]
 
 
 def test_a_fleet_with_names_is_continued_as_it_was(tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 from placer.cli import app
 from placer.evaluate.checks import check_plan, constraints_kept
 from placer.model.arrival import Arrival
-from placer.model.constraints import constraint_faults
 from placer.model.fleet import NicKind
 from placer.model.groups import Constraints
 from placer.model.plan import Placement, Plan
+from placer.model.unplaceable import constraint_faults
 from placer.optimal.trace_optimum import find_optimum
 from placer.policy.rules import RULES_BY_NAME
 from placer.strategies.contention_aware import ContentionAware

@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.model.sla import Sla
 from placer.policy.class_index import ClassIndex
+from placer.policy.lowered import ReachablePatterns
 from placer.policy.pattern_table import PatternTable, TooManyPatterns
 from placer.policy.rules import LOOK_AHEAD
 from profiles import CoLocation, TrafficProfile, Workload
@@ -45,6 +48,14 @@ def test_throughput_outside_the_table_is_asked_for() -> None:
     assert table.kpps_with((small,), small) == 80.0 and table.kpps_with((), small) == 100.0
 
 
+@given(st.integers(0, 6), st.lists(st.sampled_from([0.0, 79.9, 80.0, 80.1, 100.0, 100.1]), min_size=2, max_size=2))
+def test_patterns_are_reachable_where_every_tenant_gets_what_it_requires(pattern: int, kpps: list[float]) -> None:
+    """However many patterns with other requirements were asked for before."""
+    required = {column: kpps[column] for column in (0, 1) if TABLE.counts[pattern, column]}
+    met = [all(TABLE.kpps[above, at] >= least for at, least in required.items()) for above in TABLE.above(pattern)]
+    assert list(REACHABLE.flags(pattern, required)) == met
+
+
 def test_too_many_co_locations_are_refused_early() -> None:
     """Fifty-nine workloads of one core each form more co-locations on twelve cores than memory holds."""
     kind = NicKind(0, "wide", 12, {"small": 1})
@@ -72,3 +83,4 @@ class SmallSlowsSmall(Oracle):
 
 
 TABLE = PatternTable(KIND, [BIG, SMALL], SmallSlowsSmall())
+REACHABLE = ReachablePatterns(TABLE)

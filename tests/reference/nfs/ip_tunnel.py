@@ -99,10 +99,10 @@ class IpTunnelModel(FunctionModel):
             return self.drop("bad_checksum")
         if sent.side == INSIDE:
             return self.from_inside(frame, headers, sent.time_us)
-        told = self.told(frame, headers, sent.time_us)
-        return (self.from_outside(frame, headers, sent) if told is None else told), []
+        errors = self.relayed(frame, headers, sent.time_us)
+        return (self.from_outside(frame, headers, sent) if errors is None else errors), []
 
-    def told(self, frame: bytes, headers: Headers, now_us: int) -> list[bytes] | None:
+    def relayed(self, frame: bytes, headers: Headers, now_us: int) -> list[bytes] | None:
         """What senders get about an ICMP error on the way through the tunnel; None if it is not one."""
         l4, l3 = headers.l4, headers.l3
         if headers.protocol != ICMP or not l4 or headers.fragment or frame[l3 + 16 : l3 + 20] != LOCAL:

@@ -5,7 +5,7 @@ from collections import Counter
 from ipaddress import ip_address
 from pathlib import Path
 
-from tests.reference.nfs.headers import ICMP, TCP, UDP, Flow, flow_of
+from tests.reference.nfs.headers import ICMP, TCP, UDP, Flow, Headers, flow_of, read_headers
 from tests.reference.nfs.ipv6 import ICMPV6, read_ip_headers
 from tests.reference.nfs.model import Bounds, FunctionModel, Left
 from tests.reference.nfs.traffic import Mix, Sent
@@ -23,6 +23,7 @@ class MonitorModel(FunctionModel):
     nf = "Monitor"
     variants = (
         {"talkers": "500", "report": "{folder}/report.csv", "reported": "500"},
+        {"talkers": "500", "report": "{folder}/report.csv", "reported": "500", "ipv6": "pass"},
         {"talkers": "65536", "report": "{folder}/report.csv", "reported": "65536"},
     )
 
@@ -34,7 +35,11 @@ class MonitorModel(FunctionModel):
         return Mix(flows=8000, ipv6=0.5)
 
     def take(self, sent: Sent) -> Left:
-        headers, length = read_ip_headers(sent.frame), len(sent.frame)
+        headers, length = read_headers(sent.frame), len(sent.frame)
+        if self.settings.get("ipv6", "read") == "read":
+            headers = read_ip_headers(sent.frame)
+        elif headers.kind == "ipv6":
+            headers = Headers("other")
         if headers.kind not in ("ipv4", "ipv6"):
             passes = self.passes(headers.kind)
             self.counted["other_bytes"] += length * passes

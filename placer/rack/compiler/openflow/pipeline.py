@@ -26,7 +26,7 @@ from placer.rack.compiler.openflow.rules import (
     matches_of,
     push_tag,
 )
-from placer.rack.compiler.routing import BURST_S, Label, Routing, split_limits, switch_ports
+from placer.rack.compiler.routing import BURST_S, PORT_MBPS, Label, Routing, split_limits, switch_ports
 from placer.rack.compiler.traffic.entries import TooManyEntriesError, entries_of
 from placer.rack.compiler.traffic.expression import Or
 from profiles import Fault, InputError
@@ -100,7 +100,6 @@ ANY_OUTPUT = "load:0->NXM_OF_IN_PORT[]"  # lets a packet leave by the port by wh
 FORGED, UNCLASSIFIED, UNMATCHED, UNKNOWN_PATH = "forged", "unclassified", "unmatched", "unknown_path"
 OTHER_COOKIE = 1  # of rules that count nothing
 MOST_PRIORITY = 65535
-PORT_MBPS = 100_000  # of a port of the switch: rates from there on need no meter
 
 
 def openflow_program(routing: Routing, instances: Mapping[int, NfInstance], labels: VlanLabels) -> OpenFlowProgram:

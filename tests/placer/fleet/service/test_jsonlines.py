@@ -69,7 +69,8 @@ OF_NICS = ("fail", "drain", "return", "cordon", "uncordon", "leave")
 
 def may_change_nothing(answer: dict[str, object]) -> bool:
     """Whether the answer may be that of an event which was sent again, and is then not logged."""
-    return answer["status"] in ("cordoned", "up", "joined", "gone", "placed", "reserved") and not answer["moves"]
+    same = ("cordoned", "up", "joined", "gone", "placed", "reserved", "queued")
+    return answer["status"] in same and not answer["moves"] and "reasons" not in answer
 
 
 def random_event(random: random.Random, number: int) -> dict[str, object]:

@@ -43,7 +43,7 @@ def test_an_address_is_shown_without_password_and_settings() -> None:
     [
         ("CREATE TABLE other (x INTEGER)", "holds other tables"),
         ("CREATE TABLE facts (x INTEGER)", "lacks the tables of a state"),
-        ("UPDATE head SET layout = '0'", "is of layout 0, not 4"),
+        ("UPDATE head SET layout = '0'", "is of layout 0, not 5"),
         ("DELETE FROM head", "is not the state of a fleet"),
         ("DROP TABLE leases", "lacks the tables of a state: leases"),
         ("UPDATE facts SET value = '7' WHERE name = 'format'", "is of format 7"),
