@@ -8,6 +8,7 @@ by whole cores, and one at the largest rate.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -275,16 +276,18 @@ def _needs(options: Options, rack: Rack, counted: Collection[int] | None = None)
     return np.hstack([options.cores, options.nic_shares, tables])
 
 
-def find_undominated(gain: Floats, needs: NDArray[np.generic]) -> Ints:
+def find_undominated(gain: Floats, needs: NDArray[np.generic], until: float = float("inf")) -> Ints:
     """The rows to which no other row has at least the gain and at most all needs; of equal rows the first.
 
-    `gain`: shape (rows,). `needs`: shape (rows, needs).
+    `gain`: shape (rows,). `needs`: shape (rows, needs). `until`: of the monotonic clock; raises TimeoutError after it.
     """
     needed: Floats = needs.astype(np.float64)
     order = np.lexsort((needed.sum(axis=1), -gain))
     kept_gain, kept_needs = np.empty(0), np.empty((0, needed.shape[1]))
     kept: list[Ints] = []
     for begin in range(0, len(order), AT_ONCE):
+        if time.monotonic() > until:
+            raise TimeoutError
         rows = order[begin : begin + AT_ONCE]
         rows = rows[~_find_dominated(gain[rows], needed[rows], kept_gain, kept_needs)]
         rows = rows[~_find_dominated_inside(gain[rows], needed[rows])]

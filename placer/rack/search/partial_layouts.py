@@ -149,30 +149,25 @@ class _PartSearch:
 
     def run(self, until: float) -> FoundSites:
         """First few parts go on, to know layouts that dominate others before these are complete."""
-        few = self._grow(FEW_PARTS, until)
-        assert few is not None
-        self.known = self._laid_out(self._exchanged(few.sites))
-        grown = self._grow(None, until)
-        complete = grown is not None
-        found = self.known.sites if grown is None else np.vstack([self.known.sites, self._exchanged(grown.sites)])
-        sites = np.unique(found, axis=0)
+        self.known = self._laid_out(self._exchanged(self._grow(FEW_PARTS, float("inf")).sites))
+        found, complete = [self.known.sites], True
+        try:
+            found.append(self._exchanged(self._grow(None, until).sites))
+        except TimeoutError:
+            complete = False
+        sites = np.unique(np.vstack(found), axis=0)
         return FoundSites(sites[np.lexsort(self._places(sites).T[::-1])], complete)
 
-    def _grow(self, most: int | None, until: float) -> _Parts | None:
-        """Layouts, of at most so many parts at a time; None where the time is over before all parts were compared."""
+    def _grow(self, most: int | None, until: float) -> _Parts:
+        """Layouts, of at most so many parts at a time. Raises TimeoutError before parts are too many, too."""
         parts = self._empty()
         for step, at in enumerate(self.order):
-            if most is None and time.monotonic() > until:
-                return None
             is_open = self._open_after(step)
             parts = self._extend(parts, at, is_open)
             parts = parts.at(self._keeps_limits(parts, is_open))
             if most is None:
-                parts = parts.at(~self._dominated(parts, is_open))
-            rows = self._undominated(parts, is_open, most, until)
-            if rows is None:
-                return None
-            parts = parts.at(rows)
+                parts = parts.at(~self._dominated(parts, is_open, until))
+            parts = parts.at(self._undominated(parts, is_open, most, until))
         return parts
 
     def _open_after(self, step: int) -> list[int]:
@@ -188,12 +183,14 @@ class _PartSearch:
             parts = self._close(parts, at, self._open_after(step))
         return parts.at(find_undominated(np.zeros(len(parts)), self._least_needs(parts, [])))
 
-    def _dominated(self, parts: _Parts, is_open: Sequence[int]) -> Bools:
+    def _dominated(self, parts: _Parts, is_open: Sequence[int], until: float) -> Bools:
         """Parts that need as much as a known layout before they are complete."""
         found = np.zeros(len(parts), dtype=bool)
         needs, left = self._least_needs(parts, is_open), np.arange(len(parts))
         servers = len(self.nic_mbps)
         for layout in self._least_needs(self.known, []):
+            if time.monotonic() > until:
+                raise TimeoutError
             near = left[(needs[left, :servers] >= layout[:servers]).all(axis=1)]  # few are
             worse = near[(needs[near, servers:] >= layout[servers:]).all(axis=1)]
             if len(worse):
@@ -386,8 +383,8 @@ class _PartSearch:
             sites = np.unique(np.concatenate(found), axis=0)
         return sites
 
-    def _undominated(self, parts: _Parts, is_open: Sequence[int], most: int | None, until: float) -> Ints | None:
-        """The rows of parts that no other one dominates, or of the cheapest ones; None where the time is over."""
+    def _undominated(self, parts: _Parts, is_open: Sequence[int], most: int | None, until: float) -> Ints:
+        """The rows of parts that no other one dominates, or of the cheapest ones."""
         columns = self._ordered(parts, is_open)
         rows = np.arange(len(parts))[:, None]
         sites, groups = parts.sites[rows, columns], parts.group_of[rows, columns]
@@ -410,11 +407,11 @@ class _PartSearch:
         new = np.flatnonzero((np.diff(keys[order], axis=0) != 0).any(axis=1)) + 1
         kept: list[Ints] = []
         for rows in np.split(order, new):
-            if most is None and (time.monotonic() > until or compared.size > MOST_NUMBERS):
-                return None
+            if time.monotonic() > until or compared.size > MOST_NUMBERS:
+                raise TimeoutError
             needed = compared[rows]
             needed = needed[:, (needed != needed[0]).any(axis=0)]
-            kept.append(rows[find_undominated(np.zeros(len(rows)), needed)])
+            kept.append(rows[find_undominated(np.zeros(len(rows)), needed, until)])
         rows = np.sort(np.concatenate(kept))
         return rows if most is None else rows[_cheapest(compared[rows], most)]
 

@@ -17,9 +17,11 @@ from placer.rack.search.fleet_plan import fleet_plan
 from placer.rack.search.partial_layouts import FoundOptions, find_options
 from placer.rack.stages.stage_oracles import stage_oracle
 from placer.rack.strategies import Notify, register
+from placer.rack.strategies.lemur import lemur
 
 NOTHING_FOUND = Found(None, np.empty(0), float("-inf"), float("inf"), 0)
-FOR_OPTIONS = 0.85  # the share of the time that is left which finding options may take
+FOR_THE_HEURISTIC = 0.05  # a share of the time, beyond its end
+FOR_OPTIONS = 0.8  # the share of the time that is left which finding options may take
 FEW_SERVERS = 2
 FEW_LAYOUTS = 100_000
 """Of all chains together, for which the exact search is tried on more than a few servers."""
@@ -31,12 +33,17 @@ def best_plan(
 ) -> RackPlan:
     """The plan with the largest marginal throughput.
 
-    On a few servers the search is exact. On more, column generation comes first (`search/fleet_plan.py`), and the exact
-    search follows where its plan is not proven and the instance is small. `time_limit`: seconds for the search; after
+    On a few servers the search is exact; where the time ends it, the plan of Lemur's heuristic counts, too. On more,
+    column generation comes first (`search/fleet_plan.py`), and the exact search follows where its plan is not proven
+    and the instance is small. `time_limit`: seconds for the search; after
     them the plan is `feasible`, with the bound that was reached.
     """
     if len(rack.servers) <= FEW_SERVERS:
-        return exact_plan(chains, rack, time_limit=time_limit)
+        plan = exact_plan(chains, rack, time_limit=time_limit)
+        if plan.status in (Status.OPTIMAL, Status.INFEASIBLE):
+            return plan
+        # of a chain with many layouts only some were looked at: the heuristic may have a better one
+        return _better(plan, lemur(chains, rack, time_limit=FOR_THE_HEURISTIC * time_limit, notify=notify))
     plan = fleet_plan(chains, rack, time_limit=time_limit, notify=notify)
     left = time_limit - plan.seconds
     if plan.status in (Status.OPTIMAL, Status.INFEASIBLE) or left <= 0 or layouts_in_all(chains, rack) > FEW_LAYOUTS:

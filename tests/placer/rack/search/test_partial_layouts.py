@@ -16,7 +16,7 @@ from placer.rack.options import Options, all_layouts, layouts_at, options_at
 from placer.rack.plan import Status
 from placer.rack.rack import CoreCost, Rack, SmartNic
 from placer.rack.search.partial_layouts import undominated_sites
-from placer.rack.strategies.optimal import exact_plan
+from placer.rack.strategies.optimal import best_plan, exact_plan
 from tests.effort import examples
 from tests.placer.rack import instances
 from tests.placer.rack.instances import Json, faulty
@@ -75,6 +75,15 @@ def test_two_servers_with_smartnics_are_proven_optimal(stages: int | None) -> No
     plan = exact_plan(*two_servers(stages), time_limit=120)
     assert plan.status is Status.OPTIMAL
     assert plan.marginal_mbps == pytest.approx(18432.3, abs=0.1)
+
+
+def test_where_the_time_ends_there_is_still_a_plan() -> None:
+    """Twelve stages of one block: which of all tables are there decides, and there are too many choices."""
+    chains, rack = two_servers(12)
+    rack = replace(rack, switch=replace(rack.switch, blocks_per_stage=1))
+    plan = best_plan(chains, rack, time_limit=2)
+    assert plan.status is Status.FEASIBLE and len(plan.chains) == len(chains)
+    assert plan.bound_mbps is not None and plan.bound_mbps > plan.marginal_mbps
 
 
 def test_the_clock_ends_a_search_for_options() -> None:
