@@ -22,7 +22,7 @@ def test_a_subgroup_is_entered_and_left_by_labels() -> None:
     program = _server(made_plan((made_chain(["ACL", "Monitor", "Tunnel", "LB"]), "switch s0 s0 switch")))
     assert program.chain == (
         "# server s0\n"
-        "c__f1: Monitor\n"
+        "c__f1: Monitor ipv6=pass\n"
         "c__f2: Tunnel vlan=100\n"
         "c__f1 -> c__f2\n"
         "c__f2 -> nsh 1 252\n"
