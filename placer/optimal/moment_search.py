@@ -20,7 +20,14 @@ from itertools import groupby
 from typing import NamedTuple
 
 from placer.model.arrival import Arrival, RunningNic, running_nics, settle_running
-from placer.model.constraints import CONSTRAINTS, GroupConstraint, by_pool_only, kind_allows, may_share_nic
+from placer.model.constraints import (
+    CONSTRAINTS,
+    GroupConstraint,
+    by_pool_only,
+    kind_allows,
+    may_share_nic,
+    sharing_values,
+)
 from placer.model.feasibility import feasible
 from placer.model.fleet import Fleet, NicKind
 from placer.model.groups import UNCONSTRAINED
@@ -105,6 +112,7 @@ class _MomentSearch:
         fewest_nics: bool,
     ) -> None:
         self.arrivals = arrivals
+        self._have_owners = any(any(sharing_values(arrival)) for arrival in arrivals)
         self.kinds = kinds = merged.kinds
         self.without_pools = [replace(kind, pool="") for kind in kinds]
         self.oracles = merged.oracles
@@ -183,7 +191,7 @@ class _MomentSearch:
             taken = kind.cores_taken(self.example[member].workload for member in nic[1])
             if taken + kind.cores_of.get(nf, kind.cores + 1) > kind.cores or not kind_allows(kind, arrival):
                 continue
-            if not may_share_nic([arrival, *(self.example[member] for member in nic[1])]):
+            if self._have_owners and not may_share_nic([arrival, *(self.example[member] for member in nic[1])]):
                 continue
             rest = list(state)
             if nic[1]:
