@@ -102,7 +102,7 @@ def _place_new(engine: QueuedFleet, event: Arrive, when_full: str) -> Decision:
     is_searched = event.preempt or engine.fleet.tenants <= MOST_SEARCHED
     found = find_victims(engine.fleet, engine.oracles, choices) if is_searched else None
     if found is not None and event.preempt:
-        return _preempt(engine, found)
+        return preempt_victims(engine, found)
     reasons = tuple(engine.selector.reasons(choices[0]))
     if found is not None:
         here, nics = ((), 0) if found.nic is None else (engine.fleet.nics[found.nic].co_location, 1)
@@ -135,7 +135,7 @@ def place_group(engine: QueuedFleet, event: ArriveTogether) -> Decision:
     return Decision("queued", reasons=reasons)
 
 
-def _preempt(engine: QueuedFleet, found: Preemption) -> Decision:
+def preempt_victims(engine: QueuedFleet, found: Preemption) -> Decision:
     """Place an arrival where tenants of lower priority leave; these move where they fit, or else are queued."""
     leaving, in_order = [], dict[str, list[str]]()
     for identity in found.ids:

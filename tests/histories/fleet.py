@@ -17,9 +17,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from placer.fleet.engine import QUEUE, Engine
+from placer.fleet.engine import Engine
+from placer.fleet.event_lines import MAX_LISTED_CLASSES, decision_line
 from placer.fleet.events import DryRun, ExpectedDecision, FleetEvent, Lookup, Refused
-from placer.fleet.protocol import MAX_LISTED_CLASSES, Reader, decision_line
+from placer.fleet.protocol import Reader
+from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.state.saved_fleet import TENANT_COLUMNS
 from placer.fleet.state.store import State
 from placer.model.fleet import Fleet, Tenant

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from placer.fleet.arriving import MOST_SEARCHED
+from placer.fleet.arriving import MOST_SEARCHED, preempt_victims
 from placer.fleet.engine import Engine
 from placer.fleet.event_lines import decision_line, event_line
 from placer.fleet.event_shapes import Malformed
@@ -67,7 +67,7 @@ def test_who_makes_room_and_stays_after_all_is_before_the_arrival() -> None:
     journal.take_back()
     assert [*nic.tenants_by_id] == ["x", "y", "z"]
     found = Preemption(nic.kind, "nic-1", ("y", "x"), True, tenant("high", 5))
-    assert fleet._preempt(found).queued == ("y",)
+    assert preempt_victims(fleet, found).queued == ("y",)
     assert [*nic.tenants_by_id] == ["x", "z", "high"]
 
 
