@@ -333,11 +333,16 @@ def _change_between(before: Tenant, after: Tenant) -> dict[str, Any]:
     """The event that turns one into the other; empty where no `change` does."""
     was, now = before.workload, after.workload
     ends = (was.cores and not now.cores) or (was.promises_latency and not now.promises_latency)
-    if ends or (was.nf, before.constraints, before.priority) != (now.nf, after.constraints, after.priority):
+    if ends or was.nf != now.nf or _kept_by_change(before) != _kept_by_change(after):
         return {}
     change = Change(after.id, now, after.sla, ("traffic", *LOAD_KEYS))
     event: dict[str, Any] = json.loads(event_line(change))
     return event
+
+
+def _kept_by_change(tenant: Tenant) -> tuple[object, ...]:
+    """What stays as it is in a `change`."""
+    return tenant.constraints, tenant.priority, tenant.owner, tenant.labels
 
 
 # What comes in a wrong order: an object's version is that of its last change.

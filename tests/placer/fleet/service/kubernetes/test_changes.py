@@ -60,8 +60,12 @@ def test_a_pod_stays_on_its_node_where_a_change_would_move_it(tmp_path: Path) ->
         assert report.startswith("p2: a pod runs where it would not be placed: n1: c would violate its SLA")
 
 
-@pytest.mark.parametrize("given", [{"nf": "b"}, {"nf": "c", "priority": "3"}, {"nf": "c", "spread": "web"}], ids=str)
-def test_another_nf_priority_or_group_arrives_anew(tmp_path: Path, given: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "given",
+    [{"nf": "b"}, {"nf": "c", "priority": "3"}, {"nf": "c", "spread": "web"}, {"nf": "c", "owner": "edge-team"}],
+    ids=str,
+)
+def test_another_nf_priority_group_or_owner_arrives_anew(tmp_path: Path, given: dict[str, str]) -> None:
     """No `change` has them; all is kept, so that the pod gets no event."""
     with changed(tmp_path / "s.db", "n1", to=pod("p2", **given)) as one:
         eventually(lambda: one.log()[3:] == ["depart p2", "arrive p2"])
