@@ -251,8 +251,8 @@ class _Dealing:
             return 0
         found = sum(
             not may_share_nic((tenant, other))
-            for other in nic.tenants
-            if not (other.id in self.fixed and tenant.id in self.fixed)
+            for other in nic.tenants  # of which some may be about to leave
+            if self.nic_of.get(other.id) is nic and not (other.id in self.fixed and tenant.id in self.fixed)
         )
         for same, by_domain, most, members in self._bonds(tenant):
             place, others, shared = _place_of(nic, by_domain), 0, 0

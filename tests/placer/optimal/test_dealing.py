@@ -67,6 +67,22 @@ def test_a_higher_priority_takes_the_places_of_as_few_lower_ones_as_it_needs() -
     assert {one.id for one in nics[0][1]} == {small.id, urgent.id} and left == [large]
 
 
+def test_a_higher_priority_takes_a_place_beside_whose_tenant_it_must_not_be() -> None:
+    """The only NIC has cores for both, and is for one owner alone."""
+    kind = NicKind(0, "toy", 4, CORES_BY_NF, 1)
+    low, high = tenants(("a", "", 0), ("a", "", 9))
+    high = replace(high, constraints=Constraints((("exclusive", "alice"),)))
+    assert keep_groups([(kind, (low, high))], [], [kind], [ToyOracle()]) == ([(kind, (high,))], [low])
+
+
+def test_tenants_of_two_owners_change_places() -> None:
+    kind = NicKind(0, "toy", 4, CORES_BY_NF, 2)
+    a, b, c, d = tenants(*[("b", "", 0)] * 4)
+    a, d = (replace(one, constraints=Constraints((("exclusive", "alice"),))) for one in (a, d))
+    nics, left = keep_groups([(kind, (a, b)), (kind, (c, d))], [], [kind], [ToyOracle()])
+    assert not left and {frozenset(on_nic) for _, on_nic in nics} == {frozenset((a, d)), frozenset((b, c))}
+
+
 def test_tenants_that_cannot_share_any_nic_are_not_sought_a_common_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of the NICs, which are many, would be tried for them again and again."""
     kind = NicKind(0, "toy", 8, CORES_BY_NF)
