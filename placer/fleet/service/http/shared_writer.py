@@ -13,7 +13,7 @@ from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Decision, Depart, FleetEvent, Lookup, Rebalance, RefusedForNow, Where
 from placer.fleet.protocol import Reader
 from placer.fleet.queued_fleet import QUEUE
-from placer.fleet.service.http.deciding import STATUS_CHANGED, STATUS_CONFLICT, asked_for
+from placer.fleet.service.http.deciding import STATUS_CHANGED, STATUS_CONFLICT, STATUS_FORBIDDEN, asked_for
 from placer.fleet.service.http.metrics import Metrics
 from placer.fleet.service.http.ownership import Quotas
 from placer.fleet.service.http.turns import Submission
@@ -33,6 +33,8 @@ FOLLOW_S = 0.1  # seconds after which an agent without requests looks what other
 
 
 CAREFUL_BATCHES = 16  # batches that are decided on news only, after one that needed them: the next ones often do, too
+
+REFUSED_BY_NEWS = (STATUS_CONFLICT, STATUS_CHANGED, STATUS_FORBIDDEN)  # what others have done may be why
 
 NO_NEWS = News()
 
@@ -182,7 +184,7 @@ class SharedWriter(Writer):
 
     def _decide(self, one: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer | None:
         answer = super()._decide(one, line, read, digest)
-        if not self._fresh and answer is not None and answer.status in (STATUS_CONFLICT, STATUS_CHANGED):
+        if not self._fresh and answer is not None and answer.status in REFUSED_BY_NEWS:
             raise NeedsNews
         return answer
 

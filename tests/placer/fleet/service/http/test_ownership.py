@@ -152,6 +152,17 @@ def test_agents_that_share_a_database_keep_quotas(postgres: Cluster, tmp_path: P
         assert statuses == [200, 200, 409, 409]
 
 
+def test_an_agent_refuses_no_token_by_what_another_has_changed_since(postgres: Cluster, tmp_path: Path) -> None:
+    """An instance of bob has left, and is alice's now, of which the first agent has not heard."""
+    tokens, headers = make_tokens(tmp_path)
+    address = postgres.database()
+    with service(address, tokens=tokens) as one, service(address, tokens=tokens) as other:
+        assert send(one, headers["all"], "arrive", id="x", **ARRIVAL, owner="bob")[0] == 200
+        assert send(other, headers["all"], "depart", id="x")[0] == 200
+        assert send(other, headers["all"], "arrive", id="x", **ARRIVAL, owner="alice")[0] == 200
+        assert send(one, headers["alice"], "depart", id="x")[0] == 200
+
+
 class Limited:
     """NICs of eight cores on which `a` gets one, two or four, and 100 kpps with each; alice has so many."""
 
