@@ -20,6 +20,7 @@ from starlette.responses import Response
 from placer.fleet.events import Arrive, Refused
 from placer.fleet.service.http.app import Background, Posted, answer, posted_route, refusal
 from placer.fleet.service.http.openapi import JSON_TYPE, DescribedRoute, RouteOperation
+from placer.fleet.service.http.tokens import AccessToken
 from placer.fleet.service.http.writer import Writer
 from placer.fleet.service.kubernetes.api import KubernetesApi
 from placer.fleet.service.kubernetes.pods import Pod, WrongPod, node_of, pod_of, uid_of
@@ -163,6 +164,8 @@ class Extender:
 
     async def bind(self, posted: Posted) -> Response:
         """Place the pod on the node, then bind it; where the API server refuses that, it is taken off again."""
+        if posted.token.owners is not None:
+            return refusal(403, "the token is for some owners alone; it takes one for all to bind pods")
         try:
             body = json.loads(posted.body)
             namespace, name, uid, node = (str(body[key]) for key in ("PodNamespace", "PodName", "PodUID", "Node"))
@@ -175,8 +178,8 @@ class Extender:
             try:
                 pod = self._seen.get(uid) or pod_of(await self._look_up(namespace, name, uid))  # unseen after a restart
                 if pod is not None:
-                    await self._place(pod, node)
-                await self._bind(pod, namespace, name, uid, node)
+                    await self._place(pod, node, posted.token)
+                await self._bind(pod, namespace, name, uid, node, posted.token)
             finally:
                 self._binding.discard(uid)
         except (_Impossible, WrongPod) as error:
@@ -185,7 +188,7 @@ class Extender:
             return answer({"Error": f"the API server does not answer: {error!r}"})
         return answer({"Error": ""})
 
-    async def _place(self, pod: Pod, node: str) -> None:
+    async def _place(self, pod: Pod, node: str, token: AccessToken) -> None:
         """Decide that the pod goes to the node; the same again is no second decision."""
         self._refuse_unlisted()
         home = self.writer.engine.fleet.nic_of(pod.id)
@@ -193,16 +196,16 @@ class Extender:
         if obstacle is not None and (home is None or home.id != node):
             raise _Impossible(f"{node}: {obstacle}")
         for attempt in (1, 2):
-            given = await self._decide(pod.arrival(node))
+            given = await self._decide(pod.arrival(node), token)
             if given["ok"] and given["nic"] == node:
                 return
             known = given["ok"] or self.writer.engine.fleet.nic_of(pod.id) is not None
             if attempt == 2 or not known or node_of(await self._look_up(pod.namespace, pod.name, pod.uid)) is not None:
                 break
-            await self._depart(pod)  # a former bind placed it, maybe with other annotations, and then failed
+            await self._depart(pod, token)  # a former bind placed it, maybe with other annotations, and then failed
         raise _Impossible(str(given.get("error") or f"the pod is on {given['nic']} already"))
 
-    async def _bind(self, pod: Pod | None, namespace: str, name: str, uid: str, node: str) -> None:
+    async def _bind(self, pod: Pod | None, namespace: str, name: str, uid: str, node: str, token: AccessToken) -> None:
         """Bind the pod. Without an answer it may be bound, so that it keeps its place until the cluster says more."""
         given = await self.api.bind(namespace, name, uid, node)
         if given.status < 300:
@@ -212,7 +215,7 @@ class Extender:
             return
         home = None if pod is None else self.writer.engine.fleet.nic_of(pod.id)
         if pod is not None and home is not None and home.id == node:
-            await self._depart(pod)
+            await self._depart(pod, token)
         raise _Impossible(f"the API server refused the binding: {given.text[:300]}")
 
     async def _look_up(self, namespace: str, name: str, uid: str) -> dict[str, Any]:
@@ -225,13 +228,13 @@ class Extender:
             raise _Impossible("there is no such pod any more")
         return found
 
-    async def _decide(self, event: dict[str, Any]) -> dict[str, Any]:
-        (given,) = await self.writer.submit([json.dumps(event).encode()])
+    async def _decide(self, event: dict[str, Any], token: AccessToken) -> dict[str, Any]:
+        (given,) = await self.writer.submit([json.dumps(event).encode()], token=token)
         found: dict[str, Any] = json.loads(given.text)
         return found
 
-    async def _depart(self, pod: Pod) -> None:
-        await self._decide({"event": "depart", "id": pod.id})
+    async def _depart(self, pod: Pod, token: AccessToken) -> None:
+        await self._decide({"event": "depart", "id": pod.id}, token)
 
     def _arrival(self, pod: Pod) -> Tenant:
         """What arrives with the pod, which is remembered for its bind.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from placer.fleet.service.http.tokens import new_token, read_tokens
 from placer.fleet.service.kubernetes.watch import CATCH_UP_EVERY_S
 from tests.placer.fleet.service.kubernetes.toy_cluster import ToyApi, cluster, eventually, node, pod, running
 
@@ -141,6 +142,21 @@ def test_bind_decides_once_and_a_stale_one_is_refused(tmp_path: Path) -> None:
         assert one.bind(pods[2], "n1") == "n1: too few free cores" and one.bind(pods[0], "n1") == ""
         assert "is on n1 already" in one.bind(pods[0], "n2") and one.bind(pods[2], "n2") == ""
         assert one.places() == {"p0": "n1", "p1": "n1", "p2": "n2"}
+
+
+def test_a_token_of_owners_binds_no_pods_and_the_log_says_whose_does(tmp_path: Path) -> None:
+    """It could name an owner of its own for the pod of another one."""
+    (alice, of_alice), (all_, of_all) = new_token("alice", ["decide"]), new_token("scheduler", ["decide"])
+    (tmp_path / "tokens.toml").write_text(f'{of_alice}owners = ["alice"]\n{of_all}')
+    with cluster(tmp_path / "s.db", "n1", tokens=read_tokens(tmp_path / "tokens.toml")) as one:
+        one.add(pod("p1", owner="bob"))
+        client = one.service.client
+        client.headers["Authorization"] = f"Bearer {alice}"
+        assert one.filter(pod("p1", owner="alice"), "n1")["NodeNames"] == ["n1"]
+        arguments = {"PodName": "p1", "PodNamespace": "default", "PodUID": "uid-p1", "Node": "n1"}
+        assert client.post("/k8s/v1/bind", json=arguments).status_code == 403 and one.places() == {}
+        client.headers["Authorization"] = f"Bearer {all_}"
+        assert one.bind(pod("p1", owner="bob"), "n1") == "" and one.service.log()[1]["actor"] == "scheduler"
 
 
 def test_where_the_api_server_refuses_the_place_is_free_again(tmp_path: Path) -> None:

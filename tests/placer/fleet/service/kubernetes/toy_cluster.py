@@ -18,7 +18,7 @@ from placer.fleet.service.http.hosts import Hosts
 from placer.fleet.service.http.requests import RequestLog
 from placer.fleet.service.http.routes import EventRoutes, QuestionRoutes
 from placer.fleet.service.http.server import make_writer
-from placer.fleet.service.http.tokens import OPEN_TO_ALL
+from placer.fleet.service.http.tokens import OPEN_TO_ALL, Tokens
 from placer.fleet.service.kubernetes.api import ApiAnswer, Gone
 from placer.fleet.service.kubernetes.extender import Extender
 from placer.fleet.service.kubernetes.watch import Watcher
@@ -195,7 +195,9 @@ def eventually(holds: Callable[[], bool], seconds: float = 10.0) -> None:
 
 
 @contextmanager
-def cluster(path: Path | str, *names: str, api: ToyApi | None = None, synced: bool = True) -> Iterator[Cluster]:
+def cluster(
+    path: Path | str, *names: str, api: ToyApi | None = None, synced: bool = True, tokens: Tokens = OPEN_TO_ALL
+) -> Iterator[Cluster]:
     """A cluster with these nodes of a fleet that has the models toy-0 and toy-1; its pods are known if `synced`."""
     api = api or ToyApi()
     for name in names:
@@ -209,7 +211,7 @@ def cluster(path: Path | str, *names: str, api: ToyApi | None = None, synced: bo
         extender = Extender(writer, WhatIf(engine), api, watcher)  # type: ignore[arg-type]
         hosts, requests = Hosts("127.0.0.1", PORT), RequestLog(writer.metrics)
         asked = [*EventRoutes(writer).routes(), *QuestionRoutes(writer, WhatIf(engine)).routes()]
-        app = make_app([*asked, *extender.routes()], writer, OPEN_TO_ALL, hosts, requests, [watcher.run])
+        app = make_app([*asked, *extender.routes()], writer, tokens, hosts, requests, [watcher.run])
         with client_of(app) as client:
             eventually(lambda: watcher.synced or not synced)
             yield Cluster(api, Service(client, writer, engine), watcher)
