@@ -31,7 +31,9 @@ MOST_NICS = 500  # NICs to which a tenant may move, those with most free cores f
 MOST_SECONDS, LEAST_DEALING = 20.0, 0.05
 """Seconds of exchanging, of processor time: a busy machine finds the same plan; and the least share of a search's time
 limit, where that is over. Who is in conflict then gets another NIC."""
-MOST_PARTS = 64  # parts of a group for one NIC that are tried where no NIC takes all of it
+MOST_PARTS, MOST_SOUGHT = 64, 1_024
+"""Parts of a group for one NIC that are tried where no NIC takes all of it, and those among which they are sought: a
+large group has too many."""
 ROUNDS = 30  # how often each tenant in conflict is looked at
 
 Nics = list[tuple[NicKind, tuple[Tenant, ...]]]
@@ -206,12 +208,11 @@ class _Dealing:
     def _parts(self, bundle: list[Tenant]) -> Iterator[list[Tenant]]:
         """Who must share a NIC, then larger and smaller parts of them; of several priorities, only the lowest go."""
         yield bundle
-        if len({tenant.priority for tenant in bundle}) > 1:
-            yield from (bundle[:size] for size in range(len(bundle) - 1, 0, -1))
-        elif len(bundle) > 1:
+        if len(bundle) > 1 and len({tenant.priority for tenant in bundle}) == 1:
             sizes = range(len(bundle) - 1, 0, -1)
-            parts = (list(part) for size in sizes for part in combinations(bundle, size))
+            parts = islice((list(part) for size in sizes for part in combinations(bundle, size)), MOST_SOUGHT)
             yield from islice(filter(self._can_share, parts), MOST_PARTS)
+        yield from (bundle[:size] for size in range(len(bundle) - 1, 0, -1))
 
     def _displace(self, tenant: Tenant) -> bool:
         """Put the tenant in the place of as few of lower priority as are found, the lowest first; they then wait."""

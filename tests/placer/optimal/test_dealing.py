@@ -1,6 +1,7 @@
 """Dealing: who is on which NIC changes until no group meets itself, and higher priorities have the places."""
 
 import random
+import time
 from collections import Counter
 from dataclasses import replace
 
@@ -75,14 +76,6 @@ def test_a_higher_priority_takes_a_place_beside_whose_tenant_it_must_not_be() ->
     assert keep_groups([(kind, (low, high))], [], [kind], [ToyOracle()]) == ([(kind, (high,))], [low])
 
 
-def test_tenants_of_two_owners_change_places() -> None:
-    kind = NicKind(0, "toy", 4, CORES_BY_NF, 2)
-    a, b, c, d = tenants(*[("b", "", 0)] * 4)
-    a, d = (replace(one, constraints=Constraints((("exclusive", "alice"),))) for one in (a, d))
-    nics, left = keep_groups([(kind, (a, b)), (kind, (c, d))], [], [kind], [ToyOracle()])
-    assert not left and {frozenset(on_nic) for _, on_nic in nics} == {frozenset((a, d)), frozenset((b, c))}
-
-
 def test_tenants_that_cannot_share_any_nic_are_not_sought_a_common_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of the NICs, which are many, would be tried for them again and again."""
     kind = NicKind(0, "toy", 8, CORES_BY_NF)
@@ -91,3 +84,13 @@ def test_tenants_that_cannot_share_any_nic_are_not_sought_a_common_one(monkeypat
     monkeypatch.setattr(_Dealing, "_gather", lambda *_: pytest.fail("is tried"))
     _, left = keep_groups([(kind, (tenant,)) for tenant in pair], [], [kind], [ToyOracle()])
     assert len(left) == 1
+
+
+def test_a_large_group_that_fits_no_nic_takes_no_time_without_end() -> None:
+    """It has a million parts, of which one tenant alone keeps its SLA."""
+    kind = NicKind(0, "toy", 64, CORES_BY_NF)
+    together = Constraints((("together", "g"),))
+    group = [replace(arrival(f"p{at}", at, "a", 0.01).tenant, constraints=together) for at in range(20)]
+    begun = time.process_time()
+    nics, left = keep_groups([(kind, (tenant,)) for tenant in group], [], [kind], [ToyOracle()])
+    assert (len(nics), len(left)) == (1, 19) and time.process_time() < begun + 20.0
