@@ -46,11 +46,11 @@ def crowds(plan: Plan, name: str, place: Callable[[Placement], object]) -> Itera
     `place` says where a placement is. Instances that all already run were nobody's decision.
     """
     for value, members in members_by_value(plan, name).items():
-        allowed = int(value.split()[0])
+        allowed, at = int(value.split()[0]), defaultdict[object, list[Placement]](list)
         for placement in members:
-            begins = placement.arrival.begins
-            present = [
-                other for other in members if is_present(other.arrival, begins) and place(other) == place(placement)
-            ]
+            at[place(placement)].append(placement)
+        for placement in members:
+            where, begins = place(placement), placement.arrival.begins
+            present = [other for other in at[where] if is_present(other.arrival, begins)]
             if len(present) > allowed and any(other.arrival.nic is None for other in present):
-                yield " and ".join(other.arrival.id for other in present), value, place(placement)
+                yield " and ".join(other.arrival.id for other in present), value, where

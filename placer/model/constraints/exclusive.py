@@ -25,11 +25,12 @@ class Exclusive(SharingConstraint):
         for placement in sorted(plan.placed, key=lambda placement: placement.arrival.begins):
             arrival = placement.arrival
             owner = arrival.constraints.of(cls.name)
-            for other in on_nic[placement.nic]:
+            present = [other for other in on_nic[placement.nic] if is_present(other.arrival, arrival.begins)]
+            for other in present:
                 others = other.arrival.constraints.of(cls.name)
                 decided = arrival.nic is None or other.arrival.nic is None
-                if owner != others and decided and is_present(other.arrival, arrival.begins):
+                if owner != others and decided:
                     whose = " and ".join(f"'{name}'" for name in (others, owner) if name)
                     ids = f"{other.arrival.id} and {arrival.id}"
                     yield f"{ids} share {placement.nic}, which is for owner {whose} alone (exclusive)"
-            on_nic[placement.nic].append(placement)
+            on_nic[placement.nic] = [*present, placement]
