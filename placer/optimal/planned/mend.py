@@ -1,12 +1,12 @@
 """What is left where no plan that was found keeps the budget: the most doubtful instances get NICs of their own.
 
-Where instances leave, or no search was made, not every plan keeps the budget. An instance for which there is no NIC, or
-that is doubtful on its own, is rejected.
+Where instances leave, or no search was made, not every plan keeps the budget. An instance for which there is no NIC by
+its constraints, or that is doubtful on its own, is rejected.
 """
 
 from dataclasses import replace
 
-from placer.evaluate.checks import peak_nics
+from placer.evaluate.checks import constraints_kept, peak_nics
 from placer.evaluate.expected_violations import ExpectedViolations, expect_violations_of, likeliest_violations
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
@@ -36,7 +36,8 @@ def mend(plan: Plan, catalogue: Catalogue, predictor: str, budget_pct: float) ->
 
 
 def _move(plan: Plan, identity: str, catalogue: Catalogue, *, again: bool) -> Plan:
-    """The plan with the instance on a NIC of its own, of the cheapest kind that has one left; else without it."""
+    """The plan with the instance on a NIC of its own, of the cheapest kind that has one left and keeps
+    all constraints; else without it."""
     at = next(at for at, placement in enumerate(plan.placements) if placement.arrival.id == identity)
     arrival = plan.placements[at].arrival
 
@@ -46,7 +47,8 @@ def _move(plan: Plan, identity: str, catalogue: Catalogue, *, again: bool) -> Pl
     for kind in sorted(catalogue.kinds, key=lambda kind: kind.cost) if not again else ():
         if kind.hosts(arrival.workload):
             larger = instead(Placement(arrival, _find_unused_nic(plan, kind), kind))
-            if kind.count is None or peak_nics(larger, kind) <= kind.count:
+            is_left = kind.count is None or peak_nics(larger, kind) <= kind.count
+            if is_left and not any(constraints_kept(larger)):
                 return larger
     return instead(Placement(arrival))
 
