@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from placer.rack.compiler.compile import CompiledRack
@@ -101,7 +101,8 @@ def copy_sources(sources: Mapping[str, SourceFile], aside: Path, out: Path) -> d
     folder = aside / SOURCES_FOLDER
     folder.mkdir()
     recorded: dict[str, dict[str, str]] = {}
-    for name, of in write_sources(sources, out / PLAN_FILE).items():
+    origins = {name: replace(source, path=source.origin or source.path) for name, source in sources.items()}
+    for name, of in write_sources(origins, out / PLAN_FILE).items():
         source, number = sources[name], 1
         copy = folder / source.path.name
         while copy.exists():

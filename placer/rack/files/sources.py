@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -15,11 +15,12 @@ CHANGED_HINT = "run `placer chain place` again: rates and limits hold for what i
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of own data. `name`: as chains name it. `path`: where it is."""
+    """A file of own data. `name`: as chains name it. `path`: where it is. `origin`: of a copy, the file itself."""
 
     name: str
     path: Path
     content: bytes
+    origin: Path | None = None
 
     @cached_property
     def sha256(self) -> str:
@@ -63,12 +64,14 @@ class SourceFolder:
         source = read_source(name, known.path)
         if source.sha256 != known.sha256:
             raise InputError.of(str(known.path), "has changed since the chains were placed", hint=CHANGED_HINT)
-        return source
+        return replace(source, origin=known.origin)
 
 
 def read_source(name: str, path: Path) -> SourceFile:
     """A file and its content. Raises InputError when it cannot be read, or is too large."""
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():  # a pipe may never end, nor be read twice
+            raise InputError.of(str(path), "is no regular file")
         with path.open("rb") as file:
             content = file.read(LARGEST_SOURCE + 1)
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
