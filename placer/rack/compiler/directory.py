@@ -84,6 +84,7 @@ def write_rack(rack: CompiledRack, plan: Path, out: Path) -> dict[str, NicUse]:
             (aside / PLAN_FILE).write_text(json.dumps(document) + "\n", encoding="utf-8")
         else:
             shutil.copyfile(plan, aside / PLAN_FILE)
+        shutil.copymode(plan, aside / PLAN_FILE)  # it may hold keys
     return {name: use for name, (_, use) in objects.items()}
 
 

@@ -1,12 +1,14 @@
 """Files with operators' own data: found by the names that chains give them, and known by their SHA-256."""
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
+from placer.rack.chain import Chain
 from profiles import InputError
 
 LARGEST_SOURCE = 100_000_000
@@ -79,6 +81,12 @@ def read_source(name: str, path: Path) -> SourceFile:
     if len(content) > LARGEST_SOURCE:
         raise InputError.of(str(path), f"is larger than {LARGEST_SOURCE // 10**6} MB")
     return SourceFile(name, path, content)
+
+
+def permissions(chains: Sequence[Chain]) -> int:
+    """The permissions of a file with these chains: nobody else may read keys that stand in the chains themselves."""
+    texts = [text for chain in chains for nf in chain.nfs for text in nf.data.values() if isinstance(text, str)]
+    return 0o600 if any(re.fullmatch("[0-9A-Fa-f]{16,}", text) for text in texts) else 0o666
 
 
 def write_sources(sources: Mapping[str, SourceFile], beside: Path) -> dict[str, dict[str, str]]:

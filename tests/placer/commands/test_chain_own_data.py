@@ -151,6 +151,21 @@ def test_a_directory_that_compiles_again_still_knows_the_files(placer: Placer, f
     assert "edge.routes" in placer("chain", "update", rack).stdout
 
 
+def test_nobody_else_reads_keys_of_chains(placer: Placer, folder: Path) -> None:
+    """In a plan, a certificate, and a compiled rack, also after an update."""
+    key = f'Encrypt(key = "{"0f" * 16}") -> IPv4Fwd(routes = "edge.routes")'
+    (folder / "c.chains").write_text(f"slo c: 1 Mbps to 1 Gbps\nchain c: {key}\n", encoding="utf-8")
+    plan, proof, rack = folder / "plan.json", folder / "proof.json", folder / "rack"
+    chains = ("chain", "place", folder / "c.chains", "--rack", RACK)
+    assert placer(*chains, "--plan", plan, "--certificate", proof).status == 0
+    assert placer("chain", "compile", plan, "--out", rack).status == 0
+    (folder / "edge.routes").write_text("0.0.0.0/0 4\n", encoding="utf-8")
+    assert placer("chain", "update", rack).status == 0
+    readable = [file.name for file in (plan, proof, *rack.rglob("*")) if file.is_file() and file.stat().st_mode & 0o77]
+    holding = [name for name in readable if b"0f0f0f" in next(folder.rglob(name)).read_bytes()]
+    assert holding == [] and "plan.json" not in readable and "proof.json" not in readable
+
+
 def test_a_pipe_is_no_source(folder: Path) -> None:
     """Nothing waits for it."""
     os.mkfifo(folder / "pipe.acl")
