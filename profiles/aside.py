@@ -15,9 +15,10 @@ RENAME_EXCHANGE = 2
 
 
 @contextmanager
-def file_aside(target: Path) -> Iterator[Path]:
+def file_aside(target: Path, mode: int = 0o666) -> Iterator[Path]:
     """A path to write to, which becomes `target` when the block ends well and is removed when it does not. A link
-    stays, and what it points to is replaced; a device or a pipe stays, and gets the content."""
+    stays, and what it points to is replaced; a device or a pipe stays, and gets the content. `mode`: permissions of the
+    file, less those that the umask takes."""
     if target.exists() and not target.is_file() and not target.is_dir():
         with _copy_into(target) as aside:
             yield aside
@@ -30,7 +31,7 @@ def file_aside(target: Path) -> Iterator[Path]:
     aside = Path(name)
     try:
         yield aside
-        aside.chmod(0o666 & ~_umask())
+        aside.chmod(mode & ~_umask())
         aside.replace(target)
     finally:
         aside.unlink(missing_ok=True)

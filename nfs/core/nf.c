@@ -139,7 +139,8 @@ struct nf *nf_create(const struct nf_config *config, const struct nf_setting *se
 	if (metadata_register() < 0 || configure(nf, config) < 0 ||
 	    nf_apply_settings(kind->name, kind->parameters, kind->n_parameters, settings,
 			      n_settings, nf->settings) < 0 ||
-	    copy_texts(nf, settings, n_settings) < 0 || choose_others(nf) < 0 || (kind->create && kind->create(nf) < 0)) {
+	    copy_texts(nf, settings, n_settings) < 0 || choose_others(nf) < 0 ||
+	    (kind->create && kind->create(nf) < 0)) {
 		free_instance(nf);
 		return NULL;
 	}

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,27 +303,29 @@ enum capture_next capture_reader_peek(struct capture_reader *reader, uint64_t *t
 static bool append(struct rte_mbuf *packet, struct rte_mempool *pool, const u_char *bytes,
 		   uint32_t length)
 {
-	struct rte_mbuf *segment = rte_pktmbuf_lastseg(packet);
-
 	while (length > 0) {
-		const uint16_t part =
-			(uint16_t)RTE_MIN(length, (uint32_t)rte_pktmbuf_tailroom(segment));
-		char *data = rte_pktmbuf_append(segment, part);
+		const uint16_t part = (uint16_t)RTE_MIN(
+			length, (uint32_t)rte_pktmbuf_tailroom(rte_pktmbuf_lastseg(packet)));
 
-		if (!data)
-			return false;
+		if (part == 0) {
+			struct rte_mbuf *segment = rte_pktmbuf_alloc(pool);
+
+			if (!segment)
+				return false;
+			if (rte_pktmbuf_chain(packet, segment) < 0) {
+				rte_pktmbuf_free(segment);
+				return false;
+			}
+			continue;
+		}
+		char *data = rte_pktmbuf_append(packet, part);
+
 		if (bytes)
 			memcpy(data, bytes, part);
 		else
 			memset(data, 0, part);
-		if (segment != packet && rte_pktmbuf_chain(packet, segment) < 0) {
-			rte_pktmbuf_free(segment);
-			return false;
-		}
 		bytes = bytes ? bytes + part : NULL;
 		length -= part;
-		if (length > 0 && !(segment = rte_pktmbuf_alloc(pool)))
-			return false;
 	}
 	return true;
 }
@@ -389,6 +392,7 @@ struct capture_writer {
 	pcap_dumper_t *file;
 	char *path, *part; /* part: NULL if it is not renamed */
 	uint64_t unit_ns;  /* of times */
+	uint32_t most;	   /* bytes of a packet, so far */
 	bool failed;
 };
 
@@ -484,6 +488,7 @@ bool capture_writer_write(struct capture_writer *writer, const struct rte_mbuf *
 		header.caplen += (uint32_t)n - RTE_MIN(header.caplen, (uint32_t)LINK_ETHERNET);
 		header.len += (uint32_t)n - LINK_ETHERNET;
 	}
+	writer->most = RTE_MAX(writer->most, header.caplen);
 	pcap_dump((u_char *)writer->file, &header, bytes);
 	if (!ferror(pcap_dump_file(writer->file)))
 		return true;
@@ -492,12 +497,24 @@ bool capture_writer_write(struct capture_writer *writer, const struct rte_mbuf *
 	return false;
 }
 
+/* Raise the snap length to the largest packet, where a file can: readers cut those above it. */
+static void raise_snap_length(const struct capture_writer *writer)
+{
+	FILE *file = pcap_dump_file(writer->file);
+
+	if (writer->most > (uint32_t)pcap_snapshot(writer->format) &&
+	    fseek(file, offsetof(struct pcap_file_header, snaplen), SEEK_SET) == 0)
+		fwrite(&writer->most, sizeof(writer->most), 1, file);
+}
+
 bool capture_writer_close(struct capture_writer *writer, bool keep)
 {
 	bool written;
 
 	if (!writer)
 		return true;
+	if (!writer->failed)
+		raise_snap_length(writer);
 	written = !writer->failed && pcap_dump_flush(writer->file) == 0;
 	if (!written && !writer->failed)
 		fprintf(stderr, "%s: %s\n", writer->path, strerror(errno));

@@ -198,7 +198,7 @@ def replan(
 
     from placer.progress import Progress
     from placer.rack.compiler.within_limits import cap_cores, is_to_compile, keep_from_devices, refusal_of
-    from placer.rack.files.sources import write_sources
+    from placer.rack.files.sources import permissions, write_sources
     from placer.rack.files.written_twins import plan_document
     from placer.rack.reasons.infeasible import explain_infeasible
     from placer.rack.replanning.replan import replan
@@ -225,7 +225,7 @@ def replan(
         with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):
             found = replace(found, plan=explain_infeasible(found.plan, asked, seconds=time_limit))
     if plan is not None:
-        with file_aside(plan) as aside:
+        with file_aside(plan, permissions(read.chains)) as aside:
             document = plan_document(found.plan, read.chains, write_sources(read.sources, plan))
             aside.write_text(json.dumps(document) + "\n", encoding="utf-8")
     typer.echo(replan_report(found, before.chains, read.chains, format), nl=False)

@@ -99,7 +99,7 @@ def command(
     """Place chains such that each keeps its SLO, with the largest marginal throughput (rates above t_min)."""
     from placer.progress import Progress
     from placer.rack.compiler.within_limits import cap_cores, is_to_compile
-    from placer.rack.files.sources import write_sources
+    from placer.rack.files.sources import permissions, write_sources
     from placer.rack.files.written_twins import plan_document
     from placer.rack.plan import Status
     from placer.rack.reasons.infeasible import explain_infeasible
@@ -131,7 +131,7 @@ def command(
     if contended is not None:
         contended = replace(contended, plan=found, predicted=contended.predicted if found.chains else found)
     if plan is not None:
-        with file_aside(plan) as aside:
+        with file_aside(plan, permissions(read.chains)) as aside:
             predicted = {"answer": build_contended(contended)} if contended else {}
             document = {**plan_document(found, read.chains, write_sources(read.sources, plan)), **predicted}
             aside.write_text(json.dumps(document) + "\n", encoding="utf-8")
@@ -179,11 +179,12 @@ def _place(
 
 def _certify(plan: RackPlan, chains: Sequence[Chain], file: Path, seconds: float, progress: Progress) -> None:
     """Write the certificate; say where it proves less than the plan claims."""
+    from placer.rack.files.sources import permissions
     from placer.rack.proofs.certificate import certificate_of, weaker_claim
 
     with progress.waiting(f"proving the bound once more, at most {seconds:g} s", AFTER_S):
         written = certificate_of(plan, chains, seconds=seconds)
-    with file_aside(file) as aside:
+    with file_aside(file, permissions(chains)) as aside:
         aside.write_text(json.dumps(written) + "\n", encoding="utf-8")
     if note := weaker_claim(plan, written):
         progress.say(note)

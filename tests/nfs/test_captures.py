@@ -120,6 +120,18 @@ def test_cut_packets_are_judged_by_their_headers(nf_run: Path, tmp_path: Path) -
     assert leaves_as_it_came(nf_run, tmp_path, capture_of(frames, kept=40))
 
 
+def test_cut_packets_may_be_larger_than_a_buffer(nf_run: Path, tmp_path: Path) -> None:
+    """5,000 bytes of a packet of 9,000 leave Null as they came."""
+    assert leaves_as_it_came(nf_run, tmp_path, capture_of([udp_packet(payload=bytes(8958))], kept=5000))
+
+
+def test_the_snap_length_is_that_of_what_leaves(nf_run: Path, tmp_path: Path) -> None:
+    """Readers cut packets above it, and a tunnel makes packets larger."""
+    passed(nf_run, tmp_path, capture_of([udp_packet(payload=bytes(18))], kept=60), "--nf", "IPTunnel")
+    written = (tmp_path / "out.pcap").read_bytes()
+    assert struct.unpack_from("<I", written, 16) == struct.unpack_from("<I", written, 32) == (80,)
+
+
 @pytest.mark.parametrize("nf", ["PacketFilter", "UrlFilter", "NIDS", "Dedup", "Encrypt"])
 def test_functions_that_read_payloads_refuse_cut_packets(nf_run: Path, tmp_path: Path, nf: str) -> None:
     """What is not known of a packet is not guessed: each cut one is named."""

@@ -62,6 +62,18 @@ def test_each_packet_has_a_fate(nf_run: Path, tmp_path: Path, capture: Path) -> 
     assert report["out"] == 9
 
 
+@pytest.mark.parametrize("payload", ["1603010200", "1603010000", "16"])
+def test_a_record_without_its_handshake_is_incomplete(nf_run: Path, tmp_path: Path, payload: str) -> None:
+    """Its server name may follow in the next segment: UrlFilter blocks it if so set."""
+    frame = bytearray(udp_packet(payload=bytes(12) + bytes.fromhex(payload)))
+    frame[23] = 6  # a TCP header of 20 bytes in place of UDP's 8, and 12 of the payload
+    frame[46] = 0x50
+    write_capture(tmp_path / "in.pcap", [bytes(frame)])
+    arguments = ("--nf", "UrlFilter", "--set", "block_incomplete=1", "--in", "in.pcap", "--each")
+    found = json.loads(run(nf_run, *arguments, cwd=tmp_path).stdout.splitlines()[0])
+    assert (found["fate"], found.get("why")) == ("dropped", ["blocked", "incomplete"])
+
+
 def test_errors_come_back(nf_run: Path, tmp_path: Path) -> None:
     """A packet that is too large for the tunnel is answered: its fate is to go back, and the answer is in --back."""
     write_capture(tmp_path / "in.pcap", [udp_packet(payload=bytes(900), flags=DF), udp_packet()])

@@ -249,10 +249,14 @@ static struct request read_tls(const char *bytes, size_t length)
 	struct reader reader = {0};
 	uint32_t left;
 
-	if (length < RECORD + 1 || bytes[1] != 3)
+	if (length > 1 && bytes[1] != 3)
 		return request;
 	reader.at = handshake_of(bytes, length, &reader.here);
-	if (reader.here == 0 || reader.at[0] != 1) /* no ClientHello */
+	if (reader.here == 0) { /* a record that goes on, or has nothing */
+		request.kind = REQUEST_INCOMPLETE;
+		return request;
+	}
+	if (reader.at[0] != 1) /* no ClientHello */
 		return request;
 	skip(&reader, 4);
 	left = skip_to_extensions(&reader);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from placer.rack.compiler.compile import CompiledRack
@@ -84,6 +84,7 @@ def write_rack(rack: CompiledRack, plan: Path, out: Path) -> dict[str, NicUse]:
             (aside / PLAN_FILE).write_text(json.dumps(document) + "\n", encoding="utf-8")
         else:
             shutil.copyfile(plan, aside / PLAN_FILE)
+        shutil.copymode(plan, aside / PLAN_FILE)  # it may hold keys
     return {name: use for name, (_, use) in objects.items()}
 
 
@@ -101,7 +102,8 @@ def copy_sources(sources: Mapping[str, SourceFile], aside: Path, out: Path) -> d
     folder = aside / SOURCES_FOLDER
     folder.mkdir()
     recorded: dict[str, dict[str, str]] = {}
-    for name, of in write_sources(sources, out / PLAN_FILE).items():
+    origins = {name: replace(source, path=source.origin or source.path) for name, source in sources.items()}
+    for name, of in write_sources(origins, out / PLAN_FILE).items():
         source, number = sources[name], 1
         copy = folder / source.path.name
         while copy.exists():

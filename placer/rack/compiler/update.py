@@ -49,6 +49,7 @@ class TableUpdate:
         with tempfile.TemporaryDirectory() as folder:
             plan = Path(folder) / PLAN_FILE
             plan.write_text(json.dumps(document), encoding="utf-8")
+            shutil.copymode(self.directory / PLAN_FILE, plan)
             write_rack(self.rack, plan, self.directory)
 
 

@@ -118,7 +118,9 @@ class _Search:
             devices, _ = refused
             exact = exact and len(self.rack.servers) <= FEW_SERVERS and not devices.isdisjoint(self._smartnics())
             for fewer in self._without_one(node, devices):
-                self._add(self.solve(fewer), fewer)
+                plan = self.solve(fewer)
+                exact = exact and (bool(plan.chains) or plan.status is Status.INFEASIBLE)  # else nobody knows
+                self._add(plan, fewer)
         if refusal is None:
             return LimitedPlan(first, first, chains)
         note = f"no plan was found that compiles; of the last one, {refusal}"

@@ -384,9 +384,13 @@ class _Parser:
             share = fraction_of(self.take())
         else:
             share = fraction_of(first)
+        at = self.next.at if self.next is not None else self.end()
         match = self.take().text[1:-1] if self.next is not None and self.next.kind == "text" else ""
         if not 0 < share <= 1:
             raise TextError(first.at, "a share is above 0 and at most 1", "as in 1/2, 0.5 or 50 %")
+        if match and copies > 1:
+            message = "copies of a branch with a match: only the first would get packets"
+            raise TextError(at, message, "write the branch once, with the sum of the shares")
         return first.at, copies, share, match
 
 

@@ -1,6 +1,7 @@
 """`placer chain place`, `compile` and `exec` with an operator's own data: sources, copies, and what is refused."""
 
 import json
+import os
 from hashlib import sha256
 from pathlib import Path
 
@@ -141,6 +142,35 @@ def test_a_directory_compiles_again_from_its_own_plan(placer: Placer, folder: Pa
     assert placer("chain", "compile", folder / "moved" / "plan.json", "--out", folder / "again").status == 0
     first, second = ((folder / name / "switch" / "switch.entries").read_bytes() for name in ("moved", "again"))
     assert first == second
+
+
+def test_a_directory_that_compiles_again_still_knows_the_files(placer: Placer, folder: Path, rack: Path) -> None:
+    """Not only its copies, which never change."""
+    assert placer("chain", "compile", rack / "plan.json", "--out", rack).status == 0
+    (folder / "edge.routes").write_text("0.0.0.0/0 4\n", encoding="utf-8")
+    assert "edge.routes" in placer("chain", "update", rack).stdout
+
+
+def test_nobody_else_reads_keys_of_chains(placer: Placer, folder: Path) -> None:
+    """In a plan, a certificate, and a compiled rack, also after an update."""
+    key = f'Encrypt(key = "{"0f" * 16}") -> IPv4Fwd(routes = "edge.routes")'
+    (folder / "c.chains").write_text(f"slo c: 1 Mbps to 1 Gbps\nchain c: {key}\n", encoding="utf-8")
+    plan, proof, rack = folder / "plan.json", folder / "proof.json", folder / "rack"
+    chains = ("chain", "place", folder / "c.chains", "--rack", RACK)
+    assert placer(*chains, "--plan", plan, "--certificate", proof).status == 0
+    assert placer("chain", "compile", plan, "--out", rack).status == 0
+    (folder / "edge.routes").write_text("0.0.0.0/0 4\n", encoding="utf-8")
+    assert placer("chain", "update", rack).status == 0
+    readable = [file.name for file in (plan, proof, *rack.rglob("*")) if file.is_file() and file.stat().st_mode & 0o77]
+    holding = [name for name in readable if b"0f0f0f" in next(folder.rglob(name)).read_bytes()]
+    assert holding == [] and "plan.json" not in readable and "proof.json" not in readable
+
+
+def test_a_pipe_is_no_source(folder: Path) -> None:
+    """Nothing waits for it."""
+    os.mkfifo(folder / "pipe.acl")
+    found = refused_places(folder, 'ACL(rules = "pipe.acl")')
+    assert found == [f"c.chains:2: column 22: {folder}/pipe.acl: is no regular file"]
 
 
 def test_exec_refuses_a_changed_copy(folder: Path, rack: Path) -> None:

@@ -313,7 +313,11 @@ def read_handshake(segment: bytes) -> WebRequest:
     while len(rest) >= 5 and rest[:2] == bytes((HANDSHAKE, 3)):
         size = int.from_bytes(rest[3:5], "big")
         message, rest = message + rest[5 : 5 + size], rest[5 + size :]
-    if len(segment) < 6 or not message or message[0] != CLIENT_HELLO:
+    if segment[1:2] not in (b"", b"\3"):
+        return NO_REQUEST
+    if not message:
+        return WebRequest(RequestKind.INCOMPLETE)
+    if message[0] != CLIENT_HELLO:
         return NO_REQUEST
     try:
         name = read_server_name(HandshakeReader(message))

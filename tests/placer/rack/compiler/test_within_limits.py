@@ -1,6 +1,6 @@
 """Every plan that `place` accepts compiles, and no better one would have."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
@@ -81,6 +81,20 @@ def test_of_nfs_that_fit_a_card_one_by_one_the_best_choice_leaves() -> None:
     assert refusal_of(plan, chains) is None and refusal_of(exact_plan(chains, rack), chains) is not None
     both = best(chains, rack_with(2))
     assert sorted(one.site_name(0) for one in both.chains) == ["n0", "n1"] and both.status is Status.OPTIMAL
+
+
+def test_a_choice_without_an_answer_in_time_leaves_the_plan_unproven() -> None:
+    """One of two access lists has to leave the card; of the second choice nobody knows."""
+    chains = [chain_of("a", ("ACL", {"rules": 400})), chain_of("b", ("ACL", {"rules": 350}))]
+    rack, asked = rack_with(1), list[Sequence[Chain]]()
+
+    def solve(given: Sequence[Chain]) -> RackPlan:
+        asked.append(given)
+        plan = exact_plan(given, rack)
+        return plan if len(asked) < 3 else replace(plan, status=Status.UNKNOWN, chains=(), bound_mbps=None)
+
+    plan = plan_within_limits(solve, chains, rack).plan
+    assert len(asked) == 3 and plan.chains and plan.status is Status.FEASIBLE
 
 
 def test_random_plans_compile() -> None:

@@ -148,6 +148,8 @@ def test_the_json_twin_is_read_too(tmp_path: Path) -> None:
         ("A -> 1/2 B", "column 15: a share stands outside of brackets"),
         ("A -> 2.5 x 1/2 B", "column 15: '2.5' is not a whole number from 1 to 200"),
         ("A -> 2 x B", "column 19: the branches have no share"),
+        ('A -> [2 x 1/4 "udp" B | 1/2 C]', "column 24: copies of a branch with a match: only the first would get"),
+        ('A -> 2 x 1/2 "udp" (B)', "column 23: copies of a branch with a match"),
         ("[1/2 A | 1/2 B]", "column 10: a chain begins with one NF"),
         ("A -> [1/2 B | 1/2 -]", "column 10: a branch that leaves A ends without an NF"),
         ("A -> [1/4 - | 1/4 - | 1/2 B] -> C", "column 42: 2 empty branches lead from A to C"),
