@@ -68,7 +68,7 @@ def test_every_fault_of_chains_and_files_is_named_with_line_and_column(folder: P
     )
     found = refused_places(
         folder,
-        'Match(filters = "edge.match") -> [1/2 "@3" ACL(rules = "own/edge.acl") | 1/2 -]\n'
+        'Match(filters = "edge.match") -> [1/2 "@3000000000" ACL(rules = "own/edge.acl") | 1/2 -]\n'
         '    -> UrlFilter(urls = "none.urls") -> LB(backend = "b") -> Tunnel(vlan = "7")\n'
         '    -> ACL(rules = [{"dst_ip": "10.0.0.0/8", "drop": "no"}]) -> NAT(pool = "1.2.3.0/24", addresses = 3)',
     )
@@ -80,7 +80,7 @@ def test_every_fault_of_chains_and_files_is_named_with_line_and_column(folder: P
         "c.chains:3: column 76: vlan of Tunnel is a number",
         "c.chains:4: column 54: it must be true or false",
         "c.chains:4: column 102: is given beside a pool",
-        'c.chains:2: column 10: the branch "@3" names expression 3, of 2',
+        'c.chains:2: column 10: the branch "@3000000000" names expression 3000000000, of 2',
     ]
 
 

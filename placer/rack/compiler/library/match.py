@@ -11,7 +11,7 @@ from profiles.files.table_lines import TableForm, TableLine, WordError
 MOST_WORDS = 10_000  # in an expression
 MOST_EXPRESSIONS = 10_000  # in a file
 EXPRESSION_FORM = 'a traffic expression a line, as `src net 10.0.0.0/8 and udp port 53`; branches name them as "@1"'
-EXPRESSION_NAME = re.compile(r"@([0-9]{1,9})\b")
+EXPRESSION_NAME = re.compile(r"@([0-9]+)\b")
 
 
 class MatchNf(NoData):
@@ -49,11 +49,11 @@ def name_expressions(match: str, expressions: Sequence[str], refuse: Callable[[s
     wrong where a name names none."""
 
     def expression(found: re.Match[str]) -> str:
-        number = int(found[1])
-        if not 1 <= number <= len(expressions):
-            refuse(f'the branch "{match}" names expression {number}, of {len(expressions)}')
+        number = found[1].lstrip("0")
+        if len(number) > len(str(MOST_EXPRESSIONS)) or not 1 <= int(number or 0) <= len(expressions):
+            refuse(f'the branch "{match}" names expression {found[1][:20]}, of {len(expressions)}')
             return "other"
-        text = expressions[number - 1]
+        text = expressions[int(number) - 1]
         return text if found[0] == match else f"({text})"
 
     return EXPRESSION_NAME.sub(expression, match)
