@@ -69,7 +69,8 @@ def browser() -> Iterator[Browser]:
 @contextmanager
 def toy_service(path: Path) -> Iterator[httpx.Client]:
     """A service over toy NICs in a process of its own; yields a client of it."""
-    command = [sys.executable, "-m", "tests.histories.toy_server", str(path), "0"]
+    code = "from tests.histories.toy_server import *; serve_toy(Path('/dev/stderr'), sys.argv[1], '0', 'tenants', '')"
+    command = [sys.executable, "-c", code, str(path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:

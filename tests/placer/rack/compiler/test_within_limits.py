@@ -14,10 +14,9 @@ from placer.rack.plan import RackPlan, Status
 from placer.rack.rack import CoreCost, NfCosts, Rack, Server, SmartNic, Switch
 from placer.rack.strategies.optimal import exact_plan
 from profiles import InputError
-from tests.effort import THOROUGH
 from tests.placer.rack.compiler.racks import made_chain
 
-RANDOM_RACKS = 2000 if THOROUGH else 6
+QUICK_RACKS, RANDOM_RACKS, RACKS_PER_TEST = 6, 2000, 50  # a rack takes seconds of clang
 SLOW, FAST = CoreCost(Fraction(40000)), CoreCost(Fraction(100))
 
 
@@ -97,9 +96,20 @@ def test_a_choice_without_an_answer_in_time_leaves_the_plan_unproven() -> None:
     assert len(asked) == 3 and plan.chains and plan.status is Status.FEASIBLE
 
 
-def test_random_plans_compile() -> None:
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        range(QUICK_RACKS),
+        *(
+            pytest.param(range(at, at + RACKS_PER_TEST), marks=pytest.mark.slow)
+            for at in range(0, RANDOM_RACKS, RACKS_PER_TEST)
+        ),
+    ],
+    ids=lambda seeds: f"{seeds.start}-{seeds.stop}",
+)
+def test_random_plans_compile(seeds: range) -> None:
     """Access lists, routes, balancers and blocks near what a card takes; a plan that compiles is best of those."""
-    for seed in range(RANDOM_RACKS):
+    for seed in seeds:
         random = Random(seed)
         rack = rack_with(random.choice((1, 1, 2)), tuple(random.sample(("ACL", "IPv4Fwd", "LB", "Match"), 1)))
         chains = [
