@@ -97,7 +97,7 @@ def test_traffic_is_of_its_seed() -> None:
     """The same seed gives the same frames; bursts are of one side and grow in time."""
     first, again = (list(mixed_frames(3, 3000, Mix())) for _ in range(2))
     assert first == again != list(mixed_frames(4, 3000, Mix()))
-    assert {read_headers(sent.frame).kind for sent in first} == {"ipv4", "ipv6", "other", "malformed"}
+    assert {read_headers(sent.frame).kind for sent in first} == {"ipv4", "ipv6", "arp", "other", "malformed"}
     assert [sent.time_us for sent in first] == sorted(sent.time_us for sent in first)
 
 
