@@ -52,7 +52,13 @@ def _of_parts(chain: Chain, rack: Rack) -> set[tuple[float, ...]]:
 def _numbers(options: Options, rack: Rack) -> set[tuple[float, ...]]:
     tables = options.on_switch & (rack.switch.usable_stages is not None)
     rows = np.hstack([options.rate[:, None], options.cores, options.nic_shares, tables])
-    return {tuple(float(f"{number:.9g}") for number in row) for row in rows}
+    found = {tuple(float(f"{number:.9g}") for number in row) for row in rows}
+    # sums in another order differ in the last digits, so that one of two layouts may need as much and no table
+    return {row for row in found if not any(_dominates(other, row) for other in found if other != row)}
+
+
+def _dominates(row: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return row[0] >= other[0] and all(less <= more for less, more in zip(row[1:], other[1:], strict=True))
 
 
 def two_servers(stages: int | None) -> tuple[tuple[Chain, ...], Rack]:
