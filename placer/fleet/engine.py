@@ -180,7 +180,8 @@ class Engine(QueuedFleet):
                 f"'{event.id}' has an SLA of {least:g} kpps, above the rate of {rate:g} kpps: give another SLA"
             )
         if event.id in self.waiting:
-            self.waiting[event.id] = after
+            # with the cores of its former NIC, as without the change
+            self.waiting[event.id] = after if event.workload is not None else replace(before, sla=after.sla)
             moves = tuple(self.place_waiting())
             return Decision(
                 "placed" if event.id not in self.waiting else "queued", moves, cores=self.cores_of(event.id)
