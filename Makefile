@@ -27,6 +27,7 @@ test-all: .venv/.installed-dev  ## The same with all that is tested within 35 mi
 	$(call with_checks,$(BIN)/pytest $(PARALLEL) -m 'not slow')
 
 slow: export THOROUGH = 1
+slow: export NEW_DRAWS = 1
 slow: .venv/.installed-dev sanitized  ## The rest, for hours: what passed is not run again until a file changes.
 	$(BIN)/python -m pytest $(PARALLEL) -m slow -p tests.slow_record --record build/slow.jsonl
 	$(BIN)/python -m tests.slow_record build/slow.jsonl > docs/slow-tests.md

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 from tests.artefacts import made_once
-from tests.effort import THOROUGH, examples
+from tests.effort import NEW_DRAWS, examples
 from tests.postgres import Cluster, cluster, programs
 
 # before numpy is loaded: its threads would wait for one another and for those of other tests
@@ -86,5 +86,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 # without a deadline, as the machine may be shared
-settings.register_profile("tests", deadline=None, derandomize=not THOROUGH, max_examples=examples(100))
+settings.register_profile("tests", deadline=None, derandomize=not NEW_DRAWS, max_examples=examples(100))
 settings.load_profile("tests")

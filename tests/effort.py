@@ -1,8 +1,12 @@
-"""How much is tried: `make test` draws a few examples, the same ones each time; `make test-all` draws many new ones."""
+"""How much is tried: `make test` draws a few examples, `make test-all` many, and both the same ones in each run.
+
+So a commit passes wherever it passed once. `make test-all NEW_DRAWS=1` and `make slow` search among new ones.
+"""
 
 import os
 
 THOROUGH = os.environ.get("THOROUGH") == "1"  # whether `make test-all` runs the tests
+NEW_DRAWS = os.environ.get("NEW_DRAWS") == "1"  # whether examples differ from run to run
 
 
 def examples(most: int) -> int:

@@ -51,7 +51,7 @@ def test_small_instances_agree_with_an_exhaustive_search(generator: instances.Ge
 @given(st.sampled_from(GENERATORS), st.integers(10_000, 10**9))
 @settings(max_examples=examples(20))
 def test_any_instance_agrees_with_an_exhaustive_search(generator: instances.Generator, seed: int) -> None:
-    """Instances of `make test-all` change from run to run; the seed is named where one disagrees."""
+    """Instances change from run to run with NEW_DRAWS=1; the seed is named where one disagrees."""
     assert disagreements(*generator(seed)) == []
 
 

@@ -57,10 +57,10 @@ def certified(arrivals: Sequence[Arrival], kinds: Sequence[NicKind], oracles: Se
 
 
 def faults_in(claims: dict[str, Any], folder: Path, oracles: Sequence[Oracle]) -> list[str]:
-    """The faults that the verifier finds in a certificate file."""
+    """The faults that the verifier finds in a certificate file; kinds of NICs beyond the last one begin anew."""
     file = folder / "certificate.json"
     file.write_text(json.dumps(claims), encoding="utf-8")
-    query: Query = lambda number, co_locations: oracles[number].throughput(co_locations)  # noqa: E731
+    query: Query = lambda number, co_locations: oracles[number % len(oracles)].throughput(co_locations)  # noqa: E731
     return list(faults_of(read_certificate(file), query))
 
 
@@ -255,7 +255,7 @@ def test_an_accepted_certificate_is_true(
         claims = altered(data.draw, claims, ["t0", "t1", "nat"])
     folder = tmp_path_factory.mktemp("c")
     try:
-        if faults_in(claims, folder, [*oracles, *oracles]):
+        if faults_in(claims, folder, oracles):
             return
     except InputError:
         return
@@ -277,7 +277,7 @@ def test_an_accepted_certificate_is_true(
         nics_lower_bound=0,
         proven=False,
     )
-    claimed_oracles = [*oracles, *oracles][: len(claimed)]
+    claimed_oracles = [oracles[i % len(oracles)] for i in range(len(claimed))]
     assert plan_faults_of(optimum, list(tenants.values()), claimed, claimed_oracles) == []
     best = exhaustive_plan(list(tenants.values()), claimed, claimed_oracles)
     if len(best.unplaced) == len(optimum.unplaced):

@@ -209,5 +209,5 @@ def test_reasons_of_infeasible_instances_are_exact(generator: instances.Generato
 @given(st.sampled_from(GENERATORS), st.integers(10_000, 10**9))
 @settings(max_examples=examples(5))
 def test_reasons_of_any_instance_are_exact(generator: instances.Generator, seed: int) -> None:
-    """Instances of `make test-all` change from run to run; the seed is named where one is wrong."""
+    """Instances change from run to run with NEW_DRAWS=1; the seed is named where one is wrong."""
     assert faults_of_reasons(*generator(seed)) == []

@@ -219,5 +219,5 @@ def test_plans_of_fleets_are_sound_and_never_above_their_bound(generator: instan
 @given(st.sampled_from(GENERATORS), st.integers(10_000, 10**9))
 @settings(max_examples=examples(8))
 def test_the_plan_of_any_fleet_is_sound(generator: instances.Generator, seed: int) -> None:
-    """Instances of `make test-all` change from run to run; the seed is named where one is wrong."""
+    """Instances change from run to run with NEW_DRAWS=1; the seed is named where one is wrong."""
     assert faults_of_fleet(*generator(seed)) == []

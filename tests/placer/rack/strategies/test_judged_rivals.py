@@ -50,5 +50,5 @@ def test_rivals_keep_all_limits_and_are_never_better(generator: instances.Genera
 @given(st.sampled_from(GENERATORS), st.integers(10_000, 10**9))
 @settings(max_examples=examples(4))
 def test_rivals_on_any_instance(generator: instances.Generator, seed: int) -> None:
-    """Instances of `make test-all` change from run to run; the seed is named where one is wrong."""
+    """Instances change from run to run with NEW_DRAWS=1; the seed is named where one is wrong."""
     assert faults_of_rivals(*generator(seed)) == {}
