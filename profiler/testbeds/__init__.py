@@ -18,6 +18,7 @@ TESTBEDS: Registry[Opener] = Registry("testbed", "profiler.testbeds", "placer.te
 
 SPEC_FORMS = {
     "exec": "exec:COMMAND",
+    "netns": "netns, netns:SECONDS",
     "replay": "replay:PROFILE",
     "simulated": "simulated, simulated:contended, simulated:bluefield-3, simulated:server, simulated:gpu, "
     "simulated:gpu-b",

@@ -1,0 +1,440 @@
+"""`netns`: chains of real programs on this machine (docs/testbeds.md). Each runs in a network namespace of its own and
+has a share of a CPU; requests pass the chain from a generator to a web server, and their answers come back.
+
+    wrk ── nginx ── socat ── squid ── web server          last CPU: wrk and the web server; other CPUs: the chain
+
+One request and its answer are a packet each way, so what a chain carries is in thousands of requests a second.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from profiler.protocol.request_checks import refusals
+from profiler.testbed import Measurement, PacketLatency, Run, RunRefused, StageMeasurement, Testbed, TestbedError
+from profiler.testbeds import TESTBEDS
+from profiles import ChainLoad, Counters, InputError, Load, NfDescription, NicModel, TestbedDescription, Workload
+
+PORT = 8080
+MEASURED_S = 2.0  # of a run, unless the user gives another time
+SETTLING_S = 0.5  # of requests before the first run of a chain
+START_S = 10.0  # within which all programs of a chain answer
+PERIOD_US = 20_000  # in which a core of a chain has its share of a CPU
+LEAST_SHARE = 0.05  # the kernel takes no quota below 1 ms a period
+CORES = 8
+"""Cores of a chain are shares of CPUs, so there may be more of them than CPUs, while the shares fit."""
+NAMES = "placer-netns-"  # what the names of namespaces and groups begin with; the process follows
+CGROUPS = Path("/sys/fs/cgroup")
+TOOLS = {"ip": "iproute2", "nsenter": "util-linux", "taskset": "util-linux", "wrk": "wrk", "nginx": "nginx-light"}
+"""Programs that every run needs, and their Debian packages."""
+REPORT = """
+function done(summary, latency, requests)
+  io.stderr:write(string.format('{"requests": %d, "us": %d, "failed": %d, "mean": %f, "p50": %d, "p99": %d, "max": %d}',
+    summary.requests, summary.duration, summary.errors.status + summary.errors.timeout + summary.errors.connect,
+    latency.mean, latency:percentile(50), latency:percentile(99), latency.max))
+end
+"""
+"""What wrk writes at its end; times in us."""
+
+
+# The programs, each a file of settings and a command. They listen on PORT and pass requests on to `to`.
+
+
+@dataclass(frozen=True, slots=True)
+class VnfProgram:
+    """A program as a network function: the Debian package, its settings, and its command in the foreground."""
+
+    package: str
+    settings: Callable[[str], str]  # from the address and port of the next one
+    command: Callable[[str, str], list[str]]  # from the file of settings, and that address
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+NGINX = """daemon off; worker_processes 1; pid nginx.pid; error_log stderr crit; events { worker_connections 1024; }
+http { access_log off; keepalive_requests 1000000000; """
+"""How the settings of nginx begin, of a stage and of the web server."""
+
+
+def _nginx(to: str) -> str:
+    return f"""{NGINX}upstream next {{ server {to}; keepalive 256; }} server {{ listen {PORT}; location / {{
+proxy_pass http://next; proxy_http_version 1.1; proxy_set_header Connection ""; }} }} }}
+"""
+
+
+def _web_server(folder: str) -> str:
+    return f"{NGINX}open_file_cache max=100; server {{ listen {PORT}; root {folder}; }} }}"
+
+
+def _haproxy(to: str) -> str:
+    return f"""global
+  nbthread 1
+defaults
+  mode http
+  timeout connect 10s
+  timeout client 60s
+  timeout server 60s
+  http-reuse always
+frontend f
+  bind :{PORT}
+  default_backend b
+backend b
+  server next {to}
+"""
+
+
+def _tinyproxy(to: str) -> str:
+    return f"""Port {PORT}
+MaxClients 1024
+Timeout 60
+LogLevel Critical
+ReversePath "/" "http://{to}/"
+ReverseOnly Yes
+DisableViaHeader Yes
+"""
+
+
+def _squid(to: str) -> str:
+    host, port = to.split(":")
+    return f"""http_port {PORT} accel defaultsite=next no-vhost
+cache_peer {host} parent {port} 0 no-query originserver no-digest name=next
+http_access allow all
+cache deny all
+cache_mem 0 MB
+pid_filename none
+access_log none
+cache_log /dev/null
+logfile_rotate 0
+pinger_enable off
+shutdown_lifetime 0 seconds
+visible_hostname netns
+"""
+
+
+def _nginx_command(file: str, to: str) -> list[str]:
+    return ["nginx", "-p", str(Path(file).parent), "-c", file]
+
+
+RELAY = "fork,reuseaddr,nodelay"  # socat takes each connection in a process of its own
+VNFS: Mapping[str, VnfProgram] = {
+    "nginx": VnfProgram("nginx-light", _nginx, _nginx_command),
+    "haproxy": VnfProgram("haproxy", _haproxy, lambda file, to: ["haproxy", "-db", "-f", file]),
+    "tinyproxy": VnfProgram("tinyproxy-bin", _tinyproxy, lambda file, to: ["tinyproxy", "-d", "-c", file]),
+    "squid": VnfProgram("squid", _squid, lambda file, to: ["squid", "-N", "-f", file]),
+    "socat": VnfProgram("socat", lambda to: "", lambda file, to: ["socat", f"TCP-LISTEN:{PORT},{RELAY}", f"TCP:{to}"]),
+}  # fmt: skip
+"""Programs that can stand in a chain: HTTP proxies, a caching proxy whose cache is off, and a relay of TCP."""
+
+
+class NetnsTestbed(Testbed):
+    """Chains of programs in network namespaces of this machine, one chain at a time, measured in a closed loop of
+    `flows` connections whose answers have `packet_size` bytes. A chain that runs is kept for the next run of it.
+    `seconds`: the time of a run. Raises `InputError` where programs or rights are missing."""
+
+    def __init__(self, seconds: float = MEASURED_S, timeout: float = 60.0) -> None:
+        self._seconds, self._timeout = seconds, timeout
+        missing = [name for name in TOOLS if not _path_of(name)]
+        self._vnfs = {name: vnf for name, vnf in VNFS.items() if _path_of(name)}
+        if missing or not self._vnfs:
+            packages = sorted({TOOLS[name] for name in missing} | {vnf.package for vnf in VNFS.values()})
+            raise InputError.of(
+                "--testbed",
+                f"netns: not installed: {', '.join(missing or VNFS)}",
+                hint=f"apt-get install {' '.join(packages)}",
+            )
+        self._cpus = sorted(os.sched_getaffinity(0))
+        if len(self._cpus) < 2:
+            raise InputError.of("--testbed", "netns: needs two CPUs, one of them for the generator and the web server")
+        if os.geteuid() != 0:
+            hint = "run it as root, or in `unshare --user --map-root-user` with a delegated control group"
+            raise InputError.of("--testbed", "netns: network namespaces need root", hint=hint)
+        _remove_abandoned()
+        self._running: RunningChain | None = None
+
+    def describe(self) -> TestbedDescription:
+        return TestbedDescription(
+            name="netns",
+            nic=NicModel(model=_cpu_model(), cores=CORES, kind="server"),
+            attributes={"flows": (1.0, 256.0), "packet_size": (64.0, 1200.0)},
+            default_traffic={"flows": 16.0, "packet_size": 512.0},
+            nfs=tuple(NfDescription(name=name, cores=1) for name in self._vnfs),
+            chains=True,
+        )
+
+    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
+        if faults := refusals(self.describe(), loads) or self._refusals(loads):
+            raise RunRefused(f"testbed netns: {'; '.join(faults)}")
+        load = loads[0]
+        chain = ChainLoad.of([load.nf], [[0]], load.traffic) if isinstance(load, Workload) else load
+        assert isinstance(chain, ChainLoad)
+        began = time.monotonic()
+        names = tuple(stage.nf for stage in chain.stages)
+        if self._running is None or (self._running.names, self._running.cores) != (names, chain.cores):
+            self.close()
+            self._running = RunningChain(names, chain.cores, self._cpus, self._timeout)
+        reached = self._running.measure(chain, self._seconds)
+        return Run((_measurement(reached, chain, isinstance(load, ChainLoad)),), time.monotonic() - began)
+
+    def close(self) -> None:
+        if self._running is not None:
+            self._running.close()
+            self._running = None
+
+    def _refusals(self, loads: Sequence[Load]) -> list[str]:
+        """What this testbed does not do, though its description does not say so."""
+        if len(loads) != 1 or not isinstance(loads[0], ChainLoad | Workload):
+            return ["it runs one chain at a time"]
+        if not isinstance(load := loads[0], ChainLoad):
+            return []
+        faults = ["it offers no rate: a connection sends when its last answer has come"] if load.rate_kpps else []
+        shares = load.shares or (1.0,) * len(load.cores)
+        if (least := min(shares)) < LEAST_SHARE:
+            faults.append(f"share {least:g} is below {LEAST_SHARE:g}")
+        if sum(shares) > len(self._cpus) - 1 + 1e-9:
+            faults.append(f"its shares sum to {sum(shares):g} CPUs, a chain has {len(self._cpus) - 1} of this machine")
+        return faults
+
+
+def _measurement(reached: Mapping[str, float], chain: ChainLoad, stages: bool) -> Measurement:
+    kpps = 1e3 * reached["requests"] / reached["us"]
+    failed_pct = 100 * reached["failed"] / reached["requests"]
+    each = StageMeasurement(kpps * (1 - failed_pct / 100), 0.0)
+    latency = PacketLatency(reached["mean"], reached["p50"], reached["p99"], reached["max"])
+    return Measurement(kpps, Counters(), (each,) * len(chain.stages) if stages else (), latency)
+
+
+class RunningChain:
+    """The programs of a chain in their namespaces, until closed. Raises `TestbedError` when one does not start."""
+
+    def __init__(
+        self, names: tuple[str, ...], cores: tuple[tuple[int, ...], ...], cpus: Sequence[int], timeout: float
+    ) -> None:
+        self.names, self.cores, self._timeout = names, cores, timeout
+        self._chain_cpus, self._load_cpu = ",".join(map(str, cpus[:-1])), str(cpus[-1])
+        self._left = ExitStack()  # what is undone at the end, the last first
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self) -> None:
+        self._folder = Path(self._left.enter_context(tempfile.TemporaryDirectory(prefix=NAMES)))
+        self._folder.chmod(0o755)  # programs that drop root read their settings
+        (self._folder / "report.lua").write_text(REPORT, encoding="utf-8")
+        self._processes: list[tuple[str, subprocess.Popen[bytes]]] = []
+        self._spaces = [f"{NAMES}{os.getpid()}-{number}" for number in range(len(self.names) + 2)]
+        for space in self._spaces:
+            _ip("netns", "add", space)
+            self._left.callback(_remove_space, space)
+            _ip("-n", space, "link", "set", "lo", "up")
+        for number, (space, following) in enumerate(zip(self._spaces, self._spaces[1:], strict=False)):
+            _ip("link", "add", "next", "netns", space, "type", "veth", "peer", "name", "last", "netns", following)
+            for end, name, host in ((space, "next", 1), (following, "last", 2)):
+                _ip("-n", end, "addr", "add", f"10.77.{number}.{host}/30", "dev", name)
+                _ip("-n", end, "link", "set", name, "up")
+        self._groups = [CpuGroup(f"{NAMES}{os.getpid()}-{number}") for number in range(len(self.cores))]
+        for group in self._groups:
+            self._left.callback(group.remove)
+        self._left.callback(self._end_programs)
+        of_stage = {stage: group for core, group in zip(self.cores, self._groups, strict=True) for stage in core}
+        web = self._settings("web", _web_server(str(self._folder)))
+        self._begin("web server", self._spaces[-1], _nginx_command(web, ""), self._load_cpu, None)
+        for stage, name in reversed(list(enumerate(self.names))):
+            to, vnf = f"10.77.{stage + 1}.2:{PORT}", VNFS[name]
+            file = self._settings(f"{stage}-{name}", vnf.settings(to))
+            self._begin(name, self._spaces[stage + 1], vnf.command(file, to), self._chain_cpus, of_stage[stage])
+        (self._folder / "0").write_bytes(b"")
+        until = time.monotonic() + START_S
+        while self._generate("0", 1, 0.1).get("requests", 0) < 1:
+            for name, process in self._processes:
+                if process.poll() is not None:
+                    said = (self._folder / f"{name}.log").read_text(errors="replace").strip()[-300:]
+                    raise TestbedError(f"testbed netns: {name} ended with status {process.returncode}: {said}")
+            if time.monotonic() > until:
+                raise TestbedError(f"testbed netns: {','.join(self.names)} does not answer within {START_S:g} s")
+        self._settled = False
+
+    def measure(self, chain: ChainLoad, seconds: float) -> dict[str, float]:
+        """Requests, failed ones, the time (us) and latencies (us) of a run. Raises `TestbedError` when none is answered
+        or some fail."""
+        for group, share in zip(self._groups, chain.shares or (1.0,) * len(self.cores), strict=True):
+            group.limit(share)
+        size, flows = round(chain.traffic.packet_size), round(chain.traffic.flows)
+        (self._folder / str(size)).write_bytes(b"x" * size)
+        if not self._settled:
+            self._generate(str(size), flows, SETTLING_S)
+            self._settled = True
+        reached = self._generate(str(size), flows, seconds)
+        if not reached.get("requests"):
+            raise TestbedError(f"testbed netns: {','.join(self.names)} answered no request within {seconds:g} s")
+        if reached["failed"]:
+            failed = f"{reached['failed']:g} of {reached['requests']:g} requests failed"
+            raise TestbedError(f"testbed netns: {','.join(self.names)}: {failed}")
+        return reached
+
+    def _generate(self, path: str, flows: int, seconds: float) -> dict[str, float]:
+        """Requests from `flows` connections for that time (s); what wrk reports, empty where it could not connect."""
+        # wrk takes whole seconds only, and is asked to end earlier
+        command = ["wrk", "-t", "1", "-c", str(flows), "-d", "600", "-s", str(self._folder / "report.lua")]
+        url = f"http://10.77.0.2:{PORT}/{path}"
+        words = _inside(self._spaces[0], [*command, url], self._load_cpu)
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as generator:
+            try:
+                time.sleep(seconds)
+                generator.send_signal(signal.SIGINT)
+                _, said = generator.communicate(timeout=self._timeout)
+            except BaseException:
+                generator.kill()
+                raise
+        found = said[said.find(b"{") :]
+        answered: dict[str, float] = json.loads(found) if found.startswith(b"{") else {}
+        return answered
+
+    def _settings(self, name: str, text: str) -> str:
+        folder = self._folder / name
+        folder.mkdir()
+        file = folder / "settings.conf"
+        file.write_text(text, encoding="utf-8")
+        return str(file)
+
+    def _begin(self, name: str, space: str, command: list[str], cpus: str, group: CpuGroup | None) -> None:
+        words = _inside(space, command, cpus)
+        if group:  # the shell joins the group before it becomes the program
+            words = ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(group.processes), *words]
+        with (self._folder / f"{name}.log").open("ab") as log:
+            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        self._processes.append((name, process))
+
+    def _end_programs(self) -> None:
+        for _, process in self._processes:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        for space in self._spaces:
+            _kill_in(space)
+
+    def close(self) -> None:
+        """End all programs and remove namespaces, groups and files."""
+        self._left.close()
+
+
+class CpuGroup:
+    """A control group whose processes share a part of the time of the CPUs; version 1 or 2."""
+
+    def __init__(self, name: str) -> None:
+        first = CGROUPS / "cpu"
+        self._of_version_1 = first.is_dir()
+        self._folder = (first if self._of_version_1 else CGROUPS) / name
+        try:
+            if not self._of_version_1:
+                (CGROUPS / "cgroup.subtree_control").write_text("+cpu", encoding="ascii")
+            self._folder.mkdir(exist_ok=True)
+            self.limit(1.0)
+        except OSError as error:
+            hint = "run it where control groups can be written, as on a host or in a privileged container"
+            raise InputError.of("--testbed", f"netns: {error.filename}: {error.strerror}", hint=hint) from None
+
+    @property
+    def processes(self) -> Path:
+        """The file that a process joins by."""
+        return self._folder / "cgroup.procs"
+
+    def limit(self, share: float) -> None:
+        """Give its processes this share of the time of one CPU."""
+        quota = round(share * PERIOD_US)
+        if self._of_version_1:
+            (self._folder / "cpu.cfs_period_us").write_text(str(PERIOD_US), encoding="ascii")
+            (self._folder / "cpu.cfs_quota_us").write_text(str(quota), encoding="ascii")
+        else:
+            (self._folder / "cpu.max").write_text(f"{quota} {PERIOD_US}", encoding="ascii")
+
+    def remove(self) -> None:
+        """Remove the group; its processes have ended."""
+        _remove_group(self._folder)
+
+
+def _path_of(program: str) -> str | None:
+    return shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+
+
+def _inside(space: str, command: Sequence[str], cpus: str) -> list[str]:
+    """The command in a namespace and on these CPUs."""
+    program = _path_of(command[0])
+    assert program
+    return ["taskset", "-c", cpus, "nsenter", f"--net=/run/netns/{space}", program, *command[1:]]
+
+
+def _ip(*words: str) -> str:
+    done = subprocess.run([_path_of("ip") or "ip", *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise TestbedError(f"testbed netns: ip {' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _kill_in(space: str) -> None:
+    """Kill what still runs in a namespace, such as children that a program started in a session of their own."""
+    with suppress(TestbedError):
+        for number in _ip("netns", "pids", space).split():
+            with suppress(ProcessLookupError):
+                os.kill(int(number), signal.SIGKILL)
+
+
+def _remove_space(space: str) -> None:
+    with suppress(TestbedError):
+        _ip("netns", "delete", space)
+
+
+def _remove_abandoned() -> None:
+    """Remove what processes left that were killed."""
+    spaces = [line.split()[0] for line in _ip("netns", "list").splitlines() if line.startswith(NAMES)]
+    for space in spaces:
+        if not _is_alive(space):
+            _kill_in(space)
+            _remove_space(space)
+    for folder in [*(CGROUPS / "cpu").glob(f"{NAMES}*"), *CGROUPS.glob(f"{NAMES}*")]:
+        if not _is_alive(folder.name):
+            _remove_group(folder)
+
+
+def _remove_group(folder: Path) -> None:
+    for _ in range(200):  # the kernel keeps a killed process in its group a moment longer
+        with suppress(OSError):
+            folder.rmdir()
+            return
+        time.sleep(0.01)
+
+
+def _is_alive(name: str) -> bool:
+    """Whether the process that a name of a namespace or group has still runs."""
+    return Path("/proc", name.removeprefix(NAMES).split("-")[0]).is_dir()
+
+
+def _cpu_model() -> str:
+    """The CPU as the kernel names it, and how many CPUs the chain has."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown CPU")
+    return f"{model}, {len(os.sched_getaffinity(0))} CPUs"
+
+
+@TESTBEDS.register("netns")
+def open_netns(argument: str, timeout: float) -> Testbed:
+    """The testbed of `netns` or `netns:SECONDS`, the time of a run."""
+    try:
+        seconds = float(argument or MEASURED_S)
+    except ValueError:
+        seconds = 0.0
+    if not 0.1 <= seconds <= 60:
+        raise InputError.of("--testbed", f"netns:{argument}: a run takes 0.1 to 60 seconds", hint="netns or netns:5")
+    return NetnsTestbed(seconds, timeout)

@@ -1,0 +1,109 @@
+"""`--testbed netns`: chains of real programs in network namespaces, where this machine lets one make them."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from profiler.testbed import RunRefused, Testbed
+from profiler.testbeds import netns, open_testbed
+from profiles import ChainLoad, InputError, Workload
+
+START = """
+import time
+from profiler.testbeds import open_testbed
+from profiles import Workload
+testbed = open_testbed("netns:0.3")
+testbed.run([Workload(testbed.describe().nfs[0].name, testbed.describe().traffic)])
+print("runs", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def testbed() -> Iterator[Testbed]:
+    """With runs of 0.5 s."""
+    try:
+        opened = open_testbed("netns:0.5")
+        with opened:
+            opened.run([Workload(opened.describe().nfs[0].name, opened.describe().traffic)])
+            yield opened
+    except InputError as error:
+        pytest.skip(f"{error}")
+
+
+def left_over(process: int = os.getpid()) -> list[str]:
+    """The namespaces and control groups of a process."""
+    spaces = Path("/run/netns").glob(f"{netns.NAMES}{process}-*")
+    groups = [
+        folder for parent in ("cpu", ".") for folder in (netns.CGROUPS / parent).glob(f"{netns.NAMES}{process}-*")
+    ]
+    return sorted(map(str, [*spaces, *groups]))
+
+
+@pytest.mark.long
+def test_a_chain_carries_more_with_more_of_a_cpu(testbed: Testbed) -> None:
+    """Two programs with a tenth of the share carry less, and a longer chain no more than its programs alone."""
+    names, traffic = [nf.name for nf in testbed.describe().nfs][:2], testbed.describe().traffic
+    kpps = {
+        (count, share): testbed.run(
+            [ChainLoad.of(names[:count], [[at] for at in range(count)], traffic, shares=[share] * count)]
+        ).measurements[0]
+        for count in range(1, len(names) + 1)
+        for share in (0.05, 0.5)
+    }
+    reached = {point: measured.throughput_kpps for point, measured in kpps.items()}
+    assert all(0 < reached[count, 0.05] < 0.7 * reached[count, 0.5] for count in range(1, len(names) + 1))
+    longest = kpps[len(names), 0.5]
+    assert longest.latency_us and longest.latency_us.p50 <= longest.latency_us.p99 <= longest.latency_us.max
+    assert [stage.throughput_kpps for stage in longest.stages] == [longest.throughput_kpps] * len(names)
+    assert left_over()
+    testbed.close()
+    assert left_over() == []
+
+
+@pytest.mark.long
+def test_what_it_cannot_run_is_refused(testbed: Testbed) -> None:
+    """An offered rate, more CPUs than there are for a chain, a share that the kernel does not take, and two loads."""
+    description = testbed.describe()
+    one = ChainLoad.of([description.nfs[0].name], [[0]], description.traffic)
+    cpus = len(os.sched_getaffinity(0))
+    stages = [description.nfs[0].name] * 8
+    wide = ChainLoad.of(stages, [[at] for at in range(8)], description.traffic, shares=[min(cpus / 8, 1)] * 8)
+    refused = {
+        "it offers no rate": [ChainLoad.of(["socat"], [[0]], description.traffic, rate_kpps=1.0)],
+        "its shares sum to": [wide],
+        "share 0.01 is below 0.05": [ChainLoad.of([one.stages[0]], [[0]], description.traffic, shares=[0.01])],
+        "one chain at a time": [one, one],
+    }
+    refused = {said: loads for said, loads in refused.items() if said != "its shares sum to" or cpus <= 8}
+    for said, loads in refused.items():
+        with pytest.raises(RunRefused, match=said):
+            testbed.run(loads)
+
+
+@pytest.mark.long
+def test_what_a_killed_process_left_is_removed(testbed: Testbed) -> None:
+    """Its namespaces, groups and programs end when the next testbed opens."""
+    process = subprocess.Popen([sys.executable, "-c", START], stdout=subprocess.PIPE)
+    assert process.stdout and process.stdout.readline() == b"runs\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert left_over(process.pid)
+    with open_testbed("netns"):
+        assert left_over(process.pid) == []
+
+
+def test_programs_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them, with the packages to install."""
+    monkeypatch.setattr(netns, "_path_of", lambda program: None)
+    with pytest.raises(
+        InputError, match=r"not installed: ip, nsenter, taskset, wrk, nginx[\s\S]*apt-get install haproxy"
+    ):
+        open_testbed("netns")
+    with pytest.raises(InputError, match="a run takes"):
+        open_testbed("netns:soon")
