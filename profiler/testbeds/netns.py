@@ -24,15 +24,18 @@ from profiler.protocol.request_checks import refusals
 from profiler.testbed import Measurement, PacketLatency, Run, RunRefused, StageMeasurement, Testbed, TestbedError
 from profiler.testbeds import TESTBEDS
 from profiles import ChainLoad, Counters, InputError, Load, NfDescription, NicModel, TestbedDescription, Workload
+from profiles.chain import Cores
 
 PORT = 8080
-MEASURED_S = 2.0  # of a run, unless the user gives another time
-SETTLING_S = 0.5  # of requests before the first run of a chain
+MEASURED_S = 2  # of a run, unless the user gives another time; wrk takes whole seconds
+MOST_S = 60
 START_S = 10.0  # within which all programs of a chain answer
-PERIOD_US = 20_000  # in which a core of a chain has its share of a CPU
-LEAST_SHARE = 0.05  # the kernel takes no quota below 1 ms a period
-CORES = 8
-"""Cores of a chain are shares of CPUs, so there may be more of them than CPUs, while the shares fit."""
+PERIOD_US = 50_000  # in which a core of a chain has its share
+LEAST_QUOTA_US = 1_000  # of a period, which the kernel allows
+CORES = 4
+"""Each is a quarter of the CPUs that the chain has, at most one CPU, so that chains of four fit on any machine."""
+MTU = 2000  # bytes: an answer of 1400 and its header are one packet
+MOST_RUNNING = 16  # chains whose programs wait for further runs
 NAMES = "placer-netns-"  # what the names of namespaces and groups begin with; the process follows
 CGROUPS = Path("/sys/fs/cgroup")
 TOOLS = {"ip": "iproute2", "nsenter": "util-linux", "taskset": "util-linux", "wrk": "wrk", "nginx": "nginx-light"}
@@ -139,10 +142,10 @@ VNFS: Mapping[str, VnfProgram] = {
 
 class NetnsTestbed(Testbed):
     """Chains of programs in network namespaces of this machine, one chain at a time, measured in a closed loop of
-    `flows` connections whose answers have `packet_size` bytes. A chain that runs is kept for the next run of it.
-    `seconds`: the time of a run. Raises `InputError` where programs or rights are missing."""
+    `flows` connections whose answers have `packet_size` bytes. Its cores are parts of CPUs. Up to 16 chains wait for
+    further runs of them. `seconds`: the time of a run. Raises `InputError` where programs or rights lack."""
 
-    def __init__(self, seconds: float = MEASURED_S, timeout: float = 60.0) -> None:
+    def __init__(self, seconds: int = MEASURED_S, timeout: float = 60.0) -> None:
         self._seconds, self._timeout = seconds, timeout
         missing = [name for name in TOOLS if not _path_of(name)]
         self._vnfs = {name: vnf for name, vnf in VNFS.items() if _path_of(name)}
@@ -160,13 +163,15 @@ class NetnsTestbed(Testbed):
             hint = "run it as root, or in `unshare --user --map-root-user` with a delegated control group"
             raise InputError.of("--testbed", "netns: network namespaces need root", hint=hint)
         _remove_abandoned()
-        self._running: RunningChain | None = None
+        self._core = min((len(self._cpus) - 1) / CORES, 1.0)
+        self._running: dict[tuple[Sequence[str], Cores], RunningChain] = {}
+        self._started = 0
 
     def describe(self) -> TestbedDescription:
         return TestbedDescription(
             name="netns",
-            nic=NicModel(model=_cpu_model(), cores=CORES, kind="server"),
-            attributes={"flows": (1.0, 256.0), "packet_size": (64.0, 1200.0)},
+            nic=NicModel(model=f"{self._core:.3g} of {_cpu_model()}", cores=CORES, kind="server"),
+            attributes={"flows": (1.0, 256.0), "packet_size": (64.0, 1400.0)},
             default_traffic={"flows": 16.0, "packet_size": 512.0},
             nfs=tuple(NfDescription(name=name, cores=1) for name in self._vnfs),
             chains=True,
@@ -179,17 +184,22 @@ class NetnsTestbed(Testbed):
         chain = ChainLoad.of([load.nf], [[0]], load.traffic) if isinstance(load, Workload) else load
         assert isinstance(chain, ChainLoad)
         began = time.monotonic()
-        names = tuple(stage.nf for stage in chain.stages)
-        if self._running is None or (self._running.names, self._running.cores) != (names, chain.cores):
-            self.close()
-            self._running = RunningChain(names, chain.cores, self._cpus, self._timeout)
-        reached = self._running.measure(chain, self._seconds)
+        reached = self._started_chain(chain).measure(chain, self._core, self._seconds)
         return Run((_measurement(reached, chain, isinstance(load, ChainLoad)),), time.monotonic() - began)
 
+    def _started_chain(self, chain: ChainLoad) -> RunningChain:
+        """Its programs; those of other chains wait for their next run, which takes no CPU."""
+        names = tuple(stage.nf for stage in chain.stages)
+        if (key := (names, chain.cores)) not in self._running:
+            if len(self._running) == MOST_RUNNING:
+                self._running.pop(next(iter(self._running))).close()
+            self._started += 1
+            self._running[key] = RunningChain(self._started, names, chain.cores, self._cpus, self._timeout)
+        return self._running[key]
+
     def close(self) -> None:
-        if self._running is not None:
-            self._running.close()
-            self._running = None
+        while self._running:
+            self._running.popitem()[1].close()
 
     def _refusals(self, loads: Sequence[Load]) -> list[str]:
         """What this testbed does not do, though its description does not say so."""
@@ -198,12 +208,8 @@ class NetnsTestbed(Testbed):
         if not isinstance(load := loads[0], ChainLoad):
             return []
         faults = ["it offers no rate: a connection sends when its last answer has come"] if load.rate_kpps else []
-        shares = load.shares or (1.0,) * len(load.cores)
-        if (least := min(shares)) < LEAST_SHARE:
-            faults.append(f"share {least:g} is below {LEAST_SHARE:g}")
-        if sum(shares) > len(self._cpus) - 1 + 1e-9:
-            faults.append(f"its shares sum to {sum(shares):g} CPUs, a chain has {len(self._cpus) - 1} of this machine")
-        return faults
+        least = LEAST_QUOTA_US / PERIOD_US / self._core
+        return faults + [f"share {share:g} is below {least:.2g}" for share in load.shares if share < least]
 
 
 def _measurement(reached: Mapping[str, float], chain: ChainLoad, stages: bool) -> Measurement:
@@ -217,10 +223,8 @@ def _measurement(reached: Mapping[str, float], chain: ChainLoad, stages: bool) -
 class RunningChain:
     """The programs of a chain in their namespaces, until closed. Raises `TestbedError` when one does not start."""
 
-    def __init__(
-        self, names: tuple[str, ...], cores: tuple[tuple[int, ...], ...], cpus: Sequence[int], timeout: float
-    ) -> None:
-        self.names, self.cores, self._timeout = names, cores, timeout
+    def __init__(self, number: int, names: Sequence[str], cores: Cores, cpus: Sequence[int], timeout: float) -> None:
+        self._name, self._names, self._cores, self._timeout = f"{NAMES}{os.getpid()}-{number}", names, cores, timeout
         self._chain_cpus, self._load_cpu = ",".join(map(str, cpus[:-1])), str(cpus[-1])
         self._left = ExitStack()  # what is undone at the end, the last first
         try:
@@ -234,7 +238,7 @@ class RunningChain:
         self._folder.chmod(0o755)  # programs that drop root read their settings
         (self._folder / "report.lua").write_text(REPORT, encoding="utf-8")
         self._processes: list[tuple[str, subprocess.Popen[bytes]]] = []
-        self._spaces = [f"{NAMES}{os.getpid()}-{number}" for number in range(len(self.names) + 2)]
+        self._spaces = [f"{self._name}-{number}" for number in range(len(self._names) + 2)]
         for space in self._spaces:
             _ip("netns", "add", space)
             self._left.callback(_remove_space, space)
@@ -243,63 +247,53 @@ class RunningChain:
             _ip("link", "add", "next", "netns", space, "type", "veth", "peer", "name", "last", "netns", following)
             for end, name, host in ((space, "next", 1), (following, "last", 2)):
                 _ip("-n", end, "addr", "add", f"10.77.{number}.{host}/30", "dev", name)
-                _ip("-n", end, "link", "set", name, "up")
-        self._groups = [CpuGroup(f"{NAMES}{os.getpid()}-{number}") for number in range(len(self.cores))]
+                _ip("-n", end, "link", "set", name, "mtu", str(MTU), "up")
+        self._groups = [CpuGroup(f"{self._name}-{number}") for number in range(len(self._cores))]
         for group in self._groups:
             self._left.callback(group.remove)
         self._left.callback(self._end_programs)
-        of_stage = {stage: group for core, group in zip(self.cores, self._groups, strict=True) for stage in core}
+        of_stage = {stage: group for core, group in zip(self._cores, self._groups, strict=True) for stage in core}
         web = self._settings("web", _web_server(str(self._folder)))
         self._begin("web server", self._spaces[-1], _nginx_command(web, ""), self._load_cpu, None)
-        for stage, name in reversed(list(enumerate(self.names))):
+        for stage, name in reversed(list(enumerate(self._names))):
             to, vnf = f"10.77.{stage + 1}.2:{PORT}", VNFS[name]
             file = self._settings(f"{stage}-{name}", vnf.settings(to))
             self._begin(name, self._spaces[stage + 1], vnf.command(file, to), self._chain_cpus, of_stage[stage])
         (self._folder / "0").write_bytes(b"")
         until = time.monotonic() + START_S
-        while self._generate("0", 1, 0.1).get("requests", 0) < 1:
+        while not self._generate("0", 1, 1).get("requests"):
             for name, process in self._processes:
                 if process.poll() is not None:
                     said = (self._folder / f"{name}.log").read_text(errors="replace").strip()[-300:]
                     raise TestbedError(f"testbed netns: {name} ended with status {process.returncode}: {said}")
             if time.monotonic() > until:
-                raise TestbedError(f"testbed netns: {','.join(self.names)} does not answer within {START_S:g} s")
-        self._settled = False
+                raise TestbedError(f"testbed netns: {','.join(self._names)} does not answer within {START_S:g} s")
 
-    def measure(self, chain: ChainLoad, seconds: float) -> dict[str, float]:
-        """Requests, failed ones, the time (us) and latencies (us) of a run. Raises `TestbedError` when none is answered
-        or some fail."""
-        for group, share in zip(self._groups, chain.shares or (1.0,) * len(self.cores), strict=True):
-            group.limit(share)
+    def measure(self, chain: ChainLoad, core: float, seconds: int) -> dict[str, float]:
+        """Requests, failed ones, the time (us) and latencies (us) of a run. `core`: what a core has of a CPU. Raises
+        `TestbedError` when none is answered or some fail."""
+        for group, share in zip(self._groups, chain.shares or (1.0,) * len(self._cores), strict=True):
+            group.limit(share * core)
         size, flows = round(chain.traffic.packet_size), round(chain.traffic.flows)
         (self._folder / str(size)).write_bytes(b"x" * size)
-        if not self._settled:
-            self._generate(str(size), flows, SETTLING_S)
-            self._settled = True
         reached = self._generate(str(size), flows, seconds)
         if not reached.get("requests"):
-            raise TestbedError(f"testbed netns: {','.join(self.names)} answered no request within {seconds:g} s")
+            raise TestbedError(f"testbed netns: {','.join(self._names)} answered no request within {seconds} s")
         if reached["failed"]:
             failed = f"{reached['failed']:g} of {reached['requests']:g} requests failed"
-            raise TestbedError(f"testbed netns: {','.join(self.names)}: {failed}")
+            raise TestbedError(f"testbed netns: {','.join(self._names)}: {failed}")
         return reached
 
-    def _generate(self, path: str, flows: int, seconds: float) -> dict[str, float]:
-        """Requests from `flows` connections for that time (s); what wrk reports, empty where it could not connect."""
-        # wrk takes whole seconds only, and is asked to end earlier
-        command = ["wrk", "-t", "1", "-c", str(flows), "-d", "600", "-s", str(self._folder / "report.lua")]
-        url = f"http://10.77.0.2:{PORT}/{path}"
-        words = _inside(self._spaces[0], [*command, url], self._load_cpu)
-        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as generator:
-            try:
-                time.sleep(seconds)
-                generator.send_signal(signal.SIGINT)
-                _, said = generator.communicate(timeout=self._timeout)
-            except BaseException:
-                generator.kill()
-                raise
-        found = said[said.find(b"{") :]
-        answered: dict[str, float] = json.loads(found) if found.startswith(b"{") else {}
+    def _generate(self, path: str, flows: int, seconds: int) -> dict[str, float]:
+        """Requests from `flows` connections for that time; what wrk reports, empty where it could not connect."""
+        command = ["wrk", "-t", "1", "-c", str(flows), "-d", str(seconds), "-s", str(self._folder / "report.lua")]
+        words = _inside(self._spaces[0], [*command, f"http://10.77.0.2:{PORT}/{path}"], self._load_cpu)
+        try:
+            done = subprocess.run(words, capture_output=True, timeout=seconds + self._timeout, check=False)
+        except subprocess.TimeoutExpired:
+            raise TestbedError(f"testbed netns: wrk does not end {self._timeout:g} s after a run") from None
+        report = done.stderr[done.stderr.find(b"{") :]
+        answered: dict[str, float] = json.loads(report) if report.startswith(b"{") else {}
         return answered
 
     def _settings(self, name: str, text: str) -> str:
@@ -422,19 +416,16 @@ def _is_alive(name: str) -> bool:
 
 
 def _cpu_model() -> str:
-    """The CPU as the kernel names it, and how many CPUs the chain has."""
+    """The CPU as the kernel names it."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown CPU")
-    return f"{model}, {len(os.sched_getaffinity(0))} CPUs"
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown CPU")
 
 
 @TESTBEDS.register("netns")
 def open_netns(argument: str, timeout: float) -> Testbed:
     """The testbed of `netns` or `netns:SECONDS`, the time of a run."""
-    try:
-        seconds = float(argument or MEASURED_S)
-    except ValueError:
-        seconds = 0.0
-    if not 0.1 <= seconds <= 60:
-        raise InputError.of("--testbed", f"netns:{argument}: a run takes 0.1 to 60 seconds", hint="netns or netns:5")
-    return NetnsTestbed(seconds, timeout)
+    if not (argument.isdecimal() and 1 <= int(argument) <= MOST_S) and argument:
+        raise InputError.of(
+            "--testbed", f"netns:{argument}: a run takes 1 to {MOST_S} seconds", hint="netns or netns:5"
+        )
+    return NetnsTestbed(int(argument or MEASURED_S), timeout)

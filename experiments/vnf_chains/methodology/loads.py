@@ -18,7 +18,7 @@ from experiments.registry import CannotRun, Setting
 from experiments.vnf_chains.methodology.chain_rounds import ChainRounds
 from experiments.vnf_chains.methodology.recorded import SHARE_REPEATS, read_testbed_name
 from experiments.vnf_chains.methodology.scaling import AT_SIZE
-from experiments.vnf_chains.methodology.shares import NF_PAIRS
+from experiments.vnf_chains.methodology.shares import most_flows, pairs_of
 from profiler.simulated import SimulatedServer
 from profiles import ChainLoad, NfStage, TestbedDescription, TrafficProfile, chain_table
 from profiles.arrays import Bools, Floats
@@ -98,11 +98,13 @@ class LoadRuns:
 
 def rising_loads(description: TestbedDescription, step: float = FLOW_STEP) -> list[ChainLoad]:
     """Every function alone, then every chain, at every share and load; tables of flows hold all of them. `description`:
-    of the testbed. `step`: flows by which the load rises."""
+    of the testbed. `step`: flows by which the load rises, of `MOST_FLOWS`."""
     tables = {nf.name for nf in description.nfs if ENTRIES_PARAMETER in nf.parameters}
+    most = most_flows(description, MOST_FLOWS)
+    step = max(step * most / MOST_FLOWS, 1.0)
     traffics = [
         TrafficProfile(flows, AT_SIZE, description.traffic.mtbr)
-        for flows in np.arange(step, MOST_FLOWS + 1, step).tolist()
+        for flows in np.unique(np.arange(step, most + 1, step).round()).tolist()
     ]
 
     def loads(nfs: Sequence[str], cores: Sequence[int], shares: Sequence[float]) -> Iterator[ChainLoad]:
@@ -111,8 +113,9 @@ def rising_loads(description: TestbedDescription, step: float = FLOW_STEP) -> li
         given = shares if set(shares) != {1.0} else ()
         return (ChainLoad.of(stages, of_cores, traffic, shares=given) for traffic in traffics)
 
-    nfs = dict.fromkeys(nf for pair in NF_PAIRS for nf in pair)
-    chains = [order for pair in NF_PAIRS for order in (pair, pair[::-1])]
+    pairs = pairs_of(description)
+    nfs = dict.fromkeys(nf for pair in pairs for nf in pair)
+    chains = [order for pair in pairs for order in (pair, pair[::-1])]
     singles = [load for nf, share in product(nfs, SHARES_ALONE) for load in loads([nf], [0], [share])]
     return singles + [
         load for pair, (cores, shares) in product(chains, PAIR_PLACEMENTS) for load in loads(pair, cores, shares)

@@ -12,6 +12,7 @@ from experiments.vnf_chains.methodology.shares import (
     FLOW_COUNT,
     SIZE_INPUT,
     Topology,
+    most_flows,
     place_on_cores,
     share_load,
 )
@@ -101,7 +102,8 @@ class _Scaling:
 
     def _kpps(self, allocation: Allocation, repeats: int) -> np.ndarray:
         """What the chain reaches, a value per run."""
-        traffic = TrafficProfile(FLOW_COUNT, AT_SIZE, self.rounds.description.traffic.mtbr)
+        description = self.rounds.description
+        traffic = TrafficProfile(most_flows(description, FLOW_COUNT), AT_SIZE, description.traffic.mtbr)
         load = share_load(list(allocation), traffic, list(allocation.values()))
         (measured,) = self.rounds.measure([load], repeats).values()
         return np.array([run.throughput_kpps for run in measured.runs])

@@ -19,24 +19,40 @@ from profiles.arrays import Floats
 from profiles.chain import parse_chain
 from profiles.chain_table import CHAIN_KPPS, CORES_COLUMN, ORDER_COLUMN, RATE_COLUMN, SHARES_COLUMN, drop_column_of
 
-NF_PAIRS = (("NAT", "LB"), ("ACL", "Match"))  # each is measured in both orders, as the paper's two pairs are
+NF_PAIRS = (("NAT", "LB"), ("ACL", "Match"))
+"""Each is measured in both orders, as the paper's two pairs are; a testbed without them has pairs of its first NFs."""
 SHARES_ALONE = (0.25, 0.5, 0.75, 1.0)
 SHARES_TOGETHER = ((0.25, 1.0), (1.0, 0.25), (0.5, 0.5), (0.5, 1.0), (1.0, 0.5), (1.0, 1.0))
 PACKET_SIZES = (128.0, 256.0, 512.0, 1024.0, 1400.0)
-FLOW_COUNT = 1000.0
+FLOW_COUNT = 1000.0  # or as many as the testbed allows
 CPU_INPUT, SIZE_INPUT = "cpu", "packet_size"
 FEWEST_SETTINGS = 5  # settings of a topology for five-fold cross-validation
 
 
-def share_loads(description: TestbedDescription, pairs: Sequence[tuple[str, str]] = NF_PAIRS) -> list[ChainLoad]:
+def pairs_of(description: TestbedDescription) -> Sequence[tuple[str, str]]:
+    """The pairs that are measured on this testbed."""
+    known = [nf.name for nf in description.nfs if nf.cores == 1 and not nf.accelerators]
+    if len(known) < 2 or any(nf in known for pair in NF_PAIRS for nf in pair):
+        return NF_PAIRS
+    return [(known[0], known[1]), *([(known[2], known[3])] if len(known) > 3 else [])]
+
+
+def most_flows(description: TestbedDescription, flows: float) -> float:
+    """So many flows, or as many as the testbed allows."""
+    return min(flows, description.attributes.get("flows", (0.0, flows))[1])
+
+
+def share_loads(description: TestbedDescription, pairs: Sequence[tuple[str, str]] | None = None) -> list[ChainLoad]:
     """Every function alone, then every chain, at every share and packet size. Raises `InputError` when the testbed
     lacks a function, or a second core."""
+    pairs = pairs_of(description) if pairs is None else pairs
     known = {nf.name for nf in description.nfs if nf.cores == 1 and not nf.accelerators}
     if missing := [nf for pair in pairs for nf in pair if nf not in known]:
         raise InputError.of("--testbed", f"{description.name} runs no {', '.join(missing)} on one core")
     if description.nic.cores < 2:
         raise InputError.of("--testbed", f"{description.name} has one core, pipelines need two")
-    traffics = [TrafficProfile(FLOW_COUNT, size, description.traffic.mtbr) for size in PACKET_SIZES]
+    flows = most_flows(description, FLOW_COUNT)
+    traffics = [TrafficProfile(flows, size, description.traffic.mtbr) for size in PACKET_SIZES]
     nfs = dict.fromkeys(nf for pair in pairs for nf in pair)
     alone = [share_load([nf], traffic, [share]) for nf, share, traffic in product(nfs, SHARES_ALONE, traffics)]
     chains = [order for pair in pairs for order in (pair, pair[::-1])]

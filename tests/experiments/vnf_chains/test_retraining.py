@@ -9,7 +9,7 @@ import pytest
 
 from experiments import CannotRun, Result, Setting, as_text, find_experiment, write_result
 from experiments.vnf_chains import figure13, figure14
-from experiments.vnf_chains.methodology import loads
+from experiments.vnf_chains.methodology import loads, shares
 from experiments.vnf_chains.methodology.chain_rounds import ChainRounds
 from experiments.vnf_chains.methodology.loads import LoadedChain, LoadRuns, load_chains, load_runs, rising_loads
 from experiments.vnf_chains.methodology.retraining import (
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One pair in both orders at ten loads, as it is measured."""
     out = tmp_path_factory.mktemp("chains") / "here"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loads, "NF_PAIRS", (("NAT", "LB"),))
+        patch.setattr(shares, "NF_PAIRS", (("NAT", "LB"),))
         with SimulatedServer() as server, ChainRounds(server, out / "loads") as rounds:
             rounds.measure(rising_loads(server.describe(), 10_000.0), 2)
             rounds.write()
@@ -114,7 +114,7 @@ def test_a_folder_without_rising_loads_is_not_replaced_by_a_simulation(tmp_path:
 
 
 def test_by_default_loads_run_on_the_simulated_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loads, "NF_PAIRS", (("ACL", "Match"),))
+    monkeypatch.setattr(shares, "NF_PAIRS", (("ACL", "Match"),))
     monkeypatch.setattr(loads, "FLOW_STEP", 50_000.0)
     found = load_runs(Setting(scale=0.1, seed=9))
     assert "all simulated" in found.testbed and len(found.chains) == 6

@@ -17,7 +17,7 @@ START = """
 import time
 from profiler.testbeds import open_testbed
 from profiles import Workload
-testbed = open_testbed("netns:0.3")
+testbed = open_testbed("netns:1")
 testbed.run([Workload(testbed.describe().nfs[0].name, testbed.describe().traffic)])
 print("runs", flush=True)
 time.sleep(60)
@@ -26,9 +26,9 @@ time.sleep(60)
 
 @pytest.fixture
 def testbed() -> Iterator[Testbed]:
-    """With runs of 0.5 s."""
+    """With runs of a second."""
     try:
-        opened = open_testbed("netns:0.5")
+        opened = open_testbed("netns:1")
         with opened:
             opened.run([Workload(opened.describe().nfs[0].name, opened.describe().traffic)])
             yield opened
@@ -54,11 +54,11 @@ def test_a_chain_carries_more_with_more_of_a_cpu(testbed: Testbed) -> None:
             [ChainLoad.of(names[:count], [[at] for at in range(count)], traffic, shares=[share] * count)]
         ).measurements[0]
         for count in range(1, len(names) + 1)
-        for share in (0.05, 0.5)
+        for share in (0.1, 1.0)
     }
     reached = {point: measured.throughput_kpps for point, measured in kpps.items()}
-    assert all(0 < reached[count, 0.05] < 0.7 * reached[count, 0.5] for count in range(1, len(names) + 1))
-    longest = kpps[len(names), 0.5]
+    assert all(0 < reached[count, 0.1] < 0.7 * reached[count, 1.0] for count in range(1, len(names) + 1))
+    longest = kpps[len(names), 1.0]
     assert longest.latency_us and longest.latency_us.p50 <= longest.latency_us.p99 <= longest.latency_us.max
     assert [stage.throughput_kpps for stage in longest.stages] == [longest.throughput_kpps] * len(names)
     assert left_over()
@@ -68,19 +68,15 @@ def test_a_chain_carries_more_with_more_of_a_cpu(testbed: Testbed) -> None:
 
 @pytest.mark.long
 def test_what_it_cannot_run_is_refused(testbed: Testbed) -> None:
-    """An offered rate, more CPUs than there are for a chain, a share that the kernel does not take, and two loads."""
+    """An offered rate, a share that the kernel does not take, and two loads."""
     description = testbed.describe()
-    one = ChainLoad.of([description.nfs[0].name], [[0]], description.traffic)
-    cpus = len(os.sched_getaffinity(0))
-    stages = [description.nfs[0].name] * 8
-    wide = ChainLoad.of(stages, [[at] for at in range(8)], description.traffic, shares=[min(cpus / 8, 1)] * 8)
+    name = description.nfs[0].name
+    one = ChainLoad.of([name], [[0]], description.traffic)
     refused = {
-        "it offers no rate": [ChainLoad.of(["socat"], [[0]], description.traffic, rate_kpps=1.0)],
-        "its shares sum to": [wide],
-        "share 0.01 is below 0.05": [ChainLoad.of([one.stages[0]], [[0]], description.traffic, shares=[0.01])],
+        "it offers no rate": [ChainLoad.of([name], [[0]], description.traffic, rate_kpps=1.0)],
+        "share 0.001 is below": [ChainLoad.of([name], [[0]], description.traffic, shares=[0.001])],
         "one chain at a time": [one, one],
     }
-    refused = {said: loads for said, loads in refused.items() if said != "its shares sum to" or cpus <= 8}
     for said, loads in refused.items():
         with pytest.raises(RunRefused, match=said):
             testbed.run(loads)
