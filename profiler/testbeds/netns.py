@@ -171,7 +171,7 @@ class NetnsTestbed(Testbed):
         return TestbedDescription(
             name="netns",
             nic=NicModel(model=f"{self._core:.3g} of {_cpu_model()}", cores=CORES, kind="server"),
-            attributes={"flows": (1.0, 256.0), "packet_size": (64.0, 1400.0)},
+            attributes={"flows": (1.0, 64.0), "packet_size": (64.0, 1400.0)},
             default_traffic={"flows": 16.0, "packet_size": 512.0},
             nfs=tuple(NfDescription(name=name, cores=1) for name in self._vnfs),
             chains=True,
@@ -249,16 +249,19 @@ class RunningChain:
                 _ip("-n", end, "addr", "add", f"10.77.{number}.{host}/30", "dev", name)
                 _ip("-n", end, "link", "set", name, "mtu", str(MTU), "up")
         self._groups = [CpuGroup(f"{self._name}-{number}") for number in range(len(self._cores))]
-        for group in self._groups:
+        self._load_group = CpuGroup(f"{self._name}-load")
+        for group in (*self._groups, self._load_group):
             self._left.callback(group.remove)
         self._left.callback(self._end_programs)
         of_stage = {stage: group for core, group in zip(self._cores, self._groups, strict=True) for stage in core}
         web = self._settings("web", _web_server(str(self._folder)))
-        self._begin("web server", self._spaces[-1], _nginx_command(web, ""), self._load_cpu, None)
+        self._begin("web", _inside(self._spaces[-1], _nginx_command(web, ""), self._load_cpu, self._load_group))
         for stage, name in reversed(list(enumerate(self._names))):
             to, vnf = f"10.77.{stage + 1}.2:{PORT}", VNFS[name]
             file = self._settings(f"{stage}-{name}", vnf.settings(to))
-            self._begin(name, self._spaces[stage + 1], vnf.command(file, to), self._chain_cpus, of_stage[stage])
+            self._begin(
+                name, _inside(self._spaces[stage + 1], vnf.command(file, to), self._chain_cpus, of_stage[stage])
+            )
         (self._folder / "0").write_bytes(b"")
         until = time.monotonic() + START_S
         while not self._generate("0", 1, 1).get("requests"):
@@ -287,7 +290,8 @@ class RunningChain:
     def _generate(self, path: str, flows: int, seconds: int) -> dict[str, float]:
         """Requests from `flows` connections for that time; what wrk reports, empty where it could not connect."""
         command = ["wrk", "-t", "1", "-c", str(flows), "-d", str(seconds), "-s", str(self._folder / "report.lua")]
-        words = _inside(self._spaces[0], [*command, f"http://10.77.0.2:{PORT}/{path}"], self._load_cpu)
+        command.append(f"http://10.77.0.2:{PORT}/{path}")
+        words = _inside(self._spaces[0], command, self._load_cpu, self._load_group)
         try:
             done = subprocess.run(words, capture_output=True, timeout=seconds + self._timeout, check=False)
         except subprocess.TimeoutExpired:
@@ -303,10 +307,7 @@ class RunningChain:
         file.write_text(text, encoding="utf-8")
         return str(file)
 
-    def _begin(self, name: str, space: str, command: list[str], cpus: str, group: CpuGroup | None) -> None:
-        words = _inside(space, command, cpus)
-        if group:  # the shell joins the group before it becomes the program
-            words = ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(group.processes), *words]
+    def _begin(self, name: str, words: list[str]) -> None:
         with (self._folder / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         self._processes.append((name, process))
@@ -325,7 +326,7 @@ class RunningChain:
 
 
 class CpuGroup:
-    """A control group whose processes share a part of the time of the CPUs; version 1 or 2."""
+    """A control group whose processes share a part of the time of the CPUs, before other work; version 1 or 2."""
 
     def __init__(self, name: str) -> None:
         first = CGROUPS / "cpu"
@@ -335,7 +336,8 @@ class CpuGroup:
             if not self._of_version_1:
                 (CGROUPS / "cgroup.subtree_control").write_text("+cpu", encoding="ascii")
             self._folder.mkdir(exist_ok=True)
-            self.limit(1.0)
+            file, weight = ("cpu.shares", "262144") if self._of_version_1 else ("cpu.weight", "10000")
+            (self._folder / file).write_text(weight, encoding="ascii")  # the most: others on the machine wait
         except OSError as error:
             hint = "run it where control groups can be written, as on a host or in a privileged container"
             raise InputError.of("--testbed", f"netns: {error.filename}: {error.strerror}", hint=hint) from None
@@ -363,11 +365,12 @@ def _path_of(program: str) -> str | None:
     return shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
 
 
-def _inside(space: str, command: Sequence[str], cpus: str) -> list[str]:
-    """The command in a namespace and on these CPUs."""
+def _inside(space: str, command: Sequence[str], cpus: str, group: CpuGroup) -> list[str]:
+    """The command in a namespace, on these CPUs and in a group, which a shell joins before it becomes the program."""
     program = _path_of(command[0])
     assert program
-    return ["taskset", "-c", cpus, "nsenter", f"--net=/run/netns/{space}", program, *command[1:]]
+    words = ["taskset", "-c", cpus, "nsenter", f"--net=/run/netns/{space}", program, *command[1:]]
+    return ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(group.processes), *words]
 
 
 def _ip(*words: str) -> str:
