@@ -53,9 +53,7 @@ TABLES = {
 def engine_of(fleet: Fleet, waiting: Sequence[Tenant] = (), events: int = 0) -> Engine:
     """An engine whose decisions depend on nothing but the fleet, the queue and the number of the last event: its rule
     forecasts no arrivals, and what a NIC is worth to an NF counts whether or not one has come yet."""
-    return Engine(
-        fleet, [ToyOracle()], BEST_FIT, when_full=QUEUE, waiting=waiting, expected=EXPECTED, events=events
-    )
+    return Engine(fleet, [ToyOracle()], BEST_FIT, when_full=QUEUE, waiting=waiting, expected=EXPECTED, events=events)
 
 
 def draw_event(draw: random.Random) -> Row:

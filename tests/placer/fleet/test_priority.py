@@ -58,8 +58,8 @@ def test_the_queue_is_in_the_order_of_priority_then_of_arrival() -> None:
 
 
 def test_many_that_fit_nowhere_block_no_lower_priority_and_a_higher_one_that_fits_comes_first() -> None:
-    """An event tries the first 8 of 32, and 8 elsewhere: the highest is placed before the lowest, which waits no more than
-    as many events as there would be in four rounds."""
+    """An event tries the first 8 of 32, and 8 elsewhere: the highest is placed before the lowest, which waits no longer
+    than four rounds."""
     fleet = engine()
     fill(fleet, tenant("x"), tenant("y"), tenant("z", nf="b"))
     picky = [tenant(f"p{at}", 9, "a", at / 10**4) for at in range(1, 2 * MOST_TRIED)]
