@@ -87,7 +87,7 @@ class Extender:
         if pod is None:
             return _filter(asked, asked.names)
         try:
-            arrival = self._arrival(pod)
+            arrival = self._arrival(pod, posted.token)
             await self.writer.settle()
         except _Impossible as error:
             return _filter(asked, [], error=str(error))
@@ -95,6 +95,9 @@ class Extender:
             return _filter(asked, [], never=dict.fromkeys(asked.names, str(wrong)))
         home = self.writer.engine.fleet.nic_of(pod.id)
         here = pod.node or (home and home.id)
+        over = None if here else self.writer.quotas.fault(self.writer.engine, Arrive(arrival))
+        if over is not None:  # for good, so that the scheduler evicts nobody for it
+            return _filter(asked, [], never=dict.fromkeys(asked.names, over))
         misfits = await self.writer.work_through(self.what_if.misfits(arrival, asked.names))
         fits = any(misfit is None and name not in self.watcher.closed for name, misfit in misfits.items())
         if not fits and here is None and await self.watcher.catch_up():
@@ -125,7 +128,7 @@ class Extender:
         if asked.pod is None:
             return _score(asked.names, {})
         try:
-            arrival = self._arrival(asked.pod)
+            arrival = self._arrival(asked.pod, posted.token)
             await self.writer.settle()
         except (_Impossible, Refused, WrongPod):
             return _score(asked.names, {})
@@ -145,7 +148,7 @@ class Extender:
         if pod is None:
             return _victims(proposed)
         try:
-            arrival = self._arrival(pod)
+            arrival = self._arrival(pod, posted.token)
             await self.writer.settle()
         except (_Impossible, Refused, WrongPod):
             return _victims({})
@@ -236,14 +239,15 @@ class Extender:
     async def _depart(self, pod: Pod, token: AccessToken) -> None:
         await self._decide({"event": "depart", "id": pod.id}, token)
 
-    def _arrival(self, pod: Pod) -> Tenant:
-        """What arrives with the pod, which is remembered for its bind.
+    def _arrival(self, pod: Pod, token: AccessToken) -> Tenant:
+        """What arrives with the pod, which is remembered for its bind where the token could bind it.
 
         Raises _Impossible while the nodes are not known. Raises WrongPod or Refused when it makes no sense.
         """
         self._refuse_unlisted()
-        self._seen[pod.uid] = pod
-        self._seen.move_to_end(pod.uid)
+        if token.owners is None:
+            self._seen[pod.uid] = pod
+            self._seen.move_to_end(pod.uid)
         while len(self._seen) > MAX_REMEMBERED_PODS:
             self._seen.popitem(last=False)
         event = self.writer.reader.read(json.dumps(pod.arrival()))
