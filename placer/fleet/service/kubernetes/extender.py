@@ -89,15 +89,13 @@ class Extender:
         try:
             arrival = self._arrival(pod, posted.token)
             await self.writer.settle()
+            self._refuse_over_quota(pod, arrival)
         except _Impossible as error:
             return _filter(asked, [], error=str(error))
         except (Refused, WrongPod) as wrong:
             return _filter(asked, [], never=dict.fromkeys(asked.names, str(wrong)))
         home = self.writer.engine.fleet.nic_of(pod.id)
         here = pod.node or (home and home.id)
-        over = None if here else self.writer.quotas.fault(self.writer.engine, Arrive(arrival))
-        if over is not None:  # for good, so that the scheduler evicts nobody for it
-            return _filter(asked, [], never=dict.fromkeys(asked.names, over))
         misfits = await self.writer.work_through(self.what_if.misfits(arrival, asked.names))
         fits = any(misfit is None and name not in self.watcher.closed for name, misfit in misfits.items())
         if not fits and here is None and await self.watcher.catch_up():
@@ -253,6 +251,12 @@ class Extender:
         event = self.writer.reader.read(json.dumps(pod.arrival()))
         assert isinstance(event, Arrive)
         return event.tenant
+
+    def _refuse_over_quota(self, pod: Pod, arrival: Tenant) -> None:
+        """Raise Refused where the owner of a pod that is nowhere yet would have too much: evicting others is no help."""
+        over = None if pod.node else self.writer.quotas.fault(self.writer.engine, Arrive(arrival))
+        if over is not None:
+            raise Refused(over)
 
     def _refuse_unlisted(self) -> None:
         if not self.watcher.synced:
