@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
+from itertools import chain
 
 from placer.fleet.cores import CoresChoices, shown_cores
 from placer.fleet.events import Decision, Lookup, Move, Refused
@@ -139,13 +140,20 @@ class QueuedFleet:
         return moves
 
     def _queue(self, tried: Set[str]) -> Iterator[Tenant]:
-        """The queue in the order in which this event tries it; `tried`: who was tried, and fits nowhere."""
+        """The queue in the order in which this event tries it; `tried`: who was tried, and fits nowhere.
+
+        Elsewhere in the queue, too, of those that need the same the first comes first.
+        """
         queue = sorted(self.waiting.values(), key=lambda tenant: -tenant.priority)
         for at, tenant in enumerate(queue):
             if len(tried) == TRIED_IN_ORDER:
-                behind = queue[at:]
-                first = (self.events * GOLDEN % 2**32) * len(behind) >> 32
-                yield from (*behind[first:], *behind[:first])
+                behind: dict[object, list[Tenant]] = {}
+                for other in queue[at:]:
+                    need = other.group or (other.workload, other.sla, other.constraints)
+                    behind.setdefault(need, []).append(other)
+                alike = [*behind.values()]
+                first = (self.events * GOLDEN % 2**32) * len(alike) >> 32
+                yield from chain.from_iterable((*alike[first:], *alike[:first]))
                 return
             yield tenant
 
