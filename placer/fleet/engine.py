@@ -7,7 +7,7 @@ be: when its NIC fails or is drained, or when a change makes a tenant of the NIC
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -39,17 +39,13 @@ from placer.fleet.events import (
     Uncordon,
     Where,
 )
-from placer.fleet.learning.learning import DRIFT, Feedback
+from placer.fleet.learning.learning import DRIFT
 from placer.fleet.measuring import learn
 from placer.fleet.nic_events import cordon, drain, drain_together, fail, join, leave, return_nic, uncordon
 from placer.fleet.nic_versions import NicVersions
-from placer.fleet.queued_fleet import REJECT, QueuedFleet
-from placer.fleet.rebalance import Rebalancer, Repairer
+from placer.fleet.queued_fleet import QueuedFleet
+from placer.fleet.rebalance import Rebalancer
 from placer.model.feasibility import below_sla
-from placer.model.fleet import Fleet, Tenant
-from placer.model.oracle import Oracle
-from placer.policy.pattern_table import MOST_PATTERNS
-from placer.policy.rules import LOOK_AHEAD, Rule
 from profiles import Workload
 
 REBUILT_AFTER, REBUILT_GROWTH = 256, 0.1
@@ -57,35 +53,7 @@ REBUILT_AFTER, REBUILT_GROWTH = 256, 0.1
 
 
 class Engine(QueuedFleet):
-    """Decides on the events of a fleet.
-
-    `rule`, `when_full`, `waiting`, `most_patterns`, `expected`: as of `QueuedFleet`. `feedback`: learns from
-    measurements; without it they are refused. `events`: the number of the last event. `repairs`: most instances that a
-    measurement may move because they were below their SLA.
-    """
-
-    def __init__(
-        self,
-        fleet: Fleet,
-        oracles: Sequence[Oracle],
-        rule: Rule = LOOK_AHEAD,
-        *,
-        when_full: str = REJECT,
-        waiting: Iterable[Tenant] = (),
-        most_patterns: int = MOST_PATTERNS,
-        expected: Sequence[Tenant] = (),
-        feedback: Feedback | None = None,
-        events: int = 0,
-        repairs: int = 0,
-    ) -> None:
-        super().__init__(
-            fleet, oracles, rule, when_full=when_full, waiting=waiting, most_patterns=most_patterns, expected=expected
-        )
-        self.feedback = feedback
-        self.events = events
-        self.versions = NicVersions(events)
-        self._readings = 0 if feedback is None else feedback.capacities
-        self._repairer = Repairer(fleet, self.selector, repairs) if repairs else None
+    """Decides on the events of a fleet."""
 
     def copy(self) -> Engine:
         """An engine that decides as this one would, and has the same oracles and tables, which only remember answers.

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
+from itertools import chain
 
 from placer.fleet.cores import CoresChoices, shown_cores
 from placer.fleet.events import Decision, Lookup, Move, Refused
+from placer.fleet.learning.learning import Feedback
+from placer.fleet.nic_versions import NicVersions
+from placer.fleet.rebalance import Repairer
 from placer.model.constraints import conflict_on, may_join_together
 from placer.model.feasibility import keeps_slas
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
@@ -20,9 +24,11 @@ from placer.policy.rules import LOOK_AHEAD, Rule
 from placer.policy.selector import Selector
 from profiles import Workload
 
-MOST_TRIED = 16
-"""Tenants of the queue that no NIC takes although one has the cores, after which an event tries no more, so that none
-takes long."""
+TRIED_IN_ORDER, MOST_TRIED = 8, 16
+"""Tenants of the queue that no NIC takes although one has the cores: after so many an event goes on elsewhere in the
+queue, and after so many it tries no more, so that none takes long."""
+
+GOLDEN = 0x9E3779B1  # 2^32 times the golden section: its multiples fill a circle evenly, and so do every second or k-th
 
 REJECT, QUEUE = WHEN_FULL = ("reject", "queue")  # what happens to an arrival that fits on no NIC
 
@@ -30,12 +36,13 @@ MAX_NAMED_INSTANCES = 5  # ids that a message names
 
 
 class QueuedFleet:
-    """Places instances of a fleet and of its queue.
+    """Places instances of a fleet and of its queue; all that an `Engine` decides by.
 
     `when_full`: one of `WHEN_FULL`. `waiting`: the queue, in the order in which tenants joined it; it also has the
     tenants of failed NICs that fit nowhere, whatever `when_full` is. `most_patterns`: largest number of co-locations
     that are predicted in advance. `expected`: tenants like those that will come, so that no arrival waits for
-    predictions of usual co-locations.
+    predictions of usual co-locations. `feedback`: learns from measurements; without it they are refused. `events`: the
+    number of the last event. `repairs`: most instances that a measurement may move because they were below their SLA.
     """
 
     def __init__(
@@ -48,13 +55,20 @@ class QueuedFleet:
         waiting: Iterable[Tenant] = (),
         most_patterns: int = MOST_PATTERNS,
         expected: Sequence[Tenant] = (),
+        feedback: Feedback | None = None,
+        events: int = 0,
+        repairs: int = 0,
     ) -> None:
         self.fleet = fleet
         self.oracles = oracles
         self.when_full = when_full
         self.selector = Selector(fleet, oracles, rule, most_patterns=most_patterns, expected=expected, stand_ins=True)
         self.waiting = {tenant.id: tenant for tenant in waiting}
-        self._next_tried: str | None = None
+        self.feedback = feedback
+        self.events = events
+        self.versions = NicVersions(events)
+        self._readings = 0 if feedback is None else feedback.capacities
+        self._repairer = Repairer(fleet, self.selector, repairs) if repairs else None
         self._cores_choices = CoresChoices(fleet.kinds, oracles)
 
     def miss(self, nic_id: str) -> str:
@@ -85,24 +99,19 @@ class QueuedFleet:
         """Place what fits of the queue, by priority, then first come first; a tenant that fits nowhere does not block
         the others.
 
-        At most `MOST_TRIED` with enough cores that fit nowhere are tried; the next event goes on with the one behind,
-        once it has tried half as many of higher priority.
+        At most `MOST_TRIED` with enough cores that fit nowhere are tried: the first half is the first of the queue, the
+        others are elsewhere for each event, by its number: a restarted engine decides as this one would.
         """
         if not self.waiting:
             return []
         moves, tried, has_cores = list[Move](), set[str](), self.selector.has_cores()
         failed_drop: dict[tuple[Workload, Constraints], float] = {}
-        queue = sorted(self.waiting.values(), key=lambda tenant: -tenant.priority)
-        first = next((at for at, tenant in enumerate(queue) if tenant.id == self._next_tried), 0)
-        higher = sum(tenant.priority > queue[first].priority for tenant in queue[:first])
-        self._next_tried = None
         groups: dict[str, list[Tenant]] = {}
         for waiting in self.waiting.values():
             if waiting.group:
                 groups.setdefault(waiting.group, []).append(waiting)
-        for at, tenant in enumerate((*queue[:higher], *queue[first:], *queue[:first])):
-            done = tenant.id in tried or tenant.id not in self.waiting or (tenant.group and tenant.group not in groups)
-            if done or (at < higher and len(tried) == MOST_TRIED // 2):
+        for tenant in self._queue(tried):
+            if tenant.id not in self.waiting or (tenant.group and tenant.group not in groups):
                 continue
             drop, choices = tenant.sla.max_drop, self.choices(tenant)
             has_room = any(has_cores(choice.workload) for choice in choices)
@@ -110,7 +119,6 @@ class QueuedFleet:
             if not has_room or (drop is not None and drop <= failed_drop.get(alike, -1.0)):
                 continue
             if len(tried) == MOST_TRIED:
-                self._next_tried = tenant.id
                 break
             if tenant.group:
                 placed = self.place_all(groups.pop(tenant.group))[0]
@@ -130,6 +138,24 @@ class QueuedFleet:
                 if drop is not None:
                     failed_drop[alike] = drop
         return moves
+
+    def _queue(self, tried: Set[str]) -> Iterator[Tenant]:
+        """The queue in the order in which this event tries it; `tried`: who was tried, and fits nowhere.
+
+        Elsewhere in the queue, too, of those that need the same the first comes first.
+        """
+        queue = sorted(self.waiting.values(), key=lambda tenant: -tenant.priority)
+        for at, tenant in enumerate(queue):
+            if len(tried) == TRIED_IN_ORDER:
+                behind: dict[object, list[Tenant]] = {}
+                for other in queue[at:]:
+                    need = other.group or (other.workload, other.sla, other.constraints)
+                    behind.setdefault(need, []).append(other)
+                alike = [*behind.values()]
+                first = (self.events * GOLDEN % 2**32) * len(alike) >> 32
+                yield from chain.from_iterable((*alike[first:], *alike[:first]))
+                return
+            yield tenant
 
     def place_all(self, tenants: Sequence[Tenant]) -> tuple[list[Move], tuple[Reason, ...]]:
         """Place all of a group, or none, and then say why the first that fits nowhere does not."""

@@ -369,7 +369,7 @@ class Fleet:
 
     def __init__(self, kinds: Sequence[NicKind]) -> None:
         self.kinds = tuple(kinds)
-        self._by_cost = sorted(self.kinds, key=lambda kind: (kind.cost, kind.index))
+        self._by_cost: Sequence[NicKind] = sorted(self.kinds, key=lambda kind: (kind.cost, kind.index))
         self.nics: OrderedShards[Nic] = OrderedShards()
         self.out_of_service: dict[str, Nic] = {}
         self.gone: dict[str, Nic] = {}
@@ -390,6 +390,7 @@ class Fleet:
         self._tenants: Counter[int | str] = Counter()
         self._cores_taken: Counter[int | str] = Counter()
         self._joined: Counter[int | str] = Counter()
+        self._nics_of: Counter[int | str] = Counter()
         self._idle = {kind.key: IdleNics(kind) for kind in self.kinds}
         self._named: dict[int, Nic] = {}
         for kind in self.kinds:
@@ -409,24 +410,35 @@ class Fleet:
     def kind_in(self, model: str, pool: str, domain: str, index: int | None = None) -> NicKind:
         """The kind of a NIC of a known model that joins in a pool and a domain; one that was in the fleet before keeps
         the `index` of its kind."""
-        alike = [kind for kind in self.all_kinds if kind.model == model and index in (None, kind.index)]
-        known = next((kind for kind in alike if (kind.pool, kind.domain) == (pool, domain)), None)
-        return known or alike[0].in_place(pool, domain)
+        known = (idle.kind for idle in self._idle.values())  # one without NICs, too, which indexes may remember
+        alike = [kind for kind in known if kind.model == model and index in (None, kind.index)]
+        found = next((kind for kind in alike if (kind.pool, kind.domain) == (pool, domain)), None)
+        return found or alike[0].in_place(pool, domain)
 
-    def _know(self, kind: NicKind) -> None:
-        """Add a kind in another place, of which a NIC joins."""
+    def _count_nic(self, kind: NicKind, by: int) -> None:
+        """Count a NIC of a kind, in whatever service. A kind in another place is there while it has a NIC, as it is
+        after a restart."""
+        if not kind.joins:
+            return
         if kind.key not in self._idle:
-            self.all_kinds = (*self.all_kinds, kind)
-            self._by_cost.append(kind)  # in an order that does not depend on which joined first, as after a restart
-            self._by_cost.sort(key=lambda kind: (kind.cost, kind.index, kind.joins, kind.pool, kind.domain))
             self._idle[kind.key] = IdleNics(kind)
             self._idle[kind.key].belong_to(self.pool)
             self._used_up.add(kind.key)
+        before = self._nics_of[kind.key]
+        self._nics_of[kind.key] += by
+        if not before or not before + by:
+            in_places = [idle.kind for key, idle in self._idle.items() if self._nics_of[key]]
+            # in an order that does not depend on which joined first
+            in_places.sort(key=lambda kind: (kind.index, kind.pool, kind.domain))
+            self.all_kinds = (*self.kinds, *in_places)
+            self._by_cost = sorted(self.all_kinds, key=lambda kind: (kind.cost, kind.index))
+            self._available = None
             self._follow_places()
 
     def assign(self, nic: Nic, kind: NicKind) -> None:
         """Let an idle NIC that has joined be of a kind in another place."""
-        self._know(kind)
+        self._count_nic(kind, 1)
+        self._count_nic(nic.kind, -1)
         self._idle[nic.kind.key].remove(nic)
         self._idle[kind.key].add(nic)
         for changed, by in ((nic.kind, -1), (kind, 1)):
@@ -500,7 +512,7 @@ class Fleet:
 
     def join(self, kind: NicKind, nic_id: str) -> Nic:
         """Add an idle NIC with a name of its own; one that is called `nic-N` does not get the number N (`has_name`)."""
-        self._know(kind)
+        self._count_nic(kind, 1)
         before, self._opened = self._opened, self.pool.next_after(self._opened)
         if self._opened == number_in(nic_id):
             self._opened = self.pool.next_after(self._opened)
@@ -607,7 +619,7 @@ class Fleet:
 
         It takes the place of the NIC of that name which was never used here; another one of its number gets a new one.
         """
-        self._know(nic.kind)
+        self._count_nic(nic.kind, 1)
         for idle_nics in self._idle.values() if self._named else ():
             if (same := idle_nics.get(nic.id)) is not None:
                 idle_nics.remove(same)
@@ -751,6 +763,7 @@ class Fleet:
 
     def _unjoin(self, nic: Nic, opened: int) -> None:
         self._joined[nic.kind.key] -= 1
+        self._count_nic(nic.kind, -1)
         self._note_use(nic.kind)
         self.unopen(nic, opened)
 

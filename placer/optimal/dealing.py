@@ -34,6 +34,10 @@ limit, where that is over. Who is in conflict then gets another NIC."""
 MOST_PARTS, MOST_SOUGHT = 64, 1_024
 """Parts of a group for one NIC that are tried where no NIC takes all of it, and those among which they are sought: a
 large group has too many."""
+MOST_LOOKS, LISTED_PER_LOOK = 250_000, 8
+"""NICs that are looked at for all those that wait in the end, the highest priority first; those of which only the
+tenants are listed count an eighth. Afterwards they get only further NICs. Looks are counted, not timed: the same plan
+is dealt alike on any machine."""
 ROUNDS = 30  # how often each tenant in conflict is looked at
 
 Nics = list[tuple[NicKind, tuple[Tenant, ...]]]
@@ -134,6 +138,7 @@ class _Dealing:
         self.cores: dict[tuple[int, int], float] = {}
         self.bonds: dict[str, list[tuple[bool, bool, int, list[Tenant]]]] = {}
         self.can_share: dict[frozenset[str], bool] = {}
+        self.looks = 0
         self.tried: set[tuple[str, int]] = set()  # tenants and NICs where they were in conflict
         tenants = [*(tenant for nic in self.nics for tenant in nic.tenants), *unplaced]
         self.lowest = min((tenant.priority for tenant in tenants), default=0)
@@ -216,18 +221,11 @@ class _Dealing:
 
     def _displace(self, tenant: Tenant) -> bool:
         """Put the tenant in the place of as few of lower priority as are found, the lowest first; they then wait."""
-        if tenant.priority <= self.lowest:
+        if tenant.priority <= self.lowest or self.looks >= MOST_LOOKS:
             return False
-        lower = []
-        for at, nic in enumerate(self.nics):
-            if kind_allows(nic.kind, tenant):
-                leaving = [other for other in nic.tenants if other.priority < tenant.priority and self._moves(other)]
-                lower += [
-                    (number, losses_of(gone), at, gone)
-                    for number in range(1, len(leaving) + 1)
-                    for gone in combinations(leaving, number)
-                ]
-        for _, _, at, gone in heapq.nsmallest(MOST_NICS, lower, key=lambda found: found[:3]):
+        self.looks += len(self.nics) // LISTED_PER_LOOK
+        for at, gone in islice(self._leaving_for(tenant), MOST_NICS):
+            self.looks += 1
             nic = self.nics[at]
             together = [other for other in nic.tenants if other not in gone] + [tenant]
             if not nic.kind.fits([other.workload for other in together]):
@@ -241,6 +239,18 @@ class _Dealing:
             self.nic_of |= homes
             del self.nic_of[tenant.id]
         return False
+
+    def _leaving_for(self, tenant: Tenant) -> Iterator[tuple[int, tuple[Tenant, ...]]]:
+        """The number of a NIC, and who may leave it for the tenant: the fewest first, of equally many the lowest."""
+        lower = [
+            (at, [other for other in nic.tenants if other.priority < tenant.priority and self._moves(other)])
+            for at, nic in enumerate(self.nics)
+            if kind_allows(nic.kind, tenant)
+        ]
+        for number in range(1, max((len(leaving) for _, leaving in lower), default=0) + 1):
+            sets = ((losses_of(gone), at, gone) for at, leaving in lower for gone in combinations(leaving, number))
+            for _, at, gone in heapq.nsmallest(MOST_NICS, sets, key=lambda found: found[:2]):
+                yield at, gone
 
     # Conflicts of a tenant where it is now.
 
@@ -437,13 +447,14 @@ class _Dealing:
 
     def _place(self, bundle: Sequence[Tenant]) -> bool:
         """Put these on one NIC: the fullest that takes them, else a further one."""
-        in_use = sorted(self.roomy, key=lambda nic: nic.free_cores)
+        in_use = sorted(self.roomy, key=lambda nic: nic.free_cores) if self.looks < MOST_LOOKS else []
         cheapest = sorted(self.kinds, key=lambda kind: kind.cost)
         new = [_DealtNic(kind, []) for kind in cheapest if kind.count is None or self.used[kind.index] < kind.count]
         needed = [sum(self._cores(kind, tenant) for tenant in bundle) for kind in self.kinds]
         for nic in [*in_use, *new]:
             if needed[nic.kind.index] > nic.free_cores:
                 continue
+            self.looks += 1
             self.nic_of |= {tenant.id: nic for tenant in bundle}
             together = [*nic.tenants, *bundle]
             if not any(map(self._conflicts, together)) and self.fits(nic.kind, together):

@@ -25,19 +25,22 @@ from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.state.saved_fleet import TENANT_COLUMNS
 from placer.fleet.state.store import State
 from placer.model.fleet import Fleet, Tenant
+from placer.model.sla import Sla
 from placer.policy.rules import BEST_FIT
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
+from profiles import Workload
 from tests.placer.fleet.audit import Auditor
 
 KINDS = catalogue((12, 1.0)).kinds
 JOINING = {
     f"extra-{number}": {"pool": "edge" if number % 2 else "", "domain": f"r{number // 3}"} for number in range(6)
 }
-NAMES = [f"i{number}" for number in range(36)]
-"""So few instances that an event tries all that wait: which it would try next, no state knows."""
+NAMES = [f"i{number}" for number in range(100)]  # so many that an event often does not try all that wait
 OF_NICS = ("join", "join", "leave", "cordon", "uncordon", "uncordon", "drain", "fail", "return", "return", "return")
 OF_TENANTS = ("arrive", "arrive", "arrive", "depart", "change", "group", "where")
 SHARE_OF_NICS, DRY_RUNS, REBALANCES, PREEMPTS = 0.2, 0.1, 0.01, 0.4
+
+EXPECTED = [Tenant(nf, Workload(nf, TOY_TRAFFIC), Sla(max_drop=0.9)) for nf in "abcd"]
 
 Row = dict[str, Any]
 Log = Sequence[tuple[str, str]]
@@ -48,8 +51,9 @@ TABLES = {
 
 
 def engine_of(fleet: Fleet, waiting: Sequence[Tenant] = (), events: int = 0) -> Engine:
-    """An engine whose decisions depend on nothing but the fleet and the queue: its rule forecasts no arrivals."""
-    return Engine(fleet, [ToyOracle()], BEST_FIT, when_full=QUEUE, waiting=waiting, events=events)
+    """An engine whose decisions depend on nothing but the fleet, the queue and the number of the last event: its rule
+    forecasts no arrivals, and what a NIC is worth to an NF counts whether or not one has come yet."""
+    return Engine(fleet, [ToyOracle()], BEST_FIT, when_full=QUEUE, waiting=waiting, expected=EXPECTED, events=events)
 
 
 def draw_event(draw: random.Random) -> Row:
@@ -155,7 +159,7 @@ def _wrong_answers(engine: Engine, reader: Reader, rows: Sequence[Row], logged: 
         answer = {key: value for key, value in row["answer"].items() if key != "version"}
         if _says(engine, reader.read(json.dumps(row["event"])), answer):
             continue
-        if logged is None or _sort(answer) != _read_answer(logged) or "dry_run" in row["event"]:
+        if logged is None or sort_answer(answer) != _read_answer(logged) or "dry_run" in row["event"]:
             yield f"version {row['answer']['version']}: {row['event']} has the answer {answer}"
         owners += 1
     if owners > 1:
@@ -170,14 +174,14 @@ def _says(engine: Engine, event: FleetEvent, answer: Row) -> bool:
     except Refused:
         return False
     looks = asked is event or (isinstance(found, ExpectedDecision) and isinstance(found.decision, Lookup))
-    return looks and _read_answer(decision_line(asked, found)) == _sort(answer)
+    return looks and _read_answer(decision_line(asked, found)) == sort_answer(answer)
 
 
 def _read_answer(line: str) -> Row:
-    return _sort(json.loads(line))
+    return sort_answer(json.loads(line))
 
 
-def _sort(answer: Row) -> Row:
+def sort_answer(answer: Row) -> Row:
     """The answer with its reasons in an order of their own: theirs is that in which classes of NICs came into being."""
     reasons = sorted(map(json.dumps, answer.get("reasons", ())))
     return answer | {"reasons": reasons if answer.get("classes", 0) <= MAX_LISTED_CLASSES else []}

@@ -1,16 +1,58 @@
 """Under kills, stops and cut connections no answer is wrong: checked against every order that is possible."""
 
+import json
+import random
 import shutil
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from placer.fleet.engine import Engine
+from placer.fleet.event_lines import decision_line
+from placer.fleet.events import Refused
+from placer.fleet.protocol import Reader
+from placer.fleet.state.postgres.agreement import Agreement
+from placer.fleet.state.postgres.batch import News
+from placer.fleet.state.store import State
+from placer.model.fleet import Fleet
+from placer.testing.strategies import TOY_TRAFFIC
 from tests.histories.faults import check, faults_of_log, run
-from tests.histories.fleet import faults_of_fleet
+from tests.histories.fleet import KINDS, draw_event, engine_of, faults_of_fleet, sort_answer
 from tests.postgres import cluster, needs_postgres
 
 needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="there is no go")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_neither_a_restart_nor_what_was_taken_back_changes_a_decision(tmp_path: Path, seed: int) -> None:
+    """200 events, on an engine that decides on nothing else, and on one that also decides on other events, which are
+    taken back, and is often started again from its state."""
+    draw, plain = random.Random(seed), engine_of(Fleet(KINDS))
+    for _ in range(40):
+        with State(tmp_path / "s.db", KINDS) as state:
+            engine = engine_of(state.fleet if state.events else Fleet(KINDS), state.waiting, state.events)
+            for _ in range(5):
+                batch: Any = Agreement(None, 0)  # type: ignore[arg-type]
+                batch.begin(engine, News())
+                for _ in range(draw.randrange(3)):
+                    _answer(engine, draw_event(draw))
+                batch.abandon(engine)
+                event = draw_event(draw)
+                assert _answer(engine, event, state) == _answer(plain, event), event
+
+
+def _answer(engine: Engine, drawn: dict[str, Any], state: State | None = None) -> dict[str, Any]:
+    """What the engine decides on an event, which comes into the state."""
+    try:
+        event = Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of).read(json.dumps(drawn))
+        decision = engine.handle(event)
+    except Refused as refused:
+        return {"refused": str(refused)}
+    if state is not None:
+        state.record(event, decision, engine.fleet)
+    return sort_answer(json.loads(decision_line(event, decision)))
 
 
 @needs_go

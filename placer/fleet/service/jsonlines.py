@@ -26,16 +26,20 @@ def serve(source: IO[bytes], sink: IO[str], engine: Engine, reader: Reader, stat
     """Answer every line of `source` until it ends.
 
     An answer is written once its event is on disk. Events that have arrived already are put on disk together; before
-    them, reservations end that are due, which is looked at every `LOOK_EVERY_S` at most.
+    them, reservations end that are due, which is looked at every `LOOK_EVERY_S` at most; what came of it is in the next
+    answer, as nobody asked for it.
     """
     # nothing here is cyclic, and a search for cycles among 400,000 tenants would delay decisions by half a second
     gc.disable()
     looked = 0.0
     for lines in _batches(source.fileno()):
+        expired = list[str]()
         if (now := reader.clock()) >= looked + LOOK_EVERY_S:
-            expire_due(engine, state, now)
+            expired = expire_due(engine, state, now)
             looked = now
         answers = [_answer(line, engine, reader, state) for line in lines]
+        if expired:
+            answers[0] = f'{answers[0][:-1]}, "expired": [{", ".join(expired)}]}}'
         if state is not None:
             state.commit()
         sink.writelines(f"{answer}\n" for answer in answers)

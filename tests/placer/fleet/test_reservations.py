@@ -258,7 +258,10 @@ def test_the_service_over_lines_ends_what_is_due_before_the_events_that_come(tmp
                     now[0] = at
                     more = {"ttl_s": 60} if event == "reserve" else {}
                     lines.write(json.dumps({"event": event, **DEMAND, **more}).encode() + b"\n")
-                    assert json.loads(answers.readline())["nic"] == "nic-1"
+                    answer = json.loads(answers.readline())
+                    assert answer["nic"] == "nic-1"
+                    ended = [{"id": "x", "from": "nic-1", "to": None}]
+                    assert [end["moves"] for end in answer.get("expired", [])] == ([] if at < 160 else [ended])
             serving.join()
         assert [json.loads(line)["event"] for line, _ in state.log()] == ["reserve", "expire", "arrive"]
 
@@ -277,3 +280,21 @@ def test_the_service_over_http_ends_reservations_by_itself(tmp_path: Path) -> No
         while one.engine.fleet.reservations:
             one.client.portal.call(Expirer(one.writer).end_due)
         assert [row["event"]["event"] for row in one.log()] == ["reserve", "arrive", "expire"]
+
+
+def test_an_instance_that_is_placed_when_a_reservation_ends_is_seen_where_others_are(tmp_path: Path) -> None:
+    """In lists, of instances and of NICs, in numbers, and in the log, which webhooks post."""
+    with service(tmp_path / "s.db", count=1) as one:
+        one.engine.when_full = QUEUE
+        one.event(event="reserve", ttl_s=0.01, **DEMAND)
+        assert [one.arrive(name)["status"] for name in ("x1", "waits")] == ["placed", "queued"]
+        assert one.client.portal is not None
+        while one.engine.fleet.reservations:
+            one.client.portal.call(Expirer(one.writer).end_due)
+        listed = one.client.get("/v1/tenants", params={"state": "placed"}).json()["tenants"]
+        assert {tenant["id"]: tenant["nic"] for tenant in listed} == {"x1": "nic-1", "waits": "nic-1"}
+        on_nic = one.client.get("/v1/nics/nic-1").json()["tenants"]
+        assert [tenant["id"] for tenant in on_nic] == ["x1", "waits"]
+        assert (summary := one.client.get("/v1/summary").json())["queued"] == 0 and summary["tenants"] == 2
+        moves = one.log()[-1]["answer"]["moves"]
+        assert [(move["id"], move["to"]) for move in moves] == [("x", None), ("waits", "nic-1")]

@@ -13,7 +13,7 @@ from placer.model.feasibility import feasible
 from placer.model.fleet import NicKind, Tenant
 from placer.model.groups import UNCONSTRAINED, Constraints
 from placer.model.plan import Plan
-from placer.optimal import optimal_plan
+from placer.optimal import dealing, optimal_plan
 from placer.optimal.bounded_plan import placements_of
 from placer.optimal.dealing import _Dealing, keep_groups
 from placer.testing.strategies import CORES_BY_NF, ToyOracle, arrival
@@ -66,6 +66,20 @@ def test_a_higher_priority_takes_the_places_of_as_few_lower_ones_as_it_needs() -
     small, large, urgent = tenants(("a", "", 0), ("b", "", 0), ("d", "", 9))
     nics, left = keep_groups([(kind, (small, large))], [urgent], [kind], [ToyOracle()])
     assert {one.id for one in nics[0][1]} == {small.id, urgent.id} and left == [large]
+
+
+@pytest.mark.parametrize(("looks", "placed"), [(5, 2), (dealing.MOST_LOOKS, 20)])
+def test_nics_are_looked_at_for_waiting_tenants_only_so_often(
+    monkeypatch: pytest.MonkeyPatch, looks: int, placed: int
+) -> None:
+    """Each of 20 that matter more displaces one of 20: to list the NICs counts as two looks, the NIC that it takes as
+    one."""
+    kind = NicKind(0, "toy", 4, CORES_BY_NF, 20)
+    lower, higher = tenants(*[("d", "", 0)] * 20), tenants(*[("d", "", 9)] * 20)
+    monkeypatch.setattr(dealing, "MOST_LOOKS", looks)
+    higher = [replace(tenant, id=f"high-{tenant.id}") for tenant in higher]
+    nics, left = keep_groups([(kind, (tenant,)) for tenant in lower], higher, [kind], [ToyOracle()])
+    assert [tenant.priority for _, (tenant,) in nics].count(9) == placed and len(left) == 20
 
 
 def test_a_higher_priority_takes_a_place_beside_whose_tenant_it_must_not_be() -> None:

@@ -279,7 +279,9 @@ class Guard:
         if token is None:
             return refusal(401, "a known token is needed: Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"})
         state["actor"], state["token"] = token.name, token
-        needed = DECIDE if path.startswith((EVENTS_PATH, "/k8s/v1/bind")) else ASK
+        needed = (
+            DECIDE if path.startswith((EVENTS_PATH, "/k8s/v1/")) else ASK
+        )  # `bind` decides on what `filter` has seen
         if needed not in token.scopes:
             return refusal(403, f"the token does not have the scope '{needed}'")
         return None if posted is None else posted.refuse(found.get(b"content-type", b""), scope["query_string"])

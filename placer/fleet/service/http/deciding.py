@@ -111,7 +111,7 @@ class Decider:
             return answer
         if known.digest == digest:
             return known
-        return self._refuse(digest, STATUS_MALFORMED, f"the key {key!r} was used for another request")
+        return self._refuse(digest, STATUS_MALFORMED, f"the key {submission.key!r} was used for another request")
 
     def _decide(self, submission: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer | None:
         self._dry = False

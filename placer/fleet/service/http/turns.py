@@ -56,7 +56,11 @@ class Submission:
         return len(self.lines) > 1 or self.rebalancing is not None
 
     def key_of(self, number: int) -> str | None:
-        return self.key if self.key is None or len(self.lines) == 1 else f"{self.key}#{number}"
+        """The key under which the answer to a line is kept, of which each token has its own."""
+        if self.key is None:
+            return None
+        own = self.key if self.token.name is None else f"{self.token.name}\n{self.key}"
+        return own if len(self.lines) == 1 else f"{own}#{number}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,8 +87,9 @@ class Extender:
         if pod is None:
             return _filter(asked, asked.names)
         try:
-            arrival = self._arrival(pod)
+            arrival = self._arrival(pod, posted.token)
             await self.writer.settle()
+            self._refuse_over_quota(pod, arrival)
         except _Impossible as error:
             return _filter(asked, [], error=str(error))
         except (Refused, WrongPod) as wrong:
@@ -125,7 +126,7 @@ class Extender:
         if asked.pod is None:
             return _score(asked.names, {})
         try:
-            arrival = self._arrival(asked.pod)
+            arrival = self._arrival(asked.pod, posted.token)
             await self.writer.settle()
         except (_Impossible, Refused, WrongPod):
             return _score(asked.names, {})
@@ -145,7 +146,7 @@ class Extender:
         if pod is None:
             return _victims(proposed)
         try:
-            arrival = self._arrival(pod)
+            arrival = self._arrival(pod, posted.token)
             await self.writer.settle()
         except (_Impossible, Refused, WrongPod):
             return _victims({})
@@ -236,19 +237,26 @@ class Extender:
     async def _depart(self, pod: Pod, token: AccessToken) -> None:
         await self._decide({"event": "depart", "id": pod.id}, token)
 
-    def _arrival(self, pod: Pod) -> Tenant:
-        """What arrives with the pod, which is remembered for its bind.
+    def _arrival(self, pod: Pod, token: AccessToken) -> Tenant:
+        """What arrives with the pod, which is remembered for its bind where the token could bind it.
 
         Raises _Impossible while the nodes are not known. Raises WrongPod or Refused when it makes no sense.
         """
         self._refuse_unlisted()
-        self._seen[pod.uid] = pod
-        self._seen.move_to_end(pod.uid)
+        if token.owners is None:
+            self._seen[pod.uid] = pod
+            self._seen.move_to_end(pod.uid)
         while len(self._seen) > MAX_REMEMBERED_PODS:
             self._seen.popitem(last=False)
         event = self.writer.reader.read(json.dumps(pod.arrival()))
         assert isinstance(event, Arrive)
         return event.tenant
+
+    def _refuse_over_quota(self, pod: Pod, arrival: Tenant) -> None:
+        """Raise Refused where the owner of a pod that is nowhere yet would have too much, whoever else is evicted."""
+        over = None if pod.node else self.writer.quotas.fault(self.writer.engine, Arrive(arrival))
+        if over is not None:
+            raise Refused(over)
 
     def _refuse_unlisted(self) -> None:
         if not self.watcher.synced:

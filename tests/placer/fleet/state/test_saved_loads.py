@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from placer.fleet.engine import Engine
-from placer.fleet.events import Arrive, Change
+from placer.fleet.events import Arrive, Change, Fail
 from placer.fleet.learning.ledger import ProductionReading
 from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.state.backup import back_up, restore
@@ -61,6 +61,18 @@ def test_a_reopened_state_has_loads_and_says_which_cores_were_given(saved: Path,
         with State(path, KINDS) as state:
             assert _loads(state.fleet) == {"chosen": (250.0, 4, True), "given": (60.0, 1, False), "plain": PLAIN}
             assert state.waiting == [EVENTS[3].tenant]  # type: ignore[union-attr]
+
+
+def test_a_queued_instance_has_the_cores_of_its_former_nic_after_a_change_of_its_sla_too(saved: Path) -> None:
+    """In the engine that decides, and in one that is restarted."""
+    with State(saved, KINDS) as state:
+        engine = Engine(state.fleet, [LoadedOracle()], when_full=QUEUE, waiting=state.waiting, events=state.events)
+        for event in (Fail("nic-1"), Change("chosen", None, Sla(max_drop=0.1))):
+            state.record(event, engine.handle(event), engine.fleet)
+        waiting = [*engine.waiting.values()]
+    assert {tenant.id: tenant.workload.cores for tenant in waiting}["chosen"] == 4
+    with State(saved, KINDS) as state:
+        assert state.waiting == waiting
 
 
 def test_a_state_of_the_former_version_is_continued(saved: Path) -> None:

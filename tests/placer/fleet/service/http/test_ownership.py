@@ -80,6 +80,24 @@ def test_a_token_of_owners_decides_on_their_instances_alone(tmp_path: Path) -> N
         assert send(one, mine, "depart", id="unknown")[0] == 409
 
 
+@pytest.mark.parametrize("in_database", [False, True])
+def test_each_token_has_idempotency_keys_of_its_own(tmp_path: Path, postgres: Cluster, in_database: bool) -> None:
+    """Of alice's request, another token learns nothing by her key; her own key still answers after a restart."""
+    tokens, headers = make_tokens(tmp_path)
+    key = {"Idempotency-Key": "k"}
+    alice, everything = ({**key, "Authorization": headers[name]} for name in ("alice", "all"))
+    where = postgres.database() if in_database else tmp_path / "s.db"
+    arrival = {"event": "arrive", "id": "x", **ARRIVAL, "owner": "alice"}
+    with service(where, tokens=tokens) as one:
+        first = one.event(alice, **arrival)
+        assert one.event(everything, **arrival).json()["moves"] == [] != first.json()["moves"]
+        assert one.event(everything, event="depart", id="x").status_code == 422
+        assert one.event({"Authorization": headers["all"]}, event="depart", id="x").status_code == 200
+    with service(where, tokens=tokens) as one:
+        assert one.event(alice, **arrival).text == first.text
+        assert one.engine.fleet.tenants == 0
+
+
 def test_the_log_has_the_time_and_the_token_of_each_event(tmp_path: Path) -> None:
     """Webhooks post the same lines; of what no token sent, and of an earlier version, they have less."""
     tokens, headers = make_tokens(tmp_path)

@@ -13,7 +13,7 @@ from placer.fleet import what_if as what_if_module
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Change, Decision, Depart, FleetEvent
 from placer.fleet.protocol import Reader
-from placer.fleet.queued_fleet import MOST_TRIED
+from placer.fleet.queued_fleet import MOST_TRIED, TRIED_IN_ORDER
 from placer.fleet.service.http import deciding
 from placer.fleet.service.http import writer as turns
 from placer.fleet.service.http.server import make_writer
@@ -291,7 +291,8 @@ def test_who_needs_fewer_cores_is_placed_behind_a_long_queue_that_needs_more() -
 
 
 def test_a_long_queue_is_tried_a_few_at_a_time_and_in_the_end_whole() -> None:
-    """None of 100 `a` accepts what three of `c` and `d` take from it; the last one does, and is placed by and by."""
+    """None of 100 `a` accepts what three of `c` and `d` take from it; the last one does, and is placed by and by: the
+    first 8 are tried at every event, the others in fewer than three rounds of 8."""
     engine = full_nic(0)
     for number in range(100):
         assert engine.handle(Arrive(tenant(f"a{number}", "a", number / 1e6))).status == "queued"
@@ -302,4 +303,4 @@ def test_a_long_queue_is_tried_a_few_at_a_time_and_in_the_end_whole() -> None:
         events += 1
         assert engine.tried == MOST_TRIED
         engine.handle(Change("d2", None, Sla(max_drop=0.9)))
-    assert events == 100 // MOST_TRIED
+    assert events < 3 * 100 / (MOST_TRIED - TRIED_IN_ORDER)

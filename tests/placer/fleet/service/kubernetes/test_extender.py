@@ -157,6 +157,34 @@ def test_a_token_of_owners_binds_no_pods_and_the_log_says_whose_does(tmp_path: P
         assert client.post("/k8s/v1/bind", json=arguments).status_code == 403 and one.places() == {}
         client.headers["Authorization"] = f"Bearer {all_}"
         assert one.bind(pod("p1", owner="bob"), "n1") == "" and one.service.log()[1]["actor"] == "scheduler"
+        assert [tenant.owner for tenant in one.service.engine.fleet.all_tenants()] == ["bob"]
+
+
+def test_a_token_that_only_asks_sends_no_pod_to_the_extender(tmp_path: Path) -> None:
+    """A bind takes the annotations that filter, prioritize and preempt were asked with."""
+    token, table = new_token("people", ["ask"])
+    (tmp_path / "tokens.toml").write_text(table)
+    with cluster(tmp_path / "s.db", "n1", tokens=read_tokens(tmp_path / "tokens.toml")) as one:
+        one.service.client.headers["Authorization"] = f"Bearer {token}"
+        for verb in ("filter", "prioritize", "preempt", "bind"):
+            assert one.service.client.post(f"/k8s/v1/{verb}", json={}).status_code == 403
+
+
+def test_a_pod_over_the_quota_of_its_owner_fits_on_no_node_and_filter_says_so(tmp_path: Path) -> None:
+    """Evicting others would not help; it fits again once one of the owner has left."""
+    token, table = new_token("scheduler", ["decide"])
+    (tmp_path / "tokens.toml").write_text(f'{table}[[owner]]\nname = "alice"\nmax_instances = 1\n')
+    with cluster(tmp_path / "s.db", "n1", "n2", tokens=read_tokens(tmp_path / "tokens.toml")) as one:
+        one.service.client.headers["Authorization"] = f"Bearer {token}"
+        first, second = pod("p1", owner="alice"), pod("p2", owner="alice")
+        one.add(first, second)
+        assert one.filter(first, "n1")["NodeNames"] == ["n1"] and one.bind(first, "n1") == ""
+        found, over = one.filter(second, "n1", "n2"), "owner 'alice' has 1 of at most 1 instances"
+        assert (found["NodeNames"], found["FailedNodes"]) == ([], {})
+        assert found["FailedAndUnresolvableNodes"] == {"n1": over, "n2": over}
+        assert one.filter(first, "n1")["NodeNames"] == ["n1"] and one.filter(pod("p3"), "n1")["NodeNames"] == ["n1"]
+        one.api.change("pods", "DELETED", first)
+        eventually(lambda: one.filter(second, "n1")["NodeNames"] == ["n1"])
 
 
 def test_where_the_api_server_refuses_the_place_is_free_again(tmp_path: Path) -> None:

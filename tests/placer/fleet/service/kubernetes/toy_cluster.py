@@ -206,7 +206,7 @@ def cluster(
     with open_state(path, kinds) as state:
         fleet = state.fleet if state.events else Fleet(kinds)
         engine = Engine(fleet, [ToyOracle(), ToyOracle()], waiting=state.waiting, events=state.events)
-        writer = make_writer(engine, Reader(TOY_TRAFFIC, check, engine.workload_of), state)
+        writer = make_writer(engine, Reader(TOY_TRAFFIC, check, engine.workload_of), state, tokens)
         watcher = Watcher(api, writer)  # type: ignore[arg-type]
         extender = Extender(writer, WhatIf(engine), api, watcher)  # type: ignore[arg-type]
         hosts, requests = Hosts("127.0.0.1", PORT), RequestLog(writer.metrics)
