@@ -30,6 +30,7 @@ from placer.rack.compiler.directory import (
     processes_of,
 )
 from placer.rack.compiler.ebpf.limits import compile_command
+from placer.rack.compiler.openflow.open_vswitch import EMULATED_SWITCH, check_open_vswitch
 from placer.rack.files.plan_file import read_plan
 from placer.rack.files.sources import read_source
 from profiler.testbed import TestbedError
@@ -147,13 +148,25 @@ def check_sources(directory: Path) -> None:
         raise InputError(faults)
 
 
-def execute_rack(directory: Path, source: Path, target: Path, *, on_wait: Callable[[], None] = lambda: None) -> RackRun:
+def execute_rack(
+    directory: Path,
+    source: Path,
+    target: Path,
+    *,
+    openflow: str = EMULATED_SWITCH,
+    on_wait: Callable[[], None] = lambda: None,
+) -> RackRun:
     """Send the packets of a capture through the rack, and write those that leave it.
 
-    Raises InputError when the directory or the capture cannot be used. Raises ExecutionError when a process fails.
+    `openflow`: what runs the rules of an OpenFlow switch, "emulated" or "ovs". Raises InputError when the directory or
+    the capture cannot be used, or Open vSwitch cannot run. Raises ExecutionError when a process fails.
     """
     rack = read_rack_file(directory)
     check_sources(directory)
+    if openflow != EMULATED_SWITCH:
+        if rack.switch != OPENFLOW_FOLDER:
+            raise InputError.of(str(directory), "its switch is no OpenFlow switch")
+        check_open_vswitch()
     # refuse what is no capture before anything is started
     try:
         with source.open("rb") as content:
@@ -167,7 +180,8 @@ def execute_rack(directory: Path, source: Path, target: Path, *, on_wait: Callab
     with _copy(directory) as running, file_aside(target) as aside:
         for name in rack.nics:
             _build_nic(running / "nics" / name)
-        _run(rack.processes(), running, programs, {"IN": str(source.resolve()), "OUT": str(aside)}, on_wait)
+        captures = {"IN": str(source.resolve()), "OUT": str(aside)}
+        _run(rack.processes(), running, programs, captures, openflow, on_wait)
         result = _add(rack, running)
         shutil.copytree(
             running / RUN_FOLDER, directory / RUN_FOLDER, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.link")
@@ -210,7 +224,12 @@ def _build_nic(folder: Path) -> None:
 
 
 def _run(
-    processes: Sequence[Process], folder: Path, programs: Path, captures: Mapping[str, str], on_wait: Callable[[], None]
+    processes: Sequence[Process],
+    folder: Path,
+    programs: Path,
+    captures: Mapping[str, str],
+    openflow: str,
+    on_wait: Callable[[], None],
 ) -> None:
     """Start all processes, and wait until all have ended."""
     started: list[tuple[Process, subprocess.Popen[bytes]]] = []
@@ -218,12 +237,11 @@ def _run(
         for rack_process in processes:
             arguments = [captures.get(word, word) for word in rack_process.arguments]
             with (folder / RUN_FOLDER / f"{rack_process.name}.log").open("wb") as log:
-                program = [sys.executable, "-m"] if rack_process.program == OPENFLOW_MODULE else []
-                command = [
-                    *program,
-                    rack_process.program if program else str(programs / rack_process.program),
-                    *arguments,
-                ]
+                if rack_process.program == OPENFLOW_MODULE:
+                    alone = [] if openflow == EMULATED_SWITCH else ["unshare", "--net"]
+                    command = [*alone, sys.executable, "-m", OPENFLOW_MODULE, "--switch", openflow, *arguments]
+                else:
+                    command = [str(programs / rack_process.program), *arguments]
                 started.append(
                     (
                         rack_process,

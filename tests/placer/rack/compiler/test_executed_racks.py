@@ -55,6 +55,14 @@ def require_programs(*, smartnics: bool) -> None:
         require_kernel()
 
 
+def write_rack_files(rack: CompiledRack, directory: Path) -> None:
+    """Write the programs of a rack, without its plan."""
+    for name, text in write_files(rack).items():
+        file = directory / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
 def run_rack(
     plan: PlanFile,
     rack: CompiledRack,
@@ -62,16 +70,14 @@ def run_rack(
     folder: Path,
     frames: Sequence[bytes] = (),
     meaning: Meaning | None = None,
+    openflow: str = "emulated",
 ) -> ExecutedRack:
     """Send packets through the processes of a rack. `frames`: those of all chains, and strays, unless given."""
     frames = frames or rack_packets(plan.chains, seed, of_each=3, others=40)
     directory = folder / "rack"
-    for name, text in write_files(rack).items():
-        file = directory / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+    write_rack_files(rack, directory)
     source, target = write_capture(folder / "in.pcap", frames, GAP_US), folder / "out.pcap"
-    execution = execute_rack(directory, source, target)
+    execution = execute_rack(directory, source, target, openflow=openflow)
     out = read_capture(target)
     reference = ReferenceRun(plan.chains, timed(frames), meaning)
     wrong = reference.differences(RackOutcome(out, execution.nfs, execution.dropped))
@@ -113,10 +119,7 @@ def test_processes_keep_t_max(kind: str, first: str, tmp_path: Path) -> None:
     plan = made_plan((replace(chain, slo=replace(chain.slo, t_max_mbps=Fraction(10))), f"{first} s0"))
     switch = Switch(kind=SwitchKind(kind), table_order=("Tunnel", "ACL") if kind == "openflow" else ())
     rack = compile_rack(replace(plan, rack=replace(plan.rack, switch=switch)), "plan")
-    for name, text in write_files(rack).items():
-        file = tmp_path / "rack" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+    write_rack_files(rack, tmp_path / "rack")
     frame = ipv4_frame(0x0A000001, 0x0A000002, payload=bytes(1458))
     source = write_capture(tmp_path / "in.pcap", [frame] * 22_917, gap_us=480)
     run = execute_rack(tmp_path / "rack", source, tmp_path / "out.pcap")
