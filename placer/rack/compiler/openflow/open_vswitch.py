@@ -21,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 
+from placer.rack.compiler.openflow.headers import is_tag, word_at
 from placer.rack.compiler.openflow.link_end import LinkError
 from placer.rack.compiler.openflow.pipeline import WORLD_PORT
 from profiles import InputError
@@ -37,6 +38,7 @@ MOST_FRAME_BYTES = 4096  # more than a link takes
 PATIENCE_S = 10.0
 MARKER_FRAME = bytes(12) + b"\x88\xb5" + bytes(46)
 OWN_TABLE_PRIORITY = 65535
+SHORTEST_TAGGED_FRAME = 20  # bytes; the kernel drops shorter ones when it takes off their tag
 
 
 def check_open_vswitch() -> None:
@@ -61,6 +63,7 @@ class OpenVSwitch:
     def __init__(self, flows: Path, groups: Path, meters: str, ports: int) -> None:
         self._paced, self._begun_s = bool(meters), 0.0
         self._first_us: int | None = None
+        self._too_short = 0
         self._stack = ExitStack()
         try:
             self._folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="ovs-")))
@@ -145,6 +148,9 @@ class OpenVSwitch:
         """
         if self._paced and port == WORLD_PORT:
             self._wait_until(time_us)
+        if len(frame) < SHORTEST_TAGGED_FRAME and is_tag(word_at(frame, 12)):
+            self._too_short += 1
+            return []
         os.write(self._ports[port - WORLD_PORT], frame)
         self._pass_marker()  # may be read in the round of the switch that did not see the frame yet
         self._pass_marker()
@@ -173,6 +179,8 @@ class OpenVSwitch:
         for cookie, packets in re.findall(r"cookie=(0x[0-9a-f]+),.*? n_packets=(\d+)", self._control("dump-flows")):
             if cookie in known:
                 found[known[cookie]] += int(packets)
+        if self._too_short:
+            found["reason too_short"] = self._too_short
         if self._paced:
             found["reason rate_limit"] = sum(
                 map(int, re.findall(r"^\s*0:\s+packet_count:(\d+)", self._control("meter-stats"), re.MULTILINE))

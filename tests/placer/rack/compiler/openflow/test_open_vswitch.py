@@ -10,7 +10,7 @@ import pytest
 
 from placer.rack.compiler.compile import compile_rack
 from placer.rack.compiler.execute import execute_rack
-from placer.rack.compiler.openflow.open_vswitch import check_open_vswitch
+from placer.rack.compiler.openflow.open_vswitch import SHORTEST_TAGGED_FRAME, check_open_vswitch
 from placer.rack.files.plan_file import PlanFile
 from profiles.faults import InputError
 from tests.effort import THOROUGH
@@ -97,7 +97,8 @@ def test_random_chains_with_own_rules_do_what_the_text_says(part: int, tmp_path:
                     on[nf.id] = "s0"
         plan = replace(plan_of(list(own), places), sources=chains.plan.sources)
         rack = compile_rack(plan, "plan")
-        frames = [one for one in rack_packets(chains.matched, seed, of_each=2, others=40) if not has_two_tags(one)]
+        drawn = rack_packets(chains.matched, seed, of_each=2, others=40)
+        frames = [frame for frame in drawn if not has_two_tags(frame) and len(frame) >= SHORTEST_TAGGED_FRAME]
         found = run_rack(plan, rack, seed, folder, frames, chains.meaning.meaning(), "ovs")
         if found.execution.dropped["too_many_tags"]:  # a Tunnel on a server, and then the switch
             continue
