@@ -11,11 +11,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from placer.rack.compiler.branch_counts import CountedWay, count_ways
 from placer.rack.compiler.directory import (
     BUILT_FOLDER,
     NIC_PROGRAM,
@@ -63,10 +64,18 @@ class _Nic(BaseModel):
     server: str
 
 
+class _Way(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    to: str
+    match: str
+
+
 class _Nf(BaseModel):
     model_config = ConfigDict(strict=True)
 
     name: str
+    ways: list[_Way] = []
 
 
 class RackFile(BaseModel):
@@ -97,12 +106,18 @@ class NfCounts:
 
 @dataclass
 class RackRun:
-    """What became of packets. `received`, `sent`: from and to the world."""
+    """What became of packets. `received`, `sent`: from and to the world.
+
+    `branches`: ways behind NFs that have several. `rules`: by NF, packets by the number of its rule or route, where the
+    device counts them: an OpenFlow switch does.
+    """
 
     received: int = 0
     sent: int = 0
     nfs: dict[str, NfCounts] = field(default_factory=dict)  # by `chain/nf`
     dropped: Counter[str] = field(default_factory=Counter)  # by reason, outside of NFs
+    branches: list[CountedWay] = field(default_factory=list)
+    rules: dict[str, dict[int, int]] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
@@ -305,6 +320,7 @@ def _message(folder: Path, process: Process) -> str:
 def _add(rack: RackFile, folder: Path) -> RackRun:
     """The reports of all processes, added up."""
     result = RackRun(nfs={nf.name: NfCounts() for nf in rack.nfs})
+    counted: dict[str, Mapping[str, int]] = {}
     for process in rack.processes():
         report = json.loads((folder / RUN_FOLDER / f"{process.name}.json").read_text(encoding="utf-8"))
         result.dropped.update({reason: count for reason, count in report["dropped"].items() if count})
@@ -313,7 +329,26 @@ def _add(rack: RackFile, folder: Path) -> RackRun:
         names = rack.servers[process.name].functions if process.name in rack.servers else None
         for function in report["functions"]:
             _add_function(result, function, names)
+        result.rules |= {
+            name: {int(entry): count for entry, count in rules.items()}
+            for name, rules in report.get("rules", {}).items()
+        }
+        counted |= report.get("ways", {})
+    result.branches = _branches(rack, result, counted)
     return result
+
+
+def _branches(rack: RackFile, result: RackRun, counted: Mapping[str, Mapping[str, int]]) -> list[CountedWay]:
+    """The ways behind NFs that have several. `counted`: those that devices count, by NF and number."""
+    ways = [
+        CountedWay(nf.name, way.to, way.match, counted.get(nf.name, {}).get(str(at)))
+        for nf in rack.nfs
+        for at, way in enumerate(nf.ways)
+    ]
+    entered, sent = ({name: getattr(nf, what) for name, nf in result.nfs.items()} for what in ("entered", "sent"))
+    packets = count_ways(ways, entered, sent, result.dropped)
+    several = {nf.name for nf in rack.nfs if len(nf.ways) > 1 or any(way.match for way in nf.ways)}
+    return [replace(way, packets=count) for way, count in zip(ways, packets, strict=True) if way.nf in several]
 
 
 def _add_function(result: RackRun, one: Mapping[str, object], names: Mapping[str, str] | None) -> None:

@@ -158,6 +158,7 @@ class _Writer:
     groups: list[SplitGroup] = field(default_factory=list)
     meters: list[RateMeter] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
+    cookies: dict[str, int] = field(default_factory=dict)
 
     def write(self) -> None:
         self.from_world()
@@ -167,9 +168,9 @@ class _Writer:
             self.ways(nf)
         for table in sorted({0, *(1 + table for table in self.tables.values())}):
             self.add(table, 0, {}, DROP_ACTIONS, f"reason {UNKNOWN_PATH}")
-        for nf in sorted(self.routing.entered) if self.has_tunnels else ():
-            if not self.routing.on_switch(nf):
-                self.add(LABELS_TABLE, 1, {"metadata": f"{nf + 1:#x}"}, self.labelled(nf))
+        for number in sorted(self.routing.entered) if self.has_tunnels else ():
+            if not self.routing.on_switch(number):
+                self.add(LABELS_TABLE, 1, {"metadata": f"{number + 1:#x}"}, self.labelled(number))
         for kind in sorted({nf.kind for nf in self.here}.difference(READ_BEHIND_TAGS)):
             self.drop_two_tags(self.tables[kind], {})
 
@@ -184,10 +185,9 @@ class _Writer:
 
     def add(self, table: int, priority: int, match: Match, actions: Actions, counts: str = "") -> None:
         """A rule whose packets count as something, or not at all."""
-        known = {name: cookie for cookie, name in self.names.items()}
         cookie = OTHER_COOKIE
         if counts:
-            cookie = known.get(counts, len(self.names) + OTHER_COOKIE + 1)
+            cookie = self.cookies.setdefault(counts, len(self.cookies) + OTHER_COOKIE + 1)
             self.names[cookie] = counts
         self.rules.append(FlowRule(table, priority, match, actions, cookie))
 
@@ -247,11 +247,9 @@ class _Writer:
         here = {"metadata": f"{nf.number + 1:#x}"}
         for rule in OPENFLOW_NFS[nf.kind](self.instances[nf.number]):
             priority = rule.priority + 1  # that of packets that are in no NF is 0
-            if rule.actions is None:
-                self.add(table, priority, {**here, **rule.match}, DROP_ACTIONS, f"{nf.name} dropped")
-            else:
-                actions = (*rule.actions, f"goto_table:{table + 1}")
-                self.add(table, priority, {**here, **rule.match}, actions, f"{nf.name} sent")
+            counted = f"{nf.name} {'dropped' if rule.actions is None else 'sent'}"
+            actions = DROP_ACTIONS if rule.actions is None else (*rule.actions, f"goto_table:{table + 1}")
+            self.add(table, priority, {**here, **rule.match}, actions, f"{counted} {rule.entry or ''}".strip())
 
     def ways(self, nf: RackNf) -> None:
         """Where packets go behind an NF: the first way whose match holds, else by shares."""
@@ -263,7 +261,14 @@ class _Writer:
             for match in matches_of(entry.bits):
                 priority = len(entries) - at
                 if entry.verdict is not None:
-                    self.add(table, priority, {**here, **match}, self.onward(matched[entry.verdict].target))
+                    way = matched[entry.verdict]
+                    self.add(
+                        table,
+                        priority,
+                        {**here, **match},
+                        self.onward(way.target),
+                        f"way {nf.name} {nf.ways.index(way)}",
+                    )
                 elif rest := self.rest(nf):
                     self.add(table, priority, {**here, **match}, rest)
                 else:

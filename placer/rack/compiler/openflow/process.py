@@ -134,20 +134,26 @@ class SwitchProcess:
         """The counters, in the form of `nf-switch`."""
         functions: dict[str, Counter[str]] = {}
         dropped = {"malformed": self._malformed}
+        met: dict[str, dict[str, Counter[str]]] = {"rules": {}, "ways": {}}
         for counted, count in self._switch.counters().items():
-            name, kind = counted.split()
+            name, kind, *entry = counted.split()
             if name == "reason":
                 dropped[kind] = count
+            elif name == "way":
+                met["ways"].setdefault(kind, Counter())[entry[0]] += count
             else:
                 functions.setdefault(name, Counter(entered=0, sent=0, dropped=0)).update(
                     {kind: count, "entered": count}
                 )
+                if entry:
+                    met["rules"].setdefault(name, Counter())[entry[0]] += count
         return {
             "program": self._switch.program,
             "received": {"world": self._received, **{name: link.received for name, link in self._links}},
             "sent": {"world": self._sent, **{name: link.sent for name, link in self._links}},
             "functions": [{"name": name, **counts} for name, counts in functions.items()],
             "dropped": dropped,
+            **met,
         }
 
 

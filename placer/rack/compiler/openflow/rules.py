@@ -79,7 +79,8 @@ class RateMeter:
 class OpenFlowProgram:
     """What is loaded into a switch; groups and meters come before rules.
 
-    `names`: what rules with a cookie count: `NF sent`, `NF dropped`, or `reason REASON`.
+    `names`: what rules with a cookie count: `NF sent` and `NF dropped`, with a third word of an NF's own rule, its
+    number; `reason REASON`, or `way NF NUMBER`, a branch behind an NF.
     """
 
     rules: Sequence[FlowRule]
@@ -168,6 +169,7 @@ class NfRule:
     priority: int
     match: Match
     actions: Actions | None = ()  # done to the packet before it goes on; None: it is dropped
+    entry: int = 0  # the number of the NF's own rule or route that it is made of, from 1; 0: of none
 
 
 NfRules = Callable[[NfInstance], Sequence[NfRule]]

@@ -47,10 +47,10 @@ class LabelledRack:
         found = Emulation()
         found.dropped["malformed"] = self.malformed
         for name, count in self.labelled.counters().items():
-            what, kind = name.split()
+            what, kind, *_ = name.split()
             if what == "reason":
                 found.dropped[kind] += count
-            else:
+            elif what != "way":
                 found.entered[what] += count
                 found.sent[what] += count * (kind == "sent")
         for runtime, made in self.servers.values():

@@ -60,6 +60,7 @@ def test_it_forwards_byte_for_byte_what_the_emulated_switch_forwards(tmp_path: P
     ovs, emulated = (run(plan, frames, tmp_path / name, name) for name in ("ovs", "emulated"))
     assert ovs.differences == [] and ovs.execution.nfs == emulated.execution.nfs
     assert ovs.execution.dropped == emulated.execution.dropped
+    assert ovs.execution.rules == emulated.execution.rules and ovs.execution.branches == emulated.execution.branches
     captures = [sorted(read_capture(tmp_path / name / "out.pcap")) for name in ("ovs", "emulated")]
     assert captures[0] == captures[1]
 
