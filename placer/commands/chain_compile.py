@@ -62,22 +62,36 @@ Source = Annotated[
 Target = Annotated[
     Path, typer.Option("--out", metavar="Y.pcap", help="Packets to the outside world.", show_default=False)
 ]
+OpenFlow = Annotated[
+    str,
+    typer.Option(
+        metavar="SWITCH",
+        help="What runs the rules of an OpenFlow switch: emulated, or ovs: Open vSwitch, which needs root.",
+    ),
+]
 
 
 def execute(
-    directory: Directory, source: Source, target: Target, format: Format = "table", quiet: Quiet = False
+    directory: Directory,
+    source: Source,
+    target: Target,
+    openflow: OpenFlow = "emulated",
+    format: Format = "table",
+    quiet: Quiet = False,
 ) -> None:
     """Run a compiled rack in emulation: one process per switch, server and SmartNIC, connected by links."""
     from placer.progress import Progress
     from placer.rack.compiler.execute import execute_rack
+    from placer.rack.compiler.openflow.open_vswitch import OPENFLOW_SWITCHES
     from placer.report.rack.compiled_rack import build_execution, format_execution
 
     one_of("--format", format, PLAN_FORMATS)
+    one_of("--openflow", openflow, OPENFLOW_SWITCHES)
     refuse_unwritable("--out", target)
     refuse_same_files({"--out": target}, {"--in": source})
     progress = Progress(quiet=quiet)
     with end_by_signals(), progress.waiting("packets pass the rack", AFTER_S):
-        result = execute_rack(directory, source, target)
+        result = execute_rack(directory, source, target, openflow=openflow)
     document = build_execution(result)
     typer.echo(json.dumps(document) + "\n" if format == "json" else format_execution(document), nl=False)
 

@@ -50,7 +50,8 @@ class Interpretation:
     """What became of frames.
 
     `outputs`: in the order in which they left. `entered`: frames that entered the rack. `uncertain`, `uncertain_nfs`:
-    frames of which some NF may do something else within its contract, by their numbers; and those NFs.
+    frames of which some NF may do something else within its contract, by their numbers; and those NFs. `turns`: frames
+    that went from one NF to another, by their names.
     """
 
     entered: int = 0
@@ -59,6 +60,7 @@ class Interpretation:
     dropped: Counter[str] = field(default_factory=Counter)
     uncertain: set[int] = field(default_factory=set)
     uncertain_nfs: set[str] = field(default_factory=set)
+    turns: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
 def interpret(chains: Sequence[Chain], packets: Iterable[tuple[int, bytes]]) -> Interpretation:
@@ -198,6 +200,7 @@ class _RunningChain:
         if target is None:
             self.result.dropped[UNMATCHED] += 1
             return None
+        self.result.turns[self.names[left.at], self.names[target]] += 1
         return left._replace(at=target, is_certain=is_certain)
 
     def _behind(self, at: int) -> set[str]:

@@ -137,6 +137,9 @@ def _nf(routing: Routing, number: int) -> dict[str, object]:
     found: dict[str, object] = {"name": nf.name, "nf": nf.kind, "on": nf.place.name}
     if number in routing.entered:
         found |= {"path": label.path, "index": label.index}
+    if nf.targets:
+        names = [routing.graph.nfs[target].name for target in nf.targets]
+        found["ways"] = [{"to": to, "match": way.text} for to, way in zip(names, nf.ways, strict=True)]
     return found
 
 

@@ -11,11 +11,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from placer.rack.compiler.branch_counts import CountedWay, count_ways
 from placer.rack.compiler.directory import (
     BUILT_FOLDER,
     NIC_PROGRAM,
@@ -30,6 +31,7 @@ from placer.rack.compiler.directory import (
     processes_of,
 )
 from placer.rack.compiler.ebpf.limits import compile_command
+from placer.rack.compiler.openflow.open_vswitch import EMULATED_SWITCH, check_open_vswitch
 from placer.rack.files.plan_file import read_plan
 from placer.rack.files.sources import read_source
 from profiler.testbed import TestbedError
@@ -62,10 +64,18 @@ class _Nic(BaseModel):
     server: str
 
 
+class _Way(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    to: str
+    match: str
+
+
 class _Nf(BaseModel):
     model_config = ConfigDict(strict=True)
 
     name: str
+    ways: list[_Way] = []
 
 
 class RackFile(BaseModel):
@@ -96,12 +106,18 @@ class NfCounts:
 
 @dataclass
 class RackRun:
-    """What became of packets. `received`, `sent`: from and to the world."""
+    """What became of packets. `received`, `sent`: from and to the world.
+
+    `branches`: ways behind NFs that have several. `rules`: by NF, packets by the number of its rule or route, where the
+    device counts them: an OpenFlow switch does.
+    """
 
     received: int = 0
     sent: int = 0
     nfs: dict[str, NfCounts] = field(default_factory=dict)  # by `chain/nf`
     dropped: Counter[str] = field(default_factory=Counter)  # by reason, outside of NFs
+    branches: list[CountedWay] = field(default_factory=list)
+    rules: dict[str, dict[int, int]] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
@@ -147,13 +163,25 @@ def check_sources(directory: Path) -> None:
         raise InputError(faults)
 
 
-def execute_rack(directory: Path, source: Path, target: Path, *, on_wait: Callable[[], None] = lambda: None) -> RackRun:
+def execute_rack(
+    directory: Path,
+    source: Path,
+    target: Path,
+    *,
+    openflow: str = EMULATED_SWITCH,
+    on_wait: Callable[[], None] = lambda: None,
+) -> RackRun:
     """Send the packets of a capture through the rack, and write those that leave it.
 
-    Raises InputError when the directory or the capture cannot be used. Raises ExecutionError when a process fails.
+    `openflow`: what runs the rules of an OpenFlow switch, "emulated" or "ovs". Raises InputError when the directory or
+    the capture cannot be used, or Open vSwitch cannot run. Raises ExecutionError when a process fails.
     """
     rack = read_rack_file(directory)
     check_sources(directory)
+    if openflow != EMULATED_SWITCH:
+        if rack.switch != OPENFLOW_FOLDER:
+            raise InputError.of(str(directory), "its switch is no OpenFlow switch")
+        check_open_vswitch()
     # refuse what is no capture before anything is started
     try:
         with source.open("rb") as content:
@@ -167,7 +195,8 @@ def execute_rack(directory: Path, source: Path, target: Path, *, on_wait: Callab
     with _copy(directory) as running, file_aside(target) as aside:
         for name in rack.nics:
             _build_nic(running / "nics" / name)
-        _run(rack.processes(), running, programs, {"IN": str(source.resolve()), "OUT": str(aside)}, on_wait)
+        captures = {"IN": str(source.resolve()), "OUT": str(aside)}
+        _run(rack.processes(), running, programs, captures, openflow, on_wait)
         result = _add(rack, running)
         shutil.copytree(
             running / RUN_FOLDER, directory / RUN_FOLDER, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.link")
@@ -210,7 +239,12 @@ def _build_nic(folder: Path) -> None:
 
 
 def _run(
-    processes: Sequence[Process], folder: Path, programs: Path, captures: Mapping[str, str], on_wait: Callable[[], None]
+    processes: Sequence[Process],
+    folder: Path,
+    programs: Path,
+    captures: Mapping[str, str],
+    openflow: str,
+    on_wait: Callable[[], None],
 ) -> None:
     """Start all processes, and wait until all have ended."""
     started: list[tuple[Process, subprocess.Popen[bytes]]] = []
@@ -218,12 +252,11 @@ def _run(
         for rack_process in processes:
             arguments = [captures.get(word, word) for word in rack_process.arguments]
             with (folder / RUN_FOLDER / f"{rack_process.name}.log").open("wb") as log:
-                program = [sys.executable, "-m"] if rack_process.program == OPENFLOW_MODULE else []
-                command = [
-                    *program,
-                    rack_process.program if program else str(programs / rack_process.program),
-                    *arguments,
-                ]
+                if rack_process.program == OPENFLOW_MODULE:
+                    alone = [] if openflow == EMULATED_SWITCH else ["unshare", "--net"]
+                    command = [*alone, sys.executable, "-m", OPENFLOW_MODULE, "--switch", openflow, *arguments]
+                else:
+                    command = [str(programs / rack_process.program), *arguments]
                 started.append(
                     (
                         rack_process,
@@ -287,6 +320,7 @@ def _message(folder: Path, process: Process) -> str:
 def _add(rack: RackFile, folder: Path) -> RackRun:
     """The reports of all processes, added up."""
     result = RackRun(nfs={nf.name: NfCounts() for nf in rack.nfs})
+    counted: dict[str, Mapping[str, int]] = {}
     for process in rack.processes():
         report = json.loads((folder / RUN_FOLDER / f"{process.name}.json").read_text(encoding="utf-8"))
         result.dropped.update({reason: count for reason, count in report["dropped"].items() if count})
@@ -295,7 +329,26 @@ def _add(rack: RackFile, folder: Path) -> RackRun:
         names = rack.servers[process.name].functions if process.name in rack.servers else None
         for function in report["functions"]:
             _add_function(result, function, names)
+        result.rules |= {
+            name: {int(entry): count for entry, count in rules.items()}
+            for name, rules in report.get("rules", {}).items()
+        }
+        counted |= report.get("ways", {})
+    result.branches = _branches(rack, result, counted)
     return result
+
+
+def _branches(rack: RackFile, result: RackRun, counted: Mapping[str, Mapping[str, int]]) -> list[CountedWay]:
+    """The ways behind NFs that have several. `counted`: those that devices count, by NF and number."""
+    ways = [
+        CountedWay(nf.name, way.to, way.match, counted.get(nf.name, {}).get(str(at)))
+        for nf in rack.nfs
+        for at, way in enumerate(nf.ways)
+    ]
+    entered, sent = ({name: getattr(nf, what) for name, nf in result.nfs.items()} for what in ("entered", "sent"))
+    packets = count_ways(ways, entered, sent, result.dropped)
+    several = {nf.name for nf in rack.nfs if len(nf.ways) > 1 or any(way.match for way in nf.ways)}
+    return [replace(way, packets=count) for way, count in zip(ways, packets, strict=True) if way.nf in several]
 
 
 def _add_function(result: RackRun, one: Mapping[str, object], names: Mapping[str, str] | None) -> None:

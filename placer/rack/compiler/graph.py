@@ -53,6 +53,7 @@ class Way:
     target: int | None  # the number of the next NF; None: out of the rack
     match: Expression | None = None  # packets that take it before all others; None: it takes its share of the rest
     share: Fraction = Fraction(1)
+    text: str = ""  # the match as it was written
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,8 @@ def _empty(rack: Rack) -> RackGraph:
 def _nf(chain: Chain, at: int, numbers: Mapping[int, int], place: Place, own: Mapping[str, Any]) -> RackNf:
     nf = chain.nfs[at]
     ways = tuple(
-        Way(numbers[edge.head], parse(edge.match) if edge.match else None, edge.share) for edge in chain.edges_from(at)
+        Way(numbers[edge.head], parse(edge.match) if edge.match else None, edge.share, edge.match)
+        for edge in chain.edges_from(at)
     )
     return RackNf(numbers[at], chain.name, nf.id, nf.nf, nf.parameters, place, ways or (Way(None),), own)
 

@@ -1,6 +1,6 @@
 """Operators' own data of the NFs of chains: read, checked, and counted, as `placer chain place` and `compile` do."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -9,6 +9,7 @@ from placer.rack.chain import Chain, ChainNf
 from placer.rack.compiler.library.given_data import FaultMaker, GivenData
 from placer.rack.compiler.library.match import name_expressions
 from placer.rack.compiler.library.nf_kind import NF_KINDS
+from placer.rack.compiler.traffic.entries import ExpressionError, parse, unmet_expressions
 from placer.rack.files.chains_file import ChainsText
 from placer.rack.files.sources import SourceFolder
 from profiles.faults import Fault, InputError, collect_faults, suggestion
@@ -55,7 +56,7 @@ def load_own_data(read: ChainsText, folder: SourceFolder | None = None) -> Chain
     `folder`: opens their files; None: from the folder of the chains.
 
     Raises InputError with every fault: of own data, of other parameters of its NFs, and of branches that name no
-    expression.
+    expression, or whose packets all take branches before them.
     """
     folder, faults = folder or SourceFolder(read.folder), list[Fault]()
     reader = OwnDataReader(folder)
@@ -82,12 +83,26 @@ def _load(chain: Chain, read: ChainsText, reader: OwnDataReader, faults: list[Fa
             ]
         nfs.append(nf)
         own.append(found)
-    for edge in chain.edges:
-        expressions = own[edge.tail]
+    for at, expressions in enumerate(own):
         if expressions is not None:
-            refuse = partial(_refuse_branch, read, chain, edge.tail, faults)
-            name_expressions(edge.match, expressions.get(FILTERS, ()), refuse)
+            refuse = partial(_refuse_branch, read, chain, at, faults)
+            edges = [edge for edge in chain.edges_from(at) if edge.match]
+            matches = [name_expressions(edge.match, expressions.get(FILTERS, ()), refuse) for edge in edges]
+            for edge in [edges[number] for number in _unmet(matches)]:
+                message = f'no packet takes the branch "{edge.match}": it fits none, or those before it take them all'
+                hint = (
+                    "write branches with the same match as one, with the sum of their shares; a wider match comes later"
+                )
+                faults.append(read.fault(chain.name, chain.nfs[at].id, message, hint))
     return replace(chain, nfs=tuple(nfs))
+
+
+def _unmet(matches: Sequence[str]) -> list[int]:
+    """The numbers of matches that hold for no packet without an earlier one; none where one cannot be read."""
+    try:
+        return unmet_expressions(list(map(parse, matches)))
+    except ExpressionError:
+        return []  # `compile` refuses it
 
 
 def _sizes(own: Mapping[str, Any]) -> dict[str, float]:

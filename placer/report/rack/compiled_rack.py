@@ -128,6 +128,10 @@ def build_execution(result: RackRun) -> Mapping[str, Any]:
         "nfs": {
             name: {"entered": one.entered, "sent": one.sent, "dropped": one.dropped} for name, one in result.nfs.items()
         },
+        "branches": [
+            {"nf": way.nf, "to": way.to, "match": way.match, "packets": way.packets} for way in result.branches
+        ],
+        "rules": result.rules,
         "seconds": round(result.seconds, 3),
     }
 
@@ -136,6 +140,15 @@ def format_execution(document: Mapping[str, Any]) -> str:
     """What `placer chain exec` prints."""
     rows = [(name, one["entered"], one["sent"], one["dropped"]) for name, one in document["nfs"].items()]
     table = text_table(("NF", "entered", "sent", "dropped"), rows, words=1)
+    branches = [
+        (way["nf"], way["to"], way["match"] or "-", "?" if way["packets"] is None else way["packets"])
+        for way in document["branches"]
+    ]
+    if branches:
+        table += "\n" + text_table(("branch behind", "to", "match", "packets"), branches, words=3)
+    rules = [(nf, entry, count) for nf, found in document["rules"].items() for entry, count in found.items() if count]
+    if rules:
+        table += "\n" + text_table(("NF", "rule", "packets"), rules, words=1)
     drops = [f"{count:,} {reason.replace('_', ' ')}" for reason, count in document["dropped"].items()]
     by_nfs = document["dropped_by_nfs"]
     drops += [f"{by_nfs:,} by NFs"] if by_nfs else []

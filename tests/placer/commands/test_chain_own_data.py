@@ -85,6 +85,33 @@ def test_every_fault_of_chains_and_files_is_named_with_line_and_column(folder: P
 
 
 @pytest.mark.parametrize(
+    ("branches", "unmet"),
+    [
+        ('1/2 "udp port 53" ACL | 1/4 "port 53, udp" LB | 1/4 NAT', ["port 53, udp"]),
+        ('1/4 "@2" ACL | 1/4 "tcp or vlan" - | 1/4 "@1" NAT | 1/4 "@02" -', ["@1", "@02"]),
+        (
+            '1/3 "portrange 0-1023" ACL | 1/3 "src net 10.1.0.0/16, dst port 80" LB | 1/3 -',
+            ["src net 10.1.0.0/16, dst port 80"],
+        ),
+        ('1/3 "src net 10.1.0.0/16" ACL | 1/3 "src net 10.0.0.0/8" LB | 1/3 -', []),
+        ('1/2 [1/2 "vlan" ACL | 1/2 LB] | 1/2 "vlan" NAT', ["vlan, not vlan"]),
+    ],
+)
+def test_a_branch_that_no_packet_takes_is_refused(
+    placer: Placer, folder: Path, branches: str, unmet: list[str]
+) -> None:
+    chain = f'Match(filters = "edge.match") -> [{branches}] -> Monitor'
+    (folder / "c.chains").write_text(f"slo c: 1 Mbps to 1 Gbps\nchain c: {chain}\n", encoding="utf-8")
+    if unmet:
+        why = "it fits none, or those before it take them all"
+        assert refused_places(folder, chain) == [
+            f'c.chains:2: column 10: no packet takes the branch "{match}": {why}' for match in unmet
+        ]
+    else:
+        assert place(placer, folder)[0] == 0
+
+
+@pytest.mark.parametrize(
     ("chain", "fault"),
     [
         ("ACL(rules = [{'dst_ip': '10.0.0.0/8', 'drop': no}])", "c.chains:2: column 56: a value is missing here"),

@@ -28,6 +28,7 @@ from placer.rack.compiler.openflow.headers import (
     split_value,
     word_at,
 )
+from placer.rack.compiler.openflow.rules import REPARSE_ACTIONS
 
 ADDRESS_BYTES = 12
 TAG_PRESENT = 0x1000
@@ -61,6 +62,8 @@ class _Packet:
 
 class EmulatedOpenFlowSwitch:
     """A switch with rules; frames enter and leave by numbered ports."""
+
+    program = "emulated OpenFlow switch"
 
     def __init__(self, flows: str, groups: str, meters: str = "") -> None:
         self.meters = read_meters(meters)
@@ -215,7 +218,7 @@ LEARNT_FIELDS = {
 
 def _change(packet: _Packet, name: str, value: str) -> None:
     frame = packet.frame
-    if name == "drop":
+    if name in ("drop", *REPARSE_ACTIONS):
         return
     if name == "load":
         if value != "0->NXM_OF_IN_PORT[]":

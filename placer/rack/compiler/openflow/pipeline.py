@@ -15,8 +15,11 @@ from placer.rack.compiler.openflow.headers import ETHERNET_BYTES, TAG_BYTES, TYP
 from placer.rack.compiler.openflow.rules import (
     DROP_ACTIONS,
     FLOWS_TABLE,
+    LABELS_TABLE,
     OPENFLOW_NFS,
+    REPARSE_ACTIONS,
     TAG_PRESENT,
+    TWO_TAGS,
     Actions,
     FlowRule,
     Match,
@@ -98,8 +101,11 @@ def with_vlan_label(frame: bytes, labels: VlanLabels) -> bytes | None:
 WORLD_PORT = 1  # the port to the world; those of the servers follow
 ANY_OUTPUT = "load:0->NXM_OF_IN_PORT[]"  # lets a packet leave by the port by which it came, too
 FORGED, UNCLASSIFIED, UNMATCHED, UNKNOWN_PATH = "forged", "unclassified", "unmatched", "unknown_path"
+TOO_MANY_TAGS = "too_many_tags"  # why Open vSwitch drops packets with two tags of their own: it reads only one
+READ_BEHIND_TAGS = ("Detunnel", "Tunnel")  # kinds that treat packets with two tags by themselves
 OTHER_COOKIE = 1  # of rules that count nothing
 MOST_PRIORITY = 65535
+LARGEST_FRAME_KBITS = 33  # of the largest frame that links carry: no meter admits one that is larger than its burst
 
 
 def openflow_program(routing: Routing, instances: Mapping[int, NfInstance], labels: VlanLabels) -> OpenFlowProgram:
@@ -152,23 +158,36 @@ class _Writer:
     groups: list[SplitGroup] = field(default_factory=list)
     meters: list[RateMeter] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
+    cookies: dict[str, int] = field(default_factory=dict)
 
     def write(self) -> None:
         self.from_world()
         self.from_servers()
-        for nf in self.routing.graph.nfs:
-            if self.routing.on_switch(nf.number):
-                self.nf(nf)
-                self.ways(nf)
+        for nf in self.here:
+            self.nf(nf)
+            self.ways(nf)
         for table in sorted({0, *(1 + table for table in self.tables.values())}):
             self.add(table, 0, {}, DROP_ACTIONS, f"reason {UNKNOWN_PATH}")
+        for number in sorted(self.routing.entered) if self.has_tunnels else ():
+            if not self.routing.on_switch(number):
+                self.add(LABELS_TABLE, 1, {"metadata": f"{number + 1:#x}"}, self.labelled(number))
+        for kind in sorted({nf.kind for nf in self.here}.difference(READ_BEHIND_TAGS)):
+            self.drop_two_tags(self.tables[kind], {})
+
+    @cached_property
+    def here(self) -> list[RackNf]:
+        """The NFs on the switch."""
+        return [nf for nf in self.routing.graph.nfs if self.routing.on_switch(nf.number)]
+
+    def drop_two_tags(self, table: int, match: Match) -> None:
+        for tags in TWO_TAGS:
+            self.add(table, MOST_PRIORITY, {**match, **tags}, DROP_ACTIONS, f"reason {TOO_MANY_TAGS}")
 
     def add(self, table: int, priority: int, match: Match, actions: Actions, counts: str = "") -> None:
         """A rule whose packets count as something, or not at all."""
-        known = {name: cookie for cookie, name in self.names.items()}
         cookie = OTHER_COOKIE
         if counts:
-            cookie = known.get(counts, len(self.names) + OTHER_COOKIE + 1)
+            cookie = self.cookies.setdefault(counts, len(self.cookies) + OTHER_COOKIE + 1)
             self.names[cookie] = counts
         self.rules.append(FlowRule(table, priority, match, actions, cookie))
 
@@ -179,13 +198,17 @@ class _Writer:
         port = {"in_port": f"{WORLD_PORT}"}
         forged = {**port, "vlan_tci": f"0x0000/{TAG_PRESENT:#06x}", "dl_type": f"{TYPE_NSH:#06x}"}
         self.add(0, len(entries) + 1, forged, DROP_ACTIONS, f"reason {FORGED}")
+        self.drop_two_tags(0, port)
         for at, entry in enumerate(entries):
             for match in matches_of(entry.bits):
                 if entry.verdict is None:
                     self.add(0, len(entries) - at, {**port, **match}, DROP_ACTIONS, f"reason {UNCLASSIFIED}")
                 else:
                     chain = chains[entry.verdict]
-                    actions = (*self.metered(entry.verdict, chain), ANY_OUTPUT, *self.onward(chain.nf))
+                    meter = self.metered(entry.verdict, chain)
+                    # rules behind a meter count only what it admits if packets are read again there
+                    admitted = REPARSE_ACTIONS if meter and self.routing.on_switch(chain.nf) else ()
+                    actions = (*meter, ANY_OUTPUT, *admitted, *self.onward(chain.nf))
                     self.add(0, len(entries) - at, {**port, **match}, actions)
 
     def metered(self, number: int, chain: ChainEntry) -> Actions:
@@ -194,7 +217,7 @@ class _Writer:
         if on_server or chain.t_max_mbps >= PORT_MBPS:
             return ()
         kbps = max(round(1000 * chain.t_max_mbps), 1)
-        meter = RateMeter(number + 1, kbps, max(int(kbps * BURST_S), 1))
+        meter = RateMeter(number + 1, kbps, max(int(kbps * BURST_S), LARGEST_FRAME_KBITS))
         if meter not in self.meters:
             self.meters.append(meter)
         return (f"meter:{meter.number}",)
@@ -206,6 +229,9 @@ class _Writer:
                 match = self.label_match(number, self.labels.vlans[self.routing.labels[nf]])
                 if self.routing.on_switch(nf):
                     self.add(0, 1, match, (ANY_OUTPUT, "pop_vlan", *self.onward(nf)))
+                    for tags in TWO_TAGS:
+                        actions = (ANY_OUTPUT, "pop_vlan", *REPARSE_ACTIONS, *self.onward(nf))
+                        self.add(0, 2, {**tags, **match}, actions)
                 else:
                     self.add(0, 1, match, (self.output(nf),))
             for label in self.routing.exits.values():
@@ -221,11 +247,9 @@ class _Writer:
         here = {"metadata": f"{nf.number + 1:#x}"}
         for rule in OPENFLOW_NFS[nf.kind](self.instances[nf.number]):
             priority = rule.priority + 1  # that of packets that are in no NF is 0
-            if rule.actions is None:
-                self.add(table, priority, {**here, **rule.match}, DROP_ACTIONS, f"{nf.name} dropped")
-            else:
-                actions = (*rule.actions, f"goto_table:{table + 1}")
-                self.add(table, priority, {**here, **rule.match}, actions, f"{nf.name} sent")
+            counted = f"{nf.name} {'dropped' if rule.actions is None else 'sent'}"
+            actions = DROP_ACTIONS if rule.actions is None else (*rule.actions, f"goto_table:{table + 1}")
+            self.add(table, priority, {**here, **rule.match}, actions, f"{counted} {rule.entry or ''}".strip())
 
     def ways(self, nf: RackNf) -> None:
         """Where packets go behind an NF: the first way whose match holds, else by shares."""
@@ -237,7 +261,14 @@ class _Writer:
             for match in matches_of(entry.bits):
                 priority = len(entries) - at
                 if entry.verdict is not None:
-                    self.add(table, priority, {**here, **match}, self.onward(matched[entry.verdict].target))
+                    way = matched[entry.verdict]
+                    self.add(
+                        table,
+                        priority,
+                        {**here, **match},
+                        self.onward(way.target),
+                        f"way {nf.name} {nf.ways.index(way)}",
+                    )
                 elif rest := self.rest(nf):
                     self.add(table, priority, {**here, **match}, rest)
                 else:
@@ -262,18 +293,33 @@ class _Writer:
 
     def in_bucket(self, target: int | None) -> Actions:
         """The way on from a group, in which there is no `goto_table`."""
-        if target is None or not self.routing.on_switch(target):
+        if target is None or (table := self.table_of(target)) is None:
             return self.onward(target)
-        table = self.tables[self.routing.graph.nfs[target].kind]
-        return f"set_field:{target + 1:#x}->metadata", f"resubmit(,{table})"
+        return *self.reparse(target), f"set_field:{target + 1:#x}->metadata", f"resubmit(,{table})"
 
     def onward(self, target: int | None) -> Actions:
         """The way on: to an NF here, to a server with its label, or out."""
         if target is None:
             return (f"output:{WORLD_PORT}",)
+        if (table := self.table_of(target)) is None:
+            return self.labelled(target)
+        return *self.reparse(target), f"write_metadata:{target + 1:#x}", f"goto_table:{table}"
+
+    def table_of(self, target: int) -> int | None:
+        """The table where packets to an NF go on; None: they leave at once."""
         if self.routing.on_switch(target):
-            table = self.tables[self.routing.graph.nfs[target].kind]
-            return f"write_metadata:{target + 1:#x}", f"goto_table:{table}"
+            return self.tables[self.routing.graph.nfs[target].kind]
+        return LABELS_TABLE if self.has_tunnels else None
+
+    @property
+    def has_tunnels(self) -> bool:
+        return any(nf.kind == "Tunnel" for nf in self.here)
+
+    def reparse(self, target: int) -> Actions:
+        """A tag of a Tunnel may be a second one, and a label is pushed in front of one that was read only."""
+        return () if self.routing.on_switch(target) else REPARSE_ACTIONS
+
+    def labelled(self, target: int) -> Actions:
         vlan = self.labels.vlans[self.routing.labels[target]]
         return (*push_tag(vlan, TYPE_QINQ), self.output(target))
 

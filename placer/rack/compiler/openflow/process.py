@@ -1,4 +1,4 @@
-"""The emulated OpenFlow switch as a process of a rack, in place of `nf-switch`: `python -m` with this file's name.
+"""The OpenFlow switch as a process of a rack, in place of `nf-switch`: emulated, or Open vSwitch.
 
 It reads a capture, exchanges packets with servers over links, and writes what leaves to another capture. When nothing
 moves it sends a flush on every link and waits until all have come back; after rounds in which no packet moved it ends.
@@ -13,13 +13,16 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from placer.rack.compiler.openflow.emulated_switch import EmulatedOpenFlowSwitch
 from placer.rack.compiler.openflow.headers import FrameType, has_too_many_tags, read_headers
 from placer.rack.compiler.openflow.link_end import CaptureWriter, LinkEnd, LinkError, MessageKind, read_capture
+from placer.rack.compiler.openflow.open_vswitch import EMULATED_SWITCH, OPENFLOW_SWITCHES, OpenVSwitch
 from placer.rack.compiler.openflow.pipeline import (
+    TOO_MANY_TAGS,
     UNKNOWN_PATH,
     WORLD_PORT,
     read_labels,
@@ -131,20 +134,26 @@ class SwitchProcess:
         """The counters, in the form of `nf-switch`."""
         functions: dict[str, Counter[str]] = {}
         dropped = {"malformed": self._malformed}
+        met: dict[str, dict[str, Counter[str]]] = {"rules": {}, "ways": {}}
         for counted, count in self._switch.counters().items():
-            name, kind = counted.split()
+            name, kind, *entry = counted.split()
             if name == "reason":
                 dropped[kind] = count
+            elif name == "way":
+                met["ways"].setdefault(kind, Counter())[entry[0]] += count
             else:
                 functions.setdefault(name, Counter(entered=0, sent=0, dropped=0)).update(
                     {kind: count, "entered": count}
                 )
+                if entry:
+                    met["rules"].setdefault(name, Counter())[entry[0]] += count
         return {
-            "program": "emulated OpenFlow switch",
+            "program": self._switch.program,
             "received": {"world": self._received, **{name: link.received for name, link in self._links}},
             "sent": {"world": self._sent, **{name: link.sent for name, link in self._links}},
             "functions": [{"name": name, **counts} for name, counts in functions.items()],
             "dropped": dropped,
+            **met,
         }
 
 
@@ -155,15 +164,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         flows, groups, names, labels = map(_text, (options.flows, options.groups, options.names, options.labels))
         meters = _text(options.meters) if options.meters.exists() else ""
-        switch = LabelledSwitch(flows, groups, names, labels, meters)
         packets = read_capture(options.source)
         for text in options.link:
             name, _, path = text.partition("=")
             links.append((name, LinkEnd(Path(path))))
-        with CaptureWriter(options.target) as out:
-            process = SwitchProcess(switch, links, out)
+        with ExitStack() as stack:
+            rules: RunningRules = (
+                EmulatedOpenFlowSwitch(flows, groups, meters)
+                if options.switch == EMULATED_SWITCH
+                else stack.enter_context(OpenVSwitch(options.flows, options.groups, meters, 1 + len(links)))
+            )
+            process = SwitchProcess(
+                LabelledSwitch(rules, names, labels), links, stack.enter_context(CaptureWriter(options.target))
+            )
             interrupted = _run_until_interrupt(process, packets)
-        report = {**process.report(), "interrupted": interrupted}
+            report = {**process.report(), "interrupted": interrupted}
         options.report.write_text(json.dumps(report) + "\n", encoding="utf-8")
         return INTERRUPTED_STATUS if interrupted else 0
     except InputError as error:
@@ -190,9 +205,8 @@ def _run_until_interrupt(process: SwitchProcess, packets: Iterator[tuple[int, by
 
 
 def _options() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="emulated-openflow-switch", description="Plays the OpenFlow switch of a rack."
-    )
+    parser = argparse.ArgumentParser(prog="openflow-switch", description="Plays the OpenFlow switch of a rack.")
+    parser.add_argument("--switch", choices=OPENFLOW_SWITCHES, default=EMULATED_SWITCH)
     for name in ("flows", "groups", "names", "labels", "meters", "report"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--in", type=Path, required=True, dest="source")
@@ -208,17 +222,29 @@ def _text(path: Path) -> str:
         raise InputError.of(str(path), error.strerror or str(error)) from None
 
 
-# The emulated OpenFlow switch among devices that know service headers.
+# The OpenFlow switch among devices that know service headers.
 #
 # What leaves the switch has VLAN labels; here stands what a server does first and last: it takes the label for a
 # service header, and back.
 
 
+class RunningRules(Protocol):
+    """What runs the rules of a rack."""
+
+    program: str
+
+    def process(self, frame: bytes, port: int, time_us: int) -> list[tuple[int, bytes]]:
+        """The ports by which a frame leaves, each with the frame as it is there. `time_us`: when it arrived."""
+
+    def counters(self, names: str) -> Counter[str]:
+        """What rules have counted, by the names of their cookies."""
+
+
 class LabelledSwitch:
     """A switch with ports from 0 on, the world's, as the programmable one of the rack has them."""
 
-    def __init__(self, flows: str, groups: str, names: str, labels: str, meters: str = "") -> None:
-        self._switch = EmulatedOpenFlowSwitch(flows, groups, meters)
+    def __init__(self, rules: RunningRules, names: str, labels: str) -> None:
+        self._switch, self.program = rules, rules.program
         self._names = names
         self._labels = read_labels(labels)
         self._unknown = 0
@@ -243,6 +269,8 @@ class LabelledSwitch:
         """What rules counted: `NF sent`, `NF dropped` and `reason REASON`."""
         counted = self._switch.counters(self._names)
         counted[f"reason {UNKNOWN_PATH}"] += self._unknown
+        if not counted[f"reason {TOO_MANY_TAGS}"]:
+            del counted[f"reason {TOO_MANY_TAGS}"]
         return counted
 
 

@@ -12,7 +12,15 @@ TAG_PRESENT = 0x1000  # the bit of `vlan_tci` and of values of `vlan_vid` that s
 TAGS_REGISTER = "reg15"
 """Where the emulated switch puts the number of VLAN tags: OpenFlow itself matches only the outer one."""
 FLOWS_TABLE = 250  # the table of rules that the Monitor learns: it comes after those of all kinds of NF
+LABELS_TABLE = 251  # the table that puts labels on packets, where a Tunnel may be before
 DROP_ACTIONS = ("drop",)
+REPARSE_ACTIONS = ("encap(nsh)", "decap()")
+"""Let Open vSwitch read the headers of a packet again: it reads them before it runs rules, behind one VLAN tag only. At
+the emulated switch, which reads all headers at any time, this does nothing."""
+TWO_TAGS: Sequence[Mapping[str, str]] = [
+    {"vlan_tci": f"{TAG_PRESENT:#06x}/{TAG_PRESENT:#06x}", "dl_type": tag_type} for tag_type in ("0x8100", "0x88a8")
+]
+"""What fits packets that have a tag behind their outer one, where Open vSwitch sees no further."""
 
 Match = Mapping[str, str]
 """Fields and their values, in the order in which they are written; words such as `tcp` have an empty value."""
@@ -71,7 +79,8 @@ class RateMeter:
 class OpenFlowProgram:
     """What is loaded into a switch; groups and meters come before rules.
 
-    `names`: what rules with a cookie count: `NF sent`, `NF dropped`, or `reason REASON`.
+    `names`: what rules with a cookie count: `NF sent` and `NF dropped`, with a third word of an NF's own rule, its
+    number; `reason REASON`, or `way NF NUMBER`, a branch behind an NF.
     """
 
     rules: Sequence[FlowRule]
@@ -160,6 +169,7 @@ class NfRule:
     priority: int
     match: Match
     actions: Actions | None = ()  # done to the packet before it goes on; None: it is dropped
+    entry: int = 0  # the number of the NF's own rule or route that it is made of, from 1; 0: of none
 
 
 NfRules = Callable[[NfInstance], Sequence[NfRule]]

@@ -40,6 +40,7 @@ FIELD_WIDTHS: Mapping[str, int] = {
 }
 """The fields of a key, with their bits; those that say whether something is there are 0 or 1."""
 MOST_ENTRIES = 4096
+MOST_COMPARED_ENTRIES = 200  # of expressions that are compared with each other, as each entry meets all others
 
 Verdict = TypeVar("Verdict")
 One = TypeVar("One")
@@ -67,6 +68,21 @@ def entries_of(expressions: Sequence[Expression]) -> list[Entry[int | None]]:
     for at, expression in reversed(list(enumerate(expressions))):
         found = _pair_entries(_entries(expression), found, partial(_first, at))
     return found
+
+
+def unmet_expressions(expressions: Sequence[Expression]) -> list[int]:
+    """The numbers of expressions that come too late: whatever fits them fits an earlier one.
+
+    All that equal an earlier one are found; those that earlier ones cover only if they need few entries.
+    """
+    equal = {at for at, expression in enumerate(expressions) if expression in expressions[:at]}
+    try:
+        if sum(len(_entries(expression)) for expression in expressions) > MOST_COMPARED_ENTRIES:
+            return sorted(equal)
+        met = {entry.verdict for entry in entries_of(expressions)}
+    except TooManyEntriesError:
+        return sorted(equal)
+    return [at for at in range(len(expressions)) if at in equal or at not in met]
 
 
 def _first(at: int, holds: bool, later: int | None) -> int | None:

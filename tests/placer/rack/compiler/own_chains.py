@@ -85,7 +85,7 @@ def redraw_files(seed: int, folder: Path) -> None:
         if kind in (*OWN_NAMES, "Match"):
             lines = drawing.lines(kind)
             if kind == "Match":  # branches name all that there were
-                lines += [drawing.rng.choice(MATCHES) for _ in file_lines(path)]
+                lines = drawing.rng.sample(MATCHES, k=max(len(lines), len(file_lines(path))))
             drawing.write(path.name, lines)
 
 
@@ -126,12 +126,13 @@ class _Drawing:
     def branches(self, depth: int, expressions: Sequence[str]) -> Sequence[WrittenBranch]:
         count = self.rng.randint(1, 3)
         branches = []
+        free = dict(zip(MATCHES, MATCHES, strict=True))  # a match by its expression, each for one branch
+        free |= {expression: f"@{number}" for number, expression in enumerate(expressions, 1)}
         for at in range(count):
             match = ""
             if self.rng.random() < (0.85 if at < count - 1 else 0.3):
-                match = self.rng.choice(MATCHES)
-                if expressions and self.rng.random() < 0.8:
-                    match = f"@{self.rng.randint(1, len(expressions))}"
+                own = [expression for expression in free if expression in expressions]
+                match = free.pop(self.rng.choice(own if own and self.rng.random() < 0.8 else list(free)))
             empty = self.rng.random() < 0.33
             branches.append(WrittenBranch(Fraction(1, count), match, [] if empty else self.path(depth + 1)))
         return branches
@@ -182,7 +183,7 @@ class _Drawing:
             case "LB":
                 addresses = [IPv4Address(rng.getrandbits(32) | 1 << 24) for _ in range(rng.randint(1, 5))]
                 return [f"{address}{rng.choice(('', ' 1', ' 2', ' 5'))}" for address in addresses]
-        return [rng.choice(MATCHES) for _ in range(rng.randint(1, 4))]
+        return rng.sample(MATCHES, k=rng.randint(1, 4))
 
     def key(self, digits: str) -> str:
         """The digits themselves, or a file with them."""

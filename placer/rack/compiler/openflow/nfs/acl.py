@@ -18,7 +18,7 @@ def acl_rules(instance: NfInstance) -> Sequence[NfRule]:
     """
     filters: Sequence[AclFilter] = instance.data
     found = [
-        NfRule(len(filters) - at + 1, match, () if one.permit else None)
+        NfRule(len(filters) - at + 1, match, () if one.permit else None, at + 1)
         for at, one in enumerate(filters)
         for match in _matches(one)
     ]

@@ -13,7 +13,9 @@ ENDED_PRIORITY = 100  # the priority of what is dropped whatever its route
 def forwarding_rules(instance: NfInstance) -> Sequence[NfRule]:
     """At the end of its time to live, without route, or other than IPv4, a packet is dropped."""
     ended = [NfRule(ENDED_PRIORITY, {"ip": "", "nw_ttl": f"{ttl}"}, None) for ttl in (0, 1)]
-    routes = [NfRule(1 + route.prefix.length, _match(route), _actions(route)) for route in instance.data]
+    routes = [
+        NfRule(1 + route.prefix.length, _match(route), _actions(route), at) for at, route in enumerate(instance.data, 1)
+    ]
     return [*ended, *routes, NfRule(0, {}, None)]
 
 

@@ -25,9 +25,9 @@ class LabelledRack:
         self.graph, self.routing = graph, route_graph(graph)
         self.labels, instances = vlan_labels(self.routing), instances_of(graph)
         self.program = openflow_program(self.routing, instances, self.labels)
-        texts = self.program.flows_text(), self.program.groups_text(), self.program.names_text(), self.labels.text()
-        self.labelled = LabelledSwitch(*texts, self.program.meters_text())
-        self.switch: EmulatedOpenFlowSwitch = self.labelled._switch
+        texts = self.program.flows_text(), self.program.groups_text(), self.program.meters_text()
+        self.switch = EmulatedOpenFlowSwitch(*texts)
+        self.labelled = LabelledSwitch(self.switch, self.program.names_text(), self.labels.text())
         ways = [way for nf in graph.nfs for way in nf.ways]
         self.filters = {pcap_filter(way.match): way.match for way in ways if way.match is not None}
         self.servers: dict[str, tuple[ChainRuntime, ServerProgram]] = {}
@@ -47,10 +47,10 @@ class LabelledRack:
         found = Emulation()
         found.dropped["malformed"] = self.malformed
         for name, count in self.labelled.counters().items():
-            what, kind = name.split()
+            what, kind, *_ = name.split()
             if what == "reason":
                 found.dropped[kind] += count
-            else:
+            elif what != "way":
                 found.entered[what] += count
                 found.sent[what] += count * (kind == "sent")
         for runtime, made in self.servers.values():
