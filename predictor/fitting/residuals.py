@@ -165,6 +165,7 @@ class _Growing:
 # The curve of one segment, by parameters that are sound near it, and its fit to the segment's points alone.
 
 
+RATE_ROUNDS = 14  # of halving the distance in which a better rate is sought
 DERIVATIVE_STEP = 1e-4  # of a derivative, as a share of the span
 
 
@@ -193,11 +194,11 @@ class LocalCurve:
         return np.asarray(1.0 / total) if self.family.reciprocal else total
 
     def linearised(self, x: Floats) -> tuple[Floats, Floats]:
-        """Values at x, and their derivatives by the numbers and by the rate times the span, shape (x, parameters)."""
+        """Values at x, and their derivatives by the numbers and by the rate times its unit, shape (x, parameters)."""
         columns = self.family.local_columns(x, self.start, self.span, self.rate)
         slopes = [np.broadcast_to(column, x.shape) for column in columns]
         if self.family.has_rate:
-            step = DERIVATIVE_STEP / self.span
+            step = DERIVATIVE_STEP / self.family.rate_unit(self.span)
             moved = [replace(self, rate=self.rate + sign * step).sum(x) for sign in (1, -1)]
             slopes.append((moved[0] - moved[1]) / (2 * DERIVATIVE_STEP))
         table = np.stack(slopes, axis=1)
@@ -217,19 +218,32 @@ def fit_alone(points: FitPoints, family: str, first: int, end: int) -> LocalCurv
     one, x = FAMILIES[family], points.x[first:end]
     target, weights = (values[first:end] for values in as_fitted(FAMILIES[family], points))
     start, span = float(x[0]), float(x[-1] - x[0]) or 1.0
-    root, best, least = np.sqrt(weights), None, np.inf
-    for rate in _fine_rates(one, span):
+    root = np.sqrt(weights)
+
+    def at_rate(rate: float) -> tuple[float, tuple[float, ...]]:
         columns = one.local_columns(x, start, span, rate)
         table = np.stack([np.broadcast_to(column, x.shape) for column in columns], axis=1) * root[:, None]
         if not np.isfinite(table).all():
-            continue
+            return np.inf, ()
         unit = np.linalg.norm(table, axis=0)
         numbers, *_ = np.linalg.lstsq(table / unit, target * root, rcond=None)
-        squares = float(((table / unit @ numbers - target * root) ** 2).sum())
-        if squares < least:
-            best, least = LocalCurve(family, start, span, tuple((numbers / unit).tolist()), float(rate)), squares
-    assert best is not None
-    return best
+        return float(((table / unit @ numbers - target * root) ** 2).sum()), tuple((numbers / unit).tolist())
+
+    rates = _fine_rates(one, span)
+    fitted = [at_rate(float(rate)) for rate in rates]
+    best = int(np.argmin([squares for squares, _ in fitted]))
+    (least, numbers), at = fitted[best], float(rates[best])
+    assert numbers
+    # Between the neighbours of the best rate, ever closer: a parabola through three of them has its least there.
+    step = np.diff(rates)[max(best - 1, 0) : best + 1]
+    width = float(np.abs(step).max(initial=0.0))
+    for _ in range(RATE_ROUNDS if one.has_rate else 0):
+        width /= 2
+        for rate in (at - width, at + width):
+            squares, there = at_rate(rate)
+            if squares < least:
+                least, numbers, at = squares, there, rate
+    return LocalCurve(family, start, span, numbers, at)
 
 
 def _fine_rates(family: Family, span: float) -> Floats:

@@ -12,6 +12,7 @@ from predictor.fitting.residuals import LocalCurve, fit_alone
 from predictor.fitting.splits import CurveSplit, CurveSplits, NoisePrior, best_splits
 from profiles.arrays import Floats
 
+EXACT_ROUNDS = 4  # of fitting the best rates of segments, and splitting again
 SPLITS_TRIED = 4  # splits, the best of each number of segments, that are fitted with bends
 LAST_RESORT = ("constant", "linear")  # families that never leave their points far
 LOOKED_AT, RANGE_BEYOND = 50, 3.0
@@ -36,13 +37,33 @@ class Structured:
 def find_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
     """The structure that explains the points best, among the families of the tables of residual sums of squares. Where
     every structure has a pole or a spike between points, which is rare, only polynomials and the like are tried."""
-    for simpler in (tables, {name: tables[name] for name in tables if _is_plain(FAMILIES[name])}):
+    exact = _with_exact_rates(points, tables)
+    for simpler in (exact, {name: tables[name] for name in tables if _is_plain(FAMILIES[name])}):
         splits = best_splits(points, simpler)
         best = _best_structure(points, splits)
         if np.isfinite(best.cost):
             return splits, best
     splits = best_splits(points, {name: tables[name] for name in LAST_RESORT})
     return splits, _best_structure(points, splits)
+
+
+def _with_exact_rates(points: FitPoints, tables: Mapping[str, Floats]) -> Mapping[str, Floats]:
+    """The tables, with the best rates, not only the best of those that are tried, wherever a segment may be chosen."""
+    rated = {name: table.copy() for name, table in tables.items() if FAMILIES[name].has_rate}
+    exact, known = {**tables, **rated}, set[tuple[int, int]]()
+    runs = {(0, len(points))}
+    for _ in range(EXACT_ROUNDS if rated else 0):
+        for first, end in sorted(runs - known):
+            for name, table in rated.items():
+                if np.isfinite(table[first, end - 1]):
+                    curve = fit_alone(points, name, first, end)
+                    table[first, end - 1] = min(table[first, end - 1], _squares(points, points.scale / np.sqrt(points.rows), curve, first, end))
+        known |= runs
+        splits = sorted(best_splits(points, exact).by_count, key=lambda split: split.cost)[:SPLITS_TRIED]
+        runs = {run for split in splits for run in zip(split.starts, split.ends(len(points)), strict=True)}
+        if runs <= known:
+            break
+    return exact
 
 
 def _is_plain(family: Family) -> bool:
