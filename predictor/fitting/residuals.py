@@ -13,8 +13,7 @@ from predictor.fitting.family import FAMILIES, Family
 from predictor.fitting.points import FitPoints
 from profiles.arrays import Floats
 
-SHORTEST_SEGMENT, SHORTEST_OF_FEW, FEW_POINTS = 5, 4, 20
-"""Fewest points of a segment, also where there are few points in all."""
+FEWEST_OF_RATE = 4  # points of a segment for which rates are tried
 TINY_RESIDUAL = 1e-13  # what is left of a sum of squares below this share of it is rounding
 
 
@@ -40,11 +39,6 @@ def residual_tables(points: FitPoints, families: Iterable[str]) -> Mapping[str, 
                 sound = FAMILIES[name].is_sound(points.x[:, None], points.x)
                 tables[name] = np.where(sound, table[FAMILIES[name].terms - 1], np.inf)
     return {name: tables[name] for name in asked}
-
-
-def shortest_segment(points: int) -> int:
-    """Fewest distinct x of a segment, of so many in all."""
-    return min(points, SHORTEST_SEGMENT if points >= FEW_POINTS else SHORTEST_OF_FEW)
 
 
 def _is_defined(family: Family, points: FitPoints) -> bool:
@@ -74,8 +68,8 @@ def _two_columns(points: FitPoints, family: Family) -> tuple[Floats, Floats]:
     squares = summed(weights * centred**2) - of_target**2 / total
     squares = np.where(later, np.maximum(squares, 0.0), np.inf)
     best = np.full((count, count), np.inf)
-    for rate in family.rates(_shortest_length(points.x), span) if family.terms > 1 else ():
-        begun = _first_points(points.x, family, rate)
+    for rate in family.rates(_shortest_length(points), span) if family.terms > 1 else ():
+        begun = _first_points(points, family, rate)
         column = family.local_columns(points.x, points.x[:begun, None], span, rate)[1]
         column = np.broadcast_to(column, (begun, count))
         # The column's value at each first point, as a column of its own.
@@ -92,11 +86,12 @@ def _two_columns(points: FitPoints, family: Family) -> tuple[Floats, Floats]:
     return squares, np.where(later, best, np.inf)
 
 
-def _first_points(x: Floats, family: Family, rate: float) -> int:
+def _first_points(points: FitPoints, family: Family, rate: float) -> int:
     """How many of the first points begin a shortest segment for which the rate is defined."""
+    x = points.x
     if not family.has_rate:
         return len(x)
-    reach = shortest_segment(len(x)) - 1
+    reach = points.shortest_segment - 1
     defined = np.isfinite(family.local_columns(x[reach:], x[:-reach], float(x[-1] - x[0]), rate)[1])
     return int(np.flatnonzero(defined).max(initial=-1)) + 1 + reach if defined.any() else 0
 
@@ -123,9 +118,9 @@ def _decompose(points: FitPoints, names: Sequence[str], terms: int) -> list[Floa
     return list(tables)
 
 
-def _shortest_length(x: Floats) -> float:
-    reach = shortest_segment(len(x)) - 1
-    return float(np.min(x[reach:] - x[:-reach]))
+def _shortest_length(points: FitPoints) -> float:
+    reach = min(max(points.shortest_segment, FEWEST_OF_RATE), len(points)) - 1
+    return float(np.min(points.x[reach:] - points.x[:-reach]))
 
 
 class _Growing:
