@@ -45,7 +45,7 @@ def read_curves(source: str, x: Sequence[str] = (), y: str | None = None) -> Cur
     """The curves of a `.csv` or `.csv.gz` file, or of standard input for `-`. `source`: path or `-`. `x`: the column of
     x, then those of settings; empty if the file says by itself. `y`: the column that was measured; None if the file
     says by itself. Raises `InputError` with every fault."""
-    table = read_csv_table(source)
+    table = read_csv_table(source, used=(*x, y) if x and y is not None else ())
     if table.header[0].startswith("{"):
         hint = "a model is read from a file, or from standard input by `-`"
         raise InputError.of(table.name, "is JSON, not CSV", line=1, hint=hint)
@@ -63,8 +63,8 @@ def read_curves(source: str, x: Sequence[str] = (), y: str | None = None) -> Cur
 def read_points(source: str, x: str, settings: Sequence[Mapping[str, float]]) -> CurvePoints:
     """Points to predict by fits over `x`, of a file or standard input. `source`: path or `-`. `x`: its column of x.
     `settings`: the setting of each fit; all name the same columns. Raises `InputError` with every fault."""
-    table = read_csv_table(source)
     names = list(settings[0])
+    table = read_csv_table(source, used=(x, *names))
     _need(table, (x, *names), dict.fromkeys((x, *names), "the fit"))
     at = table.numbers(x)
     rows = list(zip(*(table.numbers(name).tolist() for name in names), strict=True)) if names else [()] * len(at)

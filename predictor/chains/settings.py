@@ -12,11 +12,14 @@ from predictor.chains.process import Assumptions, SmoothProcess, Typical
 from profiles.arrays import Floats
 
 DEVIATION_OF_MAD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
+DEVIATION_OF_PAIRS = 1.0483  # standard deviation of a normal distribution over the median distance of two draws
 OUTLYING_DEVIATIONS = 4.0  # standard deviations from the other repeats beyond which a repeat does not count
+DOUBT_OF_FEW = 2.0  # by how much more, over the degrees of freedom that the standard deviation is known from
 ENOUGH_REPEATS = 3  # repeats that show which one of them is an outlier
 LEAST_SPREAD, ASSUMED_SPREAD = 1e-3, 0.05
 """Smallest relative standard deviation of a measurement, and the one without any repeats."""
-ASSUMED_REPEATS = 2  # weight of the assumption, in repeats
+ASSUMED_DOUBT = 2.0  # standard deviation of the logarithm of the assumption
+SPREAD_ROUNDS = 5  # of leaving outliers out and estimating the noise again
 STRANGE_DEVIATIONS, STRANGE_FACTOR = 5.0, 1.6
 """How far (standard deviations, and as a factor) a setting must be from what its neighbours predict to be left out."""
 FEWEST_NEIGHBOURS = 6
@@ -79,8 +82,7 @@ def settings_of(names: tuple[str, ...], inputs: Floats, measured: Floats) -> Set
     order = np.argsort(of_row.reshape(-1), kind="stable")
     ends = np.searchsorted(of_row.reshape(-1)[order], np.arange(1, len(distinct)))
     repeats = tuple(logarithm[rows] for rows in np.split(order, ends))
-    spread = _spread(repeats)
-    kept = [_without_outliers(repeat, spread) for repeat in repeats]
+    spread, kept = _without_outliers(repeats)
     # Half median, half mean of what is left: the mean has less noise, the median minds outliers less.
     centre = np.array([(float(np.median(values) + np.mean(values)) / 2) for values in kept])
     return Settings(names, distinct, np.exp(centre), np.array([float(len(values)) for values in kept]), spread, repeats)
@@ -110,23 +112,49 @@ def without_strange(settings: Settings) -> Settings:
     return corrected if len(kept) >= (1 - MOST_LEFT_OUT) * len(settings) else settings
 
 
-def _spread(repeats: Sequence[Floats]) -> float:
-    """Relative standard deviation of a measurement, by repeats."""
-    apart = [np.abs(run - np.median(run)) * np.sqrt(len(run) / (len(run) - 1)) for run in repeats if len(run) > 1]
-    if not apart:
-        return ASSUMED_SPREAD
-    measured, count = (
-        DEVIATION_OF_MAD * float(np.median(np.concatenate(apart))),
-        sum(len(values) - 1 for values in apart),
-    )
-    variance = (count * measured**2 + ASSUMED_REPEATS * ASSUMED_SPREAD**2) / (count + ASSUMED_REPEATS)
-    return max(float(np.sqrt(variance)), LEAST_SPREAD)
+def _without_outliers(repeats: Sequence[Floats]) -> tuple[float, list[Floats]]:
+    """The relative standard deviation of a measurement, and of each setting the repeats that count. Two draws of a
+    normal distribution are as far apart however many repeats there are, so that the median distance of two repeats has
+    no bias, and outliers hardly move it. By it, outliers are left out; what is left estimates the noise again."""
+    several = [run for run in repeats if len(run) > 1]
+    if not several:
+        return ASSUMED_SPREAD, list(repeats)
+    pairs = [np.abs(np.subtract.outer(run, run))[np.triu_indices(len(run), 1)] for run in several]
+    shares = np.concatenate([np.full(len(apart), 1 / len(run)) for apart, run in zip(pairs, several, strict=True)])
+    apart = np.concatenate(pairs)
+    order = np.argsort(apart, kind="stable")
+    middle = int(np.searchsorted(np.cumsum(shares[order]), shares.sum() / 2))
+    freedom = sum(len(run) - 1 for run in several)
+    spread = _shrunk(DEVIATION_OF_PAIRS * float(apart[order[middle]]), freedom)
+    for _ in range(SPREAD_ROUNDS):
+        limit = OUTLYING_DEVIATIONS * (1 + DOUBT_OF_FEW / freedom) * spread
+        kept = [_near_others(run, limit) for run in repeats]
+        # Of two repeats that are far apart, either may be the outlier: they show nothing of the noise.
+        sound = [
+            run for run in kept if len(run) >= ENOUGH_REPEATS or (len(run) == 2 and np.ptp(run) <= np.sqrt(2) * limit)
+        ]
+        freedom = sum(len(run) - 1 for run in sound)
+        if not freedom:
+            break
+        last, squares = spread, sum(float(((run - run.mean()) ** 2).sum()) for run in sound)
+        spread = _shrunk(float(np.sqrt(squares / freedom)), freedom)
+        if spread == last:
+            break
+    return spread, kept
 
 
-def _without_outliers(repeats: Floats, spread: float) -> Floats:
+def _shrunk(measured: float, freedom: int) -> float:
+    """What to expect of a standard deviation that was measured with so many degrees of freedom: one of few is too small
+    in the mean, by the first term of a series, and counts less beside what is assumed."""
+    measured = max(measured * (1 + 1 / (4 * freedom)), LEAST_SPREAD)
+    trust = 1 / (1 + 1 / (2 * freedom * ASSUMED_DOUBT**2))
+    return max(float(ASSUMED_SPREAD ** (1 - trust) * measured**trust), LEAST_SPREAD)
+
+
+def _near_others(repeats: Floats, limit: float) -> Floats:
     if len(repeats) < ENOUGH_REPEATS:
         return repeats
-    kept = repeats[np.abs(repeats - np.median(repeats)) <= OUTLYING_DEVIATIONS * spread]
+    kept = repeats[np.abs(repeats - np.median(repeats)) <= limit]
     return kept if len(kept) else repeats
 
 

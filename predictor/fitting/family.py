@@ -54,6 +54,10 @@ class Family(ABC):
         """Rates to try for segments of these lengths; one that has no effect for a family without."""
         return np.zeros(1)
 
+    def rate_unit(self, span: float) -> float:
+        """A small rate within a segment is small beside one over this, in the unit of x."""
+        return span
+
     def local_columns(self, x: Any, start: Any, span: float, rate: Any = 0.0) -> Sequence[Any]:
         """Columns that span the same functions as `columns`, with sound numbers near `start`; arrays broadcast."""
         return self.columns(x, np, rate)
@@ -70,7 +74,7 @@ class Family(ABC):
 FAMILIES: Registry[Family] = Registry(
     "family", "predictor.fitting.families", "placer.fit_families", "--family",
     first=(
-        "constant", "linear", "quadratic", "degree-3", "degree-4", "degree-5", "log", "inverse", "exp",
+        "constant", "linear", "quadratic", "degree-3", "degree-4", "degree-5", "log", "inverse", "exp", "power",
     ),
 )  # fmt: skip
 """Every family by name: the files of `predictor/fitting/families/`, then the entry points of other packages."""

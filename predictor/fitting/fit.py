@@ -14,7 +14,6 @@ from predictor.fitting.points import FitPoints, MeasuredCurve
 from predictor.fitting.residuals import residual_tables
 from predictor.fitting.splits import CurveSplits, NoisePrior
 from predictor.fitting.structure import (
-    BEND_MARGIN,
     PER_GAP,
     Structured,
     apart_squares,
@@ -252,13 +251,15 @@ def place_interval(
     gaps = np.arange(first + 1, end)
     costs = np.full(len(gaps), np.inf)
     sizes = FAMILIES[left].size, FAMILIES[right].size
-    enough = (gaps - first > sizes[0]) & (end - gaps > sizes[1])
+    beyond = 0 if points.noise_known else 1
+    enough = (gaps - first >= sizes[0] + beyond) & (end - gaps >= sizes[1] + beyond)
     of = gaps[enough]
     costs[enough] = prior.cost(tables[left][first, of - 1], of - first, sizes[0])
     costs[enough] += prior.cost(tables[right][of, end - 1], end - of, sizes[1])
     jump = np.repeat(np.asarray(costs - costs.min()), PER_GAP)
     bend = np.full(len(cells), np.inf)
-    inner = slice((BEND_MARGIN - 1) * PER_GAP, len(cells) - (BEND_MARGIN - 1) * PER_GAP)
+    margin = (points.bend_margin - 1) * PER_GAP
+    inner = slice(margin, len(cells) - margin)
     bend[inner] = _bend_costs(points, structured, number, first, end)
     least = min(jump.min(), bend.min())
     density = cells * (np.exp(-0.5 * (jump - least)) + np.exp(-0.5 * (bend - least)))
@@ -270,7 +271,7 @@ def place_interval(
 def _bend_costs(points: FitPoints, structured: Structured, number: int, first: int, end: int) -> Floats:
     """Of a bend at each place that is tried, less that of the best jump."""
     left, right = structured.alone[number : number + 2]
-    places = bend_places(points, first, end, BEND_MARGIN)
+    places = bend_places(points, first, end)
     squares = bend_squares(points, structured.deviation, left, right, first, end, places)
     return np.asarray(squares - apart_squares(points, structured, number) - np.log(len(points)))
 

@@ -100,7 +100,7 @@ class _Problem:
             free = 1 if k and self.joints[k - 1].is_bend else 0
             numbers += (np.array(curve.numbers) / unit)[free:].tolist()
             if curve.family.has_rate:
-                numbers.append(curve.rate * curve.span)
+                numbers.append(curve.rate * curve.family.rate_unit(curve.span))
         moved = [(joint.place - self._low) / self._length for joint in self.joints if joint.is_bend]
         return np.array([*numbers, *moved])
 
@@ -123,7 +123,7 @@ class _Problem:
             bend = bool(k) and self.joints[k - 1].is_bend
             terms = curve.family.terms - bend
             numbers = vector[at : at + terms] * unit[bend:]
-            rate = vector[at + terms] / curve.span if curve.family.has_rate else 0.0
+            rate = vector[at + terms] / curve.family.rate_unit(curve.span) if curve.family.has_rate else 0.0
             at += terms + curve.family.has_rate
             if bend:
                 numbers = np.r_[0.0, numbers]

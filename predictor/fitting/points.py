@@ -18,6 +18,14 @@ POINT_DECIMALS = 9
 """Most decimals of what counts as rounded."""
 NOISE_WINDOW = 5
 """Points whose median is taken for how large y is."""
+SHORTEST_SEGMENT, SHORTEST_OF_FEW, FEW_POINTS = 5, 4, 20
+"""Fewest points of a segment, also where there are few points in all."""
+BEND_MARGIN = 2
+"""Fewest points between a bend and the next breakpoint, unless repeats show the noise."""
+SHORTEST_BY_REPEATS = 2
+"""Fewest points of a segment where repeats show the noise."""
+ENOUGH_FREEDOM = 5
+"""Degrees of freedom from which the noise of repeats counts."""
 LARGEST_LOGARITHM = 700.0
 """The largest logarithm of x."""
 RANGE_MARGIN = 10.0
@@ -75,6 +83,23 @@ class FitPoints:
     def off_axis(self, place: Floats | float) -> Floats:
         """x at places on the axis."""
         return np.exp(np.minimum(place, LARGEST_LOGARITHM)) if self.logarithmic else np.asarray(place, dtype=float)
+
+    @property
+    def noise_known(self) -> bool:
+        """Whether repeats show the noise."""
+        return self.noise_of_repeats()[1] >= ENOUGH_FREEDOM
+
+    @property
+    def bend_margin(self) -> int:
+        """Fewest points between a bend and the next breakpoint."""
+        return 1 if self.noise_known else BEND_MARGIN
+
+    @property
+    def shortest_segment(self) -> int:
+        """Fewest points of a segment: two tell a level from noise where that is known."""
+        if self.noise_known:
+            return min(len(self), SHORTEST_BY_REPEATS)
+        return min(len(self), SHORTEST_SEGMENT if len(self) >= FEW_POINTS else SHORTEST_OF_FEW)
 
     def noise_of_repeats(self) -> tuple[float, int]:
         """Variance of a row by repeats, in units of `scale` squared, and its degrees of freedom."""

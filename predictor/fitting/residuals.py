@@ -13,8 +13,7 @@ from predictor.fitting.family import FAMILIES, Family
 from predictor.fitting.points import FitPoints
 from profiles.arrays import Floats
 
-SHORTEST_SEGMENT, SHORTEST_OF_FEW, FEW_POINTS = 5, 4, 20
-"""Fewest points of a segment, also where there are few points in all."""
+FEWEST_OF_RATE = 4  # points of a segment for which rates are tried
 TINY_RESIDUAL = 1e-13  # what is left of a sum of squares below this share of it is rounding
 
 
@@ -40,11 +39,6 @@ def residual_tables(points: FitPoints, families: Iterable[str]) -> Mapping[str, 
                 sound = FAMILIES[name].is_sound(points.x[:, None], points.x)
                 tables[name] = np.where(sound, table[FAMILIES[name].terms - 1], np.inf)
     return {name: tables[name] for name in asked}
-
-
-def shortest_segment(points: int) -> int:
-    """Fewest distinct x of a segment, of so many in all."""
-    return min(points, SHORTEST_SEGMENT if points >= FEW_POINTS else SHORTEST_OF_FEW)
 
 
 def _is_defined(family: Family, points: FitPoints) -> bool:
@@ -74,8 +68,8 @@ def _two_columns(points: FitPoints, family: Family) -> tuple[Floats, Floats]:
     squares = summed(weights * centred**2) - of_target**2 / total
     squares = np.where(later, np.maximum(squares, 0.0), np.inf)
     best = np.full((count, count), np.inf)
-    for rate in family.rates(_shortest_length(points.x), span) if family.terms > 1 else ():
-        begun = _first_points(points.x, family, rate)
+    for rate in family.rates(_shortest_length(points), span) if family.terms > 1 else ():
+        begun = _first_points(points, family, rate)
         column = family.local_columns(points.x, points.x[:begun, None], span, rate)[1]
         column = np.broadcast_to(column, (begun, count))
         # The column's value at each first point, as a column of its own.
@@ -92,11 +86,12 @@ def _two_columns(points: FitPoints, family: Family) -> tuple[Floats, Floats]:
     return squares, np.where(later, best, np.inf)
 
 
-def _first_points(x: Floats, family: Family, rate: float) -> int:
+def _first_points(points: FitPoints, family: Family, rate: float) -> int:
     """How many of the first points begin a shortest segment for which the rate is defined."""
+    x = points.x
     if not family.has_rate:
         return len(x)
-    reach = shortest_segment(len(x)) - 1
+    reach = points.shortest_segment - 1
     defined = np.isfinite(family.local_columns(x[reach:], x[:-reach], float(x[-1] - x[0]), rate)[1])
     return int(np.flatnonzero(defined).max(initial=-1)) + 1 + reach if defined.any() else 0
 
@@ -123,9 +118,9 @@ def _decompose(points: FitPoints, names: Sequence[str], terms: int) -> list[Floa
     return list(tables)
 
 
-def _shortest_length(x: Floats) -> float:
-    reach = shortest_segment(len(x)) - 1
-    return float(np.min(x[reach:] - x[:-reach]))
+def _shortest_length(points: FitPoints) -> float:
+    reach = min(max(points.shortest_segment, FEWEST_OF_RATE), len(points)) - 1
+    return float(np.min(points.x[reach:] - points.x[:-reach]))
 
 
 class _Growing:
@@ -165,6 +160,7 @@ class _Growing:
 # The curve of one segment, by parameters that are sound near it, and its fit to the segment's points alone.
 
 
+RATE_ROUNDS = 14  # of halving the distance in which a better rate is sought
 DERIVATIVE_STEP = 1e-4  # of a derivative, as a share of the span
 
 
@@ -193,11 +189,11 @@ class LocalCurve:
         return np.asarray(1.0 / total) if self.family.reciprocal else total
 
     def linearised(self, x: Floats) -> tuple[Floats, Floats]:
-        """Values at x, and their derivatives by the numbers and by the rate times the span, shape (x, parameters)."""
+        """Values at x, and their derivatives by the numbers and by the rate times its unit, shape (x, parameters)."""
         columns = self.family.local_columns(x, self.start, self.span, self.rate)
         slopes = [np.broadcast_to(column, x.shape) for column in columns]
         if self.family.has_rate:
-            step = DERIVATIVE_STEP / self.span
+            step = DERIVATIVE_STEP / self.family.rate_unit(self.span)
             moved = [replace(self, rate=self.rate + sign * step).sum(x) for sign in (1, -1)]
             slopes.append((moved[0] - moved[1]) / (2 * DERIVATIVE_STEP))
         table = np.stack(slopes, axis=1)
@@ -217,19 +213,32 @@ def fit_alone(points: FitPoints, family: str, first: int, end: int) -> LocalCurv
     one, x = FAMILIES[family], points.x[first:end]
     target, weights = (values[first:end] for values in as_fitted(FAMILIES[family], points))
     start, span = float(x[0]), float(x[-1] - x[0]) or 1.0
-    root, best, least = np.sqrt(weights), None, np.inf
-    for rate in _fine_rates(one, span):
+    root = np.sqrt(weights)
+
+    def at_rate(rate: float) -> tuple[float, tuple[float, ...]]:
         columns = one.local_columns(x, start, span, rate)
         table = np.stack([np.broadcast_to(column, x.shape) for column in columns], axis=1) * root[:, None]
         if not np.isfinite(table).all():
-            continue
+            return np.inf, ()
         unit = np.linalg.norm(table, axis=0)
         numbers, *_ = np.linalg.lstsq(table / unit, target * root, rcond=None)
-        squares = float(((table / unit @ numbers - target * root) ** 2).sum())
-        if squares < least:
-            best, least = LocalCurve(family, start, span, tuple((numbers / unit).tolist()), float(rate)), squares
-    assert best is not None
-    return best
+        return float(((table / unit @ numbers - target * root) ** 2).sum()), tuple((numbers / unit).tolist())
+
+    rates = _fine_rates(one, span)
+    fitted = [at_rate(float(rate)) for rate in rates]
+    best = int(np.argmin([squares for squares, _ in fitted]))
+    (least, numbers), at = fitted[best], float(rates[best])
+    assert numbers
+    # Between the neighbours of the best rate, ever closer: a parabola through three of them has its least there.
+    step = np.diff(rates)[max(best - 1, 0) : best + 1]
+    width = float(np.abs(step).max(initial=0.0))
+    for _ in range(RATE_ROUNDS if one.has_rate else 0):
+        width /= 2
+        for rate in (at - width, at + width):
+            squares, there = at_rate(rate)
+            if squares < least:
+                least, numbers, at = squares, there, rate
+    return LocalCurve(family, start, span, numbers, at)
 
 
 def _fine_rates(family: Family, span: float) -> Floats:

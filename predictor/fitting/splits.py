@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictor.fitting.family import FAMILIES
-from predictor.fitting.points import FitPoints
-from predictor.fitting.residuals import shortest_segment
+from predictor.fitting.points import ENOUGH_FREEDOM, FitPoints
 from profiles.arrays import Floats
 
 SEGMENTS_AHEAD = 4  # numbers of segments that are tried beyond the best
 NOISE_ROUNDS = 6  # of splitting and estimating the noise again
 SETTLED_NOISE = 1e-3
-ENOUGH_FREEDOM = 5  # degrees of freedom from which the noise of repeats counts
+UNEXPLAINED_COST = 5.0  # of a variance that repeats do not show, by its logarithm
+SURELY_MORE_NOISE = 4.0  # ratio of variances
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,20 @@ def best_splits(points: FitPoints, tables: Mapping[str, Floats]) -> CurveSplits:
     """The best splits, with the typical noise estimated from the best of them."""
     repeats, known = points.noise_of_repeats()
     floor = max(repeats if known >= ENOUGH_FREEDOM else 0.0, points.noise_of_rounding(), points.resolved_noise())
-    prior = NoisePrior(max(points.noise_of_neighbours(), floor))
-    shortest = shortest_segment(len(points))
+    begin = max(points.noise_of_neighbours(), floor)
+    found = _splits_from(points, tables, begin, floor)
+    if known >= ENOUGH_FREEDOM and begin > SURELY_MORE_NOISE * floor:  # neighbours may differ by steps
+        tried = (_splits_from(points, tables, floor, floor), found)
+        found = min(
+            tried, key=lambda splits: splits.best.cost + UNEXPLAINED_COST * np.log(splits.prior.variance / floor)
+        )
+    return found
+
+
+def _splits_from(points: FitPoints, tables: Mapping[str, Floats], begin: float, floor: float) -> CurveSplits:
+    """The best splits; `begin`: the variance of the noise with which the search begins; `floor`: the least."""
+    prior = NoisePrior(begin)
+    shortest = points.shortest_segment
     for _ in range(NOISE_ROUNDS):
         # the evidence of every run of neighbouring points, from tables of residual sums of squares
         count = len(next(iter(tables.values())))
@@ -63,6 +75,8 @@ def best_splits(points: FitPoints, tables: Mapping[str, Floats]) -> CurveSplits:
         for number, (name, table) in enumerate(tables.items()):
             size = FAMILIES[name].size
             long_enough = lengths >= max(shortest, size + 1)
+            if points.noise_known and size == 1:  # a first or last point may be all that was measured of a level
+                long_enough |= (lengths == 1) & ((first == 0) | (last == count - 1))
             of_family = prior.cost(table[first, last], lengths, size) + parameter_cost(name, count)
             better = long_enough & (of_family < least)
             least[better], number_of_best[better] = of_family[better], number

@@ -12,6 +12,7 @@ from predictor.fitting.residuals import LocalCurve, fit_alone
 from predictor.fitting.splits import CurveSplit, CurveSplits, NoisePrior, best_splits
 from profiles.arrays import Floats
 
+EXACT_ROUNDS = 4  # of fitting the best rates of segments, and splitting again
 SPLITS_TRIED = 4  # splits, the best of each number of segments, that are fitted with bends
 LAST_RESORT = ("constant", "linear")  # families that never leave their points far
 LOOKED_AT, RANGE_BEYOND = 50, 3.0
@@ -19,7 +20,6 @@ LOOKED_AT, RANGE_BEYOND = 50, 3.0
 NARROWING_ROUNDS, TRIED_NEAR = 7, 9
 """How often the place of a bend is searched more finely, and places that are tried each time."""
 UNLIKE_NOISE_RATIO = 2.0  # ratio of the noise of two segments from which the split is looked at again with equal noise
-BEND_MARGIN = 2  # fewest points between a bend and the next breakpoint
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,35 @@ class Structured:
 def find_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
     """The structure that explains the points best, among the families of the tables of residual sums of squares. Where
     every structure has a pole or a spike between points, which is rare, only polynomials and the like are tried."""
-    for simpler in (tables, {name: tables[name] for name in tables if _is_plain(FAMILIES[name])}):
+    exact = _with_exact_rates(points, tables)
+    for simpler in (exact, {name: tables[name] for name in tables if _is_plain(FAMILIES[name])}):
         splits = best_splits(points, simpler)
         best = _best_structure(points, splits)
         if np.isfinite(best.cost):
             return splits, best
     splits = best_splits(points, {name: tables[name] for name in LAST_RESORT})
     return splits, _best_structure(points, splits)
+
+
+def _with_exact_rates(points: FitPoints, tables: Mapping[str, Floats]) -> Mapping[str, Floats]:
+    """The tables, with the best rates, not only the best of those that are tried, wherever a segment may be chosen."""
+    rated = {name: table.copy() for name, table in tables.items() if FAMILIES[name].has_rate}
+    exact, known = {**tables, **rated}, set[tuple[int, int]]()
+    runs = {(0, len(points))}
+    for _ in range(EXACT_ROUNDS if rated else 0):
+        for first, end in sorted(runs - known):
+            for name, table in rated.items():
+                if np.isfinite(table[first, end - 1]):
+                    curve = fit_alone(points, name, first, end)
+                    table[first, end - 1] = min(
+                        table[first, end - 1], _squares(points, points.scale / np.sqrt(points.rows), curve, first, end)
+                    )
+        known |= runs
+        splits = sorted(best_splits(points, exact).by_count, key=lambda split: split.cost)[:SPLITS_TRIED]
+        runs = {run for split in splits for run in zip(split.starts, split.ends(len(points)), strict=True)}
+        if runs <= known:
+            break
+    return exact
 
 
 def _is_plain(family: Family) -> bool:
@@ -71,26 +93,28 @@ def bend_split(points: FitPoints, split: CurveSplit, prior: NoisePrior) -> Struc
     fit = sound_fit(points, curves, joints, jumps, deviation)
     alone = sum(_squares(points, deviation, curve, *run) for curve, run in zip(curves, runs, strict=True))
     bends = sum(joint.is_bend for joint in fit.joints)
-    if not _is_defined(points, fit):
+    if not _is_defined(points, fit, deviation):
         return Structured(split, tuple(curves), fit, deviation, np.inf)
     cost = split.cost + fit.squares - alone - bends * float(np.log(len(points)))
     return Structured(split, tuple(curves), fit, deviation, cost)
 
 
-def _is_defined(points: FitPoints, fit: JointFit) -> bool:
+def _is_defined(points: FitPoints, fit: JointFit, deviation: Floats) -> bool:
     """Whether no curve has a pole or a spike between its points."""
     axis = points.on_axis(points.x)
     edges = [axis[0], *(joint.place for joint in fit.joints), axis[-1]]
     for curve, low, high in zip(fit.curves, edges[:-1], edges[1:], strict=True):
         ends = points.off_axis(np.array([low, high]))
         x = np.r_[points.off_axis(np.linspace(low, high, LOOKED_AT)), np.linspace(ends[0], ends[1], LOOKED_AT)]
-        y = points.y[(axis >= low) & (axis <= high)]
+        inside = (axis >= low) & (axis <= high)
+        y = points.y[inside]
         with np.errstate(all="ignore"):
             sums = curve.sum(x)
             values = curve(x)
         if not np.isfinite(values).all() or (curve.family.reciprocal and sums.min() <= 0 <= sums.max()):
             return False
-        beyond = RANGE_BEYOND * float(np.ptp(y)) + np.finfo(float).eps * float(np.abs(y).max())
+        noise = float(deviation[inside].max()) + np.finfo(float).eps * float(np.abs(y).max())
+        beyond = RANGE_BEYOND * (float(np.ptp(y)) + noise)
         if values.min() < y.min() - beyond or values.max() > y.max() + beyond:
             return False
     return bool(np.isfinite(fit.squares))
@@ -135,7 +159,7 @@ def _joint(
     """The jump, or a bend at its best place."""
     (first, middle), (_, end) = runs[number : number + 2]
     left, right = curves[number : number + 2]
-    places = bend_places(points, first, end, BEND_MARGIN)
+    places = bend_places(points, first, end)
     squares = bend_squares(points, deviation, left, right, first, end, places)
     if not len(squares) or not np.isfinite(squares).any():
         return jump
@@ -158,7 +182,8 @@ def sound_fit(
 ) -> JointFit:
     """The joint fit; where a bend runs away, or leaves a segment without points, it is fitted as the jump."""
     axis = points.on_axis(points.x)
-    least = np.array([max(BEND_MARGIN, curve.family.size) for curve in curves])
+    beyond = 0 if points.noise_known else 1
+    least = np.array([max(points.bend_margin, curve.family.size) + beyond for curve in curves])
     while True:
         fit = fit_together(points, curves, joints, deviation)
         places = [axis[0], *(joint.place for joint in fit.joints), axis[-1]]
@@ -169,7 +194,7 @@ def sound_fit(
             if joint.is_bend
             and not (
                 places[number] < joint.place < places[number + 2]
-                and np.all(points_of[number : number + 2] > least[number : number + 2])
+                and np.all(points_of[number : number + 2] >= least[number : number + 2])
             )
         ]
         if not away:
@@ -184,9 +209,9 @@ PER_GAP = 3  # places of a bend that are tried between two points
 RIDGE_SHARE = 1e-11
 
 
-def bend_places(points: FitPoints, first: int, end: int, margin: int) -> Floats:
-    """Places on the axis that are tried for a bend, at least `margin` points from either end."""
-    axis = points.on_axis(points.x[first:end])
+def bend_places(points: FitPoints, first: int, end: int) -> Floats:
+    """Places on the axis that are tried for a bend, some points from either end."""
+    axis, margin = points.on_axis(points.x[first:end]), points.bend_margin
     inner = axis[margin - 1 : len(axis) - margin + 1]
     if len(inner) < 2:
         return np.empty(0)

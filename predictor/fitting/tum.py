@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from predictor.fitting.family import FAMILIES, Family
 from predictor.fitting.joint import Joint, JointFit
 from predictor.fitting.points import FitPoints
-from predictor.fitting.residuals import LocalCurve, as_fitted, fit_alone, shortest_segment
+from predictor.fitting.residuals import LocalCurve, as_fitted, fit_alone
 from predictor.fitting.splits import CurveSplit, CurveSplits, NoisePrior, best_splits
 from predictor.fitting.structure import Structured
 from profiles.arrays import Floats
@@ -219,7 +219,7 @@ RIDGE_SHARE = 1e-13
 def run_errors(points: FitPoints, families: Iterable[str], gamma: float) -> dict[str, Floats]:
     """By family, the sMAPE in % of its fits, shape (first point, last point). Infinite where it is not defined, and for
     runs that have no more points than parameters, or too few for a segment."""
-    count, shortest = len(points), shortest_segment(len(points))
+    count, shortest = len(points), points.shortest_segment
     nested: dict[str, list[str]] = defaultdict(list)
     for name in families:
         nested[FAMILIES[name].nested_in or name].append(name)

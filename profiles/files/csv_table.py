@@ -2,6 +2,7 @@
 
 import csv
 import math
+from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -22,7 +23,7 @@ class CsvTable:
     """A table as it is written."""
 
     name: str  # of the file, for messages
-    header: list[str]  # column names, without the index that pandas writes
+    header: list[str]  # column names, without columns that have no name, such as the index that pandas writes
     rows: list[list[str]]  # cells without blanks around them, one list per row
     lines: list[int]  # the line of each row
     faults: list[Fault] = field(default_factory=list)  # what is wrong in it, collected by those who read its cells
@@ -65,9 +66,10 @@ def not_a_number(cell: str) -> str:
     return f"'{cell}' is not a {'number' if finite else 'finite number'}"
 
 
-def read_csv_table(source: str, *, without_rows: bool = False) -> CsvTable:
-    """The table in a `.csv` or `.csv.gz` file, or in standard input for `-`. Raises `InputError` when it cannot be
-    read, is no CSV, has no header, or has no rows and `without_rows` is false."""
+def read_csv_table(source: str, *, used: Collection[str] = (), without_rows: bool = False) -> CsvTable:
+    """The table in a `.csv` or `.csv.gz` file, or in standard input for `-`. `used`: the columns that are used, where
+    that is known: others may then lack a name, or share it. Raises `InputError` when it cannot be read, is no CSV, has
+    no header, or has no rows and `without_rows` is false."""
     faults: list[Fault] = []
     rows, lines = [], []
     with ExitStack() as stack:
@@ -75,7 +77,7 @@ def read_csv_table(source: str, *, without_rows: bool = False) -> CsvTable:
         reader = csv.reader(text, strict=True)
         try:
             header = [column.strip() for column in next(reader, [])]
-            if faults := _header_faults(name, header):
+            if faults := _header_faults(name, header, used):
                 raise InputError(faults)
             for row in reader:
                 if len(row) == len(header):
@@ -90,8 +92,10 @@ def read_csv_table(source: str, *, without_rows: bool = False) -> CsvTable:
         lines.pop()
     if not rows and not faults and not without_rows:
         raise InputError.of(name, "has a header but no rows")
-    index = 0 if header[0] else 1
-    return CsvTable(name, header[index:], [row[index:] for row in rows] if index else rows, lines, faults)
+    named = [at for at, column in enumerate(header) if column]
+    if len(named) < len(header):
+        header, rows = [header[at] for at in named], [[row[at] for at in named] for row in rows]
+    return CsvTable(name, header, rows, lines, faults)
 
 
 def _wrong_length(name: str, line: int, values: int, columns: int) -> Fault:
@@ -99,11 +103,13 @@ def _wrong_length(name: str, line: int, values: int, columns: int) -> Fault:
     return Fault(name, line, None, f"has {values} values, the header has {columns}", hint)
 
 
-def _header_faults(name: str, header: list[str]) -> list[Fault]:
+def _header_faults(name: str, header: list[str], used: Collection[str]) -> list[Fault]:
     if not any(header):
         return [Fault(name, None, None, "is empty: not even a header", "the first line names the columns")]
     if separator := separator_of(header):
         return [Fault(name, 1, None, f"values are separated by {separator!r}, not by commas", DECIMAL_POINT)]
-    faults = [Fault(name, 1, None, f"column {at} has no name") for at, one in enumerate(header[1:], 2) if not one]
-    twice = sorted({column for column in header if column and header.count(column) > 1})
+    index = next(at for at, column in enumerate(header) if column)
+    nameless = [] if used else [at for at, column in enumerate(header[index:], index + 1) if not column]
+    faults = [Fault(name, 1, None, f"column {at} has no name") for at in nameless]
+    twice = sorted({column for column in used or header if column and header.count(column) > 1})
     return faults + [Fault(name, 1, column, "column named twice") for column in twice]

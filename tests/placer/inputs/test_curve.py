@@ -51,6 +51,16 @@ def test_an_index_without_name_and_empty_rows_at_the_end_are_no_measurements(fil
     assert (curve.x.tolist(), curve.y.tolist()) == ([0.1, 0.2, 0.4], [100, 200, 400])
 
 
+@pytest.mark.parametrize("header", [",,cpu,run,kpps", ",cpu,run,kpps,", ",cpu,,kpps,run", "run,cpu,run,kpps,"])
+def test_columns_without_a_name_and_named_twice_are_ignored_where_others_are_used(file: Path, header: str) -> None:
+    at = {"cpu": "{0}", "kpps": "{1}"}
+    row = ",".join(at.get(name, "7") for name in header.split(","))
+    file.write_text("\n".join([header, *(row.format(cpu, 10 * cpu) for cpu in (1, 2, 3))]))
+    (curve,) = read_curves(str(file), ("cpu",), "kpps").curves
+    assert (curve.x.tolist(), curve.y.tolist()) == ([1, 2, 3], [10, 20, 30])
+    assert read_points(str(file), "cpu", [{}]).x.tolist() == [1, 2, 3]
+
+
 def test_a_curve_in_utf_16_is_read(file: Path) -> None:
     """As a spreadsheet saves it."""
     file.write_text("load,kpps\n1,5\n2,7\n3,9\n", encoding="utf-16")

@@ -23,6 +23,23 @@ def test_repeats_of_a_setting_become_one_value() -> None:
     assert settings.variance == pytest.approx(settings.spread**2 / settings.count)
 
 
+@pytest.mark.parametrize("repeats", [2, 3, 5, 10])
+@pytest.mark.parametrize("noise", [0.005, 0.04])
+def test_noise_is_unbiased_and_good_repeats_count(repeats: int, noise: float) -> None:
+    """In the mean of 60 draws of ten settings."""
+    made = [repeated([*range(1, 11)], repeats, noise=noise, seed=seed) for seed in range(60)]
+    found = [settings_of(("cpu",), *one) for one in made]
+    assert np.mean([settings.spread for settings in found]) == pytest.approx(noise, rel=0.1)
+    assert sum(settings.left_out for settings in found) <= 0.005 * 600 * repeats
+
+
+def test_outliers_among_three_repeats_are_left_out_and_do_not_count_as_noise() -> None:
+    at, measured = repeated([*range(1, 31)], 3, noise=0.04)
+    measured[[4, 22, 61]] *= [7.0, 1 / 7, 1.6]
+    settings = settings_of(("cpu",), at, measured)
+    assert settings.left_out == 3 and settings.spread == pytest.approx(0.04, rel=0.2)
+
+
 @given(st.sampled_from([7.0, 1 / 7.0]), st.integers(0, 4), st.integers(0, 1000))
 def test_an_outlier_of_a_factor_of_seven_moves_nothing(factor: float, which: int, seed: int) -> None:
     """Of five repeats, one is off: the value stays within the noise of the other four."""
