@@ -142,6 +142,30 @@ static bool skip_extension(const struct rte_mbuf *mbuf, struct packet *packet, u
 	return *at <= end && *at <= rte_pktmbuf_data_len(mbuf);
 }
 
+/* Read UDP or TCP without extension headers, as nearly all IPv6 is; false if it is not. */
+static inline bool with_plain_ipv6(const struct rte_mbuf *mbuf, const struct rte_ipv6_hdr *ip,
+				   struct packet *packet)
+{
+	const struct rte_tcp_hdr *tcp = (const struct rte_tcp_hdr *)(ip + 1);
+	const uint32_t here = rte_pktmbuf_data_len(mbuf), l4 = packet->l3 + sizeof(*ip);
+	uint32_t headers = l4 + sizeof(struct rte_udp_hdr), end;
+
+	if (here < headers || (ip->vtc_flow & RTE_BE32(0xfu << 28)) != RTE_BE32(6u << 28))
+		return false;
+	if (ip->proto == IPPROTO_TCP && here >= l4 + sizeof(*tcp) && tcp->data_off >= 5 << 4)
+		headers = l4 + (tcp->data_off >> 4) * 4;
+	else if (ip->proto != IPPROTO_UDP)
+		return false;
+	end = l4 + rte_be_to_cpu_16(ip->payload_len);
+	if (headers > RTE_MIN(end, here) || end > rte_pktmbuf_pkt_len(mbuf))
+		return false;
+	packet->l4 = (uint16_t)l4;
+	packet->payload = (uint16_t)headers;
+	packet->payload_length = (uint16_t)(end - headers);
+	packet->protocol = ip->proto;
+	return true;
+}
+
 struct packet packet_parse_ipv6(const struct rte_mbuf *mbuf, uint16_t l3)
 {
 	const uint32_t here = rte_pktmbuf_data_len(mbuf);
@@ -150,6 +174,9 @@ struct packet packet_parse_ipv6(const struct rte_mbuf *mbuf, uint16_t l3)
 	struct packet packet = {.type = PACKET_IPV6, .l3 = l3};
 	uint32_t at = l3 + sizeof(*ip), end;
 	unsigned int fragments = 0;
+
+	if (likely(with_plain_ipv6(mbuf, ip, &packet)))
+		return packet;
 
 	if (here < at || rte_be_to_cpu_32(ip->vtc_flow) >> 28 != 6)
 		return malformed;
@@ -171,9 +198,15 @@ struct packet packet_parse_ipv6(const struct rte_mbuf *mbuf, uint16_t l3)
 
 struct packet packet_parse_any(const struct rte_mbuf *mbuf)
 {
+	const struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *);
 	struct packet packet = {.type = PACKET_OTHER};
 	rte_be16_t ether_type = 0;
-	uint16_t offset = past_ethernet(mbuf, &ether_type);
+	uint16_t offset;
+
+	if (likely(rte_pktmbuf_data_len(mbuf) >= sizeof(*ethernet) &&
+		   ethernet->ether_type == RTE_BE16(RTE_ETHER_TYPE_IPV6)))
+		return (struct packet){.type = PACKET_IPV6, .l3 = sizeof(*ethernet)};
+	offset = past_ethernet(mbuf, &ether_type);
 
 	if (offset == 0)
 		return malformed;

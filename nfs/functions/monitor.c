@@ -180,10 +180,9 @@ static inline int protocol_of(uint8_t protocol)
 struct counted {
 	struct flow_key flow;
 	uint32_t hash, bytes;
-	uint8_t ends[32]; /* of IPv6 */
 };
 
-/* Count a packet by its protocol, and store its flow in `counted`. */
+/* Count a packet by its protocol, and store the hash of its flow in `counted`. */
 static inline void read_flow(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
 			     struct counted *counted)
 {
@@ -191,9 +190,6 @@ static inline void read_flow(struct nf *nf, struct rte_mbuf *mbuf, const struct 
 	const uint32_t bytes = rte_pktmbuf_pkt_len(mbuf);
 	int protocol;
 
-	counted->flow = packet_flow(mbuf, packet);
-	if (unlikely(packet->type == PACKET_IPV6))
-		memcpy(counted->ends, packet_ipv6(mbuf, packet)->src_addr, sizeof(counted->ends));
 	counted->hash = rte_hash_crc(&counted->flow, sizeof(counted->flow), 0);
 	counted->bytes = bytes;
 	rte_prefetch0(&monitor->top.buckets[counted->hash & monitor->top.mask]);
@@ -223,32 +219,35 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 {
 	struct monitor *monitor = nf->state;
 	struct counted counted[NF_BURST];
+	uint8_t ends[NF_BURST][32]; /* of IPv6 */
 	uint16_t n_counted = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
-		const struct packet packet = nf->leaves_ipv6_unread
-						     ? packet_headers(packets[i])
-						     : packet_ip_headers(packets[i]);
+		struct packet packet = packet_headers(packets[i]);
 
-		if (unlikely(packet.type == PACKET_MALFORMED)) {
-			nf_drop(nf, packets[i], MALFORMED);
-			continue;
-		}
-		if (unlikely(!packet_has_flow(&packet) ||
-			     (packet.type == PACKET_IPV6 && nf->leaves_ipv6_unread))) {
-			take_other(nf, packets[i], packet.type, out);
-			continue;
+		if (unlikely(packet.type != PACKET_IPV4)) {
+			if (packet.type == PACKET_IPV6 && !nf->leaves_ipv6_unread)
+				packet = packet_parse_ipv6(packets[i], packet.l3);
+			if (packet.type == PACKET_MALFORMED) {
+				nf_drop(nf, packets[i], MALFORMED);
+				continue;
+			}
+			if (packet.type != PACKET_IPV6 || nf->leaves_ipv6_unread) {
+				take_other(nf, packets[i], packet.type, out);
+				continue;
+			}
+			memcpy(ends[n_counted], packet_ipv6(packets[i], &packet)->src_addr,
+			       sizeof(*ends));
+			counted[n_counted].flow = packet_flow_ipv6(packets[i], &packet);
+		} else {
+			counted[n_counted].flow = packet_flow_ipv4(packets[i], &packet);
 		}
 		read_flow(nf, packets[i], &packet, &counted[n_counted++]);
 		nf_send(out, packets[i]);
 	}
-	for (uint16_t i = 0; i < n_counted; i++) {
-		struct talker *talker = top_talkers_count(&monitor->top, &counted[i].flow,
-							  counted[i].hash, counted[i].bytes);
-
-		if (unlikely(counted[i].flow.family == FLOW_IPV6) && talker->packets == 1)
-			memcpy(talker->ends, counted[i].ends, sizeof(talker->ends));
-	}
+	for (uint16_t i = 0; i < n_counted; i++)
+		top_talkers_count(&monitor->top, &counted[i].flow, ends[i], counted[i].hash,
+				  counted[i].bytes);
 	nf->counters[REPLACED] = monitor->top.replaced;
 }
 

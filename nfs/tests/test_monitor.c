@@ -52,7 +52,7 @@ static void count(struct top_talkers *top, uint64_t *bytes, uint32_t flow, uint3
 {
 	const struct flow_key key = flow_of(flow);
 
-	top_talkers_count(top, &key, rte_hash_crc(&key, sizeof(key), 0), length);
+	top_talkers_count(top, &key, NULL, rte_hash_crc(&key, sizeof(key), 0), length);
 	bytes[flow] += length;
 }
 

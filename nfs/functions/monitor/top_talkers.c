@@ -93,17 +93,22 @@ static void unlink_talker(struct top_talkers *top, uint32_t talker)
 }
 
 /* Give a flow without a counter a free one, or the smallest. */
-static struct talker *take_over(struct top_talkers *top, const struct flow_key *flow,
-				uint32_t hash, uint32_t bytes)
+static void take_over(struct top_talkers *top, const struct flow_key *flow, const uint8_t ends[32],
+		      uint32_t hash, uint32_t bytes)
 {
 	const bool full = top->n == top->most;
 	const uint32_t talker = full ? top->heap[0] : top->n;
-	const uint64_t error = full ? top->talkers[talker].bytes : 0;
+	struct talker *taken = &top->talkers[talker];
+	const uint64_t error = full ? taken->bytes : 0;
 
 	if (full)
 		unlink_talker(top, talker);
-	top->talkers[talker] = (struct talker){
-		.flow = *flow, .bytes = error + bytes, .error = error, .packets = 1};
+	taken->flow = *flow;
+	taken->bytes = error + bytes;
+	taken->error = error;
+	taken->packets = 1;
+	if (flow->family == FLOW_IPV6)
+		memcpy(taken->ends, ends, sizeof(taken->ends));
 	link_talker(top, talker, hash);
 	if (full) {
 		top->replaced++;
@@ -113,11 +118,10 @@ static struct talker *take_over(struct top_talkers *top, const struct flow_key *
 		put(top, top->n++, talker);
 		sift_up(top, talker);
 	}
-	return &top->talkers[talker];
 }
 
-struct talker *top_talkers_count(struct top_talkers *top, const struct flow_key *flow,
-				 uint32_t hash, uint32_t bytes)
+void top_talkers_count(struct top_talkers *top, const struct flow_key *flow, const uint8_t ends[32],
+		       uint32_t hash, uint32_t bytes)
 {
 	for (uint32_t at = top->buckets[hash & top->mask]; at; at = top->talkers[at - 1].next) {
 		struct talker *talker = &top->talkers[at - 1];
@@ -127,9 +131,9 @@ struct talker *top_talkers_count(struct top_talkers *top, const struct flow_key 
 		talker->bytes += bytes;
 		talker->packets++;
 		sift_down(top, talker->place);
-		return talker;
+		return;
 	}
-	return take_over(top, flow, hash, bytes);
+	take_over(top, flow, ends, hash, bytes);
 }
 
 /* Order of the bytes of flows; addresses of IPv6 are not in them, but a hash. */

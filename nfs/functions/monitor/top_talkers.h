@@ -19,7 +19,7 @@ struct talker {
 	uint32_t hash;
 	uint32_t next;  /* with the same bucket: its index + 1, 0 at the end */
 	uint32_t place; /* in the heap */
-	uint8_t ends[32]; /* of a flow of IPv6: source and destination, set by the caller */
+	uint8_t ends[32]; /* of a flow of IPv6: source and destination */
 };
 
 struct top_talkers {
@@ -35,12 +35,9 @@ struct top_talkers {
 int top_talkers_create(struct top_talkers *top, const char *name, uint32_t most);
 void top_talkers_destroy(struct top_talkers *top);
 
-/*
- * Count a packet of a flow, whose hash is that of its bytes. Returns the flow's counter, which is
- * new if it has one packet.
- */
-struct talker *top_talkers_count(struct top_talkers *top, const struct flow_key *flow,
-				 uint32_t hash, uint32_t bytes);
+/* Count a packet of a flow, whose hash is that of its bytes; `ends` are read if it is of IPv6. */
+void top_talkers_count(struct top_talkers *top, const struct flow_key *flow, const uint8_t ends[32],
+		       uint32_t hash, uint32_t bytes);
 
 /* All talkers, the one with the most bytes first, in memory of the caller; NULL without memory. */
 const struct talker **top_talkers_sorted(const struct top_talkers *top);
