@@ -59,6 +59,12 @@ class FitPoints:
         """The points of a measured curve."""
         x, place = np.unique(curve.x, return_inverse=True)
         rows = np.asarray(np.bincount(place), dtype=np.float64)
+        if curve.errors is not None:
+            weights = curve.errors**-2.0
+            total = np.bincount(place, weights)
+            y = np.asarray(np.bincount(place, weights * curve.y) / total)
+            within = np.bincount(place, weights * (curve.y - y[place]) ** 2) * rows / total
+            return cls(x, y, rows, within, np.sqrt(rows / total), _is_logarithmic(x), _rounding_unit(curve.y))
         y = np.asarray(np.bincount(place, curve.y) / rows)
         within = np.asarray(np.bincount(place, (curve.y - y[place]) ** 2), dtype=np.float64)
         scale = np.where(_is_outlier(x, y), FAR_OFF, 1.0) * _scale(x, y, rows, within)
@@ -216,3 +222,5 @@ class MeasuredCurve:
     """Finite numbers, shape (rows,)."""
     setting: Mapping[str, float] = field(default_factory=dict)
     """Values of other columns, which all rows have in common."""
+    errors: NDArray[np.float64] | None = None
+    """The standard deviation of each row, above 0, up to a factor, shape (rows,); None where all are alike."""

@@ -58,7 +58,7 @@ def best_splits(points: FitPoints, tables: Mapping[str, Floats]) -> CurveSplits:
     found = _splits_from(points, tables, begin, floor)
     least = floor if points.noise_known else quiet
     if max(found.prior.variance, begin) > SURELY_MORE_NOISE * least:  # neighbours may differ by steps
-        per_point = np.clip(len(points) * STEPS_COST_PER_POINT, 0.0, MOST_STEPS_COST)
+        per_point = min(len(points) * STEPS_COST_PER_POINT, MOST_STEPS_COST)
 
         def cost(splits: CurveSplits) -> float:
             beyond = per_point * max(float(np.log(splits.prior.variance / quiet)), 0.0)
