@@ -13,7 +13,7 @@ from predictor.fitting.family import FAMILIES, Family
 from predictor.fitting.points import FitPoints
 from profiles.arrays import Floats
 
-FEWEST_OF_RATE = 4  # points of a segment for which rates are tried
+FEWEST_OF_RATE = 5  # points of the shortest segment for which rates are tried
 TINY_RESIDUAL = 1e-13  # what is left of a sum of squares below this share of it is rounding
 
 

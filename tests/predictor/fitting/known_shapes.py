@@ -2,8 +2,8 @@
 be continued.
 
 Distributions: 7 to 60 different x, their logarithm evenly distributed, each measured once or three times; x from 1 to
-100, evenly spaced or, for half of the curves, geometrically. The noise is normal and relative, 0.2 to 3 %, its logarithm
-evenly distributed.
+100, evenly spaced or, for half of the curves, geometrically. The noise is normal and relative, 0.2 to 3 %, its
+logarithm evenly distributed.
 
 - saturating: a + b (1 - exp(-x / t)), the range 2 to 6 t, rising by 50 to 90 % of its end, or falling as far;
 - staircase: 2 to 8 levels, as many as have four points or more each (two where they were measured three times); each 10
