@@ -16,6 +16,7 @@ from placer.commands.chain_place import (
     Format,
     PlanFile,
     RackFile,
+    Stages,
     TimeLimit,
     check_nfs,
     late_messages,
@@ -61,6 +62,7 @@ def explain(
     placement: Placement = None,
     layouts: Layouts = 10,
     time_limit: TimeLimit = 60.0,
+    stages: Stages = "blocks",
     format: Format = "table",
     quiet: Quiet = False,
 ) -> None:
@@ -69,12 +71,14 @@ def explain(
     from placer.rack.compiler.within_limits import cap_cores, is_to_compile, plan_within_limits
     from placer.rack.reasons.explain import LayoutQuestions
     from placer.rack.reasons.infeasible import explain_infeasible
+    from placer.rack.stages.stage_oracles import check_stages
     from placer.rack.strategies.optimal import best_plan
     from placer.report.rack.layouts import explanation_report
     from placer.report.rack.plan import rack_report
 
     one_of("--format", format, PLAN_FORMATS)
     read, on = read_chains_and_rack(chains, rack)
+    on = check_stages(on, read.chains, stages)
     numbers = _numbers(read.chains, chain)
     places = None if placement is None else _places(placement, read.chains, numbers, on)
     progress = Progress(quiet=quiet)
@@ -189,6 +193,7 @@ def replan(
     rack: OtherRackFile = None,
     moves: Moves = None,
     time_limit: TimeLimit = 60.0,
+    stages: Stages = "blocks",
     plan: PlanFile = None,
     format: Format = "table",
     quiet: Quiet = False,
@@ -202,6 +207,7 @@ def replan(
     from placer.rack.files.written_twins import plan_document
     from placer.rack.reasons.infeasible import explain_infeasible
     from placer.rack.replanning.replan import replan
+    from placer.rack.stages.stage_oracles import check_stages
     from placer.report.rack.plan import replan_report
 
     one_of("--format", format, PLAN_FORMATS)
@@ -209,6 +215,7 @@ def replan(
     given = {"PLAN": old, "CHAINS": chains} | ({"--rack": rack} if rack else {})
     refuse_same_files({"--plan": plan}, {name: path for name, path in given.items() if name != "PLAN"})
     before, read, on = _read(old, chains, rack)
+    on = check_stages(on, read.chains, stages)
     progress = Progress(quiet=quiet)
     note_parameters(read.chains, on, progress)
     note_cycles_alone(on, progress)

@@ -1,4 +1,4 @@
-"""How many packets took each branch, as far as counters of NFs tell it.
+"""How many packets took each branch, as far as it follows from counters of NFs.
 
 Few devices count branches. But what an NF has sent is what its branches took, and what has entered an NF came by the
 branches that lead to it. Where such a sum has one unknown part, the part follows; and then maybe others.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from placer.rack.compiler.graph import ChainEntry, DeviceKind, NfInstance, Place, RackNf, Way
+from placer.rack.compiler.graph import ChainEntry, NfInstance, Place, RackNf, Way
 from placer.rack.compiler.openflow.headers import ETHERNET_BYTES, TAG_BYTES, TYPE_NSH, TYPE_QINQ, word_at
 from placer.rack.compiler.openflow.rules import (
     DROP_ACTIONS,
@@ -207,14 +207,13 @@ class _Writer:
                     chain = chains[entry.verdict]
                     meter = self.metered(entry.verdict, chain)
                     # rules behind a meter count only what it admits if packets are read again there
-                    admitted = REPARSE_ACTIONS if meter and self.routing.on_switch(chain.nf) else ()
+                    admitted = REPARSE_ACTIONS if meter else ()
                     actions = (*meter, ANY_OUTPUT, *admitted, *self.onward(chain.nf))
                     self.add(0, len(entries) - at, {**port, **match}, actions)
 
     def metered(self, number: int, chain: ChainEntry) -> Actions:
-        """What keeps the t_max of a chain, unless it begins on a server, whose Limiter does."""
-        on_server = self.routing.graph.nfs[chain.nf].place.kind is DeviceKind.SERVER
-        if on_server or chain.t_max_mbps >= PORT_MBPS:
+        """What keeps the t_max of a chain, unless it begins on a server or SmartNIC, which does."""
+        if not self.routing.on_switch(chain.nf) or chain.t_max_mbps >= PORT_MBPS:
             return ()
         kbps = max(round(1000 * chain.t_max_mbps), 1)
         meter = RateMeter(number + 1, kbps, max(int(kbps * BURST_S), LARGEST_FRAME_KBITS))
