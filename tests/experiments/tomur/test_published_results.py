@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments import Setting, find_experiment
-from experiments.tomur import budget, table6_online, table6_optimal
+from experiments.tomur import budget, figure2, table6_online, table6_optimal
 from experiments.tomur.methodology.simulated_card import CARD_SPECS
 from experiments.tomur.table7 import _shift
 from placer.policy.rules import RULES_BY_NAME
@@ -60,6 +60,29 @@ def test_more_contention_always_slows_run_to_completion() -> None:
     findings = _table("figure5").set_index("quantity")["ours"]
     assert findings["p-NF there, drop by memory contention"] < 1
     assert findings["r-NF, steps of more contention that lower the throughput"] == 100
+
+
+@pytest.mark.long
+def test_memory_and_regex_limit_an_nf_at_once() -> None:
+    """Figure 2(a): both limit NIDS, so that a model of either errs by over 10 %; of a pipeline, one or the other."""
+    findings = _table("figure2").set_index("quantity")["ours"]
+    nids, monitor = "NIDS (run-to-completion)", "FlowMonitor (pipeline)"
+    assert findings[f"runs of {nids} that both limit at once"] > 80
+    assert findings[f"runs of {monitor} that both limit at once"] < 5
+    assert min(findings[f"runs of {monitor} that {resource} limits"] for resource in ("memory", "regex")) > 30
+    errors = {model: findings[f"median error, {nids}, {model}"] for model in figure2.MODEL_OF}
+    assert errors["memory only (SLOMO)"] > 10 and errors["regex only"] > 10 and errors["tomur"] < 6
+    assert findings[f"worst error, {monitor}, memory only (SLOMO)"] > 40
+    assert findings[f"worst error, {monitor}, regex only"] > 20
+
+
+@pytest.mark.long
+def test_slomo_errs_only_where_regex_limits() -> None:
+    """Figure 7(a): SLOMO's median error is below 10 % up to 600 matches/MB, above 15 % beyond; Tomur's is below 6."""
+    errors = _table("figure7").set_index("quantity")["ours"]
+    below, above = (f"regex, MTBR {sign} 600" for sign in ("<=", ">"))
+    assert errors[f"median error of slomo, {below}"] < 10 and errors[f"median error of slomo, {above}"] > 15
+    assert max(errors[f"median error of tomur, {mtbr}"] for mtbr in (below, above)) < 6
 
 
 def test_tomur_errs_at_most_as_published_on_bluefield_2_measurements(shared_data: Path) -> None:
