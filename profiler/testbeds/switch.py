@@ -47,7 +47,7 @@ ETHERTYPE = 0x88B5  # for local experiments (IEEE 802)
 
 
 @dataclass(frozen=True, slots=True)
-class SwitchProgram:
+class ComponentProgram:
     """The components of a program."""
 
     match: str  # `exact` or `wildcard`
@@ -160,12 +160,12 @@ class SwitchTestbed(Testbed):
         of_nf = self._description.nf(name).default_parameters | dict(given)
         parts = {part: round(value) for part, value in of_nf.items()}
         words = parts.pop("key_bytes") // WORD_BYTES
-        program = SwitchProgram(match="exact" if name == EXACT else "wildcard", words=words, **parts)
+        program = ComponentProgram(match="exact" if name == EXACT else "wildcard", words=words, **parts)
         traffic = workload.traffic
         cycles = self._cycles(program, round(traffic.flows), round(traffic.packet_size))
         return Run((Measurement(1e3 * self._clock_mhz / cycles, Counters()),))
 
-    def _cycles(self, program: SwitchProgram, flows: int, size: int) -> float:
+    def _cycles(self, program: ComponentProgram, flows: int, size: int) -> float:
         """Cycles per packet, the mean of two measurements of the program beside itself."""
         with TemporaryDirectory() as name:
             folder, keys = Path(name), program.keys()
