@@ -241,6 +241,7 @@ def _choose_fit(select: str | None, shape: str | None, breaks: Sequence[float]) 
 def _fit(data: str, x: Sequence[str], y: str | None, error: str | None, how: _HowToFit, progress: Progress) -> _Fits:
     """A fit of each curve of the file."""
     from placer.inputs.curve import read_curves
+    from placer.report.text.fit import model_name
     from predictor.fitting.fit import fit
 
     read = read_curves(data, x, y, error, how.breaks)
@@ -252,9 +253,8 @@ def _fit(data: str, x: Sequence[str], y: str | None, error: str | None, how: _Ho
             advance(number, len(read.curves))
             models.append(fit(curve, select=how.select, shape=how.shape, breaks=how.breaks))
     for model in models:
-        setting = ", ".join(f"{name} {value:g}" for name, value in model.setting.items())
         for note in model.notes:
-            progress.say(f"{read.name}: {model.y} over {model.x}{f' at {setting}' if setting else ''}: {note}")
+            progress.say(f"{read.name}: {model_name(model)}: {note}")
     return _Fits(tuple(models), read.curves)
 
 

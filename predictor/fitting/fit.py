@@ -83,7 +83,10 @@ def fit(curve: MeasuredCurve, *, select: str = "bic", shape: str = "free", break
     predicted = fitted.predict(points, curve.x)
     left_out = left_out_smape_pct(curve, medians, structured.split.families, selection)
     error, noise = smape_pct(predicted, curve.y), noise_pct(curve, predicted, segments)
-    reach = reach_of(medians, found.tables, found.splits.prior, structured, fitted)
+    notes = unexplained(medians, fitted.predict(medians, medians.x), error, noise, curve.x_name, origin)
+    reach: tuple[float | None, float | None] = (float(curve.x[0]), float(curve.x[-1]))
+    if not notes:  # what does not explain the points is not continued beyond them
+        reach = reach_of(medians, found.tables, found.splits.prior, structured, fitted)
     return FittedModel(
         x=curve.x_name,
         y=curve.y_name,
@@ -96,7 +99,7 @@ def fit(curve: MeasuredCurve, *, select: str = "bic", shape: str = "free", break
         seconds=time.perf_counter() - began,
         setting=curve.setting,
         reach=(None if reach[0] is None else reach[0] + origin, None if reach[1] is None else reach[1] + origin),
-        notes=tuple(unexplained(medians, fitted.predict(medians, medians.x), error, noise, curve.x_name, origin)),
+        notes=tuple(notes),
     )
 
 

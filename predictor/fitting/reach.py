@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from predictor.fitting.family import FAMILIES
 from predictor.fitting.joint import JointFit
@@ -16,6 +17,8 @@ AGREEMENT = 0.1  # a formula is continued as far as it is known to this share
 PLAUSIBLE_COST = 6.0  # families this much worse than the best, or less, may be the true ones
 SURE_DEVIATIONS = 1.645  # standard deviations of an interval of 90 %
 SPANS_BEYOND, PLACES_BEYOND = 3.0, 60  # how far beyond the range that is looked at, in its spans
+MOST_TERMS = 3  # columns of a family that is continued: polynomials of more describe the points, and say nothing beyond
+LENGTHS_BEYOND = 5.0  # how far beyond the range a segment may be continued, in its own lengths
 FAR_ABOVE_NOISE = 2.0  # an error so many times the noise of repeats is not explained
 FAR_ABOVE_NEIGHBOURS, ENOUGH_NEIGHBOURS = 3.0, 10
 """The same beside what neighbouring points show, and how many of them are needed for that."""
@@ -25,19 +28,26 @@ def reach_of(
     points: FitPoints, tables: Mapping[str, Floats], prior: NoisePrior, structured: Structured, fitted: JointFit
 ) -> tuple[float | None, float | None]:
     """The least and the largest x to which the outer formulas may be continued: the families that explain the points of
-    the segment about as well agree there within 10 %, and its parameters are known as well; None where that holds as
-    far as three spans beyond."""
+    the segment about as well agree there within 10 %, its parameters are known as well, and it is not far shorter than
+    what it is continued by; None where that holds as far as three spans beyond."""
     starts = [*structured.split.starts, len(points)]
     first, last, span = points.x[0], points.x[-1], float(points.x[-1] - points.x[0])
     steps = span * SPANS_BEYOND * np.arange(1, PLACES_BEYOND + 1) / PLACES_BEYOND
     axis = points.on_axis(points.x[[0, -1]])
     below = points.off_axis(axis[0] - (axis[1] - axis[0]) * np.arange(1, PLACES_BEYOND + 1) / PLACES_BEYOND)
     ends: list[float | None] = []
-    for x, curve, run in (
-        (below if points.logarithmic else first - steps, fitted.curves[0], (starts[0], starts[1])),
-        (last + steps, fitted.curves[-1], (starts[-2], starts[-1])),
+    edges = points.off_axis(np.array([joint.place for joint in fitted.joints]))
+    for x, curve, run, length in (
+        (
+            below if points.logarithmic else first - steps,
+            fitted.curves[0],
+            (starts[0], starts[1]),
+            edges[0] - first if len(edges) else span,
+        ),
+        (last + steps, fitted.curves[-1], (starts[-2], starts[-1]), last - edges[-1] if len(edges) else span),
     ):
         doubtful = _is_doubtful(points, tables, prior, structured.deviation, curve, run, x)
+        doubtful |= np.minimum(np.abs(x - first), np.abs(x - last)) > LENGTHS_BEYOND * length
         begun = first if x[0] < first else last
         ends.append(float(np.r_[begun, x][int(doubtful.argmax())]) if doubtful.any() else None)
     return ends[0], ends[1]
@@ -51,9 +61,11 @@ def _is_doubtful(
     curve: LocalCurve,
     run: tuple[int, int],
     x: Floats,
-) -> Floats:
+) -> NDArray[np.bool_]:
     """Whether the curve at x is not known within 10 %, shape of x."""
     first, end = run
+    if curve.family.terms > MOST_TERMS:
+        return np.ones(len(x), dtype=bool)
     with np.errstate(all="ignore"):
         values = curve(x)
         slopes = curve.linearised(points.x[first:end])[1] / deviation[first:end, None]
