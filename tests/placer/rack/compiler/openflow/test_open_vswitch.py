@@ -19,7 +19,7 @@ from tests.placer.rack.compiler.library.frames import ipv4_frame, random_frames
 from tests.placer.rack.compiler.openflow.test_openflow import plan_of, random_places
 from tests.placer.rack.compiler.own_chains import draw_own_chains
 from tests.placer.rack.compiler.rack_packets import rack_packets
-from tests.placer.rack.compiler.racks import SAME_BYTES, made_chain
+from tests.placer.rack.compiler.racks import SAME_BYTES, made_chain, made_plan
 from tests.placer.rack.compiler.test_executed_racks import ExecutedRack, require_programs, run_rack, write_rack_files
 
 
@@ -63,6 +63,19 @@ def test_it_forwards_byte_for_byte_what_the_emulated_switch_forwards(tmp_path: P
     assert ovs.execution.rules == emulated.execution.rules and ovs.execution.branches == emulated.execution.branches
     captures = [sorted(read_capture(tmp_path / name / "out.pcap")) for name in ("ovs", "emulated")]
     assert captures[0] == captures[1]
+
+
+def test_what_it_cannot_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rack with another switch, and a machine without Open vSwitch."""
+    write_rack_files(compile_rack(made_plan((made_chain(["ACL"]), "switch")), "plan"), tmp_path / "rack")
+    source = write_capture(tmp_path / "in.pcap", [])
+    with pytest.raises(InputError, match="its switch is no OpenFlow switch"):
+        execute_rack(tmp_path / "rack", source, tmp_path / "out.pcap", openflow="ovs")
+    monkeypatch.setattr("placer.rack.compiler.openflow.open_vswitch.PROGRAM_PATH", "")
+    with pytest.raises(
+        InputError, match="Open vSwitch: ovsdb-tool is not installed\nhint: apt-get install openvswitch"
+    ):
+        check_open_vswitch()
 
 
 def test_packets_with_two_tags_are_dropped_where_it_does_not_see_behind_them(tmp_path: Path) -> None:
