@@ -184,7 +184,7 @@ static const struct nf_counter counters[] = {
 	[OUTSIDE] = {"outside", "segments freed that are too far from the bytes that are due"},
 	[OVERLONG] = {"overlong", "segments freed of a request of more than 8192 bytes"},
 	[UNFOLLOWED] = {"unfollowed", "segments freed that begin a stream, while all others wait"},
-	[FRAGMENTS] = {"fragments", "fragments of TCP, freed"},
+	[FRAGMENTS] = {"fragments", "fragments of TCP, or what may be TCP, freed"},
 	[RESETS] = {"resets", "TCP resets sent"},
 	[UNBUFFERED] = {"unbuffered", "TCP resets not sent without a buffer"},
 	NF_OTHER_COUNTERS(OTHER),
@@ -284,7 +284,7 @@ enum {
 /* What reads a stream. */
 struct stream_context {
 	struct nf *nf;
-	bool web; /* its bytes are a request so far */
+	bool web; /* no other bytes than those of requests came */
 };
 
 /* Read a chunk's size or the trailers; false if they are incomplete, or ambiguous. */
@@ -353,8 +353,11 @@ static bool read_requests(void *context, struct stream *stream)
 		}
 		request = request_read(bytes, n, stream->begun);
 		if (request.kind == REQUEST_NONE) {
-			reading->web = false;
-			return false;
+			/* a request may begin with any segment behind it */
+			reading->web = stream->begun = false;
+			stream->read = stream->have;
+			stream->mark = 0;
+			return true;
 		}
 		if (!(stream->mark & COUNTED))
 			count_request(nf, &request);
@@ -446,6 +449,7 @@ static int judge_stream(struct nf *nf, const struct segment *segment)
 	const struct flow_key key = packet_flow(segment->mbuf, segment->packet);
 	struct stream *stream = streams_find(&filter->streams, &key);
 	struct stream_context reading = {nf, true};
+	enum stream_result result;
 	int counter;
 
 	if (unlikely(segment->opens)) {
@@ -459,25 +463,25 @@ static int judge_stream(struct nf *nf, const struct segment *segment)
 	stream->used = true;
 	if (unlikely(stream->mark & STOPPED))
 		return BLOCKED;
-	switch (stream_take(&filter->streams, stream, segment->bytes, read_requests, &reading)) {
+	result = stream_take(&filter->streams, stream, segment->bytes, read_requests, &reading);
+	if (result == STREAM_OVERLONG && !stream->begun) { /* no request */
+		stream->read = stream->have;
+		stream->mark = 0;
+		result = stream_take(&filter->streams, stream, segment->bytes, read_requests,
+				     &reading);
+	}
+	switch (result) {
 	case STREAM_TAKEN:
-		return PASSED;
+		return reading.web ? PASSED : judge_alone(nf, segment, false);
 	case STREAM_DIFFERS:
 		return DIFFERING;
 	case STREAM_STOPPED:
-		if (reading.web) {
-			stream->mark |= STOPPED;
-			return BLOCKED;
-		}
-		streams_forget(&filter->streams, stream);
-		return judge_alone(nf, segment, true);
-	case STREAM_OUTSIDE: /* what is known of a stream without its beginning may be wrong */
+		stream->mark |= STOPPED;
+		return BLOCKED;
+	case STREAM_OUTSIDE: /* what is known of other streams than those of requests may be wrong */
 		return stream->begun ? OUTSIDE : judge_alone(nf, segment, false);
 	default:
-		if (stream->begun)
-			return OVERLONG;
-		streams_forget(&filter->streams, stream);
-		return judge_alone(nf, segment, false);
+		return OVERLONG;
 	}
 }
 
@@ -490,10 +494,13 @@ static int judge(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *pack
 	struct segment segment = {mbuf, packet, .bytes.length = packet->payload_length};
 	uint8_t flags;
 
+	if (unlikely(packet->fragment)) /* a later one may be of TCP behind an extension header */
+		return packet->protocol == IPPROTO_UDP || packet->protocol == IPPROTO_ICMP ||
+				       packet->protocol == IPPROTO_ICMPV6
+			       ? PASSED
+			       : FRAGMENTS;
 	if (packet->protocol != IPPROTO_TCP)
 		return PASSED;
-	if (unlikely(packet->fragment))
-		return FRAGMENTS;
 	tcp = tcp_of(mbuf, packet);
 	flags = tcp->tcp_flags;
 	segment.opens = filter->follows && (flags & (RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG)) ==
@@ -532,7 +539,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 
 		if (unlikely(packet.type == PACKET_MALFORMED)) {
 			nf_drop(nf, mbuf, MALFORMED);
-		} else if (unlikely(!packet_has_flow(&packet))) {
+		} else if (unlikely(!packet_has_flow(&packet) || packet_is_opaque(&packet))) {
 			nf_other(nf, mbuf, packet.type, OTHER, out);
 		} else {
 			const int counter = judge(nf, mbuf, &packet);

@@ -17,7 +17,6 @@ class Taken(Enum):
 
     PASSED = "passed"
     BLOCKED = "blocked"
-    OTHER = "other"
     DIFFERING = "differing"
     OUTSIDE = "outside"
     OVERLONG = "overlong"

@@ -11,16 +11,18 @@ from tests.reference.nfs.headers import (
     ACK,
     DONT_FRAGMENT,
     FIN,
+    ICMP,
     RST,
     SYN,
     TCP,
+    UDP,
     Flow,
     Headers,
     flow_of,
     ipv4_header,
     l4_checksum,
 )
-from tests.reference.nfs.ipv6 import ipv6_checksum, ipv6_header, read_ip_headers
+from tests.reference.nfs.ipv6 import ICMPV6, OPAQUE, ipv6_checksum, ipv6_header, read_ip_headers
 from tests.reference.nfs.model import Bounds, FirstRun, FunctionModel, Left
 from tests.reference.nfs.streams import Stream, Taken, stream_frames
 from tests.reference.nfs.traffic import Mix, Sent, random_payload
@@ -142,6 +144,7 @@ class UrlFilterModel(FunctionModel):
         names = ("requests", "handshakes", "incomplete", "resets", "unclear", "differing", "outside", "overlong")
         self.counted.update(dict.fromkeys((*names, "fragments"), 0))
         self.streams: dict[Flow, Stream] = {}
+        self.others = False  # whether other bytes than those of requests were read
         self.follows = self.number("streams", 4096) > 0
 
     def mix(self) -> Mix:
@@ -214,7 +217,7 @@ class UrlFilterModel(FunctionModel):
         return None
 
     def read_stream(self, stream: Stream) -> str:
-        """Read the requests of a stream: `waits` for more, `blocked`, or `other` than a request."""
+        """Read the requests of a stream: `waits` for more, or `blocked`."""
         while stream.read < len(stream.text) and not stream.over:
             unread = stream.text[stream.read :]
             if stream.mode:
@@ -224,7 +227,8 @@ class UrlFilterModel(FunctionModel):
                 continue
             request = read_request(unread, stream.begun)
             if request.kind is RequestKind.NONE:
-                return "other"
+                stream.begun, stream.read, stream.counted, self.others = False, len(stream.text), False, True
+                return "waits"
             if not stream.counted:
                 self.count(request)
             stream.counted = bool(request.hosts)
@@ -257,22 +261,23 @@ class UrlFilterModel(FunctionModel):
         stream.last_us = self.now_us
         if stream.stopped:
             return "blocked"
+        self.others = False
         taken = stream.take(sequence, segment, self.read_stream)
+        if taken is Taken.OVERLONG and not stream.begun:
+            stream.read, stream.counted, stream.mode = len(stream.text), False, ""
+            taken = stream.take(sequence, segment, self.read_stream)
         if taken is Taken.BLOCKED:
             stream.stopped = True
-        if taken in (Taken.OTHER, Taken.OVERLONG) and not (taken is Taken.OVERLONG and stream.begun):
-            del self.streams[key]
-            return self.judge_alone(key, sequence, segment, taken is Taken.OTHER)
-        if taken is Taken.OUTSIDE and not stream.begun:
+        if (taken is Taken.PASSED and self.others) or (taken is Taken.OUTSIDE and not stream.begun):
             return self.judge_alone(key, sequence, segment, False)
         return str(taken.value)
 
     def judge_packet(self, frame: bytes, headers: Headers) -> str:
         """The counter of an IP packet."""
+        if headers.fragment:
+            return "passed" if headers.protocol in (UDP, ICMP, ICMPV6) else "fragments"
         if headers.protocol != TCP:
             return "passed"
-        if headers.fragment:
-            return "fragments"
         flags = frame[headers.l4 + 13]
         opens = self.follows and flags & (SYN | ACK) == SYN
         segment = frame[headers.payload : headers.end]
@@ -287,7 +292,7 @@ class UrlFilterModel(FunctionModel):
     def take(self, sent: Sent) -> Left:
         frame, headers = sent.frame, read_ip_headers(sent.frame)
         self.now_us = sent.time_us
-        if headers.kind not in ("ipv4", "ipv6"):
+        if headers.kind not in ("ipv4", "ipv6") or headers.protocol in OPAQUE:
             return [frame] * self.passes(headers.kind), []
         counter = self.judge_packet(frame, headers)
         self.counted[counter] += 1
