@@ -62,6 +62,16 @@ def test_more_contention_always_slows_run_to_completion() -> None:
     assert findings["r-NF, steps of more contention that lower the throughput"] == 100
 
 
+def test_up_to_the_size_of_the_cache_the_working_set_counts() -> None:
+    """Figure 9: up to 6 MB, the working set lowers the throughput most, beyond it the access rate."""
+    drops = _table("figure9").set_index("quantity")["ours"]
+    below, above = (
+        [drops[f"drop by the {cause}, working sets {where} 6 MB"] for cause in ("working set", "access rate")]
+        for where in ("up to", "from")
+    )
+    assert below[0] > 3 * below[1] and above[1] > 2 * above[0]
+
+
 @pytest.mark.long
 def test_memory_and_regex_limit_an_nf_at_once() -> None:
     """Figure 2(a): both limit NIDS, so that a model of either errs by over 10 %; of a pipeline, one or the other."""
