@@ -37,6 +37,7 @@ SHAPES: "dict[str, Selection]" = {
     "steps": find_steps,
 }
 PLACE_ROUNDING = 1e-12  # of a place on an axis, as a share
+MOST_STEPS = 0.5  # levels of a staircase, as a share of the points
 LARGE_X, FAR_SPANS = 1e8, 2.0
 """From here on, and so many times its range from 0, x is counted from its first value: Unix times, for example."""
 
@@ -70,6 +71,10 @@ def fit(curve: MeasuredCurve, *, select: str = "bic", shape: str = "free", break
         again = _find_structure(equal, selection)
         if len(again.structured.split.starts) < len(found.structured.split.starts):
             found, medians = again, equal
+    if selection is find_structure and _leaves_unexplained(curve, medians, found):
+        steps = _find_structure(medians, find_steps)
+        few = len(steps.structured.split.starts) <= MOST_STEPS * len(medians)
+        found = steps if few and not _leaves_unexplained(curve, medians, steps) else found
     structured = found.structured
     intervals = [
         (joint.place, joint.place)
@@ -131,6 +136,13 @@ class _Found:
 def _find_structure(points: FitPoints, selection: "Selection") -> _Found:
     tables = residual_tables(points, FAMILIES)
     return _Found(tables, *selection(points, tables))
+
+
+def _leaves_unexplained(curve: MeasuredCurve, points: FitPoints, found: _Found) -> bool:
+    """Whether the error is far above the noise that repeats or neighbours show."""
+    predicted = found.structured.fit.predict(points, curve.x)
+    error, noise = smape_pct(predicted, curve.y), noise_pct(curve, predicted, ())
+    return bool(unexplained(points, found.structured.fit.predict(points, points.x), error, noise, "", 0.0))
 
 
 def _segments(curve: MeasuredCurve, points: FitPoints, fitted: JointFit) -> tuple[CurveSegment, ...]:

@@ -105,7 +105,7 @@ class FitPoints:
 
     @property
     def shortest_segment(self) -> int:
-        """Fewest points of a segment: two tell a level from noise where that is known."""
+        """Fewest points of a segment: two show a level where the noise is known."""
         if self.noise_known:
             return min(len(self), SHORTEST_BY_REPEATS)
         return min(len(self), SHORTEST_SEGMENT if len(self) >= FEW_POINTS else SHORTEST_OF_FEW)

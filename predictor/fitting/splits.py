@@ -50,18 +50,21 @@ class CurveSplits:
         return min(self.by_count, key=lambda split: split.cost)
 
 
-def best_splits(points: FitPoints, tables: Mapping[str, Floats]) -> CurveSplits:
-    """The best splits, with the typical noise estimated from the best of them."""
+def best_splits(points: FitPoints, tables: Mapping[str, Floats], *, quiet: bool = False) -> CurveSplits:
+    """The best splits, with the typical noise estimated from the best of them. `quiet`: whether the search begins only
+    with the noise that repeats or most neighbours show."""
     repeats, known = points.noise_of_repeats()
     floor = max(repeats if known >= ENOUGH_FREEDOM else 0.0, points.noise_of_rounding(), points.resolved_noise())
-    begin, quiet = (max(points.noise_of_neighbours(share), floor) for share in (0.5, QUIET_SHARE))
+    begin, agreed = (max(points.noise_of_neighbours(share), floor) for share in (0.5, QUIET_SHARE))
+    least = floor if points.noise_known else agreed
+    if quiet:
+        return _splits_from(points, tables, least, floor)
     found = _splits_from(points, tables, begin, floor)
-    least = floor if points.noise_known else quiet
     if max(found.prior.variance, begin) > SURELY_MORE_NOISE * least:  # neighbours may differ by steps
         per_point = min(len(points) * STEPS_COST_PER_POINT, MOST_STEPS_COST)
 
         def cost(splits: CurveSplits) -> float:
-            beyond = per_point * max(float(np.log(splits.prior.variance / quiet)), 0.0)
+            beyond = per_point * max(float(np.log(splits.prior.variance / agreed)), 0.0)
             return splits.best.cost + beyond + UNEXPLAINED_COST * float(np.log(splits.prior.variance / least))
 
         found = min(_splits_from(points, tables, least, floor), found, key=cost)

@@ -76,7 +76,7 @@ def _is_plain(family: Family) -> bool:
 
 def find_steps(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
     """The levels that explain the points best."""
-    splits = best_splits(points, {"constant": tables["constant"]})
+    splits = best_splits(points, {"constant": tables["constant"]}, quiet=True)
     return splits, fit_split(points, splits.best, splits.prior)
 
 
