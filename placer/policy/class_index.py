@@ -291,14 +291,14 @@ class ClassIndex:
         passed: list[tuple[int, float]] = []
         self.refresh()
         changed = self._lowered.some
-        while len(found) < most and (one := self._slots.best(*need)) is not None:
-            member = self._members[one[1]]
+        while len(found) < most and (scored := self._slots.best(*need)) is not None:
+            member = self._members[scored[1]]
             doubted = changed or self._needs_prediction(member, tenant)
             if not doubted or self._fits_now(member, tenant, need):
-                found.append((one[0], member.nic))
+                found.append((scored[0], member.nic))
             elif self._block(member, need[0]):
                 continue
-            passed.append(self._slots.pass_over(one[1], need[0]))
+            passed.append(self._slots.pass_over(scored[1], need[0]))
         for slot, kpps in reversed(passed):
             self._slots.offer_again(slot, need[0], kpps)
         return found

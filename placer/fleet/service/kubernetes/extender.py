@@ -317,8 +317,8 @@ def _read_victims(body: bytes) -> tuple[Pod | None, dict[str, _Victims]]:
 def _victims(found: Mapping[str, _Victims]) -> Response:
     """The answer of preempt; the scheduler takes a node without victims as an error of them all."""
     shown = {
-        name: {"Pods": [{"UID": uid} for uid in one.uids], "NumPDBViolations": one.budgets}
-        for name, one in found.items()
+        name: {"Pods": [{"UID": uid} for uid in victims.uids], "NumPDBViolations": victims.budgets}
+        for name, victims in found.items()
     }
     return answer({"NodeNameToMetaVictims": shown})
 
