@@ -91,8 +91,8 @@ def _formula(fit: FittedModel) -> str:
 
 
 def _errors(fit: FittedModel) -> str:
-    sentence = errors_text(fit)
-    return f"{sentence[0].upper()}{sentence[1:]}. {errors_verdict(fit)}"
+    sentences = [errors_text(fit), errors_verdict(fit).rstrip("."), *fit.notes]
+    return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
 
 
 def _tiles(fit: FittedModel) -> tuple[Tile, ...]:

@@ -40,11 +40,7 @@ class Power(Family):
         return local[0], local[1] * float(np.exp(-rate * np.log(start))), rate
 
     def formula(self, numbers: Sequence[str], x: str) -> str:
-        return (
-            "{} + {}*{x}^{}".format(*numbers, x=x)
-            if not numbers[2].startswith("-")
-            else "{} + {}*{x}^({})".format(*numbers, x=x)
-        )
+        return "{} + {}*{x}^({})".format(*numbers, x=x)
 
 
 FAMILIES.register("power")(Power())

@@ -1,6 +1,7 @@
 """Fitted models made by hand: every family, several segments, and names that no language takes as they are."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel
@@ -52,6 +53,7 @@ ONE_SEGMENT = {
     "log": made_up((1.0, 1e12), ("log", (1e7, -3e5))),
     "inverse": made_up((1.0, 5e7), ("inverse", (1e-6, 1.0))),
     "exp": made_up((0.0, 1e6), ("exp", (0.0, 1e-3, 1e-5))),
+    "power": made_up((1.0, 1e6), ("power", (10.0, 0.3, 0.7))),
     "inverse-linear": made_up((0.0, 1e5), ("inverse-linear", (1e-3, 1e-4))),
     "inverse-quadratic": made_up((0.0, 1e3), ("inverse-quadratic", (1e-3, 0.0, 1e-5))),
     "inverse-log": made_up((1.0, 1e6), ("inverse-log", (1e-3, 1e-4))),
@@ -59,11 +61,16 @@ ONE_SEGMENT = {
     "inverse-exp": made_up((0.0, 1e3), ("inverse-exp", (0.1, 3.0, -0.01))),
 }
 """By family."""
+UNIX_TIMES = replace(
+    made_up((1.7e9, 1.7e9 + 3600), ("quadratic", (1.0, 2e-3, 3e-6)), x="time"),
+    segments=(CurveSegment(1.7e9, 1.7e9 + 3600, "quadratic", (1.0, 2e-3, 3e-6), 31, 0.41, 1.7e9),),
+)
+"""A formula of the seconds since the first measurement."""
 PER_SETTING = tuple(
     made_up((1.0, 100.0), ("linear", (size, 0.1)), setting={"packet_size": size, "flows": -0.5})
     for size in (64.0, 1500.0)
 )
-EVERY_MODEL = {"four segments": FOUR_SEGMENTS, **ONE_SEGMENT}
+EVERY_MODEL = {"four segments": FOUR_SEGMENTS, "unix times": UNIX_TIMES, **ONE_SEGMENT}
 HOSTILE_NAMES = (
     "lambda", "entries", "log", "double", "cycles/packet", "64 B", "µs", "", " ", "x*/ int main() /*", '"""', "a\\",
     "a\nimport os", "%s{}", "y0", "größe", "????", "e" * 500, "value", "_", "match_kind", "main",
