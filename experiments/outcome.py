@@ -42,7 +42,10 @@ def outcomes_of(
 ) -> Iterator[Outcome]:
     """Run experiments in order. `chosen`: the experiments. `setting`: what each receives. `save`: called with each
     result before the next experiment begins; when it raises, the experiment has failed."""
-    return (_outcome_of(experiment, setting, save) for experiment in chosen)
+    for number, experiment in enumerate(chosen, start=1):
+        if len(chosen) > 1:
+            setting.say(f"{number} of {len(chosen)} experiments")
+        yield _outcome_of(experiment, setting, save)
 
 
 def _outcome_of(one: Experiment, setting: Setting, save: Callable[[Experiment, Result], None]) -> Outcome:

@@ -141,8 +141,8 @@ class Testbed(ABC):
 
     @property
     def measured_by(self) -> str:
-        """What measures, if the description does not tell: machines of a kind describe themselves alike. A journal is
-        resumed only by the one that began it."""
+        """What measures, if the description does not show it: machines of a kind describe themselves alike. A journal
+        is resumed only by the one that began it."""
         return ""
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from predictor.chains.placed_chain import (
     weakest_link,
 )
 from predictor.chains.profiled_nf import ProfiledNf
-from predictor.chains.settings import ENOUGH_REPEATS, Settings, settings_of
+from predictor.chains.settings import DEVIATION_OF_MAD, ENOUGH_REPEATS, Settings, settings_of
 from predictor.chains.stage_costs import Columns
 from predictor.chains.stage_factors import ChainRuns, Correction
 from profiles.arrays import Floats
@@ -37,6 +37,9 @@ LARGEST_RATIO = 9.0
 CHANCE_ALONE = 1e-4
 """How probable it may be that a correction of an NF that is measured alone, as it was profiled, looks better than none
 by chance."""
+FAR_ALONE = 3.0
+"""How many times its expected error an NF that is measured alone must typically be off to be another one than was
+profiled; then it is corrected anyway."""
 
 WeightedRules = Sequence[tuple[CompositionRule, float]]
 """Rules with their probabilities before any run of the chain."""
@@ -117,8 +120,10 @@ class _Fitting:
         count, left = len(error), float(np.mean(uncorrected[kept] ** 2 - correction.runs.variance[kept]))
         few = 1 + FEW_RUNS / count
         measured = replace(self.model, runs=self.runs, noise=self._noise)
-        alone = len(self.model.chain.stages) == 1
-        if alone and not improves(np.abs(uncorrected[kept]) - np.abs(error), CHANCE_ALONE):
+        gain = np.abs(uncorrected[kept]) - np.abs(error)
+        expected = np.hypot(stages.errors[:, 0], np.sqrt(variance))[correction.learnt_from]
+        off = DEVIATION_OF_MAD * float(np.median(np.abs(uncorrected) / expected))
+        if len(self.model.chain.stages) == 1 and off < FAR_ALONE and not improves(gain, CHANCE_ALONE):
             return replace(measured, misfit=float(np.sqrt(max(left, 0.0))), widening=float(np.sqrt(few)))
         ratio = float(np.mean(np.minimum((error / deviation) ** 2, LARGEST_RATIO)))
         calibrated = (count * max(ratio, 1.0) + FEW_RUNS) / (count + FEW_RUNS)
