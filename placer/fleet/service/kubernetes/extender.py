@@ -253,7 +253,7 @@ class Extender:
         return event.tenant
 
     def _refuse_over_quota(self, pod: Pod, arrival: Tenant) -> None:
-        """Raise Refused where the owner of a pod that is nowhere yet would have too much, even without the evicted."""
+        """Raise Refused where the owner of a pod that is nowhere yet would have too much."""
         over = None if pod.node else self.writer.quotas.fault(self.writer.engine, Arrive(arrival))
         if over is not None:
             raise Refused(over)
