@@ -13,6 +13,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
+#include "core/metadata.h"
 #include "run/captures.h"
 
 static struct rte_mempool *pool;

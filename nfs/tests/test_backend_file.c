@@ -32,7 +32,7 @@ FOLDER_TEST(flows_go_to_backends_by_their_weights)
 
 	write_file("file", "# backends\n192.0.2.9 3\r\n198.51.100.7   # weight 1\n");
 	rig_make(rig, "LB", of_file, 2);
-	count_flows(rig, RTE_IPV4(192u, 0, 2, 9), RTE_IPV4(198, 51, 100, 7), counts);
+	count_flows(rig, RTE_IPV4(192u, 0, 2, 9), RTE_IPV4(198u, 51, 100, 7), counts);
 	assert_in_range(counts[0], FLOWS * 7 / 10, FLOWS * 8 / 10);
 }
 

@@ -203,11 +203,16 @@ DEVICE void nids_packet(GLOBAL const struct gpu_slot *slot, GLOBAL struct gpu_sl
 	u32 verdict = view.non_initial_fragment ? NIDS_FRAGMENTS : NIDS_WITHOUT_PAYLOAD, detail = 0;
 	struct nids_result result;
 
+	if (view.non_initial_fragment && head->dropped_classes)
+		verdict |= GPU_FREED;
+
 	if (length > 0) {
 		nids_scan(state, frame + view.payload, length, &result);
 		detail = result.rule | result.matches << 10 | result.classes << 21;
-		verdict = result.classes & head->dropped_classes ? NIDS_DROPPED | GPU_FREED
-								 : NIDS_SCANNED;
+		verdict = result.classes & head->dropped_classes ||
+					  (head->dropped_classes && length < view.payload_length)
+				  ? NIDS_DROPPED | GPU_FREED
+				  : NIDS_SCANNED;
 	} else if (view.kind != VIEW_IPV4) {
 		verdict = view.kind == VIEW_OTHER ? NIDS_OTHER : NIDS_MALFORMED | GPU_FREED;
 	}
