@@ -95,13 +95,14 @@ gpu-compiler:  ## Install NVIDIA's compiler from PyPI, which needs no GPU.
 	  'nvidia-cuda-runtime==13.*' 'nvidia-cuda-nvrtc==13.*' 'nvidia-nvvm==13.*'
 
 FUZZ_S ?= 60
-fuzz:  ## Fuzz the packet path for FUZZ_S seconds.
+fuzz:  ## Fuzz the packet path, and captures, for FUZZ_S seconds each.
 	CC=clang $(call MESON,build/nfs-fuzz) -Dfuzz=true -Dtests=disabled \
 	  -Db_sanitize=address,undefined -Db_lundef=false
-	ninja -C build/nfs-fuzz fuzz_packets
-	mkdir -p build/fuzz-corpus
+	ninja -C build/nfs-fuzz fuzz_packets fuzz_captures
+	mkdir -p build/fuzz-corpus build/fuzz-captures
 	build/nfs-fuzz/fuzz_packets -max_total_time=$(FUZZ_S) -max_len=4096 -dict=nfs/fuzz/packets.dict \
 	  -artifact_prefix=build/ build/fuzz-corpus
+	build/nfs-fuzz/fuzz_captures -max_total_time=$(FUZZ_S) -max_len=4096 -artifact_prefix=build/ build/fuzz-captures
 
 clean:
 	rm -rf .venv build

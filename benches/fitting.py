@@ -22,6 +22,7 @@ from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import FittedModel, smape_pct
 from predictor.fitting.points import MeasuredCurve
 from profiles import InputError
+from tests.predictor.fitting.known_shapes import KINDS, score_shape
 from tests.predictor.fitting.random_curves import RandomCurve, random_curve
 
 Count = Annotated[int, typer.Option(min=1, help="Number of random curves.")]
@@ -75,6 +76,19 @@ def intervals(count: Count = 200, seed: Seed = 0) -> pd.DataFrame:
         "parameters beyond": float(np.median(beyond)),
     }
     return pd.DataFrame([row])
+
+
+@register("fitting-shapes")
+def shapes(count: Count = 40) -> pd.DataFrame:
+    """Of each shape of `tests/predictor/fitting/known_shapes.py`: shares of our fits with the true families, of those
+    that are continued to twice the range within 10 % or not as far, and of those not as far."""
+    scores = {kind: score_shape(kind, count) for kind in KINDS}
+    shares = [
+        {"shape": kind, "curves": count, "right": one.right / count, "reaches": one.reaches / count,
+         "not as far": one.refused / count}
+        for kind, one in scores.items()
+    ]  # fmt: skip
+    return pd.DataFrame(shares)
 
 
 def _families(model: FittedModel) -> list[str]:

@@ -64,7 +64,7 @@ def profile_further(
     profile, description = _without_lines(read_profile(out)), testbed.describe()
     _refuse_other_testbed(profile, description, out)
     with Journal(journal_of(out)) as journal, threadpool_limits(1):
-        journal.claim(description, seed)
+        journal.claim(testbed, seed)
         former = journal.kept()
         recorded = [run for nf in profile.nfs.values() for run in read_recorded_runs(nf)]
         if all_of_it := _unwritten(profile, recorded, former):  # a kill came between the last run and the directory

@@ -173,7 +173,7 @@ def profile_latency(
     # how many runs a setting takes
     runs = sum(map(len, settings.values())) * (1 + len(OFFERED_SHARES) * times)
     with Journal(journal_of(out)) as journal:
-        journal.claim(description, seed)
+        journal.claim(testbed, seed)
         known = len(journal)
         stack = TestbedStack(testbed, journal, seed, notify)
         stack.part(BENCHES_PART)  # drift counts from there

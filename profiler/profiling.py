@@ -99,7 +99,7 @@ def profile(
     counts = choose_counts(description, targets, cores, notify) if cores else {}
     # matrices are small: more threads wait for each other, and round differently
     with Journal(journal_of(out)) as journal, threadpool_limits(1):
-        journal.claim(description, seed)
+        journal.claim(testbed, seed)
         known = len(journal)
         stack = TestbedStack(testbed, journal, seed, notify)
         steps = Steps(progress, alone_runs(description) + len(targets) * (quota or 0))

@@ -139,6 +139,12 @@ class Testbed(ABC):
         """Whether it runs several co-locations together faster than one after another."""
         return type(self).run_many is not Testbed.run_many
 
+    @property
+    def measured_by(self) -> str:
+        """What measures, if the description does not tell: machines of a kind describe themselves alike. A journal is
+        resumed only by the one that began it."""
+        return ""
+
     def close(self) -> None:
         """Free what the testbed holds; safe to call twice."""
 
@@ -163,6 +169,10 @@ class TestbedWrapper(Testbed):
     @property
     def batches(self) -> bool:
         return self._inner.batches
+
+    @property
+    def measured_by(self) -> str:
+        return self._inner.measured_by
 
     def describe(self) -> TestbedDescription:
         return self._inner.describe()

@@ -243,11 +243,16 @@ class RetryingTestbed(Testbed):
         self._pause = pause
         self._testbed: Testbed | None = reopen()
         self._batches = self._testbed.batches
+        self._measured_by = self._testbed.measured_by
         self._description: TestbedDescription | None = None
 
     @property
     def batches(self) -> bool:
         return self._batches
+
+    @property
+    def measured_by(self) -> str:
+        return self._measured_by
 
     def describe(self) -> TestbedDescription:
         if self._description is None:

@@ -1,6 +1,8 @@
 """Write aside, then rename: no reader ever sees half a file or half a directory."""
 
 import ctypes
+import fcntl
+import glob
 import os
 import shutil
 import tempfile
@@ -8,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-UNFINISHED_PREFIX = ".unfinished."  # begins the name of the folder in which `files_aside` collects files
+UNFINISHED_PREFIX = ".unfinished."  # begins the names of folders that are written aside
 
 AT_FDCWD = -100
 RENAME_EXCHANGE = 2
@@ -51,23 +53,46 @@ def _copy_into(device: Path) -> Iterator[Path]:
 def directory_aside(target: Path) -> Iterator[Path]:
     """An empty directory to fill, which replaces `target` when the block ends well and is removed when it does not.
     Everything in the old `target` is removed. Where the file system can exchange two directories (Linux), `target` is
-    never missing."""
+    never missing. What processes left that were killed is removed, too."""
     target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
+    prefix = f"{UNFINISHED_PREFIX}{target.name}."
+    for abandoned in target.parent.glob(f"{glob.escape(prefix)}*"):
+        with _lock(abandoned) as is_ours:
+            if is_ours:
+                shutil.rmtree(abandoned, ignore_errors=True)
     with _faults_named(target):
-        aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        aside = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
     try:
-        yield aside
-        aside.chmod(0o777 & ~_umask())
-        if not target.exists():
-            aside.rename(target)
-        elif not _exchange(aside, target):
-            retired = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
-            target.rename(retired / target.name)
-            aside.rename(target)
-            shutil.rmtree(retired)
+        with _lock(aside):
+            yield aside
+            aside.chmod(0o777 & ~_umask())
+            if not target.exists():
+                aside.rename(target)
+            elif not _exchange(aside, target):
+                retired = Path(tempfile.mkdtemp(prefix=f"{prefix}old.", dir=target.parent))
+                target.rename(retired / target.name)
+                aside.rename(target)
+                shutil.rmtree(retired)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[bool]:
+    """Whether no other process writes to a folder; then none does until the block ends."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:  # it has its name now
+        yield False
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield True
+    except BlockingIOError:
+        yield False
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -40,6 +40,11 @@ void flow_scan_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, str
 
 		if (unlikely(!offloaded || !packet_has_flow(&offloaded->headers)))
 			continue;
+		if (unlikely(scan->drops_missed && offloaded->action == OFFLOAD_SEND &&
+			     scan_missed(offloaded))) {
+			offloaded->action = OFFLOAD_DROP; /* without a job there is no completion */
+			nf->counters[scan->drops_missed]++;
+		}
 		held[burst.n] = offloaded;
 		flow_burst_add(&burst, packets[i], packet_flow(packets[i], &offloaded->headers));
 		flow_table_begin(&scan->table.index, &burst, burst.n - 1);

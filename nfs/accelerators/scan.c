@@ -68,6 +68,9 @@ struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet,
 	}
 	if (unlikely(headers.type != PACKET_IPV4 && headers.type != PACKET_IPV6))
 		return hold_other(offload, packet, &headers, counters);
+	if (unlikely(headers.payload == 0 && packet_is_opaque(&headers) &&
+		     !offload->nf->passes_unknown))
+		return hold_other(offload, packet, &headers, counters);
 	offloaded = offload_hold(offload, packet, &headers);
 	linearize(packet, &headers);
 	offloaded->job.length = packet_payload(packet, &headers, &payload);

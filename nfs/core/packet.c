@@ -99,10 +99,12 @@ static struct packet parse_ipv4(const struct rte_mbuf *mbuf, uint16_t l3)
 
 #define MOST_EXTENSIONS 16 /* extension headers; hosts take each of the six once or twice */
 
+/* Those of RFC 7045 with a form that is known; mobility, HIP and shim6 have that of options. */
 static bool is_extension(uint8_t protocol)
 {
 	return protocol == IPPROTO_HOPOPTS || protocol == IPPROTO_ROUTING ||
-	       protocol == IPPROTO_FRAGMENT || protocol == IPPROTO_AH || protocol == IPPROTO_DSTOPTS;
+	       protocol == IPPROTO_FRAGMENT || protocol == IPPROTO_AH ||
+	       protocol == IPPROTO_DSTOPTS || protocol == 135 || protocol == 139 || protocol == 140;
 }
 
 /* Whether a fragment is one that hosts take: of a multiple of 8 bytes, and within 65,535 ones. */

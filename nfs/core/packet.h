@@ -174,6 +174,32 @@ static inline struct rte_ipv4_hdr *packet_ipv4(struct rte_mbuf *mbuf, const stru
 	return rte_pktmbuf_mtod_offset(mbuf, struct rte_ipv4_hdr *, packet->l3);
 }
 
+/*
+ * Whether an IP packet carries other packets, or bytes that only its receiver can read, so that
+ * filters of payloads do not understand it: IP in IP, GRE, ESP, EtherIP, IPComp, L2TP, MPLS, and
+ * what experiments carry.
+ */
+static inline bool packet_is_opaque(const struct packet *packet)
+{
+	switch (packet->protocol) {
+	case IPPROTO_IPIP:
+	case IPPROTO_IPV6:
+	case IPPROTO_GRE:
+	case IPPROTO_ESP:
+	case 94:
+	case 97:
+	case IPPROTO_ENCAP:
+	case IPPROTO_COMP:
+	case 115:
+	case 137:
+	case 253:
+	case 254:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* The ports, with which both UDP and TCP begin. NULL without ports. */
 static inline rte_be16_t *packet_ports(struct rte_mbuf *mbuf, const struct packet *packet)
 {

@@ -1,7 +1,8 @@
 /*
  * NIDS: scans payloads for rules; a match raises an alert, once per flow and class of rules until
- * the flow is removed. Packets that match a rule of one class can be dropped; then frames that are
- * not understood are dropped, too, unless `unknown` says otherwise.
+ * the flow is removed. Packets that match a rule of one class can be dropped; then packets are
+ * dropped, too, that could not be scanned completely, as non-initial fragments, and frames that are
+ * not understood, unless `unknown` says otherwise.
  */
 #include "accelerators/flow_scan.h"
 #include "core/rules.h"
@@ -18,7 +19,7 @@ static const struct nf_parameter parameters[] = {
 enum { DROPPED = FLOW_SCAN_COUNTERS, ALERTS, FIRST_CLASS };
 static const struct nf_counter counters[] = {
 	FLOW_SCAN_DECLARE_COUNTERS,
-	[DROPPED] = {"dropped", "packets freed because of a matching rule"},
+	[DROPPED] = {"dropped", "packets freed because they match, or were not scanned completely"},
 	[ALERTS] = {"alerts", "alerts of all classes"},
 	[FIRST_CLASS + RULE_PEER_TO_PEER] = {"alerts_peer_to_peer", "alerts of peer-to-peer rules"},
 	[FIRST_CLASS + RULE_REMOTE] = {"alerts_remote",
@@ -48,14 +49,14 @@ static void completed(struct nf *nf, struct offloaded *offloaded)
 {
 	const uint32_t classes = offloaded->job.classes;
 	const unsigned int dropped = (unsigned int)nf->settings[DROPPED_CLASS];
+	const bool matched = scan_matched(offloaded, &nf->counters[FLOW_SCAN_SCANS]);
+	const bool missed = offloaded->job.status < 0 || scan_missed(offloaded);
 
 	offloaded->action = OFFLOAD_SEND;
-	if (!scan_matched(offloaded, &nf->counters[FLOW_SCAN_SCANS]))
-		return;
-	for (enum rule_class class = 0; class < RULE_CLASSES; class++)
+	for (enum rule_class class = 0; matched && class < RULE_CLASSES; class++)
 		if (classes & (1u << class))
 			alert(nf, flow_scan_mark(nf, offloaded), class);
-	if (dropped > 0 && classes & (1u << (dropped - 1))) {
+	if (dropped > 0 && (missed || (matched && classes & (1u << (dropped - 1))))) {
 		offloaded->action = OFFLOAD_DROP;
 		nf->counters[DROPPED]++;
 	}
@@ -63,9 +64,14 @@ static void completed(struct nf *nf, struct offloaded *offloaded)
 
 static int create(struct nf *nf)
 {
+	int error;
+
 	if (!*nf->texts[FLOW_SCAN_UNKNOWN])
 		nf->passes_unknown = nf->settings[DROPPED_CLASS] == 0;
-	return flow_scan_create(nf, completed);
+	error = flow_scan_create(nf, completed);
+	if (error == 0 && nf->settings[DROPPED_CLASS] > 0)
+		((struct flow_scan *)nf->state)->drops_missed = DROPPED;
+	return error;
 }
 
 NF_KIND("NIDS", "raises alerts about flows whose payloads match rules; can drop packets of one "

@@ -1,16 +1,21 @@
 /*
  * UrlFilter: blocks requests to the domains and URLs of a list: HTTP/1 by host and path, TLS by the
- * server name of its ClientHello, at any TCP port. All other IP packets pass; frames that are not
- * understood are dropped, unless `unknown`.
+ * server name of its ClientHello, at any TCP port. Other IP packets pass, except fragments of TCP;
+ * frames that are not understood are dropped, unless `unknown`.
  *
- * Each segment is judged by itself. A request whose host is behind the end of its segment is
- * incomplete: it passes, or is blocked if so set. Requests over HTTP/2 and QUIC, names that TLS
- * encrypts, and the paths of requests in TLS are not seen.
+ * Streams from inside and outside are followed from their SYN on (core/stream.h), or from a segment
+ * that begins with a request which it does not end: requests are read as their server reads them,
+ * whatever segments they are cut into. Of a stream that is not followed each segment is judged by
+ * itself; so are all without `streams`. A request whose host has not come yet is incomplete: it
+ * passes, or is blocked if so set. Requests over HTTP/2 and QUIC, names that TLS encrypts, and the
+ * paths of requests in TLS are not seen.
  */
 #include <errno.h>
 
 #include "core/nf.h"
+#include "core/memory.h"
 #include "core/packet.h"
+#include "core/stream.h"
 #include "functions/url_filter/list.h"
 #include "functions/url_filter/request.h"
 #include "functions/url_filter/url.h"
@@ -138,15 +143,15 @@ static struct rte_mbuf *reset_back(struct rte_mempool *pool, struct rte_mbuf *ab
 	return segment(pool, about, packet, &tcp, true);
 }
 
-#define MOST_BYTES 4096 /* of a payload in several segments */
-
-enum { LIST, URLS, SEED, BLOCK_INCOMPLETE, RESET, UNKNOWN, ARP };
+enum { LIST, URLS, SEED, BLOCK_INCOMPLETE, RESET, STREAMS, UNKNOWN, ARP };
 static const struct nf_parameter parameters[] = {
 	[LIST] = {"list", "file with the list; empty: a generated list", .text = ""},
 	[URLS] = {"urls", "entries of a generated list", 0, 1000000, 1000},
 	[SEED] = {"seed", "seed of a generated list", 0, 4294967295, 1},
 	[BLOCK_INCOMPLETE] = {"block_incomplete", "1: incomplete requests are blocked", 0, 1, 0},
 	[RESET] = {"reset", "1: both ends of a blocked connection get a TCP reset", 0, 1, 0},
+	[STREAMS] = {"streams", "TCP streams that are followed; 0: each segment is judged by itself",
+		     0, 1 << 20, 4096},
 	[UNKNOWN] = {NF_UNKNOWN("drop")},
 	[ARP] = {NF_ARP},
 };
@@ -157,6 +162,12 @@ enum {
 	REQUESTS,
 	HANDSHAKES,
 	INCOMPLETE,
+	UNCLEAR,
+	DIFFERING,
+	OUTSIDE,
+	OVERLONG,
+	UNFOLLOWED,
+	FRAGMENTS,
 	RESETS,
 	UNBUFFERED,
 	OTHER,
@@ -168,20 +179,56 @@ static const struct nf_counter counters[] = {
 	[REQUESTS] = {"requests", "HTTP requests with a host"},
 	[HANDSHAKES] = {"handshakes", "TLS handshakes with a server name"},
 	[INCOMPLETE] = {"incomplete", "packets with a request or handshake without a host so far"},
+	[UNCLEAR] = {"unclear", "packets with a request whose end is ambiguous, among blocked"},
+	[DIFFERING] = {"differing", "segments freed because they repeat bytes otherwise"},
+	[OUTSIDE] = {"outside", "segments freed that are too far from the bytes that are due"},
+	[OVERLONG] = {"overlong", "segments freed of a request of more than 8192 bytes"},
+	[UNFOLLOWED] = {"unfollowed", "segments freed that begin a stream, while all others wait"},
+	[FRAGMENTS] = {"fragments", "fragments of TCP, or what may be TCP, freed"},
 	[RESETS] = {"resets", "TCP resets sent"},
 	[UNBUFFERED] = {"unbuffered", "TCP resets not sent without a buffer"},
 	NF_OTHER_COUNTERS(OTHER),
 	[MALFORMED] = {"malformed", "packets freed"},
 };
 
+struct url_filter {
+	struct url_table *table;
+	bool follows;
+	struct streams streams;
+};
+
+static void destroy(struct nf *nf)
+{
+	struct url_filter *filter = nf->state;
+
+	if (filter->follows)
+		streams_destroy(&filter->streams);
+	url_table_destroy(filter->table);
+	nf_free(filter);
+}
+
 static int create(struct nf *nf)
 {
+	const uint32_t streams = (uint32_t)nf->settings[STREAMS];
 	const char *file = nf->texts[LIST];
+	struct url_filter *filter = nf_zalloc_for(nf->kind->name, sizeof(*filter));
 
-	nf->state = file[0] ? url_list_read(nf->kind->name, file)
-			    : url_list_generate(nf->kind->name, (uint32_t)nf->settings[URLS],
-						(uint64_t)nf->settings[SEED]);
-	return nf->state ? 0 : -EINVAL;
+	if (!filter)
+		return -ENOMEM;
+	nf->state = filter;
+	filter->table = file[0] ? url_list_read(nf->kind->name, file)
+				: url_list_generate(nf->kind->name, (uint32_t)nf->settings[URLS],
+						    (uint64_t)nf->settings[SEED]);
+	if (!filter->table) {
+		nf_free(filter);
+		return -EINVAL;
+	}
+	filter->follows =
+		streams > 0 && streams_create(&filter->streams, nf->kind->name, streams) == 0;
+	if (streams == 0 || filter->follows)
+		return 0;
+	destroy(nf);
+	return -ENOMEM;
 }
 
 static bool is_listed(const struct url_table *table, struct piece authority, const char *path,
@@ -207,41 +254,264 @@ static bool is_request_listed(const struct url_table *table, const struct reques
 	return false;
 }
 
-/* Whether a payload is to be blocked; a segment may have several requests. */
-static bool is_blocked(struct nf *nf, const char *bytes, size_t length)
+/* Whether a request is to be blocked: it is listed, or incomplete and so set. */
+static bool is_blocked(struct nf *nf, const struct request *request)
 {
-	size_t at = 0;
+	const struct url_filter *filter = nf->state;
 
-	do {
-		const struct request request = request_read(bytes + at, length - at);
-
-		if (request.kind == REQUEST_NONE)
-			return false;
-		if (request.n_hosts > 0)
-			nf->counters[request.kind == REQUEST_TLS ? HANDSHAKES : REQUESTS]++;
-		if (is_request_listed(nf->state, &request))
-			return true;
-		if (request.kind == REQUEST_INCOMPLETE && request.n_hosts == 0) {
-			nf->counters[INCOMPLETE]++;
-			return nf->settings[BLOCK_INCOMPLETE] == 1;
-		}
-		at = request.end > 0 ? at + request.end : length;
-	} while (at < length);
-	return false;
+	if (is_request_listed(filter->table, request))
+		return true;
+	if (request->kind != REQUEST_INCOMPLETE || request->n_hosts > 0)
+		return false;
+	nf->counters[INCOMPLETE]++;
+	return nf->settings[BLOCK_INCOMPLETE] == 1;
 }
 
-static bool is_packet_blocked(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet)
+static void count_request(struct nf *nf, const struct request *request)
 {
-	char bytes[MOST_BYTES];
-	uint16_t length = packet->payload_length;
-	const char *payload;
+	if (request->n_hosts > 0)
+		nf->counters[request->kind == REQUEST_TLS ? HANDSHAKES : REQUESTS]++;
+}
 
-	if (packet->protocol != IPPROTO_TCP || packet->payload == 0 || length == 0)
+/* Marks of a stream. */
+enum {
+	COUNTED = 1,  /* the request that is read */
+	CHUNKS = 2,   /* a chunk's size is next */
+	TRAILERS = 4, /* the lines behind the last chunk are next */
+	STOPPED = 8,  /* a request is blocked: without its bytes nothing behind them is read */
+};
+
+/* What reads a stream. */
+struct stream_context {
+	struct nf *nf;
+	bool web; /* no other bytes than those of requests came */
+};
+
+/* Read a chunk's size or the trailers; false if they are incomplete, or ambiguous. */
+static bool read_chunks(struct nf *nf, struct stream *stream, const char *bytes, size_t n,
+			bool *stops)
+{
+	struct url_filter *filter = nf->state;
+	uint64_t size = 0;
+	const size_t end = stream->mark & CHUNKS ? request_read_chunk(bytes, n, &size)
+						 : request_skip_trailers(bytes, n);
+
+	*stops = end == SIZE_MAX;
+	nf->counters[UNCLEAR] += *stops;
+	if (end == 0 || *stops)
 		return false;
-	if (mbuf->nb_segs > 1)
-		length = RTE_MIN(length, MOST_BYTES);
-	payload = rte_pktmbuf_read(mbuf, packet->payload, length, bytes);
-	return is_blocked(nf, payload, length);
+	stream->read += (uint16_t)end;
+	if (stream->mark & TRAILERS)
+		stream->mark = 0;
+	else if (size == 0)
+		stream->mark = TRAILERS;
+	else
+		stream_skip(&filter->streams, stream, (uint32_t)size + 2); /* and the line's end */
+	return true;
+}
+
+/* Go behind a whole request; false if servers do not agree where it ends. */
+static bool pass_request(struct nf *nf, struct stream *stream, const struct request *request)
+{
+	struct url_filter *filter = nf->state;
+
+	if (request->kind == REQUEST_TLS) {
+		stream->read = stream->have;
+		stream->n_parts = 0;
+		stream->over = true;
+		return true;
+	}
+	if (request->unclear || request->body > INT32_MAX / 2) {
+		nf->counters[UNCLEAR]++;
+		return false;
+	}
+	stream->read += (uint16_t)request->end;
+	stream->mark = request->chunked ? CHUNKS : 0;
+	if (!request->chunked)
+		stream_skip(&filter->streams, stream, (uint32_t)request->body);
+	return true;
+}
+
+/* Read the requests of a stream: a stream_reader. */
+static bool read_requests(void *context, struct stream *stream)
+{
+	struct stream_context *reading = context;
+	struct nf *nf = reading->nf;
+	struct url_filter *filter = nf->state;
+
+	while (stream->read < stream->have && !stream->over) {
+		const char *bytes =
+			(const char *)stream_bytes(&filter->streams, stream) + stream->read;
+		const size_t n = stream->have - stream->read;
+		struct request request;
+		bool stops;
+
+		if (stream->mark & (CHUNKS | TRAILERS)) {
+			if (!read_chunks(nf, stream, bytes, n, &stops))
+				return !stops;
+			continue;
+		}
+		request = request_read(bytes, n, stream->begun);
+		if (request.kind == REQUEST_NONE) {
+			/* a request may begin with any segment behind it */
+			reading->web = stream->begun = false;
+			stream->read = stream->have;
+			stream->mark = 0;
+			return true;
+		}
+		if (!(stream->mark & COUNTED))
+			count_request(nf, &request);
+		stream->mark = request.n_hosts > 0 ? COUNTED : 0;
+		if (is_blocked(nf, &request))
+			return false;
+		if (request.kind == REQUEST_INCOMPLETE)
+			return true;
+		if (!pass_request(nf, stream, &request))
+			return false;
+	}
+	return true;
+}
+
+/* A segment of TCP. */
+struct segment {
+	struct rte_mbuf *mbuf;
+	const struct packet *packet;
+	struct stream_segment bytes;
+	bool opens; /* a SYN of the end that opens a connection */
+};
+
+static struct stream *follow(struct nf *nf, const struct segment *segment, uint32_t begin)
+{
+	struct url_filter *filter = nf->state;
+	const struct flow_key key = packet_flow(segment->mbuf, segment->packet);
+
+	return streams_follow(&filter->streams, &key, begin, nf->now_us);
+}
+
+/*
+ * Judge a segment by itself, and follow its stream, if so set, from a request on that it does not
+ * end; returns its counter.
+ */
+static int judge_alone(struct nf *nf, const struct segment *segment, bool follows)
+{
+	const struct url_filter *filter = nf->state;
+	const char *bytes = (const char *)segment->bytes.bytes;
+	const size_t length = segment->bytes.length;
+	struct request request = {.kind = REQUEST_HTTP};
+	struct stream *stream;
+	size_t at = 0;
+
+	while (at < length) {
+		request = request_read(bytes + at, length - at, false);
+		if (request.kind == REQUEST_NONE)
+			return PASSED;
+		count_request(nf, &request);
+		if (is_blocked(nf, &request))
+			return BLOCKED;
+		if (request.kind != REQUEST_HTTP || request.chunked || request.unclear)
+			break;
+		at += request.end;
+		at += RTE_MIN(request.body, length - at);
+	}
+	if (!follows || request.kind != REQUEST_INCOMPLETE || length - at > STREAM_BYTES)
+		return PASSED;
+	stream = follow(nf, segment, segment->bytes.sequence + (uint32_t)at);
+	if (!stream)
+		return UNFOLLOWED;
+	stream->have = (uint16_t)(length - at);
+	memcpy(stream_bytes(&filter->streams, stream), bytes + at, stream->have);
+	stream->mark = request.n_hosts > 0 ? COUNTED : 0;
+	return PASSED;
+}
+
+/* Follow the stream that a segment opens; NULL, and its counter, if it is freed. */
+static struct stream *open_stream(struct nf *nf, struct stream *stream,
+				  const struct segment *segment, int *counter)
+{
+	if (stream && stream->begun && stream->begin == segment->bytes.sequence)
+		return stream; /* the same again */
+	if (stream && stream_waits(stream) && !(stream->mark & STOPPED) &&
+	    nf->now_us - stream->last_us < STREAM_WAIT_US) {
+		*counter = OUTSIDE;
+		return NULL;
+	}
+	stream = follow(nf, segment, segment->bytes.sequence);
+	*counter = UNFOLLOWED;
+	if (stream)
+		stream->begun = true;
+	return stream;
+}
+
+/* Judge a segment of a stream, if it is followed; returns its counter. */
+static int judge_stream(struct nf *nf, const struct segment *segment)
+{
+	struct url_filter *filter = nf->state;
+	const struct flow_key key = packet_flow(segment->mbuf, segment->packet);
+	struct stream *stream = streams_find(&filter->streams, &key);
+	struct stream_context reading = {nf, true};
+	enum stream_result result;
+	int counter;
+
+	if (unlikely(segment->opens)) {
+		stream = open_stream(nf, stream, segment, &counter);
+		if (!stream)
+			return counter;
+	}
+	if (!stream)
+		return judge_alone(nf, segment, true);
+	stream->last_us = nf->now_us;
+	stream->used = true;
+	if (unlikely(stream->mark & STOPPED))
+		return BLOCKED;
+	result = stream_take(&filter->streams, stream, segment->bytes, read_requests, &reading);
+	if (result == STREAM_OVERLONG && !stream->begun) { /* no request */
+		stream->read = stream->have;
+		stream->mark = 0;
+		result = stream_take(&filter->streams, stream, segment->bytes, read_requests,
+				     &reading);
+	}
+	switch (result) {
+	case STREAM_TAKEN:
+		return reading.web ? PASSED : judge_alone(nf, segment, false);
+	case STREAM_DIFFERS:
+		return DIFFERING;
+	case STREAM_STOPPED:
+		stream->mark |= STOPPED;
+		return BLOCKED;
+	case STREAM_OUTSIDE: /* what is known of other streams than those of requests may be wrong */
+		return stream->begun ? OUTSIDE : judge_alone(nf, segment, false);
+	default:
+		return OVERLONG;
+	}
+}
+
+/* Judge a packet; returns its counter. */
+static int judge(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	static __thread uint8_t bytes[UINT16_MAX]; /* of a payload in several segments */
+	const struct url_filter *filter = nf->state;
+	const struct rte_tcp_hdr *tcp;
+	struct segment segment = {mbuf, packet, .bytes.length = packet->payload_length};
+	uint8_t flags;
+
+	if (unlikely(packet->fragment)) /* a later one may be of TCP behind an extension header */
+		return packet->protocol == IPPROTO_UDP || packet->protocol == IPPROTO_ICMP ||
+				       packet->protocol == IPPROTO_ICMPV6
+			       ? PASSED
+			       : FRAGMENTS;
+	if (packet->protocol != IPPROTO_TCP)
+		return PASSED;
+	tcp = tcp_of(mbuf, packet);
+	flags = tcp->tcp_flags;
+	segment.opens = filter->follows && (flags & (RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG)) ==
+						   RTE_TCP_SYN_FLAG;
+	if (segment.bytes.length == 0 && !segment.opens)
+		return PASSED;
+	segment.bytes.bytes =
+		rte_pktmbuf_read(mbuf, packet->payload, segment.bytes.length, bytes);
+	segment.bytes.sequence =
+		rte_be_to_cpu_32(tcp->sent_seq) + ((flags & RTE_TCP_SYN_FLAG) != 0);
+	return filter->follows ? judge_stream(nf, &segment) : judge_alone(nf, &segment, false);
 }
 
 static void send_reset(struct nf *nf, struct rte_mbuf *reset, struct nf_out *out)
@@ -254,12 +524,11 @@ static void send_reset(struct nf *nf, struct rte_mbuf *reset, struct nf_out *out
 static void block(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
 		  struct nf_out *out)
 {
-	nf->counters[BLOCKED]++;
 	if (nf->settings[RESET] == 1) {
 		send_reset(nf, reset_forward(nf->spare, mbuf, packet), out);
 		send_reset(nf, reset_back(nf->spare, mbuf, packet), out);
 	}
-	rte_pktmbuf_free(mbuf);
+	nf_drop(nf, mbuf, BLOCKED);
 }
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
@@ -270,20 +539,21 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 
 		if (unlikely(packet.type == PACKET_MALFORMED)) {
 			nf_drop(nf, mbuf, MALFORMED);
-		} else if (unlikely(!packet_has_flow(&packet))) {
+		} else if (unlikely(!packet_has_flow(&packet) || packet_is_opaque(&packet))) {
 			nf_other(nf, mbuf, packet.type, OTHER, out);
-		} else if (is_packet_blocked(nf, mbuf, &packet)) {
-			block(nf, mbuf, &packet, out);
 		} else {
-			nf->counters[PASSED]++;
-			nf_send(out, mbuf);
+			const int counter = judge(nf, mbuf, &packet);
+
+			if (likely(counter == PASSED)) {
+				nf->counters[PASSED]++;
+				nf_send(out, mbuf);
+			} else if (counter == BLOCKED) {
+				block(nf, mbuf, &packet, out);
+			} else {
+				nf_drop(nf, mbuf, (unsigned int)counter);
+			}
 		}
 	}
-}
-
-static void destroy(struct nf *nf)
-{
-	url_table_destroy(nf->state);
 }
 
 NF_KIND("UrlFilter", "blocks HTTP requests and TLS handshakes by a list of domains and URLs",

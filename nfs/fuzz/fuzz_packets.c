@@ -3,9 +3,10 @@
  *
  * An input is a choice of function (one byte), then packets: flags (one byte), time passed (one
  * byte; if not 0, a new burst begins), length (two bytes), bytes. A fuzzer hardly guesses a
- * checksum, consistent lengths, a port that NAT has chosen, or fragments that belong together: by
- * the flags, they are corrected, or the packet is a reply to the last one sent, modified by the
- * bytes, or it is made a fragment, of the datagram of the packet before it. The function is created
+ * checksum, consistent lengths, a port that NAT has chosen, or fragments and segments that belong
+ * together: by the flags, they are corrected, or the packet is a reply to the last one sent,
+ * modified by the bytes, or it is made a fragment, of the datagram of the packet before it, or a
+ * segment that is due in the stream of the one before it, or nearly. The function is created
  * anew for each input, so that failures are reproducible; only one that is slow to create (a
  * routing table) is reused. After each input all packets must have been returned.
  */
@@ -85,7 +86,7 @@ static const uint8_t *take(struct input *input, size_t n)
 	return bytes;
 }
 
-enum { SIDE = 1, ORDERED = 2, SUMMED = 4, REPLY = 8, MORE = 16, BEHIND = 32 };
+enum { SIDE = 1, ORDERED = 2, SUMMED = 4, REPLY = 8, MORE = 16, BEHIND = 32, IPV6 = 64, DUE = 128 };
 enum { WHAT, TIME, LENGTH, HEAD = LENGTH + 2 };
 
 /* The last packet sent, of this input. */
@@ -156,6 +157,44 @@ static void put_in_order(struct rte_mbuf *packet)
 	ip->total_length = rte_cpu_to_be_16(length - sizeof(*ethernet));
 }
 
+/* The same for IPv6. */
+static void put_ipv6_in_order(struct rte_mbuf *packet)
+{
+	struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(packet, struct rte_ether_hdr *);
+	struct rte_ipv6_hdr *ip = (struct rte_ipv6_hdr *)(ethernet + 1);
+	const uint16_t headers = sizeof(*ethernet) + sizeof(*ip);
+
+	if (rte_pktmbuf_data_len(packet) < headers)
+		return;
+	ethernet->dst_addr.addr_bytes[0] &= ~1;
+	ethernet->ether_type = RTE_BE16(RTE_ETHER_TYPE_IPV6);
+	ip->vtc_flow = RTE_BE32(6u << 28);
+	ip->payload_len = rte_cpu_to_be_16(rte_pktmbuf_data_len(packet) - headers);
+}
+
+/* The sequence number that is due in the stream of the last segment, of this input. */
+static uint32_t due;
+
+/* Give a segment of TCP the number that is due, 4 less to 3 more by its own, and note the next one. */
+static void put_sequence(struct rte_mbuf *packet, bool is_due)
+{
+	struct packet headers = packet_parse_any(packet);
+	struct rte_tcp_hdr *tcp;
+
+	if (headers.type == PACKET_IPV6)
+		headers = packet_parse_ipv6(packet, headers.l3);
+	if (headers.protocol != IPPROTO_TCP || headers.payload == 0)
+		return;
+	tcp = rte_pktmbuf_mtod_offset(packet, struct rte_tcp_hdr *, headers.l4);
+	if (is_due) {
+		const uint8_t near = tcp->sent_seq & 0x87;
+
+		tcp->sent_seq = rte_cpu_to_be_32(due + (near & 0x80 ? near & 7 : 4) - 4);
+	}
+	due = rte_be_to_cpu_32(tcp->sent_seq) + headers.payload_length +
+	      ((tcp->tcp_flags & RTE_TCP_SYN_FLAG) != 0);
+}
+
 /* The header of the last fragment made, of this input. */
 static struct rte_ipv4_hdr fragment;
 
@@ -224,8 +263,11 @@ static struct rte_mbuf *next_packet(struct input *input)
 	else
 		memcpy(rte_pktmbuf_append(packet, length), bytes, length);
 	metadata_begin(packet, head[WHAT] & SIDE ? NF_OUTSIDE : NF_INSIDE, 0);
-	if (head[WHAT] & ORDERED)
+	if (head[WHAT] & IPV6)
+		put_ipv6_in_order(packet);
+	else if (head[WHAT] & ORDERED)
 		put_in_order(packet);
+	put_sequence(packet, head[WHAT] & DUE);
 	if (head[WHAT] & (MORE | BEHIND))
 		make_fragment(packet, head[WHAT]);
 	if (head[WHAT] & SUMMED)
@@ -239,7 +281,7 @@ static struct nf *make(const struct nf_kind *kind, bool pipeline)
 	static const struct nf_setting small[] = {
 		{"flows", 64},    {"routes", 1000},    {"filters", 100}, {"sessions", 64},
 		{"addresses", 1}, {"connections", 64}, {"pending", 8},   {"urls", 100},
-		{"packets", 64},
+		{"packets", 64},  {"streams", 4},
 		{"hmac_key", 0, ""}, /* whose values no fuzzer guesses */
 	};
 	const bool needs_key = strcmp(kind->name, "IPSec") == 0;
@@ -316,7 +358,7 @@ static void offer(struct nf *nf, struct input *input)
 {
 	struct rte_mbuf *burst[NF_BURST];
 
-	sent.length = 0;
+	sent.length = due = 0;
 	memset(&fragment, 0, sizeof(fragment));
 	while (input->left >= HEAD) {
 		nf->now_us += time_passed(input);

@@ -173,7 +173,8 @@ static bool process(struct nic *nic, const struct link_message *message)
 		nic->lost[message->length < NIC_LEAST_BYTES ? NIC_TOO_SHORT : NIC_TOO_LONG]++;
 		return true;
 	}
-	if (!nic_program_run(nic->program, message->bytes, message->length, &result))
+	if (!nic_program_run(nic->program, message->bytes, message->length, message->time_us,
+			     &result))
 		return false;
 	out.length = result.length;
 	out.bytes = result.bytes;

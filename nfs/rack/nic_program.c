@@ -11,6 +11,7 @@
 
 #define NAMES ".rodata.names"
 #define COUNTERS ".bss"
+#define CLOCK ".data.clock" /* of programs that keep rates */
 #define LONGEST_NAME 1000
 #define ROOM 1024 /* that a packet may grow by */
 
@@ -19,6 +20,7 @@ struct nic_program {
 	const char *names; /* lines: what, its place, whose */
 	size_t n_names;
 	int program, counters;
+	int clock; /* -1: none */
 	uint32_t n_counters;
 	uint64_t *values;
 	uint8_t bytes[NIC_MOST_BYTES + ROOM];
@@ -68,6 +70,7 @@ static bool load(struct nic_program *program, const char *path)
 {
 	const int result = bpf_object__load(program->object);
 	struct bpf_map *counters = find_map(program->object, COUNTERS);
+	struct bpf_map *clock = find_map(program->object, CLOCK);
 
 	if (result < 0) {
 		fprintf(stderr, "%s: the kernel refuses the program: %s\n%s", path,
@@ -77,6 +80,7 @@ static bool load(struct nic_program *program, const char *path)
 	}
 	program->program = bpf_program__fd(bpf_object__next_program(program->object, NULL));
 	program->counters = bpf_map__fd(counters);
+	program->clock = clock ? bpf_map__fd(clock) : -1;
 	program->n_counters = bpf_map__value_size(counters) / sizeof(*program->values);
 	program->values = calloc(program->n_counters, sizeof(*program->values));
 	if (!program->values)
@@ -116,13 +120,19 @@ void nic_program_free(struct nic_program *program)
 }
 
 bool nic_program_run(struct nic_program *program, const uint8_t *bytes, uint32_t length,
-		     struct nic_result *result)
+		     uint64_t time_us, struct nic_result *result)
 {
+	const uint64_t time_ns = 1000 * time_us;
+	const uint32_t key = 0;
 	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = bytes, .data_size_in = length,
 		    .data_out = program->bytes, .data_size_out = sizeof(program->bytes),
 		    .repeat = 1, );
-	const int error = bpf_prog_test_run_opts(program->program, &options);
+	int error = program->clock < 0
+			    ? 0
+			    : bpf_map_update_elem(program->clock, &key, &time_ns, BPF_ANY);
 
+	if (error == 0)
+		error = bpf_prog_test_run_opts(program->program, &options);
 	if (error < 0) {
 		fprintf(stderr, "nf-nic: the kernel does not run a packet of %u bytes: %s\n",
 			length, strerror(-error));

@@ -28,9 +28,9 @@ struct nic_result {
 	const uint8_t *bytes; /* valid until the next packet */
 };
 
-/* Run a packet of at most NIC_MOST_BYTES. False after printing why. */
+/* Run a packet of at most NIC_MOST_BYTES, which came at a time. False after printing why. */
 bool nic_program_run(struct nic_program *program, const uint8_t *bytes, uint32_t length,
-		     struct nic_result *result);
+		     uint64_t time_us, struct nic_result *result);
 
 /*
  * Write the counters of functions as a JSON array, or those of drops as members of an object, each

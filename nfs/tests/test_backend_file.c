@@ -12,7 +12,7 @@ static void count_flows(struct rig *rig, uint32_t first, uint32_t second, unsign
 	counts[0] = counts[1] = 0;
 	for (uint32_t flow = 0; flow < FLOWS; flow++) {
 		const struct packet_spec packet_spec = {.source = RTE_IPV4(10, 0, 0, 0) + flow,
-							.destination = RTE_IPV4(192, 0, 2, 80),
+							.destination = RTE_IPV4(192u, 0, 2, 80),
 							.source_port = 1000,
 							.destination_port = 53,
 							.protocol = IPPROTO_UDP};
@@ -32,7 +32,7 @@ FOLDER_TEST(flows_go_to_backends_by_their_weights)
 
 	write_file("file", "# backends\n192.0.2.9 3\r\n198.51.100.7   # weight 1\n");
 	rig_make(rig, "LB", of_file, 2);
-	count_flows(rig, RTE_IPV4(192, 0, 2, 9), RTE_IPV4(198, 51, 100, 7), counts);
+	count_flows(rig, RTE_IPV4(192u, 0, 2, 9), RTE_IPV4(198, 51, 100, 7), counts);
 	assert_in_range(counts[0], FLOWS * 7 / 10, FLOWS * 8 / 10);
 }
 

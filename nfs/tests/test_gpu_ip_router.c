@@ -97,7 +97,7 @@ FOLDER_TEST(the_longest_prefix_wins_in_any_table)
 			const uint32_t to =
 				random_destination(&random, table.routes, table.n);
 
-			if (ipv4_is_routed(rte_cpu_to_be_32(to)) && to != RTE_IPV4(192, 0, 2, 254))
+			if (ipv4_is_routed(rte_cpu_to_be_32(to)) && to != RTE_IPV4(192u, 0, 2, 254))
 				gpu_rig_add(gpu,
 					    packet_from_spec(
 						    rig, &(struct packet_spec){

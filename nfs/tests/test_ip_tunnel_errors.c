@@ -2,7 +2,7 @@
 #include "tests/tunnel_rig.h"
 
 static const struct packet_spec big = {.source = RTE_IPV4(10, 0, 0, 9),
-				       .destination = RTE_IPV4(203, 0, 113, 5),
+				       .destination = RTE_IPV4(203u, 0, 113, 5),
 				       .protocol = IPPROTO_TCP,
 				       .fragment = RTE_IPV4_HDR_DF_FLAG,
 				       .payload_length = 1400};
@@ -16,7 +16,7 @@ static struct rte_mbuf *error_about(struct rig *rig, struct rte_mbuf *sent, uint
 	struct rte_icmp_hdr *icmp;
 
 	memcpy(message, ipv4_of(sent), quoted);
-	error = packet_from_spec(rig, &(struct packet_spec){.source = RTE_IPV4(192, 0, 2, 77),
+	error = packet_from_spec(rig, &(struct packet_spec){.source = RTE_IPV4(192u, 0, 2, 77),
 							    .destination = TUNNEL_LOCAL,
 							    .protocol = IPPROTO_ICMP,
 							    .payload = message,

@@ -17,10 +17,13 @@ void url_list_write(char path[64], const char *text)
 void url_filter_make(struct rig *rig, const char *text, const char *setting, double value)
 {
 	char path[64];
-	struct nf_setting settings[2] = {{"list", 0, path}, {setting, value}};
+	const bool streams = setting && strcmp(setting, "streams") == 0;
+	struct nf_setting settings[] = {{"list", 0, path}, {setting, value}, {"streams", 0}};
 
+	if (!setting)
+		settings[1] = settings[2];
 	url_list_write(path, text);
-	rig_make(rig, "UrlFilter", settings, setting ? 2 : 1);
+	rig_make(rig, "UrlFilter", settings, setting && !streams ? 3 : 2);
 	unlink(path);
 }
 

@@ -8,7 +8,10 @@
 /* Write a text to a file, which the caller removes; its path is written to `path`. */
 void url_list_write(char path[64], const char *text);
 
-/* A filter with this list, and another setting unless its name is NULL. */
+/*
+ * A filter with this list, and another setting unless its name is NULL; it follows no streams unless
+ * that is `streams`.
+ */
 void url_filter_make(struct rig *rig, const char *text, const char *setting, double value);
 
 /* A segment of TCP with these bytes. */

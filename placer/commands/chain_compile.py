@@ -38,7 +38,7 @@ def compile_plan(plan: CompiledPlan, out: Out, format: Format = "table", quiet: 
     if rack.without_limit:
         progress.say(
             f"note: t_max of {', '.join(rack.without_limit)} is not enforced: the chain begins on a programmable "
-            "switch or a SmartNIC, which have no meters here"
+            "switch, which has no meters here"
         )
     document = rack_document(rack, uses)
     share = code_share(rack)

@@ -14,13 +14,17 @@ from placer.commands.chain_place import (
     PLAN_FORMATS,
     ChainsFile,
     Format,
+    ModelRisk,
     PlanFile,
     RackFile,
+    Stages,
     TimeLimit,
     check_nfs,
     late_messages,
     note_cycles_alone,
     note_parameters,
+    open_growth,
+    place_chains,
     read_chains_and_rack,
 )
 from placer.commands.options import Quiet, one_of, refuse_same_files, refuse_unwritable
@@ -29,14 +33,14 @@ from profiles.aside import file_aside
 from profiles.faults import collect_faults, suggestion
 
 if TYPE_CHECKING:
+    from placer.progress import Progress
     from placer.rack.chain import Chain
+    from placer.rack.contention.modelled_growth import ModelledGrowth
+    from placer.rack.files.chains_file import ChainsText
+    from placer.rack.files.plan_file import PlanFile as OldPlan
     from placer.rack.plan import RackPlan
     from placer.rack.rack import Rack
     from placer.rack.reasons.explain import ChainExplanation, LayoutQuestions
-if TYPE_CHECKING:
-    from placer.rack.files.chains_file import ChainsText
-    from placer.rack.files.plan_file import PlanFile as OldPlan
-    from placer.rack.rack import Rack
 
 
 ChainName = Annotated[str | None, typer.Option("--chain", help="Explain only this chain.", show_default=False)]
@@ -52,6 +56,17 @@ Placement = Annotated[
 Layouts = Annotated[
     int, typer.Option(min=1, help="Alternative layouts per chain, those that move the fewest NFs first.")
 ]
+RECORDED_MODELS = Path("recorded")
+GivenModels = Annotated[
+    Path | None,
+    typer.Option(
+        "--models",
+        metavar="DIR",
+        help="A folder written by `placer train`, or `recorded` for those of the rack's testbed, to predict contention "
+        "as `placer chain place` does. By default contention is ignored.",
+        show_default=False,
+    ),
+]
 
 
 def explain(
@@ -60,42 +75,44 @@ def explain(
     chain: ChainName = None,
     placement: Placement = None,
     layouts: Layouts = 10,
+    models: GivenModels = None,
+    risk: ModelRisk = 0.05,
     time_limit: TimeLimit = 60.0,
+    stages: Stages = "blocks",
     format: Format = "table",
     quiet: Quiet = False,
 ) -> None:
     """Explain the best plan: for alternative layouts of each chain, why they are infeasible or what they cost."""
     from placer.progress import Progress
-    from placer.rack.compiler.within_limits import cap_cores, is_to_compile, plan_within_limits
+    from placer.rack.compiler.within_limits import cap_cores, is_to_compile
+    from placer.rack.plan import Status
     from placer.rack.reasons.explain import LayoutQuestions
     from placer.rack.reasons.infeasible import explain_infeasible
-    from placer.rack.strategies.optimal import best_plan
+    from placer.rack.stages.stage_oracles import check_stages
     from placer.report.rack.layouts import explanation_report
     from placer.report.rack.plan import rack_report
 
     one_of("--format", format, PLAN_FORMATS)
     read, on = read_chains_and_rack(chains, rack)
+    on = check_stages(on, read.chains, stages)
     numbers = _numbers(read.chains, chain)
     places = None if placement is None else _places(placement, read.chains, numbers, on)
     progress = Progress(quiet=quiet)
     note_parameters(read.chains, on, progress)
-    note_cycles_alone(on, progress)
-    notify = late_messages(progress)
     on = cap_cores(on) if is_to_compile(read.chains) else on
+    growth = _growth(models, read, on, rack, risk, progress)
     with progress.waiting(f"placing {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
-        limited = plan_within_limits(
-            lambda given: best_plan(given, on, time_limit=time_limit, notify=notify),
-            read.chains,
-            on,
-            sources=read.recorded,
-            time_limit=time_limit,
-        )
-    plan = limited.plan
+        limited, contended = place_chains("optimal", read, on, growth, time_limit, progress)
+    # beside the neighbours of this plan, cycles are those that the models predict; so they stay for other layouts
+    plan = limited.plan if contended is None else contended.predicted
     if not plan.chains:
-        with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):
-            plan = explain_infeasible(plan, limited.chains, seconds=time_limit)
+        if plan.status is Status.INFEASIBLE or growth is None:
+            with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):
+                plan = explain_infeasible(plan, limited.chains, seconds=time_limit)
         typer.echo(rack_report(plan, "optimal", format), nl=False)
         return
+    if contended is not None:
+        progress.say("note: other layouts are judged by the cycles that NFs have beside their neighbours in this plan")
     questions = LayoutQuestions(plan, time_limit)
     with progress.waiting(f"looking at other layouts, at most {time_limit:g} s", AFTER_S):
         if places is not None:
@@ -103,6 +120,16 @@ def explain(
         else:
             found = [questions.explanation(number, layouts) for number in numbers]
     typer.echo(explanation_report(plan, found, format), nl=False)
+
+
+def _growth(
+    models: Path | None, read: ChainsText, rack: Rack, file: Path, risk: float, progress: Progress
+) -> ModelledGrowth | None:
+    """What predicts contention; None without models."""
+    if models is None:
+        note_cycles_alone(rack, progress)
+        return None
+    return open_growth(None if models == RECORDED_MODELS else models, read, rack, file, risk, progress)
 
 
 def _numbers(chains: Sequence[Chain], name: str | None) -> list[int]:
@@ -188,7 +215,10 @@ def replan(
     chains: ChangedChains,
     rack: OtherRackFile = None,
     moves: Moves = None,
+    models: GivenModels = None,
+    risk: ModelRisk = 0.05,
     time_limit: TimeLimit = 60.0,
+    stages: Stages = "blocks",
     plan: PlanFile = None,
     format: Format = "table",
     quiet: Quiet = False,
@@ -198,37 +228,45 @@ def replan(
 
     from placer.progress import Progress
     from placer.rack.compiler.within_limits import cap_cores, is_to_compile, keep_from_devices, refusal_of
+    from placer.rack.contention.contended_replan import replan_under_contention
     from placer.rack.files.sources import permissions, write_sources
     from placer.rack.files.written_twins import plan_document
     from placer.rack.reasons.infeasible import explain_infeasible
     from placer.rack.replanning.replan import replan
-    from placer.report.rack.plan import replan_report
+    from placer.rack.stages.stage_oracles import check_stages
+    from placer.report.rack.plan import build_contended, replan_report
 
     one_of("--format", format, PLAN_FORMATS)
     refuse_unwritable("--plan", plan)
     given = {"PLAN": old, "CHAINS": chains} | ({"--rack": rack} if rack else {})
     refuse_same_files({"--plan": plan}, {name: path for name, path in given.items() if name != "PLAN"})
     before, read, on = _read(old, chains, rack)
+    on = check_stages(on, read.chains, stages)
     progress = Progress(quiet=quiet)
     note_parameters(read.chains, on, progress)
-    note_cycles_alone(on, progress)
     to_compile, asked = is_to_compile(read.chains), read.chains
     if to_compile:
         on, asked = cap_cores(on), keep_from_devices(read.chains, on, read.recorded)
+    growth, contended = _growth(models, read, on, rack or old, risk, progress), None
     with progress.waiting(f"replanning {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
-        found = replan(
-            asked, on, before.places, most_moves=moves, time_limit=time_limit, notify=late_messages(progress)
-        )
+        notify = late_messages(progress)
+        if growth is None:
+            found = replan(asked, on, before.places, most_moves=moves, time_limit=time_limit, notify=notify)
+        else:
+            found, contended = replan_under_contention(
+                asked, on, before.places, growth, most_moves=moves, time_limit=time_limit, notify=notify
+            )
     if to_compile and found.plan.chains and (refused := refusal_of(found.plan, asked, read.recorded)):
         progress.say(f"note: `placer chain compile` refuses this plan: {refused[1]}")
-    if found.enough_moves is None:
+    if found.enough_moves is None and (contended is None or not contended.by_cycles.chains):
         with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):
             found = replace(found, plan=explain_infeasible(found.plan, asked, seconds=time_limit))
     if plan is not None:
         with file_aside(plan, permissions(read.chains)) as aside:
-            document = plan_document(found.plan, read.chains, write_sources(read.sources, plan))
+            predicted = {"answer": build_contended(contended)} if contended else {}
+            document = {**plan_document(found.plan, read.chains, write_sources(read.sources, plan)), **predicted}
             aside.write_text(json.dumps(document) + "\n", encoding="utf-8")
-    typer.echo(replan_report(found, before.chains, read.chains, format), nl=False)
+    typer.echo(replan_report(found, before.chains, read.chains, format, contended), nl=False)
 
 
 def _read(old: Path, chains: Path, rack: Path | None) -> tuple[OldPlan, ChainsText, Rack]:

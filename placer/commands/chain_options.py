@@ -51,8 +51,8 @@ RegressorName = Annotated[
     str | None,
     typer.Option(
         "--regressor",
-        help="How profiles are interpolated; by default the one that predicts left-out settings of a profile best. "
-        "`placer chain predict --compare` lists them.",
+        help="How profiles are interpolated; by default the one of smooth, monotone and interpolation that predicts "
+        "left-out settings of a profile best. `placer chain predict --compare` lists all.",
         show_default=False,
     ),
 ]
@@ -146,16 +146,18 @@ def fit(
     from predictor.chains.chain_fitting import fit_chain
 
     needed = dict.fromkeys([stage.nf for stage in chain.stages] + ([source] if source else []))
-    profiles = {nf: _profile(files, nf, regressor) for nf in needed}
-    model = fit_chain(
-        profiles,
-        chain,
-        higher_is_better=higher_is_better,
-        measured_at=files.measured_at,
-        measured=files.measured,
-        cores_are_known=cores_are_known,
-        source=source,
-    )
+    with progress.waiting("fitting the profiles ..."):
+        profiles = {nf: _profile(files, nf, regressor) for nf in needed}
+    with progress.waiting("fitting the chain to its runs ..."):
+        model = fit_chain(
+            profiles,
+            chain,
+            higher_is_better=higher_is_better,
+            measured_at=files.measured_at,
+            measured=files.measured,
+            cores_are_known=cores_are_known,
+            source=source,
+        )
     for line in describe(model):
         progress.say(line)
     return model

@@ -119,9 +119,9 @@ def command(
     progress = Progress(quiet=quiet)
     note_parameters(read.chains, on, progress)
     on = cap_cores(on) if is_to_compile(read.chains) else on
-    growth = _growth(models, read, on, rack, risk, progress)
+    growth = open_growth(models, read, on, rack, risk, progress)
     with progress.waiting(f"placing {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
-        limited, contended = _place(strategy, read, on, growth, time_limit, progress)
+        limited, contended = place_chains(strategy, read, on, growth, time_limit, progress)
     found = limited.plan
     if limited.refusal is not None:
         progress.say(f"note: `placer chain compile` refuses this plan: {limited.refusal}")
@@ -149,7 +149,7 @@ def command(
     typer.echo(text, nl=False)
 
 
-def _place(
+def place_chains(
     strategy: str,
     read: ChainsText,
     rack: Rack,
@@ -236,7 +236,7 @@ def check_nfs(read: ChainsText, rack: Rack) -> ChainsText:
     return read
 
 
-def _growth(
+def open_growth(
     models: Path | None, read: ChainsText, rack: Rack, file: Path, risk: float, progress: Progress
 ) -> ModelledGrowth | None:
     """What predicts contention; None where cycles alone count."""
@@ -261,7 +261,7 @@ def _growth(
 def note_cycles_alone(rack: Rack, progress: Progress) -> None:
     """Say that contention is not looked at, where `place` would."""
     if rack.testbed.spec is not None:
-        progress.say("note: contention between subgroups on a device is ignored here")
+        progress.say("note: contention between subgroups on a device is ignored here; --models predicts it")
 
 
 def note_parameters(chains: Sequence[Chain], rack: Rack, progress: Progress) -> None:

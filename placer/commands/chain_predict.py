@@ -61,7 +61,9 @@ def command(
     progress = Progress(quiet=quiet)
     if compare:
         files = read_chain_files(paths, list(paths) if at else [], y, asked=at, ignored=ignore or ())
-        typer.echo(_comparison(files, format), nl=False)
+        with progress.waiting("comparing all regressors, which may take minutes ..."):
+            text = _comparison(files, format)
+        typer.echo(text, nl=False)
         return
     if at is None:
         raise InputError.of("--at", "is missing", hint="--at FILE.csv lists what to predict; --compare needs none")

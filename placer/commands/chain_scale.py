@@ -98,7 +98,7 @@ def command(
 
 def _workload(files: ChainFiles, nfs: Sequence[str], resource: str, given: Sequence[str]) -> dict[str, float]:
     """The values of `--workload`, which name every input but the resource."""
-    from predictor.chains.chain_model import column_of
+    from predictor.chains.stage_costs import column_of
 
     values: dict[str, float] = {}
     known = {name for nf in nfs for name in files.profiles[nf].inputs}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from predictor.fitting.points import MeasuredCurve
 
 SELECTION_METHODS = ("bic", "tum")
+SHAPES = ("free", "continuous", "steps")
 MODEL_SUFFIX = ".json"
 FIT_FORMATS = ("json", "text")
 BYTES_TO_GUESS_FORMAT = 64  # bytes that show whether a file is JSON
@@ -81,6 +82,21 @@ Select = Annotated[
         show_default=False,
     ),
 ]
+Shape = Annotated[
+    str | None,
+    typer.Option(
+        help="What the curve may be: free, continuous (without jumps) or steps (levels only).  [default: free]",
+        show_default=False,
+    ),
+]
+Break = Annotated[
+    list[float] | None,
+    typer.Option("--break", help="Where a segment ends; repeatable.  [default: found]", show_default=False),
+]
+Error = Annotated[
+    str | None,
+    typer.Option("--error", help="The column with the standard deviation of each measurement.", show_default=False),
+]
 Format = Annotated[
     str | None, typer.Option(help="json or text.  [default: text on a terminal, else json]", show_default=False)
 ]
@@ -103,6 +119,9 @@ def command(
     at: At = None,
     code: Code = None,
     select: Select = None,
+    shape: Shape = None,
+    breaks: Break = None,
+    error: Error = None,
     report: Report = None,
     plots: Plots = None,
     format: Format = None,
@@ -114,9 +133,11 @@ def command(
     refuse_unwritable_folder("--plots", plots)
     shown_as = one_of("--format", format or ("text" if sys.stdout.isatty() else "json"), FIT_FORMATS)
     if _is_model(data):
-        fits = _Fits(_read_models(data, x, y, select, report or plots))
+        given = {"--x": x, "--y": y, "--select": select, "--shape": shape, "--break": breaks, "--error": error}
+        fits = _Fits(_read_models(data, {**given, "--report or --plots": report or plots}))
     else:
-        fits = _fit(data, x or (), y, one_of("--select", select or SELECTION_METHODS[0], SELECTION_METHODS), progress)
+        how = _choose_fit(select, shape, breaks or ())
+        fits = _fit(data, x or (), y, error, how, progress)
     text = _print(fits, at, code, shown_as, progress)
     if out is not None:
         _write(fits.models, out)
@@ -173,14 +194,12 @@ def _begins_as_json(content: bytes) -> bool:
     return content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
 
 
-def _read_models(
-    data: str, x: Sequence[str] | None, y: str | None, select: str | None, page: Path | None
-) -> tuple[FittedModel, ...]:
+def _read_models(data: str, given: Mapping[str, object]) -> tuple[FittedModel, ...]:
     from predictor.fitting.model_file import LARGEST_FILE, models_of
     from profiles.text import read_text
 
-    for option, value in (("--x", x), ("--y", y), ("--select", select), ("--report or --plots", page)):
-        if value is not None:
+    for option, value in given.items():
+        if value not in (None, []):
             raise InputError.of(option, "is for measurements; this is a fitted model", hint="give --at or --code")
     if data != STDIN:
         return models_of(read_text(Path(data), LARGEST_FILE), data)
@@ -197,19 +216,45 @@ def _text_of_stdin(largest: int) -> str:
         raise InputError.of("<stdin>", "is not UTF-8 text", hint="save the file as UTF-8") from None
 
 
-def _fit(data: str, x: Sequence[str], y: str | None, select: str, progress: Progress) -> _Fits:
+@dataclass(frozen=True)
+class _HowToFit:
+    select: str
+    shape: str
+    breaks: tuple[float, ...]
+
+
+def _choose_fit(select: str | None, shape: str | None, breaks: Sequence[float]) -> _HowToFit:
+    chosen = _HowToFit(
+        one_of("--select", select or SELECTION_METHODS[0], SELECTION_METHODS),
+        one_of("--shape", shape or SHAPES[0], SHAPES),
+        tuple(breaks),
+    )
+    if chosen.select != SELECTION_METHODS[0] and (chosen.shape != SHAPES[0] or breaks):
+        given = "--shape" if chosen.shape != SHAPES[0] else "--break"
+        raise InputError.of("--select", f"{chosen.select} is given together with {given}", hint="give one of them")
+    if chosen.shape == "continuous" and breaks:
+        hint = "between given breakpoints each segment is fitted alone: give one of them"
+        raise InputError.of("--shape", "continuous is given together with --break", hint=hint)
+    return chosen
+
+
+def _fit(data: str, x: Sequence[str], y: str | None, error: str | None, how: _HowToFit, progress: Progress) -> _Fits:
     """A fit of each curve of the file."""
     from placer.inputs.curve import read_curves
+    from placer.report.text.fit import model_name
     from predictor.fitting.fit import fit
 
-    read = read_curves(data, x, y)
+    read = read_curves(data, x, y, error, how.breaks)
     for note in read.notes:
         progress.say(note)
     models = []
     with progress.task("fits") as advance:
         for number, curve in enumerate(read.curves):
             advance(number, len(read.curves))
-            models.append(fit(curve, select=select))
+            models.append(fit(curve, select=how.select, shape=how.shape, breaks=how.breaks))
+    for model in models:
+        for note in model.notes:
+            progress.say(f"{read.name}: {model_name(model)}: {note}")
     return _Fits(tuple(models), read.curves)
 
 
@@ -253,7 +298,15 @@ def _predictions(models: Sequence[FittedModel], at: str, progress: Progress) -> 
         predicted[rows], outside[rows] = model.predict(points.x[rows]), model.extrapolated(points.x[rows])
     if count := int(outside.sum()):
         progress.say(f"{count} of {len(outside)} rows are outside what was measured: they are marked `extrapolated`")
-    if count := int((~np.isfinite(predicted)).sum()):
+    refused = np.zeros(len(points.x), dtype=bool)
+    for number, model in enumerate(models):
+        refused |= (points.fits == number) & model.beyond_reach(points.x)
+    if count := int(refused.sum()):
+        progress.say(
+            f"{count} of {len(outside)} rows are not predicted: there, so far outside what was measured, formulas that "
+            "explain the points about as well differ by more than 10 %"
+        )
+    if count := int((~np.isfinite(predicted) & ~refused).sum()):
         progress.say(f"{count} of {len(outside)} rows have no prediction: the formula has no finite value there")
     return format_fitted_points(points.table, predicted, outside)
 

@@ -73,6 +73,7 @@ def _write(read: SweepFile, measured: MeasuredSweep, out: Path, progress: Progre
     """Fit the curves and write the folder; the summary for people."""
     from placer.report.html import page_files
     from placer.report.html.fit import fit_page
+    from placer.report.text.fit import model_name
     from predictor.fitting.model_file import models_text
     from profiler.sweeps.measuring import table_of
     from profiles.aside import files_aside
@@ -85,6 +86,9 @@ def _write(read: SweepFile, measured: MeasuredSweep, out: Path, progress: Progre
         progress.say(f"not fitted: a curve needs three different values of {read.x}")
     with progress.waiting("fitting"):
         fits = fit_curves(curves, read.select)
+    for model in fits:
+        for note in model.notes:
+            progress.say(f"{model_name(model)}: {note}")
     with files_aside(out) as aside:
         write_table(table, aside / "measurements.csv")
         write_json(measured.as_json(read.spec.testbed or ""), aside / "machine.json")

@@ -122,6 +122,8 @@ def place_group(engine: QueuedFleet, event: ArriveTogether) -> Decision:
         return Lookup("placed" if all(homes.values()) else "queued", placements=places)
     if exist := [identity for identity, before in known.items() if before is not None]:
         raise Refused(f"of the group '{event.id}' already exist: {name_some(exist)}")
+    if others := [waiting.id for waiting in engine.waiting.values() if waiting.group == event.id]:
+        raise Refused(f"a group '{event.id}' already waits, of {name_some(others)}; choose another id")
     for tenant in event.tenants:
         engine.refuse_unknown(tenant)
     for tenant in event.tenants:

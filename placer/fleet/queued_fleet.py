@@ -261,7 +261,7 @@ class QueuedFleet:
         if not known and (fault := pool_fault(tenant, self.fleet.all_kinds)):
             raise Refused("; ".join(fault))
         if not tenant.workload.is_plain:
-            predictors = [one.predictor for one in self.oracles if isinstance(one, PredictorOracle)]
+            predictors = [oracle.predictor for oracle in self.oracles if isinstance(oracle, PredictorOracle)]
             if not all(predictor.supports_loads for predictor in predictors):
                 raise Refused("the predictor knows neither offered loads nor numbers of cores: leave them out")
 

@@ -24,11 +24,13 @@ Setting = tuple[float, ...]
 @dataclass(frozen=True)
 class CurveFile:
     """What a file of measurements holds. `curves`: one per combination of the settings' values, by rising values.
-    `settings`: names of the columns that are settings. `notes`: what users should know of how the file was read."""
+    `settings`: names of the columns that are settings. `notes`: what users should know of how the file was read.
+    `name`: of the file, for messages."""
 
     curves: tuple[MeasuredCurve, ...]
     settings: tuple[str, ...]
     notes: tuple[str, ...]
+    name: str
 
 
 @dataclass(frozen=True)
@@ -41,23 +43,35 @@ class CurvePoints:
     fits: NDArray[np.intp]
 
 
-def read_curves(source: str, x: Sequence[str] = (), y: str | None = None) -> CurveFile:
+def read_curves(
+    source: str, x: Sequence[str] = (), y: str | None = None, error: str | None = None, breaks: Sequence[float] = ()
+) -> CurveFile:
     """The curves of a `.csv` or `.csv.gz` file, or of standard input for `-`. `source`: path or `-`. `x`: the column of
     x, then those of settings; empty if the file says by itself. `y`: the column that was measured; None if the file
-    says by itself. Raises `InputError` with every fault."""
-    table = read_csv_table(source, used=(*x, y) if x and y is not None else ())
+    says by itself. `error`: the column of standard deviations of the measurements. `breaks`: given breakpoints, which
+    must be inside of every curve. Raises `InputError` with every fault."""
+    of_error = [] if error is None else [error]
+    table = read_csv_table(source, used=(*x, y, *of_error) if x and y is not None else ())
     if table.header[0].startswith("{"):
         hint = "a model is read from a file, or from standard input by `-`"
         raise InputError.of(table.name, "is JSON, not CSV", line=1, hint=hint)
     notes = []
-    _need(table, (*x, *([] if y is None else [y])), {**dict.fromkeys(x, "--x"), **({} if y is None else {y: "--y"})})
+    given = (*x, *([] if y is None else [y]), *of_error)
+    by_option = {**dict.fromkeys(of_error, "--error"), **dict.fromkeys(x, "--x"), **({} if y is None else {y: "--y"})}
+    _need(table, given, by_option)
     if not x or y is None:
-        x, y = _choose(table, x, y)
+        x, y = _choose(table, x, y, of_error)
         notes.append(f"{table.name}: fits {printable(y)} over {printable(x[0])}: no other columns hold numbers")
-    columns = {name: table.numbers(name) for name in (*x, y)}
+    columns = {name: table.numbers(name) for name in (*x, y, *of_error)}
+    for name in of_error:
+        table.faults.extend(
+            Fault(table.name, line, name, f"is {value:g}, not above 0")
+            for line, value in zip(table.lines, columns[name].tolist(), strict=True)
+            if value <= 0
+        )
     if table.faults:
         raise InputError(table.faults)
-    return CurveFile(_curves(table, columns, tuple(x), y), tuple(x[1:]), tuple(notes))
+    return CurveFile(_curves(table, columns, tuple(x), y, error, breaks), tuple(x[1:]), tuple(notes), table.name)
 
 
 def read_points(source: str, x: str, settings: Sequence[Mapping[str, float]]) -> CurvePoints:
@@ -79,9 +93,9 @@ def read_points(source: str, x: str, settings: Sequence[Mapping[str, float]]) ->
     return CurvePoints(table, at, np.array([known[row] for row in rows], dtype=np.intp))
 
 
-def _choose(table: CsvTable, x: Sequence[str], y: str | None) -> tuple[list[str], str]:
+def _choose(table: CsvTable, x: Sequence[str], y: str | None, used: Sequence[str]) -> tuple[list[str], str]:
     """The columns that the file itself determines: its only ones with numbers, first x, then y."""
-    given = [*x, *([] if y is None else [y])]
+    given = [*x, *([] if y is None else [y]), *used]
     others = [name for name in table.header if name not in given]
     numbers = [name for name in others if _holds_numbers(table, name)]
     lacking = (not x) + (y is None)
@@ -123,7 +137,12 @@ def _need(table: CsvTable, names: Sequence[str], named_by: Mapping[str, str]) ->
 
 
 def _curves(
-    table: CsvTable, columns: Mapping[str, NDArray[np.float64]], x: tuple[str, ...], y: str
+    table: CsvTable,
+    columns: Mapping[str, NDArray[np.float64]],
+    x: tuple[str, ...],
+    y: str,
+    error: str | None,
+    breaks: Sequence[float],
 ) -> tuple[MeasuredCurve, ...]:
     """One curve per setting."""
     groups: dict[Setting, list[int]] = {}
@@ -136,8 +155,9 @@ def _curves(
     curves = []
     for setting, rows in sorted(groups.items()):
         named = dict(zip(x[1:], setting, strict=True))
-        curve = MeasuredCurve(x[0], y, columns[x[0]][rows], columns[y][rows], named)
-        table.faults.extend(_curve_faults(table, curve, table.lines[rows[0]]))
+        errors = None if error is None else columns[error][rows]
+        curve = MeasuredCurve(x[0], y, columns[x[0]][rows], columns[y][rows], named, errors)
+        table.faults.extend(_curve_faults(table, curve, table.lines[rows[0]]) or _break_faults(curve, breaks))
         curves.append(curve)
     if table.faults:
         raise InputError(table.faults)
@@ -161,6 +181,16 @@ def _curve_faults(table: CsvTable, curve: MeasuredCurve, line: int) -> list[Faul
     else:
         return []
     return [Fault(table.name, at, curve.x_name, message, hint)]
+
+
+def _break_faults(curve: MeasuredCurve, breaks: Sequence[float]) -> list[Fault]:
+    """What is wrong with given breakpoints: each must have points of the curve on both sides, to the next ones."""
+    edges = np.array([-np.inf, *sorted(breaks), np.inf])
+    if not len(breaks) or np.all(np.histogram(curve.x, edges)[0] if np.isfinite(breaks).all() else 0):
+        return []
+    where = f" at {_show(list(curve.setting), tuple(curve.setting.values()))}" if curve.setting else ""
+    message = f"leaves a segment without measurements{where}: {curve.x_name} is {curve.x.min():g} to {curve.x.max():g}"
+    return [Fault("--break", None, None, message, "give each breakpoint once, with measurements on both sides")]
 
 
 def _show(names: Sequence[str], setting: Setting) -> str:

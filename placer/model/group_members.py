@@ -14,6 +14,12 @@ def is_present(arrival: Arrival, moment: float) -> bool:
     return arrival.begins <= moment and (arrival.departure is None or moment < arrival.departure)
 
 
+def domain_place(placement: Placement) -> str:
+    """The domain of a placement, in words; a NIC without a domain is one of its own."""
+    named = placement.kind.domain if placement.kind else ""
+    return f"domain {named}" if named else f"NIC {placement.nic}"
+
+
 def members_by_value(plan: Plan, name: str) -> dict[str, list[Placement]]:
     """The placed instances that have a value of the constraint, by value, in the order in which they begin."""
     members: defaultdict[str, list[Placement]] = defaultdict(list)

@@ -18,7 +18,8 @@ from placer.optimal.cores_bound import cores_duals
 from profiles import InputError
 
 CERTIFICATE_VERSION = 1
-CERTIFIED_CONSTRAINTS = ("spread", "apart", "together", "pool")  # those that `placer verify` knows
+CERTIFIED_CONSTRAINTS = ("spread", "apart", "together", "pool", "most_per_nic", "most_per_domain", "exclusive")
+"""Those that `placer verify` knows."""
 PRICE_DECIMALS = 12  # prices are rounded to this many: those of tenants down, those of NICs up
 PRICE_SECONDS = 60.0  # time for the prices of the bound from cores
 

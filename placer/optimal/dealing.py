@@ -332,27 +332,27 @@ class _Dealing:
             low, high = (low - 1, high) if below else (low, high + 1)
 
     def _exchange(self, tenant: Tenant, peer: Tenant, *, sideways: bool = False) -> bool:
-        one, other = self.nic_of[tenant.id], self.nic_of.get(peer.id)
-        if other is None or one is other or (tenant.id, id(other)) in self.tried:
+        home, other = self.nic_of[tenant.id], self.nic_of.get(peer.id)
+        if other is None or home is other or (tenant.id, id(other)) in self.tried:
             return False
         before = self._conflicts(tenant) + self._conflicts(peer) + sideways
-        self.nic_of[tenant.id], self.nic_of[peer.id] = other, one
+        self.nic_of[tenant.id], self.nic_of[peer.id] = other, home
         fewer = self._conflicts(tenant) + self._conflicts(peer) < before
-        self.nic_of[tenant.id], self.nic_of[peer.id] = one, other
+        self.nic_of[tenant.id], self.nic_of[peer.id] = home, other
         if not fewer:
             return False
         self._swap(tenant, peer)
-        if self._fit(one, other):
-            self.tried.add((tenant.id, id(one)))
+        if self._fit(home, other):
+            self.tried.add((tenant.id, id(home)))
             return True
         self._swap(peer, tenant)
         return False
 
     def _swap(self, tenant: Tenant, peer: Tenant) -> None:
-        one, other = self.nic_of[tenant.id], self.nic_of[peer.id]
-        one.tenants[one.tenants.index(tenant)] = peer
+        home, other = self.nic_of[tenant.id], self.nic_of[peer.id]
+        home.tenants[home.tenants.index(tenant)] = peer
         other.tenants[other.tenants.index(peer)] = tenant
-        self.nic_of[tenant.id], self.nic_of[peer.id] = other, one
+        self.nic_of[tenant.id], self.nic_of[peer.id] = other, home
 
     def _fit(self, *nics: _DealtNic) -> bool:
         return all(self.fits(nic.kind, nic.tenants) for nic in nics)
@@ -473,8 +473,8 @@ def _place_of(nic: _DealtNic, by_domain: bool) -> object:
     return (nic.kind.domain or nic) if by_domain else nic
 
 
-def _are_like(one: NicKind, other: NicKind) -> bool:
+def _are_like(kind: NicKind, other: NicKind) -> bool:
     """Whether NICs of the kinds differ at most in their domain."""
-    return (one.model, one.cores, one.cost, one.pool) == (other.model, other.cores, other.cost, other.pool) and (
-        one.cores_of == other.cores_of
+    return (kind.model, kind.cores, kind.cost, kind.pool) == (other.model, other.cores, other.cost, other.pool) and (
+        kind.cores_of == other.cores_of
     )

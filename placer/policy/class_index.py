@@ -256,7 +256,11 @@ class ClassIndex:
                 self._zones.clear()
             allowed = sorted(self._zone_of[kind] for kind in places.kinds if kind in self._zone_of)
             zones = self._zones[places.kinds] = np.array(allowed, dtype=np.int64)
-        self._slots.restrict(zones, frozenset([nic.number for nic in places.barred]) if places.barred else NOTHING)
+        barred = frozenset([nic.number for nic in places.met]) if places.met else NOTHING
+        among = None
+        if places.among is not None:
+            among = [nic.number for nic in places.among if nic.kind in places.kinds and nic.number not in barred]
+        self._slots.restrict(zones, barred, among)
 
     def close(self, nic: Nic) -> None:
         """Remove the NIC: it takes no more arrivals."""
@@ -287,14 +291,14 @@ class ClassIndex:
         passed: list[tuple[int, float]] = []
         self.refresh()
         changed = self._lowered.some
-        while len(found) < most and (one := self._slots.best(*need)) is not None:
-            member = self._members[one[1]]
+        while len(found) < most and (scored := self._slots.best(*need)) is not None:
+            member = self._members[scored[1]]
             doubted = changed or self._needs_prediction(member, tenant)
             if not doubted or self._fits_now(member, tenant, need):
-                found.append((one[0], member.nic))
+                found.append((scored[0], member.nic))
             elif self._block(member, need[0]):
                 continue
-            passed.append(self._slots.pass_over(one[1], need[0]))
+            passed.append(self._slots.pass_over(scored[1], need[0]))
         for slot, kpps in reversed(passed):
             self._slots.offer_again(slot, need[0], kpps)
         return found
@@ -353,27 +357,33 @@ class ClassIndex:
     def reasons(self, tenant: Tenant) -> Iterator[Reason]:
         """Why no NIC takes the tenant, by co-location."""
         table, need = self.table, self._need(tenant)
-        places = self._places
+        found = self._counts_allowed()
+        inside = ((pattern, found[number]) for number, pattern in enumerate(table.number_of) if number in found)
+        for pattern, nics in (*inside, *((pattern, found[pattern]) for pattern in self._outside)):
+            if pattern and nics:
+                cause = Cause.NOT_HOSTED if need is None else self._cause(need, pattern)
+                yield Reason(table.kind.model, table.co_location(pattern), nics, cause)
+
+    def _counts_allowed(self) -> Counter[Pattern | int]:
+        """As `_all_counts`, of the NICs that constraints leave to an arrival."""
+        places, found = self._places, Counter[Pattern | int]()
+        if places is not None and places.among is not None:
+            members = (self._members.get(nic.number) for nic in places.among.difference(places.met))
+            found.update(member.counted for member in members if member and member.nic.kind in places.kinds)
+            return found
         zones = [zone for kind, zone in self._zone_of.items() if places is None or kind in places.kinds]
-        if not zones:
-            return
         if 2 * len(zones) < len(self._zone_of):
-            found = Counter[Pattern | int]()
             for zone in zones:
                 found.update(self._in_zone[zone])
         else:
             found = self._all_counts()
             for zone in set(self._zone_of.values()).difference(zones):
                 found.subtract(self._in_zone[zone])
-        for nic in () if places is None else places.barred:
+        for nic in () if places is None else places.met:
             member = self._members.get(nic.number)
             if member is not None and nic.kind in places.kinds:  # type: ignore[union-attr]
                 found[member.counted] -= 1
-        inside = ((pattern, found[number]) for number, pattern in enumerate(table.number_of) if number in found)
-        for pattern, nics in (*inside, *((pattern, found[pattern]) for pattern in self._outside)):
-            if pattern and nics:
-                cause = Cause.NOT_HOSTED if need is None else self._cause(need, pattern)
-                yield Reason(table.kind.model, table.co_location(pattern), nics, cause)
+        return found
 
     def _still_feasible(
         self, tenant: Tenant, need: tuple[int, float], found: tuple[float, int] | None

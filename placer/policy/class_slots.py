@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -37,6 +37,7 @@ class ClassSlots:
         self.table = table
         self._everywhere = np.arange(zones)
         self._allowed, self._barred = self._everywhere, frozenset[int]()
+        self._among: Sequence[int] | None = None
         self._prices = prices
         self._bounds = prices.levels.tolist()
         self._before, self._after = rule.before * table.kind.cost, rule.after * table.kind.cost
@@ -88,9 +89,18 @@ class ClassSlots:
             self._vacant += made
             self._trial = None
 
-    def restrict(self, allowed: NDArray[np.int64] | None = None, barred: frozenset[int] = frozenset()) -> None:
-        """Find NICs of these zones only, and none of the `barred` numbers, until called anew; without arguments all."""
+    def restrict(
+        self,
+        allowed: NDArray[np.int64] | None = None,
+        barred: frozenset[int] = frozenset(),
+        among: Sequence[int] | None = None,
+    ) -> None:
+        """Find NICs of these zones only, and none of the `barred` numbers, until called anew; without arguments all.
+
+        `among`: if not None, the only numbers that are found; they are of these zones, and not barred.
+        """
         self._allowed, self._barred = self._everywhere if allowed is None else allowed, barred
+        self._among = among
 
     def add_zone(self) -> None:
         """Make place for NICs of one more zone."""
@@ -133,6 +143,16 @@ class ClassSlots:
     def best(self, column: int, required: float) -> tuple[float, int] | None:
         """Lowest score and NIC number among classes in which an arrival gets what it requires (kpps)."""
         row = self._row(column, required)
+        if self._among is not None:
+            slots = ((self._slot_of_nic.get(number), number) for number in self._among)
+            return min(
+                (
+                    (float(self._scores[row, slot]), number)
+                    for slot, number in slots
+                    if slot is not None and self._kpps[column, slot] >= required
+                ),
+                default=None,
+            )
         at = self._best(row, column, required)
         if at < 0:
             return None

@@ -130,6 +130,7 @@ class SampledIndex:
         self._used = 0
         self._trial: SamplingTrial | None = None
         self._closed: list[Nic] = []
+        self._among: NDArray[np.int64] | None = None
         self.kinds = {kind: None}
         self._checked: Checked | None = None
         self._checks = oracle.checks
@@ -285,13 +286,18 @@ class SampledIndex:
         """Close NICs that constraints bar; None takes them up again."""
         for nic in dict.fromkeys(self._closed):
             self.enter(nic)
-        self._closed = [nic for nic in (places.barred if places else ()) if self.has(nic)]
-        if places is not None and len(self.kinds) > 1:
+        among = None if places is None else places.among
+        self._closed = [nic for nic in (places.met if places else ()) if self.has(nic)]
+        if places is not None and among is None and len(self.kinds) > 1:
             self._closed += [
                 nic for nic in (sampled.nic for sampled in self._nics.values()) if nic.kind not in places.kinds
             ]
         for nic in dict.fromkeys(self._closed):
             self.close(nic)
+        self._among = None
+        if places is not None and among is not None:
+            known = [self._nics[nic.number].place for nic in among if nic.kind in places.kinds and self.has(nic)]
+            self._among = np.array(sorted(known), dtype=np.int64)
 
     def close(self, nic: Nic) -> None:
         """Remove the NIC: it takes no more arrivals."""
@@ -343,8 +349,10 @@ class SampledIndex:
     def reasons(self, tenant: Tenant) -> Iterator[Reason]:
         """Why no NIC takes the tenant, by free cores; of those with enough, a part was checked."""
         needed = tenant.workload.cores or self.kind.cores_of.get(tenant.workload.nf)
-        used = self._number[: self._used] >= 0
-        for free, nics in zip(*np.unique(self._free[: self._used][used], return_counts=True), strict=True):
+        free_cores = self._free[: self._used][self._number[: self._used] >= 0]
+        if self._among is not None:
+            free_cores = self._free[self._among]
+        for free, nics in zip(*np.unique(free_cores, return_counts=True), strict=True):
             short = Cause.NOT_HOSTED if needed is None else Cause.CORES if free < needed else None
             yield Reason(self.kind.model, (), int(nics), short or Cause.SAMPLED_SLA)
 
@@ -377,13 +385,16 @@ class SampledIndex:
         """The places that the rule prefers by what NFs lose on average."""
         line_rate = self.kind.line_rate_gbps
         gbps = self.kind.gbps_of(arriving.workload) if line_rate < math.inf else 0.0
-        places = np.empty(most, dtype=np.int64)
+        places, by_nf = np.empty(most, dtype=np.int64), (self._left[arriving.nf], self._own[arriving.nf])
+        arrays: list[NDArray[Any]] = [self._number[: self._used], self._free, self._gbps, self._margin, *by_nf]
+        if self._among is not None:
+            arrays = [array[self._among] for array in arrays]
+        number, free, taken, margin, left, own = arrays
         found = preferred_nics(
-            self._number[: self._used], self._free, (self._gbps, gbps, line_rate), self._margin,
-            self._left[arriving.nf], self._own[arriving.nf],
+            number, free, (taken, gbps, line_rate), margin, left, own,
             arriving.alone, least_slack, float(arriving.cores), self._weights, places,
         )  # fmt: skip
-        return places[:found]
+        return places[:found] if self._among is None else self._among[places[:found]]
 
     def _rough_with(self, arriving: SampledTenant, places: NDArray[np.int64]) -> Floats:
         """Rough logarithms of the tenants of some places, and of the arrival behind them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 
 from placer.model.constraints import AllowedNics, Conflict, barred_kinds, conflict_on, places_for
@@ -42,6 +42,8 @@ RENEWED_EVERY = 65_536  # arrivals after which the forecast is renewed at the la
 TURNOVER_WEIGHT = 10.0
 """How much more opening a NIC costs where tenants leave, which fills and empties NICs anyway: in multiples of the
 rule's opening cost, where as many leave as arrive."""
+
+MOST_NAMED_NICS = 256  # NICs in use up to which reasons name all that an arrival must not meet
 
 REBUILD_STEPS = 3  # steps of a rebuild per event; each takes 1 to 2 ms
 RENEWED_GROWTH = 0.25  # between, the forecast is renewed when this share more arrivals have come
@@ -347,7 +349,11 @@ class Selector:
         if places is None:
             return
         out = Counter(nic.kind for nic in self.fleet.out_of_service.values() if nic.tenants_by_id)
-        named = places.barred if places.only is None else (places.only,)  # the group is elsewhere for all others
+        named: Sequence[Nic] = (places.only,) if places.only else ()  # the group is elsewhere for all others
+        if places.only is None:
+            many = places.among is not None and len(self.fleet.nics) > MOST_NAMED_NICS
+            named = places.met if many else places.barred
+            yield from self._unshared_in_use(tenant, places, out) if many else ()
         single = [nic for nic in named if nic.service is Service.UP]
         for conflict, kinds in kinds_by_conflict:
             nics = sum(map(self.fleet.in_use, kinds)) - sum(number for kind, number in out.items() if kind in kinds)
@@ -364,6 +370,20 @@ class Selector:
                 below = Cause.TENANT_SLA if reason and reason.nf else Cause.ARRIVAL_SLA
                 cause = causes.get(reason.cause, below) if reason else below
                 yield Reason(nic.kind.model, nic.co_location, 1, cause)
+
+    def _unshared_in_use(self, tenant: Tenant, places: AllowedNics, out: Mapping[NicKind, int]) -> Iterator[Reason]:
+        """How many NICs have tenants beside which this one must not be, without the ids of these; `out`: NICs with
+        tenants that are out of service."""
+        other = next(iter(places.others()), None)
+        met = None if other is None else conflict_on(self.fleet, tenant, other.kind, other)
+        if met is None:
+            return
+        nics = Counter[str]()
+        for kind in [kind for kind in self.fleet.all_kinds if kind in places.kinds]:
+            nics[kind.model] += self.fleet.in_use(kind) - out.get(kind, 0)
+        known = {*(places.among or ()), *places.met}
+        nics.subtract(nic.kind.model for nic in known if nic.kind in places.kinds and nic.service is Service.UP)
+        yield from (Reason(model, (), count, Cause.of(met.constraint)) for model, count in nics.items() if count > 0)
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
         self._own_loads += not tenant.workload.is_plain

@@ -13,6 +13,11 @@ OwnData = str | tuple[OwnRule, ...]
 """What an author gives an NF in place of a number: the name of a file, a key or a prefix itself, or rules."""
 
 
+FACTOR_MARK = "\0"
+"""Between a kind of NF and the factors by which its cycles grow (`contention/loop.py`); no name that people write has
+it."""
+
+
 @dataclass(frozen=True)
 class ChainNf:
     """One NF of a chain. `id`: unique in its chain. `nf`: the kind of NF, as the rack names it.

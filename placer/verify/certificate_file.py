@@ -25,7 +25,8 @@ LIKELIEST_VIOLATION = 0.5  # no tenant of a plan with a budget may have a larger
 
 CO_LOCATIONS = "co-locations"
 CORES_KEY = "cores"
-GROUP_KEYS = ("spread", "apart", "together")
+LIMIT_KEYS = ("most_per_nic", "most_per_domain")  # groups whose value is a number and a name
+GROUP_KEYS = ("spread", "apart", "together", *LIMIT_KEYS, "exclusive")
 OLDER_KEYS = {"companies": CO_LOCATIONS}
 LARGEST_FILE = 1_000_000_000
 
@@ -171,7 +172,11 @@ def _kind(entry: Mapping[str, Any]) -> Kind:
 
 
 def _groups(tenant: Mapping[str, Any]) -> dict[str, str]:
-    return {key: _text(tenant[key]) for key in GROUP_KEYS if key in tenant}
+    groups = {key: _text(tenant[key]) for key in GROUP_KEYS if key in tenant}
+    for key in LIMIT_KEYS:
+        if key in groups and not groups[key].partition(" ")[0].isdecimal():
+            raise ValueError(f"{key} {groups[key]!r} does not begin with a number")
+    return groups
 
 
 def _class(entry: Mapping[str, Any]) -> TenantClass:

@@ -6,7 +6,7 @@ from enum import Enum
 from fractions import Fraction
 from itertools import islice
 
-from placer.verify.certificate_file import Certificate, TenantClass
+from placer.verify.certificate_file import LIMIT_KEYS, Certificate, TenantClass
 from placer.verify.source import Query, ThroughputSource, co_locations_on, lowest_of, solo_of
 
 
@@ -46,7 +46,8 @@ def placement_faults(certificate: Certificate) -> Iterator[str]:
 
 
 def _constraint_faults(certificate: Certificate) -> Iterator[str]:
-    """Tenants on a NIC of another pool, and two of a group that share what they must not, or not what they must."""
+    """Tenants on a NIC of another pool or owner, and those of a group, of which too many share a place, or that do not
+    share one."""
     place_of: dict[str, tuple[int, str]] = {}
     for at, (number, tenants) in enumerate(certificate.nics):
         kind = certificate.kinds[number]
@@ -54,14 +55,18 @@ def _constraint_faults(certificate: Certificate) -> Iterator[str]:
             place_of[name] = at, kind.domain or f"NIC {at}"
             if name in certificate.tenants and not kind.takes(certificate.tenants[name]):
                 yield f"plan: {name} is on a NIC of {f'pool {kind.pool}' if kind.pool else 'no pool'}"
-    for key, which, same in (("spread", 0, False), ("apart", 1, False), ("together", 0, True)):
+        owners = {certificate.groups[name].get("exclusive", "") for name in tenants if name in certificate.groups}
+        if len(owners) > 1:
+            yield f"plan: {', '.join(tenants)} of several owners violate 'exclusive'"
+    for key, which in (("spread", 0), ("apart", 1), ("together", 0), ("most_per_nic", 0), ("most_per_domain", 1)):
         members: dict[str, list[str]] = {}
         for name, groups in certificate.groups.items():
             if key in groups and name in place_of:
                 members.setdefault(groups[key], []).append(name)
         for group, names in members.items():
             places = Counter(place_of[name][which] for name in names)
-            if (len(places) > 1) if same else (len(places) < len(names)):
+            most = int(group.partition(" ")[0]) if key in LIMIT_KEYS else 1
+            if (len(places) > 1) if key == "together" else (max(places.values()) > most):
                 yield f"plan: {', '.join(names)} of group {group} violate '{key}'"
 
 

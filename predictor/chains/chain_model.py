@@ -2,7 +2,7 @@
 
 1. Each NF's profile predicts what its stage costs (`stage_costs`).
 2. A rule composes the costs (`CompositionRule`).
-3. What measured runs leave over is corrected as a smooth factor (`Correction`).
+3. Measured runs show by which factors stages differ from their profiles, and which rule holds (`Correction`).
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.chains.placed_chain import ChainStage, CompositionRule, PlacedChain
-from predictor.chains.process import TUNING_STEPS, Assumptions, SmoothProcess, Typical
+from predictor.chains.placed_chain import CompositionRule, PlacedChain
 from predictor.chains.profiled_nf import ProfiledNf
-from predictor.chains.settings import DEVIATION_OF_MAD, Settings
+from predictor.chains.settings import Settings
+from predictor.chains.stage_costs import Columns, StageCosts, stage_costs
+from predictor.chains.stage_factors import Correction
 from profiles.arrays import Floats
 
 UNKNOWN_WORSE, UNKNOWN_BETTER = 0.35, 0.12
 """Relative standard deviation of what the weakest link predicts without any measured run of the chain, in the direction
 of worse and of better performance. Assumed: a chain is more often worse (van Rossem et al., section 5.3)."""
-COST_POWER = 4.0
-"""Power of a stage's relative cost in features: stages that cost much less than the weakest hardly matter."""
 HIGHEST_LEVEL = 0.998
 """Of the interval without outliers that together with them has the coverage that was asked for."""
 INTERVAL_COVERAGE = 0.9
@@ -54,7 +53,7 @@ class ChainModel:
     higher_is_better: bool
     """Whether the measure is a throughput; else it is a response time."""
     rule: CompositionRule
-    """How the costs of stages compose."""
+    """How the costs of stages compose; with a correction, the most probable of its rules."""
     correction: Correction | None
     """By measured runs; None without, or where they show no need."""
     runs: Settings | None
@@ -102,10 +101,10 @@ class ChainModel:
 
     def _composed(self, stages: StageCosts) -> tuple[Floats, Floats]:
         """Natural logarithm of the measure, and the standard deviation of its error without noise."""
-        logarithm = self.uncorrected(stages)
         if self.correction is not None:
-            factor, error = self.correction(features_of(stages, self.chain.shares))
-            return logarithm + factor, error
+            cost, error = self.correction(stages)
+            return (-cost if self.higher_is_better else cost), error
+        logarithm = self.uncorrected(stages)
         weakest = np.argmax(stages.costs * self.chain.shares, axis=1)
         return logarithm, np.hypot(stages.errors[np.arange(len(weakest)), weakest], self.misfit)
 
@@ -120,176 +119,3 @@ class ChainModel:
         quantile = float(norm.ppf((1 + level) / 2))
         worse, better = np.hypot(within, quantile * UNKNOWN_WORSE), np.hypot(within, quantile * UNKNOWN_BETTER)
         return (worse, better) if self.higher_is_better else (better, worse)
-
-
-def features_of(stages: StageCosts, shares: Floats) -> Floats:
-    """What a correction may depend on, shape (N, features). The inputs, each stage's cost relative to the largest, and
-    that cost itself."""
-    reached = stages.costs * shares
-    largest = reached.max(axis=1, keepdims=True)
-    several = (reached / largest) ** COST_POWER if reached.shape[1] > 1 else np.empty((len(reached), 0))
-    return np.column_stack([stages.inputs, several, np.log(largest)])
-
-
-# What the stages of a chain cost at given configurations and workloads, each by its own profile.
-
-
-Columns = Mapping[str, Floats]
-"""Values by column: `nx.cpu` is the configuration of the NF `nx`; columns without a prefix are the shared workload."""
-
-PACKET_SIZE = "packet_size"
-"""The workload column that stages upstream change."""
-
-
-def column_of(nf: str, name: str, columns: Mapping[str, object]) -> str | None:
-    """The column that holds input `name` of an NF: its own, else that of the workload, else None."""
-    own = f"{nf}.{name}"
-    return own if own in columns else name if name in columns else None
-
-
-@dataclass(frozen=True)
-class StageCosts:
-    """What the stages of chains cost, one row per chain."""
-
-    costs: Floats
-    """One over the throughput, or the response time, of each stage alone. Shape (N, stages)."""
-    errors: Floats
-    """Relative standard deviation of the error of each. Shape (N, stages)."""
-    inputs: Floats
-    """The distinct inputs of all stages as shares of their profiled ranges. Shape (N, inputs)."""
-    extrapolated: NDArray[np.bool_]
-    """Whether a stage is outside its profile. Shape (N,)."""
-    source: Floats
-    """What the traffic source costs; 0 where it was not measured. Shape (N,)."""
-
-
-def stage_costs(
-    profiles: Mapping[str, ProfiledNf],
-    chain: PlacedChain,
-    columns: Columns,
-    *,
-    higher_is_better: bool,
-    source: str | None = None,
-) -> StageCosts:
-    """What each stage costs at each row of `columns`. `profiles`: by NF. `chain`: the stages. `columns`: configurations
-    and workloads. `higher_is_better`: whether profiles hold throughputs; else they hold response times. `source`: the
-    profile of an NF that does nothing. Raises `KeyError` when a column of a profile has no values."""
-    costs, errors, outside = [], [], []
-    inputs: dict[str, Floats] = {}
-    for stage in chain.stages:
-        profile = profiles[stage.nf]
-        at = _inputs_of(profile, stage, columns)
-        reached = profile.predict(at)
-        costs.append(1 / reached if higher_is_better else reached)
-        errors.append(profile.error(at))
-        outside.append(profile.extrapolated(at))
-        scaled = profile.scale(at)
-        for number, name in enumerate(profile.settings.names):
-            inputs.setdefault(str(column_of(stage.nf, name, columns)), scaled[:, number])
-    received = np.zeros(len(costs[0]))
-    if source is not None:
-        reached = profiles[source].predict(_inputs_of(profiles[source], ChainStage(source), columns))
-        received = 1 / reached if higher_is_better else reached
-    return StageCosts(
-        np.column_stack(costs),
-        np.column_stack(errors),
-        np.column_stack(list(inputs.values())) if inputs else np.zeros((len(received), 0)),
-        np.any(outside, axis=0),
-        received,
-    )
-
-
-def _inputs_of(profile: ProfiledNf, stage: ChainStage, columns: Columns) -> Floats:
-    values = []
-    for name in profile.settings.names:
-        column = column_of(stage.nf, name, columns)
-        if column is None:
-            raise KeyError(f"{stage.nf}.{name}")
-        value = np.asarray(columns[column], dtype=np.float64)
-        values.append(stage.size(value) if column == PACKET_SIZE else value)
-    if not values:  # the profile holds one setting
-        return np.zeros((len(next(iter(columns.values()), [0.0])), 0))
-    return np.column_stack(values)
-
-
-# Corrections of predictions by measured chain runs: the factor that is left over, as a smooth function.
-#
-# The factor is learnt in logarithms by a process that assumes little: without evidence, it stays at 1.
-
-
-CHAIN_ERROR_PRIOR = Assumptions(
-    constant=Typical(0.3, 0.0),
-    slope=Typical(0.05, 1.0),
-    amplitude=Typical(0.05, 1.0),
-    length=Typical(1.5, 0.7),
-    nugget=Typical(0.02, 1.0),
-)
-"""A chain is off by a constant factor of typically 0.3, and by little that depends on its setting."""
-
-FAR_DEVIATIONS, FAR_FACTOR = 4.5, 2.2
-"""How far (standard deviations, and as a factor) a run is from the others to be left out."""
-OUTLIER_ROUNDS = 3
-
-
-@dataclass(frozen=True)
-class Correction:
-    """A factor as a function of features."""
-
-    process: SmoothProcess
-    """The factor's natural logarithm."""
-    kept: NDArray[np.bool_]
-    """Which runs it learnt from; the others are outliers. Shape (runs,)."""
-
-    @classmethod
-    def fit(
-        cls,
-        features: Floats,
-        factor: Floats,
-        variance: Floats,
-        doubtful: NDArray[np.bool_],
-        *,
-        iterations: int = TUNING_STEPS,
-    ) -> Correction:
-        """The correction by some runs. `features`: what the factor may depend on, each of about unit range. Shape
-        (runs, features). `factor`: natural logarithm of measured over predicted, shape (runs,). `variance`: of its
-        noise, shape (runs,). `doubtful`: runs with too few repeats to show an outlier, shape (runs,).
-        `iterations`: of the search for the most likely parameters."""
-        centre = float(np.median(factor))
-        unit = max(DEVIATION_OF_MAD * float(np.median(np.abs(factor - centre))), float(np.sqrt(np.median(variance))))
-        kept = ~doubtful | (np.abs(factor - centre) <= max(FAR_DEVIATIONS * unit, np.log(FAR_FACTOR)))
-        for _ in range(OUTLIER_ROUNDS):
-            process = SmoothProcess.fit(
-                features[kept], factor[kept], variance[kept], CHAIN_ERROR_PRIOR, iterations=iterations
-            )
-            error, deviation = _errors(process, features, factor, variance, kept)
-            far = (np.abs(error) > np.maximum(FAR_DEVIATIONS * deviation, np.log(FAR_FACTOR))) & doubtful
-            if (kept == ~far).all():
-                break
-            kept = ~far
-        return cls(process.with_measurements(features[kept], factor[kept], variance[kept]), kept)
-
-    def __call__(self, features: Floats) -> tuple[Floats, Floats]:
-        """Natural logarithm of the factor, and the standard deviation of its error without noise, each shape (N,)."""
-        return self.process(features)
-
-
-def _errors(
-    process: SmoothProcess, features: Floats, factor: Floats, variance: Floats, kept: NDArray[np.bool_]
-) -> tuple[Floats, Floats]:
-    """Errors of all runs, of those kept as predicted from the others, with their standard deviations."""
-    value, deviation = process(features)
-    error, deviation = factor - value, np.sqrt(deviation**2 + variance)
-    error[kept], deviation[kept] = process.left_out()
-    return error, deviation
-
-
-def improves(gain: Floats, chance: float) -> bool:
-    """Whether gains, shape (runs,), are above 0 on the mean, more than by chance (Student's t, one-sided). `gain`: by
-    how much the error of each left-out run becomes smaller; of fewer than two, nothing is known. `chance`: how probable
-    it may be that no gain looks like one."""
-    from scipy.stats import t as student
-
-    if len(gain) < 2:
-        return False
-    needed = float(student.ppf(1 - chance, len(gain) - 1)) * gain.std(ddof=1) / np.sqrt(len(gain))
-    return bool(gain.mean() > needed)

@@ -125,9 +125,7 @@ class SmoothProcess:
         constant, slope, amplitude, nugget = self.parameters[:4]
         lengths = self.parameters[4:]
         squared = _square_distances(left / lengths, right / lengths)
-        distance = ROOT5 * np.sqrt(squared)
-        smooth = (1 + distance * (1 + distance / 3)) * np.exp(-distance)
-        covariance: Floats = constant**2 + slope**2 * (left @ right.T) + amplitude**2 * smooth
+        covariance: Floats = constant**2 + slope**2 * (left @ right.T) + amplitude**2 * _matern(squared)
         covariance += nugget**2 * (squared < SAME_POINT_DISTANCE)
         return covariance
 
@@ -147,6 +145,17 @@ class SmoothProcess:
             value, error = local(inputs[row : row + 1])
             values[row], errors[row] = value[0], error[0]
         return values, errors
+
+
+def matern(left: Floats, right: Floats) -> Floats:
+    """How alike points are that are measured in lengths: 1 for equal ones. Shape (len(left), len(right)). The Matérn
+    kernel of 5/2 (Rasmussen & Williams, equation 4.17)."""
+    return _matern(_square_distances(left, right))
+
+
+def _matern(squared: Floats) -> Floats:
+    distance = ROOT5 * np.sqrt(squared)
+    return np.asarray((1 + distance * (1 + distance / 3)) * np.exp(-distance))
 
 
 def _square_distances(left: Floats, right: Floats) -> Floats:

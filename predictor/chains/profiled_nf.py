@@ -15,6 +15,8 @@ from profiles.arrays import Floats
 
 DEFAULT_REGRESSOR = "smooth"
 """The regressor of profiles with too few settings to compare any."""
+COMPARED_REGRESSORS = ("smooth", "monotone", "interpolation")
+"""Those that are compared for each profile: the others take ten times as long and are rarely better."""
 UNKNOWN_ERROR = 0.1
 """Relative standard deviation of a prediction between settings when there are too few to measure it."""
 NEAR_DEVIATIONS, NEAR_ENOUGH = 2.0, 0.02
@@ -44,7 +46,7 @@ class ProfiledNf:
     ) -> ProfiledNf:
         """The profile of single measurements. `name`: of the NF. `inputs`: names of configuration and workload columns.
         `measured_at`: their values, shape (measurements, inputs). `measured`: what was measured, above 0, shape
-        (measurements,). `regressor`: one of `REGRESSORS`; None chooses the one with the smallest error by
+        (measurements,). `regressor`: one of `REGRESSORS`; None chooses among `COMPARED_REGRESSORS` by
         cross-validation. Raises `InputError` when there is no such regressor."""
         settings = without_strange(settings_of(inputs, measured_at, measured))
         errors = _errors(settings, regressor)
@@ -95,7 +97,7 @@ class ProfiledNf:
 def _errors(settings: Settings, regressor: str | None) -> list[RegressorError]:
     if len(settings) < FEWEST_SETTINGS:
         return []
-    names: Iterable[str] | None = None if regressor is None else [regressor]
+    names = COMPARED_REGRESSORS if regressor is None else [regressor]
     return compare_regressors(settings, names, race=regressor is None)
 
 

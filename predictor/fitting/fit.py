@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from predictor.fitting.family import FAMILIES
 from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel, smape_pct
 from predictor.fitting.joint import Joint, JointFit, with_exact_zeros
 from predictor.fitting.points import FitPoints, MeasuredCurve
+from predictor.fitting.reach import reach_of, unexplained
 from predictor.fitting.residuals import residual_tables
 from predictor.fitting.splits import CurveSplits, NoisePrior
 from predictor.fitting.structure import (
@@ -19,54 +21,107 @@ from predictor.fitting.structure import (
     apart_squares,
     bend_places,
     bend_squares,
+    find_steps,
     find_structure,
     noise_differs,
     sound_fit,
+    structure_at,
 )
 from predictor.fitting.tum import find_tum_structure
 from profiles.arrays import Floats
 
 SELECTIONS: "dict[str, Selection]" = {"bic": find_structure, "tum": find_tum_structure}
+SHAPES: "dict[str, Selection]" = {
+    "free": find_structure,
+    "continuous": partial(find_structure, continuous=True),
+    "steps": find_steps,
+}
+PLACE_ROUNDING = 1e-12  # of a place on an axis, as a share
+MOST_STEPS = 0.5  # levels of a staircase, as a share of the points
+LARGE_X, FAR_SPANS = 1e8, 2.0
+"""From here on, and so many times its range from 0, x is counted from its first value: Unix times, for example."""
 
 
-def fit(curve: MeasuredCurve, *, select: str = "bic") -> FittedModel:
+def fit(curve: MeasuredCurve, *, select: str = "bic", shape: str = "free", breaks: Sequence[float] = ()) -> FittedModel:
     """The simplest model that explains the curve. `curve`: at least three distinct x. `select`: how number, places and
-    families of the segments are chosen: `bic`, or `tum` as the paper does it. Raises `ValueError` when there is no such
-    choice."""
-    if select not in SELECTIONS:
-        raise ValueError(f"no such selection: {select!r}, one of {', '.join(SELECTIONS)}")
+    families of the segments are chosen: `bic`, or `tum` as the paper does it. `shape`: `free`, `continuous` (without
+    jumps), or `steps` (levels only). `breaks`: where the segments end; found where none are given. Raises `ValueError`
+    when there is no such choice, or choices exclude each other."""
+    for word, chosen, known in (("selection", select, SELECTIONS), ("shape", shape, SHAPES)):
+        if chosen not in known:
+            raise ValueError(f"no such {word}: {chosen!r}, one of {', '.join(known)}")
+    if (select != "bic") + (shape == "continuous") + bool(len(breaks)) > 1 or (select != "bic" and shape != "free"):
+        raise ValueError("of select=tum, shape=continuous and breaks, only one is possible; steps not with tum")
     began = time.perf_counter()
     order = np.lexsort((curve.y, curve.x))  # so that the order of rows changes no digit
-    curve = replace(curve, x=curve.x[order], y=curve.y[order])
+    first = float(curve.x[order[0]])
+    is_far = first >= max(LARGE_X, FAR_SPANS * float(np.ptp(curve.x)))
+    origin = first if is_far else 0.0
+    errors = curve.errors[order] if curve.errors is not None else None
+    curve = replace(curve, x=curve.x[order] - origin, y=curve.y[order], errors=errors)
     points = FitPoints.of(curve)
     medians = coarse(points)
-    found = _find_structure(medians, SELECTIONS[select])
-    if noise_differs(medians, found.structured):  # a change of noise alone is no breakpoint
+    selection = SELECTIONS[select] if select != "bic" else SHAPES[shape]
+    if len(breaks):
+        places = tuple(sorted(float(points.on_axis(place - origin)) for place in breaks))
+        selection = partial(structure_at, places=places, steps=shape == "steps")
+    found = _find_structure(medians, selection)
+    if noise_differs(medians, found.structured) and not len(breaks):  # a change of noise alone is no breakpoint
         equal = replace(medians, scale=found.structured.deviation * np.sqrt(medians.rows))
-        again = _find_structure(equal, SELECTIONS[select])
+        again = _find_structure(equal, selection)
         if len(again.structured.split.starts) < len(found.structured.split.starts):
             found, medians = again, equal
+    if selection is find_structure and _leaves_unexplained(curve, medians, found):
+        steps = _find_structure(medians, find_steps)
+        few = len(steps.structured.split.starts) <= MOST_STEPS * len(medians)
+        found = steps if few and not _leaves_unexplained(curve, medians, steps) else found
     structured = found.structured
     intervals = [
-        place_interval(medians, found.tables, found.splits.prior, structured, number)
-        for number in range(len(structured.fit.joints))
+        (joint.place, joint.place)
+        if len(breaks)
+        else place_interval(medians, found.tables, found.splits.prior, structured, number)
+        for number, joint in enumerate(structured.fit.joints)
     ]
-    fitted = with_exact_zeros(refit_to_all(points, medians, structured.fit), float(np.abs(curve.y).max()))
+    whole = structured.fit if len(breaks) else refit_to_all(points, medians, structured.fit)
+    fitted = with_exact_zeros(whole, float(np.abs(curve.y).max()))
     segments = _segments(curve, points, fitted)
     predicted = fitted.predict(points, curve.x)
-    left_out = left_out_smape_pct(curve, medians, structured.split.families, SELECTIONS[select])
+    left_out = left_out_smape_pct(curve, medians, structured.split.families, selection)
+    error, noise = smape_pct(predicted, curve.y), noise_pct(curve, predicted, segments)
+    notes = unexplained(medians, fitted.predict(medians, medians.x), error, noise, curve.x_name, origin)
+    reach: tuple[float | None, float | None] = (float(curve.x[0]), float(curve.x[-1]))
+    if not notes:  # what does not explain the points is not continued beyond them
+        reach = reach_of(medians, found.tables, found.splits.prior, structured, fitted)
     return FittedModel(
         x=curve.x_name,
         y=curve.y_name,
         points=len(curve.x),
-        segments=segments,
-        breakpoints=tuple(_breakpoints(points, fitted, intervals)),
-        smape_pct=smape_pct(predicted, curve.y),
+        segments=tuple(_moved(segment, origin, breaks) for segment in segments),
+        breakpoints=tuple(_moved_break(bend, origin, breaks) for bend in _breakpoints(points, fitted, intervals)),
+        smape_pct=error,
         left_out_smape_pct=left_out,
-        noise_pct=noise_pct(curve, predicted, segments),
+        noise_pct=noise,
         seconds=time.perf_counter() - began,
         setting=curve.setting,
+        reach=(None if reach[0] is None else reach[0] + origin, None if reach[1] is None else reach[1] + origin),
+        notes=tuple(notes),
     )
+
+
+def _moved(segment: CurveSegment, origin: float, breaks: Sequence[float]) -> CurveSegment:
+    start, end = (_as_given(edge + origin, breaks) for edge in (segment.start, segment.end))
+    return replace(segment, start=start, end=end, origin=origin)
+
+
+def _moved_break(bend: CurveBreak, origin: float, breaks: Sequence[float]) -> CurveBreak:
+    at, low, high = (_as_given(place + origin, breaks) for place in (bend.at, bend.low, bend.high))
+    return replace(bend, at=at, low=low, high=high)
+
+
+def _as_given(place: float, breaks: Sequence[float]) -> float:
+    """The place without the rounding of a logarithmic axis, where it was given."""
+    nearest = min(breaks, key=lambda given: abs(given - place), default=place)
+    return nearest if abs(nearest - place) <= PLACE_ROUNDING * abs(place) else place
 
 
 @dataclass(frozen=True)
@@ -81,6 +136,13 @@ class _Found:
 def _find_structure(points: FitPoints, selection: "Selection") -> _Found:
     tables = residual_tables(points, FAMILIES)
     return _Found(tables, *selection(points, tables))
+
+
+def _leaves_unexplained(curve: MeasuredCurve, points: FitPoints, found: _Found) -> bool:
+    """Whether the error is far above the noise that repeats or neighbours show."""
+    predicted = found.structured.fit.predict(points, curve.x)
+    error, noise = smape_pct(predicted, curve.y), noise_pct(curve, predicted, ())
+    return bool(unexplained(points, found.structured.fit.predict(points, points.x), error, noise, "", 0.0))
 
 
 def _segments(curve: MeasuredCurve, points: FitPoints, fitted: JointFit) -> tuple[CurveSegment, ...]:

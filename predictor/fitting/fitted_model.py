@@ -30,13 +30,20 @@ class CurveSegment:
     """How many rows were fitted, repeats counted."""
     smape_pct: float
     """Symmetric mean absolute percentage error of these points, 0 to 100."""
+    origin: float = 0.0
+    """What the formula subtracts from x; where x is far from 0, as in Unix times, it would lose its digits."""
 
     def predict(self, x: Floats) -> Floats:
         """The formula's values at x, in the unit of y."""
-        return values(self.family, self.parameters, x)
+        return values(self.family, self.parameters, x - self.origin)
+
+    def variable(self, x: str) -> str:
+        """What the formula is of, in plain mathematics and in most languages: `x`, or `(x - 1700000000.0)`."""
+        return f"({x} - {self.origin!r})" if self.origin else x
 
     def formula(self, x: str) -> str:
         """In plain mathematics, with as many digits as its values need."""
+        x = f"({x} - {self.origin:.15g})" if self.origin else x
         return FAMILIES[self.family].formula(self.shown_parameters(), x).replace("+ -", "- ")
 
     def shown_parameters(self) -> list[str]:
@@ -46,7 +53,7 @@ class CurveSegment:
         near = READABLE_ERROR * np.abs(exact).max()
         for digits in DIGITS_TRIED:
             numbers = [f"{number:.{digits}g}" for number in self.parameters]
-            if np.all(np.abs(values(self.family, [float(n) for n in numbers], at) - exact) <= near):
+            if np.all(np.abs(values(self.family, [float(n) for n in numbers], at - self.origin) - exact) <= near):
                 break
         return numbers
 
@@ -86,6 +93,10 @@ class FittedModel:
     """Time of solving."""
     setting: Mapping[str, float] = field(default_factory=dict)
     """Values of other columns for which it holds."""
+    reach: tuple[float | None, float | None] = (None, None)
+    """The least and the largest x to which it may be continued; None where nothing is against it."""
+    notes: tuple[str, ...] = ()
+    """What users should know: that it does not explain the points, and what would help."""
 
     @property
     def start(self) -> float:
@@ -98,13 +109,20 @@ class FittedModel:
         return self.segments[-1].end
 
     def predict(self, x: Sequence[float] | Floats) -> Floats:
-        """Values at x, shape of x; beyond what was measured the outer segments are extrapolated."""
+        """Values at x, shape of x; beyond what was measured the outer segments are extrapolated, as far as they may be
+        continued: NaN beyond."""
         at = np.asarray(x, dtype=float)
         places = np.searchsorted([point.at for point in self.breakpoints], at, side="right")
         predicted = np.empty_like(at)
         for number, segment in enumerate(self.segments):
             predicted[places == number] = segment.predict(at[places == number])
+        predicted[self.beyond_reach(at)] = np.nan
         return predicted
+
+    def beyond_reach(self, x: Floats) -> NDArray[np.bool_]:
+        """Which x are farther outside than it may be continued, shape of x."""
+        low, high = (end if end is not None else sign * np.inf for sign, end in zip((-1, 1), self.reach, strict=True))
+        return np.asarray((x < low) | (x > high))
 
     def extrapolated(self, x: Sequence[float] | Floats) -> NDArray[np.bool_]:
         """Which x are outside what was measured, shape of x."""

@@ -34,10 +34,16 @@ def facts(model: FittedModel) -> list[str]:
     return [
         f"{y} over {x}{f' at {setting}' if setting else ''}, fitted by `placer fit`",
         f"to {model.points} measurements: {segments} segment{'s' if segments > 1 else ''}.",
-        f"Fitted range: {model.start:.12g} <= {x} <= {model.end:.12g}; beyond it, extrapolated.",
+        f"Fitted range: {model.start:.12g} <= {x} <= {model.end:.12g}; beyond it, extrapolated{_beyond(model)}.",
         f"Error (sMAPE): {', '.join(errors)};",
         f"estimated noise of the measurements: {model.noise_pct:.3g} %.",
     ]
+
+
+def _beyond(model: FittedModel) -> str:
+    words = zip(("below", "above"), model.reach, strict=True)
+    doubtful = [f"{word} {end:.12g}" for word, end in words if end is not None]
+    return f", without support {' and '.join(doubtful)}" if doubtful else ""
 
 
 def comment_text(name: str) -> str:
@@ -86,10 +92,11 @@ DOUBLE_DIGITS = 17
 
 
 def expression(segment: CurveSegment, x: str, parameters: Sequence[float] | None = None) -> Any:
-    """The segment's function of a symbol. `segment`: its family, and its parameters. `x`: name of the symbol.
-    `parameters`: others to use instead."""
+    """The segment's function of a symbol. `segment`: its family, and its parameters. `x`: name of the variable; the
+    symbol is that, less the origin of the formula. `parameters`: others to use instead."""
     numbers = [sympy.Float(float(number), DOUBLE_DIGITS) for number in parameters or segment.parameters]
-    return sympy.sympify(FAMILIES[segment.family].value(numbers, sympy.Symbol(x, real=True), sympy))
+    symbol = sympy.Symbol(segment.variable(x), real=True)
+    return sympy.sympify(FAMILIES[segment.family].value(numbers, symbol, sympy))
 
 
 class DoublePrinter:

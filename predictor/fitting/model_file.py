@@ -59,6 +59,12 @@ def model_document(model: FittedModel) -> dict[str, Any]:
         "left_out_smape_pct": None if model.left_out_smape_pct is None else _number(model.left_out_smape_pct),
         "noise_pct": _number(model.noise_pct),
         "seconds": _number(model.seconds),
+        **(
+            {}
+            if model.reach == (None, None)
+            else {"reach": [end if end is None else _number(end) for end in model.reach]}
+        ),
+        **({"notes": list(model.notes)} if model.notes else {}),
     }
 
 
@@ -71,6 +77,7 @@ def _segment(segment: CurveSegment, x: str) -> dict[str, Any]:
         "formula": segment.formula(x),
         "points": segment.points,
         "smape_pct": _number(segment.smape_pct),
+        **({"origin": _number(segment.origin)} if segment.origin else {}),
     }
 
 
@@ -108,6 +115,7 @@ class _Segment(_Part):
     formula: str = ""
     points: Count
     smape_pct: Percent
+    origin: Number = 0.0
 
 
 class _Break(_Part):
@@ -130,6 +138,8 @@ class _Model(_Part):
     noise_pct: Percent
     seconds: NotNegative
     setting: dict[str, Number] = {}
+    reach: list[Number | None] = Field(default=[None, None], min_length=2, max_length=2)
+    notes: list[Annotated[str, Field(max_length=LONGEST_NAME + 500)]] = Field(default=[], max_length=100)
 
 
 class _OneModel(_Model):
@@ -185,6 +195,9 @@ def _faults(read: _Model, file: str, place: str) -> list[Fault]:
     for key, value, edge in (("from", read.start, segments[0].start), ("to", read.end, segments[-1].end)):
         if value != edge:
             found.append((key, f"{value!r} is not that of the segments, {edge!r}"))
+    low, high = read.reach
+    if (low is not None and low > read.start) or (high is not None and high < read.end):
+        found.append(("reach", "is less than from `from` to `to`"))
     if len(breaks) != len(segments) - 1:
         found.append(("breakpoints", f"there are {len(breaks)}, between {len(segments)} segments"))
     for at, (point, following) in enumerate(zip(breaks, segments[1:], strict=False)):
@@ -201,8 +214,8 @@ def _of_segment(read: _Segment) -> list[tuple[str, ...]]:
     family = FAMILIES[read.family]
     if len(read.parameters) != family.size:
         return [("parameters", f"there are {len(read.parameters)}, {read.family} has {family.size}")]
-    if family.of_positive_x and read.start <= 0:
-        return [("from", f"{read.start!r} is not above 0, as {read.family} needs")]
+    if family.of_positive_x and read.start <= read.origin:
+        return [("from", f"{read.start!r} is not above {read.origin:g}, as {read.family} needs")]
     at = np.linspace(read.start, read.end, CHECKED_PLACES)
     bad = at[~np.isfinite(_curve_segment(read).predict(at))]
     return [("parameters", f"the value at {float(bad[0])!r} is not finite")] if len(bad) else []
@@ -225,7 +238,9 @@ def _table_faults(read: _Table, file: str) -> list[Fault]:
 
 
 def _curve_segment(read: _Segment) -> CurveSegment:
-    return CurveSegment(read.start, read.end, read.family, tuple(read.parameters), read.points, read.smape_pct)
+    return CurveSegment(
+        read.start, read.end, read.family, tuple(read.parameters), read.points, read.smape_pct, read.origin
+    )
 
 
 def _model(read: _Model) -> FittedModel:
@@ -240,4 +255,6 @@ def _model(read: _Model) -> FittedModel:
         read.noise_pct,
         read.seconds,
         read.setting,
+        (read.reach[0], read.reach[1]),
+        tuple(read.notes),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ POINT_DECIMALS = 9
 """Most decimals of what counts as rounded."""
 NOISE_WINDOW = 5
 """Points whose median is taken for how large y is."""
-SHORTEST_SEGMENT, SHORTEST_OF_FEW, FEW_POINTS = 5, 4, 20
+SHORTEST_SEGMENT, SHORTEST_OF_FEW, FEW_POINTS = 4, 3, 20
 """Fewest points of a segment, also where there are few points in all."""
 BEND_MARGIN = 2
 """Fewest points between a bend and the next breakpoint, unless repeats show the noise."""
@@ -28,6 +29,8 @@ ENOUGH_FREEDOM = 5
 """Degrees of freedom from which the noise of repeats counts."""
 LARGEST_LOGARITHM = 700.0
 """The largest logarithm of x."""
+TYPICAL_LOGARITHM = 0.8
+"""How far the logarithm of the size of a normal variable is from its median, in the mean."""
 RANGE_MARGIN = 10.0
 """Noise is taken to be absolute where that makes the differences so much more likely (natural logarithm)."""
 
@@ -56,9 +59,15 @@ class FitPoints:
         """The points of a measured curve."""
         x, place = np.unique(curve.x, return_inverse=True)
         rows = np.asarray(np.bincount(place), dtype=np.float64)
+        if curve.errors is not None:
+            weights = curve.errors**-2.0
+            total = np.bincount(place, weights)
+            y = np.asarray(np.bincount(place, weights * curve.y) / total)
+            within = np.bincount(place, weights * (curve.y - y[place]) ** 2) * rows / total
+            return cls(x, y, rows, within, np.sqrt(rows / total), _is_logarithmic(x), _rounding_unit(curve.y))
         y = np.asarray(np.bincount(place, curve.y) / rows)
         within = np.asarray(np.bincount(place, (curve.y - y[place]) ** 2), dtype=np.float64)
-        scale = np.where(_is_outlier(x, y), FAR_OFF, 1.0) * _scale(x, y)
+        scale = np.where(_is_outlier(x, y), FAR_OFF, 1.0) * _scale(x, y, rows, within)
         return cls(x, y, rows, within, scale, _is_logarithmic(x), _rounding_unit(curve.y))
 
     def __len__(self) -> int:
@@ -96,7 +105,7 @@ class FitPoints:
 
     @property
     def shortest_segment(self) -> int:
-        """Fewest points of a segment: two tell a level from noise where that is known."""
+        """Fewest points of a segment: two show a level where the noise is known."""
         if self.noise_known:
             return min(len(self), SHORTEST_BY_REPEATS)
         return min(len(self), SHORTEST_SEGMENT if len(self) >= FEW_POINTS else SHORTEST_OF_FEW)
@@ -114,23 +123,51 @@ class FitPoints:
         """The least variance that can be distinguished from none, in the same unit."""
         return max((RESOLVED_CHANGE * float(np.median(np.abs(self.y) / self.scale))) ** 2, 1e-24)
 
-    def noise_of_neighbours(self) -> float:
-        """Variance of a row by how much each point differs from the line through its neighbours, in the same unit."""
+    def noise_of_neighbours(self, share: float = 0.5) -> float:
+        """Variance of a row by how much each point differs from the line through its neighbours, in the same unit; that
+        share of them differ less."""
         difference, factor = _off_neighbours(self.x, self.y)
         scaled = difference / (self.scale[1:-1] * np.sqrt(factor / self.rows[1:-1]))
-        return float((1.4826 * np.median(np.abs(scaled))) ** 2)
+        return float((np.quantile(np.abs(scaled), share) / NormalDist().inv_cdf((1 + share) / 2)) ** 2)
 
 
-def _scale(x: Floats, y: Floats) -> Floats:
+def _scale(x: Floats, y: Floats, rows: Floats, within: Floats) -> Floats:
     """|y|, smoothed, where that explains the noise better than a constant does."""
     padded = np.pad(np.abs(y), NOISE_WINDOW // 2, mode="edge")
     size = np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, NOISE_WINDOW), axis=1))
     if np.any(y <= 0) or np.any(size <= 0) or len(x) < NOISE_WINDOW:
         return np.ones_like(y) if np.any(y <= 0) else size
-    difference = np.abs(_off_neighbours(x, y)[0])
-    relative = np.log(np.mean(difference / size[1:-1])) + np.log(size[1:-1]).mean() if difference.any() else 0.0
-    absolute = np.log(np.mean(difference)) if difference.any() else 0.0
-    return np.ones_like(y) if len(difference) * (relative - absolute) > RANGE_MARGIN else size
+    freedom = rows - 1
+    if freedom.sum() >= ENOUGH_FREEDOM and within.any():
+        of_size = [float((within / unit**2).sum()) for unit in (size, np.ones_like(size))]
+        gain = freedom.sum() * (np.log(of_size[0]) - np.log(of_size[1])) / 2 + float(freedom @ np.log(size))
+    else:
+        # By logarithms, in which a few points that a bent curve is far off for hardly count.
+        off = np.log(np.maximum(_off_curve(x, y), np.finfo(float).eps * size))
+        apart = [np.abs(values - np.median(values)).sum() for values in (off - np.log(size), off)]
+        gain = (apart[0] - apart[1]) / TYPICAL_LOGARITHM
+    return np.ones_like(y) if gain > RANGE_MARGIN else size
+
+
+def _off_curve(x: Floats, y: Floats) -> Floats:
+    """How far each point is from the cubic through four neighbours, or from the line through two: whichever is less. A
+    bent curve is far from lines, a jump from cubics; shape of x."""
+    count = len(x)
+    off = np.empty(count)
+    for at in range(count):
+        first = min(max(at - 2, 0), count - NOISE_WINDOW)
+        window = np.arange(first, first + NOISE_WINDOW)
+        others = window[window != at]
+        near = others[np.argsort(np.abs(others - at), kind="stable")[:2]]
+        off[at] = min(abs(y[at] - _through(x[these], y[these], x[at])) for these in (others, near))
+    return off
+
+
+def _through(x: Floats, y: Floats, at: float) -> float:
+    """The polynomial through some points, by Lagrange's formula."""
+    shares = (at - x[None, :]) / np.where(np.eye(len(x), dtype=bool), 1.0, x[:, None] - x[None, :])
+    np.fill_diagonal(shares, 1.0)
+    return float(y @ shares.prod(axis=1))
 
 
 def _is_outlier(x: Floats, y: Floats) -> NDArray[np.bool_]:
@@ -185,3 +222,5 @@ class MeasuredCurve:
     """Finite numbers, shape (rows,)."""
     setting: Mapping[str, float] = field(default_factory=dict)
     """Values of other columns, which all rows have in common."""
+    errors: NDArray[np.float64] | None = None
+    """The standard deviation of each row, above 0, up to a factor, shape (rows,); None where all are alike."""

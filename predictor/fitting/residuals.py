@@ -13,7 +13,7 @@ from predictor.fitting.family import FAMILIES, Family
 from predictor.fitting.points import FitPoints
 from profiles.arrays import Floats
 
-FEWEST_OF_RATE = 4  # points of a segment for which rates are tried
+FEWEST_OF_RATE = 5  # points of the shortest segment for which rates are tried
 TINY_RESIDUAL = 1e-13  # what is left of a sum of squares below this share of it is rounding
 
 
@@ -160,7 +160,7 @@ class _Growing:
 # The curve of one segment, by parameters that are sound near it, and its fit to the segment's points alone.
 
 
-RATE_ROUNDS = 14  # of halving the distance in which a better rate is sought
+RATE_ROUNDS, RATES_NEAR = 6, 9  # how often a rate is sought more finely, and how many are tried each time
 DERIVATIVE_STEP = 1e-4  # of a derivative, as a share of the span
 
 
@@ -209,36 +209,46 @@ class LocalCurve:
 
 
 def fit_alone(points: FitPoints, family: str, first: int, end: int) -> LocalCurve:
-    """The best member over some points, by linear least squares at the best rate of a fine grid."""
+    """The best member over some points, by linear least squares; at the best rate, where the family has one."""
     one, x = FAMILIES[family], points.x[first:end]
     target, weights = (values[first:end] for values in as_fitted(FAMILIES[family], points))
     start, span = float(x[0]), float(x[-1] - x[0]) or 1.0
+    if one.has_rate:
+        rate, numbers = _best_rate(one, x, target, weights, span)
+        return LocalCurve(family, start, span, numbers, rate)
     root = np.sqrt(weights)
+    columns = one.local_columns(x, start, span)
+    table = np.stack([np.broadcast_to(column, x.shape) for column in columns], axis=1) * root[:, None]
+    unit = np.linalg.norm(table, axis=0)
+    found, *_ = np.linalg.lstsq(table / unit, target * root, rcond=None)
+    return LocalCurve(family, start, span, tuple((found / unit).tolist()), 0.0)
 
-    def at_rate(rate: float) -> tuple[float, tuple[float, ...]]:
-        columns = one.local_columns(x, start, span, rate)
-        table = np.stack([np.broadcast_to(column, x.shape) for column in columns], axis=1) * root[:, None]
-        if not np.isfinite(table).all():
-            return np.inf, ()
-        unit = np.linalg.norm(table, axis=0)
-        numbers, *_ = np.linalg.lstsq(table / unit, target * root, rcond=None)
-        return float(((table / unit @ numbers - target * root) ** 2).sum()), tuple((numbers / unit).tolist())
 
-    rates = _fine_rates(one, span)
-    fitted = [at_rate(float(rate)) for rate in rates]
-    best = int(np.argmin([squares for squares, _ in fitted]))
-    (least, numbers), at = fitted[best], float(rates[best])
-    assert numbers
-    # Between the neighbours of the best rate, ever closer: a parabola through three of them has its least there.
-    step = np.diff(rates)[max(best - 1, 0) : best + 1]
-    width = float(np.abs(step).max(initial=0.0))
-    for _ in range(RATE_ROUNDS if one.has_rate else 0):
-        width /= 2
-        for rate in (at - width, at + width):
-            squares, there = at_rate(rate)
-            if squares < least:
-                least, numbers, at = squares, there, rate
-    return LocalCurve(family, start, span, numbers, at)
+def _best_rate(
+    family: Family, x: Floats, target: Floats, weights: Floats, span: float
+) -> tuple[float, tuple[float, ...]]:
+    """The rate of least squares, and the factors of the two columns there: the best of a grid, then ever closer."""
+    shares = weights / weights.sum()
+    centre = float(shares @ target)
+
+    def at_rates(rates: Floats) -> tuple[Floats, Floats, Floats]:
+        """The sum of squares at each rate, the mean of the column, and its factor."""
+        with np.errstate(all="ignore"):
+            column = np.asarray(family.local_columns(x, x[0], span, rates[:, None])[1])
+            mean = column @ shares
+            apart = column - mean[:, None]
+            slope = (apart * (target - centre)) @ shares / (apart**2 @ shares)
+            squares = (target - centre - slope[:, None] * apart) ** 2 @ shares
+        return np.where(np.isfinite(squares), squares, np.inf), mean, slope
+
+    rates = _fine_rates(family, span)
+    best = int(at_rates(rates)[0].argmin())
+    rate, width = float(rates[best]), float(np.diff(rates)[max(best - 1, 0) : best + 1].max())
+    for _ in range(RATE_ROUNDS):
+        near = rate + width * np.linspace(-1, 1, RATES_NEAR)
+        rate, width = float(near[at_rates(near)[0].argmin()]), 2 * width / (RATES_NEAR - 1)
+    _, means, slopes = at_rates(np.array([rate]))
+    return rate, (centre - float(slopes[0] * means[0]), float(slopes[0]))
 
 
 def _fine_rates(family: Family, span: float) -> Floats:

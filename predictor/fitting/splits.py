@@ -16,6 +16,9 @@ from profiles.arrays import Floats
 SEGMENTS_AHEAD = 4  # numbers of segments that are tried beyond the best
 NOISE_ROUNDS = 6  # of splitting and estimating the noise again
 SETTLED_NOISE = 1e-3
+QUIET_SHARE = 0.3  # share of the neighbours that agree, where others differ by steps
+STEPS_COST_PER_POINT, MOST_STEPS_COST = 0.5, 15.0
+"""Of a variance that most neighbours do not show, by its logarithm: by the number of points, and the most."""
 UNEXPLAINED_COST = 5.0  # of a variance that repeats do not show, by its logarithm
 SURELY_MORE_NOISE = 4.0  # ratio of variances
 
@@ -47,17 +50,24 @@ class CurveSplits:
         return min(self.by_count, key=lambda split: split.cost)
 
 
-def best_splits(points: FitPoints, tables: Mapping[str, Floats]) -> CurveSplits:
-    """The best splits, with the typical noise estimated from the best of them."""
+def best_splits(points: FitPoints, tables: Mapping[str, Floats], *, quiet: bool = False) -> CurveSplits:
+    """The best splits, with the typical noise estimated from the best of them. `quiet`: whether the search begins only
+    with the noise that repeats or most neighbours show."""
     repeats, known = points.noise_of_repeats()
     floor = max(repeats if known >= ENOUGH_FREEDOM else 0.0, points.noise_of_rounding(), points.resolved_noise())
-    begin = max(points.noise_of_neighbours(), floor)
+    begin, agreed = (max(points.noise_of_neighbours(share), floor) for share in (0.5, QUIET_SHARE))
+    least = floor if points.noise_known else agreed
+    if quiet:
+        return _splits_from(points, tables, least, floor)
     found = _splits_from(points, tables, begin, floor)
-    if known >= ENOUGH_FREEDOM and begin > SURELY_MORE_NOISE * floor:  # neighbours may differ by steps
-        tried = (_splits_from(points, tables, floor, floor), found)
-        found = min(
-            tried, key=lambda splits: splits.best.cost + UNEXPLAINED_COST * np.log(splits.prior.variance / floor)
-        )
+    if max(found.prior.variance, begin) > SURELY_MORE_NOISE * least:  # neighbours may differ by steps
+        per_point = min(len(points) * STEPS_COST_PER_POINT, MOST_STEPS_COST)
+
+        def cost(splits: CurveSplits) -> float:
+            beyond = per_point * max(float(np.log(splits.prior.variance / agreed)), 0.0)
+            return splits.best.cost + beyond + UNEXPLAINED_COST * float(np.log(splits.prior.variance / least))
+
+        found = min(_splits_from(points, tables, least, floor), found, key=cost)
     return found
 
 

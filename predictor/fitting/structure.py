@@ -9,7 +9,7 @@ from predictor.fitting.family import FAMILIES, Family
 from predictor.fitting.joint import Joint, JointFit, fit_together
 from predictor.fitting.points import FitPoints
 from predictor.fitting.residuals import LocalCurve, fit_alone
-from predictor.fitting.splits import CurveSplit, CurveSplits, NoisePrior, best_splits
+from predictor.fitting.splits import CurveSplit, CurveSplits, NoisePrior, best_splits, parameter_cost
 from profiles.arrays import Floats
 
 EXACT_ROUNDS = 4  # of fitting the best rates of segments, and splitting again
@@ -33,17 +33,20 @@ class Structured:
     cost: float  # as of a split; each bend saves a parameter
 
 
-def find_structure(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
+def find_structure(
+    points: FitPoints, tables: Mapping[str, Floats], *, continuous: bool = False
+) -> tuple[CurveSplits, Structured]:
     """The structure that explains the points best, among the families of the tables of residual sums of squares. Where
-    every structure has a pole or a spike between points, which is rare, only polynomials and the like are tried."""
+    every structure has a pole or a spike between points, which is rare, only polynomials and the like are tried.
+    `continuous`: whether there are no jumps."""
     exact = _with_exact_rates(points, tables)
     for simpler in (exact, {name: tables[name] for name in tables if _is_plain(FAMILIES[name])}):
         splits = best_splits(points, simpler)
-        best = _best_structure(points, splits)
+        best = _best_structure(points, splits, continuous)
         if np.isfinite(best.cost):
             return splits, best
     splits = best_splits(points, {name: tables[name] for name in LAST_RESORT})
-    return splits, _best_structure(points, splits)
+    return splits, _best_structure(points, splits, continuous)
 
 
 def _with_exact_rates(points: FitPoints, tables: Mapping[str, Floats]) -> Mapping[str, Floats]:
@@ -71,29 +74,77 @@ def _is_plain(family: Family) -> bool:
     return not family.reciprocal and not family.has_rate
 
 
-def _best_structure(points: FitPoints, splits: CurveSplits) -> Structured:
+def find_steps(points: FitPoints, tables: Mapping[str, Floats]) -> tuple[CurveSplits, Structured]:
+    """The levels that explain the points best."""
+    splits = best_splits(points, {"constant": tables["constant"]}, quiet=True)
+    return splits, fit_split(points, splits.best, splits.prior)
+
+
+def structure_at(
+    points: FitPoints, tables: Mapping[str, Floats], *, places: Sequence[float], steps: bool
+) -> tuple[CurveSplits, Structured]:
+    """The families that explain the points best between given places on the axis; levels only with `steps`."""
+    splits = best_splits(points, tables)
+    axis = points.on_axis(points.x)
+    starts = [0, *np.searchsorted(axis, places).tolist()]
+    kept = [number for number, start in enumerate(starts) if start < [*starts, len(axis)][number + 1]]
+    starts = [starts[number] for number in kept]
+    families = []
+    for first, end in zip(starts, [*starts[1:], len(axis)], strict=True):
+        allowed = [name for name in tables if end - first > FAMILIES[name].size and not steps]
+        costs = {
+            name: float(
+                splits.prior.cost(tables[name][first, [end - 1]], np.array([end - first]), FAMILIES[name].size)[0]
+            )
+            + parameter_cost(name, len(points))
+            for name in allowed
+        }
+        families.append(min(costs, key=lambda name: costs[name]) if costs else "constant")
+    split = CurveSplit((0, *starts[1:]), tuple(families), 0.0)
+    joints = [Joint(places[number - 1], False) for number in kept[1:]]
+    return splits, fit_split(points, split, splits.prior, joints)
+
+
+def _best_structure(points: FitPoints, splits: CurveSplits, continuous: bool) -> Structured:
     """Of the best splits; one is not looked at where bends cannot make it the best."""
-    first, *others = sorted(splits.by_count, key=lambda one: one.cost)[:SPLITS_TRIED]
-    best = bend_split(points, first, splits.prior)
+    first, *others = sorted(splits.by_count, key=lambda one: one.cost)[: None if continuous else SPLITS_TRIED]
+    best = bend_split(points, first, splits.prior, continuous)
     for split in others:
         saved = (len(split.starts) - 1) * float(np.log(len(points)))
         if split.cost - saved < best.cost:
-            best = min(best, bend_split(points, split, splits.prior), key=lambda one: one.cost)
+            best = min(best, bend_split(points, split, splits.prior, continuous), key=lambda one: one.cost)
     return best
 
 
-def bend_split(points: FitPoints, split: CurveSplit, prior: NoisePrior) -> Structured:
-    """One split, with a bend wherever a jump does not explain the points better by more than its parameter costs."""
+def fit_split(
+    points: FitPoints, split: CurveSplit, prior: NoisePrior, joints: Sequence[Joint] | None = None
+) -> Structured:
+    """One split without bends; jumps halfway between two points, or at the given places."""
     runs = list(zip(split.starts, split.ends(len(points)), strict=True))
     curves = [fit_alone(points, family, *run) for family, run in zip(split.families, runs, strict=True)]
     deviation = _deviation(points, curves, runs, prior)
+    jumps = _jumps(points, split) if joints is None else joints
+    fit = fit_together(points, curves, jumps, deviation)
+    return Structured(split, tuple(curves), fit, deviation, split.cost)
+
+
+def _jumps(points: FitPoints, split: CurveSplit) -> list[Joint]:
     axis = points.on_axis(points.x)
-    jumps = [Joint(float(axis[first - 1] + axis[first]) / 2, False) for first in split.starts[1:]]
-    joints = [_joint(points, deviation, curves, runs, number, jump) for number, jump in enumerate(jumps)]
+    return [Joint(float(axis[first - 1] + axis[first]) / 2, False) for first in split.starts[1:]]
+
+
+def bend_split(points: FitPoints, split: CurveSplit, prior: NoisePrior, continuous: bool) -> Structured:
+    """One split, with a bend wherever a jump does not explain the points better by more than its parameter costs. Where
+    it must be continuous, one with a jump has an infinite cost."""
+    runs = list(zip(split.starts, split.ends(len(points)), strict=True))
+    curves = [fit_alone(points, family, *run) for family, run in zip(split.families, runs, strict=True)]
+    deviation = _deviation(points, curves, runs, prior)
+    jumps = _jumps(points, split)
+    joints = [_joint(points, deviation, curves, runs, number, jump, continuous) for number, jump in enumerate(jumps)]
     fit = sound_fit(points, curves, joints, jumps, deviation)
     alone = sum(_squares(points, deviation, curve, *run) for curve, run in zip(curves, runs, strict=True))
     bends = sum(joint.is_bend for joint in fit.joints)
-    if not _is_defined(points, fit, deviation):
+    if not _is_defined(points, fit, deviation) or (continuous and bends < len(jumps)):
         return Structured(split, tuple(curves), fit, deviation, np.inf)
     cost = split.cost + fit.squares - alone - bends * float(np.log(len(points)))
     return Structured(split, tuple(curves), fit, deviation, cost)
@@ -155,8 +206,9 @@ def _joint(
     runs: list[tuple[int, int]],
     number: int,
     jump: Joint,
+    continuous: bool,
 ) -> Joint:
-    """The jump, or a bend at its best place."""
+    """The jump, or a bend at its best place; that if the curve must be continuous."""
     (first, middle), (_, end) = runs[number : number + 2]
     left, right = curves[number : number + 2]
     places = bend_places(points, first, end)
@@ -167,6 +219,7 @@ def _joint(
     place, least = float(places[best]), float(squares[best])
     apart = _squares(points, deviation, left, first, middle) + _squares(points, deviation, right, middle, end)
     width = float(np.diff(places).max(initial=0.0))
+    margin = np.inf if continuous else np.log(len(points))
     for _ in range(NARROWING_ROUNDS):  # where noise is small, a bend a little aside looks like a jump
         if least - apart < np.log(len(points)):
             return Joint(place, True)
@@ -174,7 +227,7 @@ def _joint(
         squares = bend_squares(points, deviation, left, right, first, end, near)
         best, width = int(squares.argmin()), 2 * width / (TRIED_NEAR - 1)
         place, least = (float(near[best]), float(squares[best])) if squares[best] < least else (place, least)
-    return Joint(place, True) if least - apart < np.log(len(points)) else jump
+    return Joint(place, True) if least - apart < margin else jump
 
 
 def sound_fit(

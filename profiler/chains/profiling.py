@@ -62,7 +62,7 @@ def profile_chains(
     if not offers_null(description):
         notify(f"{description.name} has no NF named {NULL_NF}: cycles per packet are not measured")
     with Journal(journal_of(out)) as journal:
-        journal.claim(description, seed)
+        journal.claim(testbed, seed)
         known = len(journal)
         stack = TestbedStack(testbed, journal, seed, notify)
         stack.part(BENCHES_PART)  # drift counts from there

@@ -80,7 +80,7 @@ def profile_gpu(
     targets = _targets(description, nfs)
     shares = GpuQuota.of(quota or DEFAULT_QUOTA, len(targets))
     with Journal(journal_of(out)) as journal:
-        journal.claim(description, seed)
+        journal.claim(testbed, seed)
         known = len(journal)
         journal.plan([(nf.name, "", shares.alone) for nf in targets])
         journal.plan([(SHARING_PART, "", shares.shared), (TOGETHER_PART, "", shares.co_located)])

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from profiler.journal.records import journal_faults, merge
+from profiler.journal.records import MEASURED_BY_ORIGIN, journal_faults, merge
 from profiler.protocol.protocol import write_measurement
 from profiler.testbed import (
     GPU_STAGES,
@@ -30,7 +30,7 @@ from profiler.testbed import (
     TestbedWrapper,
     refuse_invalid,
 )
-from profiles import CoLocation, Counters, InputError, Load, TestbedDescription, TrafficProfile, Workload
+from profiles import CoLocation, Counters, InputError, Load, TrafficProfile, Workload
 
 SCHEMA_VERSION = 2
 DECIDING_ORIGINS = ("schema", "seed", "testbed")
@@ -78,14 +78,17 @@ class Journal:
         """What was recorded at the first claim; empty before."""
         return {str(name): str(value) for name, value in self._select("SELECT name, value FROM origin")}
 
-    def claim(self, description: TestbedDescription, seed: int, sweep: Mapping[str, str] | None = None) -> None:
-        """Record whose runs these are; the first claim decides. `sweep`: what else the journal of a sweep holds: the
-        sweep itself, and more that does not decide. Raises `InputError` when it holds runs of another testbed, another
-        seed or another version of the journal, or runs of a sweep where a profile is wanted, and the reverse."""
+    def claim(self, testbed: Testbed, seed: int, sweep: Mapping[str, str] | None = None) -> None:
+        """Record whose runs these are; the first claim decides. `testbed`: where they are measured. `sweep`: what else
+        the journal of a sweep holds: the sweep itself, and more that does not decide. Raises `InputError` when it holds
+        runs of another testbed, another machine of the same description, another seed or another version of the
+        journal, or runs of a sweep where a profile is wanted, and the reverse."""
+        measured_by = {MEASURED_BY_ORIGIN: testbed.measured_by} if testbed.measured_by else {}
         origin = {
             "schema": str(SCHEMA_VERSION),
             "seed": str(seed),
-            "testbed": json.dumps(description.model_dump(mode="json"), sort_keys=True),
+            "testbed": json.dumps(testbed.describe().model_dump(mode="json"), sort_keys=True),
+            **measured_by,
             **(sweep or {}),
         }
         known = self.origin()
@@ -102,6 +105,14 @@ class Journal:
             raise InputError.of(
                 str(self.path),
                 f"journal holds runs of {shown}",
+                hint=f"choose another --out, or remove {self.path} to measure everything again",
+            )
+        # journals of earlier versions do not say what measured
+        before = known.get(MEASURED_BY_ORIGIN, testbed.measured_by)
+        if measured_by and before != testbed.measured_by:
+            raise InputError.of(
+                str(self.path),
+                f"journal holds runs that another machine measured: {before}, not {testbed.measured_by}",
                 hint=f"choose another --out, or remove {self.path} to measure everything again",
             )
         with self._transaction() as database:

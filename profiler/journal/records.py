@@ -8,6 +8,8 @@ from pathlib import Path
 
 from profiles import Fault, InputError
 
+MEASURED_BY_ORIGIN = "measured_by"
+"""What measured, where machines describe themselves alike."""
 DIFFERENCES = {
     "schema": "another version of the journal",
     "testbed": "another testbed",
@@ -15,8 +17,8 @@ DIFFERENCES = {
     "sweep": "another sweep",
 }
 FIRST_NF_HINT = (
-    "bench levels are measured once per testbed: profile one NF on the first machine, copy its journal to the second, "
-    "and continue with other NFs on each"
+    "bench levels are measured once per testbed: profile one NF on the first machine, begin with its journal on the "
+    "second (--merge), and continue with other NFs on each"
 )
 
 
@@ -35,6 +37,7 @@ def merge(database: sqlite3.Connection, path: Path, other: Path) -> int:
         plan = read.execute("SELECT nf, method, quota, done FROM plan").fetchall()
         tables = read.execute("SELECT name FROM sqlite_master WHERE name = 'kept'").fetchall()
         kept = read.execute("SELECT run FROM kept").fetchall() if tables else []
+    origin.pop(MEASURED_BY_ORIGIN, None)  # another machine may go on
     ours = dict(database.execute("SELECT name, value FROM origin"))
     faults = [
         Fault(str(other), None, None, f"holds runs of {what} than {path}")

@@ -10,14 +10,13 @@ from typing import Any
 
 from profiler.journal.journal import SWEEP_ORIGIN, Journal
 from profiler.sweeps.spec import SweepSpec
-from profiles import Fault, InputError, TestbedDescription
+from profiler.testbed import Testbed
+from profiles import Fault, InputError
 
 MACHINE_ORIGIN = "machine"
 
 
-def claim(
-    journal: Journal, description: TestbedDescription, spec: SweepSpec, machine: Mapping[str, Any]
-) -> Mapping[str, Any]:
+def claim(journal: Journal, testbed: Testbed, spec: SweepSpec, machine: Mapping[str, Any]) -> Mapping[str, Any]:
     """Record whose runs these are; the facts of the machine as they were at the first call. What changes no run may
     differ from before: the testbed's options, and metrics after the first. Raises `InputError` when the journal holds
     another sweep; with every key that differs."""
@@ -29,9 +28,7 @@ def claim(
     elif SWEEP_ORIGIN in known and (differing := [*_differing(json.loads(known[SWEEP_ORIGIN]), written)]):
         hint = f"choose another --out, or remove {journal.path} to measure everything again"
         raise InputError([Fault("--out", None, None, f"holds another sweep: {name}", hint) for name in differing])
-    journal.claim(
-        description, spec.seed, {SWEEP_ORIGIN: json.dumps(written), MACHINE_ORIGIN: json.dumps(dict(machine))}
-    )
+    journal.claim(testbed, spec.seed, {SWEEP_ORIGIN: json.dumps(written), MACHINE_ORIGIN: json.dumps(dict(machine))})
     facts: dict[str, Any] = json.loads(journal.origin()[MACHINE_ORIGIN])
     return facts
 

@@ -186,7 +186,7 @@ def measure_sweep(
     description = testbed.describe()
     refuse_taken(out, journal_of(out))
     with Journal(journal_of(out)) as journal:
-        machine = claim(journal, description, spec, machine or {})
+        machine = claim(journal, testbed, spec, machine or {})
         known = len(journal)
         steps = Steps(progress, spec.runs)
         keys = tuple(variation.key for variation in spec.vary)

@@ -27,18 +27,27 @@ class ExecTestbed(Testbed):
     One request at a time. The first answer that is late, missing or wrong ends the program, because any later line
     could belong to another request. `command`: as typed in a shell, but run without one. `timeout`: the longest time
     that an answer may take, seconds. `on_stderr`: called with every line that the program writes to stderr, from a
-    thread of its own. Raises `InputError` when `command` is empty, badly quoted or holds a NUL. Raises `TestbedError`
-    when it cannot be started."""
+    thread of its own. `measured_by`: what measures, if the command does not say it. Raises `InputError` when `command`
+    is empty, badly quoted or holds a NUL. Raises `TestbedError` when it cannot be started."""
 
     def __init__(
-        self, command: str, timeout: float = TIMEOUT_S, on_stderr: Callable[[str], None] = lambda line: None
+        self,
+        command: str,
+        timeout: float = TIMEOUT_S,
+        on_stderr: Callable[[str], None] = lambda line: None,
+        measured_by: str | None = None,
     ) -> None:
         self._command = command
+        self._measured_by = measured_by or f"exec:{command}"
         self._timeout = timeout
         self._number = 0
         self._description: TestbedDescription | None = None
         self._failure: str | None = None
         self._program = Program(command, on_stderr)
+
+    @property
+    def measured_by(self) -> str:
+        return self._measured_by
 
     def describe(self) -> TestbedDescription:
         if self._description is None:

@@ -1,6 +1,7 @@
 """`host`: this machine as a testbed (docs/host-testbed.md), through the program that `make nfs` builds."""
 
 import os
+import platform
 import shlex
 import shutil
 import sys
@@ -16,6 +17,7 @@ BUILT_PROGRAM = Path(__file__).resolve().parents[2] / "build" / "nfs" / "testbed
 PROGRAM_VARIABLE = "NF_TESTBED"  # the environment variable that names a program built elsewhere
 BUILD_COMMAND = "make deps nfs"
 LEAST_TIMEOUT_S = 5
+MACHINE_ID = Path("/etc/machine-id")
 
 
 def find_program() -> Path:
@@ -38,7 +40,16 @@ def open_host(argument: str, timeout: float) -> Testbed:
     program's stderr, with its checks of the machine, is passed on. The program gets the timeout as an option, so that
     it ends a run in time and reports how far it came."""
     limit = f"--timeout {max(LEAST_TIMEOUT_S, int(timeout))}"
-    return ExecTestbed(f"{shlex.quote(str(find_program()))} {limit} {argument}", timeout, on_stderr=_print_to_stderr)
+    command = f"{shlex.quote(str(find_program()))} {limit} {argument}"
+    return ExecTestbed(command, timeout, _print_to_stderr, f"host {_find_machine()}")
+
+
+def _find_machine() -> str:
+    """What tells this machine from others; its options may change."""
+    try:
+        return MACHINE_ID.read_text(encoding="utf-8").strip() or platform.node()
+    except OSError:
+        return platform.node()
 
 
 def _print_to_stderr(line: str) -> None:

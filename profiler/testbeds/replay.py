@@ -77,6 +77,10 @@ class ReplayTestbed(Testbed):
         self._co_runs = _index_co_runs(profile, self._accelerators)
         self._co_locations = _index_co_locations(profile)
 
+    @property
+    def measured_by(self) -> str:
+        return f"replay:{self._source.resolve()}"
+
     def describe(self) -> TestbedDescription:
         return self._description
 

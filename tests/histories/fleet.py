@@ -105,7 +105,7 @@ def faults_of_fleet(state: str | Path, history: Sequence[Row], scratch: Path) ->
 
 
 def _differing(what: str, rows: Sequence[object], other: Sequence[object]) -> list[str]:
-    pairs = [(one, another) for one, another in zip(rows, other, strict=False) if one != another]
+    pairs = [(row, replayed) for row, replayed in zip(rows, other, strict=False) if row != replayed]
     if len(rows) == len(other) and not pairs:
         return []
     return [f"{what}: {len(rows)} rows, {len(other)} of the replay; differing: {pairs[:1]}"]

@@ -55,3 +55,14 @@ def test_examples_run(functions: list[Function], tmp_path: Path, example: str) -
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert all('"received": 8' in line or '"received":8' in line for line in done.stdout.splitlines())
+
+
+def test_requirements_have_their_tests() -> None:
+    """Each is a fact that a test in C states, or a module of these tests."""
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "nfs" / "tests").glob("test_*.c"))
+    facts = set(re.findall(r"TEST\w*\((\w+)", sources)) | {
+        path.stem for path in Path(__file__).parent.glob("test_*.py")
+    }
+    rows = re.findall(r"^\|.*\| `(\w+)` \|$", PAGES[FOLDER / "requirements.md"], re.MULTILINE)
+    assert len(rows) > 40
+    assert set(rows) <= facts

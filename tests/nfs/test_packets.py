@@ -35,11 +35,10 @@ def test_every_function_and_bench_is_tested() -> None:
 
 
 @pytest.mark.skipif(not SANITIZE, reason="packets are fuzzed with SANITIZE=1, as `make sanitized` does")
-def test_fuzzing_finds_nothing(tmp_path: Path) -> None:
-    """Random packets make no function crash, read beyond a packet, or leak one."""
+@pytest.mark.parametrize("target", ["fuzz_packets", "fuzz_captures"])
+def test_fuzzing_finds_nothing(tmp_path: Path, target: str) -> None:
+    """Random packets and captures make nothing crash, read beyond a packet, or leak one."""
     require("clang")
-    build = build_sanitized("fuzz_packets")
-    run(
-        [build / "fuzz_packets", "-max_total_time=5", "-max_len=4096", f"-dict={NFS / 'fuzz/packets.dict'}", tmp_path],
-        cwd=tmp_path,
-    )
+    build = build_sanitized(target)
+    options = [f"-dict={NFS / 'fuzz/packets.dict'}"] if target == "fuzz_packets" else []
+    run([build / target, "-max_total_time=5", "-max_len=4096", *options, tmp_path], cwd=tmp_path)

@@ -10,6 +10,7 @@ from profiler.journal.journal import Journal, JournaledTestbed
 from profiler.journal.records import JournalError
 from profiler.simulated import SimulatedServer
 from profiler.testbed import Measurement, PacketLatency, Run, StageMeasurement, TestbedError
+from profiler.testbed_stack import RetryingTestbed
 from profiles import BenchLoad, ChainLoad, Counters, InputError, TrafficProfile, Workload
 from tests.profiler.toy_testbed import ToyTestbed, description
 
@@ -78,24 +79,38 @@ def test_an_invalid_measurement_is_not_written(tmp_path: Path, one: Measurement,
 def test_a_journal_belongs_to_one_testbed_and_seed(tmp_path: Path) -> None:
     """Runs of another testbed or seed are refused with a hint."""
     with Journal(tmp_path / "j") as journal:
-        journal.claim(description(), 0)
-        journal.claim(description(), 0)
+        journal.claim(ToyTestbed(), 0)
+        journal.claim(ToyTestbed(), 0)
         with pytest.raises(InputError, match=r"journal holds runs of seed 0, not 1\nhint: choose another --out"):
-            journal.claim(description(), 1)
+            journal.claim(ToyTestbed(), 1)
         with pytest.raises(InputError, match="journal holds runs of another testbed"):
-            journal.claim(description(name="other"), 0)
+            journal.claim(ToyTestbed(description(name="other")), 0)
+
+
+def test_a_journal_belongs_to_one_of_machines_that_describe_themselves_alike(tmp_path: Path) -> None:
+    """Runs of another card of the kind are refused; a journal of an earlier version belongs to the first that asks."""
+    first, second = (ToyTestbed(card=card) for card in ("bf2-a", "bf2-b"))
+    with Journal(tmp_path / "j") as journal:
+        journal.claim(ToyTestbed(), 0)
+        journal.claim(first, 0)
+        journal.claim(RetryingTestbed(lambda: first), 0)
+        with pytest.raises(InputError, match="another machine measured: bf2-a, not bf2-b"):
+            journal.claim(second, 0)
+    with Journal(tmp_path / "k") as journal:
+        journal.add_journal(tmp_path / "j")
+        journal.claim(second, 0)
 
 
 def test_a_journal_belongs_to_a_sweep_or_to_a_profile(tmp_path: Path) -> None:
     """This is said first: another seed would not help."""
     with Journal(tmp_path / "sweep") as journal:
-        journal.claim(description(), 1, {"sweep": "{}"})
+        journal.claim(ToyTestbed(), 1, {"sweep": "{}"})
         with pytest.raises(InputError, match="journal holds runs of a sweep"):
-            journal.claim(description(), 0)
+            journal.claim(ToyTestbed(), 0)
     with Journal(tmp_path / "profile") as journal:
-        journal.claim(description(), 0)
+        journal.claim(ToyTestbed(), 0)
         with pytest.raises(InputError, match="journal holds runs of a profile"):
-            journal.claim(description(), 1, {"sweep": "{}"})
+            journal.claim(ToyTestbed(), 1, {"sweep": "{}"})
 
 
 def test_a_journal_in_use_is_refused(tmp_path: Path) -> None:

@@ -36,7 +36,12 @@ class ToyTestbed(Testbed):
     elapsed_s: float = 0.0  # the time that it reports for a run
     step: float = 0.5  # the share of throughput that remains above the step
     alter: Callable[[int, Run], Run] = lambda number, run: run  # what it answers in place of its n-th run
+    card: str = ""  # which of several with the same description it is
     requests: list[tuple[Load, ...]] = field(default_factory=list, init=False)
+
+    @property
+    def measured_by(self) -> str:
+        return self.card
 
     def describe(self) -> TestbedDescription:
         return self.described

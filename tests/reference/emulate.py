@@ -105,7 +105,7 @@ class EmulatedRack:
         for _ in range(MOST_HOPS):
             if not at_nic:
                 return to_switch
-            action, one = self.nics[server].run(at_nic.pop(0))
+            action, one = self.nics[server].run(at_nic.pop(0), time_us)
             if action == TX:
                 to_switch.append(one)
             elif action == PASS and server in self.servers:

@@ -43,7 +43,7 @@ class ChainRounds:
         refuse_taken(out, journal_of(out))
         self._journal = Journal(journal_of(out))
         try:
-            self._journal.claim(self.description, seed)
+            self._journal.claim(testbed, seed)
         except BaseException:
             self._journal.close()
             raise

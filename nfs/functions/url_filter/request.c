@@ -36,14 +36,21 @@ static struct piece trimmed(struct piece text)
 	return text;
 }
 
+/* Whether servers may take a byte between parts of a request line for a space (RFC 9112, 3). */
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r';
+}
+
 /* The length of the method with which a line begins, which is in upper case; 0 if none does. */
-static size_t method_of(const char *bytes, size_t length)
+static size_t method_of(const char *bytes, size_t length, bool *ends)
 {
 	size_t n = 0;
 
 	while (n < length && n < LONGEST_METHOD && bytes[n] >= 'A' && bytes[n] <= 'Z')
 		n++;
-	return n < length && bytes[n] == ' ' ? n : 0;
+	*ends = n == length;
+	return n < length && is_blank(bytes[n]) ? n : 0;
 }
 
 /* Whether a method is one that HTTP itself has, so that a line without its end is taken for HTTP.
@@ -80,43 +87,85 @@ static void read_target(struct request *request, struct piece target)
 /* Read the request line; false if it is not one of HTTP/1. */
 static bool read_first_line(struct piece line, size_t method, struct request *request)
 {
-	static const char version[] = " HTTP/1.";
+	static const char version[] = "HTTP/1.";
 	const size_t end = sizeof(version) - 1 + 1; /* and one digit */
+	struct piece target = {line.at + method, 0};
+	const char *at;
 
-	if (line.length < method + 1 + end ||
-	    memcmp(line.at + line.length - end, version, end - 1) != 0 ||
-	    !isdigit((unsigned char)line.at[line.length - 1]))
+	while (line.length > 0 && is_blank(line.at[line.length - 1]))
+		line.length--;
+	if (line.length < method + 1 + end)
 		return false;
-	read_target(request, trimmed((struct piece){line.at + method, line.length - end - method}));
+	at = line.at + line.length - end;
+	if (!is_blank(at[-1]) || memcmp(at, version, end - 1) != 0 ||
+	    !isdigit((unsigned char)at[end - 1]))
+		return false;
+	target.length = (size_t)(at - target.at);
+	while (target.length > 0 && is_blank(target.at[0])) {
+		target.at++;
+		target.length--;
+	}
+	while (target.length > 0 && is_blank(target.at[target.length - 1]))
+		target.length--;
+	read_target(request, target);
 	return true;
 }
 
-static bool has_name(struct piece line, const char *name)
+/* Whether a line is a field of this name; `*value` is then its value. */
+static bool has_name(struct piece line, const char *name, struct piece *value)
 {
 	const size_t length = strlen(name);
-	struct piece behind;
 
 	if (line.length < length || strncasecmp(line.at, name, length) != 0)
 		return false;
-	behind = trimmed((struct piece){line.at + length, line.length - length});
-	return behind.length > 0 && behind.at[0] == ':';
+	*value = trimmed((struct piece){line.at + length, line.length - length});
+	if (value->length == 0 || value->at[0] != ':')
+		return false;
+	*value = trimmed((struct piece){value->at + 1, value->length - 1});
+	return true;
 }
 
-static void add_host(struct request *request, struct piece line)
+static void add_host(struct request *request, struct piece host)
 {
-	const char *colon = memchr(line.at, ':', line.length);
-
 	if (request->n_hosts == REQUEST_MOST_HOSTS)
-		return;
-	request->hosts[request->n_hosts++] =
-		trimmed((struct piece){colon + 1, line.length - (size_t)(colon + 1 - line.at)});
+		request->n_hosts--;
+	request->hosts[request->n_hosts++] = host;
 }
 
-/* Read the fields up to the empty line; the request is incomplete without it. */
+/* Whether the last transfer coding is the one that says where a body ends. */
+static bool ends_chunked(struct piece value)
+{
+	static const char chunked[] = "chunked";
+	const size_t n = sizeof(chunked) - 1;
+	const char *at = value.at + value.length - n;
+
+	return value.length >= n && strncasecmp(at, chunked, n) == 0 &&
+	       (value.length == n || at[-1] == ',' || is_blank(at[-1]));
+}
+
+/* Note a Content-Length; other ones than a number, or two that differ, are unclear. */
+static void add_length(struct request *request, struct piece value, bool *has_length)
+{
+	uint64_t number = 0;
+
+	request->unclear |= value.length == 0 || value.length > 18;
+	for (size_t i = 0; i < value.length && i < 18; i++) {
+		request->unclear |= !isdigit((unsigned char)value.at[i]);
+		number = number * 10 + (uint64_t)(value.at[i] - '0');
+	}
+	request->unclear |= request->chunked || (*has_length && number != request->body);
+	request->body = number;
+	*has_length = true;
+}
+
+/*
+ * Read the fields up to the empty line; the request is incomplete without it. A line that begins
+ * with a blank goes on with the value of the one before it (RFC 9112, 5.2).
+ */
 static void read_fields(const char *bytes, size_t length, size_t at, struct request *request)
 {
-	bool has_body = false;
-	struct piece line;
+	bool has_length = false, is_host = false;
+	struct piece line, value;
 
 	request->kind = REQUEST_INCOMPLETE;
 	while (at > 0 && at < length) {
@@ -125,37 +174,89 @@ static void read_fields(const char *bytes, size_t length, size_t at, struct requ
 			return;
 		if (line.length == 0) {
 			request->kind = REQUEST_HTTP;
-			request->end = has_body ? 0 : at;
+			request->end = at;
 			return;
 		}
-		if (has_name(line, "Host"))
-			add_host(request, line);
-		has_body = has_body || has_name(line, "Content-Length") ||
-			   has_name(line, "Transfer-Encoding");
+		if (line.at[0] == ' ' || line.at[0] == '\t') {
+			if (is_host)
+				add_host(request, trimmed(line));
+			continue;
+		}
+		is_host = false;
+		switch (line.at[0] | 32) { /* few lines are compared */
+		case 'h':
+			is_host = has_name(line, "Host", &value);
+			if (is_host)
+				add_host(request, value);
+			break;
+		case 'c':
+			if (has_name(line, "Content-Length", &value))
+				add_length(request, value, &has_length);
+			break;
+		case 't':
+			if (has_name(line, "Transfer-Encoding", &value)) {
+				request->unclear |= has_length || request->chunked ||
+						    !ends_chunked(value);
+				request->chunked = true;
+			}
+		}
 	}
 }
 
-static struct request read_http(const char *bytes, size_t length)
+size_t request_read_chunk(const char *bytes, size_t length, uint64_t *size)
+{
+	struct piece line;
+	const size_t next = next_line(bytes, length, 0, &line);
+	size_t digits = 0;
+
+	*size = 0;
+	while (digits < line.length && isxdigit((unsigned char)line.at[digits])) {
+		const char c = line.at[digits++];
+
+		*size = *size << 4 | (uint64_t)(c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
+	}
+	if (digits > 7 || (digits < line.length && line.at[digits] != ';' && !is_blank(line.at[digits])))
+		return SIZE_MAX;
+	return next > 0 && digits == 0 ? SIZE_MAX : next;
+}
+
+size_t request_skip_trailers(const char *bytes, size_t length)
+{
+	struct piece line = {bytes, 1};
+	size_t at = 0;
+
+	while (at < length && line.length > 0) {
+		at = next_line(bytes, length, at, &line);
+		if (at == 0)
+			return 0;
+	}
+	return line.length == 0 ? at : 0;
+}
+
+static struct request read_http(const char *bytes, size_t length, bool begun)
 {
 	struct request request = {.kind = REQUEST_NONE, .target = {"", 0}};
 	struct piece line;
 	size_t at = 0, method, next;
+	bool ends;
 
 	/* empty lines may come before a request (RFC 9112, section 2.2) */
 	while (at < length && (bytes[at] == '\r' || bytes[at] == '\n'))
 		at++;
-	method = method_of(bytes + at, length - at);
-	if (method == 0)
+	method = method_of(bytes + at, length - at, &ends);
+	if (method == 0) {
+		request.kind = begun && ends ? REQUEST_INCOMPLETE : REQUEST_NONE;
 		return request;
+	}
 	next = next_line(bytes, length, at, &line);
-	if (next == 0 && is_known(bytes + at, method))
+	if (next == 0 && (begun || is_known(bytes + at, method)))
 		request.kind = REQUEST_INCOMPLETE;
 	if (next > 0 && read_first_line(line, method, &request))
 		read_fields(bytes, length, next, &request);
 	return request;
 }
 
-/* Bytes of a handshake in the segment; `missing`: more were wanted. */
+/* Bytes of a handshake; `missing`: more were wanted. */
 struct reader {
 	const uint8_t *at;
 	size_t here;
@@ -187,11 +288,19 @@ static void skip(struct reader *reader, size_t bytes)
 	reader->here -= bytes;
 }
 
-/* Up to the extensions: versions, random, session, ciphers, compression (RFC 8446, 4.1.2). */
-static uint32_t skip_to_extensions(struct reader *reader)
+/*
+ * Up to the extensions: versions, random, session, ciphers, compression (RFC 8446, 4.1.2). `*none`:
+ * no server takes it for a ClientHello.
+ */
+static uint32_t skip_to_extensions(struct reader *reader, bool *none)
 {
-	skip(reader, 2 + 32);
-	skip(reader, take_number(reader, 1));
+	uint32_t session;
+
+	*none = take_number(reader, 1) != 3 && !reader->missing;
+	skip(reader, 1 + 32);
+	session = take_number(reader, 1);
+	*none |= session > 32 && !reader->missing;
+	skip(reader, session);
 	skip(reader, take_number(reader, 2));
 	skip(reader, take_number(reader, 1));
 	return take_number(reader, 2);
@@ -215,7 +324,7 @@ static struct piece read_server_name(struct reader *reader)
 #define RECORD 5 /* bytes of a record's header */
 
 /*
- * The handshake in a segment, `*n` bytes: a message may be cut into several records (RFC 8446,
+ * The handshake in bytes of a stream, `*n` bytes: a message may be cut into several records (RFC 8446,
  * section 5.1), which are joined in memory that the next call uses again.
  */
 static const uint8_t *handshake_of(const char *segment, size_t length, size_t *n)
@@ -248,6 +357,7 @@ static struct request read_tls(const char *bytes, size_t length)
 	struct request request = {.kind = REQUEST_NONE, .target = {"", 0}};
 	struct reader reader = {0};
 	uint32_t left;
+	bool none;
 
 	if (length > 1 && bytes[1] != 3)
 		return request;
@@ -259,7 +369,9 @@ static struct request read_tls(const char *bytes, size_t length)
 	if (reader.at[0] != 1) /* no ClientHello */
 		return request;
 	skip(&reader, 4);
-	left = skip_to_extensions(&reader);
+	left = skip_to_extensions(&reader, &none);
+	if (none)
+		return request;
 	while (!reader.missing && left >= 4) {
 		const uint32_t type = take_number(&reader, 2), size = take_number(&reader, 2);
 
@@ -278,9 +390,9 @@ static struct request read_tls(const char *bytes, size_t length)
 	return request;
 }
 
-struct request request_read(const char *bytes, size_t length)
+struct request request_read(const char *bytes, size_t length, bool begun)
 {
 	if (length > 0 && bytes[0] == 22)
 		return read_tls(bytes, length);
-	return read_http(bytes, length);
+	return read_http(bytes, length, begun);
 }

@@ -1,6 +1,7 @@
-/* Reads HTTP/1 requests (RFC 9112) and TLS handshakes (RFC 8446), as far as a segment has them. */
+/* Reads HTTP/1 requests (RFC 9112) and TLS handshakes (RFC 8446), as far as their bytes are there. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -8,12 +9,12 @@ enum request_kind {
 	REQUEST_NONE,       /* something else */
 	REQUEST_HTTP,       /* a whole HTTP request */
 	REQUEST_TLS,        /* a ClientHello with a server name */
-	REQUEST_INCOMPLETE, /* one of these, which goes on behind the segment's end */
+	REQUEST_INCOMPLETE, /* one of these, which goes on behind the last byte */
 };
 
 #define REQUEST_MOST_HOSTS 4
 
-/* A part of the segment. */
+/* A part of the bytes. */
 struct piece {
 	const char *at;
 	size_t length;
@@ -23,10 +24,22 @@ struct request {
 	enum request_kind kind;
 	struct piece target; /* from the path on; empty in TLS */
 	/* of an absolute target, and of Host fields; a sound request has one of each at most */
-	struct piece hosts[REQUEST_MOST_HOSTS];
+	struct piece hosts[REQUEST_MOST_HOSTS]; /* of more than these, the last one is there */
 	uint8_t n_hosts;
-	size_t end; /* offset of the next request, if this one has no body; else 0 */
+	size_t end;    /* of the fields of a whole request */
+	uint64_t body; /* bytes behind the fields */
+	bool chunked;  /* the body has chunks instead (RFC 9112, 7.1) */
+	bool unclear;  /* servers do not agree where the next request begins (RFC 9112, 6.3) */
 };
 
-/* The request with which bytes of a segment begin. */
-struct request request_read(const char *bytes, size_t length);
+/*
+ * The request with which bytes begin. `begun`: it is known that a request begins here if it is HTTP
+ * or TLS, so that bytes with which one may begin are incomplete; else they need to look like one.
+ */
+struct request request_read(const char *bytes, size_t length, bool begun);
+
+/* Offset behind a chunk's size, which is read; 0: incomplete, SIZE_MAX: none (RFC 9112, 7.1). */
+size_t request_read_chunk(const char *bytes, size_t length, uint64_t *size);
+
+/* Offset behind trailer fields and the empty line; 0: incomplete (RFC 9112, 7.1.2). */
+size_t request_skip_trailers(const char *bytes, size_t length);

@@ -104,7 +104,7 @@ class SavedState(Protocol):
         Returns whether there are more steps. Raises Unwritable where the state cannot be written for now.
         """
 
-    def decide(self, engine: Engine, work: Callable[[], None]) -> None:
+    def decide(self, engine: Engine, work: Callable[[], object]) -> None:
         """Commit what `work` decides and records; where other agents were faster, it is called again."""
 
     def models(self, predictor: str) -> ModelStore:

@@ -145,7 +145,7 @@ class State:
         """As of `SavedState`: beside the file."""
         return ModelStore.beside(self.path, predictor)
 
-    def decide(self, engine: Engine, work: Callable[[], None]) -> None:
+    def decide(self, engine: Engine, work: Callable[[], object]) -> None:
         work()
         self.commit()
 

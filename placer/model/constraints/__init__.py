@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import combinations
 from typing import ClassVar, TypeVar
 
@@ -108,13 +108,21 @@ def domain_of(kind: NicKind, nic_id: str) -> str:
 class AllowedNics:
     """The NICs that constraints leave to an arrival.
 
-    `kinds`: the kinds of NIC. `only`: the NIC on which it must be, if that is given. `barred`: NICs that it must not
-    join, of any kind.
+    `kinds`: the kinds of NIC. `only`: the NIC on which it must be, if that is given. `met`: NICs that it must not join,
+    of any kind, because of a tenant with a value that it meets there. `among`: where it may not join NICs with tenants
+    without a value, which may be nearly all, the few others in use; `others` lists those with such tenants.
     """
 
     kinds: frozenset[NicKind]
     only: Nic | None
-    barred: tuple[Nic, ...]
+    met: tuple[Nic, ...]
+    among: frozenset[Nic] | None = None
+    others: Callable[[], Iterable[Nic]] = tuple
+
+    @cached_property
+    def barred(self) -> tuple[Nic, ...]:
+        """All NICs that it must not join, of any kind."""
+        return tuple(dict.fromkeys((*self.met, *self.others())))
 
     def allow(self, nic: Nic) -> bool:
         """Whether the arrival may join the NIC."""
@@ -132,7 +140,7 @@ class AllowedNics:
 
 def places_for(fleet: Fleet, tenant: Tenant) -> AllowedNics | None:
     """The NICs that constraints leave to the tenant; None for all."""
-    barred = _unshared(fleet, tenant)
+    barred, among = _unshared(fleet, tenant)
     if not tenant.constraints.values:
         some = fleet.has_pools or barred
         return AllowedNics(_allowed_kinds(fleet, tenant), None, tuple(barred.values())) if some else None
@@ -155,32 +163,47 @@ def places_for(fleet: Fleet, tenant: Tenant) -> AllowedNics | None:
                 domains.add(nic.kind.domain)
             else:
                 barred[nic.id] = nic
-    if not domains and not barred and not only and len(kinds) == len(fleet.all_kinds):
+    if not domains and not barred and among is None and not only and len(kinds) == len(fleet.all_kinds):
         return None
     if any(nic is not only[0] for nic in only):
         kinds = frozenset()
     elif domains:
         kinds = kinds.difference(*(fleet.kinds_of_domain[domain] for domain in domains))
-    return AllowedNics(kinds, only[0] if only else None, tuple(barred.values()))
+    of_all = tuple(barred.values()), among, partial(_with_valueless, fleet, tenant)
+    return AllowedNics(kinds, only[0] if only else None, *of_all)
 
 
-def _unshared(fleet: Fleet, tenant: Tenant) -> dict[str, Nic]:
-    """By id, the NICs with a tenant beside which this one must not be.
+def _unshared(fleet: Fleet, tenant: Tenant) -> tuple[dict[str, Nic], frozenset[Nic] | None]:
+    """By id, the NICs with a tenant beside whose value this one must not be; and `AllowedNics.among`.
 
-    NICs are those of groups, which may be counted elsewhere than their tenants are. Only for a tenant with a value that
-    may not share with those without, all others are looked at.
+    NICs are those of groups, which may be counted elsewhere than their tenants are.
     """
     barred: dict[str, Nic] = {}
+    among: frozenset[Nic] | None = None
     for constraint in _sharing_constraints():
-        name, own = constraint.name, tenant.constraints.of(constraint.name)
-        for value, members in fleet.groups.by_value(name).items():
+        own, fitting = tenant.constraints.of(constraint.name), set[Nic]()
+        for value, members in fleet.groups.by_value(constraint.name).items():
             if not constraint.may_share(own, value):
                 barred |= {nic.id: nic for nic in members.values()}
+            elif own:
+                fitting.update(members.values())
         if own and not constraint.may_share(own, ""):
-            for nic in fleet.nics.values():
-                if any(not other.constraints.of(name) for other in nic.tenants_by_id.values() if other.id != tenant.id):
-                    barred[nic.id] = nic
-    return barred
+            fitting = {nic for nic in fitting if not _has_valueless(nic, tenant, constraint)}
+            among = frozenset(fitting if among is None else among & fitting)
+    return barred, among
+
+
+def _with_valueless(fleet: Fleet, tenant: Tenant) -> Iterator[Nic]:
+    """The NICs with a tenant without a value, beside which this one must not be: all are looked at."""
+    for constraint in _sharing_constraints():
+        own = tenant.constraints.of(constraint.name)
+        if own and not constraint.may_share(own, ""):
+            yield from (nic for nic in fleet.nics.values() if _has_valueless(nic, tenant, constraint))
+
+
+def _has_valueless(nic: Nic, tenant: Tenant, constraint: type[SharingConstraint]) -> bool:
+    others = (other for other in nic.tenants_by_id.values() if other.id != tenant.id)
+    return any(not other.constraints.of(constraint.name) for other in others)
 
 
 def may_be_barred(fleet: Fleet, tenant: Tenant) -> bool:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from placer.model.constraints import GroupConstraint, register
-from placer.model.group_members import meetings
-from placer.model.plan import Placement, Plan
+from placer.model.group_members import domain_place, meetings
+from placer.model.plan import Plan
 
 
 @register
@@ -18,10 +18,5 @@ class Apart(GroupConstraint):
 
     @classmethod
     def faults(cls, plan: Plan) -> Iterator[str]:
-        for ids, value, place in meetings(plan, cls.name, _place):
+        for ids, value, place in meetings(plan, cls.name, domain_place):
             yield f"{ids} of group '{value}' (apart) are both in {place}"
-
-
-def _place(placement: Placement) -> str:
-    named = placement.kind.domain if placement.kind else ""
-    return f"domain {named}" if named else f"NIC {placement.nic}"

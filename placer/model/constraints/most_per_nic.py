@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from placer.model.constraints import GroupConstraint, register
 from placer.model.group_members import crowds
 from placer.model.groups import limit_in, usable_limit
-from placer.model.plan import Plan
+from placer.model.plan import Placement, Plan
 
 
 @register
@@ -25,6 +25,11 @@ class MostPerNic(GroupConstraint):
         return limit_in(value)
 
     @classmethod
+    def place(cls, placement: Placement) -> object:
+        """Where so many may be."""
+        return placement.nic
+
+    @classmethod
     def faults(cls, plan: Plan) -> Iterator[str]:
-        for ids, value, place in crowds(plan, cls.name, lambda placement: placement.nic):
-            yield f"{ids} of group '{value}' ({cls.name}) are all on {place}"
+        for ids, value, place in crowds(plan, cls.name, cls.place):
+            yield f"{ids} of group '{value}' ({cls.name}) are all {'in' if cls.by_domain else 'on'} {place}"

@@ -1,4 +1,4 @@
-"""How many packets took each branch, as far as counters of NFs tell it.
+"""How many packets took each branch, as far as it follows from counters of NFs.
 
 Few devices count branches. But what an NF has sent is what its branches took, and what has entered an NF came by the
 branches that lead to it. Where such a sum has one unknown part, the part follows; and then maybe others.
@@ -7,7 +7,7 @@ branches that lead to it. Where such a sum has one unknown part, the part follow
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-LOST_OUTSIDE = frozenset(("malformed", "forged", "unclassified", "unmatched", "rate_limit"))
+LOST_OUTSIDE = frozenset(("malformed", "forged", "too_many_tags", "unclassified", "unmatched", "rate_limit"))
 """Why packets are dropped, other than by NFs, without getting lost between two of them."""
 
 

@@ -42,14 +42,14 @@ class CompiledRack:
 
     @property
     def without_limit(self) -> list[str]:
-        """The chains whose t_max nothing keeps: they begin on a programmable switch or a SmartNIC behind it."""
+        """The chains whose t_max nothing keeps: they begin on a programmable switch."""
         graph = self.routing.graph
         return [
             entry.chain
             for entry in graph.entries
             if self.openflow is None
             and entry.t_max_mbps < PORT_MBPS
-            and graph.nfs[entry.nf].place.kind is not DeviceKind.SERVER
+            and graph.nfs[entry.nf].place.kind is DeviceKind.SWITCH
         ]
 
 

@@ -53,6 +53,16 @@ class Routing:
                 found.setdefault(nf, Label(number, FIRST_INDEX - at))
         return found
 
+    def rate_limit(self, nf: RackNf) -> Fraction | None:
+        """The rate in Mbps at which packets may enter a chain at an NF of a server or its SmartNIC; None: at any.
+
+        t_max is kept where packets of the chain come to a server for the first time, all of them at one NF; it is not
+        where the NIC carries less.
+        """
+        entry = next((entry for entry in self.graph.entries if entry.nf == nf.number), None)
+        server = next(server for server in self.graph.rack.servers if server.name == nf.place.server)
+        return None if entry is None or entry.t_max_mbps >= server.nic_mbps else entry.t_max_mbps
+
     @cached_property
     def entered(self) -> frozenset[int]:
         """The NFs that packets reach from another device by a label: not from the world."""

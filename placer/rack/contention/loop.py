@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import ceil
 
-from placer.rack.chain import Chain
+from placer.rack.chain import FACTOR_MARK, Chain
 from placer.rack.contention.co_location import CycleGrowth, co_locations
 from placer.rack.heuristics.fixed_layouts import CoreAllocation, plan_of
 from placer.rack.plan import ChainPlan, Layout, RackPlan, Status
@@ -28,6 +28,7 @@ MOST_HALVINGS = 4  # how often a step that leaves no plan is halved
 EQUAL_FACTORS = 1e-9
 
 Solve = Callable[[Sequence[Chain], Rack], RackPlan]  # places chains by cycles alone
+Worth = Callable[[RackPlan], tuple[float, ...]]
 
 
 @dataclass(frozen=True)
@@ -57,17 +58,18 @@ def plan_under_contention(
     rounds: int = MOST_ROUNDS,
     time_limit: float = float("inf"),
     notify: Notify = lambda message: None,
+    worth: Worth = lambda plan: (plan.marginal_mbps,),
 ) -> ContendedPlan:
     """The best plan that the loop finds.
 
     `growth`: the predictor. `solve`: the strategy; its first plan is that by cycles alone, and gives the bound.
-    `time_limit`: seconds after which no further round begins.
+    `time_limit`: seconds after which no further round begins. `worth`: the larger, the better is a plan.
     """
     begin = time.perf_counter()
     alone = solve(chains, rack)
     if not alone.chains:
         return ContendedPlan(alone, alone, alone)
-    loop = _Loop(RackInstance(chains, rack), growth, solve, rounds, begin + time_limit, notify)
+    loop = _Loop(RackInstance(chains, rack), growth, solve, rounds, begin + time_limit, notify, worth)
     loop.run(alone)
     return loop.result(alone, time.perf_counter() - begin)
 
@@ -90,6 +92,7 @@ class _Loop:
     rounds: int
     until: float
     notify: Notify
+    worth: Worth
     done: int = 0
     agreed: bool = False
     best: _Candidate | None = None
@@ -144,7 +147,7 @@ class _Loop:
             self.largest[key] = max(self.largest.get(key, Fraction(1)), factor)
         grown = self.asked.grow(found)
         rated = _rate(grown.placed(plan), grown.rack, grows=any(factor > 1 for factor in found.values()))
-        if rated.chains and (self.best is None or rated.marginal_mbps > self.best.plan.marginal_mbps):
+        if rated.chains and (self.best is None or self.worth(rated) > self.worth(self.best.plan)):
             self.best = _Candidate(rated, found)
         elif not rated.chains:
             self.why = "; ".join(rated.notes)
@@ -275,9 +278,6 @@ class RackInstance:
                     key = (self.class_of[one.chain], at, device.is_smartnic)
                     factors[key] = max(factors.get(key, Fraction(1)), _round_up(factor))
         return factors
-
-
-FACTOR_MARK = "\0"  # between a kind of NF and its factors; no name that people write has it
 
 
 def _times(cost: CoreCost | None, factor: Fraction) -> CoreCost | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.chains.chain_model import column_of
+from predictor.chains.stage_costs import column_of
 from profiles import Fault, InputError
 from profiles.arrays import Floats
 from profiles.faults import suggestion

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placer.rack.chain import Chain
+from placer.rack.chain import FACTOR_MARK, Chain
 from placer.rack.options import MOST_LAYOUTS
 from placer.rack.plan import SWITCH_SITE, RackPlan
 from placer.rack.rack import Rack
@@ -45,9 +45,14 @@ def find_kept_sites(chain: Chain, rack: Rack, old: OldPlaces) -> tuple[int, ...]
 
     def site(nf_id: str, kind: str) -> int:
         place = places.get(nf_id)
-        return NEW_SITE if place is None or place.nf != kind else sites.get(place.on, GONE_SITE)
+        return NEW_SITE if place is None or place.nf != _known(kind) else sites.get(place.on, GONE_SITE)
 
     return tuple(site(nf.id, nf.nf) for nf in chain.nfs)
+
+
+def _known(kind: str) -> str:
+    """A kind of NF without the factors by which its cycles grow."""
+    return kind.partition(FACTOR_MARK)[0]
 
 
 def moves_of(sites: Ints, kept: Sequence[int]) -> Ints:
@@ -80,5 +85,5 @@ def list_moves(plan: RackPlan, old: OldPlaces) -> Iterator[NfMove]:
         places = old.get(chain.chain.name, {})
         for at, nf in enumerate(chain.chain.nfs):
             place = places.get(nf.id)
-            if place is not None and place.nf == nf.nf and place.on != chain.site_name(at):
+            if place is not None and place.nf == _known(nf.nf) and place.on != chain.site_name(at):
                 yield NfMove(chain.chain.name, nf.id, place.on, chain.site_name(at))

@@ -208,10 +208,20 @@ def _aggregate(plan: RackPlan) -> float:
 # Replanned chains as text tables and JSON: the plan, and which NFs move.
 
 
-def replan_report(found: Replanned, before: Sequence[Chain], after: Sequence[Chain], form: str) -> str:
-    """A plan after a change for people (`table`) or programs (`json`, docs/formats/rack-plan.md)."""
+def replan_report(
+    found: Replanned,
+    before: Sequence[Chain],
+    after: Sequence[Chain],
+    form: str,
+    contended: ContendedPlan | None = None,
+) -> str:
+    """A plan after a change for people (`table`) or programs (`json`, docs/formats/rack-plan.md).
+
+    `contended`: what is predicted of it; None where cycles alone count.
+    """
     if form == "json":
-        return json.dumps({**answer(found.plan), **_moves_json(found)}) + "\n"
+        written = answer(found.plan) if contended is None else build_contended(contended)
+        return json.dumps({**written, **_moves_json(found)}) + "\n"
     old, new = ({chain.name: chain for chain in chains} for chains in (before, after))
     lines = [_replan_change(old[name], new[name]) for name in new if name in old and new[name] != old[name]]
     lines += [f"{name}: new" for name in new if name not in old]
@@ -219,7 +229,9 @@ def replan_report(found: Replanned, before: Sequence[Chain], after: Sequence[Cha
     parts = [("\n".join(lines or ["No chain changed."]) + "\n")]
     if found.plan.chains:
         other = f"plan with {_nfs(len(found.moves), 'moved')}" if found.moves else "plan without moves"
-        return "\n".join([rack_report(found.plan, "replan", form, other=other), *parts, _moves(found)])
+        shown = found.plan if contended is None else contended.predicted
+        parts = [rack_report(shown, "replan", form, other=other), *parts, _moves(found)]
+        return "\n".join(parts if contended is None else [*parts, _contention(contended)])
     return "\n".join([*parts, _without_replan(found)])
 
 

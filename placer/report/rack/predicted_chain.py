@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from predictor.chains.scaling import ScalingResult, ScalingTarget
 
 
+SHOWN_RULES, LEAST_SHOWN_CHANCE = 3, 0.05
+"""Rules that are shown, and how probable each must be."""
 ADDED_COLUMNS = ("predicted", "low", "high", "weakest", "extrapolated")
 
 
@@ -34,7 +36,9 @@ def describe(model: ChainModel) -> Iterator[str]:
             f"{nf}: {len(settings)} settings, noise {100 * settings.spread:.1f} %, {settings.left_out} outliers left "
             f"out; {profile.regressor}{error}"
         )
-    yield f"composition: {model.rule}"
+    rules = [] if model.correction is None else model.correction.rules[:SHOWN_RULES]
+    likely = [f"{rule} ({100 * chance:.0f} %)" for rule, chance in rules if chance >= LEAST_SHOWN_CHANCE]
+    yield f"composition: {', or '.join(likely) if likely else model.rule}"
     if model.runs is None:
         return
     if model.correction is None:

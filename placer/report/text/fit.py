@@ -43,6 +43,9 @@ def format_fit(fit: FittedModel, curve: MeasuredCurve | None, width: int, *, enc
         span, formula = span_text(segment.start, segment.end), segment.formula(fit.x)
         lines.append(f"{span}: {fit.y} = {formula} ({segment.family}), {error_text(segment.smape_pct)}")
     lines.append(f"{errors_text(fit)} (sMAPE)")
+    lines += [f"note: {note}" for note in fit.notes]
+    if reach := reach_text(fit):
+        lines.append(f"it can be continued {reach}")
     text = "\n".join(_printable(broken) for line in lines for broken in _broken(line, width)) + "\n"
     return text if unicode else text.encode(encoding, "replace").decode(encoding)
 
@@ -170,8 +173,14 @@ def extrapolation_text(fit: FittedModel) -> str:
     return (
         f"It holds for {fit.x} from {span_text(fit.start, fit.end)}, where {fit.y} was measured. Beyond, the outer "
         "formulas are continued: such values are extrapolated, no measurement supports them, and their error is not "
-        "known."
+        "known." + (f" They are given {reach} only." if (reach := reach_text(fit)) else "")
     )
+
+
+def reach_text(fit: FittedModel) -> str:
+    """How far it may be continued: `down to 0.5 and up to 200`; empty where nothing limits it."""
+    words = zip(("down to", "up to"), fit.reach, strict=True)
+    return " and ".join(f"{word} {number_text(end)}" for word, end in words if end is not None)
 
 
 def parts_text(fit: FittedModel) -> str:

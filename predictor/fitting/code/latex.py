@@ -35,12 +35,12 @@ def latex_code(models: Sequence[FittedModel]) -> str:
 
 def _equation(model: FittedModel, name: str) -> str:
     x = _variable(identifier(model.x, ()))
-    printer = _Printer(x)
     lines = [*(f"% {fact}" for fact in facts(model)), r"\["]
     lines += [f"{_variable(name)}({x}) =", r"\begin{cases}"]
     for number, segment in enumerate(model.segments):
         shown = [float(parameter) for parameter in segment.shown_parameters()]
-        value = printer.doprint(sympy.expand(expression(segment, INPUT_SYMBOL, shown)))
+        of = rf"({x} - {_number(repr(segment.origin))})" if segment.origin else x
+        value = _Printer(of).doprint(sympy.expand(expression(segment, INPUT_SYMBOL, shown)))
         until = r"\leq" if number == len(model.segments) - 1 else "<"
         lines.append(rf"  {value} & {_number(repr(segment.start))} \leq {x} {until} {_number(repr(segment.end))} \\")
     return "\n".join([*lines, r"\end{cases}", r"\]"])

@@ -1,13 +1,17 @@
 """`placer chain place`, `compile` and `exec` with an operator's own data: sources, copies, and what is refused."""
 
 import json
+import multiprocessing
 import os
+import time
 from hashlib import sha256
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from placer.rack.compiler.directory import BUILT_FOLDER
+from placer.rack.compiler.update import read_update
 from tests.nfs.captures import read_capture, write_capture
 from tests.placer.commands.conftest import Placer, refuse
 from tests.placer.rack.compiler.library.frames import UDP, ipv4_frame
@@ -248,6 +252,47 @@ def test_update_writes_new_tables(placer: Placer, folder: Path, rack: Path) -> N
         if file.is_file() and file.name != "plan.json":
             assert (rack / file.relative_to(folder / "again")).read_bytes() == file.read_bytes(), file
     assert placer("chain", "update", rack).stdout == "No source has changed.\n"
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(50, marks=pytest.mark.slow)])
+def test_a_killed_update_leaves_the_old_rack_or_the_new_one(
+    placer: Placer, folder: Path, rack: Path, kills: int
+) -> None:
+    """Killed at random moments while it writes; what it wrote aside is gone after the next update."""
+
+    def content() -> dict[str, bytes]:
+        return {f"{file.relative_to(rack)}": file.read_bytes() for file in rack.rglob("*") if file.is_file()}
+
+    def update() -> None:
+        read_update(rack).write()
+
+    racks, random, processes = [content()], Random(kills), multiprocessing.get_context("fork")
+    for routes in ("0.0.0.0/0 4\n", FILES["edge.routes"]):
+        (folder / "edge.routes").write_text(routes, encoding="utf-8")
+        begin = time.monotonic()
+        update()
+        racks.append(content())
+    took = time.monotonic() - begin
+    killed = 0
+    for at in range(kills):
+        now = racks.index(content())
+        (folder / "edge.routes").write_text((FILES["edge.routes"], "0.0.0.0/0 4\n")[now % 2 == 0], encoding="utf-8")
+        process = processes.Process(target=update)
+        process.start()
+        process.join(took * random.random())
+        killed += process.is_alive()
+        process.kill()
+        process.join()
+        assert content() in racks, at
+    assert killed > kills // 4
+    update()
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "c.chains",
+        *sorted(FILES)[0:2],
+        "own",
+        "plan.json",
+        "rack",
+    ]
 
 
 def test_a_comment_changes_a_copy_and_no_table(placer: Placer, folder: Path, rack: Path) -> None:

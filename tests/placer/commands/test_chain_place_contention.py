@@ -79,6 +79,45 @@ def test_json_has_further_keys(placer: Placer, folder: Path) -> None:
     assert second["subgroups"][0]["cycles_grow_by"] == [pytest.approx(1.227)]
 
 
+def test_explain_and_replan_predict_with_models(placer: Placer, folder: Path) -> None:
+    """Without models there is room for more; with them the rates are those that `place` gives, and nothing moves."""
+    plan, files = folder / "plan.json", ("--rack", folder / "rack.toml")
+    place(placer, folder, "--risk", 0.5, "--plan", plan)
+    known = ("--models", "recorded", "--risk", 0.5)
+    for more, rate in (((), "20,000.0"), (known, "19,559.9")):
+        explained = placer("chain", "explain", folder / "edge.chains", *files, *more)
+        assert f"b, {rate} Mbps: Filter on s0\n" in explained.stdout
+        assert ("contention between subgroups on a device is ignored" in explained.stderr) == (not more)
+        again = placer("chain", "replan", plan, folder / "edge.chains", *more)
+        assert f"b       {rate}" in again.stdout and "No NF moves" in again.stdout
+    answer = json.loads(placer("chain", "replan", plan, folder / "edge.chains", *known, "--format", "json").stdout)
+    assert answer["chains"][1]["subgroups"][0]["cycles_grow_by"] == [pytest.approx(1.227)]
+    assert answer["moves"] == [] and answer["least_moves"] == 0
+
+
+def test_replan_moves_an_nf_whose_neighbours_would_slow_it(placer: Placer, folder: Path) -> None:
+    """By cycles b keeps 11.9 Gbps on one core beside a; by prediction no server of two cores carries both."""
+    text = (
+        RACK.replace("cores = 4", "cores = 2")
+        + '[[server]]\nname = "s1"\ncores = 2\nclock_mhz = 1700\nnic_mbps = 100_000\n'
+    )
+    (folder / "rack.toml").write_text(text, encoding="utf-8")
+    both = "slo a, b: 11.9 Gbps to 20 Gbps\nchain a: ACL\nchain b: Filter\n"
+    (folder / "edge.chains").write_text(both, encoding="utf-8")
+    plan = folder / "plan.json"
+    place(placer, folder, "--models", "none", "--plan", plan)
+    document = json.loads(plan.read_text(encoding="utf-8"))
+    for chain in document["answer"]["chains"]:
+        chain["placement"] = dict.fromkeys(chain["placement"], "s0")
+        chain["subgroups"] = [{**group, "on": "s0", "cores": 1} for group in chain["subgroups"]]
+    plan.write_text(json.dumps(document), encoding="utf-8")
+    assert "No NF moves" in placer("chain", "replan", plan, folder / "edge.chains").stdout
+    ended = placer("chain", "replan", plan, folder / "edge.chains", "--models", "recorded", "--format", "json")
+    answer = json.loads(ended.stdout)
+    assert len(answer["moves"]) == 1 and answer["least_moves"] == 0, ended
+    assert min(chain["rate_mbps"] for chain in answer["chains"]) >= 11_900
+
+
 def test_the_plan_file_holds_the_same_answer(placer: Placer, folder: Path) -> None:
     """With the testbed and its names in the rack."""
     status, stdout, _ = place(placer, folder, "--format", "json", "--plan", folder / "plan.json")

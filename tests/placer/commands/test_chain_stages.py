@@ -48,6 +48,19 @@ def test_tables_take_stages_that_blocks_do_not_count(placer: Placer, tmp_path: P
     assert on_servers(place(placer, tmp_path, 11, "--stages", "blocks")[1]) == 0
 
 
+def test_explain_and_replan_count_the_tables_that_place_counts(placer: Placer, tmp_path: Path) -> None:
+    """Eleven NATs: the layout with all on the switch does not fit, and a plan by blocks loses it by tables."""
+    plan = tmp_path / "plan.json"
+    assert on_servers(place(placer, tmp_path, 11, "--plan", plan)[1]) == 0
+    question = ("chain", "explain", tmp_path / "edge.chains", "--rack", tmp_path / "rack.toml", "--chain", "c")
+    everywhere = ("--placement", " ".join(f"NAT_{at}=switch" for at in range(1, 12)))
+    for stages, verdict in (("blocks", "as good"), ("tables", "stages")):
+        ended = placer(*question, *everywhere, "--stages", stages)
+        assert ended.status == 0 and verdict in ended.stdout, ended.stdout
+    ended = placer("chain", "replan", plan, tmp_path / "edge.chains", "--stages", "tables", "--format", "json")
+    assert ended.status == 0 and on_servers(ended.stdout) >= 1
+
+
 def test_stages_are_what_cannot_be_kept(placer: Placer, tmp_path: Path) -> None:
     """Steering and the three tables of IPv4Fwd need four."""
     status, stdout, stderr = place(placer, tmp_path, 2, "--stages", "tables", "--format", "table", stages=3)

@@ -180,6 +180,21 @@ def test_code_of_a_table_of_fits_is_a_function_per_setting(placer: Placer, tmp_p
     [
         (("--code", "pascal"), "--code: 'pascal' is not a language\nhint: one of python, c, latex, p4"),
         (("--code", "C"), "--code: 'C' is not a language\nhint: did you mean c?"),
+        (("--shape", "wavy"), "--shape: 'wavy' is not understood\nhint: it is one of free, continuous, steps"),
+        (
+            ("--shape", "steps", "--select", "tum"),
+            "--select: tum is given together with --shape\nhint: give one of them",
+        ),
+        (("--break", "4", "--select", "tum"), "--select: tum is given together with --break\nhint: give one of them"),
+        (
+            ("--break", "4", "--shape", "continuous"),
+            "--shape: continuous is given together with --break\nhint: between",
+        ),
+        (("--break", "30"), "--break: leaves a segment without measurements: load is 1 to 20\nhint: give each"),
+        (("--break", "4", "--break", "4"), "--break: leaves a segment without measurements: load is 1 to 20"),
+        (("--break", "nan"), "--break: leaves a segment without measurements: load is 1 to 20"),
+        (("--error", "sd"), "1: sd: column is missing\nhint: --error names it; one of load, kpps"),
+        (("--error", "load"), "--x and --y are needed\nhint: columns with numbers: kpps"),
         (("--select", "aic"), "--select: 'aic' is not understood\nhint: it is one of bic, tum"),
         (("--at", "LINE", "--code", "c"), "--at: is given together with --code"),
         (("--at", "LINE", "--format", "json"), "--format: is given together with --at\nhint: --at prints CSV, --code"),
@@ -224,6 +239,30 @@ def test_bad_files_are_refused(line: Path, text: str, message: str) -> None:
     assert not (line.parent / "out.json").exists()
 
 
+def test_errors_of_points_are_above_zero(line: Path) -> None:
+    line.write_text("load,kpps,sd\n1,2,0.1\n2,3,0\n3,4,-1\n4,5,\n")
+    printed = refuse("fit", line, "--x", "load", "--y", "kpps", "--error", "sd")
+    assert [f"{line}:{number}: sd: " in printed for number in (2, 3, 4, 5)] == [False, True, True, True]
+
+
+def test_what_a_fit_does_not_explain_is_said_everywhere(placer: Placer, tmp_path: Path) -> None:
+    """On stderr, in the text, and in the JSON; nothing is predicted beyond the measurements."""
+    path, asked = tmp_path / "steps.csv", tmp_path / "at.csv"
+    rows_of = [f"{x},{100 + 40 * (x > 8)}.{repeat}" for x in (1, 2, 4, 8, 16, 32, 64) for repeat in range(4)]
+    path.write_text("\n".join(["sessions,cycles", *rows_of]))
+    asked.write_text("sessions\n64\n65\n")
+    ended = placer("fit", path, "--shape", "continuous", "--format", "json")
+    (note,) = json.loads(ended.stdout)["notes"]
+    assert "times the noise that repeats show" in note and "measure more sessions between" in note
+    assert f"{path}: cycles over sessions: {note}" in ended.stderr
+    text = placer("fit", path, "--shape", "continuous", "--format", "text").stdout
+    assert "note: the error," in text and "it can be continued" in text
+    ended = placer("fit", path, "--shape", "continuous", "--at", asked)
+    assert [row["predicted"] != "" for row in rows(ended.stdout)] == [True, False]
+    assert "1 of 2 rows are not predicted: there, so far outside" in ended.stderr
+    assert "notes" not in json.loads(placer("fit", path).stdout)
+
+
 def test_bad_points_are_refused_before_anything_is_written(line: Path, tmp_path: Path) -> None:
     asked = tmp_path / "p.csv"
     asked.write_text("load\n1\nmany\n")
@@ -233,7 +272,13 @@ def test_bad_points_are_refused_before_anything_is_written(line: Path, tmp_path:
     assert not (tmp_path / "out.json").exists()
 
 
-@pytest.mark.parametrize(("option", "value"), [("--x", "entries"), ("--y", "cycles"), ("--select", "bic")])
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--x", "entries"), ("--y", "cycles"), ("--select", "bic"), ("--shape", "free"), ("--break", "4"),
+        ("--error", "sd"),
+    ],
+)  # fmt: skip
 def test_options_of_measurements_are_refused_for_a_model(model: Path, option: str, value: str) -> None:
     assert f"{option}: is for measurements; this is a fitted model" in refuse("fit", model, option, value)
 

@@ -47,7 +47,8 @@ class Auditor:
         self.waiting: set[str] = set()
         self.closed: dict[str, bool] = {}
         self.gone: set[str] = set()
-        self.placed_groups: set[str] = set()
+        self.groups_left: dict[str, str] = {}
+        self.placed_groups: dict[str, float] = {}  # with the highest priority of a member
         self.joined: Counter[PlacedKind] = Counter()
         self.joined_in: dict[str, tuple[str, str]] = {}
         self.at_risk: set[str] = set()
@@ -72,8 +73,9 @@ class Auditor:
         if isinstance(event, Fail | Leave) and event.nic in self.places.values():
             faults.append(f"{event.nic} is out of service and still has tenants")
         groups = {tenant.group for tenant in self.tenants.values() if tenant.group}
-        faults += [f"the group {group} is placed in part" for group in sorted(groups & self.placed_groups)]
+        faults += [f"the group {group} is placed in part" for group in sorted(groups & self.placed_groups.keys())]
         self.placed_groups.clear()
+        self.groups_left.clear()
         if self.exhaustive and self.waiting:
             for tenant in map(self.tenants.__getitem__, sorted(self.waiting)):
                 faults += () if tenant.group else self._turned_away(tenant, kind_of)
@@ -143,8 +145,7 @@ class Auditor:
             else:
                 self.places[move.id] = move.target
                 self.waiting.discard(move.id)
-                self.placed_groups.add(self.tenants[move.id].group)
-                self.tenants[move.id] = replace(self.tenants[move.id], group="")
+                self._leave_group(move.id)
                 if move.target in self.closed or move.target in self.gone:
                     yield f"{move.id} moved to {move.target}, which is out of service"
             if each:
@@ -180,15 +181,27 @@ class Auditor:
         finally:
             self.places = before
 
+    def _leave_group(self, placed: str) -> None:
+        """An instance is placed with its group, or alone."""
+        tenant = self.tenants[placed]
+        if tenant.group:
+            self.placed_groups[tenant.group] = max(self.placed_groups.get(tenant.group, -inf), tenant.priority)
+            self.groups_left[placed] = tenant.group
+        self.tenants[placed] = replace(tenant, group="")
+
     def _passed_over(self, event: FleetEvent, decision: Decision) -> Iterator[str]:
-        """Who still waits although one of lower priority, which needs the same, came out of the queue."""
+        """Who still waits although one of lower priority, which needs the same, came out of the queue.
+
+        A group comes out as one, when its member of the highest priority is next.
+        """
         arrived = event.tenant.id if isinstance(event, Arrive) else None
         for move in decision.moves:
             came = self.tenants.get(move.id)
             if move.source is not None or came is None or move.id == arrived:
                 continue
+            priority = self.placed_groups.get(self.groups_left.get(came.id, ""), came.priority)
             for waiting in (self.tenants[identity] for identity in sorted(self.waiting)):
-                if waiting.priority > came.priority and _need(waiting) == _need(came):
+                if waiting.priority > priority and _need(waiting) == _need(came):
                     yield f"{waiting.id} waits, and {came.id} of lower priority was placed"
 
     def _conclude(self, event: FleetEvent, decision: Decision) -> None:

@@ -229,6 +229,9 @@ def test_a_group_is_placed_at_once_or_not_at_all(when_full: str) -> None:
     decision = one.handle(group)
     assert (decision.status, decision.moves) == ("queued" if when_full == QUEUE else "rejected", ())
     assert decision.reasons and [nic.id for nic in one.fleet.nics.values()] == ["nic-1"] and one.fleet.opened == 1
+    if when_full == QUEUE:
+        with pytest.raises(Refused, match="a group 'g' already waits, of 'g0', 'g1', 'g2'; choose another id"):
+            one.handle(ArriveTogether("g", (replace(tenant("g9", "a"), group="g"),)))
     left = one.handle(Depart("2"))
     if when_full == QUEUE:
         assert one.handle(group).status == "placed" and not one.waiting

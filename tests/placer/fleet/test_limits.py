@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,9 @@ from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.service.kubernetes.pods import pod_of
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf, complete
+from placer.model import constraints
+from placer.model.fleet import Nic
+from placer.policy.selector import MOST_NAMED_NICS
 from placer.testing.strategies import TOY_TRAFFIC
 from profiles import InputError
 from tests.placer.fleet.test_constraints import arrive, engine, homes, kinds, reasons, tenant
@@ -70,6 +74,30 @@ def test_a_nic_is_for_one_owner_alone_whether_others_are_owned_or_not() -> None:
     assert verdicts["nic-1"] is None and [str(verdicts[nic]) for nic in ("nic-2", "nic-3")] == [
         "exclusive: its NIC is for one owner alone; it would meet x1, x2, big",
         "exclusive: its NIC is for one owner alone; it would meet y",
+    ]
+
+
+def test_an_arrival_for_one_owner_alone_looks_only_at_the_nics_of_that_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many others there are; that these are barred, a reason says in one number."""
+    one = engine(count=MOST_NAMED_NICS + 2)
+    looked, has_valueless = list[Nic](), constraints._has_valueless
+
+    def look(nic: Nic, *more: Any) -> bool:
+        looked.append(nic)
+        return has_valueless(nic, *more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(constraints, "_has_valueless", look)
+        assert arrive(one, "x1", "d", exclusive="alice").nic == "nic-1"
+        for at in range(2 * MOST_NAMED_NICS + 1):
+            arrive(one, f"anybodys-{at}", "d")
+        assert len(one.fleet.nics) == MOST_NAMED_NICS + 2 and looked == []
+        assert arrive(one, "x2", "d", exclusive="alice").nic == "nic-1" and len(looked) == 1
+    rejected = arrive(one, "x3", "d", exclusive="alice")
+    assert rejected.status == "rejected" and reasons(rejected)[0] == ("exclusive", (), MOST_NAMED_NICS + 1)
+    assert reasons(arrive(one, "y", "a", exclusive="bob"))[:2] == [
+        ("exclusive", (), MOST_NAMED_NICS + 1),
+        ("exclusive", ("x1", "x2"), 1),
     ]
 
 

@@ -21,7 +21,7 @@ from placer.model.groups import Constraints
 from placer.model.oracle import Oracle, TestbedOracle
 from placer.model.sla import Sla
 from placer.optimal import Optimum
-from placer.optimal.certificate import certificate, refuse_uncertifiable
+from placer.optimal.certificate import CERTIFIED_CONSTRAINTS, certificate, refuse_uncertifiable
 from placer.optimal.trace_optimum import find_optimum
 from placer.progress import Progress
 from placer.run import RunRequest, run
@@ -342,21 +342,36 @@ def test_a_pool_costs_a_whole_number_of_nics(tmp_path: Path) -> None:
     assert faults_in(claims, tmp_path, [PAIRS, PAIRS]) == []
 
 
-@pytest.mark.parametrize("column", ["spread", "apart", "together", "pool"])
+@pytest.mark.parametrize("column", CERTIFIED_CONSTRAINTS)
 def test_a_constraint_that_the_plan_violates_is_found(tmp_path: Path, column: str) -> None:
-    """Two ACLs share a NIC, the others have one each; then two of them are said to be in a group, or in a pool."""
+    """Two ACLs share a NIC, the others have one each; then two of them are said to be in a group, or in a pool, or one
+    of the two to be of an owner whose NIC it is alone."""
     claims = certified(FOUR, [KIND], [PAIRS])
     shared = next(nic["tenants"] for nic in claims["plan"]["nics"] if len(nic["tenants"]) == 2)
     other = next(nic["tenants"] for nic in claims["plan"]["nics"] if len(nic["tenants"]) == 1)
-    met = {"together": [shared[0], other[0]], "pool": shared[:1]}.get(column, shared)
+    met = {"together": [shared[0], other[0]], "pool": shared[:1], "exclusive": shared[:1]}.get(column, shared)
+    value = "1 g" if column.startswith("most") else "g"
     for tenant in claims["tenants"]:
         if tenant["id"] in met:
-            tenant[column] = "g"
+            tenant[column] = value
     if column == "pool":
         claims["bound"]["prices"].append({**claims["tenants"][int(met[0])], "price": 0.0})
     found = faults_in(claims, tmp_path, [PAIRS])
-    expected = f"{met[0]} is on a NIC of no pool" if column == "pool" else f"of group g violate '{column}'"
+    expected = {
+        "pool": f"{met[0]} is on a NIC of no pool",
+        "exclusive": f"{', '.join(shared)} of several owners violate 'exclusive'",
+    }.get(column, f"of group {value} violate '{column}'")
     assert any(expected in fault for fault in found), found
+
+
+def test_a_limit_that_the_plan_keeps_is_no_fault_and_one_without_a_number_is_refused(tmp_path: Path) -> None:
+    claims = certified(FOUR, [KIND], [PAIRS])
+    for tenant in claims["tenants"]:
+        tenant |= {"most_per_nic": "2 g", "most_per_domain": "2 g", "exclusive": "alice"}
+    assert faults_in(claims, tmp_path, [PAIRS]) == []
+    claims["tenants"][0]["most_per_nic"] = "g"
+    with pytest.raises(InputError, match="most_per_nic 'g' does not begin with a number"):
+        faults_in(claims, tmp_path, [PAIRS])
 
 
 def test_a_trace_with_departures_has_no_certificate() -> None:

@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from predictor.chains.chain_fitting import fit_chain
-from predictor.chains.chain_model import ChainModel, Correction
-from predictor.chains.placed_chain import PlacedChain
+from predictor.chains.chain_model import ChainModel
+from predictor.chains.placed_chain import PlacedChain, weakest_link
 from predictor.chains.profiled_nf import ProfiledNf
+from predictor.chains.stage_costs import StageCosts
+from predictor.chains.stage_factors import ChainRuns, Correction
 from tests.predictor.chains.labs import CHAIN_LAWS, NFS, Lab, Profiles, columns, profiles_of
 
 LABS = [
@@ -163,21 +165,29 @@ def test_known_cores_add_costs() -> None:
     assert predicted == pytest.approx(1 / (1 / 500 + 1 / 250 - 1 / 1000), rel=0.01)
 
 
-def corrected(factor: np.ndarray, features: np.ndarray, *, doubtful: bool = True, noise: float = 0.03) -> Correction:
+def stages_at(inputs: np.ndarray) -> StageCosts:
+    """One stage that always costs the same."""
+    nothing, costs = np.zeros(len(inputs)), np.ones((len(inputs), 1))
+    return StageCosts(costs, 0 * costs, inputs, nothing > 0, nothing, (inputs,))
+
+
+def corrected(factor: np.ndarray, inputs: np.ndarray, *, doubtful: bool = True, noise: float = 0.03) -> Correction:
     """The correction by runs that differ from the prediction by these factors."""
-    return Correction.fit(features, np.log(factor), np.full(len(factor), noise**2), np.full(len(factor), doubtful))
+    many = np.full(len(factor), noise**2)
+    runs = ChainRuns(stages_at(inputs), np.ones(1), np.log(factor), many, np.full(len(factor), doubtful))
+    return Correction.fit(runs, [(weakest_link(1), 1.0)])
 
 
 def test_a_constant_factor_is_learnt_from_few_runs() -> None:
     draw = np.random.default_rng(0)
     features = draw.uniform(0, 1, (5, 3))
-    value, error = corrected(0.7 * np.exp(draw.normal(0, 0.03, 5)), features)(draw.uniform(0, 1, (20, 3)))
+    value, error = corrected(0.7 * np.exp(draw.normal(0, 0.03, 5)), features)(stages_at(draw.uniform(0, 1, (20, 3))))
     assert np.exp(value) == pytest.approx(np.full(20, 0.7), rel=0.06) and (error < 0.2).all()
 
 
 def test_without_evidence_it_stays_near_one() -> None:
     """One run off by noise only."""
-    value, _ = corrected(np.array([1.02]), np.zeros((1, 1)))(np.array([[0.5]]))
+    value, _ = corrected(np.array([1.02]), np.zeros((1, 1)))(stages_at(np.array([[0.5]])))
     assert np.exp(value[0]) == pytest.approx(1.02, abs=0.02)
 
 
@@ -190,7 +200,7 @@ def test_an_outlier_of_a_factor_of_seven_is_left_out(outlier: float, which: int,
     factor[which] *= outlier
     found = corrected(factor, draw.uniform(0, 1, (10, 2)), noise=0.05)
     assert not found.kept[which] and found.kept.sum() == 9
-    assert np.exp(found(np.array([[0.5, 0.5]]))[0][0]) == pytest.approx(0.8, rel=0.15)
+    assert np.exp(found(stages_at(np.array([[0.5, 0.5]])))[0][0]) == pytest.approx(0.8, rel=0.15)
 
 
 def test_a_run_that_was_repeated_is_never_left_out() -> None:
@@ -202,5 +212,5 @@ def test_a_factor_that_depends_on_the_setting_is_followed() -> None:
     draw = np.random.default_rng(1)
     features = draw.uniform(0, 1, (40, 2))
     found = corrected(np.exp(-0.5 * features[:, 0] + draw.normal(0, 0.02, 40)), features)
-    value, _ = found(np.array([[0.0, 0.5], [1.0, 0.5]]))
+    value, _ = found(stages_at(np.array([[0.0, 0.5], [1.0, 0.5]])))
     assert value == pytest.approx([0, -0.5], abs=0.06)

@@ -2,8 +2,8 @@
 be continued.
 
 Distributions: 7 to 60 different x, their logarithm evenly distributed, each measured once or three times; x from 1 to
-100, evenly spaced or, for half of the curves, geometrically. The noise is normal and relative, 0.2 to 3 %, its logarithm
-evenly distributed.
+100, evenly spaced or, for half of the curves, geometrically. The noise is normal and relative, 0.2 to 3 %, its
+logarithm evenly distributed.
 
 - saturating: a + b (1 - exp(-x / t)), the range 2 to 6 t, rising by 50 to 90 % of its end, or falling as far;
 - staircase: 2 to 8 levels, as many as have four points or more each (two where they were measured three times); each 10
@@ -16,10 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from predictor.fitting.fit import fit
+from predictor.fitting.points import MeasuredCurve
 from profiles.arrays import Floats
 
 KINDS = ("saturating", "staircase", "knee", "power")
 LAST_X = 100.0
+RIGHT_WITHIN = 0.1  # of the truth, at twice the range
 
 
 @dataclass(frozen=True)
@@ -86,3 +89,31 @@ def _power(rng: np.random.Generator, x: Floats, repeats: int) -> _Made:
 
 
 _MAKERS = {"saturating": _saturating, "staircase": _staircase, "knee": _knee, "power": _power}
+
+
+# What fits make of them.
+
+
+@dataclass
+class ShapeScore:
+    """Of curves of a kind: how many have the true families; how many are continued to twice the range within 10 %, or
+    not as far; and how many of them not as far."""
+
+    right: int = 0
+    reaches: int = 0
+    refused: int = 0
+
+
+def score_shape(kind: str, curves: int) -> ShapeScore:
+    """Of the first seeds of a kind."""
+    total = ShapeScore()
+    for seed in range(curves):
+        curve = known_shape(kind, seed)
+        model = fit(MeasuredCurve("x", "y", curve.x, curve.y))
+        beyond = np.linspace(LAST_X, 2 * LAST_X, 11)
+        predicted = model.predict(beyond)
+        off = np.abs(predicted / curve.truth(beyond) - 1)
+        total.right += tuple(segment.family for segment in model.segments) == curve.families
+        total.reaches += bool(np.nanmax(np.r_[0.0, off]) <= RIGHT_WITHIN)
+        total.refused += bool(np.isnan(predicted).any())
+    return total

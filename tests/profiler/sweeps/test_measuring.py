@@ -172,6 +172,15 @@ def test_another_sweep_is_refused_with_what_differs(tmp_path: Path) -> None:
     )
 
 
+def test_another_card_does_not_continue_a_sweep_whose_folder_was_deleted(tmp_path: Path) -> None:
+    """Both describe themselves alike; nothing is measured."""
+    spec = flows_sweep(points=5)
+    swept(CurveTestbed(flat, card="bf2-a"), tmp_path / "s", spec)
+    with pytest.raises(InputError, match="another machine measured: bf2-a, not bf2-b"):
+        swept(CurveTestbed(flat, card="bf2-b"), tmp_path / "s", spec)
+    assert len(swept(CurveTestbed(flat, card="bf2-a", fails_after=0), tmp_path / "s", spec).points) == 5
+
+
 def test_a_file_that_ran_nowhere_may_be_corrected(tmp_path: Path) -> None:
     """After a refusal of every point, and after a metric that is not measured, the folder is free."""
     with pytest.raises(InputError):
@@ -192,7 +201,7 @@ def test_the_journal_of_a_sweep_is_not_merged_into_a_profile(tmp_path: Path) -> 
     """Its runs belong to one sweep."""
     swept(ToyTestbed(), tmp_path / "s", flows_sweep(points=5))
     with Journal(journal_of(tmp_path / "p")) as journal:
-        journal.claim(ToyTestbed().describe(), 0)
+        journal.claim(ToyTestbed(), 0)
     with pytest.raises(InputError, match="holds runs of another sweep than"):
         merge(tmp_path / "p", journal_of(tmp_path / "s"))
 

@@ -136,6 +136,7 @@ HEADROOM = 256
 FRAME_BYTES = 40  # at the begin of the headroom, which the kernel keeps to itself
 LEAST_BYTES = 14
 STACK_BYTES = 512
+CLOCK = ".data.clock"  # the section of the time, ns, of programs that keep rates
 LOWEST = 32  # bits of an address below the number of its region
 CONTEXT, PACKET, STACK, DATA = 1, 2, 3, 4
 REFUSED = (1 << 64) - 22
@@ -161,12 +162,14 @@ class NicMachine:
         self.begins = block_begins(self.code)
         self.names: dict[str, Any] = {"load": self._load, "store": self._store, "call": self._call}
 
-    def run(self, packet: bytes) -> tuple[int, bytes]:
-        """The action for a packet, one of XDP's, and the packet as the program leaves it.
+    def run(self, packet: bytes, time_us: int = 0) -> tuple[int, bytes]:
+        """The action for a packet, one of XDP's, and the packet as the program leaves it. `time_us`: when it came.
 
         Raises MachineFaultError if the program reads or writes where it must not.
         """
         self.packet, self.begin = bytearray(HEADROOM) + packet, HEADROOM
+        if CLOCK in self.sections:
+            self.sections[CLOCK][:] = (1000 * time_us).to_bytes(8, "little")
         self.regions[PACKET] = self.packet
         names = self.names
         names |= {f"r{number}": 0 for number in range(10)}

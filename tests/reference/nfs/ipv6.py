@@ -6,8 +6,10 @@ import struct
 from tests.reference.nfs.headers import ICMP, MALFORMED, TCP, UDP, Headers, internet_checksum, read_headers, word_at
 
 ICMPV6, NO_NEXT, AUTHENTICATION, FRAGMENT, HOP_BY_HOP = 58, 59, 51, 44, 0
-BY_EIGHT = frozenset({HOP_BY_HOP, 43, 60})
-"""Extension headers whose length counts units of 8 bytes, without the first 8: hop-by-hop, routing, destination."""
+BY_EIGHT = frozenset({HOP_BY_HOP, 43, 60, 135, 139, 140})
+"""Extension headers whose length counts units of 8 bytes, without the first 8 (RFC 7045)."""
+OPAQUE = frozenset({4, 41, 47, 50, 94, 97, 98, 108, 115, 137, 253, 254})
+"""Protocols that carry packets, or bytes that only a receiver can read, so that filters of payloads cannot."""
 MOST_EXTENSIONS = 16
 LONGEST_DATAGRAM = 65535
 

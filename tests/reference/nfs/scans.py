@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from tests.reference.nfs.flows import FlowTable
 from tests.reference.nfs.headers import Headers, flow_of
-from tests.reference.nfs.ipv6 import read_ip_headers
+from tests.reference.nfs.ipv6 import OPAQUE, read_ip_headers
 from tests.reference.nfs.model import Bounds, FunctionModel, Left
 from tests.reference.nfs.traffic import Mix, Sent, random_payload
 
@@ -143,7 +143,8 @@ class ScanModel(FunctionModel):
 
     def take(self, sent: Sent) -> Left:
         headers = read_ip_headers(sent.frame)
-        if headers.kind not in ("ipv4", "ipv6"):
+        hidden = headers.protocol in OPAQUE and self.settings.get("unknown", self.unknown) == "drop"
+        if headers.kind not in ("ipv4", "ipv6") or hidden:
             return [sent.frame] * self.passes(headers.kind), []
         return [sent.frame] * self.lets_pass(sent, headers), []
 
@@ -192,7 +193,8 @@ class FlowMonitorModel(ScanModel):
 class NidsModel(FlowMonitorModel):
     """Alerts about flows whose payloads match rules, once per flow and class.
 
-    A packet that matches a rule of the class to drop is dropped. A flow that is removed may raise alerts again.
+    A packet that matches a rule of the class to drop is dropped, and one that is not scanned completely. A flow that is
+    removed may raise alerts again.
     """
 
     nf = "NIDS"
@@ -206,7 +208,8 @@ class NidsModel(FlowMonitorModel):
 
     def lets_pass(self, sent: Sent, headers: Headers) -> bool:
         seen = self.flows.count(flow_of(sent.frame, headers), len(sent.frame), sent.time_us)
-        kinds = {rule.kind for rule in self.scan(sent.frame, headers)[0]}
+        matched, missed = self.scan(sent.frame, headers)
+        kinds = {rule.kind for rule in matched}
         for kind in kinds:
             bit = 1 << CLASSES.index(kind)
             if not seen.mark & bit:
@@ -214,6 +217,6 @@ class NidsModel(FlowMonitorModel):
                 self.counted["alerts"] += 1
                 self.counted[f"alerts_{kind}"] += 1
         dropped = self.number("dropped_class", 0)
-        drops = dropped > 0 and CLASSES[dropped - 1] in kinds
+        drops = dropped > 0 and (missed or CLASSES[dropped - 1] in kinds)
         self.counted["dropped"] += drops
         return not drops

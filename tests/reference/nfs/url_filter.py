@@ -3,39 +3,39 @@
 import random
 import re
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import ClassVar
 
 from tests.reference.nfs.headers import (
     ACK,
     DONT_FRAGMENT,
     FIN,
+    ICMP,
     RST,
     SYN,
     TCP,
+    UDP,
+    Flow,
     Headers,
+    flow_of,
     ipv4_header,
     l4_checksum,
 )
-from tests.reference.nfs.ipv6 import ipv6_checksum, ipv6_header, read_ip_headers
-from tests.reference.nfs.model import Bounds, FunctionModel, Left
+from tests.reference.nfs.ipv6 import ICMPV6, OPAQUE, ipv6_checksum, ipv6_header, read_ip_headers
+from tests.reference.nfs.model import Bounds, FirstRun, FunctionModel, Left
+from tests.reference.nfs.streams import Stream, Taken, stream_frames
 from tests.reference.nfs.traffic import Mix, Sent, random_payload
-
-METHODS = (b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"CONNECT", b"OPTIONS", b"TRACE", b"PATCH")
-"""Those that HTTP itself has, so that a line without its end is taken for HTTP."""
-METHOD = re.compile(rb"([A-Z]{1,20}) ")
-FIRST_LINE = re.compile(rb"(.*) HTTP/1\.[0-9]", re.DOTALL)
-FIELD_NAME = re.compile(rb"([^: \t]+)[ \t]*:", re.DOTALL)
-SCHEME = re.compile(rb"https?://", re.IGNORECASE)
-ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
-UNRESERVED = re.compile(rb"[A-Za-z0-9._~-]")
-BODY_FIELDS = (b"content-length", b"transfer-encoding")
-MOST_HOSTS = 4
-LONGEST_HOST, LONGEST_PATH = 253, 4096
-
-HANDSHAKE, CLIENT_HELLO, SERVER_NAME, HOST_NAME = 22, 1, 0, 0
+from tests.reference.nfs.web import (
+    METHODS,
+    RequestKind,
+    WebRequest,
+    normal_host,
+    normal_path,
+    read_chunk,
+    read_request,
+    skip_trailers,
+)
 
 PATHS = ("/track", "/img/a%7Eb", "/v1/login", "/x/../promo", "/down/load/")
 TTL = 64
@@ -71,9 +71,10 @@ def http_text(rng: random.Random, urls: Sequence[str]) -> bytes:
     target = rng.choice((scheme + host + path, scheme + host + b"?q", host, b"*")) if rng.random() < 0.25 else path
     lines = [method + b" " + target + rng.choice((b" HTTP/1.1", b" HTTP/1.1", b" HTTP/1.0", b" HTTP/2.0", b""))]
     fields = [b"Accept: */*", b"X-Host: ads-1.com", b"Content-Length: 0", b"Transfer-Encoding: chunked", b"no field"]
+    fields += [b" folded", b"Content-Length: 11"]
     lines += rng.sample(fields, rng.randrange(3))
     for _ in range(rng.choice((0, 1, 1, 1, 1, 1, 2, 6))):
-        name = rng.choice((b"Host:", b"Host: ", b"hOST : ", b"Host:\t"))
+        name = rng.choice((b"Host:", b"Host: ", b"hOST : ", b"Host:\t", b"Host:\r\n "))
         lines.insert(rng.randrange(1, len(lines) + 1), name + host + rng.choice((b"", b"", b" ")))
         host = near_url(rng, urls)[0]
     return rng.choice((b"", b"", b"", b"\r\n")) + end.join([*lines, b"", b""])
@@ -108,15 +109,22 @@ def web_payload(rng: random.Random, urls: Sequence[str]) -> bytes:
     return made[: rng.randrange(len(made))] if rng.random() < 0.2 else made
 
 
+STREAM_WAIT_US = 120_000_000
+
+
 class UrlFilterModel(FunctionModel):
-    """A listed domain covers its subdomains, a path what is below it. Each TCP segment is judged by itself."""
+    """A listed domain covers its subdomains, a path what is below it.
+
+    Streams are followed from their SYN on, or from a request on that its segment does not end; others, and all with
+    `streams` 0, are judged segment by segment. No stream is given up for another one: there are fewer than `streams`.
+    """
 
     nf = "UrlFilter"
     unknown = "drop"
-    variants = (
+    variants: ClassVar[tuple[dict[str, str], ...]] = (
         {"list": "{folder}/list", "reset": "1"},
         {"list": "{folder}/list", "block_incomplete": "1"},
-        {"list": "{folder}/list"},
+        {"list": "{folder}/list", "streams": "0"},
     )
 
     @classmethod
@@ -133,11 +141,19 @@ class UrlFilterModel(FunctionModel):
         for line in self.lines_of("list"):
             host, slash, path = re.sub(rb"(?i)^https?://", b"", line.encode()).partition(b"/")
             self.listed.add((normal_host(host), normal_path(slash + path)))
-        self.counted.update(dict.fromkeys(("requests", "handshakes", "incomplete", "resets"), 0))
+        names = ("requests", "handshakes", "incomplete", "resets", "unclear", "differing", "outside", "overlong")
+        self.counted.update(dict.fromkeys((*names, "fragments"), 0))
+        self.streams: dict[Flow, Stream] = {}
+        self.others = False  # whether other bytes than those of requests were read
+        self.follows = self.number("streams", 4096) > 0
 
     def mix(self) -> Mix:
         urls = self.lines_of("list")
-        return Mix(flows=20000, payload=lambda rng: web_payload(rng, urls), protocols=(TCP,) * 9 + (17,), ipv6=0.5)
+        payload = lambda rng: web_payload(rng, urls)  # noqa: E731
+        return Mix(flows=1000, payload=payload, protocols=(TCP,) * 9 + (17,), ipv6=0.5)
+
+    def traffic(self, seed: int, n: int, run: FirstRun) -> Iterator[Sent]:
+        return stream_frames(seed, n, self.mix())
 
     def is_listed(self, host: bytes, path: tuple[bytes, ...]) -> bool:
         """Whether the list has the host or a domain above it, with the path or one above it."""
@@ -147,36 +163,148 @@ class UrlFilterModel(FunctionModel):
             host = host.partition(b".")[2]
         return False
 
-    def blocks(self, segment: bytes) -> bool:
-        """Whether a segment is to be blocked."""
-        while segment:
-            request = read_request(segment)
-            if request.hosts:
-                self.counted["handshakes" if request.kind is RequestKind.TLS else "requests"] += 1
-            path = normal_path(request.target)
-            if any(self.is_listed(normal_host(host), path) for host in request.hosts):
-                return True
-            if request.kind is RequestKind.INCOMPLETE and not request.hosts:
-                self.counted["incomplete"] += 1
-                return self.number("block_incomplete", 0) == 1
-            segment = request.rest
-        return False
+    def count(self, request: WebRequest) -> None:
+        if request.hosts:
+            self.counted["handshakes" if request.kind is RequestKind.TLS else "requests"] += 1
+
+    def blocks(self, request: WebRequest) -> bool:
+        """Whether a request is listed, or incomplete where that is not to pass."""
+        path = normal_path(request.target)
+        if any(self.is_listed(normal_host(host), path) for host in request.hosts):
+            return True
+        if request.kind is not RequestKind.INCOMPLETE or request.hosts:
+            return False
+        self.counted["incomplete"] += 1
+        return self.number("block_incomplete", 0) == 1
+
+    def judge_alone(self, key: Flow, sequence: int, segment: bytes, follows: bool) -> str:
+        """The counter of a segment that is judged by itself; the request that it does not end is followed."""
+        at, request = 0, WebRequest(RequestKind.HTTP)
+        while at < len(segment):
+            request = read_request(segment[at:], False)
+            if request.kind is RequestKind.NONE:
+                return "passed"
+            self.count(request)
+            if self.blocks(request):
+                return "blocked"
+            if request.kind is not RequestKind.HTTP or request.chunked or request.unclear:
+                break
+            at = min(at + request.end + request.body, len(segment))
+        if follows and request.kind is RequestKind.INCOMPLETE and len(segment) - at <= Stream.ROOM:
+            stream = self.streams[key] = Stream(sequence + at, self.now_us)
+            stream.text, stream.counted = segment[at:], bool(request.hosts)
+        return "passed"
+
+    def read_chunks(self, stream: Stream, unread: bytes) -> str | None:
+        """Go behind a chunk's size or the trailers; what ends the reading, if anything does."""
+        if stream.mode == "trailers":
+            end, size = skip_trailers(unread), 0
+        else:
+            found = read_chunk(unread)
+            if found is None:
+                self.counted["unclear"] += 1
+                return "blocked"
+            end, size = found
+        if not end:
+            return "waits"
+        stream.read += end
+        if stream.mode == "trailers":
+            stream.mode = ""
+        elif size == 0:
+            stream.mode = "trailers"
+        else:
+            stream.leave_out(size + 2)
+        return None
+
+    def read_stream(self, stream: Stream) -> str:
+        """Read the requests of a stream: `waits` for more, or `blocked`."""
+        while stream.read < len(stream.text) and not stream.over:
+            unread = stream.text[stream.read :]
+            if stream.mode:
+                ended = self.read_chunks(stream, unread)
+                if ended:
+                    return ended
+                continue
+            request = read_request(unread, stream.begun)
+            if request.kind is RequestKind.NONE:
+                stream.begun, stream.read, stream.counted, self.others = False, len(stream.text), False, True
+                return "waits"
+            if not stream.counted:
+                self.count(request)
+            stream.counted = bool(request.hosts)
+            if self.blocks(request):
+                return "blocked"
+            if request.kind is RequestKind.INCOMPLETE:
+                return "waits"
+            if request.kind is RequestKind.TLS:
+                stream.end()
+            elif request.unclear or request.body > (1 << 30) - 1:
+                self.counted["unclear"] += 1
+                return "blocked"
+            else:
+                stream.read += request.end
+                stream.counted = False
+                stream.mode = "chunks" if request.chunked else ""
+                stream.leave_out(0 if request.chunked else request.body)
+        return "waits"
+
+    def judge_segment(self, key: Flow, sequence: int, segment: bytes, opens: bool) -> str:
+        """The counter of a segment of TCP."""
+        stream = self.streams.get(key)
+        if opens and not (stream and stream.begun and stream.first == sequence):
+            waits = stream and stream.waits and not stream.stopped
+            if stream and waits and self.now_us - stream.last_us < STREAM_WAIT_US:
+                return "outside"
+            stream = self.streams[key] = Stream(sequence, self.now_us, begun=True)
+        if not stream:
+            return self.judge_alone(key, sequence, segment, True)
+        stream.last_us = self.now_us
+        if stream.stopped:
+            return "blocked"
+        self.others = False
+        taken = stream.take(sequence, segment, self.read_stream)
+        if taken is Taken.OVERLONG and not stream.begun:
+            stream.read, stream.counted, stream.mode = len(stream.text), False, ""
+            taken = stream.take(sequence, segment, self.read_stream)
+        if taken is Taken.BLOCKED:
+            stream.stopped = True
+        if (taken is Taken.PASSED and self.others) or (taken is Taken.OUTSIDE and not stream.begun):
+            return self.judge_alone(key, sequence, segment, False)
+        return str(taken.value)
+
+    def judge_packet(self, frame: bytes, headers: Headers) -> str:
+        """The counter of an IP packet."""
+        if headers.fragment:
+            return "passed" if headers.protocol in (UDP, ICMP, ICMPV6) else "fragments"
+        if headers.protocol != TCP:
+            return "passed"
+        flags = frame[headers.l4 + 13]
+        opens = self.follows and flags & (SYN | ACK) == SYN
+        segment = frame[headers.payload : headers.end]
+        if not segment and not opens:
+            return "passed"
+        key = flow_of(frame, headers)
+        sequence = int.from_bytes(frame[headers.l4 + 4 : headers.l4 + 8], "big") + bool(flags & SYN)
+        if not self.follows:
+            return self.judge_alone(key, sequence, segment, False)
+        return self.judge_segment(key, sequence % (1 << 32), segment, opens)
 
     def take(self, sent: Sent) -> Left:
         frame, headers = sent.frame, read_ip_headers(sent.frame)
-        if headers.kind not in ("ipv4", "ipv6"):
+        self.now_us = sent.time_us
+        if headers.kind not in ("ipv4", "ipv6") or headers.protocol in OPAQUE:
             return [frame] * self.passes(headers.kind), []
-        if headers.payload and headers.protocol == TCP and self.blocks(frame[headers.payload : headers.end]):
-            self.counted["blocked"] += 1
-            if not self.number("reset", 0):
-                return [], []
-            self.counted["resets"] += 2
-            return [reset(frame, headers, False)], [reset(frame, headers, True)]
-        self.counted["passed"] += 1
-        return [frame], []
+        counter = self.judge_packet(frame, headers)
+        self.counted[counter] += 1
+        if counter == "passed":
+            return [frame], []
+        if counter != "blocked" or not self.number("reset", 0):
+            return [], []
+        self.counted["resets"] += 2
+        return [reset(frame, headers, False)], [reset(frame, headers, True)]
 
     def counters(self) -> dict[str, int | Bounds]:
-        return {**self.counted, "unbuffered": 0}
+        return {**self.counted, "unbuffered": 0, "unfollowed": 0}
 
 
 def reset(frame: bytes, headers: Headers, back: bool) -> bytes:
@@ -203,167 +331,3 @@ def reset(frame: bytes, headers: Headers, back: bool) -> bytes:
     if ipv6:
         return ethernet + ipv6_header(source, destination, TCP, 20, ttl=TTL) + segment
     return ethernet + ipv4_header(source, destination, TCP, 20, flags=DONT_FRAGMENT, ttl=TTL) + segment
-
-
-# Requests of HTTP/1 (RFC 9112) and handshakes of TLS (RFC 8446), as far as one TCP segment has them, brought to forms
-# in which equal ones have equal bytes.
-
-
-class RequestKind(Enum):
-    """What a segment begins with."""
-
-    NONE = "none"
-    HTTP = "http"
-    TLS = "tls"
-    INCOMPLETE = "incomplete"  # a request or handshake that goes on behind the segment's end
-
-
-@dataclass
-class WebRequest:
-    """A request: whom it is for, its target from the path on, and the bytes of the requests behind it."""
-
-    kind: RequestKind
-    hosts: list[bytes] = field(default_factory=list)
-    target: bytes = b""
-    rest: bytes = b""
-
-
-NO_REQUEST = WebRequest(RequestKind.NONE)
-
-
-def read_request(segment: bytes) -> WebRequest:
-    """The request at the begin of a segment."""
-    return read_handshake(segment) if segment[:1] == bytes((HANDSHAKE,)) else read_http(segment.lstrip(b"\r\n"))
-
-
-def read_http(segment: bytes) -> WebRequest:
-    method = METHOD.match(segment)
-    if not method:
-        return NO_REQUEST
-    line, end, rest = segment.partition(b"\n")
-    if not end:
-        return WebRequest(RequestKind.INCOMPLETE) if method[1] in METHODS else NO_REQUEST
-    first = FIRST_LINE.fullmatch(without_return(line), method.end() - 1)
-    if not first:
-        return NO_REQUEST
-    request = WebRequest(RequestKind.INCOMPLETE)
-    read_target(request, first[1].strip(b" \t"))
-    read_fields(request, rest)
-    return request
-
-
-def read_target(request: WebRequest, target: bytes) -> None:
-    """The host of an absolute target or of CONNECT, and the path (RFC 9112, section 3.2)."""
-    scheme = SCHEME.match(target)
-    begin = scheme.end() if scheme else 0
-    if not begin and (target[:1] in (b"/", b"") or target == b"*"):
-        request.target = target
-        return
-    end = next((at for at in range(begin, len(target)) if target[at] in b"/?"), len(target))
-    request.hosts.append(target[begin:end])
-    request.target = target[end:]
-
-
-def read_fields(request: WebRequest, rest: bytes) -> None:
-    """Fields up to the empty line; the request is incomplete without it."""
-    has_body = False
-    while rest:
-        line, end, rest = rest.partition(b"\n")
-        if not end:
-            return
-        line = without_return(line)
-        if not line:
-            request.kind = RequestKind.HTTP
-            request.rest = b"" if has_body else rest
-            return
-        found = FIELD_NAME.match(line)
-        name = found[1].lower() if found else b""
-        if found and name == b"host" and len(request.hosts) < MOST_HOSTS:
-            request.hosts.append(line[found.end() :].strip(b" \t"))
-        has_body = has_body or name in BODY_FIELDS
-
-
-def without_return(line: bytes) -> bytes:
-    return line.removesuffix(b"\r")
-
-
-class EndError(Exception):
-    """The segment ends before what is read."""
-
-
-class HandshakeReader:
-    """Reads bytes of a handshake one after the other."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
-
-    def bytes(self, n: int) -> bytes:
-        if self.at + n > len(self.data):
-            raise EndError
-        self.at += n
-        return self.data[self.at - n : self.at]
-
-    def number(self, n: int) -> int:
-        return int.from_bytes(self.bytes(n), "big")
-
-
-def read_handshake(segment: bytes) -> WebRequest:
-    """The host name of a ClientHello, if it has one."""
-    message, rest = b"", segment
-    while len(rest) >= 5 and rest[:2] == bytes((HANDSHAKE, 3)):
-        size = int.from_bytes(rest[3:5], "big")
-        message, rest = message + rest[5 : 5 + size], rest[5 + size :]
-    if segment[1:2] not in (b"", b"\3"):
-        return NO_REQUEST
-    if not message:
-        return WebRequest(RequestKind.INCOMPLETE)
-    if message[0] != CLIENT_HELLO:
-        return NO_REQUEST
-    try:
-        name = read_server_name(HandshakeReader(message))
-    except EndError:
-        return WebRequest(RequestKind.INCOMPLETE)
-    return NO_REQUEST if name is None else WebRequest(RequestKind.TLS, [name])
-
-
-def read_server_name(reader: HandshakeReader) -> bytes | None:
-    """The host name of the server name extension (RFC 6066, section 3); None without one."""
-    reader.bytes(4 + 2 + 32)  # message, version, random
-    for size in (1, 2, 1):  # session, ciphers, compression
-        reader.bytes(reader.number(size))
-    left = reader.number(2)
-    while left >= 4:
-        kind, length = reader.number(2), reader.number(2)
-        if kind == SERVER_NAME:
-            reader.number(2)
-            name_type, name_length = reader.number(1), reader.number(2)
-            return reader.bytes(name_length) if name_type == HOST_NAME else None
-        reader.bytes(length)
-        left -= 4 + length
-    return None
-
-
-def normal_host(authority: bytes) -> bytes:
-    """A host in lower case, without user, port and the dot of the root; empty if there is none."""
-    host = re.sub(rb":[0-9]*\Z", b"", authority.rpartition(b"@")[2]).removesuffix(b".")
-    return host.lower() if len(host) <= LONGEST_HOST else b""
-
-
-def normal_path(target: bytes) -> tuple[bytes, ...]:
-    """The segments of a path (RFC 3986, section 6.2.2), without its query; none for the root, or if it is too long."""
-    path = target.partition(b"?")[0]
-    if not path.startswith(b"/") or len(path) > LONGEST_PATH:
-        return ()
-    segments: list[bytes] = []
-    for segment in ESCAPE.sub(decode_escape, path).split(b"/"):
-        if segment == b"..":
-            segments = segments[:-1]
-        elif segment not in (b"", b"."):
-            segments.append(segment)
-    return tuple(segments)
-
-
-def decode_escape(escape: re.Match[bytes]) -> bytes:
-    """An unreserved character, or the same escape in upper case."""
-    char = bytes.fromhex(escape[0][1:].decode())
-    return char if UNRESERVED.match(char) else escape[0].upper()

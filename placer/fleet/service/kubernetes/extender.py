@@ -253,7 +253,7 @@ class Extender:
         return event.tenant
 
     def _refuse_over_quota(self, pod: Pod, arrival: Tenant) -> None:
-        """Raise Refused where the owner of a pod that is nowhere yet would have too much, whoever else is evicted."""
+        """Raise Refused where the owner of a pod that is nowhere yet would have too much, even without the evicted."""
         over = None if pod.node else self.writer.quotas.fault(self.writer.engine, Arrive(arrival))
         if over is not None:
             raise Refused(over)
@@ -317,8 +317,8 @@ def _read_victims(body: bytes) -> tuple[Pod | None, dict[str, _Victims]]:
 def _victims(found: Mapping[str, _Victims]) -> Response:
     """The answer of preempt; the scheduler takes a node without victims as an error of them all."""
     shown = {
-        name: {"Pods": [{"UID": uid} for uid in one.uids], "NumPDBViolations": one.budgets}
-        for name, one in found.items()
+        name: {"Pods": [{"UID": uid} for uid in victims.uids], "NumPDBViolations": victims.budgets}
+        for name, victims in found.items()
     }
     return answer({"NodeNameToMetaVictims": shown})
 

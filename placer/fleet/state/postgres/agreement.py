@@ -141,7 +141,7 @@ class Agreement:
         engine.fleet.journal = None
         self._take_back(engine, batch)
 
-    def decide(self, engine: Engine, decide: Callable[[], None]) -> None:
+    def decide(self, engine: Engine, decide: Callable[[], object]) -> None:
         """Decide on a batch and commit it, as often as it takes; waits for the database."""
         for attempt in count(1):
             alone = attempt > OPTIMISTIC_ATTEMPTS

@@ -165,7 +165,7 @@ class SharedState:
             lease = self.leases.find_lease(RETRAINING_TASK)
         self.agreement.record(event, decision, answer, lease, actor)
 
-    def decide(self, engine: Engine, work: Callable[[], None]) -> None:
+    def decide(self, engine: Engine, work: Callable[[], object]) -> None:
         self.attach(engine)
         self.agreement.decide(engine, work)
 

@@ -53,10 +53,11 @@ class NicStep:
 
 @dataclass(frozen=True)
 class NicEntry:
-    """The step at which packets with a label enter."""
+    """The step at which packets with a label enter. `rate_mbps`: at which they may; None: at any."""
 
     label: Label
     step: int
+    rate_mbps: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,11 @@ class NicProgram:
             dict.fromkeys(edge.to for step in self.steps for edge in step.edges if isinstance(edge.to, NicExit))
         )
 
+    @property
+    def limited(self) -> Sequence[NicEntry]:
+        """The entries with a limit of their rate."""
+        return [entry for entry in self.entries if entry.rate_mbps is not None]
+
     def identifiers(self) -> list[str]:
         """Names of the steps in C."""
         return [f"nf_{identifier(step.name)}" for step in self.steps]
@@ -146,7 +152,11 @@ def nic_program(routing: Routing, place: Place, instances: Mapping[int, NfInstan
             )
             for nf in nfs
         ),
-        tuple(NicEntry(routing.labels[nf.number], steps[nf.number]) for nf in nfs if nf.number in routing.entered),
+        tuple(
+            NicEntry(routing.labels[nf.number], steps[nf.number], routing.rate_limit(nf))
+            for nf in nfs
+            if nf.number in routing.entered
+        ),
         tuple(_passing(routing, place)),
     )
 

@@ -11,8 +11,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypedDict
 
-from placer.rack.compiler.ebpf.program import NicEdge, NicExit, NicProgram, NicSide, NicStep
-from placer.rack.compiler.routing import Label
+from placer.rack.compiler.ebpf.program import NicEdge, NicEntry, NicExit, NicProgram, NicSide, NicStep
+from placer.rack.compiler.routing import BURST_S, Label
 from placer.rack.compiler.traffic.expression import (
     And,
     End,
@@ -33,6 +33,8 @@ SYSTEM_INCLUDE = re.compile(r"^#include <.*>\n", re.MULTILINE)
 PRAGMA_ONCE = re.compile(r"^#pragma once\n", re.MULTILINE)
 XDP_ACTIONS = {NicSide.SWITCH: "XDP_TX", NicSide.HOST: "XDP_PASS"}
 DROP_REASONS = ("unknown_path", "unmatched", "no_room")
+RATE_LIMIT = "rate_limit"  # the reason of programs that keep rates
+METER_UNITS = 16  # of a ns (nfs/xdp/meter.h)
 HASH_VALUES = 1 << 16
 
 
@@ -58,8 +60,12 @@ def names_of(program: NicProgram) -> NicNames:
         "functions": [
             {"name": step.name, "entered": 2 * at, "sent": 2 * at + 1} for at, step in enumerate(program.steps)
         ],
-        "reasons": {reason: 2 * count + at for at, reason in enumerate(DROP_REASONS)},
+        "reasons": {reason: 2 * count + at for at, reason in enumerate(_reasons(program))},
     }
+
+
+def _reasons(program: NicProgram) -> Sequence[str]:
+    return (*DROP_REASONS, RATE_LIMIT) if program.limited else DROP_REASONS
 
 
 def source_of(program: NicProgram) -> str:
@@ -67,6 +73,7 @@ def source_of(program: NicProgram) -> str:
     program.check()
     identifiers = program.identifiers()
     snippets = ["packet.h", "fields.h", "split.h", "nsh.h", *(step.function.snippet for step in program.steps)]
+    snippets += ["meter.h"] if program.limited else []
     includes, code = _inline(snippets)
     parts = [
         f"/* The program of SmartNIC {program.name}, which XDP emulates: generated from a plan. */\n",
@@ -111,7 +118,7 @@ def _counters(program: NicProgram) -> str:
     ]
     lines += [f"reason {place} {name}" for name, place in names["reasons"].items()]
     quoted = "\n".join(f'\t"{_escape(line)}\\n"' for line in lines)
-    total = 2 * len(program.steps) + len(DROP_REASONS)
+    total = 2 * len(program.steps) + len(names["reasons"])
     return f"""/* What counters count, for those who read them. */
 const char names[] SEC(".rodata.names") =
 {quoted};
@@ -267,9 +274,11 @@ def _word(label: Label | None) -> str:
 
 
 def _main(program: NicProgram, identifiers: Sequence[str]) -> str:
+    meters = "".join(_meter(entry, at, identifiers[entry.step], program) for at, entry in enumerate(program.limited))
+    of_meters = f'\n__u64 meters[{len(program.limited)}] SEC(".data.meters");\n\n' if meters else ""
     runs = "".join(f"\tif (next == {_next(name)})\n\t\tnext = {name}(ctx);\n" for name in identifiers)
     end = "return leave(ctx, next)" if program.exits() else "return XDP_DROP"
-    return f"""SEC("xdp") int nic(struct xdp_md *ctx)
+    return f"""{of_meters}SEC("xdp") int nic(struct xdp_md *ctx)
 {{
 	const __u32 label = nsh_label(ctx);
 	__u32 next = step_of(label);
@@ -278,10 +287,22 @@ def _main(program: NicProgram, identifiers: Sequence[str]) -> str:
 		return pass(ctx, label);
 	if (!nsh_pop(ctx))
 		return XDP_DROP;
-{runs}	{end};
+{meters}{runs}	{end};
 }}
 
 char _license[] SEC("license") = "Apache-2.0";
+"""
+
+
+def _meter(entry: NicEntry, at: int, step: str, program: NicProgram) -> str:
+    """What drops packets of a chain above its rate."""
+    assert entry.rate_mbps is not None
+    cost = round(8000 * METER_UNITS / entry.rate_mbps)
+    burst = round(BURST_S * 1e9) * METER_UNITS
+    return f"""\tif (next == {_next(step)} && !meter_admits(ctx, &meters[{at}], {cost}, {burst})) {{
+\t\tcount({names_of(program)["reasons"][RATE_LIMIT]});
+\t\treturn XDP_DROP;
+\t}}
 """
 
 

@@ -7,6 +7,7 @@ Its ports are TAP devices, whose other ends are files of this process. So it run
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import re
 import select
@@ -30,7 +31,7 @@ OPENFLOW_SWITCHES = ("emulated", "ovs")  # what can run the rules of an OpenFlow
 EMULATED_SWITCH = OPENFLOW_SWITCHES[0]
 SCHEMA_FILE = Path("/usr/share/openvswitch/vswitch.ovsschema")
 PROGRAM_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-PROGRAMS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-ofctl", "ovs-appctl", "setpriv", "unshare")
+PROGRAMS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-ofctl", "setpriv", "unshare")
 TUN_DEVICE, SET_TAP = Path("/dev/net/tun"), 0x400454CA
 TAP_WITHOUT_HEAD = 0x1002  # IFF_TAP, IFF_NO_PI
 SET_FLAGS, SET_MTU, IS_UP = 0x8914, 0x8922, 1
@@ -47,22 +48,23 @@ def check_open_vswitch() -> None:
     if missing or not SCHEMA_FILE.exists():
         message = f"{missing[0] if missing else SCHEMA_FILE} is not installed"
         raise InputError.of("Open vSwitch", message, hint="apt-get install openvswitch-switch")
-    if os.geteuid() or not os.access(TUN_DEVICE, os.W_OK):
-        raise InputError.of("Open vSwitch", f"needs root, and {TUN_DEVICE}", hint="or take the emulated switch")
+    alone = subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False)
+    if alone.returncode or not os.access(TUN_DEVICE, os.W_OK):
+        message = f"needs root, a network namespace, and {TUN_DEVICE}"
+        raise InputError.of("Open vSwitch", message, hint="or take the emulated switch")
 
 
 class OpenVSwitch:
     """A running switch with the rules of a rack; frames enter and leave by numbered ports, as at the emulated switch.
 
-    `ports`: how many. With meters, packets from the world enter at their times: meters go by the clock.
-    Raises InputError when a program of Open vSwitch refuses its input.
+    `ports`: how many. With meters, its clock goes by the times of packets from the world. Raises InputError when a
+    program of Open vSwitch refuses its input.
     """
 
     program = "Open vSwitch"
 
     def __init__(self, flows: Path, groups: Path, meters: str, ports: int) -> None:
-        self._paced, self._begun_s = bool(meters), 0.0
-        self._first_us: int | None = None
+        self._metered, self._first_us, self._passed_ms = bool(meters), -1, 0
         self._too_short = 0
         self._stack = ExitStack()
         try:
@@ -71,6 +73,8 @@ class OpenVSwitch:
             self._marker = self._make_port("marker")  # what was sent before is done when its frame comes back
             self._start(WORLD_PORT + ports)
             self._load(flows, groups, meters)
+            if self._metered:
+                self._ask("time/stop")
         except BaseException:
             self._stack.close()
             raise
@@ -94,9 +98,9 @@ class OpenVSwitch:
         self._run("ovsdb-tool", "create", f"{self._folder}/conf.db", str(SCHEMA_FILE))
         self._spawn("ovsdb-server", f"{self._folder}/conf.db", f"--remote=p{database}")
         self._wait_for(self._folder / "db.sock")
-        change = ["ovs-vsctl", f"--db={database}", f"--timeout={PATIENCE_S:.0f}"]
+        change = ["ovs-vsctl", f"--db={database}", "--retry", f"--timeout={PATIENCE_S:.0f}"]
         self._run(*change, "--no-wait", "init", "--", "set", "Open_vSwitch", ".", "other_config:vlan-limit=1")
-        self._spawn("ovs-vswitchd", database)
+        self._spawn("ovs-vswitchd", database, "--enable-dummy")  # else its clock cannot be set
         bridge = ["--", "set", "bridge", "rack", "datapath_type=netdev", "protocols=OpenFlow13", "fail_mode=secure"]
         numbers = {f"port{number}": number for number in range(WORLD_PORT, marker)} | {"marker": marker}
         for name, number in numbers.items():
@@ -146,8 +150,8 @@ class OpenVSwitch:
 
         Raises LinkError when the switch does not answer.
         """
-        if self._paced and port == WORLD_PORT:
-            self._wait_until(time_us)
+        if self._metered and port == WORLD_PORT:
+            self._let_pass(time_us)
         if len(frame) < SHORTEST_TAGGED_FRAME and is_tag(word_at(frame, 12)):
             self._too_short += 1
             return []
@@ -160,10 +164,21 @@ class OpenVSwitch:
                 found.append((number, made))
         return found
 
-    def _wait_until(self, time_us: int) -> None:
-        if self._first_us is None:
-            self._first_us, self._begun_s = time_us, time.monotonic()
-        time.sleep(max(self._begun_s + (time_us - self._first_us) / 1e6 - time.monotonic(), 0))
+    def _let_pass(self, time_us: int) -> None:
+        """Set the clock of the switch, which stands still, to the time of a packet."""
+        self._first_us = time_us if self._first_us < 0 else self._first_us
+        if (later_ms := (time_us - self._first_us) // 1000 - self._passed_ms) > 0:
+            self._ask("time/warp", str(later_ms))
+            self._passed_ms += later_ms
+
+    def _ask(self, command: str, *arguments: str) -> None:
+        """Let the switch run a command of `ovs-appctl`. Raises LinkError when it does not."""
+        with socket.socket(socket.AF_UNIX) as control:
+            control.settimeout(PATIENCE_S)
+            control.connect(f"{self._folder}/ovs-vswitchd.ctl")
+            control.sendall(json.dumps({"id": 0, "method": command, "params": arguments}).encode())
+            if b'"error":null' not in (answer := control.recv(MOST_FRAME_BYTES)):
+                raise LinkError(f"Open vSwitch refuses {command}: {answer.decode(errors='replace')}")
 
     def _pass_marker(self) -> None:
         os.write(self._marker, MARKER_FRAME)
@@ -173,7 +188,7 @@ class OpenVSwitch:
 
     def counters(self, names: str) -> Counter[str]:
         """What rules have counted, by the names of their cookies."""
-        self._run("ovs-appctl", f"--target={self._folder}/ovs-vswitchd.ctl", "revalidator/purge")  # counts all flows
+        self._ask("revalidator/purge")  # counts the packets of all flows
         known = dict(line.split(maxsplit=1) for line in names.splitlines())
         found = Counter(dict.fromkeys(known.values(), 0))
         for cookie, packets in re.findall(r"cookie=(0x[0-9a-f]+),.*? n_packets=(\d+)", self._control("dump-flows")):
@@ -181,7 +196,7 @@ class OpenVSwitch:
                 found[known[cookie]] += int(packets)
         if self._too_short:
             found["reason too_short"] = self._too_short
-        if self._paced:
+        if self._metered:
             found["reason rate_limit"] = sum(
                 map(int, re.findall(r"^\s*0:\s+packet_count:(\d+)", self._control("meter-stats"), re.MULTILINE))
             )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from placer.rack.compiler.graph import ChainEntry, DeviceKind, NfInstance, Place, RackNf, Way
+from placer.rack.compiler.graph import ChainEntry, NfInstance, Place, RackNf, Way
 from placer.rack.compiler.openflow.headers import ETHERNET_BYTES, TAG_BYTES, TYPE_NSH, TYPE_QINQ, word_at
 from placer.rack.compiler.openflow.rules import (
     DROP_ACTIONS,
@@ -101,7 +101,7 @@ def with_vlan_label(frame: bytes, labels: VlanLabels) -> bytes | None:
 WORLD_PORT = 1  # the port to the world; those of the servers follow
 ANY_OUTPUT = "load:0->NXM_OF_IN_PORT[]"  # lets a packet leave by the port by which it came, too
 FORGED, UNCLASSIFIED, UNMATCHED, UNKNOWN_PATH = "forged", "unclassified", "unmatched", "unknown_path"
-TOO_MANY_TAGS = "too_many_tags"  # why Open vSwitch drops packets with two tags of their own: it reads only one
+TOO_MANY_TAGS = "too_many_tags"  # why Open vSwitch drops packets of the world with two tags: it reads only one
 READ_BEHIND_TAGS = ("Detunnel", "Tunnel")  # kinds that treat packets with two tags by themselves
 OTHER_COOKIE = 1  # of rules that count nothing
 MOST_PRIORITY = 65535
@@ -171,17 +171,15 @@ class _Writer:
         for number in sorted(self.routing.entered) if self.has_tunnels else ():
             if not self.routing.on_switch(number):
                 self.add(LABELS_TABLE, 1, {"metadata": f"{number + 1:#x}"}, self.labelled(number))
-        for kind in sorted({nf.kind for nf in self.here}.difference(READ_BEHIND_TAGS)):
-            self.drop_two_tags(self.tables[kind], {})
 
     @cached_property
     def here(self) -> list[RackNf]:
         """The NFs on the switch."""
         return [nf for nf in self.routing.graph.nfs if self.routing.on_switch(nf.number)]
 
-    def drop_two_tags(self, table: int, match: Match) -> None:
+    def drop_two_tags(self, table: int, match: Match, counts: str) -> None:
         for tags in TWO_TAGS:
-            self.add(table, MOST_PRIORITY, {**match, **tags}, DROP_ACTIONS, f"reason {TOO_MANY_TAGS}")
+            self.add(table, MOST_PRIORITY, {**match, **tags}, DROP_ACTIONS, counts)
 
     def add(self, table: int, priority: int, match: Match, actions: Actions, counts: str = "") -> None:
         """A rule whose packets count as something, or not at all."""
@@ -198,7 +196,7 @@ class _Writer:
         port = {"in_port": f"{WORLD_PORT}"}
         forged = {**port, "vlan_tci": f"0x0000/{TAG_PRESENT:#06x}", "dl_type": f"{TYPE_NSH:#06x}"}
         self.add(0, len(entries) + 1, forged, DROP_ACTIONS, f"reason {FORGED}")
-        self.drop_two_tags(0, port)
+        self.drop_two_tags(0, port, f"reason {TOO_MANY_TAGS}")
         for at, entry in enumerate(entries):
             for match in matches_of(entry.bits):
                 if entry.verdict is None:
@@ -207,14 +205,13 @@ class _Writer:
                     chain = chains[entry.verdict]
                     meter = self.metered(entry.verdict, chain)
                     # rules behind a meter count only what it admits if packets are read again there
-                    admitted = REPARSE_ACTIONS if meter and self.routing.on_switch(chain.nf) else ()
+                    admitted = REPARSE_ACTIONS if meter else ()
                     actions = (*meter, ANY_OUTPUT, *admitted, *self.onward(chain.nf))
                     self.add(0, len(entries) - at, {**port, **match}, actions)
 
     def metered(self, number: int, chain: ChainEntry) -> Actions:
-        """What keeps the t_max of a chain, unless it begins on a server, whose Limiter does."""
-        on_server = self.routing.graph.nfs[chain.nf].place.kind is DeviceKind.SERVER
-        if on_server or chain.t_max_mbps >= PORT_MBPS:
+        """What keeps the t_max of a chain, unless it begins on a server or SmartNIC, which does."""
+        if not self.routing.on_switch(chain.nf) or chain.t_max_mbps >= PORT_MBPS:
             return ()
         kbps = max(round(1000 * chain.t_max_mbps), 1)
         meter = RateMeter(number + 1, kbps, max(int(kbps * BURST_S), LARGEST_FRAME_KBITS))
@@ -245,6 +242,8 @@ class _Writer:
         """The work of an NF: its rules, for packets that are in it."""
         table = self.tables[nf.kind]
         here = {"metadata": f"{nf.number + 1:#x}"}
+        if nf.kind not in READ_BEHIND_TAGS:
+            self.drop_two_tags(table, here, f"{nf.name} dropped")
         for rule in OPENFLOW_NFS[nf.kind](self.instances[nf.number]):
             priority = rule.priority + 1  # that of packets that are in no NF is 0
             counted = f"{nf.name} {'dropped' if rule.actions is None else 'sent'}"

@@ -130,7 +130,7 @@ class _Writer:
         """Where packets enter a subgroup: through its rate limit, if it has one, into one of its copies."""
         label = _nsh(self.routing.labels[nf.number])
         tail = label
-        if (rate := _rate_limit(self.routing, nf)) is not None:
+        if (rate := self.routing.rate_limit(nf)) is not None:
             tail = f"{nf.identifier}__limit"
             burst = max(float(rate) * BYTES_PER_MBIT * BURST_S, 1.0)
             settings = {"rate_mbps": f"{float(rate):.12g}", "burst_bytes": f"{burst:.12g}", "checksums": "0"}
@@ -212,20 +212,6 @@ def _sorting(nf: RackNf) -> dict[str, str]:
         return {}
     others = any(way.match is None for way in nf.ways)
     return {"filters": ";".join(filters), "drop_unmatched": "0" if others else "1"}
-
-
-def _rate_limit(routing: Routing, nf: RackNf) -> Fraction | None:
-    """The rate in Mbps at which packets may enter a chain here; None where no limit is kept.
-
-    t_max is kept where packets of the chain come to a server for the first time, all of them at one NF; it is not
-    where the NIC carries less.
-    """
-    graph = routing.graph
-    entry = next((entry for entry in graph.entries if entry.nf == nf.number), None)
-    server = next(server for server in graph.rack.servers if server.name == nf.place.server)
-    if entry is None or entry.t_max_mbps >= server.nic_mbps:
-        return None
-    return entry.t_max_mbps
 
 
 def _nsh(label: Label) -> str:

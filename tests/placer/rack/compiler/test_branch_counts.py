@@ -38,7 +38,7 @@ def ways_of(*edges: str) -> list[CountedWay]:
         (["A B udp", "A C"], {"A": 9}, {"no_room": 1}, [None, None]),
     ],
 )
-def test_what_sums_of_counters_tell_is_known(
+def test_what_follows_from_sums_of_counters_is_known(
     edges: list[str], sent: dict[str, int], dropped: dict[str, int], expected: list[int | None]
 ) -> None:
     entered = Counter[str]()
@@ -48,7 +48,7 @@ def test_what_sums_of_counters_tell_is_known(
 
 
 def test_an_openflow_switch_counts_rules_and_branches(tmp_path: Path) -> None:
-    """Each rule of an access list, and two branches to the same NF, which no other counter tells apart."""
+    """Each rule of an access list, and two branches to the same NF, which no other counter distinguishes."""
     require_programs(smartnics=False)
     list_of = ("ACL", {"rules": 12, "seed": 3})
     matches = ("udp", "src net 10.0.0.0/9")

@@ -3,15 +3,27 @@
 import multiprocessing
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
+from placer.rack.compiler.compile import compile_rack
 from placer.rack.compiler.library.nf_kind import NF_KINDS
 from tests.placer.rack.compiler.ebpf.programs import require_clang
+from tests.placer.rack.compiler.library.frames import ipv4_frame
 from tests.placer.rack.compiler.rack_packets import rack_packets, timed
-from tests.placer.rack.compiler.rack_runs import Coverage, compiled_or_none, emulated_outcome, require_libpcap
-from tests.placer.rack.compiler.racks import ALL_KINDS, random_plan
+from tests.placer.rack.compiler.rack_runs import (
+    Coverage,
+    compiled_or_none,
+    emulated_outcome,
+    object_of,
+    require_libpcap,
+    sorted_by_libpcap,
+)
+from tests.placer.rack.compiler.racks import ALL_KINDS, made_chain, made_plan, random_plan
 from tests.reference.compare import ReferenceRun
+from tests.reference.emulate import emulated
 
 FEW, FEW_WITH_SMARTNICS, MANY = range(30), range(100, 110), range(10_040)
 PARTS = 4
@@ -58,6 +70,23 @@ def test_programs_of_random_racks_with_smartnics_do_what_chains_say() -> None:
     coverage, wrong = run_racks(FEW_WITH_SMARTNICS, 1)
     assert not wrong
     assert coverage.refused <= 1
+
+
+def test_a_smartnic_keeps_the_t_max_of_a_chain_that_begins_there() -> None:
+    """Of 2.5 Mbps, 1 passes, over 2 s after the first second; packets of another chain all pass."""
+    require_clang()
+    limited = made_chain(["Tunnel"], name="a", aggregates=["udp"])
+    limited = replace(limited, slo=replace(limited.slo, t_max_mbps=Fraction(1)))
+    rack = compile_rack(made_plan((limited, "n0"), (made_chain(["Tunnel"], name="b"), "n0")), "plan")
+    assert rack.without_limit == []
+    frames = [ipv4_frame(payload=bytes(1500 - headers), protocol=protocol) for protocol, headers in ((17, 42), (6, 54))]
+    packets = [(4800 * at + 1, frame) for at in range(625) for frame in frames]
+    found = emulated(rack, packets, object_of, sorted_by_libpcap)
+    assert {len(frame) for frame in frames} == {1500}
+    later = [packets[number][1] for number, _ in found.outputs if packets[number][0] >= 1_000_000]
+    rates = {kind: 8 * 1500 * later.count(frame) / 2e6 for kind, frame in zip("ab", frames, strict=True)}
+    assert rates == {"a": pytest.approx(1, rel=0.02), "b": pytest.approx(2.5, rel=0.02)}
+    assert found.dropped == {"rate_limit": len(packets) - len(found.outputs)}
 
 
 @pytest.mark.slow

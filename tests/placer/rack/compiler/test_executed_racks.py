@@ -127,10 +127,13 @@ def test_processes_of_random_racks_with_smartnics_do_what_chains_say(seed: int, 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("kind", "first"), [("pisa", "s0"), ("openflow", "s0"), ("openflow", "switch")])
+@pytest.mark.parametrize(
+    ("kind", "first"),
+    [("pisa", "s0"), ("openflow", "s0"), ("openflow", "switch"), ("pisa", "n0"), ("openflow", "n0")],
+)
 def test_processes_keep_t_max(kind: str, first: str, tmp_path: Path) -> None:
     """Of 25 Mbps, 10 pass, by the stamps of the capture, over 10 s after the first second."""
-    require_programs(smartnics=False)
+    require_programs(smartnics=first == "n0")
     chain = made_chain(["Tunnel", "ACL"])
     plan = made_plan((replace(chain, slo=replace(chain.slo, t_max_mbps=Fraction(10))), f"{first} s0"))
     switch = Switch(kind=SwitchKind(kind), table_order=("Tunnel", "ACL") if kind == "openflow" else ())

@@ -1,0 +1,239 @@
+#include "core/stream.h"
+
+#include <errno.h>
+
+#include "core/memory.h"
+
+#define MOST_TRIED 64       /* streams considered to be given up for another one */
+#define MOST_AHEAD (1u << 30) /* bytes behind the last one read, after which all is forgotten */
+
+static_assert(sizeof(struct stream) == sizeof(struct flow_entry), "a stream is an entry");
+
+int streams_create(struct streams *streams, const char *name, uint32_t most)
+{
+	int result = flow_index_create(&streams->index, most);
+
+	if (result == 0) {
+		streams->bytes = nf_zalloc((size_t)most * STREAM_BYTES);
+		if (!streams->bytes) {
+			flow_index_destroy(&streams->index);
+			result = -ENOMEM;
+		}
+	}
+	if (result < 0)
+		fprintf(stderr, "%s: no memory for %u streams of %d bytes\n", name, most,
+			STREAM_BYTES);
+	return result;
+}
+
+void streams_destroy(struct streams *streams)
+{
+	flow_index_destroy(&streams->index);
+	nf_free(streams->bytes);
+}
+
+static struct stream *stream_at(const struct streams *streams, uint32_t place)
+{
+	return (struct stream *)&streams->index.entries[place];
+}
+
+void streams_forget(struct streams *streams, struct stream *stream)
+{
+	flow_index_remove(&streams->index,
+			  (uint32_t)((struct flow_entry *)stream - streams->index.entries));
+}
+
+/* Give up a stream that waits for nothing, or did for too long; false if there is none. */
+static bool give_up(struct streams *streams, uint64_t now_us)
+{
+	for (uint32_t i = 0; i < MOST_TRIED; i++) {
+		struct stream *stream = stream_at(streams, streams->hand);
+		const bool silent = now_us - stream->last_us >= STREAM_WAIT_US;
+
+		streams->hand = streams->hand + 1 < streams->index.most ? streams->hand + 1 : 0;
+		if (silent || (!stream->used && !stream_waits(stream))) {
+			streams_forget(streams, stream);
+			return true;
+		}
+		stream->used = false;
+	}
+	return false;
+}
+
+struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t begin,
+			      uint64_t now_us)
+{
+	const uint32_t hash = flow_index_hash(&streams->index, key);
+	int32_t place = flow_index_add(&streams->index, key, hash);
+	struct stream *stream;
+
+	if (unlikely(place < 0)) {
+		if (!give_up(streams, now_us))
+			return NULL;
+		place = flow_index_add(&streams->index, key, hash);
+	}
+	stream = stream_at(streams, (uint32_t)place);
+	*stream = (struct stream){.key = *key, .begin = begin, .last_us = now_us, .used = true};
+	return stream;
+}
+
+/* Make room: forget the bytes that were read. */
+static void forget_read(struct streams *streams, struct stream *stream)
+{
+	const uint16_t n = stream->read;
+	const uint16_t end = stream->n_parts ? stream->parts[stream->n_parts - 1].to : stream->have;
+	uint8_t *bytes = stream_bytes(streams, stream);
+
+	memmove(bytes, bytes + n, end - n);
+	stream->begin += n;
+	if (n > stream->skipped_at) {
+		stream->begin += stream->skipped;
+		stream->skipped = stream->skipped_at = 0;
+	} else {
+		stream->skipped_at -= n;
+	}
+	stream->have -= n;
+	stream->read = 0;
+	for (uint8_t i = 0; i < stream->n_parts; i++) {
+		stream->parts[i].from -= n;
+		stream->parts[i].to -= n;
+	}
+}
+
+/* Join the parts that are no longer ahead. */
+static void join(struct stream *stream)
+{
+	while (stream->n_parts > 0 && stream->parts[0].from <= stream->have) {
+		stream->have = RTE_MAX(stream->have, stream->parts[0].to);
+		stream->n_parts--;
+		memmove(stream->parts, stream->parts + 1, stream->n_parts * sizeof(*stream->parts));
+	}
+}
+
+void stream_skip(struct streams *streams, struct stream *stream, uint32_t n)
+{
+	const uint16_t here = (uint16_t)RTE_MIN(n, (uint32_t)(stream->have - stream->read));
+	struct stream_part *to = stream->parts;
+	uint8_t *bytes = stream_bytes(streams, stream);
+
+	stream->read += here;
+	n -= here;
+	if (n == 0)
+		return;
+	if (stream->skipped > 0)
+		forget_read(streams, stream);
+	stream->skipped = n;
+	stream->skipped_at = stream->have;
+	for (uint8_t i = 0; i < stream->n_parts; i++) {
+		struct stream_part part = stream->parts[i];
+
+		if (part.to <= stream->have + n)
+			continue;
+		part.from = (uint16_t)RTE_MAX((uint32_t)part.from, stream->have + n);
+		memmove(bytes + part.from - n, bytes + part.from, part.to - part.from);
+		*to++ = (struct stream_part){(uint16_t)(part.from - n), (uint16_t)(part.to - n)};
+	}
+	stream->n_parts = (uint8_t)(to - stream->parts);
+	join(stream);
+}
+
+/* Note bytes that are ahead of others, from an offset to another one. */
+static enum stream_result take_part(struct streams *streams, struct stream *stream, uint16_t from,
+				    uint16_t to, const uint8_t *bytes)
+{
+	uint8_t *all = stream_bytes(streams, stream);
+	struct stream_part parts[STREAM_PARTS + 1], added = {from, to};
+	uint8_t n = 0, before = 0;
+
+	for (uint8_t i = 0; i < stream->n_parts; i++) {
+		const struct stream_part part = stream->parts[i];
+		const uint16_t low = RTE_MAX(part.from, from), high = RTE_MIN(part.to, to);
+
+		if (low < high && memcmp(all + low, bytes + low - from, high - low) != 0)
+			return STREAM_DIFFERS;
+		if (low > high) { /* neither overlaps nor touches */
+			parts[n++] = part;
+			before += part.to < from;
+			continue;
+		}
+		added.from = RTE_MIN(added.from, part.from);
+		added.to = RTE_MAX(added.to, part.to);
+	}
+	if (n == STREAM_PARTS)
+		return STREAM_OUTSIDE;
+	memmove(parts + before + 1, parts + before, (n - before) * sizeof(*parts));
+	parts[before] = added;
+	memcpy(stream->parts, parts, sizeof(stream->parts));
+	stream->n_parts = n + 1;
+	memcpy(all + from, bytes, to - from);
+	return STREAM_TAKEN;
+}
+
+/* Whether a byte repeats the last one otherwise, as some do to see whether the other end is there
+ * (RFC 1122, 4.2.3.6).
+ */
+static bool keeps_alive(const struct stream *stream, const struct stream_segment *segment,
+			uint32_t at)
+{
+	return segment->length == 1 && at + 1 == stream->have && !stream_waits(stream);
+}
+
+enum stream_result stream_take(struct streams *streams, struct stream *stream,
+			       struct stream_segment segment, stream_reader reader, void *context)
+{
+	uint8_t *all = stream_bytes(streams, stream);
+
+	while (segment.length > 0) {
+		uint32_t at = segment.sequence - stream->begin, n = segment.length;
+		enum stream_result result = STREAM_TAKEN;
+
+		if (stream->over && at >= stream->have) {
+			if (at > MOST_AHEAD) /* numbers come round */
+				stream->have = stream->read = 0;
+			return STREAM_TAKEN;
+		}
+		if (at > UINT32_MAX / 2)
+			return STREAM_OUTSIDE;
+		if (at >= stream->skipped_at && at - stream->skipped_at < stream->skipped) {
+			n = RTE_MIN(n, stream->skipped - (at - stream->skipped_at));
+		} else {
+			const bool before = at < stream->skipped_at;
+
+			at -= before ? 0 : stream->skipped;
+			if (at + n > STREAM_BYTES && stream->read > 0 && at >= stream->read) {
+				forget_read(streams, stream);
+				continue;
+			}
+			if (at < stream->have) {
+				n = RTE_MIN(n, (before && stream->skipped ? stream->skipped_at
+									  : stream->have) - at);
+				if (memcmp(all + at, segment.bytes, n) != 0 &&
+				    !keeps_alive(stream, &segment, at))
+					return STREAM_DIFFERS;
+			} else if (at == stream->have) {
+				const uint32_t room =
+					stream->n_parts ? stream->parts[0].from : STREAM_BYTES;
+
+				n = RTE_MIN(n, room - at);
+				if (n == 0)
+					return STREAM_OVERLONG;
+				memcpy(all + at, segment.bytes, n);
+				stream->have += (uint16_t)n;
+				join(stream);
+				if (!reader(context, stream))
+					return STREAM_STOPPED;
+			} else if (at + n > STREAM_BYTES) {
+				return STREAM_OUTSIDE;
+			} else {
+				result = take_part(streams, stream, (uint16_t)at, (uint16_t)(at + n),
+						   segment.bytes);
+			}
+		}
+		if (result != STREAM_TAKEN)
+			return result;
+		segment.sequence += n;
+		segment.bytes += n;
+		segment.length -= n;
+	}
+	return STREAM_TAKEN;
+}

@@ -1,0 +1,112 @@
+/*
+ * Follows TCP streams, each one direction of a connection, in bounded memory: a function reads the
+ * bytes of segments in the order in which their receiver will, without gaps and once.
+ *
+ * Segments are sent on as they come, and not held: what matters is that bytes are read before the
+ * last of them is sent on. A stream has a buffer of STREAM_BYTES with what is not read yet, what was
+ * read before as long as there is room, and at most STREAM_PARTS parts that came ahead of others.
+ * The first content of a byte counts: a segment that repeats it otherwise, whose first copy its
+ * receiver might not have taken, is STREAM_DIFFERS.
+ *
+ * A stream is of FLOW_ENTRY bytes and its buffer. Where all are used, one that waits for nothing and
+ * was not used for long is given up; there is none for a further stream while all wait.
+ */
+#pragma once
+
+#include "core/flow_index.h"
+
+#define STREAM_BYTES 8192
+#define STREAM_PARTS 3
+/* How long a stream waits for what is missing, us: longer than servers wait for a request. */
+#define STREAM_WAIT_US 120000000ull
+
+/* Bytes that came ahead, as offsets in the buffer. */
+struct stream_part {
+	uint16_t from, to;
+};
+
+/* A struct flow_entry. */
+struct stream {
+	struct flow_key key;
+	uint64_t last_us;
+	uint32_t begin;      /* sequence number of the buffer's first byte */
+	uint32_t skipped;    /* bytes that are not in the buffer, ... */
+	uint16_t skipped_at; /* ... before this offset */
+	uint16_t have;       /* bytes without a gap */
+	uint16_t read;       /* of these, as the reader says */
+	uint8_t n_parts;
+	bool used;           /* since it was last considered to be given up */
+	bool begun;          /* from its first byte on, or from one that the reader knows */
+	bool over;           /* nothing more is read */
+	uint8_t mark;        /* for the function, initially 0 */
+	struct stream_part parts[STREAM_PARTS]; /* in their order, behind `have` */
+} __rte_aligned(sizeof(struct flow_entry));
+
+struct streams {
+	struct flow_index index;
+	uint8_t *bytes; /* STREAM_BYTES for each */
+	uint32_t hand;  /* the next one to be considered to be given up */
+};
+
+enum stream_result {
+	STREAM_TAKEN,
+	STREAM_STOPPED,  /* by the reader */
+	STREAM_DIFFERS,  /* from bytes that came before */
+	STREAM_OUTSIDE,  /* of the buffer, or more parts than there is room for */
+	STREAM_OVERLONG, /* what is not read yet fills the buffer */
+};
+
+/* Bytes of a segment, of which the first one has this sequence number. */
+struct stream_segment {
+	uint32_t sequence, length;
+	const uint8_t *bytes;
+};
+
+/*
+ * Reads the bytes from `read` to `have`, and sets `read`; it may call stream_skip(). Returns false
+ * to stop.
+ */
+typedef bool (*stream_reader)(void *context, struct stream *stream);
+
+/* Room for `most` streams; 0, or -ENOMEM after printing why. */
+int streams_create(struct streams *streams, const char *name, uint32_t most);
+void streams_destroy(struct streams *streams);
+
+static inline uint8_t *stream_bytes(const struct streams *streams, const struct stream *stream)
+{
+	return streams->bytes +
+	       STREAM_BYTES * (size_t)((const struct flow_entry *)stream - streams->index.entries);
+}
+
+/* Whether bytes are missing before others, or were not read yet. */
+static inline bool stream_waits(const struct stream *stream)
+{
+	return stream->read < stream->have || stream->n_parts > 0;
+}
+
+/* The stream of a key; NULL if it is not followed. */
+static inline struct stream *streams_find(const struct streams *streams, const struct flow_key *key)
+{
+	const uint32_t hash = flow_index_hash(&streams->index, key);
+	const int32_t place = flow_index_guess(&streams->index, hash);
+	struct flow_entry *entry = &streams->index.entries[place];
+
+	if (unlikely(!flow_entry_has(entry, key))) {
+		const int32_t found = place < 0 ? -1 : flow_index_find(&streams->index, key, hash);
+
+		return found < 0 ? NULL : (struct stream *)&streams->index.entries[found];
+	}
+	return (struct stream *)entry;
+}
+
+/* Follow a stream, from now on if it is known; its next byte is `begin`. NULL: all wait. */
+struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t begin,
+			      uint64_t now_us);
+void streams_forget(struct streams *streams, struct stream *stream);
+
+/* Leave out `n` bytes behind what was read; a reader calls it. */
+void stream_skip(struct streams *streams, struct stream *stream, uint32_t n);
+
+/* Take the bytes of a segment that is then sent on, unless the result is another one. */
+enum stream_result stream_take(struct streams *streams, struct stream *stream,
+			       struct stream_segment segment, stream_reader reader, void *context);

@@ -1,0 +1,406 @@
+"""Filters cannot be walked around: no way of cutting or wrapping what they block brings it to a server.
+
+Each way makes the frames of a client that sends a text to a server. All are sent through a filter at once, a flow for
+each way. What leaves is joined as its server would join it, by code that is here: of a text that is to be blocked the
+server must not get all bytes, and one that is to pass must arrive unless servers do not take such frames either.
+"""
+
+import json
+import struct
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.nfs.builds import build_tested, require
+from tests.nfs.captures import read_capture, write_capture
+
+ACK, SYN, SYN_AT = 16, 2, 13
+Frames = list[bytes]
+BEGIN = 0xFFFFFF00
+
+
+class Client:
+    """A client that sends a text to a server by IPv4 or IPv6."""
+
+    def __init__(self, number: int, ipv6: bool) -> None:
+        self.ipv6 = ipv6
+        self.port = 1024 + number
+        self.addresses = (
+            (b"\x0a\0\0\1", b"\x14\0\0\7")
+            if not ipv6
+            else (b"\x20\1\x0d\xb8" + bytes(11) + b"\1", b"\x20\1\x0d\xb8" + bytes(11) + b"\2")
+        )
+
+    def as_ipv4(self) -> "Client":
+        """The same client, with addresses of IPv4."""
+        return Client(self.port - 1024, False)
+
+    def segment(self, at: int, data: bytes, flags: int = ACK) -> bytes:
+        """A segment of TCP with some bytes of the text, `at` from its begin."""
+        sequence = (BEGIN + at) % (1 << 32)
+        return struct.pack("!HHIIBBHHH", self.port, 80, sequence, 1, 5 << 4, flags, 65535, 0, 0) + data
+
+    def packet(self, segment: bytes, protocol: int = 6, extensions: bytes = b"", field: int = 0) -> bytes:
+        """A frame; `extensions` are those of IPv6, whose first header is `protocol`, `field` the fragment of IPv4."""
+        if self.ipv6:
+            header = struct.pack("!IHBB", 6 << 28, len(extensions) + len(segment), protocol, 64) + b"".join(
+                self.addresses
+            )
+            return bytes([2] * 6 + [6] * 6) + b"\x86\xdd" + header + extensions + segment
+        header = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(segment), 7, field, 64, protocol, 0) + b"".join(
+            self.addresses
+        )
+        return bytes([2] * 6 + [6] * 6) + b"\x08\x00" + header + segment
+
+    def opens(self) -> bytes:
+        """The SYN."""
+        return self.packet(self.segment(-1, b"", SYN))
+
+    def send(self, *parts: tuple[int, bytes]) -> Frames:
+        """Segments behind a SYN."""
+        return [self.opens(), *(self.packet(self.segment(at, data)) for at, data in parts)]
+
+
+Way = Callable[[Client, bytes], Frames]
+
+
+def pieces(text: bytes, size: int) -> list[tuple[int, bytes]]:
+    """A text cut into parts of a size."""
+    return [(at, text[at : at + size]) for at in range(0, len(text), size)]
+
+
+def in_order(size: int) -> Way:
+    return lambda client, text: client.send(*pieces(text, size))
+
+
+def in_two(share: float, backwards: bool) -> Way:
+    """Cut somewhere, in order or not."""
+    return lambda client, text: client.send(*halves(text, int(len(text) * share))[:: -1 if backwards else 1])
+
+
+def halves(text: bytes, cut: int) -> list[tuple[int, bytes]]:
+    return [(0, text[:cut]), (cut, text[cut:])]
+
+
+def in_parts(n: int, *order: int) -> Way:
+    """In `n` parts, which are sent in an order."""
+
+    def send(client: Client, text: bytes) -> Frames:
+        parts = pieces(text, len(text) // n + 1)
+        return client.send(*(parts[i] for i in order))
+
+    return send
+
+
+def behind(place: float, n: int) -> Way:
+    """Behind bytes that the server does not get: their time to live is short, or their checksum wrong."""
+
+    def send(client: Client, text: bytes) -> Frames:
+        at = int(len(text) * place)
+        first, rest = halves(text, at)
+        return [*client.send(first, (at, b"x" * n)), client.packet(client.segment(*rest))]
+
+    return send
+
+
+def tagged(tags: bytes) -> Way:
+    return lambda client, text: [frame[:12] + tags + frame[12:] for frame in client.send(*halves(text, 40))]
+
+
+def overlapping(client: Client, text: bytes) -> Frames:
+    return client.send(*((at, text[at : at + 24]) for at in range(0, len(text), 16)))
+
+
+def with_syn(client: Client, text: bytes) -> Frames:
+    """The first half with the SYN."""
+    return [client.packet(client.segment(-1, text[:40], SYN)), client.packet(client.segment(40, text[40:]))]
+
+
+def with_another_syn(client: Client, text: bytes) -> Frames:
+    """A SYN between the halves, as if a stream began with the second."""
+    first, rest = halves(text, 40)
+    other = client.packet(client.segment(39, b"", SYN))
+    return [*client.send(first), other, client.packet(client.segment(*rest))]
+
+
+WAYS: dict[str, Way] = {
+    **{f"in segments of {size}": in_order(size) for size in (1, 2, 7, 20, 50)},
+    **{f"cut at {share}": in_two(share, False) for share in (0.1, 0.3, 0.5, 0.7, 0.9)},
+    **{f"cut at {share}, the rest first": in_two(share, True) for share in (0.1, 0.3, 0.5, 0.7, 0.9)},
+    "in three, backwards": in_parts(3, 2, 1, 0),
+    "in four, the second last": in_parts(4, 0, 2, 3, 1),
+    "in four, twice": in_parts(4, 0, 0, 1, 1, 2, 2, 3, 3),
+    "in four, the first again": in_parts(4, 0, 1, 0, 2, 3),
+    "overlapping": overlapping,
+    "the first byte alone": lambda client, text: client.send(*halves(text, 1)),
+    "the last byte alone": lambda client, text: client.send(*halves(text, len(text) - 1)),
+    "with an acknowledgement between": lambda client, text: client.send((0, text[:30]), (30, b""), (30, text[30:])),
+    "with a keepalive behind": lambda client, text: client.send((0, text), (len(text) - 1, b"\0")),
+    "with the SYN": lambda client, text: [client.packet(client.segment(-1, text, SYN))],
+    "the first half with the SYN": with_syn,
+    "the SYN twice": lambda client, text: [client.opens(), *client.send(*halves(text, 40))],
+    "another SYN between": with_another_syn,
+    "in whole, without a SYN": lambda client, text: client.send((0, text))[1:],
+    "cut, without a SYN": lambda client, text: client.send(*halves(text, 40))[1:],
+    "behind other bytes at the begin": behind(0, 20),
+    "behind other bytes in the middle": behind(0.3, 20),
+    "behind other bytes at the end": behind(0.9, 4),
+    "behind one tag": tagged(b"\x81\0\0\5"),
+    "behind two tags": tagged(b"\x88\xa8\0\5\x81\0\0\6"),
+    "behind three tags": tagged(b"\x81\0\0\5\x81\0\0\6\x81\0\0\7"),
+    "behind an unknown tag": tagged(b"\x91\0\0\5"),
+}
+"""Ways of both versions of IP."""
+
+
+def ipv4_fragments(client: Client, segment: bytes, size: int) -> Frames:
+    parts = pieces(segment, size)
+    return [client.packet(part, field=(0x2000 if (at, part) != parts[-1] else 0) | at // 8) for at, part in parts]
+
+
+def ipv6_fragments(client: Client, data: bytes, size: int, protocol: int = 6) -> Frames:
+    parts = pieces(data, size)
+    return [
+        client.packet(part, 44, bytes([protocol, 0]) + struct.pack("!HI", at | ((at, part) != parts[-1]), 9))
+        for at, part in parts
+    ]
+
+
+Cut = Callable[[Client, bytes, int], Frames]
+
+
+def in_fragments(cut: Cut, size: int, backwards: bool = False) -> Way:
+    return lambda client, text: [
+        client.opens(),
+        *cut(client, client.segment(0, text), size)[:: -1 if backwards else 1],
+    ]
+
+
+def in_overlapping_fragments(cut: Cut) -> Way:
+    """A first fragment with other bytes, before all with the right ones."""
+    return lambda client, text: [
+        *in_fragments(cut, 64)(client, text[:20] + b"x" * 40),
+        *cut(client, client.segment(0, text), 40),
+    ]
+
+
+def options(following: int, units: int = 0) -> bytes:
+    """A header of options, all of which are padding."""
+    return bytes([following, units]) + b"\1\4" + bytes(4)
+
+
+def extended(first: int, extensions: bytes) -> Way:
+    """Behind extension headers."""
+    return lambda client, text: [
+        client.packet(client.segment(at, data, flags), first, extensions)
+        for at, data, flags in ((-1, b"", SYN), *((*half, ACK) for half in halves(text, 40)))
+    ]
+
+
+def behind_options(client: Client, data: bytes, size: int) -> Frames:
+    return ipv6_fragments(client, options(6) + data, size, 60)
+
+
+WAYS_OF_IPV4: dict[str, Way] = {
+    **{f"in fragments of {size}": in_fragments(ipv4_fragments, size) for size in (24, 40, 64)},
+    "in fragments, backwards": in_fragments(ipv4_fragments, 40, True),
+    "in overlapping fragments": in_overlapping_fragments(ipv4_fragments),
+    "in IPv4 in IPv4": lambda client, text: [client.packet(frame[14:], 4) for frame in client.send((0, text))],
+}
+WAYS_OF_IPV6: dict[str, Way] = {
+    "behind hop-by-hop options": extended(0, options(6)),
+    "behind destination options": extended(60, options(6)),
+    "behind a routing header": extended(43, bytes([6, 0, 0, 0]) + bytes(4)),
+    "behind an authentication header": extended(51, bytes([6, 4, 0, 0]) + bytes(20)),
+    "behind an atomic fragment": extended(44, bytes([6, 0, 0, 0, 0, 0, 0, 9])),
+    "behind four headers": extended(0, options(60) + options(43) + bytes([60, 0, 0, 0]) + bytes(4) + options(6)),
+    "behind an atomic fragment and options": extended(44, bytes([60, 0, 0, 0, 0, 0, 0, 9]) + options(6)),
+    "behind options that are too late": extended(60, options(0) + options(6)),
+    "behind twenty options": extended(60, options(60) * 19 + options(6)),
+    "behind a mobility header": extended(135, options(6)),
+    "behind a shim header": extended(140, options(6)),
+    "behind an unknown header": extended(253, options(6)),
+    "behind an encrypted payload": extended(50, bytes(8)),
+    **{f"in fragments of {size}": in_fragments(ipv6_fragments, size) for size in (24, 40, 64)},
+    "in fragments, backwards": in_fragments(ipv6_fragments, 40, True),
+    "in fragments behind options": in_fragments(behind_options, 40),
+    "in overlapping fragments": in_overlapping_fragments(ipv6_fragments),
+    "in IPv4 in IPv6": lambda client, text: [
+        client.packet(frame[14:], 4) for frame in client.as_ipv4().send((0, text))
+    ],
+    "in IPv6 in IPv6": lambda client, text: [client.packet(frame[14:], 41) for frame in client.send((0, text))],
+    "as a jumbogram": lambda client, text: [client.opens(), jumbogram(client, client.segment(0, text))],
+}
+
+
+def jumbogram(client: Client, segment: bytes) -> bytes:
+    """A packet with a payload length of 0 and the jumbo option (RFC 2675)."""
+    extension = bytes([6, 0, 0xC2, 4]) + (8 + len(segment)).to_bytes(4, "big")
+    frame = client.packet(segment, 0, extension)
+    return frame[:18] + bytes(2) + frame[20:]
+
+
+def server_text(frames: Frames, port: int, last: bool) -> bytes:
+    """What a server may read of the frames of a port: the bytes from the begin on, of the first or `last` copy.
+
+    It takes whatever extension headers and tags there are, packets in packets, and fragments.
+    """
+    found: dict[int, int] = {}
+    datagrams: dict[bytes, dict[int, int]] = {}
+    for frame in frames:
+        for segment in segments_of(strip_tags(frame), datagrams, last):
+            if len(segment) < 20 or struct.unpack_from("!H", segment)[0] != port:
+                continue
+            at = (struct.unpack_from("!I", segment, 4)[0] - BEGIN + bool(segment[SYN_AT] & SYN)) % (1 << 32)
+            for i, byte in enumerate(segment[(segment[12] >> 4) * 4 :]):
+                if last or at + i not in found:
+                    found[at + i] = byte
+    joined = bytearray()
+    while len(joined) in found:
+        joined.append(found[len(joined)])
+    return bytes(joined)
+
+
+def strip_tags(frame: bytes) -> bytes:
+    """The packet in a frame."""
+    at = 12
+    while frame[at : at + 2] in (b"\x81\0", b"\x88\xa8", b"\x91\0"):
+        at += 4
+    return frame[at + 2 :]
+
+
+def segments_of(packet: bytes, datagrams: dict[bytes, dict[int, int]], last: bool) -> Iterator[bytes]:
+    """The segments in a packet, also those that it completes."""
+    if packet[0] >> 4 == 4:
+        length, protocol = (packet[0] & 15) * 4, packet[9]
+        field, rest = struct.unpack_from("!H", packet, 6)[0], packet[length:]
+        fragment = ((field & 0x1FFF) * 8, bool(field & 0x2000)) if field & 0x3FFF else None
+    else:
+        protocol, rest, fragment = packet[6], packet[40:], None
+        while protocol in (0, 43, 44, 51, 60, 135, 139, 140, 253):
+            if protocol == 44:
+                field = struct.unpack_from("!H", rest, 2)[0]
+                fragment = (field & 0xFFF8, bool(field & 1)) if field & 0xFFF9 else None
+            length = 8 if protocol == 44 else (rest[1] + 2) * 4 if protocol == 51 else (rest[1] + 1) * 8
+            before, protocol, rest = protocol, rest[0], rest[length:]
+            if before == 44 and fragment:
+                break
+        if protocol == 50:
+            protocol, rest = 6, rest[8:]
+    if fragment:
+        yield from joined_fragments(packet, protocol, fragment, rest, datagrams, last)
+    elif protocol in (4, 41):
+        yield from segments_of(rest, datagrams, last)
+    elif protocol == 6:
+        yield rest
+
+
+def joined_fragments(
+    packet: bytes,
+    protocol: int,
+    fragment: tuple[int, bool],
+    data: bytes,
+    datagrams: dict[bytes, dict[int, int]],
+    last: bool,
+) -> Iterator[bytes]:
+    """The segment of a datagram, if all of its fragments have come."""
+    known = datagrams.setdefault(packet[0].to_bytes(1, "big") + packet[8:40] * (packet[0] >> 4 == 6), {})
+    for i, byte in enumerate(data):
+        if last or fragment[0] + i not in known:
+            known[fragment[0] + i] = byte
+    whole = bytes(known[at] for at in range(len(known)) if at in known)
+    if len(whole) == len(known) and whole:
+        yield whole[8:] if protocol == 60 else whole
+
+
+UNTAKEN = (
+    "behind other bytes",
+    "another SYN between",
+    "three tags",
+    "an unknown tag",
+    "fragments",
+    "in IPv4 in",
+    "in IPv6 in",
+    "too late",
+    "twenty options",
+    "an unknown header",
+    "an encrypted payload",
+    "jumbogram",
+)
+"""Of ways by which also what is allowed does not arrive: no server takes it, or a filter cannot look into it."""
+
+REQUEST = b"GET /index.html HTTP/1.1\r\nUser-Agent: some browser\r\nAccept: */*\r\nHost: %s\r\n\r\n"
+PIPELINED = b"POST /a HTTP/1.1\r\nHost: c.net\r\nContent-Length: 7\r\n\r\nGET / xGET / HTTP/1.1\r\nHost: %s\r\n\r\n"
+CHUNKS = b"POST /a HTTP/1.1\r\nHost: c.net\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n\r\n" + (
+    b"GET / HTTP/1.1\r\nHost: %s\r\n\r\n"
+)
+FOLDED = b"GET / HTTP/1.1\r\nAccept: text\r\n  and others\r\nHost:\r\n\t%s\r\nAccept-Language: en\r\n\r\n"
+
+
+def hello(name: bytes) -> bytes:
+    """A ClientHello with a key share as post-quantum ones are, before the name, in two records."""
+    entry = struct.pack("!HBH", len(name) + 3, 0, len(name)) + name
+    extensions = struct.pack("!HH", 51, 1216) + bytes(1216) + struct.pack("!HH", 0, len(entry)) + entry
+    body = (
+        b"\3\3" + bytes(32) + b"\x20" + bytes(32) + b"\0\2\x13\1\1\0" + struct.pack("!H", len(extensions)) + extensions
+    )
+    message = b"\1" + len(body).to_bytes(3, "big") + body
+    return b"".join(b"\x16\3\1" + struct.pack("!H", len(part)) + part for _, part in pieces(message, 1000))
+
+
+def text_with(form: bytes | None, host: bytes) -> bytes:
+    """A request for a host; without a form a handshake."""
+    return form % host if form else hello(host)
+
+
+ALL = [
+    *((name, ipv6, way) for name, way in WAYS.items() for ipv6 in (False, True)),
+    *((name, False, way) for name, way in WAYS_OF_IPV4.items()),
+    *((name, True, way) for name, way in WAYS_OF_IPV6.items()),
+]
+"""Names of all ways, whether they are of IPv6, and what they do."""
+
+
+@pytest.fixture(scope="module")
+def nf_run() -> Path:
+    """The program."""
+    require("cc")
+    return build_tested("run/nf-run") / "run" / "nf-run"
+
+
+def filtered(program: Path, folder: Path, frames: Frames, *arguments: str) -> Frames:
+    """What leaves a filter."""
+    write_capture(folder / "in.pcap", frames, gap_us=10)
+    command = [str(program), *arguments, "--in", "in.pcap", "--out", "out.pcap"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=120)
+    assert json.loads(done.stdout)["received"] == len(frames)
+    return read_capture(folder / "out.pcap")
+
+
+def test_there_are_more_than_60_ways() -> None:
+    assert len(ALL) > 60
+
+
+@pytest.mark.parametrize(
+    "form", [REQUEST, PIPELINED, CHUNKS, FOLDED, None], ids=["request", "pipelined", "chunks", "folded", "hello"]
+)
+def test_no_request_reaches_a_listed_host(nf_run: Path, tmp_path: Path, form: bytes | None) -> None:
+    """Whatever it is cut into and wrapped in; one for another host does."""
+    (tmp_path / "list").write_text("bad.example.org\n", encoding="utf-8")
+    frames: Frames = []
+    for number, (_, ipv6, way) in enumerate(ALL):
+        frames += way(Client(2 * number, ipv6), text_with(form, b"www.bad.example.org"))
+        frames += way(Client(2 * number + 1, ipv6), text_with(form, b"www.good.example.org"))
+    left = filtered(nf_run, tmp_path, frames, "--nf", "UrlFilter", "--set", "list=list")
+    for number, (name, ipv6, _) in enumerate(ALL):
+        # a segment that is judged by itself is not read behind chunks
+        unseen = name == "in whole, without a SYN" and form == CHUNKS
+        label = f"{name}, IPv{6 if ipv6 else 4}"
+        bad = text_with(form, b"www.bad.example.org")
+        read = [server_text(left, 1024 + 2 * number, last) for last in (False, True)]
+        assert unseen or not any(text.startswith(bad) for text in read), label
+        text = server_text(left, 1024 + 2 * number + 1, False)
+        taken = text.startswith(text_with(form, b"www.good.example.org"))
+        assert taken or any(way in name for way in UNTAKEN), f"{label}: blocked"

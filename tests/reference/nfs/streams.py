@@ -1,0 +1,233 @@
+"""Streams of TCP as a function in the middle follows them, and frames of streams, cut, repeated and reordered."""
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import ClassVar
+
+from tests.reference.nfs.headers import ACK, INSIDE, OUTSIDE, SYN, TCP
+from tests.reference.nfs.traffic import FlowEnds, Mix, Sent, make_flows, odd_of, plain, random_payload
+
+NUMBERS = 1 << 32
+
+
+class Taken(Enum):
+    """What becomes of a segment."""
+
+    PASSED = "passed"
+    BLOCKED = "blocked"
+    DIFFERING = "differing"
+    OUTSIDE = "outside"
+    OVERLONG = "overlong"
+
+
+@dataclass
+class Stream:
+    """One direction of a connection: what is not read yet, what was read before if there is room, and parts ahead."""
+
+    ROOM: ClassVar[int] = 8192
+    PARTS: ClassVar[int] = 3
+
+    first: int  # sequence number of the first byte of `text`
+    last_us: int
+    begun: bool = False
+    text: bytes = b""
+    read: int = 0  # bytes of it
+    hole: int = 0  # bytes that are left out ...
+    hole_at: int = 0  # ... before this byte of it
+    ahead: dict[int, bytes] = field(default_factory=dict)  # by offset
+    over: bool = False
+    stopped: bool = False
+    counted: bool = False
+    mode: str = ""
+
+    def __post_init__(self) -> None:
+        self.first %= NUMBERS
+
+    @property
+    def waits(self) -> bool:
+        """Whether bytes are missing before others, or not read yet."""
+        return self.read < len(self.text) or bool(self.ahead)
+
+    def end(self) -> None:
+        """Read nothing more."""
+        self.read, self.ahead, self.over = len(self.text), {}, True
+
+    def forget(self) -> None:
+        """Forget what was read."""
+        gone, self.read = self.read, 0
+        self.first = (self.first + gone + (self.hole if gone > self.hole_at else 0)) % NUMBERS
+        if gone > self.hole_at:
+            self.hole = self.hole_at = 0
+        else:
+            self.hole_at -= gone
+        self.text = self.text[gone:]
+        self.ahead = {at - gone: part for at, part in self.ahead.items()}
+
+    def join(self) -> None:
+        """Append parts that are ahead no longer."""
+        for at in sorted(self.ahead):
+            if at > len(self.text):
+                return
+            self.text += self.ahead.pop(at)[len(self.text) - at :]
+
+    def leave_out(self, n: int) -> None:
+        """Go behind bytes that nobody reads, also those that have not come."""
+        here = min(n, len(self.text) - self.read)
+        self.read += here
+        if n == here:
+            return
+        if self.hole:
+            self.forget()
+        self.hole, self.hole_at = n - here, len(self.text)
+        behind = self.hole_at + self.hole
+        parts = {max(at, behind): part[max(behind - at, 0) :] for at, part in sorted(self.ahead.items())}
+        self.ahead = {at - self.hole: part for at, part in parts.items() if part}
+        self.join()
+
+    def note_ahead(self, at: int, data: bytes) -> Taken | None:
+        """Keep bytes that came ahead; None if there is room."""
+        known = {at + i: byte for at, part in self.ahead.items() for i, byte in enumerate(part)}
+        if any(known.get(at + i, byte) != byte for i, byte in enumerate(data)):
+            return Taken.DIFFERING
+        known |= {at + i: byte for i, byte in enumerate(data)}
+        parts: dict[int, bytearray] = {}
+        begin = -1
+        for place in sorted(known):
+            if begin < 0 or place != begin + len(parts[begin]):
+                begin = place
+                parts[begin] = bytearray()
+            parts[begin].append(known[place])
+        if len(parts) > self.PARTS:
+            return Taken.OUTSIDE
+        self.ahead = {place: bytes(part) for place, part in parts.items()}
+        return None
+
+    def take(self, sequence: int, data: bytes, read: Callable[["Stream"], str]) -> Taken:
+        """Take a segment; `read` reads what has come without a gap."""
+        while data:
+            far = (sequence - self.first) % NUMBERS
+            if self.over and far >= len(self.text):
+                if far > NUMBERS // 4:
+                    self.text, self.read = b"", 0
+                return Taken.PASSED
+            if far >= NUMBERS // 2:
+                return Taken.OUTSIDE
+            if self.hole_at <= far < self.hole_at + self.hole:
+                n = min(len(data), self.hole_at + self.hole - far)
+                sequence, data = sequence + n, data[n:]
+                continue
+            until = self.hole_at if far < self.hole_at else len(self.text)
+            at = far - (0 if far < self.hole_at else self.hole)
+            if at + len(data) > self.ROOM and 0 < self.read <= at:
+                self.forget()
+                continue
+            if at > len(self.text) and at + len(data) > self.ROOM:
+                return Taken.OUTSIDE
+            if at > len(self.text):
+                return self.note_ahead(at, data) or Taken.PASSED
+            taken = self.repeat(at, data, until) if at < len(self.text) else self.go_on(data, read)
+            if isinstance(taken, Taken):
+                return taken
+            sequence, data = sequence + taken, data[taken:]
+        return Taken.PASSED
+
+    def repeat(self, at: int, data: bytes, until: int) -> int | Taken:
+        """Compare bytes with those that came before; how many."""
+        n = min(len(data), until - at)
+        asks = len(data) == 1 and at + 1 == len(self.text) and not self.waits  # whether the other end is there
+        return n if asks or self.text[at : at + n] == data[:n] else Taken.DIFFERING
+
+    def go_on(self, data: bytes, read: Callable[["Stream"], str]) -> int | Taken:
+        """Append bytes and read them; how many."""
+        n = min(len(data), min(self.ahead, default=self.ROOM) - len(self.text))
+        if n == 0:
+            return Taken.OVERLONG
+        self.text += data[:n]
+        self.join()
+        ended = read(self)
+        return n if ended == "waits" else Taken(ended)
+
+
+@dataclass
+class Speaker:
+    """A flow, and where its sender is."""
+
+    flow: FlowEnds
+    side: int
+    sequence: int
+    ready: list[tuple[int, bytes, int]] = field(default_factory=list)  # sequence, bytes, flags
+    sent: list[tuple[int, bytes, int]] = field(default_factory=list)
+
+    def say(self, rng: random.Random, text: bytes) -> None:
+        """Cut a text into segments, mostly in their order."""
+        longest = rng.choice((20, 200, 1460, 1460))
+        pieces = []
+        while text:
+            n = rng.randrange(1, longest + 1) if rng.random() < 0.7 else longest
+            pieces.append((self.sequence, text[:n], ACK))
+            self.sequence, text = (self.sequence + len(text[:n])) % NUMBERS, text[n:]
+        if rng.random() < 0.3 and len(pieces) > 1:
+            at = rng.randrange(len(pieces) - 1)
+            pieces[at : at + rng.choice((2, 3))] = pieces[at : at + rng.choice((2, 3))][::-1]
+        self.ready += pieces
+
+    def segment(self, rng: random.Random, make_text: Callable[[random.Random], bytes]) -> tuple[int, bytes, int]:
+        """The next one, now and then an earlier one, otherwise, or one from elsewhere."""
+        chance = rng.random()
+        if chance < 0.06 and self.sent:
+            sequence, data, flags = rng.choice(self.sent)
+            cut = rng.randrange(len(data) + 1)
+            if rng.random() < 0.2 and data:
+                data = data[:-1] + bytes([data[-1] ^ 1])
+            return ((sequence + cut) % NUMBERS, data[cut:], flags) if rng.random() < 0.3 else (sequence, data, flags)
+        if chance < 0.07:
+            return rng.getrandbits(32), make_text(rng), ACK
+        if not self.ready:
+            if rng.random() < 0.1:
+                self.sequence = (rng.getrandbits(32) if rng.random() < 0.8 else NUMBERS - rng.randrange(1, 900)) + 1
+                early = make_text(rng) if rng.random() < 0.1 else b""
+                self.sequence %= NUMBERS
+                begin = (self.sequence - 1) % NUMBERS
+                self.sequence = (self.sequence + len(early)) % NUMBERS
+                return begin, early, SYN
+            self.say(rng, b"".join(make_text(rng) for _ in range(rng.choice((1, 1, 2, 4)))))
+            if not self.ready:
+                return self.sequence, b"", ACK
+        made = self.ready.pop(0)
+        self.sent = [*self.sent[-3:], made]
+        return made
+
+
+def stream_frames(seed: int, n: int, mix: Mix) -> Iterator[Sent]:
+    """`n` frames of streams whose texts are payloads of the mix, and of other flows as they come."""
+    rng = random.Random(seed)
+    speakers = [Speaker(flow, side, rng.getrandbits(32)) for flow in make_flows(rng, mix) for side in (INSIDE, OUTSIDE)]
+    now_us, done, number = 1_000_000, 0, 0
+    make_payload = mix.payload or random_payload
+    while done < n:
+        now_us += 1 + int(rng.expovariate(1 / mix.gap_us))
+        chosen = [speakers[int(len(speakers) * rng.random() ** 2)] for _ in range(rng.randrange(1, mix.burst + 1))]
+        side = chosen[0].side
+        burst: list[bytes] = []
+        for speaker in chosen:
+            number += 1
+            if speaker.side != side:
+                continue
+            if speaker.flow.protocol != TCP:
+                burst.append(plain(rng, speaker.flow, side == INSIDE, make_payload(rng), mix, number))
+                continue
+            sequence, data, flags = speaker.segment(rng, make_payload)
+            frame = plain(rng, speaker.flow, side == INSIDE, data, Mix(flags=(flags,)), number)
+            frame = with_sequence(frame, sequence)
+            burst.extend(odd_of(rng, frame, mix) if rng.random() < mix.odd / 4 else [frame])
+        for frame in burst[: min(32, n - done)]:
+            yield Sent(now_us, side, frame)
+        done += len(burst[: min(32, n - done)])
+
+
+def with_sequence(frame: bytes, sequence: int) -> bytes:
+    """A plain TCP segment with another sequence number, whose checksum is not renewed: no filter looks at it."""
+    at = (54 if frame[14] >> 4 == 6 else 34) + 4
+    return frame[:at] + sequence.to_bytes(4, "big") + frame[at + 4 :]
