@@ -14,7 +14,9 @@ GpuCoLocation = tuple[GpuWorkload, ...]
 
 AGREEING_DIFFERENCE = 0.1  # mean latencies of two runs that differ by more are decided by a third
 CARRIED_SHARE = 0.9
-"""A smaller share of the offered packets that leaves means overload; bursts make short runs differ by less."""
+"""The least share of the offered packets that leaves a server that is not overloaded, unless few packets came."""
+LOST_SHARE = 0.5  # of which less leaves, however few packets come, only a server that loses packets
+QUEUED_BATCHES = 1.0  # batches that wait for the worker of an overloaded server that carries more, at least
 SEED_STRIDE = 3_000_017
 AT_ONCE = 64
 MOST_FAILURES = 3  # Co-locations that may fail one after another before the testbed itself is taken to have failed
@@ -52,8 +54,19 @@ class MeasuredGpuRun:
 
     @property
     def overloaded(self) -> bool:
-        """Whether a workload carries less than it is offered."""
-        return any(self.kpps(at) < CARRIED_SHARE * load.rate_kpps for at, load in enumerate(self.loads))
+        """Whether a workload carries less than it is offered, and its packets queue. Without a queue, few packets came
+        by chance: in such runs, they wait longest for their batches, so that errors without them would be too small."""
+        shares = [self.kpps(at) / load.rate_kpps for at, load in enumerate(self.loads)]
+        return any(
+            share < LOST_SHARE or (share < CARRIED_SHARE and self._queued_batches(at) >= QUEUED_BATCHES)
+            for at, share in enumerate(shares)
+        )
+
+    def _queued_batches(self, at: int) -> float:
+        """Batches of one workload that wait for its worker on average: packets by Little's law, less those of a batch
+        that is not complete."""
+        batch = self.loads[at].gpu.batch
+        return (self.stage_us(at, "batching") * self.kpps(at) / 1000.0 - (batch - 1) / 2) / batch
 
     def _median(self, at: int, field: str, name: str) -> float:
         return median(self._values(at, field, name))

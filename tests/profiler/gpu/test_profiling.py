@@ -115,6 +115,17 @@ def test_an_overloaded_run_is_left_out(tmp_path: Path) -> None:
     assert [one.overloaded for one in measured] == [False, True]
 
 
+@pytest.mark.parametrize(("queued_us", "overloaded"), [(0.0, False), (64.0, True)])
+def test_a_run_of_few_packets_counts_unless_they_queue(queued_us: float, overloaded: bool) -> None:
+    """Of 1,000 kpps 800 leave, in batches of 32: those that are not complete wait for 15.5 gaps of 1.25 us."""
+    load = workload("scan", DESCRIPTION.traffic, 1000.0, [(0, 32)])
+    (run,) = ToyGpu().run([load]).measurements
+    assert run.stages_us
+    stages = replace(run.stages_us, batching=15.5 * 1.25 + queued_us)
+    few = replace(run, throughput_kpps=800.0, stages_us=stages)
+    assert MeasuredGpuRun((load,), ((few,),)).overloaded == overloaded
+
+
 class _Jumpy(ToyGpu):
     """Its first answer to each request is twice the latency."""
 
