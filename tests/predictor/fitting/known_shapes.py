@@ -11,7 +11,7 @@ logarithm evenly distributed.
 - knee: proportional to x, or rising from a base, and constant from a third to two thirds of the points on;
 - power: a x^b, b from 0.3 to 2.5 or from -2 to -0.3, but not 0.9 to 1.1, nor -1.1 to -0.9."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,10 +104,10 @@ class ShapeScore:
     refused: int = 0
 
 
-def score_shape(kind: str, curves: int) -> ShapeScore:
-    """Of the first seeds of a kind."""
+def score_shape(kind: str, seeds: Iterable[int]) -> ShapeScore:
+    """Of the curves of these seeds."""
     total = ShapeScore()
-    for seed in range(curves):
+    for seed in seeds:
         curve = known_shape(kind, seed)
         model = fit(MeasuredCurve("x", "y", curve.x, curve.y))
         beyond = np.linspace(LAST_X, 2 * LAST_X, 11)

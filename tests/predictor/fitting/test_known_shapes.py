@@ -26,14 +26,14 @@ def families(model: FittedModel) -> list[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_shapes_are_found_and_continued_within_ten_percent_or_not_at_all(kind: str) -> None:
-    found = score_shape(kind, 8)
+    found = score_shape(kind, range(8))
     assert found.right >= 6 and found.reaches >= 7 and found.refused <= 4
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_hundred_curves_of_each_shape(kind: str) -> None:
-    found = score_shape(kind, 100)
+    found = score_shape(kind, range(100))
     assert found.right >= 90 and found.reaches >= 95 and found.refused <= 25
 
 
