@@ -189,7 +189,9 @@ def test_url_filter_drops_the_requests_that_the_function_in_c_drops(tmp_path: Pa
     frames = random_frames(5, 200)
     for at in range(2500):
         protocol = TCP if at % 10 else UDP
-        frames.append(ipv4_frame(protocol=protocol, payload=web_payload(rng, urls), parts=at % 97 == 0 and 0x2000))
+        source = 0x0A000001 + at  # a stream each
+        parts = at % 97 == 0 and 0x2000
+        frames.append(ipv4_frame(source, protocol=protocol, payload=web_payload(rng, urls), parts=parts))
     sent = in_c("UrlFilter", {"urls": 200, "seed": 3}, frames, tmp_path).out
     expected = in_model("UrlFilter", {"urls": 200, "seed": 3}, frames)
     assert 600 < len(expected) < 2300
