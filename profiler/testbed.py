@@ -141,7 +141,7 @@ class Testbed(ABC):
 
     @property
     def measured_by(self) -> str:
-        """What measures, if the description does not tell: machines of a kind describe themselves alike. A journal is
+        """What measures, if the description does not say it: machines of a kind describe themselves alike. A journal is
         resumed only by the one that began it."""
         return ""
 

@@ -45,7 +45,7 @@ def open_host(argument: str, timeout: float) -> Testbed:
 
 
 def _find_machine() -> str:
-    """What tells this machine from others; its options may change."""
+    """What distinguishes this machine from others; its options may change."""
     try:
         return MACHINE_ID.read_text(encoding="utf-8").strip() or platform.node()
     except OSError:
