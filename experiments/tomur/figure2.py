@@ -80,8 +80,8 @@ def run(setting: Setting) -> Result:
     return Result(
         findings_table(findings),
         (
-            f"{SIMULATED_CARD}, contended: FlowMonitor and NIDS with mem-bench and regex-bench (a).",
-            f"{SIMULATED_CARD}: NF1 and NF2, each with one to three NFs of which at least one uses regex (b).",
+            f"{SIMULATED_CARD}: on the contended card, FlowMonitor and NIDS with mem-bench and regex-bench (a); NF1 "
+            "and NF2, each with one to three NFs of which at least one uses regex (b).",
             f"{HARDWARE_CARD}: {len(real.runs)} measured runs of FlowMonitor with benches instead of NFs (a)."
             if real
             else bluefield2.MISSING_NOTE,

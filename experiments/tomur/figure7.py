@@ -73,8 +73,8 @@ def run(setting: Setting) -> Result:
     return Result(
         findings_table(findings),
         (
-            f"{SIMULATED_CARD}, contended: FlowMonitor (a), training and ground truth.",
-            f"{SIMULATED_CARD}: {', '.join(COMPARED_NFS)} (b), training and ground truth.",
+            f"{SIMULATED_CARD}: on the contended card, FlowMonitor (a); {', '.join(COMPARED_NFS)} (b), training and "
+            "ground truth.",
             bluefield2_runs(real),
         ),
         draw,
