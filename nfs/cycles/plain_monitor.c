@@ -22,13 +22,15 @@ static void *create(uint32_t flows)
 
 static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
+	static const uint8_t no_ends[32]; /* read of IPv6 only */
 	struct monitor *state = of;
 
 	for (uint16_t i = 0; i < n; i++) {
 		const struct flow_key flow = packet_plain_flow(packets[i]);
 		const uint32_t bytes = rte_pktmbuf_pkt_len(packets[i]);
 
-		top_talkers_count(&state->top, &flow, rte_hash_crc(&flow, sizeof(flow), 0), bytes);
+		top_talkers_count(&state->top, &flow, no_ends, rte_hash_crc(&flow, sizeof(flow), 0),
+				  bytes);
 		state->packets++;
 		state->bytes += bytes;
 	}

@@ -21,13 +21,18 @@ static const struct nf_counter counters[] = {
 	[FAILED] = {"failed", "packets sent on without a copy: the engine failed"},
 };
 
-static void copied(struct nf *nf, struct offloaded *copy)
+/* The copy, which is held behind the packet, leaves no earlier than the packet. */
+static void copied(struct nf *nf, struct offloaded *packet)
 {
-	const bool succeeded = copy->job.status == 0;
+	const struct offload *offload = nf->state;
+	const uint32_t slot = (uint32_t)(packet - offload->held);
+	const bool succeeded = packet->job.status == 0;
 
-	copy->action = succeeded ? OFFLOAD_SEND : OFFLOAD_DROP;
+	packet->action = OFFLOAD_SEND;
+	if (!succeeded)
+		offload->held[(slot + 1) & offload->mask].action = OFFLOAD_DROP;
 	nf->counters[succeeded ? MIRRORED : FAILED]++;
-	nf->counters[BYTES] += copy->job.produced;
+	nf->counters[BYTES] += packet->job.produced;
 }
 
 static int create(struct nf *nf)
@@ -71,13 +76,14 @@ static void mirror(struct nf *nf, struct rte_mbuf *packet)
 	/* the engine takes bytes in one piece */
 	if (packet->nb_segs == 1 || rte_pktmbuf_linearize(packet) == 0)
 		copy = empty_copy(nf, packet, length);
-	offload_hold(nf->state, packet, &no_headers);
+	held = offload_hold(nf->state, packet, &no_headers);
 	if (!copy) {
 		nf->counters[UNBUFFERED]++;
 		return;
 	}
 	packet_send_back(copy);
-	held = offload_hold(nf->state, copy, &no_headers);
+	offload_hold(nf->state, copy, &no_headers);
+	/* the packet waits for the engine, which reads it: once sent, its buffer may hold another one */
 	held->job.input = rte_pktmbuf_mtod(packet, const uint8_t *);
 	held->job.output = rte_pktmbuf_mtod(copy, uint8_t *);
 	held->job.length = held->job.room = length;
