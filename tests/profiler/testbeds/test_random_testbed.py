@@ -180,11 +180,11 @@ def test_a_random_testbed_is_profiled_placed_and_evaluated(tmp_path: Path) -> No
 
 
 def test_every_file_of_the_package_is_a_kind_of_testbed() -> None:
-    assert list(TESTBEDS) == ["exec", "host", "replay", "simulated"]
+    assert list(TESTBEDS) == ["exec", "host", "netns", "replay", "simulated", "switch"]
     simulated = (
         "simulated, simulated:contended, simulated:bluefield-3, simulated:server, simulated:gpu, simulated:gpu-b"
     )
-    assert list_testbeds() == f"exec:COMMAND, host, replay:PROFILE, {simulated}"
+    assert list_testbeds() == f"exec:COMMAND, host, netns, netns:SECONDS, replay:PROFILE, {simulated}, switch"
 
 
 @pytest.mark.parametrize("timeout", [math.nan, math.inf, 0.0, -1.0, 1e300])
@@ -198,8 +198,8 @@ def test_a_timeout_that_no_clock_can_measure_is_refused(timeout: float) -> None:
     [
         ("simulator", "--testbed: 'simulator' is not a testbed\nhint: did you mean simulated?"),
         ("Exec:ssh bf2", "--testbed: 'Exec' is not a testbed\nhint: did you mean exec?"),
-        ("lab", "--testbed: 'lab' is not a testbed\nhint: one of exec, host, replay, simulated"),
-        ("none", "nothing can be run without a testbed\nhint: one of exec:COMMAND, host, replay:PROFILE, simulated, "),
+        ("lab", "--testbed: 'lab' is not a testbed\nhint: one of exec, host, netns, replay, simulated, switch"),
+        ("none", "nothing can be run without a testbed\nhint: one of exec:COMMAND, host, netns, netns:SECONDS, replay:PR"),
         ("", "--testbed: names no testbed\nhint: one of exec:COMMAND"),
         ("replay:", "--testbed: replay: names no profile\nhint: replay:PROFILE"),
         ("simulated:fast", "--testbed: there is no simulated card 'fast'\n"
