@@ -199,7 +199,7 @@ def test_a_timeout_that_no_clock_can_measure_is_refused(timeout: float) -> None:
         ("simulator", "--testbed: 'simulator' is not a testbed\nhint: did you mean simulated?"),
         ("Exec:ssh bf2", "--testbed: 'Exec' is not a testbed\nhint: did you mean exec?"),
         ("lab", "--testbed: 'lab' is not a testbed\nhint: one of exec, host, netns, replay, simulated, switch"),
-        ("none", "nothing can be run without a testbed\nhint: one of exec:COMMAND, host, netns, netns:SECONDS, replay:PR"),
+        ("none", "nothing can be run without a testbed\nhint: one of exec:COMMAND, host, netns, netns:SEC"),
         ("", "--testbed: names no testbed\nhint: one of exec:COMMAND"),
         ("replay:", "--testbed: replay: names no profile\nhint: replay:PROFILE"),
         ("simulated:fast", "--testbed: there is no simulated card 'fast'\n"
