@@ -158,7 +158,7 @@ def place_chains(
     progress: Progress,
 ) -> tuple[LimitedPlan, ContendedPlan | None]:
     """The plan, and what is predicted of it; one that compiles, where chains are to be compiled."""
-    from placer.rack.compiler.within_limits import plan_within_limits
+    from placer.rack.compiler.within_limits import is_unchecked, plan_within_limits
     from placer.rack.contention.loop import run_contended
     from placer.rack.strategies import run_strategy
 
@@ -174,6 +174,8 @@ def place_chains(
         return contended.plan
 
     limited = plan_within_limits(solve, read.chains, rack, sources=read.recorded, time_limit=time_limit)
+    if is_unchecked(limited):
+        progress.say("note: clang is not installed, so programs of SmartNICs were not checked against their limits")
     return limited, by_plan.get(id(limited.solved))
 
 

@@ -64,6 +64,14 @@ def is_to_compile(chains: Sequence[Chain]) -> bool:
     return any(nf.parameters or nf.data for nf in nfs) and all(nf.nf in NF_KINDS for nf in nfs)
 
 
+def is_unchecked(limited: LimitedPlan) -> bool:
+    """Whether NFs are on SmartNICs whose limits nothing checked, as clang is not installed."""
+    if shutil.which(CLANG) or not is_to_compile(limited.chains):
+        return False
+    cards = {server.smartnic.name for server in limited.plan.rack.servers if server.smartnic}
+    return any(one.site_name(at) in cards for one in limited.plan.chains for at in range(len(one.chain.nfs)))
+
+
 def cap_cores(rack: Rack) -> Rack:
     """The rack with as many cores of servers as a compiled server uses at most."""
     servers = (replace(one, cores=min(one.cores, one.reserved_cores + MOST_CORES)) for one in rack.servers)

@@ -1,5 +1,6 @@
 """Every plan that `place` accepts compiles, and no better one would have."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -8,7 +9,7 @@ from random import Random
 import pytest
 
 from placer.rack.chain import Chain, Slo
-from placer.rack.compiler.within_limits import keep_from_devices, plan_within_limits, refusal_of
+from placer.rack.compiler.within_limits import is_unchecked, keep_from_devices, plan_within_limits, refusal_of
 from placer.rack.options import possible_sites
 from placer.rack.plan import RackPlan, Status
 from placer.rack.rack import CoreCost, NfCosts, Rack, Server, SmartNic, Switch
@@ -17,6 +18,7 @@ from profiles import InputError
 from tests.placer.rack.compiler.racks import made_chain
 
 QUICK_RACKS, RANDOM_RACKS, RACKS_PER_TEST = 6, 2000, 50  # a rack takes seconds of clang
+NEEDS_CLANG = pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed: `make deps` does it")
 SLOW, FAST = CoreCost(Fraction(40000)), CoreCost(Fraction(100))
 
 
@@ -48,7 +50,7 @@ def sites(chain: Chain, rack: Rack) -> list[str]:
     ("nf", "parameters", "expected"),
     [
         ("FastEncrypt", {"blocks": 1}, ["s0", "n0"]),
-        ("FastEncrypt", {"blocks": 2}, ["s0"]),  # 6,754 instructions of 4,196
+        pytest.param("FastEncrypt", {"blocks": 2}, ["s0"], marks=NEEDS_CLANG),  # 6,754 instructions of 4,196
         ("FastEncrypt", {"in_udp": 0}, ["s0"]),  # without blocks
         ("ACL", {"rules": 9}, ["s0", "n0"]),
         ("ACL", {"rules": 700}, ["s0"]),
@@ -70,6 +72,7 @@ def test_an_nf_that_fits_nowhere_is_refused() -> None:
         keep_from_devices([chain_of("c", ("ACL", {"rules": 700}))], rack)
 
 
+@NEEDS_CLANG
 def test_of_nfs_that_fit_a_card_one_by_one_the_best_choice_leaves() -> None:
     """Two of these access lists do not fit together: one is on the card, the other on the slow server."""
     chains = [chain_of("a", ("ACL", {"rules": 400})), chain_of("b", ("ACL", {"rules": 350}))]
@@ -82,6 +85,17 @@ def test_of_nfs_that_fit_a_card_one_by_one_the_best_choice_leaves() -> None:
     assert sorted(one.site_name(0) for one in both.chains) == ["n0", "n1"] and both.status is Status.OPTIMAL
 
 
+def test_without_clang_a_plan_with_smartnics_is_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same plan is checked where clang is installed, and one without SmartNICs needs none."""
+    chains, rack = [chain_of("a", ("ACL", {"rules": 9}))], rack_with(1)
+    monkeypatch.setattr(shutil, "which", lambda program: None)
+    limited = plan_within_limits(lambda given: exact_plan(given, rack), chains, rack)
+    assert is_unchecked(limited)
+    monkeypatch.setattr(shutil, "which", lambda program: program)
+    assert not is_unchecked(limited)
+
+
+@NEEDS_CLANG
 def test_a_choice_without_an_answer_in_time_leaves_the_plan_unproven() -> None:
     """One of two access lists has to leave the card; of the second choice nobody knows."""
     chains = [chain_of("a", ("ACL", {"rules": 400})), chain_of("b", ("ACL", {"rules": 350}))]
