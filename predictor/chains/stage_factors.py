@@ -109,15 +109,15 @@ class Correction:
         found = cls._among(runs, np.sort(order[:COMPARED_ON]), tried)
         if len(runs) <= COMPARED_ON:
             return found
-        return cls._among(runs, np.sort(order[:LEARNT_FROM]), [one.tried for one in found.hypotheses])
+        return cls._among(runs, np.sort(order[:LEARNT_FROM]), [hypothesis.tried for hypothesis in found.hypotheses])
 
     @classmethod
     def _among(cls, measured: ChainRuns, rows: NDArray[np.intp], tried: Sequence[_Tried]) -> Correction:
         runs = measured.at(rows)
         features = features_of(runs.stages, runs.shares)
         alike = _Likeness.of((features, runs.stages), (features, runs.stages), features.mean(axis=0))
-        fitted = [_Search(one, runs, alike).find() for one in tried]
-        evidence = np.array([one.evidence for one in fitted])
+        fitted = [_Search(rule, runs, alike).find() for rule in tried]
+        evidence = np.array([hypothesis.evidence for hypothesis in fitted])
         probability = np.exp(evidence - evidence.max())
         probability /= probability.sum()
         kept = np.flatnonzero(probability > LEAST_PROBABILITY)
@@ -128,18 +128,18 @@ class Correction:
         own = features_of(self.runs.stages, self.runs.shares)
         asked = features_of(stages, self.runs.shares)
         alike = _Likeness.of((asked, stages), (own, self.runs.stages), own.mean(axis=0))
-        return self._average([one.predict(stages, self.runs.shares, alike) for one in self.hypotheses])
+        return self._average([part.predict(stages, self.runs.shares, alike) for part in self.hypotheses])
 
     def left_out(self) -> tuple[Floats, Floats]:
         """Error of each kept run as predicted from the others, and its standard deviation, which contains the noise of
         the run; each of shape (kept runs,). Rasmussen & Williams, section 5.4.2."""
-        error, deviation = self._average([one.left_out() for one in self.hypotheses])
+        error, deviation = self._average([hypothesis.left_out() for hypothesis in self.hypotheses])
         return error[self.kept], deviation[self.kept]
 
     @property
     def kept(self) -> NDArray[np.bool_]:
         """Which runs are no outliers, shape (runs,)."""
-        outlying = self.probabilities @ np.array([one.outlying for one in self.hypotheses], dtype=np.float64)
+        outlying = self.probabilities @ np.array([part.outlying for part in self.hypotheses], dtype=np.float64)
         return np.asarray(outlying < 0.5)
 
     @property

@@ -61,9 +61,6 @@ class VnfProgram:
     settings: Callable[[str], str]  # from the address and port of the next one
     command: Callable[[str, str], list[str]]  # from the file of settings, and that address
 
-    def __hash__(self) -> int:
-        return id(self)
-
 
 NGINX = """daemon off; worker_processes 1; pid nginx.pid; error_log stderr crit; events { worker_connections 1024; }
 http { access_log off; keepalive_requests 1000000000; """
@@ -160,8 +157,7 @@ class NetnsTestbed(Testbed):
         if len(self._cpus) < 2:
             raise InputError.of("--testbed", "netns: needs two CPUs, one of them for the generator and the web server")
         if os.geteuid() != 0:
-            hint = "run it as root, or in `unshare --user --map-root-user` with a delegated control group"
-            raise InputError.of("--testbed", "netns: network namespaces need root", hint=hint)
+            raise InputError.of("--testbed", "netns: network namespaces need root", hint="run it as root")
         _remove_abandoned()
         self._core = min((len(self._cpus) - 1) / CORES, 1.0)
         self._running: dict[tuple[Sequence[str], Cores], RunningChain] = {}

@@ -69,12 +69,12 @@ def is_unchecked(limited: LimitedPlan) -> bool:
     if shutil.which(CLANG) or not is_to_compile(limited.chains):
         return False
     cards = {server.smartnic.name for server in limited.plan.rack.servers if server.smartnic}
-    return any(one.site_name(at) in cards for one in limited.plan.chains for at in range(len(one.chain.nfs)))
+    return any(chain.site_name(at) in cards for chain in limited.plan.chains for at in range(len(chain.chain.nfs)))
 
 
 def cap_cores(rack: Rack) -> Rack:
     """The rack with as many cores of servers as a compiled server uses at most."""
-    servers = (replace(one, cores=min(one.cores, one.reserved_cores + MOST_CORES)) for one in rack.servers)
+    servers = (replace(each, cores=min(each.cores, each.reserved_cores + MOST_CORES)) for each in rack.servers)
     return replace(rack, servers=tuple(servers))
 
 
@@ -136,10 +136,10 @@ class _Search:
 
     def _found(self, node: _Node, first: RackPlan, refusal: InputError | None, exact: bool) -> LimitedPlan:
         """The plan of a node; those that wait have no larger bound."""
-        bounds = [node.plan.bound_mbps, *(-one.negative_bound for one in self.waiting)]
+        bounds = [node.plan.bound_mbps, *(-waiting.negative_bound for waiting in self.waiting)]
         bound = None if first.bound_mbps is None else first.bound_mbps
         if exact and bound is not None:
-            bound = min(bound, max(one for one in bounds if one is not None))
+            bound = min(bound, max(known for known in bounds if known is not None))
         return LimitedPlan(_with_bound(node.plan, bound), node.plan, node.chains, refusal)
 
     def _add(self, plan: RackPlan, chains: Sequence[Chain]) -> None:

@@ -46,6 +46,8 @@ def replan_under_contention(
         return alone, contended
     moves = tuple(list_moves(plan, old))
     if plan.chains and len(moves) != len(alone.moves):  # the bound is that of plans with other moves
-        plan, predicted = (replace(one, status=Status.FEASIBLE, bound_mbps=None) for one in (plan, contended.predicted))
+        plan, predicted = (
+            replace(each, status=Status.FEASIBLE, bound_mbps=None) for each in (plan, contended.predicted)
+        )
         contended = replace(contended, plan=plan, predicted=predicted)
     return Replanned(plan, moves, alone.least_moves), contended
