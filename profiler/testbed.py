@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -179,6 +180,16 @@ class TestbedWrapper(Testbed):
 
     def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
         return self.run_many([loads], noise=noise, seed=seed)[0]
+
+
+def processor_fields() -> dict[str, str]:
+    """What the kernel says of the last processor of this machine, by its own names (`model name`, `cpu MHz`); empty
+    where it says nothing."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in text.splitlines())}
 
 
 # Best-effort answers: what a testbed measured although other work disturbed the run (docs/host-testbed.md).

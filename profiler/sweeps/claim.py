@@ -5,12 +5,11 @@ import os
 import platform
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from profiler.journal.journal import SWEEP_ORIGIN, Journal
 from profiler.sweeps.spec import SweepSpec
-from profiler.testbed import Testbed
+from profiler.testbed import Testbed, processor_fields
 from profiles import Fault, InputError
 
 MACHINE_ORIGIN = "machine"
@@ -62,7 +61,7 @@ def machine_facts(testbed: str) -> dict[str, Any]:
     if testbed.partition(":")[0] != HOST_KIND:
         return {}
     return {
-        "processor": _processor(),
+        "processor": processor_fields().get("model name", platform.processor()),
         "architecture": platform.machine(),
         "cores": os.cpu_count(),
         "memory_mb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6),
@@ -70,12 +69,3 @@ def machine_facts(testbed: str) -> dict[str, Any]:
         "python": platform.python_version(),
         DATE_ORIGIN: datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def _processor() -> str:
-    """The model that the kernel names; empty where it names none."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")

@@ -21,7 +21,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from profiler.protocol.request_checks import refusals
-from profiler.testbed import Measurement, PacketLatency, Run, RunRefused, StageMeasurement, Testbed, TestbedError
+from profiler.testbed import (
+    Measurement,
+    PacketLatency,
+    Run,
+    RunRefused,
+    StageMeasurement,
+    Testbed,
+    TestbedError,
+    processor_fields,
+)
 from profiler.testbeds import TESTBEDS
 from profiles import ChainLoad, Counters, InputError, Load, NfDescription, NicModel, TestbedDescription, Workload
 from profiles.chain import Cores
@@ -164,9 +173,14 @@ class NetnsTestbed(Testbed):
         self._started = 0
 
     def describe(self) -> TestbedDescription:
+        processor = processor_fields().get("model name", "unknown CPU")
         return TestbedDescription(
             name="netns",
-            nic=NicModel(model=f"{self._core:.3g} of {_cpu_model()}", cores=CORES, kind="server"),
+            nic=NicModel(
+                model=f"{self._core:.3g} of {processor}",
+                cores=CORES,
+                kind="server",
+            ),
             attributes={"flows": (1.0, 64.0), "packet_size": (64.0, 1400.0)},
             default_traffic={"flows": 16.0, "packet_size": 512.0},
             nfs=tuple(NfDescription(name=name, cores=1) for name in self._vnfs),
@@ -412,12 +426,6 @@ def _remove_group(folder: Path) -> None:
 def _is_alive(name: str) -> bool:
     """Whether the process that a name of a namespace or group has still runs."""
     return Path("/proc", name.removeprefix(NAMES).split("-")[0]).is_dir()
-
-
-def _cpu_model() -> str:
-    """The CPU as the kernel names it."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown CPU")
 
 
 @TESTBEDS.register("netns")

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from profiler.protocol.request_checks import refusals
-from profiler.testbed import Measurement, Run, RunRefused, Testbed, TestbedError
+from profiler.testbed import Measurement, Run, RunRefused, Testbed, TestbedError, processor_fields
 from profiler.testbeds import TESTBEDS
 from profiler.testbeds.host import BUILD_COMMAND
 from profiles import (
@@ -129,7 +129,10 @@ class SwitchTestbed(Testbed):
         self._timeout = timeout
         if not PROGRAM.is_file():
             raise InputError.of("--testbed", "switch: its program is not built", hint=BUILD_COMMAND)
-        self._clock_mhz, model = _cpu()
+        processor = processor_fields()
+        if "cpu MHz" not in processor:
+            raise InputError.of("--testbed", "switch: the kernel does not say the clock of the processor")
+        self._clock_mhz, model = float(processor["cpu MHz"]), processor.get("model name", os.uname().machine)
         nfs = [
             NfDescription(
                 name=name,
@@ -185,13 +188,6 @@ class SwitchTestbed(Testbed):
         if ended.returncode:
             raise TestbedError(f"testbed switch: {ended.stderr.strip()[-500:]}")
         return float(pd.read_csv(io.StringIO(ended.stdout))["cycles_per_packet"].mean())
-
-
-def _cpu() -> tuple[float, str]:
-    """The clock in MHz and the model of the processor, as the kernel names them."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    return float(fields.get("cpu MHz", 1000.0)), fields.get("model name", os.uname().machine)
 
 
 @TESTBEDS.register("switch")
