@@ -5,13 +5,11 @@ No tenant is placed by these: they decide only which NICs are checked, and in wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from placer.model.fleet import NicKind
-from placer.policy.kernels import add_biases, learn_losses, learn_margins, write_losses
+from placer.policy.sampled_kernels import learn_losses
 from profiles.arrays import Floats
 
 FIRST_LOSS = 0.05  # loss per neighbour before anything is known, in logarithms of throughput
@@ -46,21 +44,6 @@ class Interference:
         """Correct the losses by the logarithm of the throughput share of each NF of one co-location."""
         learn_losses(self.loss, np.asarray(nfs), np.asarray(logs), LEARNING_RATE, LEAST_LOSS)
 
-    def learn_all(self, biases: Biases, nfs: NDArray[np.int64], at: int, margins: Sequence[Floats]) -> float:
-        """Correct losses, biases and offsets by the margins of tenants on a NIC, with an arrival at `at`.
-
-        `margins`: of all, NaN where they are not known; of all alone; their rough logarithms; and of all but the
-        arrival, margins less rough logarithms, which are corrected. Returns the mean loss.
-        """
-        mean: float = learn_margins(self.loss, biases.arrays, nfs, *margins, at, RATES)
-        return mean
-
-    def rough_logarithms(self, nfs: NDArray[np.int64], sizes: NDArray[np.int64]) -> Floats:
-        """As `CoLocationChecks.rough_logarithms`, by these losses; `nfs` are the NFs of members, by number."""
-        logarithms = np.zeros(nfs.shape)
-        write_losses(self.loss, nfs, sizes, logarithms)
-        return logarithms
-
 
 class Biases:
     """What logarithms of throughput are beside rough ones on average: by how many share the NIC, and by who they are.
@@ -73,8 +56,3 @@ class Biases:
         self.by_size = np.zeros((nfs, most + 1))
         self.by_neighbour = np.zeros((nfs, nfs))
         self.arrays = self.by_size, self.by_neighbour, np.zeros((nfs, most + 1))
-
-    def add(self, nfs: NDArray[np.int64], sizes: NDArray[np.int64], logarithms: Floats) -> Floats:
-        """Add them to rough logarithms; `nfs` are the NFs of members, by number, shape as `logarithms`."""
-        add_biases(self.by_size, self.by_neighbour, nfs, sizes, logarithms)
-        return logarithms

@@ -20,10 +20,27 @@ from numpy.typing import NDArray
 from placer.model.constraints import AllowedNics
 from placer.model.fleet import Nic, NicKind, Tenant
 from placer.model.oracle import Oracle, lowest_by_workload
-from placer.policy.interference import Biases, Interference
-from placer.policy.kernels import EMPTY_MARGIN, preferred_nics, rank_roughly, write_margins, write_members
+from placer.policy.interference import RATES, Biases, Interference
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import Rule
+from placer.policy.sampled_kernels import (
+    BY_NF,
+    EMPTY_MARGIN,
+    FREE,
+    GBPS,
+    NOBODY,
+    REQUIRED,
+    add_member,
+    estimate_margins,
+    preferred_nics,
+    rank_roughly,
+    remove_member,
+    score_of,
+    take_check,
+    write_margins,
+    write_rough,
+)
+from predictor.contention.checks import NO_CHECKS, ModelArrays
 from profiles import CoLocation, Workload
 from profiles.arrays import Floats
 
@@ -48,7 +65,9 @@ FULLER_WEIGHT = 0.01
 FIRST_SIZE = 16_384
 """NICs there is room for at first, so that no decision waits for a copy; they take memory when they are written."""
 
-NOTHING = np.zeros(0)
+
+NicArrays = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]
+"""What is known of NICs, as `sampled_kernels` describes it."""
 
 
 def margin_of(kpps: float, required: float) -> float:
@@ -57,21 +76,23 @@ def margin_of(kpps: float, required: float) -> float:
 
 
 class SampledTenant(NamedTuple):
-    """A tenant in the index: its workload, its throughput alone and the one that it requires (kpps).
+    """A tenant in the index: its workload, what it takes of the port (Gb/s), and its throughput alone (kpps).
 
-    `key`: by which workloads are sorted. `nf`: by number. `row`: as of `CoLocationChecks`. `alone`: its margin when it
-    is alone on the NIC, in logarithms.
+    `key`: by which workloads are sorted. `numbers`: as kernels read an arrival: number of the NF, row as of
+    `CoLocationChecks`, cores, the throughput that it requires (kpps), and its margin when it is alone on the NIC, in
+    logarithms.
     """
 
     id: str
     workload: Workload
     key: tuple[str | float, ...]
-    nf: int
-    cores: int
-    row: int
+    numbers: tuple[int, int, float, float, float]
+    gbps: float
     solo: float
-    required: float
-    alone: float
+
+    @property
+    def required(self) -> float:
+        return self.numbers[3]
 
 
 class SampledNic:
@@ -104,10 +125,13 @@ class SamplingTrial(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """The margins of tenants on a NIC with an arrival, which was checked there last, and their rough logarithms."""
+    """The margins of tenants on a NIC with an arrival, which was checked there last, and their rough logarithms.
+
+    `at`: which of them is the arrival.
+    """
 
     nic: int
-    arrival: str
+    at: int
     tenants: list[SampledTenant]
     margins: Floats
     rough: Floats
@@ -136,18 +160,14 @@ class SampledIndex:
         self._checks = oracle.checks
         nfs, cores = len(self.interference.number_of), [cores for cores in kind.all_core_counts if cores > 0]
         width = kind.cores // min(cores, default=kind.cores) + 1
-        self._biases = Biases(nfs, width)
-        self._number = np.full(FIRST_SIZE, -1, dtype=np.int64)
-        self._free = np.full(FIRST_SIZE, -1.0)
-        self._gbps = np.zeros(FIRST_SIZE)
-        self._margin = np.zeros(FIRST_SIZE)
-        self._left = np.zeros((nfs, FIRST_SIZE))
-        self._own = np.zeros((nfs, FIRST_SIZE))
-        # per tenant: the row of its workload, its NF, and its margin less what is expected roughly
-        self._size = np.zeros(FIRST_SIZE, dtype=np.int64)
-        self._row = np.zeros((FIRST_SIZE, width), dtype=np.int64)
-        self._nf_at = np.zeros((FIRST_SIZE, width), dtype=np.int64)
-        self._offset = np.zeros((FIRST_SIZE, width))
+        self._learnt = self.interference.loss, *Biases(nfs, width).arrays
+        nics = np.zeros((BY_NF + 2 * nfs, FIRST_SIZE))
+        nics[FREE] = -1.0
+        self._arrays: NicArrays = (
+            nics,
+            np.zeros((FIRST_SIZE, 1 + width, 2), dtype=np.int64),
+            np.zeros((FIRST_SIZE, width, 3)),
+        )
         cores = [cores for cores in kind.cores_of.values() if 0 < cores <= kind.cores]
         self._mean_cores = sum(cores) / len(cores) if cores else 1.0
         self._mean_loss = float(self.interference.loss.mean())
@@ -161,12 +181,10 @@ class SampledIndex:
 
     def rows_in_use(self) -> NDArray[np.int64]:
         """The rows of all tenants, as of `CoLocationChecks`."""
-        width = self._row.shape[1]
-        sizes = np.where(self._number[: self._used] >= 0, self._size[: self._used], 0)
-        rows = self._row[: self._used][np.arange(width) < sizes[:, None]]
-        # of NICs with more tenants than have room there
-        crowded = [self._nics[int(number)] for number in self._number[: self._used][sizes == width]]
-        return np.concatenate([rows, [tenant.row for nic in crowded for tenant in nic.tenants]]).astype(np.int64)
+        nics, members = self._arrays[0][:, : self._used], self._arrays[1][: self._used]
+        sizes = np.where(nics[FREE] >= 0, members[:, 0, 1], 0)
+        rows: NDArray[np.int64] = members[:, 1:, 1][np.arange(members.shape[1] - 1) < sizes[:, None]]
+        return rows
 
     def renew(self, *, at_once: bool = False) -> None:
         """Nothing changes: this index has no forecast."""
@@ -206,8 +224,8 @@ class SampledIndex:
                 sampled, tenants, columns = before
                 sampled.tenants = tenants
                 self._nics[number] = sampled
-                for array, column in zip(self._columns(sampled.place), columns, strict=True):
-                    array[...] = column
+                for view, column in zip(self._views(sampled.place), columns, strict=True):
+                    view[: len(column)] = column
         self._vacant, self._used = trial.vacant, trial.used
 
     def _note_before(self, number: int) -> None:
@@ -216,14 +234,13 @@ class SampledIndex:
             return
         sampled = self._nics.get(number)
         self._trial.nics[number] = None if sampled is None else (
-            sampled, sampled.tenants, [column.copy() for column in self._columns(sampled.place)]
+            sampled, sampled.tenants, [view.copy() for view in self._views(sampled.place)]
         )  # fmt: skip
 
-    def _columns(self, place: int) -> list[NDArray[Any]]:
-        """All that the arrays hold of a place, as views."""
-        by_place = self._number, self._free, self._gbps, self._margin, self._size, self._row, self._nf_at, self._offset
-        views: list[NDArray[Any]] = [array[place, ...] for array in by_place]
-        return [*views, self._left[:, place], self._own[:, place]]
+    def _views(self, place: int) -> list[NDArray[Any]]:
+        """All that the arrays hold of a place."""
+        nics, members, tenants = self._arrays
+        return [nics[:, place], members[place], tenants[place]]
 
     def covers(self, tenant: Tenant) -> bool:
         """True: nothing is predicted in advance."""
@@ -243,44 +260,54 @@ class SampledIndex:
         self._note_before(nic.number)
         self._checked = None
         sampled = self._nics[nic.number] = SampledNic(nic, self._new_place())
-        sampled.tenants = sorted(map(self._sample, nic.tenants_by_id.values()), key=lambda tenant: tenant.key)
-        self._estimate(sampled)
+        tenants = sorted(map(self._sample, nic.tenants_by_id.values()), key=lambda tenant: tenant.key)
+        self._list(sampled, tenants)
+        estimate_margins(*self._arrays, sampled.place, self._models, self._learnt, False)
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
         """Follow a tenant that was placed on the NIC; the margins of all are known by now."""
         self._note_before(nic.number)
         sampled, checked = self._nics.get(nic.number), self._checked
         self._checked = None
-        if checked is not None and sampled is not None and (checked.nic, checked.arrival) == (nic.number, tenant.id):
-            sampled.tenants = checked.tenants
-            self._write(sampled, checked.margins, checked.rough)
+        if checked is not None and sampled is not None and (checked.nic, checked.tenants[checked.at].id) == (
+            nic.number, tenant.id
+        ):  # fmt: skip
+            arriving = checked.tenants[checked.at]
+            self._make_room(len(checked.tenants))
+            add_member(
+                *self._arrays, sampled.place, checked.at, arriving.numbers, checked.margins, checked.rough,
+                self.interference.loss,
+            )  # fmt: skip
+            self._take(sampled, checked.tenants)
             return
         if sampled is None:
             self.enter(nic)
             sampled = self._nics[nic.number]
         elif all(tenant.id != present.id for present in sampled.tenants):
-            sampled.tenants, _ = sampled.with_tenant(self._sample(tenant))
+            self._list(sampled, sampled.with_tenant(self._sample(tenant))[0])
         required = [tenant.required for tenant in sampled.tenants]
         _, kpps = self.oracle.meets(sampled.co_location, required)
         if any(known != known for known in kpps):  # behind a violated SLA
             co_location = sampled.co_location
             lowest = lowest_by_workload(co_location, self.oracle.throughput([co_location])[0])
             kpps = [lowest[workload] for workload in co_location]
-        margins = [*map(margin_of, kpps, required)]
-        self._write(sampled, np.array(margins), self._rough(sampled.tenants))
+        margins, rough = np.array([*map(margin_of, kpps, required)]), np.empty((1, len(required)))
+        write_rough(self._arrays[1], np.array([sampled.place]), NOBODY, self._models, self._learnt, rough)
+        write_margins(*self._arrays, sampled.place, margins, rough[0], self.interference.loss)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
         """Follow a tenant that left the NIC; the others have an estimated larger margin than before."""
         self._note_before(nic.number)
         sampled, self._checked = self._nics[nic.number], None
         at = next(at for at, present in enumerate(sampled.tenants) if present.id == tenant.id)
-        sampled.tenants = [*sampled.tenants[:at], *sampled.tenants[at + 1 :]]
-        if not sampled.tenants:
+        remaining = [*sampled.tenants[:at], *sampled.tenants[at + 1 :]]
+        if not remaining:
+            sampled.tenants = remaining
             self._take_out(sampled)
             return
-        offset = self._offset[sampled.place]
-        offset[at : len(sampled.tenants)] = offset[at + 1 : len(sampled.tenants) + 1].copy()
-        self._estimate(sampled, offset[: len(sampled.tenants)])
+        remove_member(*self._arrays[1:], sampled.place, at)
+        self._take(sampled, remaining)
+        estimate_margins(*self._arrays, sampled.place, self._models, self._learnt, True)
 
     def restrict(self, places: AllowedNics | None) -> None:
         """Close NICs that constraints bar; None takes them up again."""
@@ -321,7 +348,7 @@ class SampledIndex:
 
     def most_free(self) -> int:
         """The most cores that are free on one NIC; 0 without a NIC."""
-        return int(self._free[: self._used].max(initial=0))
+        return int(self._arrays[0][FREE, : self._used].max(initial=0))
 
     def last_resort(self, tenant: Tenant) -> Nic | None:
         """A NIC on which every SLA is met, out of many more than `best` checks."""
@@ -329,7 +356,8 @@ class SampledIndex:
             return None
         arriving = self._sample(tenant)
         places = self._preferred(arriving, LAST_RESORT, -math.inf)
-        scored = self._score_all([self._nics[int(self._number[place])] for place in places], arriving)
+        numbers = self._arrays[1][places, 0, 0].tolist()
+        scored = self._score_all([self._nics[number] for number in numbers], arriving)
         best = min(((score, number) for number, score in scored.items()), default=None)
         return None if best is None else self._nics[best[1]].nic
 
@@ -343,15 +371,14 @@ class SampledIndex:
     def tally(self, tenant: Tenant) -> Tally:
         """How many NICs have too few cores for the tenant; of the others only some were checked."""
         needed = tenant.workload.cores or self.kind.cores_of.get(tenant.workload.nf, self.kind.cores + 1)
-        used = self._number[: self._used] >= 0
-        return Tally(len(self._nics), int((self._free[: self._used][used] < needed).sum()), None)
+        free = self._arrays[0][FREE, : self._used]
+        return Tally(len(self._nics), int(((free >= 0) & (free < needed)).sum()), None)
 
     def reasons(self, tenant: Tenant) -> Iterator[Reason]:
         """Why no NIC takes the tenant, by free cores; of those with enough, a part was checked."""
         needed = tenant.workload.cores or self.kind.cores_of.get(tenant.workload.nf)
-        free_cores = self._free[: self._used][self._number[: self._used] >= 0]
-        if self._among is not None:
-            free_cores = self._free[self._among]
+        free_cores = self._arrays[0][FREE, : self._used]
+        free_cores = free_cores[free_cores >= 0] if self._among is None else free_cores[self._among]
         for free, nics in zip(*np.unique(free_cores, return_counts=True), strict=True):
             short = Cause.NOT_HOSTED if needed is None else Cause.CORES if free < needed else None
             yield Reason(self.kind.model, (), int(nics), short or Cause.SAMPLED_SLA)
@@ -362,58 +389,37 @@ class SampledIndex:
             return
         arriving = self._sample(tenant)
         places = self._preferred(arriving, COMPARED_NICS, LEAST_SLACK)
-        if not len(places):
+        count = len(places)
+        if not count:
             return
-        rough, slack = self._rough_with(arriving, places), np.empty(len(places))
-        order = np.empty(len(places), dtype=np.int64)
+        members = self._arrays[1]
+        rough, slack, order = np.empty((count, members.shape[1])), np.empty(count), np.empty(count, dtype=np.int64)
         rank_roughly(
-            places, (self._size, self._offset), arriving.alone, rough,
-            (self._number, self._free, self._margin), float(arriving.cores), self._weights,
-            SAFE_SLACK, slack, order,
-            (self._left[arriving.nf], self._own[arriving.nf]) if learns else (NOTHING, NOTHING),
+            *self._arrays, places, arriving.numbers, self._models, self._learnt, self._weights, SAFE_SLACK, learns,
+            rough, slack, order,
         )  # fmt: skip
         if self._checks is not None:
             order = order[:CHECKED_NICS]
             order = order[slack[order] >= LEAST_ESTIMATED_SLACK]
         for at in order.tolist():
-            sampled = self._nics[int(self._number[places[at]])]
+            sampled = self._nics[int(members[places[at], 0, 0])]
             found = self._check(sampled, arriving, rough[at], learns=learns)
             if found is not None:
                 yield found, sampled.nic
 
     def _preferred(self, arriving: SampledTenant, most: int, least_slack: float) -> NDArray[np.int64]:
         """The places that the rule prefers by what NFs lose on average."""
-        line_rate = self.kind.line_rate_gbps
-        gbps = self.kind.gbps_of(arriving.workload) if line_rate < math.inf else 0.0
-        places, by_nf = np.empty(most, dtype=np.int64), (self._left[arriving.nf], self._own[arriving.nf])
-        arrays: list[NDArray[Any]] = [self._number[: self._used], self._free, self._gbps, self._margin, *by_nf]
+        places, port = np.empty(most, dtype=np.int64), (arriving.gbps, self.kind.line_rate_gbps)
+        (nics, members, _), used = self._arrays, self._used
         if self._among is not None:
-            arrays = [array[self._among] for array in arrays]
-        number, free, taken, margin, left, own = arrays
-        found = preferred_nics(
-            number, free, (taken, gbps, line_rate), margin, left, own,
-            arriving.alone, least_slack, float(arriving.cores), self._weights, places,
-        )  # fmt: skip
+            nics, members, used = nics[:, self._among], members[self._among], len(self._among)
+        found = preferred_nics(nics, members, used, arriving.numbers, port, least_slack, self._weights, places)
         return places[:found] if self._among is None else self._among[places[:found]]
 
-    def _rough_with(self, arriving: SampledTenant, places: NDArray[np.int64]) -> Floats:
-        """Rough logarithms of the tenants of some places, and of the arrival behind them."""
-        nfs, rows = (np.zeros((len(places), self._row.shape[1] + 1), dtype=np.int64) for _ in range(2))
-        together = np.empty(len(places), dtype=np.int64)
-        write_members(places, self._nf_at, self._row, self._size, (arriving.nf, arriving.row), nfs, rows, together)
-        return self._rough_logarithms(nfs, rows, together)
-
-    def _rough(self, tenants: Sequence[SampledTenant]) -> Floats:
-        """Rough logarithms of tenants that share a NIC."""
-        nfs, rows = (
-            np.array([numbers]) for numbers in zip(*((tenant.nf, tenant.row) for tenant in tenants), strict=True)
-        )
-        return self._rough_logarithms(nfs, rows, np.array([len(tenants)])).ravel()
-
-    def _rough_logarithms(self, nfs: NDArray[np.int64], rows: NDArray[np.int64], sizes: NDArray[np.int64]) -> Floats:
-        checks = self._checks
-        raw = self.interference.rough_logarithms(nfs, sizes) if checks is None else checks.rough_logarithms(rows, sizes)
-        return self._biases.add(nfs, sizes, raw)
+    @property
+    def _models(self) -> ModelArrays:
+        """As kernels read what estimates throughputs roughly."""
+        return NO_CHECKS if self._checks is None else self._checks.arrays
 
     def _check(self, sampled: SampledNic, arriving: SampledTenant, rough: Floats, *, learns: bool) -> float | None:
         """The score of the NIC with the arrival; None where an SLA would be violated.
@@ -421,27 +427,26 @@ class SampledIndex:
         `rough`: rough logarithms of its tenants, and of the arrival behind them.
         """
         together, at = sampled.with_tenant(arriving)
-        if not self.kind.has_port_for(tenant.workload for tenant in together):
+        if not self._has_port_for(together):
             return None
         required = [tenant.required for tenant in together]
         met, kpps = self.oracle.meets(tuple([tenant.workload for tenant in together]), required)
-        place, nf, last = sampled.place, arriving.nf, len(together) - 1
-        margins = [*map(margin_of, kpps, required)]
-        own, left = margins[at], EMPTY_MARGIN
-        for other, margin in enumerate(margins):
-            if other != at and margin < left:  # behind a violated SLA they are not known
-                left = margin
-        rough[at : last + 1] = [rough[last], *rough[at:last]]
-        checked = Checked(sampled.nic.number, arriving.id, together, np.array(margins), rough)
-        if learns:
-            self._left[nf, place] = left
-            if own == own:
-                self._own[nf, place] = own - arriving.alone
-            self._learn(checked, place, at)
+        margins = np.empty(len(together))
+        score, mean_loss = take_check(
+            *self._arrays, sampled.place, at, arriving.numbers, np.array(kpps), rough, margins, self._learnt,
+            self._weights, RATES, learns,
+        )  # fmt: skip
+        if mean_loss > 0.0:
+            self._mean_loss = mean_loss
+            self._weights = self._weigh()
         if not met:
             return None
-        self._checked = checked
-        return self._score(place, arriving.cores, min(left, own))
+        self._checked = Checked(sampled.nic.number, at, together, margins, rough)
+        return self._of_kind(score)
+
+    def _has_port_for(self, tenants: Sequence[SampledTenant]) -> bool:
+        """Whether the port carries the packets that are offered to all of these."""
+        return math.fsum([tenant.gbps for tenant in tenants]) <= self.kind.line_rate_gbps
 
     def _score_all(self, candidates: Sequence[SampledNic], arriving: SampledTenant) -> dict[int, float]:
         """By number, the scores of the NICs on which every SLA is met; all are predicted at once."""
@@ -451,28 +456,15 @@ class SampledIndex:
         for sampled, tenants, kpps in zip(candidates, together, answers, strict=True):
             lowest = lowest_by_workload(tuple([tenant.workload for tenant in tenants]), kpps)
             met = all(lowest[tenant.workload] >= tenant.required for tenant in tenants)
-            if met and self.kind.has_port_for(tenant.workload for tenant in tenants):
+            if met and self._has_port_for(tenants):
                 least = min(margin_of(lowest[tenant.workload], tenant.required) for tenant in tenants)
-                found[sampled.nic.number] = self._score(sampled.place, arriving.cores, least)
+                score = score_of(self._arrays[0], sampled.place, arriving.numbers[2], least, self._weights)
+                found[sampled.nic.number] = self._of_kind(score)
         return found
 
-    def _learn(self, checked: Checked, place: int, at: int) -> None:
-        """Correct the estimates by the margins of a co-location, as far as they are known; the arrival is at `at`."""
-        size = len(checked.tenants)
-        if size > self._row.shape[1]:
-            return
-        nfs, alone = [tenant.nf for tenant in checked.tenants], [tenant.alone for tenant in checked.tenants]
-        margins = checked.margins, np.array(alone), checked.rough, self._offset[place]
-        self._mean_loss = self.interference.learn_all(self._biases, np.array(nfs), at, margins)
-        self._weights = self._weigh()
-
-    def _score(self, place: int, cores: int, margin: float) -> float:
-        """What the rule makes of a NIC on which all margins would be at least `margin` after that many more cores."""
-        per_core, per_margin, before, after = self._weights
-        free = float(self._free[place])
-        now = min(free * per_core, float(self._margin[place]) * per_margin)
-        then = min((free - cores) * per_core, margin * per_margin)
-        return (before * now + after * then) * self._mean_cores / self.kind.cores * self.kind.cost
+    def _of_kind(self, score: float) -> float:
+        """A score as it is compared with those of other kinds."""
+        return score * self._mean_cores / self.kind.cores * self.kind.cost
 
     def _weigh(self) -> tuple[float, float, float, float]:
         """NFs per free core, NFs per margin, and the weights of their number before and after an arrival."""
@@ -481,47 +473,50 @@ class SampledIndex:
 
     def _sample(self, tenant: Tenant) -> SampledTenant:
         """The tenant as it would be alone on the NIC."""
-        workload, solo = tenant.workload, self.oracle.solo(tenant.workload)
+        workload, kind, solo = tenant.workload, self.kind, self.oracle.solo(tenant.workload)
         row = 0 if self._checks is None else self._checks.row(workload, self)
-        required = tenant.required_kpps(solo)
-        return SampledTenant(
-            tenant.id, workload, workload.sort_key, self.interference.number_of[workload.nf],
-            self.kind.cores_for(workload), row, solo, required, margin_of(solo, required),
-        )  # fmt: skip
+        required, nf = tenant.required_kpps(solo), self.interference.number_of[workload.nf]
+        numbers = nf, row, float(kind.cores_for(workload)), required, margin_of(solo, required)
+        gbps = kind.gbps_of(workload) if kind.line_rate_gbps < math.inf else 0.0
+        return SampledTenant(tenant.id, workload, workload.sort_key, numbers, gbps, solo)
 
-    def _estimate(self, sampled: SampledNic, offset: Floats | None = None) -> None:
-        """Estimate the margins of the tenants; `offset`: their margins less what is expected roughly, where known."""
-        alone = np.array([tenant.alone for tenant in sampled.tenants])
-        rough = self._rough(sampled.tenants)
-        self._write(sampled, np.minimum((alone if offset is None else offset) + rough, alone), rough)
+    def _list(self, sampled: SampledNic, tenants: list[SampledTenant]) -> None:
+        """Write which tenants a NIC has."""
+        self._make_room(len(tenants))
+        _, members, of_tenants = self._arrays
+        members[sampled.place, 0] = sampled.nic.number, len(tenants)
+        for at, tenant in enumerate(tenants):
+            members[sampled.place, 1 + at] = tenant.numbers[:2]
+            of_tenants[sampled.place, at, REQUIRED:] = tenant.numbers[3:]
+        self._take(sampled, tenants)
 
-    def _write(self, sampled: SampledNic, margins: Floats, rough: Floats) -> None:
-        """Write the tenants with their margins, and estimate the margins that an arrival of each NF would leave."""
-        place, tenants = sampled.place, sampled.tenants
-        self._number[place] = sampled.nic.number
-        self._free[place] = self.kind.cores - sum([tenant.cores for tenant in tenants])
-        if self.kind.line_rate_gbps < math.inf:
-            self._gbps[place] = sum([self.kind.gbps_of(tenant.workload) for tenant in tenants])
-        self._margin[place] = write_margins(
-            self.interference.loss, np.array([(tenant.nf, tenant.row) for tenant in tenants]),
-            margins, rough, place, self._left, self._own,
-            (self._size, self._nf_at, self._row, self._offset),
-        )  # fmt: skip
+    def _take(self, sampled: SampledNic, tenants: list[SampledTenant]) -> None:
+        """Let a NIC have these tenants, which take cores and line rate."""
+        sampled.tenants, nics = tenants, self._arrays[0]
+        nics[FREE, sampled.place] = self.kind.cores - sum([tenant.numbers[2] for tenant in tenants])
+        nics[GBPS, sampled.place] = sum([tenant.gbps for tenant in tenants])
+
+    def _make_room(self, tenants: int) -> None:
+        """Make room for so many tenants of a NIC: more than usual are only NFs that take no cores."""
+        nics, members, of_tenants = self._arrays
+        if tenants > of_tenants.shape[1]:
+            most = of_tenants.shape[1]
+            members, of_tenants = (
+                np.concatenate([array, np.zeros_like(array[:, -most:])], axis=1) for array in (members, of_tenants)
+            )
+            self._arrays = nics, members, of_tenants
 
     def _take_out(self, sampled: SampledNic) -> None:
         del self._nics[sampled.nic.number]
-        self._number[sampled.place] = self._free[sampled.place] = -1
+        self._arrays[0][FREE, sampled.place] = -1.0
         self._vacant.append(sampled.place)
 
     def _new_place(self) -> int:
         if self._vacant:
             return self._vacant.pop()
-        if self._used == len(self._number):
-            for name in ("_number", "_free", "_gbps", "_margin", "_size", "_row", "_nf_at", "_offset"):
-                array = getattr(self, name)
-                setattr(self, name, np.concatenate([array, np.full_like(array, -1)]))
-            self._left, self._own = (
-                np.concatenate([array, np.zeros_like(array)], axis=1) for array in (self._left, self._own)
-            )
+        nics, members, tenants = self._arrays
+        if self._used == len(members):
+            members, tenants = (np.concatenate([array, np.zeros_like(array)]) for array in (members, tenants))
+            self._arrays = np.concatenate([nics, np.full_like(nics, -1.0)], axis=1), members, tenants
         self._used += 1
         return self._used - 1

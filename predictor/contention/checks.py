@@ -51,6 +51,16 @@ ACCESS_NODES, SPILL_NODES = 5, 6
 The second has more nodes near its end, where most working sets are: they exceed the cache."""
 
 
+ModelArrays = tuple[Floats, NDArray[np.int64], PackedArrays, Floats]
+"""What `write_rough_logarithms` reads of workloads and models: its first arguments."""
+
+NO_CHECKS: ModelArrays = (
+    np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64),
+    PackedArrays(np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, 4), dtype=np.int64)), np.zeros((0, 0, 0)),
+)  # fmt: skip
+"""The same where nothing estimates throughputs roughly."""
+
+
 class CoLocationChecks:
     """Answers for one co-location at a time.
 
@@ -67,7 +77,7 @@ class CoLocationChecks:
         self._asked: tuple[Sequence[Workload], Sequence[float], int, Floats] | None = None
 
     def row(self, workload: Workload, user: RowUser | None = None) -> int:
-        """The row of the workload, by which `rough_logarithms` knows it, for a user that names the rows it keeps.
+        """The row of the workload, by which `arrays` know it, for a user that names the rows it keeps.
 
         Without one, it may be given to another workload by `release_rows`.
         """
@@ -106,16 +116,10 @@ class CoLocationChecks:
         self._asked = co_location, required_kpps, verdict, kpps
         return verdict, kpps
 
-    def rough_logarithms(self, member: NDArray[np.intp], sizes: NDArray[np.intp]) -> Floats:
-        """About the logarithm of the share of its throughput alone that each workload keeps, shape as `member`.
-
-        `member`: rows of workloads, one co-location in each row, shape (co-locations, members). `sizes`: how many there
-        are in each. What the share lacks depends on the NF and on how many share the NIC more than on traffic.
-        """
-        logarithms = np.zeros(member.shape)
-        table = self._table
-        write_rough_logarithms(table.numbers, table.whole, self._models, self._surfaces, member, sizes, logarithms)
-        return logarithms
+    @property
+    def arrays(self) -> ModelArrays:
+        """What kernels read that call `write_rough_logarithms`, until the next call of `row`."""
+        return self._table.numbers, self._table.whole, self._models, self._surfaces
 
 
 @compile_kernel
@@ -143,7 +147,12 @@ def write_surfaces(numbers, whole, packed, surfaces, first, end):  # type: ignor
 
 @compile_kernel
 def write_rough_logarithms(numbers, whole, packed, surfaces, member, sizes, logarithms):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Write what `CoLocationChecks.rough_logarithms` describes: the trend of memory alone, and no corrections."""
+    """Write about the logarithm of the share of its throughput alone that each workload keeps, shape as `member`.
+
+    By the trend of memory alone, and without corrections. `member`: rows of workloads, one co-location in each row,
+    shape (co-locations, members). `sizes`: how many there are in each. What the share lacks depends on the NF and on
+    how many share the NIC more than on traffic.
+    """
     table, trend = columns_of(numbers, whole), processes_at(packed, 0)
     low, high = trend.low, trend.high
     most, accelerators = member.shape[1], table.queues.shape[1]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from predictor import Models, TomurPredictor, load_models, train
 from predictor.contention.calibration import Calibration, _shrink
-from predictor.contention.checks import CLOSE, MET, VIOLATED
+from predictor.contention.checks import CLOSE, MET, VIOLATED, write_rough_logarithms
 from predictor.contention.equilibrium import EquilibriumModel
 from predictor.contention.neighbours import NeighbourCorrection, NeighbourInputs, loneliness
 from predictor.contention.nf_model import NfModel
@@ -118,7 +118,9 @@ def test_rough_estimates_fall_with_what_neighbours_use(models: Models) -> None:
     few, many = (Workload(PLAIN.name, TrafficProfile(flows, 1500, 0)) for flows in (1_000, 20_000))
     small, large = checks.row(few), checks.row(many)
     member = np.array([[small, 0, 0], [small, small, 0], [small, large, 0], [small, large, large]])
-    alone, *beside = checks.rough_logarithms(member, np.array([1, 2, 2, 3]))[:, 0].tolist()
+    logarithms = np.zeros(member.shape)
+    write_rough_logarithms(*checks.arrays, member, np.array([1, 2, 2, 3]), logarithms)
+    alone, *beside = logarithms[:, 0].tolist()
     assert alone == 0 >= beside[0] > beside[1] > beside[2]
 
 
