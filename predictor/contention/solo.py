@@ -210,7 +210,7 @@ class MeasuredAlone(Shown):
     def at(self, traffic: TrafficProfile) -> tuple[float, float]:
         """The factor on solo throughput at that traffic, and its spread."""
         logarithm, spread = self._known.get(_key(traffic.as_tuple()), (0.0, 0.0))
-        return float(np.exp(logarithm)), spread
+        return float(np.exp(logarithm)) if logarithm else 1.0, spread
 
     @cached_property
     def _known(self) -> dict[tuple[float, ...], tuple[float, float]]:

@@ -104,11 +104,12 @@ class WorkloadTable:
         self._users = WeakSet[RowUser]()
         self._release_from = LEAST_RELEASED
         self._fillings = 0
-        self._unloaded: dict[tuple[str, TrafficProfile, int], tuple[Floats, NDArray[np.int64]]] = {}
+        self._unloaded: dict[tuple[str, TrafficProfile, int] | None, tuple[Floats, NDArray[np.int64]]] = {}
         self._measured_alone = all(model.solo for model in nfs.values())
         self._hold(0)
         self._number_of = {name: number for number, name in enumerate(self.names)}
         self._models: SoloModels = solo_models(list(nfs.values()), self.accelerators)
+        self._compiled: list[bool] = self._models.compiled.tolist()
         self._packed = pack(self._models)
 
     def rows(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
@@ -190,11 +191,12 @@ class WorkloadTable:
         plain, rest, scaled, loaded = list[int](), dict[str, list[int]](), dict[tuple[str, int], list[int]](), True
         unloaded = dict[int, tuple[str, TrafficProfile, int]]()
         for row, workload in zip(numbers, workloads, strict=True):
-            number, model, key = self._number_of[workload.nf], self.models[workload.nf], _without_rate(workload)
+            number, model, saturated = self._number_of[workload.nf], self.models[workload.nf], workload.is_saturated
             given_cores = workload.cores not in (0, model.cores)
-            doubt = 1.0 if workload.is_saturated else model.doubt_at_loads
-            loaded = loaded and workload.is_saturated and not given_cores and self._models.compiled[number]
+            doubt = 1.0 if saturated else model.doubt_at_loads
+            loaded = loaded and saturated and not given_cores and self._compiled[number]
             self._fillings += 1
+            key = None if saturated and not given_cores else _without_rate(workload)
             if key in self._unloaded:
                 self.numbers[row], self.whole[row] = self._unloaded[key]
                 self.rate[row], self.doubt[row] = workload.rate_kpps, self.doubt[row] if given_cores else doubt
@@ -205,11 +207,11 @@ class WorkloadTable:
             self.numbers[row] = 0.0
             self.numbers[row, :GIVEN_NUMBERS], self.whole[row] = given, (number, 0, 0, self._fillings)
             plain.append(row)
-            if not self._models.compiled[number]:
+            if not self._compiled[number]:
                 rest.setdefault(workload.nf, []).append(row)
             if given_cores:
                 scaled.setdefault((workload.nf, workload.cores), []).append(row)
-            if not workload.is_saturated:
+            if key is not None and not saturated:
                 unloaded[row] = key
         if plain:
             write_rows(self._packed, self.numbers, self.whole, np.array(plain), loaded)
@@ -227,13 +229,11 @@ class WorkloadTable:
         write_loads(self.numbers, self.whole, np.array(numbers))
 
     def _refuse_unknown(self, workloads: Sequence[Workload]) -> None:
-        unknown = sorted({workload.nf for workload in workloads if workload.nf not in self._number_of})
-        if unknown:
+        if unknown := sorted({workload.nf for workload in workloads}.difference(self._number_of)):
             hint = suggestion(unknown[0], self.names)
             raise InputError.of("workloads", f"no model of {', '.join(unknown)}", column="nf", hint=hint)
-        for workload in workloads:
-            counts = self.models[workload.nf].core_counts if workload.cores else ()
-            if workload.cores and workload.cores not in counts:
+        for workload in [workload for workload in workloads if workload.cores]:
+            if workload.cores not in (counts := self.models[workload.nf].core_counts):
                 known = ", ".join(map(str, counts)) or "its default number"
                 message = f"{workload.nf} is not profiled on {workload.cores} cores"
                 raise InputError.of("workloads", message, column="cores", hint=f"possible: {known}")

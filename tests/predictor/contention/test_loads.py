@@ -9,6 +9,7 @@ import pytest
 from predictor import Models, TomurPredictor
 from predictor.contention.core_counts import CoreScale, scale_to, stack_scales, unstack_scales
 from predictor.contention.correcting import widen
+from predictor.contention.workload_table import WorkloadTable
 from predictor.regression.gaussian_process import GaussianProcess
 from profiles import InputError, Workload
 from tests.predictor.made_up import CRYPTO, DEFAULT, LOOKUP, PLAIN
@@ -27,6 +28,13 @@ def test_more_than_an_nf_can_carry_is_as_much_as_it_takes(models: Models) -> Non
     alone = _capacity(models, [OTHER])
     for kpps in (1.001 * alone, 10 * alone):
         assert _capacity(models, [TARGET, replace(OTHER, rate_kpps=kpps)]) == _capacity(models, [TARGET, OTHER])
+
+
+def test_a_saturated_nf_is_as_much_of_a_neighbour_after_one_at_a_rate(models: Models) -> None:
+    """What was computed of an NF at a rate is no share of what it carries where more is offered than that."""
+    table = WorkloadTable(models.models)
+    light, saturated = table.row(replace(OTHER, rate_kpps=5.0)), table.row(OTHER)
+    assert table.presence[light] < 0.1 and table.presence[saturated] == 1.0
 
 
 def test_a_competitor_disturbs_by_what_it_carries(models: Models) -> None:
