@@ -137,6 +137,8 @@ class NicKind:
         Where the number of cores is to be chosen, it is whether it hosts one of the choices.
         """
         default = self.cores_of.get(workload.nf, self.cores + 1)
+        if workload.is_plain and not self.paced:
+            return default <= self.cores
         knows_latency = workload.nf in self.latency_of.get(workload.latency_statistic, ())
         if self.paced:
             return default <= self.cores and not workload.is_saturated and knows_latency

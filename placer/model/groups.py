@@ -70,6 +70,11 @@ class Groups(Generic[NicT]):
     def __init__(self) -> None:
         self._members: defaultdict[str, dict[str, dict[str, NicT]]] = defaultdict(dict)
 
+    @property
+    def some(self) -> bool:
+        """Whether a tenant has a constraint."""
+        return any(self._members.values())
+
     def members(self, constraint: str, value: str) -> Mapping[str, NicT]:
         """The NIC of each tenant that has this value of the constraint, by id."""
         return self.by_value(constraint).get(value, {})

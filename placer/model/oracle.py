@@ -17,6 +17,7 @@ from predictor.contention.checks import CLOSE, MET, CoLocationChecks
 from predictor.regression.significant import significant
 from profiler.testbed import Testbed
 from profiles import CoLocation, Workload
+from profiles.arrays import Floats
 
 __all__ = ["Oracle", "PredictorOracle", "TestbedOracle", "co_location_of", "lowest_by_workload"]
 
@@ -40,6 +41,10 @@ DEFAULT_RISK = 0.22
 """The default risk of placement: the median prediction violates more SLAs than the NICs that it saves are worth."""
 
 CACHED_ANSWERS = 200_000  # answers that an oracle keeps at least, and at most twice as many
+
+
+Verdict = tuple[bool, Sequence[float] | Floats]
+"""Whether every SLA is met, and about the throughput (kpps) of each workload."""
 
 
 class Oracle(ABC):
@@ -67,7 +72,7 @@ class Oracle(ABC):
         kept = {one: self._keep(one, tuple(map(float, answer))) for one, answer in zip(missing, answers, strict=True)}
         return [kept[one] if answer is None else answer for one, answer in zip(co_locations, known, strict=True)]
 
-    def meets(self, co_location: CoLocation, required_kpps: Sequence[float]) -> tuple[bool, Sequence[float]]:
+    def meets(self, co_location: CoLocation, required_kpps: Sequence[float]) -> Verdict:
         """Whether each workload of a sorted co-location gets what it requires, and about the throughput (kpps) of each.
 
         The answer is that of `throughput`, the throughputs only nearly; behind one that is too low they may be NaN.
@@ -152,11 +157,11 @@ class PredictorOracle(Oracle):
         """Those of the predictor."""
         return self.predictor.checks(self.risk)
 
-    def meets(self, co_location: CoLocation, required_kpps: Sequence[float]) -> tuple[bool, Sequence[float]]:
+    def meets(self, co_location: CoLocation, required_kpps: Sequence[float]) -> Verdict:
         if self.checks is not None and len(co_location) > 1:
             verdict, kpps = self.checks.meets(co_location, required_kpps)
             if verdict != CLOSE:
-                return verdict == MET, kpps.tolist()
+                return verdict == MET, kpps
         return super().meets(co_location, required_kpps)
 
     def solo(self, workload: Workload) -> float:

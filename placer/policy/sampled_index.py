@@ -158,6 +158,8 @@ class SampledIndex:
         self.kinds = {kind: None}
         self._checked: Checked | None = None
         self._checks = oracle.checks
+        estimated = SAFE_SLACK, CHECKED_NICS, LEAST_ESTIMATED_SLACK
+        self._limits = (SAFE_SLACK, COMPARED_NICS, -math.inf) if self._checks is None else estimated
         nfs, cores = len(self.interference.number_of), [cores for cores in kind.all_core_counts if cores > 0]
         width = kind.cores // min(cores, default=kind.cores) + 1
         self._learnt = self.interference.loss, *Biases(nfs, width).arrays
@@ -393,15 +395,12 @@ class SampledIndex:
         if not count:
             return
         members = self._arrays[1]
-        rough, slack, order = np.empty((count, members.shape[1])), np.empty(count), np.empty(count, dtype=np.int64)
-        rank_roughly(
-            *self._arrays, places, arriving.numbers, self._models, self._learnt, self._weights, SAFE_SLACK, learns,
-            rough, slack, order,
+        rough, order = np.empty((count, members.shape[1])), np.empty(count, dtype=np.int64)
+        checked = rank_roughly(
+            *self._arrays, places, arriving.numbers, self._models, self._learnt, self._weights, self._limits, learns,
+            rough, order,
         )  # fmt: skip
-        if self._checks is not None:
-            order = order[:CHECKED_NICS]
-            order = order[slack[order] >= LEAST_ESTIMATED_SLACK]
-        for at in order.tolist():
+        for at in order[:checked].tolist():
             sampled = self._nics[int(members[places[at], 0, 0])]
             found = self._check(sampled, arriving, rough[at], learns=learns)
             if found is not None:
@@ -427,13 +426,13 @@ class SampledIndex:
         `rough`: rough logarithms of its tenants, and of the arrival behind them.
         """
         together, at = sampled.with_tenant(arriving)
-        if not self._has_port_for(together):
+        if arriving.gbps > 0.0 and not self._has_port_for(together):
             return None
-        required = [tenant.required for tenant in together]
+        required = [tenant.numbers[3] for tenant in together]
         met, kpps = self.oracle.meets(tuple([tenant.workload for tenant in together]), required)
         margins = np.empty(len(together))
         score, mean_loss = take_check(
-            *self._arrays, sampled.place, at, arriving.numbers, np.array(kpps), rough, margins, self._learnt,
+            *self._arrays, sampled.place, at, arriving.numbers, np.asarray(kpps), rough, margins, self._learnt,
             self._weights, RATES, learns,
         )  # fmt: skip
         if mean_loss > 0.0:

@@ -108,18 +108,19 @@ def write_rough(members, places, arriving, models, learnt, rough):  # type: igno
 
 
 @compile_kernel
-def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weights, safe, learns, rough, slack, order):  # type: ignore[no-untyped-def]
-    """Write the estimated slack of an arrival at each place, the numbers of the places in order, best first, and what
-    `write_rough` does.
+def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weights, limits, learns, rough, order):  # type: ignore[no-untyped-def]
+    """Write the numbers of the places to check in order, best first, and what `write_rough` does; return how many.
 
-    Scores are those of `write_scores`; where an SLA would be violated by the estimate, the one that is violated least
-    comes first. If `learns`, the margins that are left and lost are remembered.
+    Scores are those of `write_scores`; where less than a safe margin is left by the estimate, most comes first.
+    `limits`: that margin, how many are checked at most, and the least margin of these. If `learns`, the margins that
+    are left and lost are remembered.
     """
+    safe, most, least_slack = limits
     write_rough(members, places, arriving, models, learnt, rough)
     nf, _, cores, _, alone = arriving
     left, own_lost = nics[BY_NF + nf], nics[BY_NF + (len(nics) - BY_NF) // 2 + nf]
     per_core, per_margin, before, after = weights
-    scores = np.empty(len(places))
+    scores, slack = np.empty(len(places)), np.empty(len(places))
     for at in range(len(places)):
         place = places[at]
         number, size = members[place, 0]
@@ -141,6 +142,12 @@ def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weigh
             order[to] = order[to - 1]
             to -= 1
         order[to] = at
+    checked = 0
+    for to in range(min(most, len(places))):
+        if slack[order[to]] >= least_slack:
+            order[checked] = order[to]
+            checked += 1
+    return checked
 
 
 @compile_kernel

@@ -106,12 +106,12 @@ class CoLocationChecks:
         that of the first violated SLA. The co-location is sorted.
         """
         # a change is checked, and what it has changed is then written down
-        if self._asked is not None and self._asked[:2] == (co_location, required_kpps):
-            return self._asked[2:]
-        rows = np.array([*map(self._table.row, co_location)], dtype=np.intp)
-        self._table.refuse_unknown_contention(rows)
-        kpps = np.empty(len(rows))
-        required, table = np.array(required_kpps), self._table
+        asked, table = self._asked, self._table
+        if asked is not None and asked[1] == required_kpps and asked[0] == co_location:
+            return asked[2:]
+        rows = np.array([*map(table.row, co_location)])
+        table.refuse_unknown_contention(rows)
+        required, kpps = np.array(required_kpps), np.empty(len(rows))
         verdict = check_members(table.numbers, table.whole, self._models, self._exponents, rows, required, kpps)
         self._asked = co_location, required_kpps, verdict, kpps
         return verdict, kpps

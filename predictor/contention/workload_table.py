@@ -101,6 +101,8 @@ class WorkloadTable:
         self.names = tuple(nfs)
         self.accelerators = tuple(sorted({name for model in nfs.values() for name in model.accelerators}))
         self._index = WorkloadIndex(self._add)
+        self.row: Callable[[Workload], int] = self._index.number
+        """The row of one workload."""
         self._users = WeakSet[RowUser]()
         self._release_from = LEAST_RELEASED
         self._fillings = 0
@@ -115,10 +117,6 @@ class WorkloadTable:
     def rows(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
         """The row of each workload. Raises `InputError` when an NF is not modelled."""
         return self._index.numbers(workloads)
-
-    def row(self, workload: Workload) -> int:
-        """The row of one workload."""
-        return self._index.number(workload)
 
     def solo_of(self, workloads: Sequence[Workload]) -> Floats:
         """Throughput (kpps) of each workload alone."""

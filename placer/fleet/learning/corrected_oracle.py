@@ -9,7 +9,7 @@ import numpy as np
 
 from placer.fleet.learning.corrections import Estimate, LearntCorrections, Place, PredictionShift
 from placer.fleet.learning.ledger import competitors_of
-from placer.model.oracle import CACHED_ANSWERS, Oracle, PredictorOracle
+from placer.model.oracle import CACHED_ANSWERS, Oracle, PredictorOracle, Verdict
 from predictor import Predictor
 from predictor.regression.significant import significant
 from profiles import CoLocation, Workload
@@ -88,7 +88,7 @@ class CorrectedOracle(PredictorOracle):
         )
         return [self._correct(one, kpps) for one, kpps in zip(co_locations, plain, strict=True)]
 
-    def meets(self, co_location: CoLocation, required_kpps: Sequence[float]) -> tuple[bool, Sequence[float]]:
+    def meets(self, co_location: CoLocation, required_kpps: Sequence[float]) -> Verdict:
         if self.corrections.stamp and self._concern(co_location):
             return Oracle.meets(self, co_location, required_kpps)
         return super().meets(co_location, required_kpps)

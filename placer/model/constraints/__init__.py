@@ -140,6 +140,8 @@ class AllowedNics:
 
 def places_for(fleet: Fleet, tenant: Tenant) -> AllowedNics | None:
     """The NICs that constraints leave to the tenant; None for all."""
+    if not (tenant.constraints.values or fleet.has_pools or fleet.groups.some):
+        return None
     barred, among = _unshared(fleet, tenant)
     if not tenant.constraints.values:
         some = fleet.has_pools or barred

@@ -11,7 +11,7 @@ import pytest
 from placer.evaluate.checks import check_plan, slas_kept
 from placer.model.feasibility import below_sla
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
-from placer.model.oracle import PredictorOracle
+from placer.model.oracle import PredictorOracle, Verdict
 from placer.model.sla import Sla
 from placer.policy.gpu_index import GpuIndex
 from placer.policy.interference import Interference
@@ -102,7 +102,7 @@ class CountingOracle(PredictorOracle):
 
     checked = 0
 
-    def meets(self, co_location: CoLocation, required_kpps: Sequence[float]) -> tuple[bool, Sequence[float]]:
+    def meets(self, co_location: CoLocation, required_kpps: Sequence[float]) -> Verdict:
         self.checked += 1
         return super().meets(co_location, required_kpps)
 
