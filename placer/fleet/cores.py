@@ -55,7 +55,7 @@ class CoresChoices:
             return [tenant]
         met = [choice for choice, alone in known if any(tenant.is_met(kpps, kpps) for kpps in alone)]
         chosen = met or [choice for choice, _ in known]
-        return [replace(tenant, workload=choice, free_cores=True) for choice in chosen]
+        return [tenant.on_cores(choice) for choice in chosen]
 
     def _alone(self, workload: Workload) -> list[float]:
         """The throughputs alone (kpps) on the kinds that run the workload."""
@@ -103,7 +103,8 @@ def stay_at_risk(home: Nic, before: Tenant, after: Tenant, choices: Sequence[Ten
     present, held = [tenant.workload for tenant in home.tenants], home.kind.cores_for(before.workload)
     chosen = not after.workload.cores and not after.workload.is_saturated
     fitting = [choice for choice in home.kind.choices(after.workload) if fits(home.kind, [*present, choice])]
-    cores = {home.kind.cores_for(choice): replace(after, workload=choice, free_cores=chosen) for choice in fitting}
+    made = [after.on_cores(choice) if chosen else replace(after, workload=choice) for choice in fitting]
+    cores = {home.kind.cores_for(choice.workload): choice for choice in made}
     return cores.get(held) or (cores[max(cores)] if cores else None)
 
 

@@ -96,7 +96,7 @@ class Engine(QueuedFleet):
         """What an instance on a NIC or in the queue was to run, with its cores where they were given; None for an
         unknown one."""
         tenant = self.find_tenant(tenant_id)
-        return None if tenant is None else tenant.asked.workload
+        return None if tenant is None else tenant.asked_workload
 
     def follow_models(self) -> bool:
         """Decide by the models that feedback has come to; returns whether they are others than before."""
@@ -139,8 +139,8 @@ class Engine(QueuedFleet):
         before = self.find_tenant(event.id)
         if before is None:
             raise Refused(f"'{event.id}' is not placed or queued")
-        asked = before.asked
-        after = replace(asked, workload=event.workload or asked.workload, sla=event.sla or asked.sla)
+        workload = event.workload or before.asked_workload
+        after = replace(before, workload=workload, sla=event.sla or before.sla, free_cores=False)
         self.refuse_unknown(after, is_new=False)
         if after.sla.min_kpps is not None and after.sla.min_kpps > after.workload.rate_kpps:
             rate, least = after.workload.rate_kpps, after.sla.min_kpps

@@ -28,8 +28,7 @@ from placer.policy.sampled_kernels import (
     EMPTY_MARGIN,
     FREE,
     GBPS,
-    NOBODY,
-    REQUIRED,
+    add_checked,
     add_member,
     estimate_margins,
     preferred_nics,
@@ -37,8 +36,7 @@ from placer.policy.sampled_kernels import (
     remove_member,
     score_of,
     take_check,
-    write_margins,
-    write_rough,
+    write_known,
 )
 from predictor.contention.checks import NO_CHECKS, ModelArrays
 from profiles import CoLocation, Workload
@@ -263,7 +261,11 @@ class SampledIndex:
         self._checked = None
         sampled = self._nics[nic.number] = SampledNic(nic, self._new_place())
         tenants = sorted(map(self._sample, nic.tenants_by_id.values()), key=lambda tenant: tenant.key)
-        self._list(sampled, tenants)
+        self._make_room(len(tenants))
+        self._arrays[1][sampled.place, 0] = nic.number, 0
+        for at, sampled_tenant in enumerate(tenants):
+            add_member(*self._arrays[1:], sampled.place, at, sampled_tenant.numbers)
+        self._take(sampled, tenants)
         estimate_margins(*self._arrays, sampled.place, self._models, self._learnt, False)
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
@@ -276,7 +278,7 @@ class SampledIndex:
         ):  # fmt: skip
             arriving = checked.tenants[checked.at]
             self._make_room(len(checked.tenants))
-            add_member(
+            add_checked(
                 *self._arrays, sampled.place, checked.at, arriving.numbers, checked.margins, checked.rough,
                 self.interference.loss,
             )  # fmt: skip
@@ -286,16 +288,18 @@ class SampledIndex:
             self.enter(nic)
             sampled = self._nics[nic.number]
         elif all(tenant.id != present.id for present in sampled.tenants):
-            self._list(sampled, sampled.with_tenant(self._sample(tenant))[0])
+            arriving = self._sample(tenant)
+            together, at = sampled.with_tenant(arriving)
+            self._make_room(len(together))
+            add_member(*self._arrays[1:], sampled.place, at, arriving.numbers)
+            self._take(sampled, together)
         required = [tenant.required for tenant in sampled.tenants]
         _, kpps = self.oracle.meets(sampled.co_location, required)
         if any(known != known for known in kpps):  # behind a violated SLA
             co_location = sampled.co_location
             lowest = lowest_by_workload(co_location, self.oracle.throughput([co_location])[0])
             kpps = [lowest[workload] for workload in co_location]
-        margins, rough = np.array([*map(margin_of, kpps, required)]), np.empty((1, len(required)))
-        write_rough(self._arrays[1], np.array([sampled.place]), NOBODY, self._models, self._learnt, rough)
-        write_margins(*self._arrays, sampled.place, margins, rough[0], self.interference.loss)
+        write_known(*self._arrays, sampled.place, np.asarray(kpps), self._models, self._learnt)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
         """Follow a tenant that left the NIC; the others have an estimated larger margin than before."""
@@ -478,16 +482,6 @@ class SampledIndex:
         numbers = nf, row, float(kind.cores_for(workload)), required, margin_of(solo, required)
         gbps = kind.gbps_of(workload) if kind.line_rate_gbps < math.inf else 0.0
         return SampledTenant(tenant.id, workload, workload.sort_key, numbers, gbps, solo)
-
-    def _list(self, sampled: SampledNic, tenants: list[SampledTenant]) -> None:
-        """Write which tenants a NIC has."""
-        self._make_room(len(tenants))
-        _, members, of_tenants = self._arrays
-        members[sampled.place, 0] = sampled.nic.number, len(tenants)
-        for at, tenant in enumerate(tenants):
-            members[sampled.place, 1 + at] = tenant.numbers[:2]
-            of_tenants[sampled.place, at, REQUIRED:] = tenant.numbers[3:]
-        self._take(sampled, tenants)
 
     def _take(self, sampled: SampledNic, tenants: list[SampledTenant]) -> None:
         """Let a NIC have these tenants, which take cores and line rate."""

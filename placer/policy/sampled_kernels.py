@@ -205,8 +205,8 @@ def _margin_of(kpps, required):  # type: ignore[no-untyped-def]
 
 
 @compile_kernel
-def add_member(nics, members, tenants, place, at, arriving, margins, rough, loss):  # type: ignore[no-untyped-def]
-    """Put an arrival at `at` of the tenants of a NIC, whose margins these are then, and write them down."""
+def add_member(members, tenants, place, at, arriving):  # type: ignore[no-untyped-def]
+    """Put an arrival at `at` of the tenants of a NIC."""
     nf, row, _, required, alone = arriving
     here, size = members[place], members[place, 0, 1]
     for tenant in range(size, at, -1):
@@ -216,7 +216,24 @@ def add_member(nics, members, tenants, place, at, arriving, margins, rough, loss
     here[1 + at, 0], here[1 + at, 1] = nf, row
     tenants[place, at, REQUIRED], tenants[place, at, ALONE] = required, alone
     here[0, 1] = size + 1
+
+
+@compile_kernel
+def add_checked(nics, members, tenants, place, at, arriving, margins, rough, loss):  # type: ignore[no-untyped-def]
+    """As `add_member`; these are the margins of all then, and are written down."""
+    add_member(members, tenants, place, at, arriving)
     write_margins(nics, members, tenants, place, margins, rough, loss)
+
+
+@compile_kernel
+def write_known(nics, members, tenants, place, kpps, models, learnt):  # type: ignore[no-untyped-def]
+    """Write down the margins of the tenants of a NIC, which have these throughputs (kpps)."""
+    size = members[place, 0, 1]
+    rough, margins = np.empty((1, size)), np.empty(size)
+    write_rough(members, np.full(1, place), NOBODY, models, learnt, rough)
+    for at in range(size):
+        margins[at] = _margin_of(kpps[at], tenants[place, at, REQUIRED])
+    write_margins(nics, members, tenants, place, margins, rough[0], learnt[0])
 
 
 @compile_kernel
