@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import TypeVar
 
 from placer.fleet.engine import Engine
+from placer.fleet.events import FleetEvent
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http.deciding import Decider
 from placer.fleet.service.http.metrics import Metrics
@@ -28,6 +30,8 @@ MAX_EVENTS_PER_COMMIT = 64
 """Most events that are decided on together: what a commit takes is shared, and nobody waits long for one."""
 
 LONGEST_RUN = 16  # times as many events of one long request that are committed together, as long as nobody else waits
+
+READ_AT_ONCE = 8  # lines that are read before the first of them is decided on
 
 LONGEST_TURN_S = 0.01
 """Seconds after which no further event is decided before those that were are committed, and others have had a turn."""
@@ -345,12 +349,16 @@ class Writer(Decider):
                 request.done.set_exception(Stopped())
         self._waiting.clear()
 
-    def _decide_all(self, parts: Sequence[Part]) -> list[Part]:
-        """Decide on them for as long as a turn lasts; returns those that were decided on, the others wait again.
+    def _read_ahead(self, parts: Sequence[Part]) -> Iterator[FleetEvent | None]:
+        """The event of each line, of which a few are read at once: the same work many times over is faster than in
+        turn. Those behind the end of a turn are read again in another."""
+        lines = ((part.of, line) for part in parts for line in part.of.lines[part.first : part.last])
+        while some := [*islice(lines, READ_AT_ONCE)]:
+            yield from [self._read(submission, line) for submission, line in some]
 
-        Their lines are read before: the same work many times over is faster than in turn.
-        """
-        events = iter([self._read(part.of, line) for part in parts for line in part.of.lines[part.first : part.last]])
+    def _decide_all(self, parts: Sequence[Part]) -> list[Part]:
+        """Decide on them for as long as a turn lasts; returns those that were decided on, the others wait again."""
+        events = self._read_ahead(parts)
         until, decided = time.perf_counter() + LONGEST_TURN_S, list[Part]()
         for at, part in enumerate(parts):
             submission, number = part.of, part.first

@@ -69,6 +69,29 @@ def test_a_single_event_is_answered_before_a_long_batch_that_came_first(
     assert decided < 10 and answers == [f"{number}" for number in range(50)]
 
 
+def test_few_lines_are_read_again_where_turns_are_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of 50 turns has one event of a batch, and reads at most 8 lines, not all that are left."""
+    monkeypatch.setattr(turns, "LONGEST_TURN_S", 0.0)
+    read = list[str | bytes]()
+
+    class CountingReader(Reader):
+        def read(self, line: str | bytes) -> FleetEvent:
+            read.append(line)
+            return super().read(line)
+
+    async def act(writer: Writer) -> None:
+        running = asyncio.create_task(writer.run())
+        await writer.submit([line(number) for number in range(50)])
+        writer.stop()
+        await running
+
+    with State(tmp_path / "s.db", KINDS) as state:
+        engine = Engine(Fleet(KINDS), [ToyOracle()])
+        reader = CountingReader(TOY_TRAFFIC, lambda workload: (), engine.workload_of)
+        asyncio.run(act(make_writer(engine, reader, state)))
+    assert 50 <= len(read) <= 50 * 8
+
+
 def submission(token: AccessToken, lines: int, name: str = "") -> Submission:
     """A request of so many lines, which nobody reads."""
     given = [f"{token.name}{name} {number}".encode() for number in range(lines)]
