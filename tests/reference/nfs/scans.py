@@ -17,8 +17,8 @@ from tests.reference.nfs.flows import FlowTable
 from tests.reference.nfs.headers import SYN, TCP, Flow, Headers, flow_of
 from tests.reference.nfs.ipv6 import OPAQUE, read_ip_headers
 from tests.reference.nfs.model import Bounds, FirstRun, FunctionModel, Left
-from tests.reference.nfs.streams import NUMBERS, Stream, Taken, stream_frames
-from tests.reference.nfs.traffic import Mix, Sent, mixed_frames, random_payload
+from tests.reference.nfs.streams import Stream, Taken, stream_frames
+from tests.reference.nfs.traffic import NUMBERS, Mix, Sent, mixed_frames, random_payload
 
 TABLE = Path(__file__).resolve().parents[3] / "nfs" / "core" / "rules.c"
 CLASSES = ("peer_to_peer", "remote", "chat", "mail", "media", "store", "web", "network")

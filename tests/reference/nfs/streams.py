@@ -7,9 +7,7 @@ from enum import Enum
 from typing import ClassVar
 
 from tests.reference.nfs.headers import ACK, INSIDE, OUTSIDE, SYN, TCP
-from tests.reference.nfs.traffic import FlowEnds, Mix, Sent, make_flows, odd_of, plain, random_payload
-
-NUMBERS = 1 << 32
+from tests.reference.nfs.traffic import NUMBERS, FlowEnds, Mix, Sent, make_flows, odd_of, plain, random_payload
 
 
 class Taken(Enum):
