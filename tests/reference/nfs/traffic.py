@@ -18,6 +18,7 @@ from tests.reference.nfs.headers import (
     OUTSIDE,
     OUTSIDE_MAC,
     RST,
+    SCTP,
     SYN,
     TCP,
     UDP,
@@ -132,6 +133,8 @@ def l4_of(rng: random.Random, flow: FlowEnds, outward: bool, payload: bytes, mix
         message = struct.pack("!BBHHH", 128 if outward else 129, 0, 0, flow.ports[0], rng.getrandbits(16)) + payload
         checksum = ipv6_checksum(source, destination, ICMPV6, message)
         return message[:2] + checksum.to_bytes(2, "big") + message[4:]
+    if flow.protocol == SCTP:
+        return struct.pack("!HHII", *ends, 7, 0) + payload
     return payload
 
 
