@@ -135,6 +135,12 @@ void accelerator_destroy(struct accelerator *accelerator)
 	nf_free(accelerator);
 }
 
+uint32_t accelerator_span(const struct accelerator *accelerator)
+{
+	return accelerator->backend->span ? accelerator->backend->span(accelerator->state)
+					  : UINT32_MAX;
+}
+
 const char *accelerator_backend(const struct accelerator *accelerator)
 {
 	return accelerator->backend->name;

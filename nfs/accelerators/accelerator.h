@@ -24,6 +24,7 @@ struct accelerator_queue;
 struct accelerator_job {
 	const uint8_t *input;
 	uint32_t length;
+	uint16_t before, behind; /* regex: bytes of the input that are around a payload */
 	uint8_t *output;   /* output buffer for compression; unused by regex */
 	uint32_t room;     /* size of the output buffer */
 	uint32_t produced; /* regex: matching rules; compression: bytes of output */
@@ -41,6 +42,8 @@ struct accelerator *accelerator_create_by(const char *backend);
 /* One for regular expressions with the rules of a file, tables/rule_file.h, in the name of `of`. */
 struct accelerator *accelerator_create_rules(const char *of, const char *path);
 void accelerator_destroy(struct accelerator *accelerator);
+/* Bytes of the widest match of a rule; UINT32_MAX: any number, or the backend does not know. */
+uint32_t accelerator_span(const struct accelerator *accelerator);
 const char *accelerator_backend(const struct accelerator *accelerator);
 
 /* A queue for at most `depth` requests under way; NULL after printing why. */
@@ -89,6 +92,8 @@ struct accelerator_backend {
 	void *(*create_rules)(const struct rule_set *set);
 	char *(*fault)(const char *expression);
 	enum backend_status (*submit)(void *state, struct accelerator_job *job);
+	/* See accelerator_span(); NULL: it does not know. */
+	uint32_t (*span)(const void *state);
 	/* Up to `n` completed jobs. NULL if `submit` never returns TAKEN. */
 	uint16_t (*poll)(void *state, struct accelerator_job **jobs, uint16_t n);
 	void (*destroy)(void *state);

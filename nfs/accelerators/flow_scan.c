@@ -36,7 +36,7 @@ void flow_scan_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, str
 	for (uint16_t i = 0; i < n; i++) {
 		struct offloaded *offloaded =
 			scan_packet(&scan->offload, packets[i], packet_ip_headers(packets[i]),
-				    &nf->counters[FLOW_SCAN_SCANS]);
+				    &nf->counters[FLOW_SCAN_SCANS], &scan->streams);
 
 		if (unlikely(!offloaded || !packet_has_flow(&offloaded->headers)))
 			continue;
@@ -60,6 +60,7 @@ void flow_scan_destroy(struct nf *nf)
 {
 	struct flow_scan *scan = nf->state;
 
+	stream_scan_destroy(&scan->streams);
 	scan_destroy(&scan->offload, FLOW_SCAN_QUEUES);
 	flow_table_destroy(&scan->table);
 	nf_free(scan);

@@ -30,6 +30,7 @@ enum { FLOW_SCAN_SCANS = FLOW_COUNTERS, FLOW_SCAN_COUNTERS = FLOW_SCAN_SCANS + S
 struct flow_scan {
 	struct offload offload;
 	struct flow_table table;
+	struct stream_scan streams; /* follows none, unless the function so creates it */
 	unsigned int drops_missed; /* the counter of packets not scanned completely; 0: they pass */
 };
 

@@ -55,8 +55,20 @@ static struct offloaded *hold_other(struct offload *offload, struct rte_mbuf *pa
 	return NULL;
 }
 
+/* Whether a packet of TCP is a whole segment, with bytes or one that opens a stream. */
+static bool is_followed(const struct offloaded *offloaded)
+{
+	const struct packet *headers = &offloaded->headers;
+	const struct rte_tcp_hdr *tcp = rte_pktmbuf_mtod_offset(
+		offloaded->packet, const struct rte_tcp_hdr *, headers->l4);
+
+	return headers->payload > 0 && !headers->fragment && !scan_missed(offloaded) &&
+	       (offloaded->job.length > 0 || tcp->tcp_flags & RTE_TCP_SYN_FLAG);
+}
+
 struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet,
-			      struct packet headers, uint64_t *counters)
+			      struct packet headers, uint64_t *counters,
+			      struct stream_scan *streams)
 {
 	struct offloaded *offloaded;
 	uint8_t *payload = NULL;
@@ -76,9 +88,15 @@ struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet,
 	offloaded->job.length = packet_payload(packet, &headers, &payload);
 	counters[SCAN_FRAGMENTS] += headers.non_initial_fragment;
 	counters[SCAN_PARTIAL] += offloaded->job.length < headers.payload_length;
+	offloaded->job.input = payload;
+	offloaded->job.before = offloaded->job.behind = 0;
+	if (streams && streams->follows && headers.protocol == IPPROTO_TCP &&
+	    is_followed(offloaded) && !stream_scan_take(streams, offload, offloaded)) {
+		offloaded->action = OFFLOAD_DROP;
+		return offloaded;
+	}
 	if (offloaded->job.length == 0)
 		return offloaded;
-	offloaded->job.input = payload;
 	counters[SCAN_SCANNED]++;
 	offload_request(offload, ACCELERATOR_REGEX, offloaded);
 	return offloaded;

@@ -1,12 +1,13 @@
 /*
  * Scan of payloads and its counters, shared by the functions that scan.
  *
- * Payloads of UDP, TCP and ICMP are scanned packet by packet: matches across packets or
- * fragments are not found. Non-initial fragments are not scanned: their protocol header is missing.
+ * Payloads of UDP, TCP and ICMP are scanned packet by packet: matches across fragments are not
+ * found, and those across segments only in streams that are followed (stream_scan.h). Non-initial
+ * fragments are not scanned: their protocol header is missing.
  */
 #pragma once
 
-#include "accelerators/offload.h"
+#include "accelerators/stream_scan.h"
 
 /* Parameter of every function that scans. */
 #define SCAN_FILE                                                                                  \
@@ -46,12 +47,13 @@ enum {
 		[(first) + SCAN_FAILED] = {"failed", "scans that failed"}
 
 /*
- * Hold a packet and request a scan of its payload, if it has one. `headers` are those that the
- * function understands. NULL if the packet has been freed:
- * malformed, or not understood.
+ * Hold a packet and request a scan of its payload, if it has one, with what is around it in its
+ * stream, unless `streams` is NULL or follows none. `headers` are those that the function
+ * understands. NULL if the packet has been freed: malformed, or not understood.
  */
 struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet,
-			      struct packet headers, uint64_t *counters);
+			      struct packet headers, uint64_t *counters,
+			      struct stream_scan *streams);
 
 /* Whether a held packet has bytes that are not scanned, which a rule might match. */
 static inline bool scan_missed(const struct offloaded *offloaded)

@@ -20,8 +20,8 @@
 
 #define NF_BURST 32
 #define NF_MOST_OUT 2048
-#define NF_MOST_PARAMETERS 12
-#define NF_MOST_COUNTERS 24
+#define NF_MOST_PARAMETERS 16
+#define NF_MOST_COUNTERS 32
 
 struct accelerator;
 struct nf;

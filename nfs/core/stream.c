@@ -53,6 +53,7 @@ static bool give_up(struct streams *streams, uint64_t now_us)
 		streams->hand = streams->hand + 1 < streams->index.most ? streams->hand + 1 : 0;
 		if (silent || (!stream->used && !stream_waits(stream))) {
 			streams_forget(streams, stream);
+			streams->given_up++;
 			return true;
 		}
 		stream->used = false;
@@ -73,14 +74,15 @@ struct stream *streams_follow(struct streams *streams, const struct flow_key *ke
 		place = flow_index_add(&streams->index, key, hash);
 	}
 	stream = stream_at(streams, (uint32_t)place);
-	*stream = (struct stream){.key = *key, .begin = begin, .last_us = now_us, .used = true};
+	*stream = (struct stream){
+		.key = *key, .begin = begin, .origin = begin, .last_us = now_us, .used = true};
 	return stream;
 }
 
-/* Make room: forget the bytes that were read. */
+/* Make room: forget the bytes that were read, but for those that are kept. */
 static void forget_read(struct streams *streams, struct stream *stream)
 {
-	const uint16_t n = stream->read;
+	const uint16_t n = stream->read - streams->kept;
 	const uint16_t end = stream->n_parts ? stream->parts[stream->n_parts - 1].to : stream->have;
 	uint8_t *bytes = stream_bytes(streams, stream);
 
@@ -92,8 +94,10 @@ static void forget_read(struct streams *streams, struct stream *stream)
 	} else {
 		stream->skipped_at -= n;
 	}
+	if (stream->begin - stream->origin > MOST_AHEAD)
+		stream->origin = stream->begin - MOST_AHEAD;
 	stream->have -= n;
-	stream->read = 0;
+	stream->read = streams->kept;
 	for (uint8_t i = 0; i < stream->n_parts; i++) {
 		stream->parts[i].from -= n;
 		stream->parts[i].to -= n;
@@ -135,6 +139,26 @@ void stream_skip(struct streams *streams, struct stream *stream, uint32_t n)
 	}
 	stream->n_parts = (uint8_t)(to - stream->parts);
 	join(stream);
+}
+
+uint16_t stream_known_before(const struct stream *stream, uint32_t at)
+{
+	if (at <= stream->have)
+		return (uint16_t)at;
+	for (uint8_t i = 0; i < stream->n_parts; i++)
+		if (stream->parts[i].from < at && at <= stream->parts[i].to)
+			return (uint16_t)(at - stream->parts[i].from);
+	return 0;
+}
+
+uint16_t stream_known_from(const struct stream *stream, uint32_t at)
+{
+	if (at < stream->have)
+		return (uint16_t)(stream->have - at);
+	for (uint8_t i = 0; i < stream->n_parts; i++)
+		if (stream->parts[i].from <= at && at < stream->parts[i].to)
+			return (uint16_t)(stream->parts[i].to - at);
+	return 0;
 }
 
 /* Note bytes that are ahead of others, from an offset to another one. */
@@ -200,7 +224,8 @@ enum stream_result stream_take(struct streams *streams, struct stream *stream,
 			const bool before = at < stream->skipped_at;
 
 			at -= before ? 0 : stream->skipped;
-			if (at + n > STREAM_BYTES && stream->read > 0 && at >= stream->read) {
+			if (at + n > STREAM_BYTES && stream->read > streams->kept &&
+			    at >= stream->read) {
 				forget_read(streams, stream);
 				continue;
 			}

@@ -39,6 +39,7 @@ struct stream {
 	bool begun;          /* from its first byte on, or from one that the reader knows */
 	bool over;           /* nothing more is read */
 	uint8_t mark;        /* for the function, initially 0 */
+	uint32_t origin;     /* the first sequence number of the last 2^30 bytes */
 	struct stream_part parts[STREAM_PARTS]; /* in their order, behind `have` */
 } __rte_aligned(sizeof(struct flow_entry));
 
@@ -46,6 +47,8 @@ struct streams {
 	struct flow_index index;
 	uint8_t *bytes; /* STREAM_BYTES for each */
 	uint32_t hand;  /* the next one to be considered to be given up */
+	uint16_t kept;  /* bytes that were read and are not forgotten, fewer than STREAM_BYTES */
+	uint64_t given_up; /* streams, for others */
 };
 
 enum stream_result {
@@ -106,6 +109,13 @@ void streams_forget(struct streams *streams, struct stream *stream);
 
 /* Leave out `n` bytes behind what was read; a reader calls it. */
 void stream_skip(struct streams *streams, struct stream *stream, uint32_t n);
+
+/*
+ * How many bytes are known without a gap right before a place in the buffer, and from it on. Nothing
+ * may be left out of the stream.
+ */
+uint16_t stream_known_before(const struct stream *stream, uint32_t at);
+uint16_t stream_known_from(const struct stream *stream, uint32_t at);
 
 /* Take the bytes of a segment that is then sent on, unless the result is another one. */
 enum stream_result stream_take(struct streams *streams, struct stream *stream,

@@ -1,5 +1,6 @@
 /*
- * FlowTracker: tracks TCP connections by their flags, and UDP flows by replies.
+ * FlowTracker: tracks TCP connections by their flags, and UDP flows by replies. A reset closes a
+ * connection only with a sequence number that the other end may await.
  *
  * Connections begin with SYN. Packets that belong to no connection, or do not fit its state, are
  * invalid and freed unless `pass_invalid`; so are packets that open a connection while the table is
@@ -16,6 +17,7 @@
 #include "core/packet.h"
 #include "core/sweep.h"
 #include "functions/flow_offload/offload.h"
+#include "functions/flow_tracker/numbers.h"
 #include "functions/flow_tracker/states.h"
 
 /* Packets of a burst that belong to a connection or may open one. */
@@ -26,6 +28,7 @@ struct candidates {
 	const void *key_pointers[NF_BURST];
 	uint8_t ends[NF_BURST]; /* the sender: 0 if the key is in its direction */
 	uint8_t kind[NF_BURST]; /* kind of TCP packet */
+	struct segment_numbers numbers[NF_BURST]; /* of a TCP packet */
 	uint16_t n;
 };
 
@@ -50,10 +53,21 @@ static inline void candidates_add(struct candidates *candidates, struct rte_mbuf
 	candidates->keys[at] = key;
 	candidates->key_pointers[at] = &candidates->keys[at];
 	candidates->ends[at] = reversed;
-	if (packet->protocol == IPPROTO_TCP)
-		candidates->kind[at] = (uint8_t)tcp_kind(
-			rte_pktmbuf_mtod_offset(mbuf, const struct rte_tcp_hdr *, packet->l4)
-				->tcp_flags);
+	if (packet->protocol == IPPROTO_TCP) {
+		const struct rte_tcp_hdr *tcp =
+			rte_pktmbuf_mtod_offset(mbuf, const struct rte_tcp_hdr *, packet->l4);
+		const uint8_t flags = tcp->tcp_flags;
+		const uint32_t sequence = rte_be_to_cpu_32(tcp->sent_seq);
+
+		candidates->kind[at] = (uint8_t)tcp_kind(flags);
+		candidates->numbers[at] = (struct segment_numbers){
+			.sequence = sequence,
+			.acknowledged = rte_be_to_cpu_32(tcp->recv_ack),
+			.end = sequence + packet->payload_length + (flags & RTE_TCP_FIN_FLAG) +
+			       (flags >> 1 & 1), /* SYN */
+			.flags = flags,
+		};
+	}
 }
 
 enum { CONNECTIONS, OPENING_S, ESTABLISHED_S, CLOSING_S, OVER_S, UDP_NEW_S, UDP_S, PASS_INVALID, UNKNOWN, ARP };
@@ -83,6 +97,7 @@ enum {
 	AGED,
 	FORWARDED,
 	INVALID,
+	CHALLENGED,
 	FULL,
 	UNTRACKED,
 	OTHER,
@@ -104,6 +119,7 @@ static const struct nf_counter counters[] = {
 	[AGED] = {"aged", "connections removed after a timeout"},
 	[FORWARDED] = {"forwarded", "connections forwarded by the card"},
 	[INVALID] = {"invalid", "packets that do not fit a connection or its state"},
+	[CHALLENGED] = {"challenged", "resets that are in the window but not due, sent on"},
 	[FULL] = {"full", "packets that open a connection beyond the table's capacity"},
 	[UNTRACKED] = {"untracked",
 		       "packets of other protocols and non-initial fragments, sent on"},
@@ -114,6 +130,7 @@ static const struct nf_counter counters[] = {
 struct connection {
 	uint64_t last_us;
 	struct connection_phase phase;
+	struct connection_numbers numbers;
 	bool offered;   /* given to the card since it was established */
 	bool forwarded; /* by the card */
 };
@@ -256,6 +273,7 @@ static void offer(struct nf *nf, struct flow_tracker *tracker, uint32_t place, u
 		connection->offered = true;
 		connection->forwarded =
 			backend->forward(tracker->offload.state, place, end == 0 ? port : !port);
+		connection->numbers.blind |= connection->forwarded;
 		nf->counters[FORWARDED] += connection->forwarded;
 	}
 }
@@ -277,11 +295,23 @@ static bool step(struct nf *nf, struct connection *connection, const struct cand
 {
 	const uint8_t before = connection->phase.state;
 	const uint8_t end = candidates->ends[i];
+	const struct segment_numbers *numbers = &candidates->numbers[i];
 
-	if (candidates->keys[i].protocol == IPPROTO_UDP)
+	if (candidates->keys[i].protocol == IPPROTO_UDP) {
 		udp_step(&connection->phase, end);
-	else if (!tcp_step(&connection->phase, end, candidates->kind[i]))
-		return false;
+	} else if (unlikely(candidates->kind[i] == TCP_RST_PACKET && before != NO_CONNECTION)) {
+		const enum reset reset = numbers_of_reset(&connection->numbers, end, numbers);
+
+		if (reset == RESET_CHALLENGED)
+			nf->counters[CHALLENGED]++;
+		if (reset != RESET_CLOSES)
+			return reset == RESET_CHALLENGED;
+		connection->phase.state = CLOSED;
+	} else {
+		if (!tcp_step(&connection->phase, end, candidates->kind[i]))
+			return false;
+		numbers_note(&connection->numbers, end, numbers, connection->phase.state);
+	}
 	connection->last_us = nf->now_us;
 	if (before != connection->phase.state)
 		count_change(nf, before, connection->phase.state);

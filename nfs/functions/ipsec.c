@@ -6,19 +6,23 @@
  * Every packet that arrives takes a number, whether it is encrypted or not; sequence numbers are
  * these, with gaps: so a batch on a GPU has its numbers before its packets are read.
  *
+ * In a tunnel, a packet that must not be fragmented and is too long for the path, as ICMP errors say,
+ * is freed and reported to its sender.
+ *
  * Not implemented: a window against replays, IPv6, fragments in transport mode and of ESP (freed,
- * counted), key exchange, extended sequence numbers, fragmentation (the link's MTU has room for
- * what is added), the inner time to live (routers decrement it).
+ * counted), key exchange, extended sequence numbers, fragmentation, the inner time to
+ * live (routers decrement it).
  */
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <string.h>
 
+#include "core/icmp_report.h"
 #include "core/ipv4.h"
 #include "core/memory.h"
 #include "functions/esp/gateway.h"
 #include "functions/esp/packet.h"
-#include "functions/ipsec/ipsec.h"
+#include "functions/ipsec/path_mtu.h"
 
 /* Tunnel mode of ESP (RFC 4303, section 3.1.2): a whole IPv4 packet behind an outer header. */
 
@@ -131,7 +135,7 @@ static enum tunnelled tunnel_unwrap(struct rte_mbuf *mbuf, uint16_t l3)
 	return TUNNELLED_WHOLE;
 }
 
-enum { KEY, NONCE, HMAC_KEY, SPI, SEED, TUNNEL, LOCAL, REMOTE, REVERSED };
+enum { KEY, NONCE, HMAC_KEY, SPI, SEED, TUNNEL, LOCAL, REMOTE, REVERSED, ERRORS_PER_S, ERRORS_AT_ONCE };
 static const struct nf_parameter parameters[] = {
 	[KEY] = {"key", "key of AES, 32 hexadecimal digits",
 		 .text = "000102030405060708090a0b0c0d0e0f"},
@@ -152,6 +156,8 @@ static const struct nf_parameter parameters[] = {
 		    RTE_IPV4(198, 51, 100, 1)},
 	[REVERSED] = {"reversed", "1: the other end, which encrypts what comes from outside", 0, 1,
 		      0},
+	[ERRORS_PER_S] = {"errors_per_s", "ICMP errors per second, at most", 0, 1e6, 1000},
+	[ERRORS_AT_ONCE] = {"errors_at_once", "burst of ICMP errors, at most", 1, 1e6, 100},
 };
 
 enum {
@@ -169,6 +175,11 @@ enum {
 	FAILED,
 	OTHER,
 	MALFORMED,
+	LEARNT,
+	TOO_BIG,
+	ERRORS_SENT,
+	ERRORS_SUPPRESSED,
+	ERRORS_LIMITED,
 };
 static const struct nf_counter counters[] = {
 	[ENCRYPTED] = {"encrypted", "packets encrypted"},
@@ -186,6 +197,11 @@ static const struct nf_counter counters[] = {
 	[FAILED] = {"failed", "packets that OpenSSL cannot handle, freed"},
 	[OTHER] = {"other", "packets that are not IPv4, freed"},
 	[MALFORMED] = {"malformed", "packets freed"},
+	[LEARNT] = {"learnt", "ICMP errors that packets of the tunnel are too big, freed"},
+	[TOO_BIG] = {"too_big", "packets too long for the path that must not be fragmented, freed"},
+	[ERRORS_SENT] = {"errors_sent", "ICMP errors sent back"},
+	[ERRORS_SUPPRESSED] = {"errors_suppressed", "suppressed ICMP errors"},
+	[ERRORS_LIMITED] = {"errors_limited", "ICMP errors above the rate, or without a buffer"},
 };
 
 static const struct esp_format format = {.iv = IPSEC_IV, .icv = IPSEC_ICV, .block = 4};
@@ -194,6 +210,8 @@ struct ipsec {
 	struct ipsec_settings settings;
 	struct ipsec_cipher *cipher;
 	uint64_t arrived; /* packets, which their numbers follow */
+	struct path_mtu path;
+	struct icmp_reporter reporter;
 };
 
 bool ipsec_settings_of(const struct nf *nf, struct ipsec_settings *settings)
@@ -222,6 +240,9 @@ static int create(struct nf *nf)
 		nf_free(ipsec);
 		return -EINVAL;
 	}
+	ipsec->reporter = icmp_reporter_for(
+		rte_cpu_to_be_32(ipsec->settings.ends[ipsec->settings.encrypted]), nf->spare,
+		nf->settings[ERRORS_PER_S], nf->settings[ERRORS_AT_ONCE]);
 	nf->state = ipsec;
 	return 0;
 }
@@ -251,6 +272,13 @@ static bool seal(struct ipsec *ipsec, struct rte_mbuf *made, const struct esp_pa
 				  bytes + parts->text + parts->length);
 }
 
+/* Whether a packet that must not be fragmented is too long for the path of the tunnel. */
+static bool is_too_big(const struct ipsec *ipsec, const struct rte_ipv4_hdr *ip, uint64_t now_us)
+{
+	return rte_be_to_cpu_16(ip->total_length) > path_mtu_inner(&ipsec->path, now_us) &&
+	       ip->fragment_offset & RTE_BE16(RTE_IPV4_HDR_DF_FLAG);
+}
+
 /* Encrypt a packet into `*made`; returns its counter. */
 static int encrypt(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
 		   uint64_t number, struct rte_mbuf **made)
@@ -265,6 +293,8 @@ static int encrypt(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *pa
 		return FRAGMENTS;
 	if (unlikely(number >= UINT32_MAX))
 		return EXHAUSTED;
+	if (unlikely(settings->tunnel && is_too_big(ipsec, packet_ipv4(mbuf, packet), nf->now_us)))
+		return TOO_BIG;
 	if (settings->tunnel)
 		*made = tunnel_wrap(nf->spare, mbuf, packet, settings, sequence, &parts, &too_long);
 	else
@@ -344,9 +374,24 @@ static int take(struct nf *nf, struct rte_mbuf *mbuf, struct rte_mbuf **made)
 
 	if (unlikely(!packet_has_ipv4(&packet)))
 		return packet.type == PACKET_MALFORMED ? MALFORMED : OTHER;
-	return packet_from(mbuf) == ipsec->settings.encrypted
-		       ? encrypt(nf, mbuf, &packet, number, made)
-		       : decrypt(nf, mbuf, &packet, made);
+	if (packet_from(mbuf) == ipsec->settings.encrypted)
+		return encrypt(nf, mbuf, &packet, number, made);
+	if (unlikely(ipsec->settings.tunnel &&
+		     path_mtu_learn(&ipsec->path, mbuf, &packet, &ipsec->settings, ipsec->arrived,
+				    nf->now_us)))
+		return LEARNT;
+	return decrypt(nf, mbuf, &packet, made);
+}
+
+/* Tell the sender of a packet what the tunnel takes. */
+static void report_too_big(struct nf *nf, struct rte_mbuf *mbuf, struct nf_out *out)
+{
+	struct ipsec *ipsec = nf->state;
+	const struct packet packet = packet_headers(mbuf);
+
+	icmp_report_problem(&ipsec->reporter, mbuf, &packet, ICMP_FRAGMENTATION_NEEDED,
+			    path_mtu_inner(&ipsec->path, nf->now_us), nf->now_us,
+			    &nf->counters[ERRORS_SENT], out);
 }
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
@@ -360,6 +405,8 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 			nf_send(out, made);
 		else
 			rte_pktmbuf_free(made);
+		if (unlikely(counter == TOO_BIG))
+			report_too_big(nf, packets[i], out);
 	}
 	rte_pktmbuf_free_bulk(packets, n);
 }

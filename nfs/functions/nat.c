@@ -5,9 +5,11 @@
  * from one inside host to the external address of another one are hairpinned, and so are ICMP
  * errors about them. Fragments are received in any order and held until their datagram is complete
  * (REQ-14); it is translated whole, and sent in fragments no longer than the longest received.
- * Not implemented: hairpinned ICMP queries (RFC 5508 requires them of Basic NAT only), protocols
- * without ports other than ICMP, identifications of datagrams that are unique to an external
- * address (RFC 6864, section 5.3.1), and a router's work (time to live, next hops).
+ * External endpoints may be forwarded to inside ones for good. Of GRE, ESP and SCTP only addresses
+ * are translated.
+ * Not implemented: hairpinned ICMP queries (RFC 5508 requires them of Basic NAT only), other
+ * protocols, identifications of datagrams that are unique to an external address (RFC 6864, section
+ * 5.3.1), and a router's work (time to live, next hops).
  */
 #include <errno.h>
 
@@ -15,6 +17,7 @@
 #include "core/memory.h"
 #include "core/nf.h"
 #include "functions/nat/crossing.h"
+#include "functions/nat/forwards.h"
 
 /* The fast path of a NAT: outbound plain packets of known sessions. */
 
@@ -71,6 +74,8 @@ enum {
 	ESTABLISHED_S,
 	PENDING,
 	PENDING_S,
+	FORWARDS,
+	PAIRS,
 };
 static const struct nf_parameter parameters[] = {
 	[SESSIONS] = {"sessions", "capacity of the table", 8, 1 << 22, 1 << 20},
@@ -89,6 +94,10 @@ static const struct nf_parameter parameters[] = {
 	[ESTABLISHED_S] = {"established_s", "timeout of established TCP, s", 0.001, 864000, 7440},
 	[PENDING] = {"pending", "most datagrams in reassembly", 1, 65536, 1024},
 	[PENDING_S] = {"pending_s", "timeout of reassembly, s", 0.001, 120, 30},
+	[FORWARDS] = {"forwards", "file with external ports that are forwarded; none if empty",
+		      .text = ""},
+	[PAIRS] = {"pairs", "most pairs of hosts with GRE, ESP or SCTP; 0: these are freed", 0, 65536,
+		   4096},
 };
 
 static const struct nf_counter counters[] = {
@@ -124,6 +133,7 @@ static void destroy(struct nf *nf)
 
 	sessions_destroy(nat->sessions);
 	reassembly_destroy(nat->reassembly);
+	pairs_destroy(nat->pairs);
 	nf_free(nat);
 }
 
@@ -150,16 +160,24 @@ static int create(struct nf *nf)
 {
 	const struct reassembly_limits limits =
 		reassembly_limits((uint32_t)nf->settings[PENDING], nf->settings[PENDING_S]);
+	const char *forwards = nf->texts[FORWARDS];
+	const uint32_t pairs = (uint32_t)nf->settings[PAIRS];
 	struct nat *nat = nf_zalloc_for(nf->kind->name, sizeof(*nat));
 
 	if (!nat)
 		return -ENOMEM;
 	nf->state = nat;
 	nat->sessions = create_sessions(nf);
+	if (nat->sessions && *forwards && !forwards_read(forwards, nat->sessions)) {
+		destroy(nf);
+		return -EINVAL;
+	}
 	if (nat->sessions)
 		nat->reassembly =
 			reassembly_create(nf->kind->name, &limits, &nf->counters[DUPLICATES]);
-	if (nat->reassembly)
+	if (nat->reassembly && pairs > 0)
+		nat->pairs = pairs_create(pairs, (uint64_t)(nf->settings[UDP_S] * 1e6));
+	if (nat->reassembly && (pairs == 0 || nat->pairs))
 		return 0;
 	destroy(nf);
 	return -ENOMEM;

@@ -2,21 +2,23 @@
  * NIDS: scans payloads for rules; a match raises an alert, once per flow and class of rules until
  * the flow is removed. Packets that match a rule of one class can be dropped; then packets are
  * dropped, too, that could not be scanned completely, as non-initial fragments, and frames that are
- * not understood, unless `unknown` says otherwise.
+ * not understood, unless `unknown` says otherwise. A match may begin in another segment of a stream
+ * of TCP.
  */
 #include "accelerators/flow_scan.h"
 #include "core/rules.h"
 
-enum { DROPPED_CLASS = FLOW_SCAN_PARAMETERS };
+enum { DROPPED_CLASS = FLOW_SCAN_PARAMETERS, STREAMS };
 static const struct nf_parameter parameters[] = {
 	FLOW_SCAN_DECLARE_PARAMETERS(""),
 	[DROPPED_CLASS] = {"dropped_class",
 			   "class of rules whose packets are dropped: 1 peer to peer, 2 remote, "
 			   "3 chat, 4 mail, 5 media, 6 store, 7 web, 8 network; 0 none",
 			   0, RULE_CLASSES, 0},
+	[STREAMS] = {STREAM_SCAN_STREAMS},
 };
 
-enum { DROPPED = FLOW_SCAN_COUNTERS, ALERTS, FIRST_CLASS };
+enum { DROPPED = FLOW_SCAN_COUNTERS, ALERTS, FIRST_CLASS, SEGMENTS = FIRST_CLASS + RULE_CLASSES };
 static const struct nf_counter counters[] = {
 	FLOW_SCAN_DECLARE_COUNTERS,
 	[DROPPED] = {"dropped", "packets freed because they match, or were not scanned completely"},
@@ -31,6 +33,7 @@ static const struct nf_counter counters[] = {
 	[FIRST_CLASS + RULE_STORE] = {"alerts_store", "alerts of rules for files and databases"},
 	[FIRST_CLASS + RULE_WEB] = {"alerts_web", "alerts of web rules"},
 	[FIRST_CLASS + RULE_NETWORK] = {"alerts_network", "alerts of rules for network services"},
+	STREAM_SCAN_COUNTERS_FROM(SEGMENTS),
 };
 
 /* A flow's mark is the set of classes with an alert. A flow outside the table has none. */
@@ -64,13 +67,21 @@ static void completed(struct nf *nf, struct offloaded *offloaded)
 
 static int create(struct nf *nf)
 {
+	const bool drops = nf->settings[DROPPED_CLASS] > 0;
+	struct flow_scan *scan;
 	int error;
 
 	if (!*nf->texts[FLOW_SCAN_UNKNOWN])
-		nf->passes_unknown = nf->settings[DROPPED_CLASS] == 0;
+		nf->passes_unknown = !drops;
 	error = flow_scan_create(nf, completed);
-	if (error == 0 && nf->settings[DROPPED_CLASS] > 0)
-		((struct flow_scan *)nf->state)->drops_missed = DROPPED;
+	if (error < 0)
+		return error;
+	scan = nf->state;
+	scan->drops_missed = drops ? DROPPED : 0;
+	error = stream_scan_create(&scan->streams, &scan->offload, (uint32_t)nf->settings[STREAMS],
+				   drops, &nf->counters[SEGMENTS]);
+	if (error < 0)
+		flow_scan_destroy(nf);
 	return error;
 }
 
@@ -78,4 +89,4 @@ NF_KIND("NIDS", "raises alerts about flows whose payloads match rules; can drop 
 	"class", OFFLOADS(NF_USES(ACCELERATOR_REGEX)), .create = create,
 	.process = flow_scan_process, .destroy = flow_scan_destroy)
 
-_Static_assert(FIRST_CLASS + RULE_CLASSES <= NF_MOST_COUNTERS, "more counters than an nf has");
+_Static_assert(SEGMENTS + STREAM_SCAN_COUNTERS <= NF_MOST_COUNTERS, "more counters than an nf has");

@@ -2,26 +2,33 @@
  * PacketFilter: drops packets whose payload matches a rule, and those that could not be scanned
  * completely, including non-initial fragments, and frames that are not understood, unless `unknown`;
  * other packets pass, and so do other protocols than UDP, TCP and ICMP. To let fragments pass,
- * reassemble datagrams before it.
+ * reassemble datagrams before it. A match may begin in another segment of a stream of TCP.
  */
 #include <errno.h>
 
 #include "accelerators/scan.h"
 #include "core/memory.h"
 
-enum { QUEUES, WINDOW, FILE_OF_RULES, UNKNOWN, ARP };
+enum { QUEUES, WINDOW, FILE_OF_RULES, STREAMS, UNKNOWN, ARP };
 static const struct nf_parameter parameters[] = {
 	[QUEUES] = {OFFLOAD_QUEUES},
 	[WINDOW] = {OFFLOAD_WINDOW},
 	[FILE_OF_RULES] = {SCAN_FILE},
+	[STREAMS] = {STREAM_SCAN_STREAMS},
 	[UNKNOWN] = {NF_UNKNOWN("drop")},
 	[ARP] = {NF_ARP},
 };
 
-enum { SCANS, DROPPED = SCANS + SCAN_COUNTERS };
+enum { SCANS, DROPPED = SCANS + SCAN_COUNTERS, SEGMENTS };
 static const struct nf_counter counters[] = {
 	SCAN_COUNTERS_FROM(SCANS),
 	[DROPPED] = {"dropped", "packets freed because they match or were not scanned completely"},
+	STREAM_SCAN_COUNTERS_FROM(SEGMENTS),
+};
+
+struct packet_filter {
+	struct offload offload;
+	struct stream_scan streams;
 };
 
 static void drop(struct nf *nf, struct offloaded *offloaded)
@@ -40,43 +47,52 @@ static void completed(struct nf *nf, struct offloaded *offloaded)
 		offloaded->action = OFFLOAD_SEND;
 }
 
+static void destroy(struct nf *nf)
+{
+	struct packet_filter *filter = nf->state;
+
+	stream_scan_destroy(&filter->streams);
+	scan_destroy(&filter->offload, QUEUES);
+	nf_free(filter);
+}
+
 static int create(struct nf *nf)
 {
-	struct offload *offload = nf_zalloc_for(nf->kind->name, sizeof(*offload));
+	struct packet_filter *filter = nf_zalloc_for(nf->kind->name, sizeof(*filter));
 	int error = -ENOMEM;
 
-	if (offload)
+	if (filter)
 		error = scan_create(
-			offload, nf, QUEUES,
+			&filter->offload, nf, QUEUES,
 			(offload_completion[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = completed});
+	if (error < 0) {
+		nf_free(filter);
+		return error;
+	}
+	nf->state = filter;
+	error = stream_scan_create(&filter->streams, &filter->offload,
+				   (uint32_t)nf->settings[STREAMS], true, &nf->counters[SEGMENTS]);
 	if (error < 0)
-		nf_free(offload);
-	else
-		nf->state = offload;
+		destroy(nf);
 	return error;
 }
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
-	struct offload *offload = nf->state;
+	struct packet_filter *filter = nf->state;
+	struct offload *offload = &filter->offload;
 
 	offload_begin(offload, n, out);
 	for (uint16_t i = 0; i < n; i++) {
 		struct offloaded *offloaded =
 			scan_packet(offload, packets[i], packet_ip_headers(packets[i]),
-				    &nf->counters[SCANS]);
+				    &nf->counters[SCANS], &filter->streams);
 
 		/* without a job there is no completion */
 		if (offloaded && offloaded->action == OFFLOAD_SEND && scan_missed(offloaded))
 			drop(nf, offloaded);
 	}
 	offload_end(offload, out);
-}
-
-static void destroy(struct nf *nf)
-{
-	scan_destroy(nf->state, QUEUES);
-	nf_free(nf->state);
 }
 
 NF_KIND("PacketFilter", "drops packets whose payload matches a rule",

@@ -215,7 +215,7 @@ static enum backend_status submit(void *state, struct accelerator_job *job)
 	const struct gpu_slot *result = device_result();
 
 	backend_begin(job);
-	if (!result || result->verdict == NIDS_OTHER) /* IPv6 */
+	if (!result || result->verdict == NIDS_OTHER || job->before + job->behind > 0) /* IPv6, or a stream */
 		return scan(state, job);
 	job->status = 0;
 	job->produced = NIDS_MATCHES(result->detail);

@@ -15,12 +15,42 @@ struct packet_spec reply_to(const struct packet_spec *packet_spec)
 	return back;
 }
 
+/* The next sequence number of each end. */
+static uint32_t next_numbers[2];
+
+bool passes_at(struct rig *rig, const struct packet_spec *packet_spec, bool reply,
+	       uint32_t sequence, uint64_t now_us)
+{
+	const uint8_t flags = packet_spec->tcp_flags;
+	/* an end that lost the connection opens it with other numbers, and is told the right ones */
+	const bool lost = flags == SYN && rig_count(rig, "established") +
+							  rig_count(rig, "fin_wait") +
+							  rig_count(rig, "last_ack") > 0;
+	struct rte_mbuf *packet = packet_from_spec(rig, packet_spec);
+	struct rte_tcp_hdr *header = rte_pktmbuf_mtod_offset(
+		packet, struct rte_tcp_hdr *, sizeof(struct rte_ether_hdr) + 20);
+
+	header->sent_seq = rte_cpu_to_be_32(sequence);
+	header->recv_ack = rte_cpu_to_be_32(next_numbers[!reply]);
+	rig_offer(rig, packet, now_us);
+	if (rig->out.n == 1 && sequence == next_numbers[reply] && !lost)
+		next_numbers[reply] += packet_spec->payload_length + !!(flags & SYN) + !!(flags & FIN);
+	return rig->out.n == 1;
+}
+
+uint32_t next_number(bool reply)
+{
+	return next_numbers[reply];
+}
+
 bool passes(struct rig *rig, const struct packet_spec *packet_spec, bool reply, uint8_t flags,
 	    uint64_t now_us)
 {
 	struct packet_spec packet = reply ? reply_to(packet_spec) : *packet_spec;
 
 	packet.tcp_flags = flags;
+	if (packet.protocol == IPPROTO_TCP)
+		return passes_at(rig, &packet, reply, next_numbers[reply], now_us);
 	rig_offer(rig, packet_from_spec(rig, &packet), now_us);
 	return rig->out.n == 1;
 }

@@ -29,6 +29,14 @@ struct packet_spec reply_to(const struct packet_spec *packet_spec);
 bool passes(struct rig *rig, const struct packet_spec *packet_spec, bool reply, uint8_t flags,
 	    uint64_t now_us);
 
+/*
+ * Offer a segment of TCP as it is, with this sequence number, in place of the next one of its end,
+ * which next_number() returns.
+ */
+bool passes_at(struct rig *rig, const struct packet_spec *packet_spec, bool reply,
+	       uint32_t sequence, uint64_t now_us);
+uint32_t next_number(bool reply);
+
 /* The state of the only connection; "none" without one. */
 const char *state_now(struct rig *rig);
 

@@ -115,7 +115,7 @@ RIG_TEST(reopened_connections_count_as_started)
 	for (uint64_t i = 0; i < 3; i++) {
 		assert_true(passes(rig, &tcp, false, SYN, 1));
 		assert_true(passes(rig, &tcp, false, SYN, 1));
-		assert_true(passes(rig, &tcp, true, RST, 1));
+		assert_true(passes(rig, &tcp, true, RST | ACK, 1));
 		assert_counts(rig, {"started", 1 + i}, {"restarted", i});
 	}
 }

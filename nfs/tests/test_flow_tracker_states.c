@@ -179,7 +179,7 @@ RIG_TEST(each_state_has_its_timeout)
 		  {1, FIN | ACK, ""},
 		  {0, ACK, ""}},
 		 5},
-		{IPPROTO_TCP, {{0, SYN, ""}, {1, RST, ""}}, 5},
+		{IPPROTO_TCP, {{0, SYN, ""}, {1, RST | ACK, ""}}, 5},
 		{IPPROTO_UDP, {{0, 0, ""}}, 4},
 		{IPPROTO_UDP, {{0, 0, ""}, {1, 0, ""}}, 8},
 	};
@@ -197,5 +197,42 @@ RIG_TEST(each_state_has_its_timeout)
 		assert_false(forgotten_after(rig, SECOND, cases[i].lives_s));
 		assert_true(forgotten_after(rig, SECOND + (uint64_t)(cases[i].lives_s * 1e6), 4));
 		assert_string_equal(state_now(rig), "none");
+	}
+}
+
+/* Only a reset with a number that the other end may await closes; one outside of windows is freed. */
+RIG_TEST(resets_need_the_number_that_is_due)
+{
+	static const struct {
+		uint32_t behind; /* the next number of its end */
+		bool passes;
+		const char *state;
+	} cases[] = {
+		{(uint32_t)-601, false, "established"}, /* bytes that are acknowledged */
+		{1, true, "established"},
+		{1 << 20, true, "established"},
+		{1u << 31, false, "established"},
+		{(uint32_t)-600, true, "closed"}, /* what the other end acknowledged last */
+		{(uint32_t)-100, true, "closed"}, /* bytes on their way */
+		{0, true, "closed"},
+	};
+
+	for (size_t i = 0; i < 2 * RTE_DIM(cases); i++) {
+		const bool reply = i % 2;
+		struct packet_spec packet = reply ? reply_to(&tcp) : tcp;
+
+		rig_make(rig, "FlowTracker", NULL, 0);
+		passes(rig, &tcp, false, SYN, 1);
+		passes(rig, &tcp, true, SYN | ACK, 1);
+		passes(rig, &tcp, false, ACK, 1);
+		packet.tcp_flags = ACK;
+		packet.payload_length = 600;
+		passes_at(rig, &packet, reply, next_number(reply), 1);
+		packet.tcp_flags = RST;
+		packet.payload_length = 0;
+		assert_int_equal(passes_at(rig, &packet, reply,
+					   next_number(reply) + cases[i / 2].behind, 1),
+				 cases[i / 2].passes);
+		assert_string_equal(state_now(rig), cases[i / 2].state);
 	}
 }

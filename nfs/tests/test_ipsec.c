@@ -235,3 +235,91 @@ RIG_TEST(survives_any_packet)
 		esp_check_hostile(link);
 	}
 }
+
+#define AGED 600000000ull /* us, after which an MTU is forgotten */
+
+/* An ICMP error from outside that a sealed packet with a sequence number is too big for an MTU. */
+static struct rte_mbuf *too_big(struct rig *rig, uint32_t spi, uint32_t sequence, uint16_t mtu)
+{
+	struct {
+		struct rte_icmp_hdr icmp;
+		struct rte_ipv4_hdr ip;
+		struct rte_esp_hdr esp;
+	} __rte_packed error = {
+		.icmp = {.icmp_type = 3, .icmp_code = 4, .icmp_seq_nb = rte_cpu_to_be_16(mtu)},
+		.ip = {.version_ihl = RTE_IPV4_VHL_DEF,
+		       .total_length = RTE_BE16(1400),
+		       .next_proto_id = IPPROTO_ESP,
+		       .src_addr = RTE_BE32(RTE_IPV4(192, 0, 2, 1)),
+		       .dst_addr = RTE_BE32(RTE_IPV4(198, 51, 100, 1))},
+		.esp = {.spi = rte_cpu_to_be_32(spi), .seq = rte_cpu_to_be_32(sequence)},
+	};
+	uint8_t bytes[sizeof(error)];
+	struct rte_mbuf *packet;
+	struct rte_icmp_hdr *icmp;
+
+	error.ip.hdr_checksum = rte_ipv4_cksum(&error.ip);
+	memcpy(bytes, &error, sizeof(error));
+	packet = packet_from_spec(rig, &(struct packet_spec){.source = RTE_IPV4(9, 9, 9, 9),
+							    .destination = RTE_IPV4(192, 0, 2, 1),
+							    .protocol = IPPROTO_ICMP,
+							    .payload = bytes + sizeof(error.icmp),
+							    .payload_length = sizeof(error) -
+									      sizeof(error.icmp),
+							    .from = NF_OUTSIDE});
+	icmp = rte_pktmbuf_mtod_offset(packet, struct rte_icmp_hdr *, ESP_AT);
+	*icmp = error.icmp;
+	icmp->icmp_cksum = (rte_be16_t)~rte_raw_cksum(icmp, sizeof(error));
+	return packet;
+}
+
+/* How a packet of this length that must not be fragmented leaves: sealed, or in an error. */
+static bool is_sealed(struct rig *rig, uint16_t length, uint64_t now_us)
+{
+	struct packet_spec packet_spec = {.source = RTE_IPV4(10, 0, 0, 1),
+					  .destination = RTE_IPV4(10, 0, 1, 1),
+					  .fragment = RTE_IPV4_HDR_DF_FLAG,
+					  .payload_length = length - 28};
+
+	rig_offer(rig, packet_from_spec(rig, &packet_spec), now_us);
+	return ipv4_of(rig_sent(rig))->next_proto_id == IPPROTO_ESP;
+}
+
+/* Too long packets are reported with what the tunnel takes, which they then fill. */
+RIG_TEST(the_path_mtu_limits_packets)
+{
+	rig_make(rig, "IPSec", tunnel, 1);
+	assert_true(is_sealed(rig, 1400, 1));
+	rig_frees(rig, too_big(rig, 257, 1, 1000), 1);
+	rig_frees(rig, too_big(rig, 256, 100, 1000), 1);
+	assert_counts(rig, {"foreign", 2}, {"learnt", 0});
+	rig_frees(rig, too_big(rig, 256, 1, 1003), 1);
+	rig_frees(rig, too_big(rig, 256, 1, 1100), 1);
+	assert_counts(rig, {"learnt", 2});
+	assert_true(is_sealed(rig, 950, 1)); /* 20 + 8 + 8 + 952 + 12 = 1000 */
+	assert_int_equal(rte_be_to_cpu_16(ipv4_of(rig_sent(rig))->total_length), 1000);
+	assert_false(is_sealed(rig, 951, 1));
+	assert_int_equal(side_of(rig_sent(rig)), NF_INSIDE);
+	assert_memory_equal(rte_pktmbuf_mtod_offset(rig_sent(rig), uint8_t *, ESP_AT),
+			    ((uint8_t[]){3, 4}), 2);
+	assert_memory_equal(rte_pktmbuf_mtod_offset(rig_sent(rig), uint8_t *, ESP_AT + 6),
+			    ((uint8_t[]){950 >> 8, 950 & 255}), 2);
+	rig_frees(rig, too_big(rig, 256, 4, 0), 1);
+	assert_false(is_sealed(rig, 527, 1));
+	assert_true(is_sealed(rig, 526, 1)); /* 576 */
+	assert_true(is_sealed(rig, 1400, 1 + AGED));
+	assert_counts(rig, {"too_big", 2}, {"errors_sent", 2});
+}
+
+/* A packet that routers may fragment leaves; so does any in transport mode. */
+RIG_TEST(packets_that_may_be_fragmented_are_not_limited)
+{
+	for (int mode = 0; mode < 2; mode++) {
+		rig_make(rig, "IPSec", mode ? tunnel : transport, 1);
+		assert_true(is_sealed(rig, 1400, 1));
+		rig_frees(rig, too_big(rig, 256, 1, 600), 1);
+		rig_offer(rig, esp_some_packet(rig), 1);
+		assert_int_equal(rig_count(rig, "encrypted"), 2);
+		assert_int_equal(is_sealed(rig, 1400, 1), mode == 0);
+	}
+}

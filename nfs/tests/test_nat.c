@@ -1,6 +1,8 @@
 #include "tests/nat_rig.h"
 
 #include "core/random.h"
+#include "tests/files.h"
+#include "tests/refusal.h"
 
 /* A packet leaves with an external address and port, and the reply reaches its host. */
 RIG_TEST(replies_reach_the_host)
@@ -178,7 +180,10 @@ RIG_TEST(unsupported_and_unsolicited_packets_are_freed)
 	} cases[] = {
 		{{.fragment = RTE_IPV4_HDR_MF_FLAG}, "fragments"},
 		{{.fragment = 20}, "fragments"},
-		{{.protocol = 47, .payload_length = 20}, "unsupported"},
+		{{.protocol = 51, .payload_length = 20}, "unsupported"},
+		{{.protocol = IPPROTO_SCTP, .payload_length = 8}, "malformed"},
+		{{.from = NF_OUTSIDE, .destination = RTE_IPV4(203, 0, 113, 0), .protocol = 47},
+		 "unmapped"},
 		{{.from = NF_OUTSIDE, .destination = RTE_IPV4(203, 0, 113, 0)}, "unmapped"},
 		{{.from = NF_OUTSIDE, .destination = RTE_IPV4(10, 0, 0, 1)}, "unmapped"},
 	};
@@ -282,4 +287,105 @@ RIG_TEST(mutated_packets_leave_translated)
 	}
 	offer_mutations_of(rig, packets, n, check_crossed);
 	assert_true(rig_count(rig, "inward") > 500 && rig_count(rig, "hairpinned") > 500);
+}
+
+/* GRE, ESP and SCTP with an inside host come back to it, and are of one host by pair of addresses. */
+RIG_TEST(protocols_without_ports_are_translated_by_addresses)
+{
+	static const uint8_t protocols[] = {47, 50, IPPROTO_SCTP};
+
+	rig_make(rig, "NAT", one_address, 2);
+	for (size_t i = 0; i < RTE_DIM(protocols); i++) {
+		struct packet_spec packet_spec = udp, other, back = udp;
+
+		packet_spec.protocol = protocols[i];
+		packet_spec.payload = "\0\1\0\2tag.sum.chunk";
+		packet_spec.payload_length = 17;
+		other = packet_spec;
+		other.source++;
+		back = packet_spec;
+		back.source = server;
+		back.destination = outside;
+		back.payload = "\0\2\0\1tag.sum.chunk";
+		back.from = NF_OUTSIDE;
+		rig_frees(rig, packet_from_spec(rig, &back), 1);
+		rig_offer(rig, packet_from_spec(rig, &packet_spec), 1);
+		assert_int_equal(rte_be_to_cpu_32(ipv4_of(rig_sent(rig))->src_addr), outside);
+		assert_header_checksum(rig_sent(rig));
+		assert_int_equal(side_of(rig_sent(rig)), NF_OUTSIDE);
+		rig_frees(rig, packet_from_spec(rig, &other), 1);
+		rig_offer(rig, packet_from_spec(rig, &back), 1);
+		assert_int_equal(rte_be_to_cpu_32(ipv4_of(rig_sent(rig))->dst_addr), host);
+		assert_int_equal(side_of(rig_sent(rig)), NF_INSIDE);
+		rig_offer(rig, packet_from_spec(rig, &other), 301 * SECOND);
+		assert_int_equal(rig->out.n, 1);
+	}
+	assert_counts(rig, {"exhausted", 3}, {"unmapped", 3}, {"outward", 6}, {"inward", 3});
+}
+
+/* An external port is forwarded to an inside one, also without a packet from there before. */
+FOLDER_TEST(ports_are_forwarded)
+{
+	struct packet_spec packet = {.source = server, .destination = outside, .source_port = 9,
+				     .destination_port = 443, .protocol = IPPROTO_TCP,
+				     .tcp_flags = RTE_TCP_SYN_FLAG, .from = NF_OUTSIDE};
+	struct ends came, left;
+	struct packet_spec back;
+
+	write_file("file", "tcp 203.0.113.0:443 10.0.0.1:8443 # web\nudp 203.0.113.0:2000 10.0.0.9:53\n");
+	RIG_MAKE(rig, "NAT", {"addresses", 1}, {"sessions", 64}, {"forwards", .text = "file"});
+	for (uint64_t time = 1; time < 100000 * SECOND; time += 50000 * SECOND) {
+		came = offered(rig, &packet, time);
+		assert_int_equal(came.destination, host);
+		assert_int_equal(came.destination_port, 8443);
+		back = reply_of(&packet, came);
+		back.from = NF_INSIDE;
+		left = offered(rig, &back, time + 1);
+		assert_int_equal(left.source, outside);
+		assert_int_equal(left.source_port, 443);
+	}
+	packet.destination_port = 444;
+	rig_frees(rig, packet_from_spec(rig, &packet), 1);
+	unlink("file");
+}
+
+/* No other mapping gets a forwarded port. */
+FOLDER_TEST(forwarded_ports_are_of_no_other_host)
+{
+	struct packet_spec packet = udp;
+
+	write_file("file", "udp 203.0.113.0:2001 10.0.0.9:53\n");
+	RIG_MAKE(rig, "NAT", {"addresses", 1}, {"sessions", 65536}, {"host_ports", 64512},
+		 {"forwards", .text = "file"});
+	for (uint32_t i = 0; i < 40000; i++) {
+		packet.source_port = (uint16_t)(2 * i + 1);
+		packet.source = host + i / 30000;
+		rig_offer(rig, packet_from_spec(rig, &packet), 1);
+		if (rig->out.n == 1)
+			assert_int_not_equal(ends_of(rig_sent(rig)).source_port, 2001);
+	}
+	unlink("file");
+}
+
+/* All faults of a file are named. */
+FOLDER_TEST(wrong_forwards_are_refused)
+{
+	(void)rig;
+	write_file("file", "sctp 203.0.113.0:1 10.0.0.1:1\ntcp 203.0.113.0 10.0.0.1:1\n"
+			   "tcp 203.0.113.0:1\nudp 203.0.114.0:1 10.0.0.1:1\n"
+			   "udp 203.0.113.1:1 10.0.0.0/8:1\nudp 203.0.113.1:65536 10.0.0.1:1\n"
+			   "tcp 203.0.113.0:1 10.0.0.1:1\ntcp 203.0.113.0:1 10.0.0.2:1\n"
+			   "tcp 203.0.113.0:2 10.0.0.1:1\n");
+	assert_string_equal(
+		refusal("NAT", SETTINGS({"addresses", 2}, {"forwards", .text = "file"})),
+		"file:1: sctp: neither tcp nor udp\n"
+		"file:2: 203.0.113.0: without a port from 1 to 65535\n"
+		"file:3: 2 words, not 3\n"
+		"file:4: 203.0.114.0:1: not an external address of the NAT\n"
+		"file:5: 10.0.0.0/8: not an address\n"
+		"file:6: 203.0.113.1:65536: without a port from 1 to 65535\n"
+		"file:8: 203.0.113.0:1: forwarded already\n"
+		"file:9: 10.0.0.1:1: has another external endpoint already\n"
+		"hint: PROTOCOL EXTERNAL:PORT INSIDE:PORT, as `tcp 203.0.113.1:443 "
+		"10.0.0.5:8443`\n");
 }

@@ -1,6 +1,8 @@
 #include "tests/offloading.h"
 
 #include "core/rules.h"
+#include "core/stream.h"
+#include "tests/files.h"
 #include "tests/ipv6.h"
 
 /* A packet that matches any rule is dropped. */
@@ -51,6 +53,7 @@ BOTH_TEST(nothing_passes_unread)
 	rig_frees(rig, packet_of(rig, lldp, sizeof(lldp)), 1);
 	spec.first = 60;
 	spec.extensions = options;
+	spec.source_port = 7; /* another stream */
 	spec.payload = "nothing";
 	spec.payload_length = 7;
 	rig_offer(rig, ipv6_packet(rig, &spec), 1);
@@ -64,4 +67,94 @@ SCANNING_TESTS("PacketFilter")
 BOTH_TEST(unscannable_packets_are_dropped)
 {
 	check_segments(rig, "PacketFilter", false);
+}
+
+#define BEGIN 0xffffff00u
+
+/* A segment of TCP of a flow, `at` bytes behind the begin. */
+static struct rte_mbuf *segment(struct rig *rig, uint16_t flow, uint32_t at, const char *text,
+				uint8_t flags)
+{
+	const uint16_t length = text ? (uint16_t)strlen(text) : 1000;
+	struct rte_mbuf *packet = packet_from_spec(
+		rig, &(struct packet_spec){.source = 1, .destination = 2, .source_port = flow,
+					   .protocol = IPPROTO_TCP, .tcp_flags = flags,
+					   .payload = text, .payload_length = length});
+
+	rte_pktmbuf_mtod_offset(packet, struct rte_tcp_hdr *, 34)->sent_seq =
+		rte_cpu_to_be_32(BEGIN + at);
+	return packet;
+}
+
+static bool passes(struct rig *rig, struct rte_mbuf *packet)
+{
+	rig_offer(rig, packet, 1);
+	return rig->out.n == 1;
+}
+
+/* A match may be in two segments; what would complete it is freed however often it comes. */
+BOTH_TEST(matches_over_segments_are_dropped)
+{
+	struct rte_mbuf *burst[] = {segment(rig, 1, 0, "SSH-2", 0), segment(rig, 1, 5, ".0-Any_9.2", 0),
+				    segment(rig, 1, 5, ".0-Any_9.2", 0), segment(rig, 2, 5, ".0-Any_9.2", 0)};
+
+	rig_make(rig, "PacketFilter", NULL, 0);
+	rig_offer_burst(rig, burst, 4, 1);
+	assert_int_equal(rig->out.n, 2);
+	assert_false(passes(rig, segment(rig, 1, 0, "SSH-1", 0)));
+	assert_counts(rig, {"dropped", 2}, {"differing", 1}, {"matches", 2});
+}
+
+/* Of a stream without its SYN, a segment in front of all others is scanned by itself. */
+BOTH_TEST(streams_are_followed_from_their_first_segment_on)
+{
+	rig_make(rig, "PacketFilter", NULL, 0);
+	assert_true(passes(rig, segment(rig, 1, 5, ".0-Any_9.2", 0)));
+	assert_true(passes(rig, segment(rig, 1, 0, "SSH-2", 0)));
+	assert_true(passes(rig, segment(rig, 2, UINT32_MAX, "", RTE_TCP_SYN_FLAG)));
+	assert_true(passes(rig, segment(rig, 2, 5, ".0-Any_9.2", 0)));
+	assert_false(passes(rig, segment(rig, 2, 0, "SSH-2", 0)));
+}
+
+/* Bytes that are no longer known are scanned by themselves; those before a stream are freed. */
+BOTH_TEST(forgotten_bytes_are_scanned_alone)
+{
+	rig_make(rig, "PacketFilter", NULL, 0);
+	assert_true(passes(rig, segment(rig, 1, UINT32_MAX, "", RTE_TCP_SYN_FLAG)));
+	for (uint32_t at = 0; at < 20000; at += 1000)
+		assert_true(passes(rig, segment(rig, 1, at, NULL, 0)));
+	assert_true(passes(rig, segment(rig, 1, 0, "anything", 0)));
+	assert_false(passes(rig, segment(rig, 1, 0, witness_of("ssh"), 0)));
+	assert_false(passes(rig, segment(rig, 1, -100u, "anything", 0)));
+	assert_false(passes(rig, segment(rig, 1, 40000, "anything", 0)));
+	assert_false(passes(rig, segment(rig, 1, 18000, "other", 0)));
+	assert_true(passes(rig, segment(rig, 1, 18000, NULL, 0)));
+	assert_counts(rig, {"behind", 2}, {"outside", 2}, {"differing", 1}, {"dropped", 1});
+}
+
+/* Where all streams wait, a further one is not followed and freed; one that does not is given up. */
+BOTH_TEST(streams_are_limited)
+{
+	RIG_MAKE(rig, "PacketFilter", {"streams", 1});
+	assert_true(passes(rig, segment(rig, 1, 0, "a", 0)));
+	assert_true(passes(rig, segment(rig, 2, 0, "a", 0)));
+	assert_true(passes(rig, segment(rig, 2, 2, "a", 0)));
+	assert_false(passes(rig, segment(rig, 3, 0, "a", 0)));
+	rig_offer(rig, segment(rig, 3, 0, "a", 0), 1 + STREAM_WAIT_US);
+	assert_int_equal(rig->out.n, 1);
+	assert_counts(rig, {"given_up", 2}, {"unfollowed", 1});
+}
+
+/* Anchors of a file's rules hold in a payload by itself, too; each rule counts once. */
+TEST_WITH(anchors_are_those_of_payloads, struct rig *rig, setup_engines_in_folder, teardown_folder)
+{
+	write_file("rules", "web ^GET\nweb bad\nchat end$\n");
+	RIG_MAKE(rig, "PacketFilter", {"file", .text = "rules"});
+	assert_true(passes(rig, segment(rig, 1, 0, "xxb", 0)));
+	assert_false(passes(rig, segment(rig, 1, 3, "GET bad", 0)));
+	assert_true(passes(rig, segment(rig, 2, UINT32_MAX, "", RTE_TCP_SYN_FLAG)));
+	assert_true(passes(rig, segment(rig, 2, 3, "xx", 0)));
+	assert_false(passes(rig, segment(rig, 2, 0, "end", 0)));
+	assert_int_equal(rig_count(rig, "matches"), 3);
+	unlink("rules");
 }

@@ -118,11 +118,15 @@ def with_syn(client: Client, text: bytes) -> Frames:
     return [client.packet(client.segment(-1, text[:40], SYN)), client.packet(client.segment(40, text[40:]))]
 
 
-def with_another_syn(client: Client, text: bytes) -> Frames:
-    """A SYN between the halves, as if a stream began with the second."""
-    first, rest = halves(text, 40)
-    other = client.packet(client.segment(39, b"", SYN))
-    return [*client.send(first), other, client.packet(client.segment(*rest))]
+def with_another_syn(at: int) -> Way:
+    """A SYN between the halves, as if another stream began there."""
+
+    def send(client: Client, text: bytes) -> Frames:
+        first, rest = halves(text, 40)
+        other = client.packet(client.segment(at, b"", SYN))
+        return [*client.send(first), other, client.packet(client.segment(*rest))]
+
+    return send
 
 
 WAYS: dict[str, Way] = {
@@ -141,7 +145,10 @@ WAYS: dict[str, Way] = {
     "with the SYN": lambda client, text: [client.packet(client.segment(-1, text, SYN))],
     "the first half with the SYN": with_syn,
     "the SYN twice": lambda client, text: [client.opens(), *client.send(*halves(text, 40))],
-    "another SYN between": with_another_syn,
+    "another SYN between": with_another_syn(39),
+    "another SYN between, before the second half": with_another_syn(30),
+    "another SYN between, far behind": with_another_syn(-100_000),
+    "another SYN between, far ahead": with_another_syn(100_000),
     "in whole, without a SYN": lambda client, text: client.send((0, text))[1:],
     "cut, without a SYN": lambda client, text: client.send(*halves(text, 40))[1:],
     "behind other bytes at the begin": behind(0, 20),
@@ -383,20 +390,30 @@ def test_there_are_more_than_60_ways() -> None:
     assert len(ALL) > 60
 
 
+FILTERS = {
+    "UrlFilter": ("list=list",),
+    "PacketFilter": ("file=rules",),
+    "NIDS": ("file=rules", "dropped_class=7"),
+}
+"""Functions that drop what is for a host, and their settings."""
+
+
 @pytest.mark.parametrize(
     "form", [REQUEST, PIPELINED, CHUNKS, FOLDED, None], ids=["request", "pipelined", "chunks", "folded", "hello"]
 )
-def test_no_request_reaches_a_listed_host(nf_run: Path, tmp_path: Path, form: bytes | None) -> None:
+@pytest.mark.parametrize("nf", FILTERS)
+def test_no_request_reaches_a_listed_host(nf_run: Path, tmp_path: Path, nf: str, form: bytes | None) -> None:
     """Whatever it is cut into and wrapped in; one for another host does."""
     (tmp_path / "list").write_text("bad.example.org\n", encoding="utf-8")
+    (tmp_path / "rules").write_text("web www\\.bad\\.example\\.org\n", encoding="utf-8")
     frames: Frames = []
     for number, (_, ipv6, way) in enumerate(ALL):
         frames += way(Client(2 * number, ipv6), text_with(form, b"www.bad.example.org"))
         frames += way(Client(2 * number + 1, ipv6), text_with(form, b"www.good.example.org"))
-    left = filtered(nf_run, tmp_path, frames, "--nf", "UrlFilter", "--set", "list=list")
+    left = filtered(nf_run, tmp_path, frames, "--nf", nf, *(f"--set={setting}" for setting in FILTERS[nf]))
     for number, (name, ipv6, _) in enumerate(ALL):
         # a segment that is judged by itself is not read behind chunks
-        unseen = name == "in whole, without a SYN" and form == CHUNKS
+        unseen = nf == "UrlFilter" and name == "in whole, without a SYN" and form == CHUNKS
         label = f"{name}, IPv{6 if ipv6 else 4}"
         bad = text_with(form, b"www.bad.example.org")
         read = [server_text(left, 1024 + 2 * number, last) for last in (False, True)]
@@ -404,3 +421,18 @@ def test_no_request_reaches_a_listed_host(nf_run: Path, tmp_path: Path, form: by
         text = server_text(left, 1024 + 2 * number + 1, False)
         taken = text.startswith(text_with(form, b"www.good.example.org"))
         assert taken or any(way in name for way in UNTAKEN), f"{label}: blocked"
+
+
+def test_nids_raises_an_alert_for_each_way(nf_run: Path, tmp_path: Path) -> None:
+    """Also where it drops nothing; it does not see fragments, packets in others, and behind a SYN of no connection."""
+    (tmp_path / "rules").write_text("web www\\.bad\\.example\\.org\n", encoding="utf-8")
+    unseen = ("SYN between, far", *UNTAKEN[2:])
+    ways = [(ipv6, way) for name, ipv6, way in ALL if not any(part in name for part in unseen)]
+    frames: Frames = []
+    for number, (ipv6, way) in enumerate(ways):
+        frames += way(Client(number, ipv6), text_with(REQUEST, b"www.bad.example.org"))
+    write_capture(tmp_path / "in.pcap", frames, gap_us=10)
+    command = [str(nf_run), "--nf", "NIDS", "--set=file=rules", "--in", "in.pcap", "--out", "out.pcap"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
+    assert json.loads(done.stdout)["functions"][0]["counters"]["alerts_web"] == len(ways) > 60
+    assert len(read_capture(tmp_path / "out.pcap")) == len(frames)

@@ -86,14 +86,10 @@ bool tcp_step(struct connection_phase *phase, uint8_t end, enum tcp_kind kind)
 {
 	if (kind == TCP_INVALID_PACKET)
 		return false;
-	if (phase->state == NO_CONNECTION) {
+	if (phase->state == NO_CONNECTION || kind == TCP_RST_PACKET) {
 		if (kind == TCP_SYN_PACKET)
 			open_by(phase, end);
 		return kind == TCP_SYN_PACKET;
-	}
-	if (kind == TCP_RST_PACKET) {
-		phase->state = CLOSED;
-		return true;
 	}
 	switch (phase->state) {
 	case SYN_SENT:

@@ -1,6 +1,6 @@
 /*
  * States of a TCP connection by the flags of its packets (RFC 9293, section 3.3.2), as seen between
- * its ends. Sequence numbers are not checked.
+ * its ends. Resets are judged by their numbers, see numbers.h.
  */
 #pragma once
 
@@ -43,7 +43,7 @@ struct connection_phase {
 
 /*
  * Update a connection by a packet from an end (0 or 1). False, without a change, if the packet is
- * invalid.
+ * invalid, or a reset.
  */
 bool tcp_step(struct connection_phase *phase, uint8_t end, enum tcp_kind kind);
 void udp_step(struct connection_phase *phase, uint8_t end);

@@ -248,12 +248,47 @@ static int reject_reason(const struct packet *packet)
 	return packet->l4 == 0 ? UNSUPPORTED : -1;
 }
 
+/* Translate and send a packet whose ports stay as they are. */
+static void send_of_pair(struct nf *nf, const struct crossing *crossing, bool outward,
+			 struct nf_out *out)
+{
+	static const enum nat_counter freed[] = {
+		[PAIR_TAKEN] = EXHAUSTED,
+		[PAIR_FULL] = FULL,
+		[PAIR_UNKNOWN] = UNMAPPED,
+		[PAIR_CUT] = MALFORMED,
+	};
+	const struct nat *nat = nf->state;
+	struct rte_mbuf *mbuf = crossing->mbuf;
+	const struct rte_ipv4_hdr *ip = packet_ipv4(mbuf, &crossing->packet);
+	const bool own = sessions_own(nat->sessions, ip->dst_addr);
+	enum pair_result result = PAIR_UNKNOWN;
+
+	if (outward && !own)
+		result = pair_outward(nat->pairs, mbuf, &crossing->packet,
+				      sessions_address_of(nat->sessions, ip->src_addr), nf->now_us);
+	else if (!outward && own)
+		result = pair_inward(nat->pairs, mbuf, &crossing->packet, nf->now_us);
+	if (result != PAIR_TRANSLATED) {
+		nf_drop(nf, mbuf, freed[result]);
+		return;
+	}
+	nf->counters[outward ? OUTWARD : INWARD]++;
+	packet_send_to(mbuf, outward ? NF_OUTSIDE : NF_INSIDE);
+	nf_send(out, mbuf);
+}
+
 /* Whether a packet needs a lookup; otherwise it is finished. */
 static bool is_looked_up(struct nf *nf, struct crossing *crossing, bool outward, struct nf_out *out)
 {
+	const struct nat *nat = nf->state;
 	int reason;
 	uint8_t type;
 
+	if (unlikely(nat->pairs && pairs_take(&crossing->packet))) {
+		send_of_pair(nf, crossing, outward, out);
+		return false;
+	}
 	if (unlikely(crossing->packet.fragment) && !complete(nf, crossing))
 		return false;
 	reason = reject_reason(&crossing->packet);

@@ -6,6 +6,7 @@
 
 #include "core/nf.h"
 #include "core/reassembly.h"
+#include "functions/nat/pairs.h"
 #include "functions/nat/sessions.h"
 
 /* Counters of a NAT; nat.c has their names. */
@@ -36,6 +37,7 @@ enum nat_counter {
 struct nat {
 	struct sessions *sessions;
 	struct reassembly *reassembly;
+	struct pairs *pairs;
 };
 
 /* A packet whose session is to be looked up. */

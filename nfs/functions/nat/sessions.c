@@ -43,6 +43,18 @@ static uint16_t ports_take(struct ports *ports, uint16_t like)
 	return ports->halves[odd].free[at];
 }
 
+/* Keep a free port from being taken. */
+static void ports_withhold(struct ports *ports, uint16_t port)
+{
+	const int odd = port & 1;
+	uint16_t *free = ports->halves[odd].free;
+	const uint32_t last = --ports->halves[odd].n; /* none has been taken */
+
+	for (uint32_t i = 0; i < last; i++)
+		if (free[i] == port)
+			RTE_SWAP(free[i], free[last]);
+}
+
 static void ports_give(struct ports *ports, uint16_t port)
 {
 	const int odd = port & 1;
@@ -210,11 +222,18 @@ static void give_port(struct sessions *sessions, const struct mapping *mapping)
 		rte_hash_del_key(sessions->hosts, &key);
 }
 
+rte_be32_t sessions_address_of(const struct sessions *sessions, rte_be32_t host)
+{
+	return rte_cpu_to_be_32(sessions->first_address +
+				rte_hash_crc_4byte(host, 0) % sessions->addresses);
+}
+
 /* All mappings of a host have one external address (RFC 4787, REQ-2). */
 static int32_t map(struct sessions *sessions, const struct flow_key *key, int32_t place)
 {
-	const uint32_t address = rte_hash_crc_4byte(key->source, 0) % sessions->addresses;
-	const uint16_t port = take_port(sessions, key, address);
+	const rte_be32_t address = sessions_address_of(sessions, key->source);
+	const uint16_t port =
+		take_port(sessions, key, rte_be_to_cpu_32(address) - sessions->first_address);
 	struct mapping *mapping = &sessions->mappings[place];
 
 	if (port == 0) {
@@ -223,8 +242,7 @@ static int32_t map(struct sessions *sessions, const struct flow_key *key, int32_
 	}
 	*mapping = (struct mapping){
 		.inside = {key->source, key->source_port},
-		.outside = {rte_cpu_to_be_32(sessions->first_address + address),
-			    rte_cpu_to_be_16(port)},
+		.outside = {address, rte_cpu_to_be_16(port)},
 		.protocol = key->protocol,
 	};
 	*outside_of(sessions, mapping) = (uint32_t)place + 1;
@@ -240,7 +258,28 @@ static int32_t mapping_for(struct sessions *sessions, const struct flow_key *flo
 
 	if (place < 0)
 		return NO_PLACE;
-	return sessions->mappings[place].sessions > 0 ? place : map(sessions, &key, place);
+	if (sessions->mappings[place].sessions > 0 || sessions->mappings[place].forwards)
+		return place;
+	return map(sessions, &key, place);
+}
+
+bool sessions_forward(struct sessions *sessions, uint8_t protocol, struct endpoint outside,
+		      struct endpoint inside)
+{
+	const struct flow_key key = endpoint_key(protocol, inside);
+	const int32_t place = rte_hash_add_key(sessions->endpoints, &key);
+	const uint32_t address = rte_be_to_cpu_32(outside.address) - sessions->first_address;
+	const uint16_t port = rte_be_to_cpu_16(outside.port);
+	struct mapping *mapping = &sessions->mappings[place];
+
+	if (place < 0)
+		return false;
+	*mapping = (struct mapping){
+		.inside = inside, .outside = outside, .protocol = protocol, .forwards = true};
+	*outside_of(sessions, mapping) = (uint32_t)place + 1;
+	if (port >= PORTS_FIRST)
+		ports_withhold(&sessions->ports[list_of(sessions, protocol, address)], port);
+	return true;
 }
 
 static void unmap(struct sessions *sessions, struct mapping *mapping)
@@ -361,7 +400,7 @@ void session_remove(struct sessions *sessions, uint32_t place)
 	void *key;
 
 	unlink_session(sessions, mapping, place);
-	if (mapping->sessions == 0)
+	if (mapping->sessions == 0 && !mapping->forwards)
 		unmap(sessions, mapping);
 	if (rte_hash_get_key_with_position(sessions->table, (int32_t)place, &key) == 0)
 		rte_hash_del_key(sessions->table, key);
@@ -378,7 +417,7 @@ struct mapping *mapping_live(struct sessions *sessions, struct mapping *mapping)
 			return mapping;
 		session_remove(sessions, first);
 	}
-	return NULL;
+	return mapping && mapping->forwards ? mapping : NULL;
 }
 
 void sessions_age(struct sessions *sessions, uint64_t now_us)

@@ -46,6 +46,7 @@ struct mapping {
 	uint32_t sessions; /* sessions that use it; 0: the slot is free */
 	uint32_t first;    /* the newest of them: its index + 1 */
 	uint8_t protocol;
+	bool forwards; /* it stays without sessions */
 };
 
 enum session_mark {
@@ -140,12 +141,19 @@ static inline struct mapping *mapping_outside(const struct sessions *sessions,
 	return place ? &sessions->mappings[place - 1] : NULL;
 }
 
+/* The external address of an inside host (RFC 4787, REQ-2). */
+rte_be32_t sessions_address_of(const struct sessions *sessions, rte_be32_t host);
+
+/* Map an external endpoint, whose address must be one of `sessions_own`, for good; false if full. */
+bool sessions_forward(struct sessions *sessions, uint8_t protocol, struct endpoint outside,
+		      struct endpoint inside);
+
 static inline struct endpoint session_outside(const struct session *session)
 {
 	return (struct endpoint){session->address, session->port};
 }
 
-/* The mapping if one of its sessions has not timed out; else it is removed, and NULL. */
+/* The mapping if one of its sessions has not timed out, or it forwards; else it is removed, and NULL. */
 struct mapping *mapping_live(struct sessions *sessions, struct mapping *mapping);
 
 static inline bool session_timed_out(const struct sessions *sessions, const struct session *session)

@@ -12,11 +12,15 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from tests.reference.nfs.fragments import CONGESTED, NOT_CAPABLE
 from tests.reference.nfs.headers import (
     DONT_FRAGMENT,
+    ICMP,
     INSIDE,
     OUTSIDE,
     UDP,
     Headers,
+    Reporter,
     behind_ipv4,
+    error_about,
+    find_quoted,
     ipv4_header,
     read_headers,
     with_content,
@@ -373,7 +377,13 @@ class AesCtr:
 
 
 class IpsecModel(EspModel):
-    """A tunnel is transport mode around a packet that already has its outer header."""
+    """A tunnel is transport mode around a packet that already has its outer header.
+
+    It learns the path's MTU from ICMP errors about one of its last 65,536 packets, and keeps it for ten minutes.
+    """
+
+    LEAST_MTU = 576
+    HELD_US = 600_000_000
 
     nf = "IPSec"
     variants = (KEYS, {**KEYS, "tunnel": "0", "spi": "70000", "seed": "9"}, {**KEYS, "reversed": "1"})
@@ -383,6 +393,69 @@ class IpsecModel(EspModel):
         self.arrived = 0
         self.tunnel = self.number("tunnel", 1) == 1
         self.encrypted_side = self.number("reversed", 0)
+        self.near, self.far = (LOCAL, REMOTE) if self.encrypted_side == INSIDE else (REMOTE, LOCAL)
+        self.reporter = Reporter(self.near, self.settings)
+        self.mtu, self.until_us = 0, 0
+        self.errors: list[bytes] = []
+
+    def traffic(self, seed: int, n: int, run: FirstRun) -> Iterator[Sent]:
+        """Now and then with an error about an earlier packet."""
+        rng = random.Random(seed)
+        for number, sent in enumerate(super().traffic(seed, n, run)):
+            if sent.side == self.encrypted_side or rng.random() > 0.02:
+                yield sent
+                continue
+            sequence = max(number - rng.choice((-3, 0, 7, 65_000, 70_000)), 0)
+            spi = self.spi_of(self.encrypted_side) + (rng.random() < 0.1)
+            ends = (self.near, self.far) if rng.random() < 0.9 else (self.far, self.near)
+            quote = ipv4_header(*ends, ESP, 1300) + struct.pack("!II", spi, sequence)
+            router = bytes([9, 9, 9, 9])
+            yield Sent(sent.time_us, sent.side, error_about(rng, quote, router, self.near, sent.side == INSIDE))
+
+    def learns(self, sent: Sent) -> bool:
+        """Whether a frame is an error that a packet of the tunnel is too big, from which it learns."""
+        frame, headers = sent.frame, read_headers(sent.frame)
+        if not self.tunnel or headers.protocol != ICMP or not headers.l4 or headers.fragment:
+            return False
+        found = find_quoted(frame, headers)
+        if frame[headers.l4 : headers.l4 + 2] != b"\3\4" or frame[headers.l3 + 16 : headers.l3 + 20] != self.near:
+            return False
+        if found is None or frame[found[0] + 9] != ESP or frame[found[0] + 12 : found[0] + 20] != self.near + self.far:
+            return False
+        spi, sequence = struct.unpack_from("!II", frame, found[1])
+        if spi != self.spi_of(self.encrypted_side) or not 0 <= self.arrived + 1 - sequence < 1 << 16:
+            return False
+        mtu = max(word_at(frame, headers.l4 + 6), self.LEAST_MTU)
+        self.mtu = min(self.mtu, mtu) if sent.time_us < self.until_us else mtu
+        self.until_us = sent.time_us + self.HELD_US
+        self.arrived += 1
+        self.counted["learnt"] += 1
+        return True
+
+    def take_burst(self, burst: list[Sent]) -> Left:
+        self.errors = []
+        out, back = super().take_burst(burst)
+        if burst[0].side != self.encrypted_side:
+            return out, back
+        return (out, self.errors) if burst[0].side == INSIDE else (self.errors, back)
+
+    def decrypt(self, burst: list[Sent]) -> list[bytes]:
+        return [frame for sent in burst if not self.learns(sent) for frame in super(IpsecModel, self).decrypt([sent])]
+
+    def encrypt(self, sent: Sent) -> bytes | None:
+        """A packet that the path would have to fragment, and must not, is reported to its sender."""
+        headers = read_headers(sent.frame)
+        known = self.tunnel and headers.has_ipv4 and sent.time_us < self.until_us
+        if known and word_at(sent.frame, headers.l3 + 6) & DONT_FRAGMENT:
+            room = (self.mtu - 20 - 8 - 8 - 12) // 4 * 4 - 2
+            if headers.end - headers.l3 > room:
+                self.arrived += 1
+                self.counted["too_big"] += 1
+                counter, errors = self.reporter.report(sent.frame, headers, (3, 4), sent.time_us, room)
+                self.counted[counter] += 1
+                self.errors += errors
+                return None
+        return super().encrypt(sent)
 
     def make_cipher(self) -> AesCtr:
         return AesCtr(*(bytes.fromhex(self.settings[name]) for name in ("key", "nonce", "hmac_key")))

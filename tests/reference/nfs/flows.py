@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from tests.reference.nfs.headers import ACK, FIN, ICMP, RST, SYN, TCP, UDP, End, Flow, flow_of, with_tos
 from tests.reference.nfs.ipv6 import ICMPV6, read_ip_headers
 from tests.reference.nfs.model import Bounds, FirstRun, FunctionModel, Left
-from tests.reference.nfs.traffic import Mix, Sent, connection_frames
+from tests.reference.nfs.traffic import NUMBERS, Mix, Sent, connection_frames
 
 CODEPOINTS = {"standard": 0, "telephony": 46, "signaling": 40, "low_latency": 18, "bulk": 10, "management": 16}
 """CS0, EF, CS5, AF21, AF11 and CS2 (RFC 4594, figure 3)."""
@@ -163,6 +164,31 @@ TIMEOUTS = {
 """State, its setting and default."""
 
 
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The numbers of a segment."""
+
+    flags: int
+    first: int
+    acknowledged: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        """Behind its bytes, SYN and FIN."""
+        return self.first + self.length + bool(self.flags & SYN) + bool(self.flags & FIN)
+
+
+def numbers_from(first: int, n: int) -> range:
+    """The number of a byte, and those behind each of the next ones."""
+    return range(first % NUMBERS, first % NUMBERS + n % NUMBERS + 1)
+
+
+def is_due(due: range, number: int) -> bool:
+    """Whether a number is one of them, all modulo 2^32."""
+    return (number - due[0]) % NUMBERS <= due[-1] - due[0]
+
+
 @dataclass(slots=True)
 class Tracked:
     """A connection."""
@@ -171,6 +197,8 @@ class Tracked:
     opener: End
     last_us: int = 0
     closed: list[End] = field(default_factory=list)  # ends that have sent FIN, in that order
+    due: dict[End, range] = field(default_factory=dict)
+    """By end: the number acknowledged last, and the others up to the one behind what was sent."""
 
     def close(self, end: End) -> None:
         """Note a FIN."""
@@ -180,9 +208,6 @@ class Tracked:
 
     def fits(self, end: End, segment: str) -> bool:
         """Whether a segment from an end fits the state, which it changes."""
-        if segment == "rst":
-            self.state = "closed"
-            return True
         if self.state == "syn_sent":
             return self.answered(end, segment)
         if self.state in ("time_wait", "closed"):
@@ -198,6 +223,43 @@ class Tracked:
         elif segment == "syn-ack" and self.state != "syn_received":
             return end != self.opener
         return True
+
+    def note(self, end: End, other: End, segment: Segment) -> None:
+        """Learn the numbers of a segment that fits; who does not see the connection cannot know what to acknowledge."""
+        known, expected = end in self.due, self.due.get(other)
+        if segment.flags & SYN:
+            if self.state not in ("syn_sent", "syn_received"):
+                return
+            if self.state == "syn_sent":
+                self.due, expected = {}, None
+            self.due.setdefault(end, numbers_from(segment.first + 1, segment.length))
+        if not segment.flags & ACK or expected is None:
+            return
+        if is_due(expected, segment.acknowledged):
+            self.due[other] = numbers_from(segment.acknowledged, (expected[-1] - segment.acknowledged) % NUMBERS)
+        elif self.state == "syn_sent":
+            self.due[other] = numbers_from(segment.acknowledged, 0)
+        if (self.due[other][0] - segment.acknowledged) % NUMBERS >= 1 << 16:
+            return
+        if not known:
+            self.due[end] = numbers_from(segment.first + bool(segment.flags & SYN), segment.length)
+            self.due[end] = numbers_from(self.due[end][0], segment.end - self.due[end][0])
+        else:
+            ahead = (segment.end - self.due[end][-1]) % NUMBERS
+            if 0 < ahead <= 1 << 30:
+                self.due[end] = numbers_from(self.due[end][0], self.due[end][-1] + ahead - self.due[end][0])
+
+    def reset(self, end: End, other: End, segment: Segment) -> str:
+        """The counter of a reset, which closes with a number that the other end may await (RFC 5961, section 3.2)."""
+        if end not in self.due:
+            closes = bool(segment.flags & ACK) and is_due(self.due.get(other, range(1)), segment.acknowledged)
+            near = False
+        else:
+            closes = is_due(self.due[end], segment.first)
+            near = (segment.first - self.due[end][0]) % NUMBERS < 1 << 30
+        if closes:
+            self.state = "closed"
+        return "tracked" if closes else "challenged" if near else "invalid"
 
     def answered(self, end: End, segment: str) -> bool:
         """The opener may only send SYN again; the other end answers, opens, too, or still has an old connection."""
@@ -235,22 +297,29 @@ class FlowTrackerModel(FunctionModel):
             return None
         return found
 
-    def track(self, protocol: int, end: End, other: End, flags: int) -> str:
+    def track(self, protocol: int, end: End, other: End, numbers: Segment) -> str:
         """The counter of a packet from one end to the other."""
         key = (protocol, min(end, other), max(end, other))
         found = self.connection(key)
-        segment = "udp" if protocol == UDP else SEGMENTS.get(flags & (SYN | ACK | FIN | RST))
+        segment = "udp" if protocol == UDP else SEGMENTS.get(numbers.flags & (SYN | ACK | FIN | RST))
         if found is None:
             if segment not in ("syn", "udp"):
                 return "invalid"
             found = self.tracked[key] = Tracked("syn_sent" if segment == "syn" else "udp_new", end)
             self.counted["started"] += 1
+            found.note(end, other, numbers)
+        elif segment == "rst":
+            counter = found.reset(end, other, numbers)
+            if counter != "tracked":
+                self.counted["challenged"] += counter == "challenged"
+                return "tracked" if counter == "challenged" else counter
         elif segment == "udp":
             found.state = "udp_replied" if end != found.opener else found.state
         else:
             before = found.state
             if segment is None or not found.fits(end, segment):
                 return "invalid"
+            found.note(end, other, numbers)
             again = before != "syn_sent" and found.state == "syn_sent"
             self.counted["started"] += again
             self.counted["restarted"] += again
@@ -266,8 +335,11 @@ class FlowTrackerModel(FunctionModel):
             self.counted["untracked"] += 1
             return [frame], []
         source, destination, protocol, source_port, destination_port = flow_of(frame, headers)
-        flags = frame[headers.l4 + 13] if protocol != UDP else 0
-        counter = self.track(protocol, (source, source_port), (destination, destination_port), flags)
+        numbers = Segment(0, 0, 0, 0)
+        if protocol != UDP:
+            first, acknowledged, flags = struct.unpack_from("!IIxB", frame, headers.l4 + 4)
+            numbers = Segment(flags, first, acknowledged, headers.end - headers.payload)
+        counter = self.track(protocol, (source, source_port), (destination, destination_port), numbers)
         self.counted[counter] += 1
         return [frame] if counter == "tracked" or self.number("pass_invalid", 0) else [], []
 

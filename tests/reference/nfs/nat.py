@@ -15,6 +15,7 @@ from tests.reference.nfs.headers import (
     INSIDE,
     OUTSIDE,
     RST,
+    SCTP,
     SOURCE,
     SYN,
     TCP,
@@ -38,6 +39,7 @@ REQUESTS, REPLIES = (8, 13, 17), (0, 14, 18)
 FIRST_PORT, LAST_PORT = 1024, 65535
 LEAST_MTU = 68
 TIMEOUTS = {"udp": 300, "icmp": 60, "transitory": 240, "established": 7440}
+GRE, ESP = 47, 50
 PHASES = {UDP: "udp", ICMP: "icmp", TCP: "transitory"}
 
 
@@ -70,12 +72,21 @@ class Session:
 
 
 @dataclass(slots=True)
+class Pair:
+    """The inside host of a protocol without ports that talks to an outside one."""
+
+    inside: int
+    last_us: int
+
+
+@dataclass(slots=True)
 class Mapping:
     """An inside end and the external one that stands for it, with sessions by their remote end."""
 
     inside: End
     outside: End
     sessions: dict[End, Session] = field(default_factory=dict)
+    forwards: bool = False  # it stays without sessions
 
 
 class NatModel(FunctionModel):
@@ -88,6 +99,9 @@ class NatModel(FunctionModel):
     When a mapping has timed out its end may get the same port or another one; so which packets a host's limit of ports
     stops is exact only while none has. All else is exact: addresses, ports,
     checksums, fragments, errors of ICMP, what is dropped and why.
+
+    External ends of `forwards` are of their inside ends for good. Of GRE, ESP and SCTP only addresses change: what a
+    host sends back to an external address goes to the inside host that sent to it last, of SCTP by ports.
     """
 
     nf = "NAT"
@@ -96,7 +110,13 @@ class NatModel(FunctionModel):
         {"udp_s": "20", "icmp_s": "8", "transitory_s": "15", "established_s": "60", "pending_s": "1"},
         {"udp_s": "0.5", "icmp_s": "0.3", "transitory_s": "0.4", "established_s": "2", "pending_s": "0.01"},
         {"addresses": "1", "host_ports": "3"},
+        {"forwards": "{folder}/forwards", "udp_s": "1", "transitory_s": "1", "addresses": "2"},
+        {"pairs": "0"},
     )
+
+    @classmethod
+    def made_files(cls) -> dict[str, str]:
+        return {"forwards": "tcp 203.0.113.0:443 10.0.0.5:8443\nudp 203.0.113.1:2000 10.0.0.5:53\n"}
 
     def prepare(self) -> None:
         self.first = self.number("first_address", int(IPv4Address("203.0.113.0")))
@@ -110,9 +130,26 @@ class NatModel(FunctionModel):
         self.next_port: dict[tuple[int, int, int], int] = {}
         self.now_us, self.wrong = 0, list[str]()
         self.left: list[bytes] | None = None
+        self.pairs: dict[tuple[int, int, int, bytes], Pair] = {}
+        for protocol, outside, inside in self.read_forwards():
+            mapping = Mapping(inside, outside, forwards=True)
+            self.mappings[protocol, inside] = self.outside[protocol, outside] = mapping
 
     def traffic(self, seed: int, n: int, run: FirstRun) -> Iterator[Sent]:
-        return NatTraffic(seed, n, Mix(flows=6000, jumbo=0.0), run).frames()
+        protocols = (*(TCP, UDP) * 3, ICMP, GRE, ESP, SCTP)
+        traffic = NatTraffic(seed, n, Mix(flows=6000, jumbo=0.0, protocols=protocols), run)
+        traffic.forwards = self.read_forwards()
+        return traffic.frames()
+
+    def read_forwards(self) -> list[tuple[int, End, End]]:
+        """Protocol, external and inside end of each forward."""
+        made = []
+        for protocol, *ends in map(str.split, self.lines_of("forwards") if "forwards" in self.settings else ()):
+            (outside, port), (inside, own) = (end.split(":") for end in ends)
+            ports = int(port), int(own)
+            external, host = int(IPv4Address(outside)), int(IPv4Address(inside))
+            made.append((TCP if protocol == "tcp" else UDP, (external, ports[0]), (host, ports[1])))
+        return made
 
     def owns(self, address: int) -> bool:
         """Whether an address is one of the external ones."""
@@ -122,7 +159,7 @@ class NatModel(FunctionModel):
         """Whether one of a mapping's sessions has not timed out."""
         if mapping is None:
             return False
-        return any(self.session_lives(session) for session in reversed(mapping.sessions.values()))
+        return mapping.forwards or any(self.session_lives(session) for session in reversed(mapping.sessions.values()))
 
     def session_lives(self, session: Session) -> bool:
         """Whether a session has not timed out."""
@@ -152,6 +189,9 @@ class NatModel(FunctionModel):
     def cross(self, sent: Sent) -> tuple[int, list[bytes]]:
         """The side where a packet leaves, and its frames."""
         frame, headers, largest = sent.frame, read_headers(sent.frame), 0
+        portless = headers.protocol in (GRE, ESP) or (headers.protocol == SCTP and not headers.later)
+        if headers.kind == "ipv4" and portless and self.number("pairs", 1):
+            return self.cross_pair(frame, headers, sent.side)
         if headers.fragment:
             why = self.fragment_fault(frame, headers, sent.side)
             if why:
@@ -174,6 +214,52 @@ class NatModel(FunctionModel):
         parts = cut_datagram(made, read_headers(made), max(largest, LEAST_MTU)) or []
         self.counted["fragments_sent"] += len(parts)
         return side, parts
+
+    def cross_pair(self, frame: bytes, headers: Headers, side: int) -> tuple[int, list[bytes]]:
+        """A packet whose ports, if it has any, stay as they are."""
+        l4 = headers.l3 + (frame[headers.l3] & 15) * 4
+        source, destination = addresses(frame, headers)
+        external, remote = (self.external_of(frame, headers), destination) if side == INSIDE else (destination, source)
+        ports = b""
+        if self.owns(destination) == (side == INSIDE):
+            return OUTSIDE, self.drop("unmapped")[0]
+        if headers.protocol == SCTP:
+            if headers.end < l4 + 12:
+                return OUTSIDE, self.drop("malformed")[0]
+            ports = frame[l4 : l4 + 4] if side == INSIDE else frame[l4 + 2 : l4 + 4] + frame[l4 : l4 + 2]
+        if external is None:  # nothing left, so whatever the address is, another host has the pair
+            others = [key for key in self.pairs if key[0] == headers.protocol and key[2:] == (remote, ports)]
+            if not any(self.pair_lives(self.pairs[key]) for key in others):
+                self.wrong.append(f"a packet to {remote}: no other host has the pair")
+            return OUTSIDE, self.drop("exhausted")[0]
+        key = headers.protocol, external, remote, ports
+        pair = self.pairs.get(key)
+        pair = pair if pair and self.pair_lives(pair) else None
+        if side == OUTSIDE:
+            if pair is None:
+                return OUTSIDE, self.drop("unmapped")[0]
+            self.counted["inward"] += 1
+            return INSIDE, [with_address(frame, headers.l3, DESTINATION, pair.inside)]
+        if pair and pair.inside != source:
+            return OUTSIDE, self.drop("exhausted")[0]
+        self.pairs[key] = Pair(source, self.now_us)
+        self.counted["outward"] += 1
+        return OUTSIDE, [with_address(frame, headers.l3, SOURCE, external)]
+
+    def pair_lives(self, pair: Pair) -> bool:
+        """Whether a pair has not timed out."""
+        return self.now_us - pair.last_us < self.timeouts["udp"]
+
+    def external_of(self, frame: bytes, headers: Headers) -> int | None:
+        """The external address of a packet's host, by a packet that left if it is not known yet; else None."""
+        host, l3 = addresses(frame, headers)[0], headers.l3
+        for other in self.left or ():
+            found = read_headers(other)
+            if found.kind != "ipv4" or found.protocol != headers.protocol or host in self.address_of:
+                continue
+            if other[found.l3 + 4 : found.l3 + 6] == frame[l3 + 4 : l3 + 6] and self.owns(addresses(other, found)[0]):
+                self.address_of[host] = addresses(other, found)[0]
+        return self.address_of.get(host)
 
     def fragment_fault(self, frame: bytes, headers: Headers, side: int) -> str | None:
         """The counter of a fragment that is freed before it is held."""

@@ -13,14 +13,17 @@ from tests.reference.nfs.headers import (
     IPV4,
     OUTSIDE,
     OUTSIDE_MAC,
+    SCTP,
     SOURCE,
     TCP,
     UDP,
     End,
+    addresses,
     end_of,
     error_about,
     ipv4_header,
     read_headers,
+    with_address,
     with_end,
 )
 from tests.reference.nfs.model import FirstRun
@@ -34,6 +37,12 @@ def is_translated(frame: bytes) -> bool:
     """Whether a frame has ends that a NAT translates."""
     headers = read_headers(frame)
     return headers.kind == "ipv4" and headers.l4 != 0 and headers.protocol in TRANSLATED
+
+
+def is_portless(frame: bytes) -> bool:
+    """Whether a NAT translates only a frame's addresses."""
+    headers = read_headers(frame)
+    return headers.kind == "ipv4" and headers.protocol in (47, 50, SCTP)
 
 
 def ends(frame: bytes, end: int) -> Key:
@@ -63,6 +72,8 @@ class NatTraffic:
         self.chosen = found
         self.known: dict[Key, End] = {}
         self.sources: list[tuple[Key, End]] = []
+        self.address_of: dict[int, int] = {}  # external addresses of inside hosts
+        self.forwards: list[tuple[int, End, End]] = []
 
     def frames(self) -> Iterator[Sent]:
         """Replies to the ends that the NAT chose; errors and hairpinned packets between the bursts."""
@@ -82,10 +93,15 @@ class NatTraffic:
             done += 1
             for key, end in self.chosen.pop(arrival.time_us, ()) if arrival.side == INSIDE else ():
                 self.known[key] = end
+                self.address_of[key[1][0]] = end[0]
                 self.sources.append((key, end))
 
     def reply(self, frame: bytes) -> bytes:
         """A frame to the external end of its receiver."""
+        if is_portless(frame):
+            headers = read_headers(frame)
+            host = addresses(frame, headers)[1]
+            return with_address(frame, headers.l3, DESTINATION, self.address_of.get(host, host))
         if not is_translated(frame):
             return frame
         headers, key = read_headers(frame), ends(frame, DESTINATION)
@@ -96,6 +112,8 @@ class NatTraffic:
     def extra(self, time_us: int) -> Sent | None:
         """An error from either side, or a hairpinned packet."""
         rng = self.rng
+        if self.forwards and rng.random() < 0.4:
+            return self.forwarded(time_us)
         (protocol, inside), outside = rng.choice(self.sources[-300:])
         server = bytes([20, 1, rng.randrange(256), rng.randrange(1, 255)])
         router = server if rng.random() < 0.5 else bytes([30, 0, 0, 1])
@@ -117,6 +135,18 @@ class NatTraffic:
             quote = ipv4_header(server, inner, protocol, len(segment)) + segment
             return Sent(time_us, INSIDE, error_about(rng, quote, inner, server, True))
         return self.hairpinned(time_us)
+
+    def forwarded(self, time_us: int) -> Sent:
+        """A packet to a forwarded end from outside, or from its inside end."""
+        protocol, outside, inside = self.rng.choice(self.forwards)
+        remote = int.from_bytes(bytes([20, 1, 0, self.rng.randrange(1, 9)]), "big"), 5000
+        inward = self.rng.random() < 0.5
+        source, destination = (remote, outside) if inward else (inside, remote)
+        rest = struct.pack("!HH", 28, 0) + bytes(20) if protocol == UDP else bytes(8) + b"\x50\x02" + bytes(26)
+        segment = struct.pack("!HH", source[1], destination[1]) + rest
+        ends = struct.pack("!I", source[0]), struct.pack("!I", destination[0])
+        header = ipv4_header(*ends, protocol, len(segment), id=self.rng.getrandbits(16))
+        return Sent(time_us, OUTSIDE if inward else INSIDE, bytes(12) + IPV4.to_bytes(2, "big") + header + segment)
 
     def hairpinned(self, time_us: int) -> Sent | None:
         """A packet from a mapped end inside to the external end of another one."""

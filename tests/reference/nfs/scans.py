@@ -7,16 +7,18 @@ match is decided here by `re`, not by the function's engine.
 import ast
 import random
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
 from tests.reference.nfs.flows import FlowTable
-from tests.reference.nfs.headers import Headers, flow_of
+from tests.reference.nfs.headers import SYN, TCP, Flow, Headers, flow_of
 from tests.reference.nfs.ipv6 import OPAQUE, read_ip_headers
-from tests.reference.nfs.model import Bounds, FunctionModel, Left
-from tests.reference.nfs.traffic import Mix, Sent, random_payload
+from tests.reference.nfs.model import Bounds, FirstRun, FunctionModel, Left
+from tests.reference.nfs.streams import Stream, Taken, stream_frames
+from tests.reference.nfs.traffic import NUMBERS, Mix, Sent, mixed_frames, random_payload
 
 TABLE = Path(__file__).resolve().parents[3] / "nfs" / "core" / "rules.c"
 CLASSES = ("peer_to_peer", "remote", "chat", "mail", "media", "store", "web", "network")
@@ -127,8 +129,8 @@ class ScanModel(FunctionModel):
     def mix(self) -> Mix:
         return Mix(flows=20000, payload=scan_payload, ipv6=0.5)
 
-    def scan(self, frame: bytes, headers: Headers) -> tuple[list[Rule], bool]:
-        """The rules that an IP packet matches, and whether bytes of it were not scanned."""
+    def scan(self, frame: bytes, headers: Headers, before: bytes = b"", behind: bytes = b"") -> tuple[list[Rule], bool]:
+        """The rules that an IP packet matches with what is around it, and whether bytes of it were not scanned."""
         self.counted["fragments"] += headers.later
         if headers.payload == 0:
             return [], headers.later
@@ -137,7 +139,7 @@ class ScanModel(FunctionModel):
         partial = len(scanned) < len(whole)
         self.counted["partial"] += partial
         self.counted["scanned"] += len(scanned) > 0
-        matched = find_matches(scanned) if scanned else []
+        matched = find_matches(before + scanned + behind) if scanned else []
         self.counted["matches"] += len(matched)
         return matched, headers.later or partial
 
@@ -156,14 +158,100 @@ class ScanModel(FunctionModel):
         return {**self.counted, "failed": 0}
 
 
-class PacketFilterModel(ScanModel):
+class StreamScanModel(ScanModel):
+    """A segment of TCP is scanned with those bytes before and behind it that came earlier.
+
+    A function that drops packets frees those of which it is not known what their receiver makes of them. No stream is
+    given up for another one: there are fewer than `streams`.
+    """
+
+    AROUND: ClassVar[int] = 147
+    """One less than the widest rule, that of XMPP, has."""
+    KEPT: ClassVar[int] = 4096
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.counted.update(dict.fromkeys(("differing", "outside", "behind"), 0))
+        self.streams: dict[Flow, Stream] = {}
+
+    def traffic(self, seed: int, n: int, run: FirstRun) -> Iterator[Sent]:
+        if self.number("streams", 4096) == 0:
+            return mixed_frames(seed, n, self.mix())
+        return stream_frames(seed, n, Mix(flows=1000, payload=scan_payload, protocols=(TCP,) * 9 + (17,), ipv6=0.5))
+
+    def drops(self) -> bool:
+        """Whether packets that match are dropped."""
+        return True
+
+    def count(self, counter: str) -> tuple[bytes, bytes] | None:
+        """Count a segment that is freed, or scanned by itself."""
+        self.counted[counter] += 1
+        return None if self.drops() else (b"", b"")
+
+    def find_stream(self, key: Flow, sequence: int, opens: bool, now_us: int) -> Stream:
+        """The stream of a segment, which may begin with it."""
+        stream = self.streams.get(key)
+        near = stream and (sequence - stream.first + 2 * Stream.ROOM) % NUMBERS <= 4 * Stream.ROOM
+        if not stream or (opens and not (stream.begun and near)):
+            stream = self.streams[key] = Stream(sequence, now_us, begun=opens, kept=self.KEPT)
+        return stream
+
+    def find_around(self, sent: Sent, headers: Headers) -> tuple[bytes, bytes] | None:
+        """What is scanned before and behind a packet; None if it is freed."""
+        frame = sent.frame
+        payload = frame[headers.payload : headers.end]
+        whole = headers.protocol == TCP and headers.payload and not headers.fragment and headers.end <= BUFFER
+        opens = bool(whole and frame[headers.l4 + 13] & SYN)
+        if self.number("streams", 4096) == 0 or not whole or not (payload or opens):
+            return b"", b""
+        key = flow_of(frame, headers)
+        sequence = (int.from_bytes(frame[headers.l4 + 4 : headers.l4 + 8], "big") + opens) % NUMBERS
+        stream = self.find_stream(key, sequence, opens, sent.time_us)
+        if opens and sequence != stream.origin:
+            return self.count("outside")
+        gone, rest = (stream.first - sequence) % NUMBERS, payload
+        if 0 < gone < NUMBERS // 2:
+            asks = gone == len(payload) == 1  # whether the other end is there
+            if gone <= (stream.first - stream.origin) % NUMBERS or asks:
+                rest = payload[gone:]
+                sequence = (sequence + len(payload) - len(rest)) % NUMBERS
+            elif stream.begun and self.count("outside") is None:
+                return None
+            self.counted["behind"] += not rest
+        taken = stream.take(sequence, rest, read_all)
+        if taken is Taken.OUTSIDE:
+            if stream.begun and self.count("outside") is None:
+                return None
+            stream = self.streams[key] = Stream(sequence, sent.time_us, kept=self.KEPT)
+            stream.take(sequence, rest, read_all)
+        elif taken is Taken.DIFFERING and self.count("differing") is None:
+            return None
+        at = (sequence - stream.first) % NUMBERS
+        before = stream.before(at) if rest == payload else b""
+        return (before[-self.AROUND :], stream.behind(at + len(rest))[: self.AROUND]) if rest else (b"", b"")
+
+    def counters(self) -> dict[str, int | Bounds]:
+        return {**super().counters(), "unfollowed": 0, "given_up": 0}
+
+
+def read_all(stream: Stream) -> str:
+    """Read what has come."""
+    stream.read = len(stream.text)
+    return "waits"
+
+
+class PacketFilterModel(StreamScanModel):
     """Drops packets whose payload matches a rule, and those that could not be scanned completely."""
 
     nf = "PacketFilter"
     unknown = "drop"
+    variants: ClassVar[tuple[dict[str, str], ...]] = ({}, {"streams": "0"})
 
     def lets_pass(self, sent: Sent, headers: Headers) -> bool:
-        matched, missed = self.scan(sent.frame, headers)
+        around = self.find_around(sent, headers)
+        if around is None:
+            return False
+        matched, missed = self.scan(sent.frame, headers, *around)
         drops = bool(matched) or missed
         self.counted["dropped"] += drops
         return not drops
@@ -190,7 +278,7 @@ class FlowMonitorModel(ScanModel):
         return {**super().counters(), **self.flows.counters()}
 
 
-class NidsModel(FlowMonitorModel):
+class NidsModel(StreamScanModel):
     """Alerts about flows whose payloads match rules, once per flow and class.
 
     A packet that matches a rule of the class to drop is dropped, and one that is not scanned completely. A flow that is
@@ -198,17 +286,26 @@ class NidsModel(FlowMonitorModel):
     """
 
     nf = "NIDS"
-    variants = ({"timeout_s": "2", "dropped_class": "7"}, {"timeout_s": "0.05", "flows": "32768"}, {"flows": "900"})
+    variants = (
+        {"timeout_s": "2", "dropped_class": "7"},
+        {"timeout_s": "0.05", "flows": "32768", "streams": "0"},
+        {"flows": "900", "streams": "0"},
+        {"timeout_s": "2"},
+    )
 
     def prepare(self) -> None:
         super().prepare()
+        self.flows = FlowTable.of(self)
         if self.number("dropped_class", 0):
             self.settings = {"unknown": "drop", **self.settings}
         self.counted.update({"alerts": 0, "dropped": 0, **{f"alerts_{kind}": 0 for kind in CLASSES}})
 
     def lets_pass(self, sent: Sent, headers: Headers) -> bool:
         seen = self.flows.count(flow_of(sent.frame, headers), len(sent.frame), sent.time_us)
-        matched, missed = self.scan(sent.frame, headers)
+        around = self.find_around(sent, headers)
+        if around is None:
+            return False
+        matched, missed = self.scan(sent.frame, headers, *around)
         kinds = {rule.kind for rule in matched}
         for kind in kinds:
             bit = 1 << CLASSES.index(kind)
@@ -220,3 +317,9 @@ class NidsModel(FlowMonitorModel):
         drops = dropped > 0 and (missed or CLASSES[dropped - 1] in kinds)
         self.counted["dropped"] += drops
         return not drops
+
+    def drops(self) -> bool:
+        return self.number("dropped_class", 0) > 0
+
+    def counters(self) -> dict[str, int | Bounds]:
+        return {**super().counters(), **self.flows.counters()}

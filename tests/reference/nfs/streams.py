@@ -7,9 +7,7 @@ from enum import Enum
 from typing import ClassVar
 
 from tests.reference.nfs.headers import ACK, INSIDE, OUTSIDE, SYN, TCP
-from tests.reference.nfs.traffic import FlowEnds, Mix, Sent, make_flows, odd_of, plain, random_payload
-
-NUMBERS = 1 << 32
+from tests.reference.nfs.traffic import NUMBERS, FlowEnds, Mix, Sent, make_flows, odd_of, plain, random_payload
 
 
 class Taken(Enum):
@@ -32,6 +30,7 @@ class Stream:
     first: int  # sequence number of the first byte of `text`
     last_us: int
     begun: bool = False
+    kept: int = 0  # bytes that were read and are not forgotten
     text: bytes = b""
     read: int = 0  # bytes of it
     hole: int = 0  # bytes that are left out ...
@@ -44,6 +43,7 @@ class Stream:
 
     def __post_init__(self) -> None:
         self.first %= NUMBERS
+        self.origin = self.first
 
     @property
     def waits(self) -> bool:
@@ -55,9 +55,11 @@ class Stream:
         self.read, self.ahead, self.over = len(self.text), {}, True
 
     def forget(self) -> None:
-        """Forget what was read."""
-        gone, self.read = self.read, 0
+        """Forget what was read and is not kept."""
+        gone, self.read = self.read - self.kept, self.kept
         self.first = (self.first + gone + (self.hole if gone > self.hole_at else 0)) % NUMBERS
+        if (self.first - self.origin) % NUMBERS > 1 << 30:
+            self.origin = (self.first - (1 << 30)) % NUMBERS
         if gone > self.hole_at:
             self.hole = self.hole_at = 0
         else:
@@ -120,7 +122,7 @@ class Stream:
                 continue
             until = self.hole_at if far < self.hole_at else len(self.text)
             at = far - (0 if far < self.hole_at else self.hole)
-            if at + len(data) > self.ROOM and 0 < self.read <= at:
+            if at + len(data) > self.ROOM and self.kept < self.read <= at:
                 self.forget()
                 continue
             if at > len(self.text) and at + len(data) > self.ROOM:
@@ -132,6 +134,18 @@ class Stream:
                 return taken
             sequence, data = sequence + taken, data[taken:]
         return Taken.PASSED
+
+    def before(self, at: int) -> bytes:
+        """What is known without a gap right before a place."""
+        if at <= len(self.text):
+            return self.text[:at]
+        return b"".join(part[: at - begin] for begin, part in self.ahead.items() if begin < at <= begin + len(part))
+
+    def behind(self, at: int) -> bytes:
+        """What is known without a gap from a place on."""
+        if at < len(self.text):
+            return self.text[at:]
+        return b"".join(part[at - begin :] for begin, part in self.ahead.items() if begin <= at < begin + len(part))
 
     def repeat(self, at: int, data: bytes, until: int) -> int | Taken:
         """Compare bytes with those that came before; how many."""

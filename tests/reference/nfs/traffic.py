@@ -18,6 +18,7 @@ from tests.reference.nfs.headers import (
     OUTSIDE,
     OUTSIDE_MAC,
     RST,
+    SCTP,
     SYN,
     TCP,
     UDP,
@@ -35,6 +36,7 @@ from tests.reference.nfs.ipv6 import (
     with_extensions,
 )
 
+NUMBERS = 1 << 32
 PORTS = (20, 22, 25, 53, 80, 110, 123, 161, 443, 873, 993, 5060, 8080, 16400, 33000)
 
 
@@ -62,6 +64,7 @@ class Mix:
     protocols: tuple[int, ...] = (TCP, TCP, TCP, UDP, UDP, UDP, ICMP, 47)
     payload: Callable[[random.Random], bytes] | None = None  # the bytes of a payload; random ones without it
     flags: tuple[int, ...] = (SYN, SYN | ACK, ACK, ACK, ACK, ACK, FIN | ACK, RST, RST | ACK, 0, SYN | FIN)
+    numbers: tuple[int, int] | None = None  # sequence number and acknowledgement of segments; random ones without it
     tags: bool = True
     jumbo: float = 0.0005  # share of payloads that do not fit one buffer of a function
     own: list[tuple[int, bytes]] = field(default_factory=list)
@@ -118,7 +121,8 @@ def l4_of(rng: random.Random, flow: FlowEnds, outward: bool, payload: bytes, mix
         return segment[:6] + checksum.to_bytes(2, "big") + payload
     if flow.protocol == TCP:
         options = b"\x02\x04\x05\xb4" if rng.random() < 0.1 else b""
-        words = (*ends, rng.getrandbits(32), rng.getrandbits(32), (5 + len(options) // 4) << 4, rng.choice(mix.flags))
+        numbers = mix.numbers or (rng.getrandbits(32), rng.getrandbits(32))
+        words = (*ends, *numbers, (5 + len(options) // 4) << 4, rng.choice(mix.flags))
         segment = struct.pack("!HHIIBBHHH", *words, 65535, 0, 0) + options + payload
         checksum = checksum_of(source, destination, TCP, segment)
         return segment[:16] + checksum.to_bytes(2, "big") + segment[18:]
@@ -129,6 +133,8 @@ def l4_of(rng: random.Random, flow: FlowEnds, outward: bool, payload: bytes, mix
         message = struct.pack("!BBHHH", 128 if outward else 129, 0, 0, flow.ports[0], rng.getrandbits(16)) + payload
         checksum = ipv6_checksum(source, destination, ICMPV6, message)
         return message[:2] + checksum.to_bytes(2, "big") + message[4:]
+    if flow.protocol == SCTP:
+        return struct.pack("!HHII", *ends, 7, 0) + payload
     return payload
 
 
@@ -284,6 +290,7 @@ class Dialogue:
 
     flow: FlowEnds
     script: tuple[tuple[int, int], ...]
+    next: list[int]  # sequence numbers of both ends
     at: int = 0
 
     def step(self, side: int, rng: random.Random) -> int | None:
@@ -296,12 +303,25 @@ class Dialogue:
         self.at = (self.at + 1) % len(self.script)
         return flags
 
+    def take_numbers(self, side: int, flags: int, length: int, rng: random.Random) -> tuple[int, int]:
+        """Numbers of a segment, mostly right; a reset's often nearly."""
+        sequence, acknowledged = self.next[side], self.next[1 - side]
+        if rng.random() < (0.5 if flags & RST else 0.06):
+            shift = rng.choice((-1, 1, -60, 60, 1500, -1500, 1 << 20, 1 << 30, 1 << 31, rng.getrandbits(32)))
+            return (sequence + shift) % NUMBERS, acknowledged
+        if rng.random() < 0.06:
+            acknowledged += rng.choice((-1, 1, -70, 70, -70_000, 1 << 31, rng.getrandbits(32)))
+        if not flags & RST:
+            self.next[side] = (sequence + length + bool(flags & SYN) + bool(flags & FIN)) % NUMBERS
+        return sequence, acknowledged % NUMBERS
+
 
 def connection_frames(seed: int, n: int, mix: Mix) -> Iterator[Sent]:
     """`n` frames of connections, and of other flows as they come."""
     rng = random.Random(seed)
-    dialogues = [Dialogue(flow, rng.choice(SCRIPTS)) for flow in make_flows(rng, mix)]
-    by_flags = {flags: Mix(flags=(flags,)) for flags in range(32)}
+    dialogues = [
+        Dialogue(flow, rng.choice(SCRIPTS), [rng.getrandbits(32), rng.getrandbits(32)]) for flow in make_flows(rng, mix)
+    ]
     now_us, done, number = 1_000_000, 0, 0
     while done < n:
         now_us += 1 + int(rng.expovariate(1 / mix.gap_us))
@@ -314,7 +334,9 @@ def connection_frames(seed: int, n: int, mix: Mix) -> Iterator[Sent]:
             if flags is None:
                 continue
             number += 1
-            frame = plain(rng, dialogue.flow, side == INSIDE, random_payload(rng), by_flags[flags], number)
+            payload = random_payload(rng)
+            numbers = dialogue.take_numbers(side, flags, len(payload), rng) if tcp else None
+            frame = plain(rng, dialogue.flow, side == INSIDE, payload, Mix(flags=(flags,), numbers=numbers), number)
             burst.extend(odd_of(rng, frame, mix) if rng.random() < mix.odd else [frame])
         for frame in burst[: min(32, n - done)]:
             yield Sent(now_us, side, frame)

@@ -39,9 +39,12 @@ class NatNf(NoData):
         return super().completed({**given, **of_pool}, where, own)
 
     def server_settings(self, parameters: Mapping[str, float], files: Mapping[str, str]) -> dict[str, str]:
-        """Those of a table that a rack's processes have memory for, and no limit to one host's ports."""
+        """Those of a table that a rack's processes have memory for, and no limit to one host's ports.
+
+        GRE, ESP and SCTP are dropped, as switches do.
+        """
         given = {name: f"{int(parameters[name])}" for name in ("first_address", "addresses")}
-        return {**given, "sessions": "65536", "host_ports": "64512"}
+        return {**given, "sessions": "65536", "host_ports": "64512", "pairs": "0"}
 
 
 def read_pool(given: GivenData) -> Prefix:

@@ -1,0 +1,168 @@
+#include "accelerators/stream_scan.h"
+
+#include <errno.h>
+
+#include "core/memory.h"
+
+#define MOST_PAYLOAD RTE_MBUF_DEFAULT_BUF_SIZE /* of a segment in one buffer */
+#define KEPT (STREAM_BYTES / 2)
+
+int stream_scan_create(struct stream_scan *scan, const struct offload *offload, uint32_t most,
+		       bool drops, uint64_t *counters)
+{
+	const struct nf *nf = offload->nf;
+	const uint32_t span = accelerator_span(nf->accelerators[ACCELERATOR_REGEX]);
+
+	*scan = (struct stream_scan){.drops = drops, .counters = counters};
+	if (most == 0)
+		return 0;
+	scan->around = (uint16_t)RTE_MIN(span - 1, (uint32_t)STREAM_SCAN_MOST_AROUND);
+	scan->joined = nf_zalloc_for(nf->kind->name, (offload->mask + 1) *
+							     (MOST_PAYLOAD + 2u * scan->around));
+	if (!scan->joined)
+		return -ENOMEM;
+	if (streams_create(&scan->streams, nf->kind->name, most) < 0) {
+		nf_free(scan->joined);
+		return -ENOMEM;
+	}
+	scan->streams.kept = KEPT;
+	scan->follows = true;
+	return 0;
+}
+
+void stream_scan_destroy(struct stream_scan *scan)
+{
+	if (!scan->follows)
+		return;
+	streams_destroy(&scan->streams);
+	nf_free(scan->joined);
+}
+
+static bool read_all(void *context, struct stream *stream)
+{
+	(void)context;
+	stream->read = stream->have;
+	return true;
+}
+
+/* Count a segment; whether it is scanned by itself, and not freed. */
+static bool is_scanned_alone(struct stream_scan *scan, unsigned int counter)
+{
+	scan->counters[counter]++;
+	return !scan->drops;
+}
+
+static struct stream *follow(struct stream_scan *scan, const struct flow_key *key, uint32_t begin,
+			     uint64_t now_us)
+{
+	struct stream *stream = streams_follow(&scan->streams, key, begin, now_us);
+
+	scan->counters[STREAM_SCAN_GIVEN_UP] = scan->streams.given_up;
+	return stream;
+}
+
+/*
+ * Whether a SYN may be one of a connection that follows another one of the same ports. Else its
+ * receiver ignores it, and goes on with what came before.
+ */
+static bool opens_another(const struct stream *stream, uint32_t begin)
+{
+	return begin - stream->begin + 2 * STREAM_BYTES > 4 * STREAM_BYTES;
+}
+
+/* Put what is around a segment, of which bytes may be left out, into its job. */
+static void join(const struct stream_scan *scan, const struct offload *offload,
+		 const struct stream *stream, struct offloaded *offloaded,
+		 const struct stream_segment *segment)
+{
+	struct accelerator_job *job = &offloaded->job;
+	const uint8_t *bytes = stream_bytes(&scan->streams, stream);
+	const uint32_t at = segment->sequence - stream->begin, end = at + segment->length;
+	const uint16_t known = segment->bytes == job->input ? stream_known_before(stream, at) : 0;
+	const uint16_t before = RTE_MIN(known, scan->around);
+	const uint16_t behind = RTE_MIN(stream_known_from(stream, end), scan->around);
+	uint8_t *joined = scan->joined + (size_t)(offloaded - offload->held) *
+						 (MOST_PAYLOAD + 2u * scan->around);
+
+	if (before + behind == 0)
+		return;
+	memcpy(joined, bytes + at - before, before);
+	memcpy(joined + before, job->input, job->length);
+	memcpy(joined + before + job->length, bytes + end, behind);
+	job->input = joined;
+	job->length += before + behind;
+	job->before = before;
+	job->behind = behind;
+}
+
+/* The stream of a segment, which may begin with it; NULL if there is none for it. */
+static struct stream *stream_of(struct stream_scan *scan, const struct flow_key *key,
+				uint32_t begin, bool opens, uint64_t now_us)
+{
+	struct stream *stream = streams_find(&scan->streams, key);
+
+	if (unlikely(!stream || (opens && (!stream->begun || opens_another(stream, begin))))) {
+		stream = follow(scan, key, begin, now_us);
+		if (!stream)
+			return NULL;
+		stream->begun = opens;
+	}
+	stream->last_us = now_us;
+	stream->used = true;
+	return stream;
+}
+
+/* Leave out the bytes of a segment that are forgotten; whether they are of the stream. */
+static bool cut(const struct stream *stream, struct stream_segment *segment)
+{
+	const uint32_t before = stream->begin - segment->sequence;
+	const uint32_t n = RTE_MIN(before, segment->length);
+
+	/* one byte there asks whether the other end is there (RFC 1122, 4.2.3.6) */
+	if (before > stream->begin - stream->origin && (before != 1 || segment->length != 1))
+		return false;
+	segment->sequence += n;
+	segment->bytes += n;
+	segment->length -= n;
+	return true;
+}
+
+bool stream_scan_take(struct stream_scan *scan, const struct offload *offload,
+		      struct offloaded *offloaded)
+{
+	const struct packet *headers = &offloaded->headers;
+	const struct rte_tcp_hdr *tcp = rte_pktmbuf_mtod_offset(
+		offloaded->packet, const struct rte_tcp_hdr *, headers->l4);
+	const bool opens = tcp->tcp_flags & RTE_TCP_SYN_FLAG;
+	const struct flow_key key = packet_flow(offloaded->packet, headers);
+	const uint64_t now_us = offload->nf->now_us;
+	struct stream_segment segment = {rte_be_to_cpu_32(tcp->sent_seq) + opens,
+					 offloaded->job.length, offloaded->job.input};
+	struct stream *stream = stream_of(scan, &key, segment.sequence, opens, now_us);
+	enum stream_result result;
+
+	if (unlikely(!stream))
+		return is_scanned_alone(scan, STREAM_SCAN_UNFOLLOWED);
+	if (unlikely(segment.length > MOST_PAYLOAD ||
+		     (opens && segment.sequence != stream->origin)))
+		return is_scanned_alone(scan, STREAM_SCAN_OUTSIDE);
+	if (unlikely(stream->begin - segment.sequence - 1 < INT32_MAX)) {
+		if (!cut(stream, &segment) && stream->begun &&
+		    !is_scanned_alone(scan, STREAM_SCAN_OUTSIDE))
+			return false;
+		scan->counters[STREAM_SCAN_BEHIND] += segment.length == 0;
+	}
+	result = stream_take(&scan->streams, stream, segment, read_all, NULL);
+	if (unlikely(result == STREAM_OUTSIDE)) {
+		if (stream->begun && !is_scanned_alone(scan, STREAM_SCAN_OUTSIDE))
+			return false;
+		stream = follow(scan, &key, segment.sequence, now_us);
+		stream_take(&scan->streams, stream, segment, read_all, NULL);
+	} else if (unlikely(result == STREAM_DIFFERS) &&
+		   !is_scanned_alone(scan, STREAM_SCAN_DIFFERING)) {
+		return false;
+	}
+	if (likely(segment.length > 0))
+		join(scan, offload, stream, offloaded, &segment);
+	return true;
+}
