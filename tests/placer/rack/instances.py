@@ -1,8 +1,9 @@
 """Random small instances: chains and racks as JSON, for comparison with the exhaustive search.
 
 Generators draw different kinds: `everyday` has a little of everything, `edges` has what is exact, tight or zero,
-`openflow` has switches with fixed tables in a fixed order, `racks` has three servers and more, `tabled` has tables
-of NFs on the switch. The same seed gives the same instance. Of each, 20 to 40 % are infeasible.
+`openflow` has switches with fixed tables in a fixed order, `racks` has three servers and more, `sockets` has servers
+with several sockets and NICs, and shared cores, `tabled` has tables of NFs on the switch. The same seed gives the same
+instance. Of each, 20 to 40 % are infeasible.
 """
 
 from collections.abc import Callable, Sequence
@@ -171,6 +172,26 @@ def _asked(random: Random, name: str, size: int, rack: Json, chains: int) -> Jso
     largest = max(least, 1) + random.choice((100_000, least, random.randint(0, 5000)))
     d_max = random.choice((None, None, random.randint(2, 16), random.randint(10, 60)))
     return chain | {"t_min_mbps": least, "t_max_mbps": largest, "d_max_us": d_max}
+
+
+def sockets(seed: int) -> tuple[Json, Json]:
+    """Chains and a rack of `everyday` or `edges`, whose servers have sockets, NICs and shared cores."""
+    random = Random(f"sockets {seed}")
+    chains, rack = random.choice((everyday, edges))(seed)
+    for server in rack["servers"]:
+        cores, mbps, server["shared_cores"] = server["cores"], server["nic_mbps"], random.random() < 0.6
+        reserved = server.pop("reserved_cores", 0)
+        if random.random() < 0.7:
+            first = random.randint(0, cores)
+            del server["cores"]
+            server["sockets"] = [{"cores": first}, {"cores": cores - first, "reserved_cores": reserved}]
+            server["cross_socket_cycles"] = random.choice((0, 100, 300, 1000))
+        if random.random() < 0.7:
+            nics = 1 if "smartnic" in server or random.random() < 0.2 else 2
+            del server["nic_mbps"]
+            numbers = [random.randrange(len(server.get("sockets", [0]))) for _ in range(nics)]
+            server["nics"] = [{"name": f"p{at}", "mbps": mbps // nics, "socket": to} for at, to in enumerate(numbers)]
+    return chains, rack
 
 
 def _servers(random: Random, numbers: Sequence[int], cores: tuple[int, int], smartnic: float) -> list[Json]:
