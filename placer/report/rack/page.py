@@ -31,13 +31,14 @@ def page_of_rack_plan(plan: RackPlan, strategy: str, chains: str, *, predicted: 
         summary = tuple(rack_report(plan, strategy, "table").splitlines())
         return Page(f"Chains on a rack: {chains}", summary, (), ())
     aggregate = sum(chain.rate_mbps for chain in plan.chains) / 1000
+    used, cores = _number(sum(rack_use(plan).cores)), sum(pool.cores for pool in plan.rack.pools)
     proven = plan.status is Status.OPTIMAL
     tiles = (
         Tile(f"{aggregate:,.2f} Gbps", "all chains together"),
         Tile(f"{plan.marginal_mbps / 1000:,.2f} Gbps", "beyond the least rates"),
         Tile("proven" if proven else _gap(plan), "optimal" if proven else "gap to the bound"),
         Tile(f"{len(plan.chains):,}", "chains"),
-        Tile(f"{sum(rack_use(plan).cores):,} of {sum(pool.cores for pool in plan.rack.pools):,}", "cores in use"),
+        Tile(f"{used:,} of {cores:,}", "cores in use"),
     )  # fmt: skip
     return Page(
         f"Chains on a rack: {chains}",
@@ -45,6 +46,10 @@ def page_of_rack_plan(plan: RackPlan, strategy: str, chains: str, *, predicted: 
         tiles,
         (_rack(plan), _use(plan), _chains(plan), *_paths(plan)),
     )
+
+
+def _number(cores: int | Fraction) -> int | float:
+    return cores if isinstance(cores, int) else round(float(cores), 2)
 
 
 def _gap(plan: RackPlan) -> str:
@@ -134,7 +139,7 @@ def _chains(plan: RackPlan) -> Section:
                 "t_max, Mbps": float(slo.t_max_mbps),
                 "latency, us": latency,
                 "slack, us": None if slo.d_max_us is None else float(slo.d_max_us) - latency,
-                "cores": cores if isinstance(cores := sum(chain.cores), int) else str(cores),
+                "cores": _number(sum(chain.cores)),
                 "limited by": "; ".join(bottlenecks(chain, use)) or "–",
             }
         )

@@ -19,7 +19,7 @@ from placer.verify.chains.facts import LIMIT_TOLERANCE, MOST_TURNS, SWITCH_SITE,
 from placer.verify.chains.machines import Machines, SitePrices
 from profiles.arrays import Bools, Floats, Ints
 
-Turns = tuple[int, ...]  # ascending, per core of a subgroup: how many may take turns there
+Turns = tuple[int, ...]  # per core of a subgroup, ascending: how many subgroups may take turns there
 Allocation = tuple[Fraction, tuple[Fraction, ...], tuple[Turns, ...]]
 """The largest rate, Mbps, and cores and turns per pool."""
 CORE_PARTS = lcm(*range(1, MOST_TURNS + 1))
@@ -33,9 +33,8 @@ NEAR_WORTH = 1e-9
 
 @dataclass(frozen=True)
 class Need:
-    """What a way needs of the machines, and what it carries. `largest`: rate, Mbps. `cores`: per pool; `turns`: the same
-    where cores are shared. `shares`: of the chain's packets, through each NIC, in and out. `blocks`: of table
-    memory."""
+    """What a way needs of the machines, and what it carries. `largest`: rate, Mbps. `cores`, `turns`: per pool, turns
+    where cores are shared. `shares`: of the chain's packets, through each NIC, in and out. `blocks`: of memory."""
 
     largest: Fraction
     cores: tuple[Fraction, ...]
