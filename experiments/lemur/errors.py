@@ -89,7 +89,7 @@ def _judge(plan: RackPlan, on: Rack) -> RackPlan:
         return plan
     allocation = CoreAllocation(on, [Layout(chain.chain, on, chain.layout.sites) for chain in plan.chains])
     for number, one in enumerate(plan.chains):
-        allocation.give(number, one.cores)
+        allocation.give(number, [int(cores) for cores in one.cores])
     return plan_of(allocation)
 
 

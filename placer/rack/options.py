@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 from placer.rack.chain import Chain
 from placer.rack.plan import SWITCH_SITE
 from placer.rack.rack import Rack, SwitchKind
+from placer.rack.sharing import MOST_TURNS
 from profiles import InputError
 from profiles.arrays import Bools, Floats, Ints
 
 MOST_LAYOUTS = 4_000_000
 PART_LAYOUTS = 1 << 14  # layouts of one part, some tenths of a second
 AT_ONCE = 2048  # options that are compared with all others in one step
+NO_CORES = -1
 CAP_TOLERANCE = 1e-9  # relative, of every comparison with a limit (CONTRACTS 9)
 
 
@@ -33,8 +35,8 @@ class Layouts:
     """Layouts of one chain; rows are layouts.
 
     `cycles`, `replica_cycles`: of the subgroup whose first NF it is, per packet that enters the chain; NaN elsewhere,
-    and for replicas where there may be none; shape (layouts, NFs). `nic_shares`: shares of the chain's packets that a
-    server's NIC carries, in and out; shape (layouts, servers, 2).
+    and for replicas where there may be none; shape (layouts, NFs). `nic_shares`: shares of the chain's packets that
+    each NIC carries, in and out; shape (layouts, NICs, 2).
     """
 
     chain: Chain
@@ -73,8 +75,8 @@ def layouts_at(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
 
     `sites`: per layout and NF a device that can run the NF, or SWITCH; shape (layouts, NFs).
     """
-    side_of = np.array([*(device.server for device in rack.devices), SWITCH_SITE])
-    sides = side_of[sites]
+    sites = sites[_at_one_socket(chain, rack, sites)]
+    sides = side_of(rack)[sites]
     latency = _latencies(chain, rack, sites, sides)
     limit = chain.slo.d_max_us
     if limit is not None:
@@ -88,15 +90,38 @@ def layouts_at(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
 
 def lay_out_sites(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
     """Some layouts of a chain, whether or not they keep its latency."""
-    side_of = np.array([*(device.server for device in rack.devices), SWITCH_SITE])
-    sides = side_of[sites]
+    sides = side_of(rack)[sites]
     return _compute(chain, rack, sites, sides, _latencies(chain, rack, sites, sides))
+
+
+def side_of(rack: Rack) -> Ints:
+    """Per site the NIC behind which it is; the last one is the switch."""
+    return np.array([*(device.nic for device in rack.devices), SWITCH_SITE])
+
+
+def parted_at(rack: Rack) -> Bools:
+    """Whether an edge cannot lead from a site to another one; shape (sites, sites), the last one is the switch.
+
+    Connected NFs on a server are one subgroup, at one socket and one NIC.
+    """
+    servers = np.array([*(-2 - at if each.is_smartnic else each.server for at, each in enumerate(rack.devices)), -1])
+    parted: Bools = (servers[:, None] == servers) & ~np.eye(len(servers), dtype=bool)
+    return parted
+
+
+def _at_one_socket(chain: Chain, rack: Rack, sites: Ints) -> Bools:
+    kept = np.ones(len(sites), dtype=bool)
+    if not rack.is_simple:
+        parted = parted_at(rack)
+        for edge in chain.edges:
+            kept &= ~parted[sites[:, edge.tail], sites[:, edge.head]]
+    return kept
 
 
 def _compute(chain: Chain, rack: Rack, sites: Ints, sides: Ints, latency: Floats) -> Layouts:
     groups = _components(chain, sites)
     cycles, replicas = _cycles(chain, rack, sites, groups)
-    shares = np.zeros((len(sides), len(rack.servers) + 1, 2))  # the last server stands for the switch
+    shares = np.zeros((len(sides), len(rack.nics) + 1, 2))  # the last NIC stands for the switch
     rows, switch = np.arange(len(sides)), np.full(len(sides), SWITCH_SITE)
     moves = [(switch, sides[:, chain.entry], 1.0)]
     moves += [
@@ -206,7 +231,8 @@ def _cycles(chain: Chain, rack: Rack, sites: Ints, groups: Ints) -> tuple[Floats
         may = np.array([*(bool(cost and cost.replicable) for cost in costs), True]) & (not chain.forks[at])
         cycles[rows, groups[:, at]] += float(chain.reach[at]) * own[sites[:, at]]
         replicable[rows, groups[:, at]] &= may[sites[:, at]]
-    cycles += float(rack.overheads.subgroup_cycles) * entered
+    crossing = np.array([*(float(device.cross_cycles) for device in rack.devices), 0.0])[sites]
+    cycles += (float(rack.overheads.subgroup_cycles) + crossing) * entered
     replicas = np.where(replicable, cycles + float(rack.overheads.replica_cycles) * entered, np.nan)
     first = (groups == np.arange(nfs)) & (sites != SWITCH_SITE)
     return np.where(first, cycles, np.nan), np.where(first, replicas, np.nan)
@@ -221,8 +247,9 @@ class Options:
 
     layouts: Layouts
     layout: Ints  # per option the row in `layouts`; shape (options,)
-    group_cores: Ints  # per NF the cores of the subgroup whose first NF it is, 0 elsewhere; shape (options, NFs)
-    cores: Ints  # per device; shape (options, devices)
+    group_cores: Ints  # per NF the cores of the subgroup whose first NF it is, 0 elsewhere; shape (options, NFs).
+    # -n is one of n turns on a core
+    cores: Ints  # of each pool, in the parts of `Rack.core_parts`; shape (options, pools)
     rate: Floats  # the largest one that the cores allow, at most t_max, Mbps; shape (options,)
 
     def __len__(self) -> int:
@@ -234,7 +261,7 @@ class Options:
 
     @property
     def nic_shares(self) -> Floats:
-        """As in Layouts, with servers and directions in one axis; shape (options, 2 * servers)."""
+        """As in Layouts, with NICs and directions in one axis; shape (options, 2 * NICs)."""
         shares = self.layouts.nic_shares[self.layout]
         return shares.reshape(len(self), shares.shape[1] * shares.shape[2])
 
@@ -273,7 +300,46 @@ def _needs(options: Options, rack: Rack, counted: Collection[int] | None = None)
     tables = options.on_switch & (rack.switch.usable_stages is not None)
     if counted is not None:
         tables &= np.isin(np.arange(tables.shape[1]), sorted(counted))
-    return np.hstack([options.cores, options.nic_shares, tables])
+    return np.hstack([_core_needs(options, rack), options.nic_shares, tables])
+
+
+def _core_needs(options: Options, rack: Rack) -> NDArray[np.generic]:
+    """Cores per pool; of shared ones, how many cores have so few turns at most.
+
+    Where one option has no more than another one for each number of turns, it fits wherever the other one does.
+    """
+    if rack.core_parts == 1:
+        return options.cores
+    counts = turn_counts(options, rack)
+    return np.hstack([counts.get(pool, options.cores[:, [pool]]) for pool in range(len(rack.pools))])
+
+
+def turn_counts(options: Options, rack: Rack) -> dict[int, Ints]:
+    """By shared pool, how many cores of an option have at most 1, 2, ... turns; shape (options, MOST_TURNS)."""
+    turns = np.arange(1, MOST_TURNS + 1)
+    pools, given = _pools_at(options.layouts.sites[options.layout], rack), options.group_cores
+    found: dict[int, Ints] = {}
+    for number, pool in enumerate(rack.pools):
+        if pool.is_shared:
+            here = np.where(pools == number, given, 0)[:, :, None]
+            found[number] = np.where(here > 0, here, (here < 0) & (-here <= turns)).sum(axis=1)
+    return found
+
+
+def shared_turns(options: Options, row: int, rack: Rack) -> dict[int, list[int]]:
+    """By shared pool, how many turns each core may have that an option uses, 1 where no other one may be there."""
+    found: dict[int, list[int]] = {}
+    for site, cores in zip(
+        options.layouts.sites[options.layout[row]].tolist(), options.group_cores[row].tolist(), strict=True
+    ):
+        if cores and rack.pools[pool := rack.devices[site].pool].is_shared:
+            found.setdefault(pool, []).extend([1] * cores if cores > 0 else [-cores])
+    return found
+
+
+def _pools_at(sites: Ints, rack: Rack) -> Ints:
+    """The pool of each site; that of the switch is beyond the last one."""
+    return np.array([*(device.pool for device in rack.devices), len(rack.pools)])[sites]
 
 
 def find_undominated(gain: Floats, needs: NDArray[np.generic], until: float = float("inf")) -> Ints:
@@ -320,7 +386,7 @@ def all_options(chain: Chain, rack: Rack) -> Options:
 
 def _allocations(layouts: Layouts, rack: Rack) -> Options:
     once, each = core_rates(layouts, rack)
-    most = np.array([device.cores for device in rack.devices], dtype=np.int64)
+    most = np.array([pool.cores * rack.core_parts for pool in rack.pools], dtype=np.int64)
     return allocations(layouts, rack, once, each, lambda _, cores: np.all(cores <= most, axis=1))
 
 
@@ -339,19 +405,20 @@ def allocations(
 ) -> Options:
     """Per layout the fewest cores for t_min, and for each larger rate that whole cores just reach, up to t_max.
 
-    `once`, `each`: as `core_rates` returns them. `fit`: whether cores per subgroup, shape (rows, NFs), and per device,
-    shape (rows, devices), are within the limits.
+    `once`, `each`: as `core_rates` returns them. `fit`: whether cores per subgroup, shape (rows, NFs), and per pool,
+    shape (rows, pools), are within the limits.
     """
     slo = layouts.chain.slo
     largest = float(slo.t_max_mbps)
-    nfs, devices = layouts.sites.shape[1], len(rack.devices)
+    nfs = layouts.sites.shape[1]
+    shared = np.array([*(rack.pools[device.pool].is_shared for device in rack.devices), False])[layouts.sites]
     rows, rate = np.arange(len(layouts)), np.full(len(layouts), float(slo.t_min_mbps))
     none = np.empty(0, np.int64)
-    found = [(none, np.empty((0, nfs), np.int64), np.empty((0, devices), np.int64), np.empty(0))]
+    found = [(none, np.empty((0, nfs), np.int64), np.empty((0, len(rack.pools)), np.int64), np.empty(0))]
     while len(rows):
-        group_cores = _cores_for(rate, once[rows], each[rows], layouts.cycles[rows])
-        cores = _by_device(group_cores, layouts.sites[rows], devices)
-        fits = (group_cores >= 0).all(axis=1) & fit(group_cores, cores)
+        group_cores = _cores_for(rate, once[rows], each[rows], layouts.cycles[rows], shared[rows])
+        cores = _by_pool(group_cores, layouts.sites[rows], rack)
+        fits = (group_cores != NO_CORES).all(axis=1) & fit(group_cores, cores)
         rows, group_cores, cores = rows[fits], group_cores[fits], cores[fits]
         rate = np.minimum(_rate_of(group_cores, once[rows], each[rows]), largest)
         found.append((rows, group_cores, cores, rate))
@@ -361,13 +428,18 @@ def allocations(
     return Options(layouts, layout, group_cores, cores, rate)
 
 
-def _cores_for(rate: Floats, once: Floats, each: Floats, cycles: Floats) -> Ints:
-    """The fewest cores per subgroup for a rate; 0 where there is no subgroup, -1 where no number is enough."""
+def _cores_for(rate: Floats, once: Floats, each: Floats, cycles: Floats, shared: Bools) -> Ints:
+    """The fewest cores per subgroup for a rate; 0 where there is no subgroup, NO_CORES where no number is enough.
+
+    Where cores are shared and one of n turns is enough, -n.
+    """
     wanted = rate[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         several = np.maximum(np.ceil(wanted / each * (1 - CAP_TOLERANCE)), 2)
-    several = np.where(np.isfinite(several), several, -1)
-    needed = np.where(wanted <= once * (1 + CAP_TOLERANCE), 1, np.where(each > 0, several, -1))
+        turns = np.where(shared, np.minimum(np.floor(once * (1 + CAP_TOLERANCE) / wanted), MOST_TURNS), 1)
+    several = np.where(np.isfinite(several), several, NO_CORES)
+    single = np.where(turns > 1, -turns, 1)
+    needed = np.where(wanted <= once * (1 + CAP_TOLERANCE), single, np.where(each > 0, several, NO_CORES))
     cores: Ints = np.where(np.isnan(cycles), 0, needed).astype(np.int64)
     return cores
 
@@ -375,11 +447,13 @@ def _cores_for(rate: Floats, once: Floats, each: Floats, cycles: Floats) -> Ints
 def _rate_of(group_cores: Ints, once: Floats, each: Floats) -> Floats:
     """The rate that the slowest subgroup allows; infinite without subgroups."""
     with np.errstate(invalid="ignore"):
-        rates = np.where(group_cores > 1, group_cores * each, np.where(group_cores == 1, once, np.inf))
+        single = once / np.maximum(-group_cores, 1)
+        rates = np.where(group_cores > 1, group_cores * each, np.where(group_cores == 0, np.inf, single))
     return np.asarray(rates.min(axis=1, initial=np.inf))
 
 
-def _by_device(group_cores: Ints, sites: Ints, devices: int) -> Ints:
-    cores = np.zeros((len(sites), devices + 1), dtype=np.int64)
-    np.add.at(cores, (np.arange(len(sites))[:, None], np.where(sites == SWITCH_SITE, devices, sites)), group_cores)
+def _by_pool(group_cores: Ints, sites: Ints, rack: Rack) -> Ints:
+    parts = np.where(group_cores < 0, rack.core_parts // np.maximum(-group_cores, 1), rack.core_parts * group_cores)
+    cores = np.zeros((len(sites), len(rack.pools) + 1), dtype=np.int64)
+    np.add.at(cores, (np.arange(len(sites))[:, None], _pools_at(sites, rack)), parts)
     return cores[:, :-1]

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from placer.rack.chain import Chain
 from placer.rack.rack import Device, Rack
+from placer.rack.sharing import number_cores
 from profiles.arrays import Floats
 
 SWITCH_SITE = -1
@@ -33,8 +35,8 @@ class Subgroup:
     cycles: Fraction
     cycles_of_replicas: Fraction | None
 
-    def rate(self, cores: int, device: Device, packet_bits: int) -> Fraction | None:
-        """The largest rate of the chain, Mbps; None without a bound."""
+    def rate(self, cores: int | Fraction, device: Device, packet_bits: int) -> Fraction | None:
+        """The largest rate of the chain, Mbps; None without a bound. `cores`: less than 1: a share of one core."""
         cycles = self.cycles_of_replicas if cores > 1 and self.cycles_of_replicas is not None else self.cycles
         return cores * device.clock_mhz * packet_bits / cycles if cycles else None
 
@@ -77,7 +79,7 @@ class Layout:
         own = sum((chain.reach[at] * cost.cycles for at, cost in zip(nfs, costs, strict=True) if cost), Fraction(0))
         entered = self._enter(set(nfs))
         replicable = all(cost.replicable for cost in costs if cost) and not any(chain.forks[at] for at in nfs)
-        once = own + entered * overheads.subgroup_cycles
+        once = own + entered * (overheads.subgroup_cycles + device.cross_cycles)
         return Subgroup(
             self.sites[nfs[0]], tuple(nfs), once, once + entered * overheads.replica_cycles if replicable else None
         )
@@ -90,13 +92,13 @@ class Layout:
 
     @cached_property
     def nic_shares(self) -> dict[tuple[int, str], Fraction]:
-        """By server and direction (`in`, `out`): the share of the chain's packets that its NIC carries."""
+        """By NIC and direction (`in`, `out`): the share of the chain's packets that it carries."""
         shares: dict[tuple[int, str], Fraction] = {}
         for source, target, share in self._moves():
             if source != target:
-                for server, direction in ((target, "in"), (source, "out")):
-                    if server != SWITCH_SITE:
-                        shares[server, direction] = shares.get((server, direction), Fraction(0)) + share
+                for nic, direction in ((target, "in"), (source, "out")):
+                    if nic != SWITCH_SITE:
+                        shares[nic, direction] = shares.get((nic, direction), Fraction(0)) + share
         return shares
 
     def _moves(self) -> Iterator[tuple[int, int, Fraction]]:
@@ -109,8 +111,8 @@ class Layout:
             yield self._side(at), SWITCH_SITE, chain.reach[at]
 
     def _side(self, at: int) -> int:
-        """The server on whose side of the NIC an NF is; SWITCH: the side of the switch and of the world."""
-        return SWITCH_SITE if self.sites[at] == SWITCH_SITE else self.rack.devices[self.sites[at]].server
+        """The NIC behind which an NF is; SWITCH: the side of the switch and of the world."""
+        return SWITCH_SITE if self.sites[at] == SWITCH_SITE else self.rack.devices[self.sites[at]].nic
 
     @cached_property
     def latency_us(self) -> Fraction:
@@ -176,18 +178,18 @@ class LimitChange:
 
 @dataclass(frozen=True)
 class ChainPlan:
-    """A chain of a plan. `rate_mbps`: what enters it. `cores`: per subgroup of its layout."""
+    """A chain of a plan. `rate_mbps`: what enters it. `cores`: per subgroup of its layout; 1/n of a core of n turns."""
 
     layout: Layout
     rate_mbps: float
-    cores: tuple[int, ...]
+    cores: tuple[int | Fraction, ...]
 
     @property
     def chain(self) -> Chain:
         return self.layout.chain
 
     @property
-    def subgroups(self) -> Sequence[tuple[Subgroup, int]]:
+    def subgroups(self) -> Sequence[tuple[Subgroup, int | Fraction]]:
         """The subgroups with their cores."""
         return list(zip(self.layout.subgroups, self.cores, strict=True))
 
@@ -244,25 +246,58 @@ def answer(plan: RackPlan) -> Mapping[str, object]:
         "marginal_mbps": plan.marginal_mbps if plan.chains else None,
         "bound_mbps": plan.bound_mbps,
         "seconds": round(plan.seconds, 3),
-        "chains": [_chain(chain) for chain in plan.chains],
+        "chains": [_chain(chain, cores) for chain, cores in zip(plan.chains, core_numbers(plan.chains), strict=True)],
         "conflict": [{"kind": limit.kind, "of": limit.of} for limit in plan.conflict],
         "relaxations": [{"kind": change.limit.kind, "of": change.limit.of, "to": change.to} for change in plan.changes],
     }
 
 
-def _chain(one: ChainPlan) -> dict[str, object]:
+def _chain(one: ChainPlan, numbers: Sequence[Sequence[int]]) -> dict[str, object]:
     ids = [nf.id for nf in one.chain.nfs]
-    devices = one.layout.rack.devices
     return {
         "name": one.chain.name,
         "rate_mbps": one.rate_mbps,
         "latency_us": float(one.layout.latency_us),
         "placement": {nf: one.site_name(at) for at, nf in enumerate(ids)},
         "subgroups": [
-            {"on": devices[group.device].name, "nfs": [ids[at] for at in group.nfs], "cores": cores}
-            for group, cores in one.subgroups
+            {
+                "on": one.layout.rack.devices[group.device].name,
+                "nfs": [ids[at] for at in group.nfs],
+                "cores": cores if isinstance(cores, int) else str(cores),
+                **name_place(one.layout.rack, group.device, on_cores),
+            }
+            for (group, cores), on_cores in zip(one.subgroups, numbers, strict=True)
         ],
     }
+
+
+def name_place(rack: Rack, number: int, on_cores: Sequence[int]) -> dict[str, Any]:
+    """Socket, NIC and cores of a subgroup on a device, where its server names several of them or shares cores."""
+    device = rack.devices[number]
+    server, nic = rack.servers[device.server], rack.nics[device.nic].name
+    where: dict[str, Any] = {"socket": rack.pools[device.pool].socket} if server.sockets else {}
+    where |= {"nic": nic.removeprefix(f"{server.name} ")} if server.nics else {}
+    where |= {"on_cores": list(on_cores)} if server.sockets or server.shared_cores else {}
+    return {} if device.is_smartnic else where
+
+
+def core_numbers(chains: Sequence[ChainPlan]) -> list[list[list[int]]]:
+    """Per chain and subgroup the numbers of its cores on its device; those of a socket follow those of the one before.
+
+    Reserved cores are the last ones of a socket.
+    """
+    by_pool: dict[int, list[tuple[int, int]]] = {}
+    for number, one in enumerate(chains):
+        for at, group in enumerate(one.layout.subgroups):
+            by_pool.setdefault(one.layout.rack.devices[group.device].pool, []).append((number, at))
+    found: list[list[list[int]]] = [[[] for _ in one.cores] for one in chains]
+    for pool, groups in by_pool.items():
+        first = chains[0].layout.rack.pools[pool].first_core
+        for (number, at), cores in zip(
+            groups, number_cores([chains[one].cores[at] for one, at in groups]), strict=True
+        ):
+            found[number][at] = [first + core for core in cores]
+    return found
 
 
 def refine_rates(layouts: Sequence[Layout], caps: Sequence[Fraction], rates: Floats) -> list[float]:
@@ -277,7 +312,7 @@ def refine_rates(layouts: Sequence[Layout], caps: Sequence[Fraction], rates: Flo
     shares = np.array([[float(layout.nic_shares.get(name, 0)) for layout in layouts] for name in names])
     shares = shares.reshape(len(names), len(layouts))
     rack = layouts[0].rack
-    limits = np.array([float(rack.servers[server].nic_mbps) for server, _ in names])
+    limits = np.array([float(rack.nics[nic].mbps) for nic, _ in names])
     for near in NEAR_EQUAL:
         refined = _at_vertex(rates, least, largest, shares, limits, near)
         if (shares @ refined <= limits * (1 + 1e-12)).all():

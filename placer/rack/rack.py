@@ -9,6 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from placer.rack.chain import Chain, ChainNf
+from placer.rack.sharing import TURN_PARTS
+from profiles import InputError
 from profiles.chain import NfStage
 
 SWITCH_NAME = "switch"  # how plans name it
@@ -103,11 +105,34 @@ class SmartNic:
 
 
 @dataclass(frozen=True)
+class ServerSocket:
+    """A processor of a server: its cores, and those that NFs may not use."""
+
+    cores: int
+    reserved_cores: int = 0
+
+    @property
+    def usable_cores(self) -> int:
+        return max(self.cores - self.reserved_cores, 0)
+
+
+@dataclass(frozen=True)
+class ServerNic:
+    """One of a server's NICs. `mbps`: in each direction. `socket`: the number of the socket that it is attached to."""
+
+    name: str
+    mbps: Fraction
+    socket: int = 0
+
+
+@dataclass(frozen=True)
 class Server:
     """A server.
 
     `cores`, `reserved_cores`: its cores, and those that NFs may not use. `nic_mbps`: what its NIC carries in each
-    direction. `smartnic`: None: its NIC runs no NFs.
+    direction. `smartnic`: None: its NIC runs no NFs. `sockets`, `nics`: those of a server that has several; then
+    `cores`, `reserved_cores` and `nic_mbps` are of all. `cross_socket_cycles`: more per packet that enters a subgroup
+    through the NIC of another socket. `shared_cores`: whether subgroups may take turns on a core.
     """
 
     name: str
@@ -116,10 +141,45 @@ class Server:
     nic_mbps: Fraction
     reserved_cores: int = 0
     smartnic: SmartNic | None = None
+    sockets: tuple[ServerSocket, ...] = ()
+    nics: tuple[ServerNic, ...] = ()
+    cross_socket_cycles: Fraction = Fraction(0)
+    shared_cores: bool = False
 
     @property
     def usable_cores(self) -> int:
-        return max(self.cores - self.reserved_cores, 0)
+        return sum(socket.usable_cores for socket in self.each_socket)
+
+    @property
+    def each_socket(self) -> tuple[ServerSocket, ...]:
+        """Its sockets; one with all cores unless they are named."""
+        return self.sockets or (ServerSocket(self.cores, self.reserved_cores),)
+
+    @property
+    def each_nic(self) -> tuple[ServerNic, ...]:
+        """Its NICs; one unless they are named, at the first socket."""
+        return self.nics or (ServerNic("", self.nic_mbps),)
+
+    @property
+    def socket_names(self) -> tuple[str, ...]:
+        """What plans call the cores of each socket."""
+        return tuple(f"{self.name} socket {at}" for at in range(len(self.sockets))) or (self.name,)
+
+    @property
+    def nic_names(self) -> tuple[str, ...]:
+        """What plans call each NIC."""
+        return tuple(f"{self.name} {nic.name}" for nic in self.nics) or (self.name,)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names that begin with its own, and that of its SmartNIC."""
+        smartnic = [self.smartnic.name] if self.smartnic else []
+        return tuple(dict.fromkeys([self.name, *self.socket_names, *self.nic_names])) + tuple(smartnic)
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether it has one socket and one NIC, and no shared cores."""
+        return len(self.each_socket) == len(self.each_nic) == 1 and not self.shared_cores
 
 
 @dataclass(frozen=True)
@@ -220,11 +280,38 @@ class RackTestbed:
 
 
 @dataclass(frozen=True)
-class Device:
-    """Where subgroups run on cores: a server or a SmartNIC.
+class CorePool:
+    """Equal cores that subgroups share out: those of a socket, or of a SmartNIC.
 
-    `server`: the number of the server that it is or belongs to: which NIC packets cross to reach it. `is_smartnic`:
-    whether it is the SmartNIC of that server.
+    `server`: the number of the server that it is of. `first_core`: the number of its first core on that device.
+    `is_shared`: whether subgroups may take turns on a core.
+    """
+
+    name: str
+    server: int
+    is_smartnic: bool
+    socket: int
+    cores: int
+    first_core: int
+    is_shared: bool
+
+
+@dataclass(frozen=True)
+class NicLink:
+    """A NIC of a server. `mbps`: what it carries in each direction."""
+
+    name: str
+    server: int
+    mbps: Fraction
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where subgroups run on cores: a server or a SmartNIC; of a server with several sockets or NICs one of each.
+
+    `server`: the number of the server that it is or belongs to. `is_smartnic`: whether it is the SmartNIC of that
+    server. `pool`: the number of its cores among `Rack.pools`. `nic`: the number of the NIC among `Rack.nics` that
+    packets cross to reach it. `cross_cycles`: per packet that crosses it, where that NIC is at another socket.
     """
 
     name: str
@@ -232,6 +319,9 @@ class Device:
     is_smartnic: bool
     cores: int
     clock_mhz: Fraction
+    pool: int
+    nic: int
+    cross_cycles: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -255,11 +345,56 @@ class Rack:
     def devices(self) -> tuple[Device, ...]:
         """Servers and SmartNICs, each server before its SmartNIC."""
         found: list[Device] = []
-        for number, server in enumerate(self.servers):
-            found.append(Device(server.name, number, False, server.usable_cores, server.clock_mhz))
-            if nic := server.smartnic:
-                found.append(Device(nic.name, number, True, nic.cores, nic.clock_mhz))
+        for at, pool in enumerate(self.pools):
+            server = self.servers[pool.server]
+            clock = server.smartnic.clock_mhz if pool.is_smartnic and server.smartnic else server.clock_mhz
+            name = server.smartnic.name if pool.is_smartnic and server.smartnic else server.name
+            numbers = [number for number, nic in enumerate(self.nics) if nic.server == pool.server]
+            for number, nic in zip(numbers, server.each_nic, strict=True):
+                crosses = nic.socket != pool.socket and not pool.is_smartnic
+                cycles = server.cross_socket_cycles if crosses else Fraction(0)
+                found.append(Device(name, pool.server, pool.is_smartnic, pool.cores, clock, at, number, cycles))
         return tuple(found)
+
+    @cached_property
+    def pools(self) -> tuple[CorePool, ...]:
+        """The cores of each server, by socket, then those of its SmartNIC."""
+        found: list[CorePool] = []
+        for number, server in enumerate(self.servers):
+            first = 0
+            for at, socket in enumerate(server.each_socket):
+                name = server.socket_names[at]
+                found.append(CorePool(name, number, False, at, socket.usable_cores, first, server.shared_cores))
+                first += socket.cores
+            if nic := server.smartnic:
+                found.append(CorePool(nic.name, number, True, 0, nic.cores, 0, False))
+        return tuple(found)
+
+    @cached_property
+    def nics(self) -> tuple[NicLink, ...]:
+        """The NICs of each server."""
+        return tuple(
+            NicLink(name, number, nic.mbps)
+            for number, server in enumerate(self.servers)
+            for name, nic in zip(server.nic_names, server.each_nic, strict=True)
+        )
+
+    @cached_property
+    def core_parts(self) -> int:
+        """In how many parts cores are counted: 1 where subgroups take whole ones."""
+        return TURN_PARTS if any(pool.is_shared for pool in self.pools) else 1
+
+    @cached_property
+    def is_simple(self) -> bool:
+        """Whether each server has one socket and one NIC, and no shared cores."""
+        return all(server.is_simple for server in self.servers)
+
+    def refuse_for(self, what: str, hint: str | None = None) -> None:
+        """Raise InputError where a server has several sockets or NICs, or shared cores, which something cannot plan."""
+        for server in self.servers:
+            if not server.is_simple:
+                message = f"{what} takes no server with several sockets or NICs, or with shared cores"
+                raise InputError.of(server.name, message, hint=hint)
 
     def cost_on(self, chain: Chain, at: int, device: Device) -> CoreCost | None:
         """What an NF of a chain costs on a device; None if it cannot run there."""

@@ -123,7 +123,13 @@ def routing_document(rack: CompiledRack) -> Mapping[str, object]:
         "switch": "pisa" if rack.switch is not None else OPENFLOW_FOLDER,
         "ports": ["world", *switch_ports(routing)],
         "servers": {
-            name: {"cores": server.cores, "functions": dict(server.functions)} for name, server in rack.servers.items()
+            name: {
+                "cores": server.cores,
+                **({"on_cores": server.on_cores} if server.on_cores else {}),
+                **({"nics": server.nics} if server.nics else {}),
+                "functions": dict(server.functions),
+            }
+            for name, server in rack.servers.items()
         },
         "nics": {place.name: {"server": place.server} for place in routing.graph.places if place.name in rack.nics},
         "nfs": [_nf(routing, nf) for nf in range(len(routing.graph.nfs))],

@@ -17,7 +17,7 @@ from placer.rack.compiler.library.nf_kind import NF_KINDS, NfKind
 from placer.rack.compiler.own_data import FILTERS, OwnDataReader
 from placer.rack.compiler.traffic.entries import ExpressionError, parse
 from placer.rack.compiler.traffic.expression import Everything, Expression
-from placer.rack.files.plan_file import PlanFile
+from placer.rack.files.plan_file import PlanFile, SubgroupCores
 from placer.rack.files.sources import SourceFile, SourceFolder
 from placer.rack.rack import Rack
 from profiles import Fault, InputError
@@ -110,7 +110,7 @@ class RackGraph:
     rack: Rack
     nfs: tuple[RackNf, ...]  # by number, each behind all from which packets reach it
     entries: tuple[ChainEntry, ...]  # in the order in which chains take packets
-    cores: Mapping[str, Sequence[tuple[tuple[int, ...], int]]]  # by server, its subgroups, each with its cores
+    cores: Mapping[str, Sequence[tuple[tuple[int, ...], SubgroupCores]]]  # by server, its subgroups, with their cores
     sources: Mapping[str, SourceFile] = field(default_factory=dict)  # files with own data, by their names in chains
 
     @cached_property
@@ -164,7 +164,7 @@ def graph_of(plan: PlanFile, file: str) -> RackGraph:
         raise InputError(list(dict.fromkeys(faults)))
     nfs: list[RackNf] = []
     entries = []
-    cores: dict[str, list[tuple[tuple[int, ...], int]]] = {}
+    cores: dict[str, list[tuple[tuple[int, ...], SubgroupCores]]] = {}
     places = {name: place for place in _empty(plan.rack).places for name in [place.name]}
     for chain in chains:
         numbers = {at: len(nfs) + place for place, at in enumerate(chain.order)}
@@ -176,7 +176,7 @@ def graph_of(plan: PlanFile, file: str) -> RackGraph:
         entries.append(ChainEntry(chain.name, aggregates, numbers[chain.entry], chain.slo.t_max_mbps))
         by_id = {nf.id: numbers[at] for at, nf in enumerate(chain.nfs)}
         for group in plan.subgroups.get(chain.name, ()):
-            cores.setdefault(group.on, []).append((tuple(sorted(by_id[id] for id in group.nfs)), group.cores))
+            cores.setdefault(group.on, []).append((tuple(sorted(by_id[id] for id in group.nfs)), group))
     return RackGraph(plan.rack, tuple(nfs), tuple(entries), cores, reader.folder.opened)
 
 
@@ -232,6 +232,10 @@ def _faults(plan: PlanFile, file: str) -> Iterator[Fault]:
         if chain.name not in plan.places:
             hint = "a plan without it, or one of `placer chain place` that is feasible"
             yield Fault(file, None, f"chain {chain.name}", "it is not placed", hint)
+        for group in plan.subgroups.get(chain.name, ()):
+            if group.cores < 1:
+                message = f"{' '.join(group.nfs)} takes turns on a core of {group.on}, and generated programs take none"
+                yield Fault(file, None, f"chain {chain.name}", message, "a rack without shared_cores")
 
 
 def _wrong_expressions(chains: Sequence[Chain], file: str) -> Iterator[Fault]:

@@ -30,8 +30,8 @@ from placer.rack.compiler.routing import Label
 from placer.rack.compiler.server.chain_file import MOST_CORES
 from placer.rack.files.plan_file import PlanFile, SubgroupCores
 from placer.rack.files.sources import RecordedSource, SourceFolder
-from placer.rack.plan import RackPlan, Status
-from placer.rack.rack import SWITCH_NAME, Rack, SwitchKind
+from placer.rack.plan import RackPlan, Status, core_numbers, name_place
+from placer.rack.rack import SWITCH_NAME, Rack, Server, SwitchKind
 from placer.rack.replanning.moves import PlacedNf
 from profiles import Fault, InputError
 
@@ -74,8 +74,17 @@ def is_unchecked(limited: LimitedPlan) -> bool:
 
 def cap_cores(rack: Rack) -> Rack:
     """The rack with as many cores of servers as a compiled server uses at most."""
-    servers = (replace(each, cores=min(each.cores, each.reserved_cores + MOST_CORES)) for each in rack.servers)
-    return replace(rack, servers=tuple(servers))
+    return replace(rack, servers=tuple(map(_cap_server, rack.servers)))
+
+
+def _cap_server(server: Server) -> Server:
+    if not server.sockets:
+        return replace(server, cores=min(server.cores, server.reserved_cores + MOST_CORES))
+    sockets, left = [], MOST_CORES
+    for socket in server.sockets:
+        sockets.append(replace(socket, reserved_cores=max(socket.reserved_cores, socket.cores - left)))
+        left -= sockets[-1].usable_cores
+    return replace(server, sockets=tuple(sockets), reserved_cores=sum(socket.reserved_cores for socket in sockets))
 
 
 def plan_within_limits(
@@ -209,14 +218,13 @@ def _plan_file(plan: RackPlan, chains: Sequence[Chain], sources: Sources) -> Pla
         one.chain.name: {nf.id: PlacedNf(nf.nf, one.site_name(at)) for at, nf in enumerate(one.chain.nfs)}
         for one in plan.chains
     }
-    devices = plan.rack.devices
-    subgroups = {
-        one.chain.name: [
-            SubgroupCores(devices[group.device].name, tuple(one.chain.nfs[at].id for at in group.nfs), cores)
-            for group, cores in one.subgroups
-        ]
-        for one in plan.chains
-    }
+    subgroups: dict[str, list[SubgroupCores]] = {}
+    for one, numbers in zip(plan.chains, core_numbers(plan.chains), strict=True):
+        groups = subgroups[one.chain.name] = []
+        for (group, cores), on_cores in zip(one.subgroups, numbers, strict=True):
+            where, nfs = name_place(plan.rack, group.device, on_cores), (one.chain.nfs[at].id for at in group.nfs)
+            named = tuple(where.get("on_cores", ())), where.get("nic")
+            groups.append(SubgroupCores(plan.rack.devices[group.device].name, tuple(nfs), cores, *named))
     return PlanFile(chains, plan.rack, places, subgroups, sources=sources)
 
 

@@ -45,7 +45,7 @@ def co_locations(chains: Sequence[ChainPlan], rack: Rack) -> Iterator[tuple[Devi
     on: dict[int, list[Placed]] = {}
     for number, one in enumerate(chains):
         for at, (group, cores) in enumerate(one.subgroups):
-            on.setdefault(group.device, []).append(Placed(number, at, _member(one, group, cores)))
+            on.setdefault(group.device, []).append(Placed(number, at, _member(one, group, int(cores))))
     for device, placed in sorted(on.items(), key=lambda item: item[0]):
         yield rack.devices[device], placed
 

@@ -200,7 +200,7 @@ def _rate(chains: Sequence[ChainPlan], rack: Rack, *, grows: bool) -> RackPlan:
     allocation = CoreAllocation(rack, [chain.layout for chain in chains])
     for chain, one in enumerate(chains):
         for group, cores in enumerate(one.cores):
-            for _ in range(cores - 1):
+            for _ in range(int(cores) - 1):
                 allocation.add_core(chain, group)
     return plan_of(allocation)
 
@@ -305,9 +305,10 @@ def run_contended(
     """The plan of a strategy that keeps every SLO by prediction, with the bound of the program by cycles alone.
 
     `time_limit`: seconds for the plan by cycles alone, and again for the rounds after it. Raises InputError when there
-    is no such strategy.
+    is no such strategy, or contention on the rack cannot be predicted.
     """
     strategy = CHAIN_STRATEGIES.find(name)
+    rack.refuse_for("a prediction of contention", "--models none: cycles alone")
     until: float | None = None
 
     def solve(chains: Sequence[Chain], rack: Rack) -> RackPlan:

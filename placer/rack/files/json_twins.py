@@ -20,6 +20,8 @@ from placer.rack.rack import (
     Rack,
     RackTestbed,
     Server,
+    ServerNic,
+    ServerSocket,
     SmartNic,
     StageMemory,
     Switch,
@@ -168,6 +170,31 @@ class _SmartNic(_Part):
     clock_mhz: Positive
 
 
+class _Socket(_Part):
+    cores: Whole
+    reserved_cores: Whole = 0
+
+
+class _Nic(_Part):
+    name: Name
+    mbps: NotNegative
+    socket: Whole = 0
+
+
+IN_PLACE_OF = {"sockets": ("cores", "reserved_cores"), "nics": ("nic_mbps",)}
+"""Keys of servers, and those that they replace."""
+
+
+class _TooMuch(list[str]):
+    """Keys that are given beside the one that replaces them."""
+
+
+def _alone(value: object) -> object:
+    if isinstance(value, _TooMuch):
+        raise ValueError(f"goes without {' and '.join(value)}")
+    return value
+
+
 class _Server(_Part):
     name: Name
     cores: Whole
@@ -175,6 +202,52 @@ class _Server(_Part):
     clock_mhz: Positive
     nic_mbps: NotNegative
     smartnic: _SmartNic | None = None
+    sockets: Annotated[list[_Socket] | None, BeforeValidator(_alone), Field(min_length=1, max_length=16)] = None
+    nics: Annotated[list[_Nic] | None, BeforeValidator(_alone), Field(min_length=1, max_length=16)] = None
+    cross_socket_cycles: NotNegative = Fraction(0)
+    shared_cores: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, given: object) -> object:
+        """Numbers that sockets and NICs replace are those of all; they are added up when all is read."""
+        if not isinstance(given, dict):
+            return given
+        filled = dict(given)
+        for several, single in IN_PLACE_OF.items():
+            if several in given:
+                filled |= dict.fromkeys(single, 0)
+                if beside := [key for key in single if key in given]:
+                    filled[several] = _TooMuch(beside)
+        return filled
+
+    def server(self) -> Server:
+        """What it stands for."""
+        nic, nics, sockets = self.smartnic, self.nics or (), self.sockets or ()
+        return Server(
+            self.name,
+            sum(socket.cores for socket in sockets) if sockets else self.cores,
+            self.clock_mhz,
+            sum((nic.mbps for nic in nics), Fraction(0)) if nics else self.nic_mbps,
+            sum(socket.reserved_cores for socket in sockets) if sockets else self.reserved_cores,
+            SmartNic(nic.name, nic.cores, nic.clock_mhz) if nic else None,
+            tuple(ServerSocket(socket.cores, socket.reserved_cores) for socket in sockets),
+            tuple(ServerNic(nic.name, nic.mbps, nic.socket) for nic in nics),
+            self.cross_socket_cycles,
+            self.shared_cores,
+        )
+
+    def faults(self, place: str, file: str) -> list[Fault]:
+        """NICs that do not go with one another, with sockets or with the SmartNIC."""
+        nics, sockets = self.nics or [], len(self.sockets or [()])
+        found = _repeat((nic.name for nic in nics), f"{place}.nics", file)
+        for at, nic in enumerate(nics):
+            if nic.socket >= sockets:
+                message = f"there is no socket {nic.socket}: they are numbered from 0 to {sockets - 1}"
+                found.append(Fault(file, None, f"{place}.nics.{at}.socket", message))
+        if self.smartnic and len(nics) > 1:
+            found.append(Fault(file, None, f"{place}.nics", "a server with a SmartNIC has no other NIC"))
+        return found
 
 
 CYCLES_BY_NUMBERS = {
@@ -287,9 +360,9 @@ def chains_of(content: object, file: str) -> tuple[Chain, ...]:
 def rack_of(content: object, file: str) -> Rack:
     """A rack from parsed JSON; faults name `file`."""
     parsed = validate(_Rack, content, file)
-    names = [server.name for server in parsed.servers]
-    names += [server.smartnic.name for server in parsed.servers if server.smartnic]
+    names = [name for server in parsed.servers for name in server.server().names]
     faults = _repeat(names, "servers", file)
+    faults += [fault for at, one in enumerate(parsed.servers) for fault in one.faults(f"servers.{at}", file)]
     if SWITCH_NAME in names:
         faults.append(Fault(file, None, "servers", f"{SWITCH_NAME!r} is how plans name the switch, and no device"))
     kinds = [kind.value for kind in SwitchKind]
@@ -420,18 +493,12 @@ def _rack(parsed: _Rack) -> Rack:
             switch.tcam.memory(),
             switch.sram.memory(),
         ),
-        tuple(_server(server) for server in parsed.servers),
+        tuple(server.server() for server in parsed.servers),
         parsed.crossing_us,
         {name: _costs(name, one, parsed.testbed.flows) for name, one in parsed.nfs.items()},
         Overheads(**dict(parsed.overheads)),
         RackTestbed(**dict(parsed.testbed)),
     )
-
-
-def _server(parsed: _Server) -> Server:
-    nic = parsed.smartnic
-    smartnic = SmartNic(nic.name, nic.cores, nic.clock_mhz) if nic else None
-    return Server(parsed.name, parsed.cores, parsed.clock_mhz, parsed.nic_mbps, parsed.reserved_cores, smartnic)
 
 
 def _costs(name: str, parsed: _Costs, rack_flows: float | None) -> NfCosts:

@@ -1,7 +1,9 @@
 """Plans of chains as `placer chain place --plan` writes them, read again."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,16 @@ class _Subgroup(BaseModel):
 
     on: str
     nfs: list[str]
-    cores: int
+    cores: int | str
+    nic: str | None = None
+    on_cores: list[int] = []
+
+    @property
+    def share(self) -> int | Fraction:
+        """Whole cores, or one of several turns on a core; 0 for what is neither."""
+        if isinstance(self.cores, int):
+            return max(self.cores, 0)
+        return Fraction(self.cores) if re.fullmatch("1/[1-9][0-9]{0,3}", self.cores) else 0
 
 
 class _PlacedChain(BaseModel):
@@ -59,11 +70,16 @@ class _Document(BaseModel):
 
 @dataclass(frozen=True)
 class SubgroupCores:
-    """NFs that share cores of a device, and how many cores."""
+    """NFs that share cores of a device, and how many cores.
+
+    `on_cores`, `nic`: which cores of the server, and which of its NICs, where it has several sockets or NICs.
+    """
 
     on: str
     nfs: tuple[str, ...]
-    cores: int
+    cores: int | Fraction
+    on_cores: tuple[int, ...] = ()
+    nic: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +111,10 @@ def read_plan(path: Path) -> PlanFile:
         for chain in document.answer.chains
     }
     subgroups = {
-        chain.name: [SubgroupCores(group.on, tuple(group.nfs), group.cores) for group in chain.subgroups]
+        chain.name: [
+            SubgroupCores(group.on, tuple(group.nfs), group.share, tuple(group.on_cores), group.nic)
+            for group in chain.subgroups
+        ]
         for chain in document.answer.chains
     }
     rates = {chain.name: chain.rate_mbps for chain in document.answer.chains}
@@ -123,5 +142,6 @@ def _faults(answer: _Answer, kinds: Mapping[str, Mapping[str, str]], rack: Rack,
         for number, group in enumerate(one.subgroups):
             if wrong := [nf for nf in group.nfs if one.placement.get(nf) != group.on]:
                 yield Fault(file, None, f"{where}.subgroups.{number}", f"not on {group.on}: {', '.join(wrong)}")
-            if group.cores < 1:
-                yield Fault(file, None, f"{where}.subgroups.{number}.cores", "a subgroup has at least one core")
+            if not group.share:
+                message = 'a subgroup has at least one core, or a turn on one, such as "1/3"'
+                yield Fault(file, None, f"{where}.subgroups.{number}.cores", message)

@@ -14,7 +14,10 @@ from profiles.files.toml import Key, TomlLines, parse_toml
 from profiles.text import read_text
 
 MOST_SERVERS = 10_000
-SERVER_KEYS = ("name", "count", "cores", "reserved_cores", "clock_mhz", "nic_mbps", "smartnic")
+SERVER_KEYS = (
+    *("name", "count", "cores", "reserved_cores", "clock_mhz", "nic_mbps", "smartnic"),
+    *("sockets", "nics", "cross_socket_cycles", "shared_cores"),
+)
 CORE_KEYS = (
     *("cycles", "replicable", "testbed_nf", "testbed_parameters"),
     *(key for name in CYCLES_BY_NUMBERS for key in cycles_by_keys(name)),
@@ -23,6 +26,8 @@ TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "": ("crossing_us", "switch", "server", "nf", "overheads", "testbed"),
     "server": SERVER_KEYS,
     "server.smartnic": ("name", "cores", "clock_mhz"),
+    "server.sockets": ("cores", "reserved_cores"),
+    "server.nics": ("name", "mbps", "socket"),
     "switch": ("stages", "reserved_stages", "blocks_per_stage", "kind", "table_order", "tcam", "sram"),
     "switch.tcam": ("blocks", "bits", "entries"),
     "switch.sram": ("blocks", "bits", "entries"),
@@ -143,11 +148,12 @@ class _RackToml:
         if len(rack.servers) > MOST_SERVERS:
             self.fault(("server",), f"{len(rack.servers):,} servers are more than {MOST_SERVERS:,}")
         seen: set[str] = {"switch"}
-        for device in rack.devices:
-            if device.name in seen:
-                message = f"the name {device.name!r} is there twice"
-                self.fault(("server", self.table_of(device.server), "name"), message, "the switch is named switch")
-            seen.add(device.name)
+        names = [(number, one) for number, server in enumerate(rack.servers) for one in server.names]
+        for number, name in names:
+            if name in seen:
+                message = f"the name {name!r} is there twice"
+                self.fault(("server", self.table_of(number), "name"), message, "the switch is named switch")
+            seen.add(name)
         for nf, costs in rack.costs.items():
             if costs.server is None and costs.smartnic is None and costs.switch_blocks is None:
                 self.fault(("nf", nf), f"{nf} runs nowhere", "as in server = {cycles = 985}, or switch = {blocks = 1}")

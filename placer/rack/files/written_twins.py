@@ -85,15 +85,19 @@ def _testbed(testbed: RackTestbed) -> Mapping[str, object]:
 
 
 def _server(server: Server) -> Mapping[str, object]:
-    written: dict[str, object] = {
-        "name": server.name,
-        "cores": server.cores,
-        "reserved_cores": server.reserved_cores,
-        "clock_mhz": _number(server.clock_mhz),
-        "nic_mbps": _number(server.nic_mbps),
-    }
-    if nic := server.smartnic:
-        written["smartnic"] = {"name": nic.name, "cores": nic.cores, "clock_mhz": _number(nic.clock_mhz)}
+    cores: dict[str, object] = {"cores": server.cores, "reserved_cores": server.reserved_cores}
+    nic: dict[str, object] = {"nic_mbps": _number(server.nic_mbps)}
+    if server.sockets:
+        cores = {"sockets": [asdict(socket) for socket in server.sockets]}
+    if server.nics:
+        nic = {"nics": [{**asdict(each), "mbps": _number(each.mbps)} for each in server.nics]}
+    written: dict[str, object] = {"name": server.name, **cores, "clock_mhz": _number(server.clock_mhz), **nic}
+    if server.cross_socket_cycles:
+        written["cross_socket_cycles"] = _number(server.cross_socket_cycles)
+    if server.shared_cores:
+        written["shared_cores"] = True
+    if card := server.smartnic:
+        written["smartnic"] = {"name": card.name, "cores": card.cores, "clock_mhz": _number(card.clock_mhz)}
     return written
 
 

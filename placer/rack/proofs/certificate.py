@@ -9,14 +9,15 @@ import heapq
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import count
 
 import numpy as np
 
 from placer.rack.chain import Chain, TableId, same_but_for_names
 from placer.rack.files.written_twins import write_chains, write_rack
-from placer.rack.options import Options, all_options, find_undominated_rows
-from placer.rack.plan import SWITCH_SITE, RackPlan, Status, answer
+from placer.rack.options import Options, all_options, find_undominated_rows, turn_counts
+from placer.rack.plan import SWITCH_SITE, RackPlan, Status, answer, name_place
 from placer.rack.proofs.prices import (
     EMPTY_BOUND,
     BoundProof,
@@ -28,6 +29,7 @@ from placer.rack.proofs.prices import (
 )
 from placer.rack.rack import Rack
 from placer.rack.search.fleet_bound import classes_of, merge_servers, split_options
+from placer.rack.sharing import MOST_TURNS, pack_turns
 from placer.rack.stages.stage_oracles import BlockStages, conflict
 from placer.rack.strategies.optimal import FEW_LAYOUTS, FEW_SERVERS, layouts_in_all
 from profiles import InputError
@@ -92,7 +94,7 @@ def _proof(plan: RackPlan, chains: Sequence[Chain], seconds: float) -> BoundProo
         enough = bound + _allowance(bound, chains)
     until = time.monotonic() + seconds
     found: list[BoundProof] = []
-    few = len(plan.rack.servers) <= FEW_SERVERS
+    few = len(plan.rack.servers) <= FEW_SERVERS or not plan.rack.is_simple
     try:
         if not few:
             found.append(proof_by_classes(chains, plan.rack, enough))
@@ -169,14 +171,15 @@ class _Tree:
         self.enough = EMPTY_BOUND if enough is None else enough
         self.machines = SharedLimits(rack, np.ones(len(rack.servers), dtype=np.int64))
         self.stages = BlockStages(rack, chains)
-        known: dict[object, tuple[Options, PricedWays]] = {}
+        known: dict[object, tuple[Options, PricedWays, dict[int, Ints]]] = {}
         for chain in chains:
             same = same_but_for_names(chain)
             if same not in known:
                 options = all_options(chain, rack)
-                known[same] = options, self._ways(options)
+                known[same] = options, self._ways(options), turn_counts(options, rack)
         each = [known[same_but_for_names(chain)] for chain in chains]
-        self.options, self.ways = [one for one, _ in each], [replace(one, pool=list(one.pool)) for _, one in each]
+        self.options, self.ways = [one for one, *_ in each], [replace(one, pool=list(one.pool)) for _, one, _ in each]
+        self.turns = [turns for *_, turns in each]
         self.nodes: list[Document] = [{}]
         self.numbers = count()
         self.waiting: list[_Part] = []
@@ -222,6 +225,9 @@ class _Tree:
         priced = self._price(part)
         leaf = self.machines.written(priced.prices, gain=self.gain)
         if priced.bound > self.enough:
+            if overfull := self._overfull(part.allowed):
+                self.nodes[part.node] = {"overfull": overfull}
+                return
             split = _split_of_mixture(self.options, priced.weights) or _split_of_ways(self.options, part.allowed)
             if split is not None:
                 self._divide(part, split, priced.bound, leaf)
@@ -229,6 +235,16 @@ class _Tree:
         self.nodes[part.node] = {"prices": leaf}
         if self.gain or priced.bound > self.enough:
             self.left.append(priced.bound)
+
+    def _overfull(self, allowed: Sequence[Bools]) -> str | None:
+        """Shared cores that are too few for the turns of a part's subgroups, whatever way each chain takes."""
+        for number, pool in enumerate(self.rack.pools):
+            if pool.is_shared:
+                counts = sum(of[number][mask].min(axis=0) for of, mask in zip(self.turns, allowed, strict=True))
+                turns = np.repeat(np.arange(1, MOST_TURNS + 1), np.diff(counts, prepend=0)).tolist()
+                if len(pack_turns(turns)) > pool.cores:
+                    return pool.name
+        return None
 
     def _price(self, part: _Part) -> Priced:
         """Prices that prove enough, or of which no cut is left out."""
@@ -264,23 +280,33 @@ class _Tree:
 
 @dataclass(frozen=True)
 class _Split:
-    """Ways with at most so many cores of a device, or ways with an NF on a site; and all others."""
+    """Ways with at most so many cores of a pool, in parts of cores, or ways with an NF on a site; and all others."""
 
     chain: int
-    device: int
+    site: int  # or pool
     at_most: int | None = None
     nf: int | None = None
 
     def first(self, options: Options) -> Bools:
         """The ways of the first part; shape (options,)."""
         if self.at_most is not None:
-            return np.asarray(options.cores[:, self.device] <= self.at_most)
-        return np.asarray(options.layouts.sites[options.layout, self.nf] == self.device)
+            return np.asarray(options.cores[:, self.site] <= self.at_most)
+        return np.asarray(options.layouts.sites[options.layout, self.nf] == self.site)
 
     def written(self, chain: Chain, rack: Rack) -> Document:
-        on = "switch" if self.device == SWITCH_SITE else rack.devices[self.device].name
-        what = {"at_most": self.at_most} if self.nf is None else {"nf": chain.nfs[self.nf].id}
-        return {"chain": chain.name, "on": on, **what}
+        if self.at_most is not None:
+            cores = Fraction(self.at_most, rack.core_parts)
+            at_most = int(cores) if rack.core_parts == 1 else f"{cores.numerator}/{cores.denominator}"
+            return {"chain": chain.name, "on": rack.pools[self.site].name, "at_most": at_most}
+        assert self.nf is not None
+        return {"chain": chain.name, "on": self._name(rack), "nf": chain.nfs[self.nf].id}
+
+    def _name(self, rack: Rack) -> str:
+        if self.site == SWITCH_SITE:
+            return "switch"
+        device = rack.devices[self.site]
+        nic = name_place(rack, self.site, ()).get("nic")
+        return rack.pools[device.pool].name + (f" {nic}" if nic else "")
 
 
 def _split_of_mixture(options: Sequence[Options], weights: Sequence[dict[int, float]]) -> _Split | None:

@@ -188,12 +188,8 @@ class SharedLimits:
 
     def __init__(self, rack: Rack, sizes: Ints) -> None:
         self.rack = rack
-        cores = [device.cores * sizes[device.server] for device in rack.devices]
-        nics = [
-            float(server.nic_mbps) * (1 + CAP_TOLERANCE) * size
-            for server, size in zip(rack.servers, sizes, strict=True)
-            for _ in ("in", "out")
-        ]
+        cores = [pool.cores * rack.core_parts * sizes[pool.server] for pool in rack.pools]
+        nics = [float(nic.mbps) * (1 + CAP_TOLERANCE) * sizes[nic.server] for nic in rack.nics for _ in ("in", "out")]
         stages = rack.switch.usable_stages
         self.bounded = stages is not None
         blocks = [] if stages is None else [stages * rack.switch.blocks_per_stage]
@@ -214,14 +210,14 @@ class SharedLimits:
 
     def written(self, prices: Floats, *, gain: bool) -> Document:
         """Prices as JSON; those of 0 are left out."""
-        devices, servers = [device.name for device in self.rack.devices], [server.name for server in self.rack.servers]
-        ends = np.cumsum([len(devices), 2 * len(servers), int(self.bounded)])
+        pools, links = [pool.name for pool in self.rack.pools], [nic.name for nic in self.rack.nics]
+        ends = np.cumsum([len(pools), 2 * len(links), int(self.bounded)])
         cores, nics, blocks, cuts = np.split(prices, ends)
         parts: Document = {
             "gain": int(gain),
-            "cores": _name(devices, cores),
-            "nic_in": _name(servers, nics[::2]),
-            "nic_out": _name(servers, nics[1::2]),
+            "cores": _name(pools, cores * self.rack.core_parts),
+            "nic_in": _name(links, nics[::2]),
+            "nic_out": _name(links, nics[1::2]),
             "blocks": float(blocks.sum()),
             "cuts": _name([str(number) for number in range(len(cuts))], cuts),
         }

@@ -57,6 +57,7 @@ class LayoutQuestions:
 
     def __init__(self, plan: RackPlan, time_limit: float) -> None:
         self.plan, self.rack = plan, plan.rack
+        self.rack.refuse_for("an explanation of layouts")
         self.chains = [chain.chain for chain in plan.chains]
         self.until = time.monotonic() + time_limit
         self.regions = Regions(self.chains, self.rack, [chain.layout.sites for chain in plan.chains])

@@ -154,9 +154,9 @@ class Infeasible:
             raise TimeoutError from None
 
     def _cores(self) -> Iterator[LimitChange]:
-        known: dict[tuple[int, bool], int | None] = {}
-        for device in self.rack.devices:
-            limit, kind = Limit("cores", device.name), (self.group_of[device.server], device.is_smartnic)
+        known: dict[tuple[int, int, bool], int | None] = {}
+        for pool in self.rack.pools:
+            limit, kind = Limit("cores", pool.name), (self.group_of[pool.server], pool.socket, pool.is_smartnic)
             if kind not in known:
                 known[kind] = self._more(limit)
             if (more := known[kind]) is not None:
@@ -179,18 +179,19 @@ class Infeasible:
         return None if at is None else at + 1
 
     def _nics(self) -> Iterator[LimitChange]:
-        known: dict[int, float | None] = {}
-        for number, server in enumerate(self.rack.servers):
-            group = self.group_of[number]
+        known: dict[tuple[int, int], float | None] = {}
+        for number, nic in enumerate(self.rack.nics):
+            first = next(at for at, other in enumerate(self.rack.nics) if other.server == nic.server)
+            group = self.group_of[nic.server], number - first
             if group not in known:
                 known[group] = self._least_nic(number)
             if (to := known[group]) is not None:
-                yield LimitChange(Limit("nic_mbps", server.name), to)
+                yield LimitChange(Limit("nic_mbps", nic.name), to)
 
     def _least_nic(self, number: int) -> float | None:
-        """The least Mbps of one server's NIC that are enough: what it carries in some plan."""
-        limit = Limit("nic_mbps", self.rack.servers[number].name)
-        low, high = self.rack.servers[number].nic_mbps, self._carry(limit, number, None)
+        """The least Mbps of one NIC that are enough: what it carries in some plan."""
+        limit = Limit("nic_mbps", self.rack.nics[number].name)
+        low, high = self.rack.nics[number].mbps, self._carry(limit, number, None)
         if high is None:
             return None
         step = CLOSE_RELAXATION  # first just below: often no other plan carries less
@@ -202,14 +203,14 @@ class Infeasible:
         return float(high)
 
     def _carry(self, limit: Limit, number: int, to: Fraction | None) -> Fraction | None:
-        """What a server's NIC carries in a plan for another limit of it; None without a plan."""
+        """What a NIC carries in a plan for another limit of it; None without a plan."""
         plan = self._least_plan(self.chains, _widen(self.rack, limit, to))
         if plan is None:
             return None
         carried = dict.fromkeys(("in", "out"), Fraction(0))
         for chain in plan.chains:
-            for (server, way), share in chain.layout.nic_shares.items():
-                if server == number:
+            for (nic, way), share in chain.layout.nic_shares.items():
+                if nic == number:
                     carried[way] += share * chain.chain.slo.t_min_mbps
         return max(carried.values())
 
@@ -220,19 +221,23 @@ def _limits(chains: Sequence[Chain], rack: Rack) -> Iterator[Limit]:
             yield Limit("t_min", chain.name)
         if chain.slo.d_max_us is not None:
             yield Limit("d_max", chain.name)
-    for device in rack.devices:
-        yield Limit("cores", device.name)
-    for server in rack.servers:
-        yield Limit("nic_mbps", server.name)
+    for pool in rack.pools:
+        yield Limit("cores", pool.name)
+    for nic in rack.nics:
+        yield Limit("nic_mbps", nic.name)
     if rack.switch.usable_stages is not None:
         yield Limit("blocks", "switch")
 
 
 def _value(rack: Rack, limit: Limit) -> int:
-    """The number of cores of a device, without reserved ones subtracted, or of blocks of a stage."""
+    """The number of cores of a device or socket, without reserved ones subtracted, or of blocks of a stage."""
     if limit.kind == "blocks":
         return rack.switch.blocks_per_stage
-    owners = {server.name: server.cores for server in rack.servers}
+    owners = {
+        name: socket.cores
+        for server in rack.servers
+        for name, socket in zip(server.socket_names, server.each_socket, strict=True)
+    }
     owners |= {server.smartnic.name: server.smartnic.cores for server in rack.servers if server.smartnic}
     return owners[limit.of]
 
@@ -244,15 +249,24 @@ def _widen(rack: Rack, limit: Limit, to: Fraction | int | None) -> Rack:
         return replace(rack, switch=switch)
     servers = list(rack.servers)
     for at, server in enumerate(servers):
-        if limit.kind == "nic_mbps" and server.name == limit.of:
-            servers[at] = replace(server, nic_mbps=MOST_MBPS if to is None else Fraction(to))
-        elif limit.kind == "cores" and server.name == limit.of:
-            servers[at] = replace(server, cores=server.cores + MORE_CORES if to is None else int(to))
-        elif limit.kind == "cores" and server.smartnic and server.smartnic.name == limit.of:
-            nic = server.smartnic
-            servers[at] = replace(
-                server, smartnic=replace(nic, cores=nic.cores + MORE_CORES if to is None else int(to))
-            )
+        card = server.smartnic
+        if limit.kind == "nic_mbps" and limit.of in server.nic_names:
+            mbps, nics = MOST_MBPS if to is None else Fraction(to), list(server.nics)
+            if nics:
+                number = server.nic_names.index(limit.of)
+                nics[number] = replace(nics[number], mbps=mbps)
+                mbps = sum((nic.mbps for nic in nics), Fraction(0))
+            servers[at] = replace(server, nic_mbps=mbps, nics=tuple(nics))
+        elif limit.kind == "cores" and limit.of in server.socket_names:
+            more = MORE_CORES if to is None else int(to) - _value(rack, limit)
+            sockets = list(server.sockets)
+            if sockets:
+                number = server.socket_names.index(limit.of)
+                sockets[number] = replace(sockets[number], cores=sockets[number].cores + more)
+            servers[at] = replace(server, cores=server.cores + more, sockets=tuple(sockets))
+        elif limit.kind == "cores" and card and card.name == limit.of:
+            cores = card.cores + MORE_CORES if to is None else int(to)
+            servers[at] = replace(server, smartnic=replace(card, cores=cores))
     return replace(rack, servers=tuple(servers))
 
 

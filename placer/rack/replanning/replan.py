@@ -55,6 +55,7 @@ def replan(
 
     `most_moves`: None: any number. `time_limit`: seconds; after them the best plan so far is returned.
     """
+    rack.refuse_for("a new plan with few moves", "`placer chain place`: a plan without regard to moves")
     begin = time.perf_counter()
     until = time.monotonic() + time_limit
     kept = [find_kept_sites(chain, rack, old) for chain in chains]

@@ -1,7 +1,7 @@
 """Branch and bound over the options of all chains: the best plan, and a bound that proves how good it is.
 
 Each node allows some options of each chain; its linear relaxation bounds what they can give. A node whose relaxation
-mixes options is split in two, by the cores of one chain on one device or by the site of one NF.
+mixes options is split in two, by the cores of one chain in one pool or by the site of one NF.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from placer.rack.chain import TableId
-from placer.rack.options import CAP_TOLERANCE, Options
+from placer.rack.options import CAP_TOLERANCE, Options, shared_turns
 from placer.rack.rack import Rack
+from placer.rack.sharing import pack_turns
 from placer.rack.stages.stage_oracles import StageOracle, conflict
 from profiles.arrays import Bools, Floats, Ints
 
@@ -112,7 +113,7 @@ class Search:
             fits = self.stages.fits(tables)
             if not fits and self._cut(tables):
                 continue
-            keeps = fits and self.relaxation.carries_least(chosen)
+            keeps = fits and self.relaxation.carries_least(chosen) and self._has_turns(chosen)
             if whole and keeps:
                 self._take(mixture.bound, chosen, mixture.rates)
                 return
@@ -136,6 +137,14 @@ class Search:
             return False
         self.relaxation.cuts.append(cut)
         return True
+
+    def _has_turns(self, chosen: Sequence[int]) -> bool:
+        """Whether subgroups that take turns have enough cores: shares of cores may add up to less."""
+        turns: dict[int, list[int]] = {}
+        for options, row in zip(self.options, chosen, strict=True):
+            for pool, more in shared_turns(options, row, self.rack).items():
+                turns.setdefault(pool, []).extend(more)
+        return all(len(pack_turns(each)) <= self.rack.pools[pool].cores for pool, each in turns.items())
 
     def _solve(self, allowed: Sequence[Bools]) -> Mixture | None:
         self.nodes += 1
@@ -192,15 +201,15 @@ class Search:
 
 
 def _first_part(options: Options, weights: Floats) -> Bools:
-    """Options on one side of a split that separates those with weight: by cores of a device, else by sites."""
+    """Options on one side of a split that separates those with weight: by cores of a pool, else by sites."""
     used = np.flatnonzero(weights > WHOLE_WEIGHT)
     cores = options.cores[used]
     spread = cores.max(axis=0) - cores.min(axis=0)
     if spread.max(initial=0) > 0:
-        device = int(spread.argmax())
-        mean = float(weights[used] @ cores[:, device] / weights[used].sum())
-        limit = min(max(np.floor(mean), cores[:, device].min()), cores[:, device].max() - 1)
-        return np.asarray(options.cores[:, device] <= limit)
+        pool = int(spread.argmax())
+        mean = float(weights[used] @ cores[:, pool] / weights[used].sum())
+        limit = min(max(np.floor(mean), cores[:, pool].min()), cores[:, pool].max() - 1)
+        return np.asarray(options.cores[:, pool] <= limit)
     sites = options.layouts.sites[options.layout]
     differing = np.flatnonzero((sites[used] != sites[used[0]]).any(axis=0))
     if len(differing):
@@ -231,8 +240,8 @@ class MixtureProgram:
 
     def __post_init__(self) -> None:
         rack = self.rack
-        cores = [float(device.cores) for device in rack.devices]
-        mbps = [float(server.nic_mbps) * (1 + CAP_TOLERANCE) for server in rack.servers for _ in ("in", "out")]
+        cores = [float(pool.cores * rack.core_parts) for pool in rack.pools]
+        mbps = [float(nic.mbps) * (1 + CAP_TOLERANCE) for nic in rack.nics for _ in ("in", "out")]
         self.limits = np.array(cores + mbps)
         self.least = np.array([float(option.chain.slo.t_min_mbps) for option in self.options])
         self.uses = [self._uses_of(one, least) for one, least in zip(self.options, self.least, strict=True)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, permutations
+from itertools import groupby, pairwise, permutations
 from math import prod
 
 import numpy as np
@@ -24,8 +24,11 @@ from placer.rack.options import (
     changes_between,
     find_undominated,
     layouts_at,
+    layouts_in_parts,
     options_at,
+    parted_at,
     possible_sites,
+    side_of,
     time_on,
 )
 from placer.rack.plan import SWITCH_SITE
@@ -71,9 +74,24 @@ def find_options(chain: Chain, rack: Rack, tables: Iterable[int], until: float) 
     everything = frozenset(range(len(chain.nfs)))
     if prod(len(sites) for sites in possible_sites(chain, rack)) <= LISTED_LAYOUTS:
         return FoundOptions(options_at(all_layouts(chain, rack), rack), everything)
+    if rack.core_parts > 1:
+        return _options_in_parts(chain, rack, everything, until)
     counted = everything if rack.switch.usable_stages is None else frozenset(tables)
     found = undominated_sites(chain, rack, sorted(counted), until)
     return FoundOptions(options_at(layouts_at(chain, rack, found.sites), rack, counted), counted, found.complete)
+
+
+def _options_in_parts(chain: Chain, rack: Rack, tables: frozenset[int], until: float) -> FoundOptions:
+    """Options from a list of all layouts, of which parts with turns on cores are not compared."""
+    kept: list[Ints] = []
+    complete = True
+    for layouts in layouts_in_parts(chain, rack):
+        options = options_at(layouts, rack)
+        kept.append(layouts.sites[np.unique(options.layout)])
+        if time.monotonic() > until:
+            complete = False
+            break
+    return FoundOptions(options_at(layouts_at(chain, rack, np.vstack(kept)), rack), tables, complete)
 
 
 @dataclass(frozen=True)
@@ -102,8 +120,8 @@ class _Parts:
     group_of: Ints  # per NF a number of its subgroup, equal for NFs of the same one; shape (parts, NFs)
     cycles: Floats  # per number of a subgroup, per packet that enters the chain; shape (parts, NFs)
     replica_cycles: Floats  # infinite where there may be no replicas
-    closed_rates: Floats  # per device and number of cores, what closed subgroups carry, Mbps; shape (parts, cores)
-    nic_shares: Floats  # shape (parts, servers + 1, 2); the last server stands for the switch
+    closed_rates: Floats  # per pool and number of cores, what closed subgroups carry, Mbps; shape (parts, cores)
+    nic_shares: Floats  # shape (parts, NICs + 1, 2); the last NIC stands for the switch
     at_end: Floats  # per NF the latency of the longest path up to it, us; shape (parts, NFs)
     latency: Floats  # of the longest finished path, us; shape (parts,)
 
@@ -121,11 +139,13 @@ class _PartSearch:
         self.largest = float(chain.slo.t_max_mbps)
         self.possible = possible_sites(chain, rack)
         self.order = _narrow_order(chain)
-        self.side_of = np.array([*(device.server for device in rack.devices), SWITCH_SITE])
-        self.ends = np.cumsum([0, *(min(device.cores, self._useful_cores(device)) + 1 for device in rack.devices)])
-        self.clocks = np.array([*(float(device.clock_mhz) for device in rack.devices), 1.0])
-        self.nic_mbps = np.array([float(server.nic_mbps) for server in rack.servers])
-        self.equal = [group for group in equal_servers(rack) if self._are_equal(group)]
+        self.side_of, self.parted = side_of(rack), parted_at(rack)
+        self.pool_of = np.array([*(device.pool for device in rack.devices), SWITCH_SITE])
+        useful = [max(map(self._useful_cores, pool_devices)) for _, pool_devices in groupby(rack.devices, _pool)]
+        self.ends = np.cumsum([0, *(min(pool.cores, most) + 1 for pool, most in zip(rack.pools, useful, strict=True))])
+        self.clocks = [float(next(pool_devices).clock_mhz) for _, pool_devices in groupby(rack.devices, _pool)]
+        self.nic_mbps = np.array([float(nic.mbps) for nic in rack.nics])
+        self.equal = [group for group in equal_servers(rack) if rack.is_simple and self._are_equal(group)]
         self.table_order = {nf: number for number, nf in enumerate(rack.switch.table_order)}
 
     def _are_equal(self, group: Sequence[int]) -> bool:
@@ -144,6 +164,7 @@ class _PartSearch:
         overheads, chain = self.rack.overheads, self.chain
         costs = [self.rack.cost_on(chain, at, device) for at in range(len(chain.nfs))]
         each = [cost.cycles + overheads.subgroup_cycles + overheads.replica_cycles if cost else 0 for cost in costs]
+        each = [cycles + device.cross_cycles for cycles in each]
         cycles = sum(float(share) * float(cycles) for share, cycles in zip(chain.reach, each, strict=True))
         return len(chain.nfs) + int(cycles * self.largest / (float(device.clock_mhz) * chain.packet_bits)) + 1
 
@@ -187,12 +208,12 @@ class _PartSearch:
         """Parts that need as much as a known layout before they are complete."""
         found = np.zeros(len(parts), dtype=bool)
         needs, left = self._least_needs(parts, is_open), np.arange(len(parts))
-        servers = len(self.nic_mbps)
+        nics = len(self.nic_mbps)
         for layout in self._least_needs(self.known, []):
             if time.monotonic() > until:
                 raise TimeoutError
-            near = left[(needs[left, :servers] >= layout[:servers]).all(axis=1)]  # few are
-            worse = near[(needs[near, servers:] >= layout[servers:]).all(axis=1)]
+            near = left[(needs[left, :nics] >= layout[:nics]).all(axis=1)]  # few are
+            worse = near[(needs[near, nics:] >= layout[nics:]).all(axis=1)]
             if len(worse):
                 found[worse] = True
                 left = np.flatnonzero(~found)
@@ -201,18 +222,18 @@ class _PartSearch:
     def _least_needs(self, parts: _Parts, is_open: Sequence[int]) -> Floats:
         """What layouts that hold a part need at least: what enters a server leaves it, and subgroups only grow."""
         rates = parts.closed_rates.copy()
-        for device, (begin, end) in enumerate(pairwise(self.ends)):
+        for pool, (begin, end) in enumerate(pairwise(self.ends)):
             most = np.full((len(parts), end - begin), self.largest)
             for nf in is_open:  # those that are open may become one
-                here = np.flatnonzero(parts.sites[:, nf] == device)
-                most[here] = np.minimum(most[here], self._group_rates(parts, here, parts.group_of[here, nf], device))
+                here = np.flatnonzero(self.pool_of[parts.sites[:, nf]] == pool)
+                most[here] = np.minimum(most[here], self._group_rates(parts, here, parts.group_of[here, nf], pool))
             rates[:, begin:end] = self._rates_of_both(rates[:, begin:end], most)
         loads = parts.nic_shares[:, :-1].max(axis=2, initial=0.0)
         on_switch = parts.is_put[:, self.tables] & (parts.sites[:, self.tables] == SWITCH_SITE)
         return _round(np.hstack([loads, -rates, on_switch]))
 
     def _empty(self) -> _Parts:
-        nfs, servers = len(self.chain.nfs), len(self.rack.servers)
+        nfs, nics = len(self.chain.nfs), len(self.nic_mbps)
         zeros = np.zeros((1, nfs))
         closed = np.full((1, self.ends[-1]), self.largest)
         return _Parts(
@@ -222,7 +243,7 @@ class _PartSearch:
             zeros,
             zeros,
             closed,
-            np.zeros((1, servers + 1, 2)),
+            np.zeros((1, nics + 1, 2)),
             zeros,
             np.zeros(1),
         )
@@ -241,6 +262,8 @@ class _PartSearch:
         site = np.tile(sites, len(parts))
         parts = parts.at(np.repeat(np.arange(len(parts)), len(sites)))
         kept = self._in_server_order(parts, site)
+        for edge in self.chain.edges_into(at):
+            kept &= ~self.parted[parts.sites[:, edge.tail], site]
         parts, site = parts.at(kept), site[kept]
         self._put(parts, at, site)
         parts = parts.at(self._in_table_order(parts.sites, at))
@@ -276,7 +299,8 @@ class _PartSearch:
             crossing = np.where(source == target, 0.0, share)
             parts.nic_shares[rows, target, 0] += crossing
             parts.nic_shares[rows, source, 1] += crossing
-        once = own + float(rack.overheads.subgroup_cycles) * entered
+        crossing = np.array([*(float(device.cross_cycles) for device in rack.devices), 0.0])[site]
+        once = own + (float(rack.overheads.subgroup_cycles) + crossing) * entered
         parts.cycles[:, at] = np.where(site == SWITCH_SITE, 0.0, once)
         replicas = np.where(may, once + float(rack.overheads.replica_cycles) * entered, np.inf)
         parts.replica_cycles[:, at] = np.where(site == SWITCH_SITE, 0.0, replicas)
@@ -312,15 +336,15 @@ class _PartSearch:
             group, site = parts.group_of[:, nf], parts.sites[:, nf]
             ends = (numbers != group[:, None]).all(axis=1) & (site != SWITCH_SITE) & ~done[rows, group]
             done[rows, group] |= ends
-            for device, (begin, end) in enumerate(pairwise(self.ends)):
-                here = np.flatnonzero(ends & (site == device))
-                rates = self._group_rates(parts, here, group[here], device)
+            for pool, (begin, end) in enumerate(pairwise(self.ends)):
+                here = np.flatnonzero(ends & (self.pool_of[site] == pool))
+                rates = self._group_rates(parts, here, group[here], pool)
                 closed[here, begin:end] = self._rates_of_both(closed[here, begin:end], rates)
         return replace(parts, closed_rates=closed)
 
-    def _group_rates(self, parts: _Parts, rows: Ints, groups: Ints, device: int) -> Floats:
+    def _group_rates(self, parts: _Parts, rows: Ints, groups: Ints, pool: int) -> Floats:
         """What a subgroup of each row carries on 0, 1, ... cores, at most t_max; shape (rows, numbers of cores)."""
-        cores, bits = np.arange(self.ends[device + 1] - self.ends[device]), self.clocks[device] * self.chain.packet_bits
+        cores, bits = np.arange(self.ends[pool + 1] - self.ends[pool]), self.clocks[pool] * self.chain.packet_bits
         with np.errstate(divide="ignore", invalid="ignore"):
             once, each = bits / parts.cycles[rows, groups, None], bits / parts.replica_cycles[rows, groups, None]
             rates = np.maximum(once, np.where(cores > 1, cores * each, 0.0))
@@ -347,13 +371,13 @@ class _PartSearch:
         for nf in is_open:
             holds_open[np.arange(len(parts)), parts.group_of[:, nf]] = True
         cycles = parts.cycles * holds_open  # a subgroup has the number of one of its NFs
-        for device, rates in enumerate(np.split(parts.closed_rates, self.ends[1:-1], axis=1)):
+        for pool, rates in enumerate(np.split(parts.closed_rates, self.ends[1:-1], axis=1)):
             kept &= rates[:, -1] >= self.least
             # open subgroups share what is left of the cores at best
             taken = np.argmax(rates >= self.least, axis=1)
-            open_cycles = (cycles * (parts.sites == device)).sum(axis=1)
-            needed = taken + self.least * open_cycles / (self.clocks[device] * self.chain.packet_bits)
-            kept &= needed <= (self.ends[device + 1] - self.ends[device] - 1) * (1 + CAP_TOLERANCE)
+            open_cycles = (cycles * (self.pool_of[parts.sites] == pool)).sum(axis=1)
+            needed = taken + self.least * open_cycles / (self.clocks[pool] * self.chain.packet_bits)
+            kept &= needed <= (self.ends[pool + 1] - self.ends[pool] - 1) * (1 + CAP_TOLERANCE)
         return kept
 
     def _in_server_order(self, parts: _Parts, site: Ints) -> Bools:
@@ -429,6 +453,10 @@ class _PartSearch:
             order = np.lexsort((cycles, parts.sites[rows, of]), axis=1)
             columns[:, numbers] = np.take_along_axis(of, order, axis=1)
         return columns
+
+
+def _pool(device: Device) -> int:
+    return device.pool
 
 
 def _narrow_order(chain: Chain) -> list[int]:

@@ -59,11 +59,13 @@ def run_strategy(
     """The plan of a strategy, with a bound; `seconds` are those of the strategy alone.
 
     `name`: of the strategy. Where it gives no bound, that of `optimal` is taken. `time_limit`: seconds for the
-    strategy, and again for the bound. Raises InputError when there is no such strategy.
+    strategy, and again for the bound. Raises InputError when there is no such strategy, or it cannot plan the rack.
     """
     from placer.rack.plan import Status
 
     strategy = CHAIN_STRATEGIES.find(name)
+    if name != "optimal":
+        rack.refuse_for(f"the strategy {name}", "--strategy optimal")
     begin = time.perf_counter()
     plan = strategy(chains, rack, time_limit=time_limit, notify=notify)
     plan = replace(plan, seconds=time.perf_counter() - begin)

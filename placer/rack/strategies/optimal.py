@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from math import prod
 
 import numpy as np
@@ -35,9 +36,11 @@ def best_plan(
 
     On a few servers the search is exact; where the time ends it, the plan of Lemur's heuristic counts, too. On more,
     column generation comes first (`search/fleet_plan.py`), and the exact search follows where its plan is not proven
-    and the instance is small. `time_limit`: seconds for the search; after
-    them the plan is `feasible`, with the bound that was reached.
+    and the instance is small. With several sockets, NICs or shared cores, there is only the exact search.
+    `time_limit`: seconds for the search; after them the plan is `feasible`, with the bound that was reached.
     """
+    if not rack.is_simple:
+        return exact_plan(chains, rack, time_limit=time_limit)
     if len(rack.servers) <= FEW_SERVERS:
         plan = exact_plan(chains, rack, time_limit=time_limit)
         if plan.status in (Status.OPTIMAL, Status.INFEASIBLE):
@@ -152,5 +155,5 @@ def place_chain(chain: Chain, options: Options, row: int, rack: Rack, rate_mbps:
     """An option of a chain, or of one that is equal but for its names, as a placed chain."""
     sites = tuple(int(site) for site in options.layouts.sites[options.layout[row]])
     layout = Layout(chain, rack, sites)
-    cores = tuple(int(options.group_cores[row, group.nfs[0]]) for group in layout.subgroups)
-    return ChainPlan(layout, rate_mbps, cores)
+    given = [int(options.group_cores[row, group.nfs[0]]) for group in layout.subgroups]
+    return ChainPlan(layout, rate_mbps, tuple(cores if cores > 0 else Fraction(1, -cores) for cores in given))

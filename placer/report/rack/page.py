@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
+from itertools import product
 
 import pandas as pd
 
-from placer.rack.plan import SWITCH_SITE, ChainPlan, RackPlan, Status
-from placer.rack.rack import Device
+from placer.rack.plan import SWITCH_SITE, ChainPlan, RackPlan, Status, core_numbers
+from placer.rack.rack import CorePool
 from placer.rack.stages.stage_oracles import stage_oracle
 from placer.report.html import charts, theme
 from placer.report.html.page import Figure, Page, Picture, Section, Tile
@@ -29,13 +31,14 @@ def page_of_rack_plan(plan: RackPlan, strategy: str, chains: str, *, predicted: 
         summary = tuple(rack_report(plan, strategy, "table").splitlines())
         return Page(f"Chains on a rack: {chains}", summary, (), ())
     aggregate = sum(chain.rate_mbps for chain in plan.chains) / 1000
+    used, cores = _number(sum(rack_use(plan).cores)), sum(pool.cores for pool in plan.rack.pools)
     proven = plan.status is Status.OPTIMAL
     tiles = (
         Tile(f"{aggregate:,.2f} Gbps", "all chains together"),
         Tile(f"{plan.marginal_mbps / 1000:,.2f} Gbps", "beyond the least rates"),
         Tile("proven" if proven else _gap(plan), "optimal" if proven else "gap to the bound"),
         Tile(f"{len(plan.chains):,}", "chains"),
-        Tile(f"{sum(rack_use(plan).cores):,} of {sum(device.cores for device in plan.rack.devices):,}", "cores in use"),
+        Tile(f"{used:,} of {cores:,}", "cores in use"),
     )  # fmt: skip
     return Page(
         f"Chains on a rack: {chains}",
@@ -43,6 +46,10 @@ def page_of_rack_plan(plan: RackPlan, strategy: str, chains: str, *, predicted: 
         tiles,
         (_rack(plan), _use(plan), _chains(plan), *_paths(plan)),
     )
+
+
+def _number(cores: int | Fraction) -> int | float:
+    return cores if isinstance(cores, int) else round(float(cores), 2)
 
 
 def _gap(plan: RackPlan) -> str:
@@ -107,12 +114,12 @@ def use_table(plan: RackPlan) -> pd.DataFrame:
     """A row per resource: what it has, what is used, and the share of it."""
     rack, use = plan.rack, rack_use(plan)
     rows: list[tuple[str, float, float, str]] = [
-        (f"{device.name}: cores", float(used), float(device.cores), "cores")
-        for device, used in zip(rack.devices, use.cores, strict=True)
+        (f"{pool.name}: cores", float(used), float(pool.cores), "cores")
+        for pool, used in zip(rack.pools, use.cores, strict=True)
     ]
-    for number, server in enumerate(rack.servers):
-        rows.append((f"{server.name}: link in", use.nic_in[number] / 1000, float(server.nic_mbps) / 1000, "Gbps"))
-        rows.append((f"{server.name}: link out", use.nic_out[number] / 1000, float(server.nic_mbps) / 1000, "Gbps"))
+    for nic, *used in zip(rack.nics, use.nic_in, use.nic_out, strict=True):
+        for direction, mbps in zip(("in", "out"), used, strict=True):
+            rows.append((f"{nic.name}: link {direction}", mbps / 1000, float(nic.mbps) / 1000, "Gbps"))
     if (stages := rack.switch.usable_stages) and not rack.stage_oracle.startswith("exec:"):
         rows.append(("switch: stages", float(least_stages(plan)), float(stages), "stages"))
     table = pd.DataFrame(rows, columns=["resource", "used", "of", "unit"])
@@ -132,7 +139,7 @@ def _chains(plan: RackPlan) -> Section:
                 "t_max, Mbps": float(slo.t_max_mbps),
                 "latency, us": latency,
                 "slack, us": None if slo.d_max_us is None else float(slo.d_max_us) - latency,
-                "cores": sum(chain.cores),
+                "cores": _number(sum(chain.cores)),
                 "limited by": "; ".join(bottlenecks(chain, use)) or "–",
             }
         )
@@ -288,9 +295,9 @@ def colour_of(chain: int) -> str:
 def draw_servers(plan: RackPlan) -> list[int]:
     """The servers that are drawn, in the rack's order."""
     use = rack_use(plan)
-    used = [0] * len(plan.rack.servers)
-    for device, cores in zip(plan.rack.devices, use.cores, strict=True):
-        used[device.server] += cores
+    used: list[int | Fraction] = [0] * len(plan.rack.servers)
+    for pool, cores in zip(plan.rack.pools, use.cores, strict=True):
+        used[pool.server] += cores
     most = sorted(range(len(used)), key=lambda one: (-used[one], one))[:MOST_SERVERS]
     return sorted(most)
 
@@ -346,53 +353,58 @@ class _RackDrawing:
         self.drawing.line(middle, top, middle, top + BAND_GAP, theme.on_paper("soft"), 2)
         y = top + BAND_GAP
         rack = self.plan.rack
-        of = rack.servers[server]
-        devices = [(number, one) for number, one in enumerate(rack.devices) if one.server == server]
+        pools = [(number, one) for number, one in enumerate(rack.pools) if one.server == server]
+        nics = [number for number, one in enumerate(rack.nics) if one.server == server]
         height = (
-            2 * ROW_HEIGHT
+            2 * ROW_HEIGHT * len(nics)
             + 22
-            + sum(26 + ROW_HEIGHT * _rows(self._cells(number, one), width) for number, one in devices)
+            + sum(26 + ROW_HEIGHT * _rows(self._cells(number, one), width) for number, one in pools)
         )
         self.drawing.box(x, y, width, height, theme.on_paper("raised"), theme.on_paper("line"))
         y += 8
-        for direction in ("in", "out"):
-            self._link(x + 12, y, width - 24, server, direction, float(of.nic_mbps))
+        for nic, direction in product(nics, ("in", "out")):
+            self._link(x + 12, y, width - 24, nic, direction, float(rack.nics[nic].mbps))
             y += ROW_HEIGHT
-        for number, one in sorted(devices, key=lambda pair: not pair[1].is_smartnic):
+        for number, one in sorted(pools, key=lambda pair: not pair[1].is_smartnic):
             y = self._cores(x + 12, y + 6, width - 24, number, one)
         return top + BAND_GAP + height
 
-    def _link(self, x: float, y: float, width: float, server: int, direction: str, limit: float) -> None:
-        carried = (self.use.nic_in if direction == "in" else self.use.nic_out)[server]
+    def _link(self, x: float, y: float, width: float, nic: int, direction: str, limit: float) -> None:
+        carried = (self.use.nic_in if direction == "in" else self.use.nic_out)[nic]
         label = f"{direction} {carried / 1000:,.1f} of {limit / 1000:,.3g} Gbps"
         self.drawing.text(x, y + 12, label)
         at, scale = x + LABEL_WIDTH, (width - LABEL_WIDTH) / max(limit, 1e-9)
         self.drawing.box(at, y + 2, width - LABEL_WIDTH, 12, theme.on_paper("ground"), theme.on_paper("line"))
         for number, one in enumerate(self.plan.chains):
-            mbps = one.rate_mbps * float(one.layout.nic_shares.get((server, direction), 0))
+            mbps = one.rate_mbps * float(one.layout.nic_shares.get((nic, direction), 0))
             if mbps:
                 self.drawing.box(at, y + 3, mbps * scale, 10, colour_of(number))
                 at += mbps * scale
 
-    def _cores(self, x: float, y: float, width: float, number: int, device: Device) -> float:
-        cells = self._cells(number, device)
-        kind = "SmartNIC" if device.is_smartnic else "server"
-        self.drawing.text(x, y + 12, device.name, bold=True)
-        label = f"{kind}: {self.use.cores[number]} of {device.cores} cores"
-        self.drawing.text(x + text_width(device.name) + 12, y + 12, label, colour=theme.on_paper("soft"))
+    def _cores(self, x: float, y: float, width: float, number: int, pool: CorePool) -> float:
+        cells = self._cells(number, pool)
+        kind = "SmartNIC" if pool.is_smartnic else "server"
+        self.drawing.text(x, y + 12, pool.name, bold=True)
+        label = f"{kind}: {self.use.cores[number]} of {pool.cores} cores"
+        self.drawing.text(x + text_width(pool.name) + 12, y + 12, label, colour=theme.on_paper("soft"))
         per_row = _per_row(width + 24)
         for at, colour in enumerate(cells):
             place = x + at % per_row * CELL_SIZE, y + 20 + at // per_row * ROW_HEIGHT
             self.drawing.box(*place, CELL_SIZE - 3, CELL_SIZE - 3, colour, theme.on_paper("line"))
         return y + 20 + ROW_HEIGHT * _rows(cells, width + 24)
 
-    def _cells(self, number: int, device: Device) -> Sequence[str]:
-        """The colour of each core: those of chains first, then idle ones, then reserved ones."""
-        cells: list[str] = []
-        for at, one in enumerate(self.plan.chains):
-            cells += [colour_of(at)] * sum(cores for group, cores in one.subgroups if group.device == number)
-        cells += [theme.on_paper("ground")] * (device.cores - len(cells))
-        reserved = 0 if device.is_smartnic else self.plan.rack.servers[device.server].reserved_cores
+    def _cells(self, number: int, pool: CorePool) -> Sequence[str]:
+        """The colour of each core: those of chains first, then idle ones, then reserved ones.
+
+        A shared core has the colour of the first chain on it.
+        """
+        rack, colours = self.plan.rack, dict[int, str]()
+        for at, (one, numbers) in enumerate(zip(self.plan.chains, core_numbers(self.plan.chains), strict=True)):
+            for group, on_cores in zip(one.layout.subgroups, numbers, strict=True):
+                if rack.devices[group.device].pool == number:
+                    colours = {core: colour_of(at) for core in on_cores} | colours
+        cells = [colours[core] for core in sorted(colours)] + [theme.on_paper("ground")] * (pool.cores - len(colours))
+        reserved = 0 if pool.is_smartnic else rack.servers[pool.server].each_socket[pool.socket].reserved_cores
         return [*cells, *[theme.on_paper("line")] * reserved]
 
 

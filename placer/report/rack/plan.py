@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import groupby
 from math import ceil, floor
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from placer.rack.chain import Chain
 from placer.rack.contention.loop import ContendedPlan
 from placer.rack.plan import SWITCH_SITE, ChainPlan, LimitChange, RackPlan, Status, answer
+from placer.rack.rack import Rack
 from placer.rack.replanning.replan import Replanned
 from placer.report.text.table import count_noun, text_table
 
@@ -67,24 +69,30 @@ def _visits(one: ChainPlan) -> Iterator[str]:
             first = group != SWITCH_SITE and group not in shown
             parts.append(f"{names} ({_cores(one.cores[group])})" if first else names)
             shown.add(group)
-        name = "switch" if site == SWITCH_SITE else one.layout.rack.devices[site].name
+        name = "switch" if site == SWITCH_SITE else _site(one.layout.rack, site)
         yield f"{name}: {', '.join(parts)}"
 
 
-def _cores(number: int) -> str:
-    return f"{number} core" if number == 1 else f"{number} cores"
+def _site(rack: Rack, site: int) -> str:
+    """A device, with its socket and NIC where the server has several."""
+    device = rack.devices[site]
+    pool, nic = rack.pools[device.pool].name, rack.nics[device.nic].name
+    has_nics = rack.servers[device.server].nics and not device.is_smartnic
+    return f"{pool}, NIC{nic.removeprefix(device.name)}" if has_nics else pool
+
+
+def _cores(number: int | Fraction) -> str:
+    return f"{number} core" if number <= 1 else f"{number} cores"
 
 
 def _rack(plan: RackPlan, use: "RackUse") -> str:
     rack, rows = plan.rack, []
-    for number, device in enumerate(rack.devices):
-        server = rack.servers[device.server]
-        nic = (
-            ["", "", ""]
-            if device.is_smartnic
-            else [_mbps(float(server.nic_mbps)), _mbps(use.nic_in[device.server]), _mbps(use.nic_out[device.server])]
-        )
-        rows.append([device.name, str(device.cores), str(use.cores[number]), *nic])
+    carried = zip(rack.nics, use.nic_in, use.nic_out, strict=True)
+    nics = {nic.name: [_mbps(mbps) for mbps in (float(nic.mbps), *used)] for nic, *used in carried}
+    for pool, used in zip(rack.pools, use.cores, strict=True):
+        nic = nics.pop(pool.name, ["", "", ""])
+        rows.append([pool.name, str(pool.cores), str(used), *nic])
+    rows += [[name, "", "", *nic] for name, nic in nics.items()]
     on_switch = sum(len(chain.layout.on_switch) for chain in plan.chains)
     stages = rack.switch.usable_stages
     bound = "its stages are without a bound" if stages is None else f"they fit its {stages} stages"
@@ -304,23 +312,24 @@ NEAR_LIMIT = 1e-6  # relative: how near its limit something is used up
 
 @dataclass(frozen=True)
 class RackUse:
-    """What a plan uses. `cores`: per device. `nic_in`, `nic_out`: per server, what its NIC carries from the switch and
-    to it, Mbps."""
+    """What a plan uses. `cores`: per pool. `nic_in`, `nic_out`: per NIC, what it carries from the switch and to it,
+    Mbps."""
 
-    cores: tuple[int, ...]
+    cores: tuple[int | Fraction, ...]
     nic_in: tuple[float, ...]
     nic_out: tuple[float, ...]
 
 
 def rack_use(plan: RackPlan) -> RackUse:
     """What the chains of a plan use together."""
-    cores = [0] * len(plan.rack.devices)
-    carried = {"in": [0.0] * len(plan.rack.servers), "out": [0.0] * len(plan.rack.servers)}
+    rack = plan.rack
+    cores: list[int | Fraction] = [0] * len(rack.pools)
+    carried = {"in": [0.0] * len(rack.nics), "out": [0.0] * len(rack.nics)}
     for chain in plan.chains:
         for group, given in chain.subgroups:
-            cores[group.device] += given
-        for (server, direction), share in chain.layout.nic_shares.items():
-            carried[direction][server] += chain.rate_mbps * float(share)
+            cores[rack.devices[group.device].pool] += given
+        for (nic, direction), share in chain.layout.nic_shares.items():
+            carried[direction][nic] += chain.rate_mbps * float(share)
     return RackUse(tuple(cores), tuple(carried["in"]), tuple(carried["out"]))
 
 
@@ -334,10 +343,8 @@ def bottlenecks(one: ChainPlan, use: RackUse) -> list[str]:
         if most is not None and rate >= float(most) * (1 - NEAR_LIMIT):
             nfs = " ".join(one.chain.nfs[at].id for at in group.nfs)
             found.append(f"{nfs} on {device.name}")
-    for server, direction in sorted(one.layout.nic_shares):
-        carried = (use.nic_in if direction == "in" else use.nic_out)[server]
-        if one.layout.nic_shares[server, direction] and carried >= float(rack.servers[server].nic_mbps) * (
-            1 - NEAR_LIMIT
-        ):
-            found.append(f"NIC of {rack.servers[server].name}, {direction}")
+    for nic, direction in sorted(one.layout.nic_shares):
+        carried = (use.nic_in if direction == "in" else use.nic_out)[nic]
+        if one.layout.nic_shares[nic, direction] and carried >= float(rack.nics[nic].mbps) * (1 - NEAR_LIMIT):
+            found.append(f"NIC of {rack.nics[nic].name}, {direction}")
     return found

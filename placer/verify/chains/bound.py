@@ -67,7 +67,10 @@ class _Tree:
         self.chains = self.certificate.chains
         self.number = {chain.name: number for number, chain in enumerate(self.chains)}
         self.machines = machines_of(self.certificate.rack, together=self.proof.servers == "together")
-        self.site = {site.name: number for number, site in enumerate(self.machines.sites)} | {"switch": SWITCH_SITE}
+        self.site = {site.split_name: number for number, site in enumerate(self.machines.sites)} | {
+            "switch": SWITCH_SITE
+        }
+        self.pool = {pool.name: number for number, pool in enumerate(self.machines.pools)}
 
     def prove(self) -> Fraction | None:
         """The largest marginal throughput that the tree leaves possible; None when it leaves no plan. Raises ValueError
@@ -123,27 +126,40 @@ class _Tree:
                 raise ValueError(f"node {number} is not once in the tree")
             seen.add(number)
             node = tree[number]
-            if node.prices is not None and node.split is None and node.parts is None:
+            given = [value is not None for value in (node.prices, node.overfull, node.split, node.parts)]
+            if node.prices is not None and sum(given) == 1:
                 yield self._leaf(number, node.prices, cuts, masks)
-            elif node.prices is None and node.split is not None and node.parts is not None:
+            elif node.overfull is not None and sum(given) == 1:
+                self._refuse_room(number, node.overfull, masks)
+            elif node.split is not None and node.parts is not None and sum(given) == 2:
                 waiting += self._parts(node.split, node.parts, masks)
             else:
                 raise ValueError(f"node {number} is neither a leaf nor a split")
 
     def _parts(self, split: Split, parts: Sequence[int], masks: Masks) -> list[tuple[int, Masks]]:
-        if split.chain not in self.number or split.on not in self.site:
+        if split.chain not in self.number or split.on not in (self.site if split.nf is not None else self.pool):
             raise ValueError(f"a split of {split.chain} by {split.on}, which are not both there")
-        number, site = self.number[split.chain], self.site[split.on]
+        number = self.number[split.chain]
         ways = self._ways(self.chains[number])
         if split.nf is not None and split.at_most is None:
-            first = ways.with_site(self._nf(split.chain, split.nf), site)
-        elif split.nf is None and split.at_most is not None and site != SWITCH_SITE:
-            first = ways.with_cores(site, split.at_most)
+            first = ways.with_site(self._nf(split.chain, split.nf), self.site[split.on])
+        elif split.nf is None and split.at_most is not None:
+            first = ways.with_cores(self.pool[split.on], split.at_most)
         else:
             raise ValueError("a split is by the cores of a device, or by the place of an NF")
         before = masks.get(number, np.ones(len(ways), dtype=bool))
         pairs = zip(parts, (before & first, before & ~first), strict=True)
         return [(part, {**masks, number: mask}) for part, mask in pairs]
+
+    def _refuse_room(self, number: int, name: str, masks: Masks) -> None:
+        """Raise ValueError where cores may have room for the turns of a part's subgroups."""
+        turns: list[int] = []
+        for at, chain in enumerate(self.chains):
+            allowed = masks.get(at)
+            if name in self.pool and (allowed is None or allowed.any()):
+                turns += self._ways(chain).least_turns(self.pool[name], allowed)
+        if name not in self.pool or not self.machines.pools[self.pool[name]].short(turns):
+            raise ValueError(f"the cores of node {number} may have room for all turns there")
 
     def _leaf(
         self, number: int, prices: LeafPrices, cuts: Sequence[Sequence[tuple[int, int]]], masks: Masks

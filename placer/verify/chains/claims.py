@@ -1,12 +1,13 @@
 """The claims of a certificate of a plan of chains, read from its file; numbers keep the value of their decimals."""
 
 import json
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from placer.rack.chain import Chain
 from placer.rack.files.json_twins import chains_of, rack_of
@@ -28,12 +29,27 @@ class _Claim(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=True, frozen=True)
 
 
+def _share(value: object) -> object:
+    """Whole cores, or parts of them as text."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 10**9:
+        return Fraction(value)
+    if isinstance(value, str) and re.fullmatch("[0-9]{1,9}/[1-9][0-9]{0,8}", value):
+        return Fraction(value)
+    raise ValueError(f"{value!r} is neither a whole number nor a fraction as text")
+
+
+CoreShare = Annotated[Fraction, BeforeValidator(_share)]
+
+
 class ClaimedSubgroup(_Claim):
-    """Connected NFs on a device, with their cores."""
+    """Connected NFs on a device, with their cores; where a server has several, its socket, its NIC, and which cores."""
 
     on: str
     nfs: list[str]
-    cores: Index
+    cores: CoreShare
+    socket: Index | None = None
+    nic: str | None = None
+    on_cores: list[Index] | None = None
 
 
 class ClaimedChain(_Claim):
@@ -72,14 +88,16 @@ class Split(_Claim):
 
     chain: str
     on: str
-    at_most: Index | None = None
+    at_most: CoreShare | None = None
     nf: str | None = None
 
 
 class Node(_Claim):
-    """A node of the tree: prices, or a split and the numbers of its two parts."""
+    """A node of the tree: prices, or a split and the numbers of its two parts; or the cores that are too few for the
+    turns of all subgroups, whatever way each chain takes."""
 
     prices: LeafPrices | None = None
+    overfull: str | None = None
     split: Split | None = None
     parts: Annotated[list[Index], Field(min_length=2, max_length=2)] | None = None
 

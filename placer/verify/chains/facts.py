@@ -1,7 +1,7 @@
 """What follows from a chain, a rack and a site for each NF, in exact fractions (CONTRACTS 9). Written for the check
 alone: placing computes the same in other ways."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,28 +15,79 @@ SWITCH_SITE = -1  # the site of an NF on the switch, and the side of the world
 Sites = Sequence[int]  # per NF the number of a core site, or SWITCH_SITE
 
 
+MOST_TURNS = 16
+"""Of subgroups on a core that these share."""
+
+
 @dataclass(frozen=True)
-class CoreSite:
-    """A server or a SmartNIC, as far as NFs may use it. `side`: the number of the server, on whose side of the NIC it
-    is."""
+class Cores:
+    """Equal cores: of a socket of a server, or of a SmartNIC. `first`: the number of the first one on its device.
+    `shared`: whether subgroups may take turns on one."""
 
     name: str
-    side: int
+    number: int
+    first: int
+    shared: bool
+
+    def short(self, turns: Iterable[int]) -> bool:
+        """Whether cores are too few for subgroups that need one of so many turns each, or one core alone."""
+        needed, beside = 0, 0
+        for of in sorted(turns):
+            if not beside:
+                needed, beside = needed + 1, of
+            beside -= 1
+        return needed > self.number
+
+
+@dataclass(frozen=True)
+class CoreSite:
+    """A server or a SmartNIC, as far as NFs may use it; of a server, one socket and one NIC. `pool`: the number of its
+    cores. `side`: the number of the NIC, on whose inner side it is. `crossing`: cycles per packet between the two."""
+
+    name: str
+    server: int
+    socket: int
+    nic: str
     is_smartnic: bool
-    cores: int
+    pool: int
+    side: int
+    cores: Cores
     clock_mhz: Fraction
+    crossing: Fraction
+
+    @property
+    def split_name(self) -> str:
+        """What splits call it: the cores, and of a server with several NICs that one."""
+        return f"{self.cores.name} {self.nic}" if self.nic else self.cores.name
 
 
 def core_sites(rack: Rack) -> list[CoreSite]:
     """Each server, followed by its SmartNIC."""
-    found = []
-    for side, server in enumerate(rack.servers):
-        usable = max(server.cores - server.reserved_cores, 0)
-        found.append(CoreSite(server.name, side, False, usable, server.clock_mhz))
-        if server.smartnic is not None:
-            nic = server.smartnic
-            found.append(CoreSite(nic.name, side, True, nic.cores, nic.clock_mhz))
+    found: list[CoreSite] = []
+    pool, side = -1, 0
+    for at, server in enumerate(rack.servers):
+        sockets = [(each.cores, each.reserved_cores) for each in server.sockets]
+        nics = [(nic.name, nic.socket) for nic in server.nics] or [("", 0)]
+        first = 0
+        for socket, (cores, reserved) in enumerate(sockets or [(server.cores, server.reserved_cores)]):
+            pool += 1
+            own = Cores(server.socket_names[socket], max(cores - reserved, 0), first, server.shared_cores)
+            first += cores
+            for number, (nic, near) in enumerate(nics):
+                far = server.cross_socket_cycles if near != socket else Fraction(0)
+                found.append(
+                    CoreSite(server.name, at, socket, nic, False, pool, side + number, own, server.clock_mhz, far)
+                )
+        if (card := server.smartnic) is not None:
+            pool, own = pool + 1, Cores(card.name, card.cores, 0, False)
+            found.append(CoreSite(card.name, at, 0, "", True, pool, side, own, card.clock_mhz, Fraction(0)))
+        side += len(nics)
     return found
+
+
+def pools_of(sites: Sequence[CoreSite]) -> list[Cores]:
+    """The cores of the sites, by the number of their pool."""
+    return list({site.pool: site.cores for site in sites}.values())
 
 
 @dataclass(frozen=True)
@@ -49,10 +100,17 @@ class Component:
     each: Fraction | None
     each_of_several: Fraction | None
 
-    def carries(self, cores: int) -> Fraction | None:
+    def carries(self, cores: int | Fraction) -> Fraction | None:
         """The largest rate of the chain on so many cores, Mbps; None without a bound."""
-        each = self.each if cores == 1 else self.each_of_several
+        each = self.each if cores <= 1 else self.each_of_several
         return None if each is None else cores * each
+
+    def most_turns(self, rate: Fraction, *, beyond: bool) -> int:
+        """Of how many turns on a core one carries a rate that the core does, or more than it."""
+        if self.each is None or not rate:
+            return MOST_TURNS
+        turns = self.each / rate
+        return min(ceil(turns) - 1 if beyond else floor(turns), MOST_TURNS)
 
     def fewest(self, rate: Fraction, *, beyond: bool) -> int | None:
         """The fewest cores that carry a rate, or more than it; None if no number does."""
@@ -134,12 +192,21 @@ class ChainFacts:
             if sites[edge.tail] == sites[edge.head] == SWITCH_SITE
         )
 
+    def keeps_sockets(self, sites: Sites) -> bool:
+        """Whether connected NFs on a server are at one socket and one NIC."""
+        on = [None if site == SWITCH_SITE else self.core_sites[site] for site in sites]
+        return all(
+            sites[edge.tail] == sites[edge.head]
+            for edge in self.chain.edges
+            if (tail := on[edge.tail]) and (head := on[edge.head]) and (tail.name == head.name)
+        )
+
     def side(self, sites: Sites, nf: int) -> int:
-        """The server on whose side an NF is; SWITCH_SITE for the world."""
+        """The NIC on whose side an NF is; SWITCH_SITE for the world."""
         return SWITCH_SITE if nf < 0 or sites[nf] == SWITCH_SITE else self.core_sites[sites[nf]].side
 
     def share_by_nic(self, sites: Sites) -> Mapping[tuple[int, str], Fraction]:
-        """By server and direction, the share of the chain's packets that its NIC carries."""
+        """By NIC and direction, the share of the chain's packets that it carries."""
         shares: dict[tuple[int, str], Fraction] = {}
         for tail, head, share in self.flows:
             for key in _find_crossings(self.side(sites, tail), self.side(sites, head)):
@@ -193,7 +260,7 @@ class ChainFacts:
         own = sum((self.reached[nf] * cost.cycles for nf, cost in zip(nfs, costs, strict=True)), Fraction(0))
         entering = sum((share for tail, head, share in self.flows if head in nfs and tail not in nfs), Fraction(0))
         branched = any(len(self.tails[nf]) > 1 or len(self.heads[nf]) > 1 for nf in nfs)
-        once = own + entering * self.rack.overheads.subgroup_cycles
+        once = own + entering * (self.rack.overheads.subgroup_cycles + self.core_sites[site].crossing)
         several = once + entering * self.rack.overheads.replica_cycles
         bits = self.core_sites[site].clock_mhz * 8 * self.chain.packet_size
         alone = branched or not all(cost.replicable for cost in costs)
@@ -205,7 +272,7 @@ def _rate(bits: Fraction, cycles: Fraction) -> Fraction | None:
 
 
 def _find_crossings(one: int, other: int) -> list[tuple[int, str]]:
-    """Servers and directions whose NICs packets cross from side to side."""
+    """NICs and directions that packets cross from side to side."""
     ways = ((one, "out"), (other, "in"))
     return [] if one == other else [(side, way) for side, way in ways if side != SWITCH_SITE]
 

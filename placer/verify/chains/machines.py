@@ -6,7 +6,7 @@ from functools import cached_property
 
 from placer.rack.rack import Rack, Server
 from placer.verify.chains.claims import LeafPrices
-from placer.verify.chains.facts import LIMIT_TOLERANCE, CoreSite, core_sites
+from placer.verify.chains.facts import LIMIT_TOLERANCE, Cores, CoreSite, core_sites, pools_of
 
 
 @dataclass(frozen=True)
@@ -23,16 +23,28 @@ class Machines:
     def sites(self) -> list[CoreSite]:
         return core_sites(self.rack)
 
+    @cached_property
+    def pools(self) -> list[Cores]:
+        """The cores of sites, by the numbers of their pools."""
+        return pools_of(self.sites)
+
     @property
     def cores(self) -> list[int]:
-        """Of all servers that a site stands for."""
-        return [site.cores * self.sizes[site.side] for site in self.sites]
+        """By pool, of all servers that it stands for."""
+        sizes = {site.pool: self.sizes[site.server] for site in self.sites}
+        return [pool.number * sizes[number] for number, pool in enumerate(self.pools)]
+
+    @cached_property
+    def nics(self) -> list[str]:
+        """The names of NICs."""
+        return [name for server in self.rack.servers for name in server.nic_names]
 
     @property
     def nic_mbps(self) -> list[Fraction]:
-        """Of all servers that a machine stands for, with what is allowed."""
+        """By NIC, of all servers that a machine stands for, with what is allowed."""
         each = zip(self.rack.servers, self.sizes, strict=True)
-        return [server.nic_mbps * size * (1 + LIMIT_TOLERANCE) for server, size in each]
+        rates = [(mbps * size) for server, size in each for mbps in nic_rates(server)]
+        return [mbps * (1 + LIMIT_TOLERANCE) for mbps in rates]
 
     @property
     def blocks(self) -> int | None:
@@ -44,9 +56,8 @@ class Machines:
 
     def price_sites(self, prices: LeafPrices) -> "SitePrices":
         """Prices by number. Raises ValueError when they name what there is not, or are negative."""
-        names = [site.name for site in self.sites]
-        servers = [server.name for server in self.rack.servers]
-        for given, known in ((prices.cores, names), (prices.nic_in, servers), (prices.nic_out, servers)):
+        names = [pool.name for pool in self.pools]
+        for given, known in ((prices.cores, names), (prices.nic_in, self.nics), (prices.nic_out, self.nics)):
             if unknown := sorted(set(given) - set(known)):
                 raise ValueError(f"a price of {unknown[0]}, which is not one of the machines")
         every = [*prices.cores.values(), *prices.nic_in.values(), *prices.nic_out.values(), *prices.cuts.values()]
@@ -55,7 +66,7 @@ class Machines:
         if self.blocks is None and prices.blocks:
             raise ValueError("a price of table memory, which is without a bound")
         none = Fraction(0)
-        nic = [(prices.nic_in.get(name, none), prices.nic_out.get(name, none)) for name in servers]
+        nic = [(prices.nic_in.get(name, none), prices.nic_out.get(name, none)) for name in self.nics]
         return SitePrices(
             prices.gain,
             tuple(prices.cores.get(name, none) for name in names),
@@ -73,7 +84,7 @@ class Machines:
 
 @dataclass(frozen=True)
 class SitePrices:
-    """Prices by number: of cores per site; of NICs, in and out, per machine; of a block of table memory."""
+    """Prices by number: of cores per pool; of NICs, in and out; of a block of table memory."""
 
     gain: int
     cores: tuple[Fraction, ...]
@@ -81,10 +92,19 @@ class SitePrices:
     blocks: Fraction
 
 
+def nic_rates(server: Server) -> list[Fraction]:
+    """What each NIC of a server carries in each direction, Mbps."""
+    return [nic.mbps for nic in server.nics] or [server.nic_mbps]
+
+
 def machines_of(rack: Rack, *, together: bool) -> Machines:
-    """Every server a machine, or servers that differ only in their names one."""
+    """Every server a machine, or servers that differ only in their names one. Raises ValueError where one has several
+    sockets or NICs, or shared cores, and is to be one with others."""
     if not together:
         return Machines(rack, (1,) * len(rack.servers), False)
+    for server in rack.servers:
+        if len(server.sockets) > 1 or len(server.nics) > 1 or server.shared_cores:
+            raise ValueError(f"{server.name} has several sockets or NICs or shared cores, and no prices with others")
     sizes: dict[object, int] = {}
     first: dict[object, Server] = {}
     for server in rack.servers:

@@ -4,8 +4,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from placer.rack.chain import Chain
 from placer.verify.chains.claims import PLANNED_STATUSES, ChainCertificate, ClaimedChain, ClaimedSubgroup
-from placer.verify.chains.facts import LIMIT_TOLERANCE, SWITCH_SITE, ChainFacts, Component, core_sites, on_switch
+from placer.verify.chains.facts import (
+    LIMIT_TOLERANCE,
+    SWITCH_SITE,
+    ChainFacts,
+    Component,
+    core_sites,
+    on_switch,
+    pools_of,
+)
+from placer.verify.chains.machines import nic_rates
 from placer.verify.chains.stage_fit import fits, stages_for
 
 
@@ -33,6 +43,7 @@ class _Plan:
         self.certificate, self.rack = certificate, certificate.rack
         self.sites = core_sites(self.rack)
         self.number = {site.name: number for number, site in enumerate(self.sites)} | {"switch": SWITCH_SITE}
+        self.on_core: dict[tuple[str, int], list[Fraction]] = {}  # shares of each core, by device and number
         by_name = {chain.name: chain for chain in certificate.plan.chains}
         self.placed = [(chain, by_name[chain.name]) for chain in certificate.chains]
 
@@ -45,7 +56,7 @@ class _Plan:
             yield from (f"plan: {chain.name}: {fault}" for fault in wrong)
             sound = sound and not wrong
             if sound:
-                placed.append((facts, claimed, [self.number[claimed.placement[nf.id]] for nf in chain.nfs]))
+                placed.append((facts, claimed, self._sites(chain, claimed)))
         if sound:
             for facts, claimed, sites in placed:
                 yield from (f"plan: {claimed.name}: {fault}" for fault in self._chain(facts, claimed, sites))
@@ -70,6 +81,25 @@ class _Plan:
         for group in claimed.subgroups:
             if group.on not in self.number or not set(group.nfs) <= set(ids):
                 yield f"the subgroup on {group.on} is not of this chain and rack"
+            elif self._site(group) is None:
+                yield f"the subgroup on {group.on} is not at one socket and one NIC of it"
+
+    def _site(self, group: ClaimedSubgroup) -> int | None:
+        """The site of a subgroup; None if there is none or several of them."""
+        found = [
+            number
+            for number, site in enumerate(self.sites)
+            if site.name == group.on and group.socket in (None, site.socket) and group.nic in (None, site.nic)
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def _sites(self, chain: Chain, claimed: ClaimedChain) -> list[int]:
+        """By NF; of NFs in no subgroup, any site of the device."""
+        sites = {nf: self.number[on] for nf, on in claimed.placement.items()}
+        for group in claimed.subgroups:
+            if (site := self._site(group)) is not None:
+                sites.update((nf, site) for nf in group.nfs if claimed.placement[nf] == group.on)
+        return [sites[nf.id] for nf in chain.nfs]
 
     def _chain(self, facts: ChainFacts, claimed: ClaimedChain, sites: Sequence[int]) -> Iterator[str]:
         slo, rate = facts.chain.slo, claimed.rate_mbps
@@ -84,24 +114,37 @@ class _Plan:
             yield f"its latency is {float(latency):g} us, and d_max is {float(slo.d_max_us):g}"
         if not facts.keeps_table_order(sites):
             yield "its NFs on the switch do not follow the order of the tables"
+        if not facts.keeps_sockets(sites):
+            yield "connected NFs on a server are not at one socket and one NIC"
         ids = [nf.id for nf in facts.chain.nfs]
         expected = {
             (component.site, frozenset(ids[nf] for nf in component.nfs)): component
             for component in facts.components(sites)
         }
-        given = [(self.number[group.on], frozenset(group.nfs)) for group in claimed.subgroups]
+        given = [(self._site(group), frozenset(group.nfs)) for group in claimed.subgroups]
         if Counter(given) != Counter(expected.keys()):
             yield "its subgroups are not the connected NFs of each device"
             return
-        for group, key in zip(claimed.subgroups, given, strict=True):
-            yield from self._subgroup(group, expected[key], rate)
+        for group, component in zip(
+            claimed.subgroups, (expected[key] for key in given if key in expected), strict=True
+        ):
+            yield from self._subgroup(group, component, rate)
 
-    @staticmethod
-    def _subgroup(group: ClaimedSubgroup, component: Component, rate: Fraction) -> Iterator[str]:
+    def _subgroup(self, group: ClaimedSubgroup, component: Component, rate: Fraction) -> Iterator[str]:
         name = f"{' '.join(group.nfs)} on {group.on}"
-        if group.cores < 1:
-            yield f"{name} has {group.cores} cores"
+        cores, share = self.sites[component.site].cores, group.cores
+        if (share.numerator != 1 and share.denominator != 1) or (share < 1 and not (share and cores.shared)):
+            yield f"{name} has {share} cores"
             return
+        on_cores = group.on_cores or []
+        if (group.on_cores is not None or cores.shared) and (
+            len(set(on_cores)) != len(on_cores)
+            or len(on_cores) != max(share, 1)
+            or not all(cores.first <= core < cores.first + cores.number for core in on_cores)
+        ):
+            yield f"{name} has {share} cores, which are not {on_cores} of {cores.name}"
+        for core in on_cores:
+            self.on_core.setdefault((group.on, core), []).append(share)
         carried = component.carries(group.cores)
         if carried == 0:
             yield f"{name} has {group.cores} cores, and only one may run it"
@@ -109,21 +152,28 @@ class _Plan:
             yield f"{name} carries {float(carried):g} Mbps, not {float(rate):g}"
 
     def _cores(self) -> Iterator[str]:
-        used: Counter[str] = Counter()
+        used: dict[str, Fraction] = {}
         for _, claimed in self.placed:
             for group in claimed.subgroups:
-                used[group.on] += group.cores
-        for site in self.sites:
-            if used[site.name] > site.cores:
-                yield f"plan: {used[site.name]} cores of {site.name} are used, of {site.cores}"
+                if (site := self._site(group)) is not None:
+                    name = self.sites[site].cores.name
+                    used[name] = used.get(name, Fraction(0)) + group.cores
+        for cores in pools_of(self.sites):
+            if used.get(cores.name, 0) > cores.number:
+                yield f"plan: {used[cores.name]} cores of {cores.name} are used, of {cores.number}"
+        for (on, core), shares in self.on_core.items():
+            if any(min(share, Fraction(1)) * len(shares) > 1 for share in shares):
+                given = ", ".join(map(str, shares))
+                yield f"plan: {len(shares)} subgroups take turns on core {core} of {on}, and they have {given} of it"
 
     def _nics(self, placed: Sequence[tuple[ChainFacts, ClaimedChain, Sequence[int]]]) -> Iterator[str]:
         carried: dict[tuple[int, str], Fraction] = {}
+        nics = [pair for server in self.rack.servers for pair in zip(server.nic_names, nic_rates(server), strict=True)]
         for facts, claimed, sites in placed:
             for key, share in facts.share_by_nic(sites).items():
                 carried[key] = carried.get(key, Fraction(0)) + share * claimed.rate_mbps
         for (side, way), mbps in sorted(carried.items()):
-            name, limit = self.rack.servers[side].name, self.rack.servers[side].nic_mbps
+            name, limit = nics[side]
             if above(mbps, limit):
                 yield f"plan: the NIC of {name} carries {float(mbps):g} Mbps {way}, of {float(limit):g}"
 

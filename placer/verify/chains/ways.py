@@ -10,16 +10,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from math import lcm, prod
+from math import floor, lcm, prod
 
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.verify.chains.facts import LIMIT_TOLERANCE, SWITCH_SITE, ChainFacts, Component, Sites
+from placer.verify.chains.facts import LIMIT_TOLERANCE, MOST_TURNS, SWITCH_SITE, ChainFacts, Component, Sites
 from placer.verify.chains.machines import Machines, SitePrices
 from profiles.arrays import Bools, Floats, Ints
 
-Allocation = tuple[Fraction, tuple[int, ...]]  # the largest rate, Mbps, and cores per site
+Turns = tuple[int, ...]  # per core of a subgroup, ascending: how many subgroups may take turns there
+Allocation = tuple[Fraction, tuple[Fraction, ...], tuple[Turns, ...]]
+"""The largest rate, Mbps, and cores and turns per pool."""
+CORE_PARTS = lcm(*range(1, MOST_TURNS + 1))
+"""Parts of a core of which all shares are whole numbers."""
 
 MOST_LAYOUTS = 4_000_000
 MOST_WAYS = 20_000_000
@@ -29,11 +33,12 @@ NEAR_WORTH = 1e-9
 
 @dataclass(frozen=True)
 class Need:
-    """What a way needs of the machines, and what it carries. `largest`: rate, Mbps. `cores`: per site. `shares`: of the
-    chain's packets, through each NIC, in and out. `blocks`: of table memory."""
+    """What a way needs of the machines, and what it carries. `largest`: rate, Mbps. `cores`, `turns`: per pool, turns
+    where cores are shared. `shares`: of the chain's packets, through each NIC, in and out. `blocks`: of memory."""
 
     largest: Fraction
-    cores: tuple[int, ...]
+    cores: tuple[Fraction, ...]
+    turns: tuple[Turns, ...]
     shares: tuple[Fraction, ...]
     blocks: int
 
@@ -81,8 +86,9 @@ class Ways:
         self.sites: Ints = np.array(layouts, dtype=np.int64).reshape(len(layouts), len(chain.nfs))
         self.layout_of: Ints = np.array(layout_of, dtype=np.int64)
         self.need_of: Ints = np.array(need_of, dtype=np.int64)
-        wide = len(machines.sites), 2 * len(machines.sizes)
-        self.cores: Ints = np.array([need.cores for need in self.needs], dtype=np.int64).reshape(-1, wide[0])
+        wide = len(machines.pools), 2 * len(machines.nics)
+        parts = [[int(core * CORE_PARTS) for core in need.cores] for need in self.needs]
+        self.core_parts: Ints = np.array(parts, dtype=np.int64).reshape(-1, wide[0])
         rough = [[float(share) for share in need.shares] for need in self.needs]
         self.shares: Floats = np.array(rough, dtype=np.float64).reshape(-1, wide[1])
         self.largest = np.array([float(max(need.largest, self.least)) for need in self.needs])
@@ -91,10 +97,18 @@ class Ways:
     def __len__(self) -> int:
         return len(self.need_of)
 
-    def with_cores(self, site: int, at_most: int) -> Bools:
-        """Per way whether it has so many cores of a site at most."""
-        few: Bools = self.cores[self.need_of, site] <= at_most
+    def with_cores(self, pool: int, at_most: Fraction) -> Bools:
+        """Per way whether it has so many cores of a pool at most."""
+        few: Bools = self.core_parts[self.need_of, pool] <= floor(at_most * CORE_PARTS)
         return few
+
+    def least_turns(self, pool: int, allowed: Bools | None) -> Turns:
+        """Turns for which a pool has room wherever it has room for those of any way that is allowed."""
+        used = set(self.need_of[slice(None) if allowed is None else allowed].tolist())
+        up_to = range(1, MOST_TURNS + 1)
+        counts = [[sum(of <= turns for of in self.needs[need].turns[pool]) for turns in up_to] for need in used]
+        least = [min(each) for each in zip(*counts, strict=True)]
+        return tuple(turns for turns in up_to for _ in range(least[turns - 1] - ([0, *least])[turns - 1]))
 
     def with_site(self, nf: int, site: int) -> Bools:
         """Per way whether an NF is on a site."""
@@ -110,7 +124,7 @@ class Ways:
         # the worth of each need in floating point, and the size of the numbers that it is the difference of
         least, gain = float(self.least), float(prices.gain)
         cores, nics = np.array([float(core) for core in prices.cores]), np.array([float(nic) for nic in prices.nics])
-        fixed = self.cores @ cores + float(prices.blocks) * self.blocks
+        fixed = self.core_parts / CORE_PARTS @ cores + float(prices.blocks) * self.blocks
         per_mbps = self.shares @ nics
         ends = [gain * (rate - least) - per_mbps * rate for rate in (least, self.largest)]
         sizes = fixed + per_mbps * self.largest + gain * self.largest
@@ -135,7 +149,7 @@ class Ways:
         """All sites of the NFs that keep latency and table order."""
         facts, limit = self.facts, self.chain.slo.d_max_us
         choices = [
-            [site for site, one in enumerate(self.machines.sites) if one.cores and facts.cost(nf, site)]
+            [site for site, one in enumerate(self.machines.sites) if one.cores.number and facts.cost(nf, site)]
             + [SWITCH_SITE] * (facts.blocks(nf) is not None)
             for nf in range(len(self.chain.nfs))
         ]
@@ -144,14 +158,14 @@ class Ways:
         for sites in product(*choices):
             if limit is not None and facts.latency_us(sites) > limit * (1 + LIMIT_TOLERANCE):
                 continue
-            if facts.keeps_table_order(sites):
+            if facts.keeps_table_order(sites) and facts.keeps_sockets(sites):
                 yield sites
 
     def _profiles(self, sites: Sites) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
         """Kinds of subgroups, shares in units, and blocks of the switch: as one, and for each way to cut it."""
         components = self.facts.components(sites)
         sides = [self.facts.side(sites, nf) for nf in range(len(sites))]
-        shares = [0] * (2 * len(self.machines.sizes))
+        shares = [0] * (2 * len(self.machines.nics))
         for tail, head, share in self._flows:
             one, other = sides[tail] if tail >= 0 else SWITCH_SITE, sides[head] if head >= 0 else SWITCH_SITE
             if one != other:
@@ -182,7 +196,7 @@ class Ways:
             self._known[kinds] = list(self._allocations([self._kinds[kind] for kind in kinds]))
         shares = tuple(Fraction(unit, self._unit) for unit in units)
         before = len(self.needs)
-        self.needs += [Need(rate, cores, shares, blocks) for rate, cores in self._known[kinds]]
+        self.needs += [Need(rate, cores, turns, shares, blocks) for rate, cores, turns in self._known[kinds]]
         return range(before, len(self.needs))
 
     def _kinds_of(self, components: Sequence[Component], *, whole: bool) -> tuple[int, ...]:
@@ -193,7 +207,7 @@ class Ways:
     def _kind(self, one: Component, whole: bool) -> int:
         name = (one.site, one.nfs, whole)
         if name not in self._kind_of:
-            limit: int | None = self.machines.sites[one.site].cores
+            limit: int | None = self.machines.sites[one.site].cores.number
             several = one.each_of_several
             if not whole and len(one.nfs) > 1:
                 limit, several = None, one.each
@@ -204,21 +218,26 @@ class Ways:
         return self._kind_of[name]
 
     def _allocations(self, limited: Sequence[tuple[int | None, Component]]) -> Iterator[Allocation]:
-        """Cores per site, with the largest rate: the fewest for t_min, then those for each larger rate, up to t_max."""
-        largest = self.chain.slo.t_max_mbps
-        counts = [one.fewest(self.least / (1 + LIMIT_TOLERANCE), beyond=False) for _, one in limited]
+        """Cores per pool, with the largest rate: the fewest for t_min, then those for each larger rate, up to t_max."""
+        largest, pools = self.chain.slo.t_max_mbps, self.machines.pools
+        rate, beyond = self.least / (1 + LIMIT_TOLERANCE), False
         while True:
-            used = [0] * len(self.machines.sites)
-            for (limit, one), cores in zip(limited, counts, strict=True):
+            used, turns = [Fraction(0)] * len(pools), [list[int]() for _ in pools]
+            carried = [largest]
+            for limit, one in limited:
+                site, cores = self.machines.sites[one.site], one.fewest(rate, beyond=beyond)
                 if cores is None or (limit is not None and cores > limit):
                     return
-                used[one.site] += cores
+                of = one.most_turns(rate, beyond=beyond) if site.cores.shared and cores == 1 else 1
+                used[site.pool] += Fraction(cores, of)
+                turns[site.pool] += [of] * cores if site.cores.shared else []
+                if (carries := one.carries(Fraction(cores, of))) is not None:
+                    carried.append(carries)
             if any(cores > limit for cores, limit in zip(used, self.machines.cores, strict=True)):
                 return
-            pairs = zip(limited, counts, strict=True)
-            carried = [rate for (_, one), cores in pairs if cores and (rate := one.carries(cores)) is not None]
-            rate = min([largest, *carried])
-            yield rate, tuple(used)
-            if rate >= largest:
+            if any(pool.short(of) for pool, of in zip(pools, turns, strict=True)):
                 return
-            counts = [one.fewest(max(rate, self.least), beyond=True) for _, one in limited]
+            yield min(carried), tuple(used), tuple(tuple(sorted(of)) for of in turns)
+            if min(carried) >= largest:
+                return
+            rate, beyond = max(min(carried), self.least), True

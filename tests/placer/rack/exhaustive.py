@@ -2,30 +2,30 @@
 
 What a plan may be is what `placer verify` says, which is written from CONTRACTS 9 alone: all ways of a chain with their
 cores and rates (`placer/verify/chains/ways.py`), the limits of a plan (`placer/verify/chains/plan.py`). All
-combinations of ways are tried, each with a linear program of the rates. What is left out cannot be better: ways that
-need no less of anything than another one and give no higher rate, and combinations whose caps bound them to no more
-than what was found.
+combinations of ways are tried, each with all vertices of its rates, in fractions. What is left out cannot be better:
+ways that need no less of anything than another one and give no higher rate, and combinations whose caps bound them to
+no more than what was found.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from itertools import chain as join
+from itertools import combinations, product
 from math import floor, lcm
 from typing import Any
-
-import numpy as np
-from scipy.optimize import linprog
 
 from placer.rack.chain import Chain, TableId
 from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.rack import Rack
 from placer.rack.stages.tables.table_stages import TableStages
 from placer.verify.chains import chain_certificate_of
-from placer.verify.chains.facts import LIMIT_TOLERANCE, SWITCH_SITE
-from placer.verify.chains.machines import Machines, machines_of
+from placer.verify.chains.facts import LIMIT_TOLERANCE, MOST_TURNS, SWITCH_SITE
+from placer.verify.chains.machines import Machines, machines_of, nic_rates
 from placer.verify.chains.plan import above, plan_faults
 from placer.verify.chains.stage_fit import fits
-from placer.verify.chains.ways import Ways
+from placer.verify.chains.ways import CORE_PARTS, Turns, Ways
 
 Json = Mapping[str, Any]
 CLAIMED = ("status", "marginal_mbps", "bound_mbps", "chains")
@@ -48,21 +48,27 @@ def faults(chains: Json, rack: Json, answer: Json) -> list[str]:
 
 @dataclass(frozen=True)
 class Way:
-    """A way of a chain: the largest rate that it allows, Mbps, and what it needs. `shares`: of packets, by NIC and
-    direction. `tables`: its NFs on the switch."""
+    """A way of a chain: the largest rate that it allows, Mbps, and what it needs. `turns`: by pool of shared cores.
+    `shares`: of packets, by NIC and direction. `tables`: its NFs on the switch."""
 
     cap: Fraction
     moves: int
-    cores: tuple[int, ...]
+    cores: tuple[Fraction, ...]
+    turns: tuple[Turns, ...]
     shares: tuple[Fraction, ...]
     tables: frozenset[TableId]
     crosses: bool
 
     def is_no_worse_than(self, other: "Way") -> bool:
         """Whether it gives as much as another one, and needs no more of anything."""
-        own, others = ((one.moves, one.crosses, *one.cores, *one.shares) for one in (self, other))
+        own, others = ((one.moves, one.crosses, *one.cores, *one.few_turns, *one.shares) for one in (self, other))
         no_more = all(need <= more for need, more in zip(own, others, strict=True))
         return self.cap >= other.cap and no_more and self.tables <= other.tables
+
+    @cached_property
+    def few_turns(self) -> list[int]:
+        """By pool and number: on how many cores so many may take turns at most."""
+        return [sum(turns <= most for turns in each) for each in self.turns for most in range(1, MOST_TURNS + 1)]
 
 
 def list_ways(chain: Chain, at: int, machines: Machines, old: Mapping[str, str]) -> list[Way]:
@@ -81,7 +87,7 @@ def list_ways(chain: Chain, at: int, machines: Machines, old: Mapping[str, str])
         moves, tables, crosses = by_sites[layout]
         need = listed.needs[number]
         cap = max(need.largest, chain.slo.t_min_mbps)
-        found.add(Way(cap, moves, need.cores, need.shares, tables, crosses))
+        found.add(Way(cap, moves, need.cores, need.turns, need.shares, tables, crosses))
     kept: list[Way] = []
     for way in sorted(found, key=lambda way: (-way.cap, way.moves + sum(way.cores) + sum(way.shares), len(way.tables))):
         if not any(other.is_no_worse_than(way) for other in kept):
@@ -93,8 +99,8 @@ def list_ways(chain: Chain, at: int, machines: Machines, old: Mapping[str, str])
 class BestRates:
     """The optimum: its marginal throughput, and the rate of each chain, Mbps."""
 
-    marginal: float
-    rates: tuple[float, ...]
+    marginal: Fraction
+    rates: tuple[Fraction, ...]
 
 
 def is_feasible(chains: Json, rack: Json) -> bool:
@@ -128,18 +134,29 @@ class _Trial:
         self.chains, self.rack, self.by_tables = chains, rack, by_tables
         self.least = [chain.slo.t_min_mbps for chain in chains]
         machines = machines_of(rack, together=False)
-        self.mbps = [server.nic_mbps for server in rack.servers for _ in ("in", "out")]
+        self.mbps = [mbps for server in rack.servers for mbps in nic_rates(server) for _ in ("in", "out")]
+        self.pools = machines.pools
         self.found: BestRates | None = None
         self.known: dict[tuple[int, frozenset[TableId]], bool] = {}
         self.ways = [list_ways(chain, at, machines, (old or {}).get(chain.name, {})) for at, chain in enumerate(chains)]
         loads = [share * self.least[at] for at, each in enumerate(self.ways) for way in each for share in way.shares]
         self.scale = lcm(*(load.denominator for load in loads), *(mbps.denominator for mbps in self.mbps))
         nics = [floor(mbps * self.scale * (1 + LIMIT_TOLERANCE)) for mbps in self.mbps]
-        self.limits = [moves, *machines.cores, *nics]
+        self.limits = [moves, *(cores * CORE_PARTS for cores in machines.cores), *nics]
 
     def best(self) -> BestRates | None:
         needs = [
-            [(way, (way.moves, *way.cores, *(int(share * least * self.scale) for share in way.shares))) for way in each]
+            [
+                (
+                    way,
+                    (
+                        way.moves,
+                        *(int(cores * CORE_PARTS) for cores in way.cores),
+                        *(int(share * least * self.scale) for share in way.shares),
+                    ),
+                )
+                for way in each
+            ]
             for each, least in zip(self.ways, self.least, strict=True)
         ]
         self._go_on([], self.limits, needs)
@@ -162,8 +179,14 @@ class _Trial:
             caps = sum(one.cap for one in both) + later
             if self._no_better(caps):
                 return
-            if not self._no_better(caps - self._lost_to_nics(both)) and self._fits_switch(both):
+            if self._no_better(caps - self._lost_to_nics(both)) or self._lacks_turns(both):
+                continue
+            if self._fits_switch(both):
                 self._go_on(both, [limit - used for limit, used in zip(free, uses, strict=True)], left[1:])
+
+    def _lacks_turns(self, ways: Sequence[Way]) -> bool:
+        each = zip(self.pools, zip(*(way.turns for way in ways), strict=True), strict=True)
+        return any(pool.short(join.from_iterable(turns)) for pool, turns in each)
 
     def _no_better(self, bound: Fraction) -> bool:
         return self.found is not None and bound <= self.found.marginal
@@ -195,15 +218,54 @@ class _Trial:
         shares = [[way.shares[nic] for way in ways] for nic in range(len(self.mbps))]
         loads = [(_total(each, caps), _total(each, self.least)) for each in shares]
         tight = [nic for nic, (largest, _) in enumerate(loads) if largest > self.mbps[nic]]
-        rates = tuple(map(float, caps))
+        rates = tuple(caps)
         if tight:
-            limits = np.array([float(max(self.mbps[nic], loads[nic][1])) for nic in tight])
-            rows = np.array([[float(share) for share in shares[nic]] for nic in tight])
-            bounds = [(float(least), float(cap)) for least, cap in zip(self.least, caps, strict=True)]
-            rates = tuple(linprog(-np.ones(len(caps)), rows, limits, bounds=bounds).x.tolist())
-        marginal = sum(rates) - float(sum(self.least))
+            limits = [max(self.mbps[nic], loads[nic][1]) for nic in tight]
+            rates = max(_vertices(self.least, caps, [shares[nic] for nic in tight], limits), key=sum)
+        marginal = sum(rates) - sum(self.least)
         if self.found is None or marginal > self.found.marginal:
             self.found = BestRates(marginal, rates)
+
+
+def _vertices(
+    least: Sequence[Fraction],
+    caps: Sequence[Fraction],
+    shares: Sequence[Sequence[Fraction]],
+    limits: Sequence[Fraction],
+) -> Iterator[tuple[Fraction, ...]]:
+    """Rates from the least ones to caps that NICs carry, of which no other ones are a mixture.
+
+    As many limits hold with equality as rates lie between both ends.
+    """
+    for free in range(min(len(least), len(limits)) + 1):
+        for inner, tight in product(combinations(range(len(least)), free), combinations(range(len(limits)), free)):
+            for ends in product(*((None,) if at in inner else (least[at], caps[at]) for at in range(len(least)))):
+                outer = [0 if end is None else end for end in ends]
+                left = [limits[row] - _total(shares[row], outer) for row in tight]
+                solved = _solved([[shares[row][at] for at in inner] for row in tight], left)
+                if solved is None:
+                    continue
+                found = iter(solved)
+                rates = tuple(next(found) if end is None else end for end in ends)
+                inside = all(low <= rate <= cap for low, rate, cap in zip(least, rates, caps, strict=True))
+                if inside and all(_total(row, rates) <= most for row, most in zip(shares, limits, strict=True)):
+                    yield rates
+
+
+def _solved(rows: list[list[Fraction]], right: list[Fraction]) -> list[Fraction] | None:
+    """The solution of linear equations, as many as unknowns; None where there is not one."""
+    if not rows:
+        return []
+    at = next((number for number, row in enumerate(rows) if row[0]), None)
+    if at is None:
+        return None
+    pivot, own = rows[at], right[at]
+    others = [(row, given) for number, (row, given) in enumerate(zip(rows, right, strict=True)) if number != at]
+    smaller = [
+        [cell - row[0] / pivot[0] * one for cell, one in zip(row[1:], pivot[1:], strict=True)] for row, _ in others
+    ]
+    solved = _solved(smaller, [given - row[0] / pivot[0] * own for row, given in others])
+    return None if solved is None else [(own - _total(pivot[1:], solved)) / pivot[0], *solved]
 
 
 def _fits(uses: Iterable[int], free: Iterable[int]) -> bool:

@@ -1,8 +1,9 @@
 """Random small instances: chains and racks as JSON, for comparison with the exhaustive search.
 
 Generators draw different kinds: `everyday` has a little of everything, `edges` has what is exact, tight or zero,
-`openflow` has switches with fixed tables in a fixed order, `racks` has three servers and more, `tabled` has tables
-of NFs on the switch. The same seed gives the same instance. Of each, 20 to 40 % are infeasible.
+`openflow` has switches with fixed tables in a fixed order, `racks` has three servers and more, `sockets` has servers
+with several sockets and NICs, and shared cores, `tabled` has tables of NFs on the switch. The same seed gives the same
+instance. Of each, 20 to 40 % are infeasible.
 """
 
 from collections.abc import Callable, Sequence
@@ -173,6 +174,34 @@ def _asked(random: Random, name: str, size: int, rack: Json, chains: int) -> Jso
     return chain | {"t_min_mbps": least, "t_max_mbps": largest, "d_max_us": d_max}
 
 
+def sockets(seed: int) -> tuple[Json, Json]:
+    """Short chains on one or two servers with several sockets and NICs, and cores that subgroups share."""
+    random = Random(f"sockets {seed}")
+    servers = _servers(random, (1, 1, 2), cores=(2, 5), smartnic=0.2)
+    for server in servers:
+        cores, mbps, server["shared_cores"] = server["cores"], server["nic_mbps"], random.random() < 0.6
+        reserved = server.pop("reserved_cores")
+        if random.random() < 0.7:
+            first = random.randint(0, cores)
+            del server["cores"]
+            server["sockets"] = [{"cores": first}, {"cores": cores - first, "reserved_cores": reserved}]
+            server["cross_socket_cycles"] = random.choice((0, 100, 300, 1000))
+        if random.random() < 0.7:
+            nics = 1 if "smartnic" in server or random.random() < 0.2 else 2
+            del server["nic_mbps"]
+            numbers = [random.randrange(len(server.get("sockets", [0]))) for _ in range(nics)]
+            rate = random.choice((mbps, mbps // 2))
+            server["nics"] = [{"name": f"p{at}", "mbps": rate, "socket": to} for at, to in enumerate(numbers)]
+    kinds = random.sample(KINDS, random.randint(2, 4))
+    nfs = {kind: _costs(random, (0, 9000), 4, 0.4 * _with_smartnics(servers), switch=0.3) for kind in kinds}
+    switch: Json = {"stages": random.choice((None, 1, 2, 3)), "blocks_per_stage": random.choice((4, 6))}
+    rack = {"switch": switch, "crossing_us": random.choice((0, 1, 6)), "servers": servers, "nfs": nfs}
+    if random.random() < 0.25:
+        rack["overheads"] = {"subgroup_cycles": 220, "replica_cycles": 180, "stages": random.choice((0, 1))}
+    sizes = [random.randint(1, 5 - len(servers)) for _ in range(random.choice((1, 2, 3)))]
+    return {"chains": [_asked(random, f"c{at}", size, rack, len(sizes) + 1) for at, size in enumerate(sizes)]}, rack
+
+
 def _servers(random: Random, numbers: Sequence[int], cores: tuple[int, int], smartnic: float) -> list[Json]:
     alike = random.random() < 0.5
     servers: list[Json] = []
@@ -244,7 +273,8 @@ def _fastest(chain: Json, rack: Json) -> float:
     """What the first server's cores give the chain's NFs when they share them, in Mbps."""
     server = rack["servers"][0]
     cycles = sum(rack["nfs"][nf["nf"]].get("server", {"cycles": 500})["cycles"] for nf in chain["nfs"]) + 100
-    return float(server["cores"] * server["clock_mhz"] * 8 * chain["packet_size"] / cycles)
+    cores = server["cores"] if "cores" in server else sum(socket["cores"] for socket in server["sockets"])
+    return float(cores * server["clock_mhz"] * 8 * chain["packet_size"] / cycles)
 
 
 def _least_at_the_edge(random: Random, chain: Json, rack: Json) -> float | int:

@@ -16,7 +16,7 @@ from tests.placer.rack import instances, lemur
 from tests.placer.rack.exhaustive import best_rates, faults, is_feasible
 from tests.placer.rack.small import ON_SERVER, ON_SWITCH, Json, chain, rack, server
 
-GENERATORS = [instances.everyday, instances.edges, instances.openflow, instances.racks]
+GENERATORS = [instances.everyday, instances.edges, instances.openflow, instances.racks, instances.sockets]
 
 
 def answered(chains: instances.Json, rack: instances.Json) -> dict[str, Any]:

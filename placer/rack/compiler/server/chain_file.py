@@ -13,6 +13,7 @@ from fractions import Fraction
 from placer.rack.compiler.graph import NfInstance, Place, RackNf, Way
 from placer.rack.compiler.routing import BURST_S, Label, Routing
 from placer.rack.compiler.traffic.pcap import pcap_filter
+from placer.rack.files.plan_file import SubgroupCores
 from profiles import Fault, InputError
 
 MOST_FUNCTIONS, MOST_EDGES, MOST_CORES, MOST_WAYS = 256, 1024, 32, 32  # of the chain runtime (`nfs/core/chain.h`)
@@ -32,15 +33,18 @@ class ServerProgram:
     files: Mapping[str, str]  # files that functions read, by name
     functions: Mapping[str, str]
     cores: int  # how many it uses
+    on_cores: Sequence[int] = ()  # which ones of a server with several sockets, in the order of the chain file
+    nics: Sequence[str] = ()  # for each of these cores the NIC that its packets come through
 
 
 @dataclass(frozen=True)
 class _Subgroup:
-    """NFs on the same cores; `first_core` is the number of the first one."""
+    """NFs on the same cores; `first_core` is the number of the first one. `named`: what the plan says of them."""
 
     nfs: tuple[RackNf, ...]
     cores: int
     first_core: int
+    named: SubgroupCores | None = None
 
     @property
     def copies(self) -> Sequence[str]:
@@ -157,8 +161,12 @@ def server_program(routing: Routing, place: Place, instances: Mapping[int, NfIns
     Raises InputError when it has more functions than the chain runtime takes.
     """
     writer = _Writer(routing, place, instances)
+    on_cores: list[int] = []
+    nics: list[str] = []
     for group in _subgroups(routing, place):
         writer.subgroup(group)
+        on_cores += group.named.on_cores if group.named else ()
+        nics += [group.named.nic] * group.cores if group.named and group.named.nic else []
     if not writer.lines:
         return None
     arrows = [edge.partition(" -> ")[0] for edge in writer.edges if " -> " in edge]
@@ -175,22 +183,23 @@ def server_program(routing: Routing, place: Place, instances: Mapping[int, NfIns
     ]
     if faults:
         raise InputError(faults)
-    return ServerProgram(writer.text(), writer.files, writer.functions, len(writer.on_core))
+    return ServerProgram(writer.text(), writer.files, writer.functions, len(writer.on_core), on_cores, nics)
 
 
 def _subgroups(routing: Routing, place: Place) -> Iterator[_Subgroup]:
     """The subgroups of a server as the plan names them, else connected NFs with one core each."""
     graph = routing.graph
-    planned = [(numbers, cores) for numbers, cores in graph.cores.get(place.name, ())]
+    planned: list[tuple[tuple[int, ...], SubgroupCores | None]] = [*graph.cores.get(place.name, ())]
     known = {number for numbers, _ in planned for number in numbers}
     left = [nf.number for nf in graph.of(place) if nf.number not in known]
     while left:
         group = _connect(routing, left[0], set(left))
-        planned.append((tuple(sorted(group)), 1))
+        planned.append((tuple(sorted(group)), None))
         left = [number for number in left if number not in group]
     first = 0
-    for numbers, cores in planned:
-        yield _Subgroup(tuple(graph.nfs[number] for number in numbers), cores, first)
+    for numbers, named in planned:
+        cores = int(named.cores) if named else 1
+        yield _Subgroup(tuple(graph.nfs[number] for number in numbers), cores, first, named)
         first += cores
 
 

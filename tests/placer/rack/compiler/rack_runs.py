@@ -108,7 +108,7 @@ class Coverage:
         self.chains += len(graph.entries)
         self.branches += sum(nf.branches for nf in graph.nfs)
         self.merges += sum(len(before) > 1 for before in graph.before)
-        self.replicated += sum(cores > 1 for groups in graph.cores.values() for _, cores in groups)
+        self.replicated += sum(group.cores > 1 for groups in graph.cores.values() for _, group in groups)
         self.crossings += len(routing.entered)
         self.packets += reference.expected.entered
         self.idle += sum(not counts.entered for counts in reference.expected.counts.values())

@@ -106,6 +106,15 @@ def test_all_faults_are_named_at_once() -> None:
     ]
 
 
+PORT: Json = {"name": "a", "mbps": 1000, "socket": 1}
+SEVERAL: Json = {
+    "name": "s0",
+    "clock_mhz": 1700,
+    "sockets": [{"cores": 2}, {"cores": 2}],
+    "nics": [PORT, {"name": "b", "mbps": 1000}],
+}
+
+
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
@@ -123,6 +132,19 @@ def test_all_faults_are_named_at_once() -> None:
         ({"nfs": {"X": {"server": {"cycles": 1, "replicable": 1}}}}, "nfs.X.server.replicable: "),
         ({"nfs": {"X": {"gpu": {"cycles": 1}}}}, "nfs.X.gpu: "),
         ({"crossing_us": -6}, "crossing_us: "),
+        ({"servers": [server("s0", sockets=[{"cores": 2}])]}, "servers.0.sockets: goes without cores"),
+        ({"servers": [server("s0", nics=[{"name": "a", "mbps": 1}])]}, "servers.0.nics: goes without nic_mbps"),
+        ({"servers": [SEVERAL | {"sockets": []}]}, "servers.0.sockets: is too short"),
+        ({"servers": [SEVERAL | {"sockets": [{"cores": -1}]}]}, "servers.0.sockets.0.cores: -1 is below 0"),
+        ({"servers": [SEVERAL | {"nics": [PORT | {"socket": 2}]}]}, "servers.0.nics.0.socket: there is no socket 2"),
+        ({"servers": [SEVERAL | {"nics": [PORT, PORT]}]}, "servers.0.nics: the name 'a' is there twice"),
+        (
+            {"servers": [SEVERAL | {"smartnic": {"name": "n", "cores": 1, "clock_mhz": 1}}]},
+            "servers.0.nics: a server with a SmartNIC has no other NIC",
+        ),
+        ({"servers": [SEVERAL | {"cross_socket_cycles": -1}]}, "servers.0.cross_socket_cycles: -1 is below 0"),
+        ({"servers": [SEVERAL | {"shared_cores": 1}]}, "servers.0.shared_cores: 1 is not true or false"),
+        ({"servers": [SEVERAL, server("s0 socket 1")]}, "servers: the name 's0 socket 1' is there twice"),
     ],
 )
 def test_a_fault_of_a_rack_is_named(changes: Json, fault: str) -> None:

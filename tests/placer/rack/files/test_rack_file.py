@@ -19,6 +19,7 @@ from tests.placer.rack.compiler.racks import made_chain
 from tests.placer.rack.lemur import rack as lemurs_rack
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "rack.toml"
+SOCKETS = '[[server]]\nname = "s"\nclock_mhz = 1000\nsockets = [{cores = 1}, {cores = 1}]\n'
 SERVER = '[[server]]\nname = "s"\ncores = 4\nclock_mhz = 1000\nnic_mbps = 40000\n'
 SECOND = SERVER.replace('"s"', '"s1"')
 NF = "[nf]\nACL = {server = {cycles = 985}}\n"
@@ -201,6 +202,16 @@ def test_the_json_twin_is_read_too(tmp_path: Path) -> None:
         (NF, "x: server: no [[server]] table"),
         (f"server = 3\n{NF}", "x:1: server: servers are written as [[server]] tables"),
         (SERVER, "x: nf: no [nf] table"),
+        (f"{SERVER}sockets = [{{cores = 1}}]\n{NF}", "x:6: server.sockets: goes without cores"),
+        (
+            f"{SOCKETS}nics = [{{name = 'a', mbps = 1, socket = 2}}]\n{NF}",
+            "x:5: server.nics.socket: there is no socket 2",
+        ),
+        (
+            f"{SOCKETS}nics = [{{name = 'a', mbit = 1}}]\n{NF}",
+            "x:5: server.nics.mbit: unknown key\nhint: one of name, mbps, socket",
+        ),
+        (f"{SOCKETS}{NF}", "x:1: server.nic_mbps: is missing"),
         (f"{SERVER}[nf]\nACL = {{}}\n", "x:7: nf.ACL: ACL runs nowhere"),
         (f"{SERVER}[nf]\nACL = {{server = {{cycle = 1}}}}\n", "x:7: nf.ACL.server.cycle: unknown key"),
         (f"{SERVER}[nf.ACL.server]\ncycles = -1\n", "x:7: nf.ACL.server.cycles: -1 is below 0"),

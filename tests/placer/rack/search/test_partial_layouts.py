@@ -22,15 +22,16 @@ from tests.placer.rack import instances
 from tests.placer.rack.instances import Json, faulty
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
+GENERATORS = [instances.everyday, instances.edges, instances.openflow, instances.racks, instances.sockets]
 ON_SMARTNIC = ("ACL", "LB", "Match", "Tunnel", "Detunnel")
 
 
-@pytest.mark.parametrize("generator", [instances.everyday, instances.edges, instances.openflow, instances.racks])
+@pytest.mark.parametrize("generator", GENERATORS)
 def test_parts_of_layouts_leave_the_undominated_options_of_all_layouts(generator: instances.Generator) -> None:
     """Rates and needs of both are equal, but for options that no NIC carries at t_min."""
 
     def differences(chains: Json, rack: Json) -> list[str]:
-        on = rack_of(rack, "rack")
+        on = rack_of({**rack, "servers": [{**one, "shared_cores": False} for one in rack["servers"]]}, "rack")
         return [chain.name for chain in chains_of(chains, "chains") if _of_all(chain, on) != _of_parts(chain, on)]
 
     assert not faulty(differences, generator, range(examples(100)))
@@ -38,7 +39,7 @@ def test_parts_of_layouts_leave_the_undominated_options_of_all_layouts(generator
 
 def _of_all(chain: Chain, rack: Rack) -> set[tuple[float, ...]]:
     found = options_at(all_layouts(chain, rack), rack)
-    limits = np.repeat([float(server.nic_mbps) for server in rack.servers], 2) * (1 + 1e-9)
+    limits = np.repeat([float(nic.mbps) for nic in rack.nics], 2) * (1 + 1e-9)
     carried = (found.nic_shares * float(chain.slo.t_min_mbps) <= limits).all(axis=1)
     return _numbers(found.at(np.flatnonzero(carried)), rack)
 

@@ -21,7 +21,7 @@ from tests.placer.rack.search.test_search import rack_of_servers
 from tests.placer.rack.small import ON_SERVER, ON_SWITCH, chain, rack, server
 from tests.placer.verify.chains.certified import Json, certified, faults_in, wrong_with
 
-GENERATORS = [instances.everyday, instances.edges]
+GENERATORS = [instances.everyday, instances.edges, instances.sockets]
 ALL = [(numbers, delta) for numbers in lemur.OPTIMA_GBPS for delta in lemur.RATE_DELTAS]
 QUICK = [((1, 2, 3, 4), 0.5), ((1, 3, 4), 1), ((1, 3, 4), 4), ((1, 2, 3), 3)]
 
