@@ -63,6 +63,11 @@ struct links;
 struct links *links_create(const volatile sig_atomic_t *stop);
 /* Leave all links: no other end goes on waiting. */
 void links_destroy(struct links *links);
+/*
+ * Whether the process at the other end of a link may die, and come back: then links wait for it.
+ * A process that opens its links so takes the place of one that died.
+ */
+void links_stay(struct links *links, bool stay);
 
 /*
  * Open one side of a link. Its number, from 0 in the order of opening; -1 after printing why: the

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "rack/control.h"
 #include "rack/link.h"
 #include "rack/nic_program.h"
 #include "run/interruption.h"
@@ -28,6 +29,7 @@ enum nic_loss { NIC_TOO_SHORT, NIC_TOO_LONG, NIC_NO_HOST, NIC_ABORTED, NIC_LOSSE
 
 struct nic {
 	struct nic_program *program;
+	struct control control;
 	struct links *links;
 	int wire, host; /* links */
 	uint64_t lost[NIC_LOSSES];
@@ -106,13 +108,14 @@ static const char help[] =
 	"  --host FILE     link to the server, of which this is side A; without one, packets for\n"
 	"                  a server are dropped\n"
 	"  --report FILE   what was done, as JSON, when the wire ends\n"
+	"  --control       stay up, and take orders from stdin (rack/control.h)\n"
 	"  --help          this text\n"
 	"\n"
 	"Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted; what was done is reported.\n";
 
 struct options {
 	const char *program, *wire, *host, *report;
-	bool help;
+	bool control, help;
 };
 
 static bool read_options(struct options *options, int argc, char **argv)
@@ -120,7 +123,8 @@ static bool read_options(struct options *options, int argc, char **argv)
 	static const struct option known[] = {
 		{"program", required_argument, NULL, 'p'}, {"wire", required_argument, NULL, 'w'},
 		{"host", required_argument, NULL, 'o'},    {"report", required_argument, NULL, 'r'},
-		{"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+		{"control", no_argument, NULL, 'c'},       {"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
 	};
 	int option;
 
@@ -138,6 +142,9 @@ static bool read_options(struct options *options, int argc, char **argv)
 			break;
 		case 'r':
 			options->report = optarg;
+			break;
+		case 'c':
+			options->control = true;
 			break;
 		case 'h':
 			options->help = true;
@@ -218,10 +225,24 @@ static enum step take(struct nic *nic, int link)
 	}
 }
 
-/* Until the wire ends; false if a link breaks, or the program is interrupted. */
-static bool loop(struct nic *nic)
+/* Do what is ordered. */
+static void obey(struct nic *nic, const struct options *options, enum control_order order)
 {
+	if (order == CONTROL_REPORT)
+		control_answer(nic_report(nic, options->report, false));
+	else if (order == CONTROL_END)
+		links_stay(nic->links, false); /* nobody starts the switch again */
+	else
+		control_answer(false);
+}
+
+/* Until the wire ends; false if a link breaks, or the program is interrupted. */
+static bool loop(struct nic *nic, const struct options *options)
+{
+	bool idle = false;
+
 	for (;;) {
+		const enum control_order order = control_next(&nic->control, idle);
 		const enum step wire = take(nic, nic->wire);
 		const enum step host = nic->host == NIC_NONE ? NOTHING : take(nic, nic->host);
 
@@ -229,7 +250,10 @@ static bool loop(struct nic *nic)
 			return false;
 		if (wire == ENDED)
 			return nic->host == NIC_NONE || links_send_end(nic->links, nic->host);
-		if (wire == NOTHING && host == NOTHING && !links_idle(nic->links))
+		if (order != CONTROL_NONE)
+			obey(nic, options, order);
+		idle = wire == NOTHING && host == NOTHING;
+		if (idle && !links_idle(nic->links))
 			return false;
 	}
 }
@@ -241,6 +265,7 @@ static bool open_links(struct nic *nic, const struct options *options)
 		fprintf(stderr, "nf-nic: no memory for links\n");
 		return false;
 	}
+	links_stay(nic->links, options->control);
 	nic->wire = links_open(nic->links, options->wire, LINK_B);
 	nic->host = options->host ? links_open(nic->links, options->host, LINK_A) : NIC_NONE;
 	return nic->wire >= 0 && (!options->host || nic->host >= 0);
@@ -248,7 +273,11 @@ static bool open_links(struct nic *nic, const struct options *options)
 
 static int run(struct nic *nic, const struct options *options)
 {
-	const bool ended = links_meet(nic->links) && loop(nic);
+	bool ended = links_meet(nic->links);
+
+	if (ended && options->control)
+		control_begin(&nic->control);
+	ended = ended && loop(nic, options);
 
 	if (!nic_report(nic, options->report, interrupted != 0))
 		return FAILED;

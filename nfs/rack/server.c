@@ -19,6 +19,7 @@
 
 #include "accelerators/accelerator.h"
 #include "core/chain.h"
+#include "rack/control.h"
 #include "rack/link.h"
 #include "rack/server_cores.h"
 #include "rack/server_options.h"
@@ -44,6 +45,7 @@ struct server {
 	struct accelerator *accelerators[ACCELERATOR_KINDS];
 	struct rte_mempool *pool;  /* for packets from the link */
 	struct rte_mempool *spare; /* for those that functions make */
+	struct control control;
 	struct links *links;
 	int link;
 	uint64_t now_us; /* the time of the last packet; other threads read it */
@@ -255,6 +257,7 @@ static int open_link(struct server *server)
 		fprintf(stderr, "nf-server: no memory for links\n");
 		return FAILED;
 	}
+	links_stay(server->links, server->options->control);
 	server->link = links_open(server->links, server->options->link, LINK_B);
 	return server->link >= 0 ? 0 : BAD_INPUT;
 }
@@ -340,15 +343,31 @@ static bool answer(struct server *server, uint64_t round)
 	return !server->broken && links_send_flush(server->links, server->link, round);
 }
 
+/* Do what is ordered. */
+static void obey(struct server *server, enum control_order order)
+{
+	if (order == CONTROL_REPORT)
+		control_answer(server_report(server, false));
+	else if (order == CONTROL_END)
+		links_stay(server->links, false); /* nobody starts the switch again */
+	else
+		control_answer(false);
+}
+
 /* Until the link ends. False if it breaks, or the program is interrupted. */
 static bool loop(struct server *server)
 {
+	bool idle = false;
+
 	for (;;) {
+		const enum control_order order = control_next(&server->control, idle);
 		struct rte_mbuf *packets[NF_BURST];
 		struct ending ending;
 		const uint16_t n = receive(server, packets, &ending);
 		unsigned int moved = n;
 
+		if (order != CONTROL_NONE)
+			obey(server, order);
 		if (n > 0)
 			chain_enter(server->chain, packets, n, server->now_us);
 		moved += chain_step(server->chain, 0, server->now_us);
@@ -360,7 +379,8 @@ static bool loop(struct server *server)
 		if (server->broken || stop)
 			return false;
 		make_room(server);
-		if (moved == 0 && ending.kind == LINK_PACKET && !links_idle(server->links))
+		idle = moved == 0 && ending.kind == LINK_PACKET;
+		if (idle && !links_idle(server->links))
 			return false;
 	}
 }
@@ -372,7 +392,10 @@ static int run(struct server *server)
 
 	if (!server_cores_start(server->cores, server->chain))
 		return FAILED;
-	ended = links_meet(server->links) && loop(server);
+	ended = links_meet(server->links);
+	if (ended && server->options->control)
+		control_begin(&server->control);
+	ended = ended && loop(server);
 	rte_pktmbuf_free(server->buffer);
 	if (server->next)
 		chain_enter(server->chain, &server->next, 1, server->now_us);

@@ -8,6 +8,8 @@
 #include <rte_swx_ctl.h>
 #include <rte_swx_pipeline.h>
 
+#include "rack/control.h"
+#include "rack/interface.h"
 #include "rack/link.h"
 #include "run/captures.h"
 
@@ -25,6 +27,7 @@ struct switch_options {
 	unsigned int memory_mb, in_flight;
 	unsigned int cycles; /* batches to measure */
 	bool check;          /* only read the program and its entries */
+	bool control;        /* stay up, and take orders */
 };
 
 enum switch_options_next { SWITCH_OPTIONS_RUN, SWITCH_OPTIONS_DONE, SWITCH_OPTIONS_WRONG };
@@ -49,6 +52,7 @@ struct switch_counts {
 	uint64_t dropped;        /* at the last port */
 	uint64_t nowhere;        /* sent to a port that is not there */
 	uint64_t broken;         /* left the pipeline with a length that no packet has */
+	uint64_t unsent;         /* the interface to the world did not take them */
 };
 
 struct switch_state {
@@ -58,12 +62,17 @@ struct switch_state {
 	struct rte_mempool *pool;
 	struct capture_reader *in;
 	struct capture_writer *out;
+	struct interface *world_in, *world_out; /* in place of captures */
+	struct control orders;
 	struct links *links;
 	struct switch_port ports[LINKS_MOST + 2]; /* the world, links, and where packets end */
 	struct switch_counts counts;
 	unsigned int in_flight; /* packets in the pipeline */
 	uint64_t moves;         /* whatever was received */
+	bool paused;            /* nothing is let in from the world */
+	bool draining;          /* until nothing moves, which is answered */
 	bool world_ended;
+	bool ending; /* what already waits is the last that comes from the world */
 	bool failed; /* to write, to send, or for want of memory */
 	bool bad;    /* input */
 };

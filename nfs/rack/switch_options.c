@@ -16,8 +16,8 @@ static const char help[] =
 	"  --spec FILE        the program\n"
 	"  --entries FILE     entries of its tables\n"
 	"  --names FILE       names of functions and reasons, for the report\n"
-	"  --in CAPTURE       packets from the world (pcap)\n"
-	"  --out CAPTURE      packets to the world\n"
+	"  --in CAPTURE       packets from the world (pcap), or af_packet:INTERFACE\n"
+	"  --out CAPTURE      packets to the world, or af_packet:INTERFACE\n"
 	"  --link NAME=FILE   a link to another process; may be repeated\n"
 	"  --report FILE      counters, as JSON; default: stdout\n"
 	"  --in-flight N      packets in the pipeline at a time, 1 to 16 (1); more than one may\n"
@@ -26,6 +26,7 @@ static const char help[] =
 	"  --check            read program and entries, and end\n"
 	"  --cycles N         measure cycles per packet in N batches of 256 packets; packets end\n"
 	"                     where they leave, --out and the files of links are not used\n"
+	"  --control          stay up, and take orders from stdin (rack/control.h)\n"
 	"  --help             this text\n"
 	"\n"
 	"Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted; what was done is kept.\n";
@@ -42,6 +43,7 @@ enum {
 	MEMORY_MB,
 	CHECK,
 	CYCLES,
+	CONTROL,
 	HELP,
 };
 
@@ -57,6 +59,7 @@ static const struct option known[] = {
 	{"memory-mb", required_argument, NULL, MEMORY_MB},
 	{"check", no_argument, NULL, CHECK},
 	{"cycles", required_argument, NULL, CYCLES},
+	{"control", no_argument, NULL, CONTROL},
 	{"help", no_argument, NULL, HELP},
 	{0},
 };
@@ -114,6 +117,9 @@ static bool read_option(struct switch_options *options, int which, char *value)
 		return read_number("cycles", value, 1000000, &options->cycles);
 	case CHECK:
 		options->check = true;
+		return true;
+	case CONTROL:
+		options->control = true;
 		return true;
 	default:
 		*texts[which] = value;

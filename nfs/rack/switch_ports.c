@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <time.h>
 
 #include "core/packet.h"
 #include "rack/switch.h"
@@ -47,27 +48,73 @@ static bool has_too_many_tags(const struct rte_mbuf *mbuf)
 	return true;
 }
 
-/* The next packet of the capture that is not malformed. NULL at the end. */
+/* A packet with the bytes of a message. NULL without memory. */
+static struct rte_mbuf *packet_of(struct switch_state *state, const struct link_message *message)
+{
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(state->pool);
+
+	if (!mbuf) {
+		fprintf(stderr, "nf-switch: no memory for packets\n");
+		state->failed = true;
+		return NULL;
+	}
+	memcpy(rte_pktmbuf_append(mbuf, (uint16_t)message->length), message->bytes,
+	       message->length);
+	more_of(mbuf)->time_us = message->time_us;
+	return mbuf;
+}
+
+/* The next packet of the interface, at the time of the clock. NULL if none is there. */
+static struct rte_mbuf *next_of_interface(struct switch_state *state)
+{
+	uint32_t length;
+	const uint8_t *bytes = interface_receive(state->world_in, &length);
+	struct rte_mbuf *mbuf = NULL;
+	struct timespec now;
+
+	state->world_ended = !bytes && state->ending;
+	if (bytes) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		mbuf = packet_of(state, &(struct link_message){
+						.length = length,
+						.time_us = (uint64_t)now.tv_sec * 1000000 +
+							   (uint64_t)now.tv_nsec / 1000,
+						.bytes = bytes,
+					});
+	}
+	return mbuf;
+}
+
+/* The next packet of the capture. NULL at the end. */
+static struct rte_mbuf *next_of_capture(struct switch_state *state)
+{
+	uint64_t time_ns;
+	const enum capture_next next = capture_reader_peek(state->in, &time_ns);
+	struct rte_mbuf *mbuf;
+
+	state->world_ended = next != CAPTURE_PACKET;
+	state->bad |= next == CAPTURE_FAULT;
+	if (state->world_ended)
+		return NULL;
+	mbuf = capture_reader_take(state->in, state->pool);
+	state->failed |= !mbuf;
+	state->world_ended = !mbuf;
+	if (mbuf)
+		more_of(mbuf)->time_us = time_ns / 1000;
+	return mbuf;
+}
+
+/* The next packet from the world that is not malformed. NULL if none is there. */
 static struct rte_mbuf *next_of_world(struct switch_state *state)
 {
-	struct rte_mbuf *mbuf;
-	uint64_t time_ns;
+	while (!state->world_ended && !state->paused) {
+		struct rte_mbuf *mbuf =
+			state->world_in ? next_of_interface(state) : next_of_capture(state);
 
-	while (!state->world_ended) {
-		const enum capture_next next = capture_reader_peek(state->in, &time_ns);
-
-		state->world_ended = next != CAPTURE_PACKET;
-		state->bad |= next == CAPTURE_FAULT;
-		if (state->world_ended)
-			break;
-		mbuf = capture_reader_take(state->in, state->pool);
-		state->failed |= !mbuf;
-		state->world_ended = !mbuf;
 		if (!mbuf)
-			break;
+			return NULL;
 		state->counts.received++;
 		state->moves++;
-		more_of(mbuf)->time_us = time_ns / 1000;
 		if (mbuf->nb_segs == 1 && mbuf->pkt_len >= sizeof(struct rte_ether_hdr) &&
 		    packet_parse(mbuf).type != PACKET_MALFORMED && !has_too_many_tags(mbuf))
 			return mbuf;
@@ -89,22 +136,6 @@ static int receive_from_world(void *port, struct rte_swx_pkt *packet)
 		return 0;
 	enter(state, mbuf, packet);
 	return 1;
-}
-
-/* A packet with the bytes of a message. NULL without memory. */
-static struct rte_mbuf *packet_of(struct switch_state *state, const struct link_message *message)
-{
-	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(state->pool);
-
-	if (!mbuf) {
-		fprintf(stderr, "nf-switch: no memory for packets\n");
-		state->failed = true;
-		return NULL;
-	}
-	memcpy(rte_pktmbuf_append(mbuf, (uint16_t)message->length), message->bytes,
-	       message->length);
-	more_of(mbuf)->time_us = message->time_us;
-	return mbuf;
 }
 
 static int receive_from_link(void *port_pointer, struct rte_swx_pkt *packet)
@@ -160,8 +191,15 @@ static void send_to_world(void *port, struct rte_swx_pkt *packet)
 
 	if (!mbuf)
 		return;
-	state->failed |= !capture_writer_write(state->out, mbuf,
-					       more_of(mbuf)->time_us * 1000, 0);
+	if (state->world_out && !interface_send(state->world_out, rte_pktmbuf_mtod(mbuf, uint8_t *),
+						mbuf->data_len)) {
+		state->counts.unsent++;
+		rte_pktmbuf_free(mbuf);
+		return;
+	}
+	if (state->out)
+		state->failed |= !capture_writer_write(state->out, mbuf,
+						       more_of(mbuf)->time_us * 1000, 0);
 	state->counts.sent++;
 	rte_pktmbuf_free(mbuf);
 }
