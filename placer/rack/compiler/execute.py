@@ -9,10 +9,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -117,7 +118,7 @@ class RackRun:
     nfs: dict[str, NfCounts] = field(default_factory=dict)  # by `chain/nf`
     dropped: Counter[str] = field(default_factory=Counter)  # by reason, outside of NFs
     branches: list[CountedWay] = field(default_factory=list)
-    rules: dict[str, dict[int, int]] = field(default_factory=dict)
+    rules: dict[str, Counter[int]] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
@@ -192,12 +193,10 @@ def execute_rack(
         raise InputError.of(str(source), "is no capture", hint="pcap or pcapng, as tcpdump writes it")
     programs = find_programs(bool(rack.nics))
     begun = time.monotonic()
-    with _copy(directory) as running, file_aside(target) as aside:
-        for name in rack.nics:
-            _build_nic(running / "nics" / name)
-        captures = {"IN": str(source.resolve()), "OUT": str(aside)}
-        _run(rack.processes(), running, programs, captures, openflow, on_wait)
-        result = _add(rack, running)
+    with copy_programs(directory, rack) as running, file_aside(target) as aside:
+        ends = {"IN": str(source.resolve()), "OUT": str(aside)}
+        _run(rack.processes(), running, programs, ends, openflow, on_wait)
+        result = add_reports(rack, [(process.name, read_report(running, process)) for process in rack.processes()])
         shutil.copytree(
             running / RUN_FOLDER, directory / RUN_FOLDER, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.link")
         )
@@ -218,16 +217,19 @@ def find_programs(with_nics: bool) -> Path:
 
 
 @contextmanager
-def _copy(directory: Path) -> Iterator[Path]:
-    """A copy of the programs to run in: two runs at a time do not meet."""
+def copy_programs(directory: Path, rack: RackFile) -> Iterator[Path]:
+    """A copy of the programs to run in, all built: two runs at a time do not meet."""
     with tempfile.TemporaryDirectory(prefix="rack-") as folder:
         running = Path(folder) / "rack"
         shutil.copytree(directory, running, ignore=shutil.ignore_patterns(RUN_FOLDER))
         (running / RUN_FOLDER).mkdir()
+        for name in rack.nics:
+            build_nic(running / "nics" / name)
         yield running
 
 
-def _build_nic(folder: Path) -> None:
+def build_nic(folder: Path) -> None:
+    """Compile the program of a SmartNIC, unless that is done. Raises InputError without clang."""
     if not (folder / "nic.o").exists():
         command = compile_command(folder / "nic.c", folder / "nic.o")
         try:
@@ -242,7 +244,7 @@ def _run(
     processes: Sequence[Process],
     folder: Path,
     programs: Path,
-    captures: Mapping[str, str],
+    ends: Mapping[str, str],
     openflow: str,
     on_wait: Callable[[], None],
 ) -> None:
@@ -250,21 +252,10 @@ def _run(
     started: list[tuple[Process, subprocess.Popen[bytes]]] = []
     try:
         for rack_process in processes:
-            arguments = [captures.get(word, word) for word in rack_process.arguments]
-            with (folder / RUN_FOLDER / f"{rack_process.name}.log").open("wb") as log:
-                if rack_process.program == OPENFLOW_MODULE:
-                    alone = [] if openflow == EMULATED_SWITCH else ["unshare", "--net"]
-                    command = [*alone, sys.executable, "-m", OPENFLOW_MODULE, "--switch", openflow, *arguments]
-                else:
-                    command = [str(programs / rack_process.program), *arguments]
-                started.append(
-                    (
-                        rack_process,
-                        subprocess.Popen(
-                            command, cwd=folder / rack_process.folder, stdin=subprocess.DEVNULL, stderr=log
-                        ),
-                    )
-                )
+            command = command_of(rack_process, programs, ends, openflow)
+            cwd = folder / rack_process.folder
+            with log_of(folder, rack_process).open("wb") as log:
+                started.append((rack_process, subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stderr=log)))
         failed = _wait(started, on_wait)
     finally:
         for _, process in started:
@@ -273,12 +264,27 @@ def _run(
         for _, process in started:
             _end(process)
     if failed:
-        messages = {one.name: _message(folder, one) for one, _ in failed}
+        messages = {one.name: message_of(folder, one) for one, _ in failed}
         # the one that refused its input, or failed by itself, not those that then missed it
         one, code = min(failed, key=lambda pair: (pair[1] != REFUSED_STATUS, LEFT_MESSAGE in messages[pair[0].name]))
-        _raise_for_capture(messages[one.name], captures["IN"])
-        how = f"was ended by signal {-code}" if code < 0 else f"failed with {code}"
-        raise ExecutionError(f"{one.program} of {one.name} {how}: {messages[one.name] or 'it says nothing'}")
+        _raise_for_capture(messages[one.name], ends["IN"])
+        raise ExecutionError(
+            f"{one.program} of {one.name} {how_ended(code)}: {messages[one.name] or 'it says nothing'}"
+        )
+
+
+def command_of(process: Process, programs: Path, ends: Mapping[str, str], openflow: str) -> list[str]:
+    """The command of a process. `ends`: what stands for IN and OUT."""
+    arguments = [ends.get(word, word) for word in process.arguments]
+    if process.program != OPENFLOW_MODULE:
+        return [str(programs / process.program), *arguments]
+    alone = [] if openflow == EMULATED_SWITCH else ["unshare", "--net"]
+    return [*alone, sys.executable, "-m", OPENFLOW_MODULE, "--switch", openflow, *arguments]
+
+
+def how_ended(code: int) -> str:
+    """How a process has ended, by its exit status."""
+    return f"was ended by signal {-code}" if code < 0 else f"failed with {code}"
 
 
 def _raise_for_capture(message: str, capture: str) -> None:
@@ -313,27 +319,38 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _message(folder: Path, process: Process) -> str:
-    return (folder / RUN_FOLDER / f"{process.name}.log").read_text(encoding="utf-8", errors="replace").strip()
+def log_of(folder: Path, process: Process) -> Path:
+    """The file that has what a process writes to stderr."""
+    return folder / RUN_FOLDER / f"{process.name}.log"
 
 
-def _add(rack: RackFile, folder: Path) -> RackRun:
-    """The reports of all processes, added up."""
+def message_of(folder: Path, process: Process) -> str:
+    """What a process has written to stderr."""
+    return log_of(folder, process).read_text(encoding="utf-8", errors="replace").strip()
+
+
+def read_report(folder: Path, process: Process) -> Mapping[str, Any]:
+    """The last report of a process."""
+    found: Mapping[str, Any] = json.loads((folder / RUN_FOLDER / f"{process.name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def add_reports(rack: RackFile, reports: Iterable[tuple[str, Mapping[str, Any]]]) -> RackRun:
+    """The reports of all processes, added up: by device, several where one was started again."""
     result = RackRun(nfs={nf.name: NfCounts() for nf in rack.nfs})
-    counted: dict[str, Mapping[str, int]] = {}
-    for process in rack.processes():
-        report = json.loads((folder / RUN_FOLDER / f"{process.name}.json").read_text(encoding="utf-8"))
+    counted: dict[str, Counter[str]] = {}
+    for device, report in reports:
         result.dropped.update({reason: count for reason, count in report["dropped"].items() if count})
-        if process.name == "switch" and "world" in report["received"]:
-            result.received, result.sent = report["received"]["world"], report["sent"]["world"]
-        names = rack.servers[process.name].functions if process.name in rack.servers else None
+        if device == "switch" and "world" in report["received"]:
+            result.received += report["received"]["world"]
+            result.sent += report["sent"]["world"]
+        names = rack.servers[device].functions if device in rack.servers else None
         for function in report["functions"]:
             _add_function(result, function, names)
-        result.rules |= {
-            name: {int(entry): count for entry, count in rules.items()}
-            for name, rules in report.get("rules", {}).items()
-        }
-        counted |= report.get("ways", {})
+        for name, rules in report.get("rules", {}).items():
+            result.rules.setdefault(name, Counter()).update({int(entry): count for entry, count in rules.items()})
+        for name, ways in report.get("ways", {}).items():
+            counted.setdefault(name, Counter()).update(ways)
     result.branches = _branches(rack, result, counted)
     return result
 

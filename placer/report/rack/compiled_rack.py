@@ -154,7 +154,9 @@ def format_execution(document: Mapping[str, Any]) -> str:
     drops += [f"{by_nfs:,} by NFs"] if by_nfs else []
     lines = [f"{document['received']:,} packets came from the world, {document['sent']:,} went to it."]
     lines += [f"Dropped: {', '.join(drops)}."] if drops else ["None was dropped."]
-    if not document["explained"]:
+    if restarts := ", ".join(f"{name} {count}" for name, count in document.get("restarts", {}).items() if count):
+        lines.append(f"Started again: {restarts}. What was inside, and counts of the last second, are lost.")
+    elif not document["explained"]:
         lines.append("Some packets are missing: what came in is not what went out and what was dropped.")
     return table + "\n" + "\n".join(lines) + "\n"
 

@@ -47,11 +47,12 @@ class MessageKind(IntEnum):
 class LinkEnd:
     """The end of a link; messages to send wait here until there is room.
 
-    Raises LinkError when the file is no link, or that side is open in another process.
+    `rejoins`: it goes on where a process that died stopped. Raises LinkError when the file is no link, or that side is
+    open in another process.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, rejoins: bool = False) -> None:
+        self.path, self._rejoins = path, rejoins
         self.waiting: deque[tuple[MessageKind, int, bytes]] = deque()
         self.sent = self.received = 0
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -77,7 +78,7 @@ class LinkEnd:
             self._lock(fcntl.F_WRLCK, OUR_SIDE, fcntl.F_OFD_SETLK)
         except OSError:
             raise LinkError(f"{self.path}: this side is open in another process") from None
-        if self._words[0] == 0 or self._use(OUR_SIDE) != NEVER_OPENED:
+        if self._words[0] == 0 or (self._use(OUR_SIDE) != NEVER_OPENED and not self._rejoins):
             if self._words[0] and self._is_locked(THEIR_SIDE):
                 raise LinkError(f"{self.path}: the other end is still open from an earlier run")
             self._make()
@@ -215,9 +216,11 @@ class CaptureWriter:
         self._file = self._aside.open("wb")
         self._file.write(struct.pack("<IHHiIII", MICROSECOND_MAGIC, 2, 4, 0, 0, LONGEST_PACKET, ETHERNET_LINK))
 
-    def write(self, time_us: int, frame: bytes) -> None:
+    def write(self, time_us: int, frame: bytes) -> bool:
+        """Write a frame; true."""
         seconds, us = divmod(time_us, 1_000_000)
         self._file.write(struct.pack("<IIII", seconds, us, len(frame), len(frame)) + frame)
+        return True
 
     def __enter__(self) -> CaptureWriter:
         return self

@@ -12,13 +12,14 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
 from placer.rack.compiler.openflow.emulated_switch import EmulatedOpenFlowSwitch
 from placer.rack.compiler.openflow.headers import FrameType, has_too_many_tags, read_headers
+from placer.rack.compiler.openflow.interface import INTERFACE_PREFIX, Interface, Orders
 from placer.rack.compiler.openflow.link_end import CaptureWriter, LinkEnd, LinkError, MessageKind, read_capture
 from placer.rack.compiler.openflow.open_vswitch import EMULATED_SWITCH, OPENFLOW_SWITCHES, OpenVSwitch
 from placer.rack.compiler.openflow.pipeline import (
@@ -30,49 +31,95 @@ from placer.rack.compiler.openflow.pipeline import (
     with_vlan_label,
 )
 from profiles import InputError
+from profiles.aside import file_aside
 
 INTERRUPTED_STATUS = 130
 QUIET_ROUNDS = 8  # as `nf-switch` has them: a server and its SmartNIC exchange packets that the switch does not see
 BATCH_PACKETS, MOST_WAITING = 32, 512
+ROUND_PATIENCE_S = 0.5  # behind it a process that was started again has missed a round
 IDLE_S, PATIENCE_S = 50e-6, 30.0
 LOOK_S = 0.1  # how often an idle switch looks whether the other processes are still there
 
 
-class SwitchProcess:
-    """A switch between a capture and links; ports are 0 for the world, then the links in their order."""
+Source = Interface | Iterator[tuple[int, bytes]]
+Sink = Interface | CaptureWriter
 
-    def __init__(self, switch: LabelledSwitch, links: Sequence[tuple[str, LinkEnd]], out: CaptureWriter) -> None:
-        self._switch, self._links, self._out = switch, links, out
+
+class SwitchProcess:
+    """A switch between the world and links; ports are 0 for the world, then the links in their order."""
+
+    def __init__(self, switch: LabelledSwitch, links: Sequence[tuple[str, LinkEnd]], source: Source, out: Sink) -> None:
+        self._switch, self._links, self._source, self._out = switch, links, source, out
+        self._packets = source.frames() if isinstance(source, Interface) else source
         self._answers = [0] * len(links)
         self._malformed = self._received = self._sent = 0
+        self._number = self._quiet = self._moved = 0  # of rounds, and packets on links when the last one began
+        self._begun = 0.0
+        self._is_paused = self._is_draining = False
 
-    def run(self, packets: Iterator[tuple[int, bytes]]) -> None:
-        """Until all packets are through.
+    def run(self, orders: Callable[[], Orders] | None = None, write_report: Callable[[], None] = lambda: None) -> None:
+        """Until all packets are through; with `orders`, which are given once all are there, until one says so.
 
         Raises LinkError when a process at the other end does not come, or ends too early.
         """
         self._meet()
-        number = quiet = moved_packets = 0
+        given = orders() if orders is not None else None
         ended, looked = False, time.monotonic()
-        while quiet < QUIET_ROUNDS:
+        while True:
+            if given is not None:
+                self._obey(given, write_report)
             moved = self._receive()
-            if not ended and max((len(link.waiting) for _, link in self._links), default=0) < MOST_WAITING:
-                ended = not self._read(packets)
-                moved = True
+            waiting = max((len(link.waiting) for _, link in self._links), default=0)
+            if not ended and not self._is_paused and waiting < MOST_WAITING:
+                before = self._received
+                ended = not self._read()
+                moved |= ended or self._received > before
             if moved or any(link.waiting for _, link in self._links):
                 continue
-            if any(answer != number for answer in self._answers):
-                looked = self._idle(looked)
-                continue
-            now = sum(link.sent + link.received for _, link in self._links)
-            quiet = quiet + 1 if number and now == moved_packets else 0
-            number, moved_packets = number + 1, now
-            for _, link in self._links if quiet < QUIET_ROUNDS else ():
-                link.send(MessageKind.FLUSH, 0, number.to_bytes(8, sys.byteorder))
-            quiet = quiet if self._links else QUIET_ROUNDS
+            if not (ended or self._is_draining):
+                time.sleep(IDLE_S)
+            elif any(answer != self._number for answer in self._answers) and (
+                given is None or time.monotonic() - self._begun < ROUND_PATIENCE_S
+            ):
+                looked = self._idle(looked, alone=given is not None and not given.has_ended)
+            elif self._begin_round(given is not None):
+                if given is None or not self._is_draining:
+                    break
+                self._is_draining, self._quiet = False, 0
+                given.answer(True)
         for _, link in self._links:
             link.send(MessageKind.END)
             link.pump()
+
+    def _begin_round(self, stays: bool) -> bool:
+        """Send the next flush, unless nothing moved in enough of them: then true."""
+        now = sum(link.sent + link.received for _, link in self._links)
+        is_quiet = bool(self._number) and now == self._moved and all(one == self._number for one in self._answers)
+        self._quiet = self._quiet + 1 if is_quiet else 0
+        # one that was started again does not take answers to the one before for its own
+        self._number += time.monotonic_ns() if stays and not self._number else 1
+        self._moved, self._begun = now, time.monotonic()
+        if self._quiet == QUIET_ROUNDS or not self._links:
+            return True
+        for _, link in self._links:
+            link.send(MessageKind.FLUSH, 0, self._number.to_bytes(8, sys.byteorder))
+        return False
+
+    def _obey(self, orders: Orders, write_report: Callable[[], None]) -> None:
+        """Do what is ordered; what takes time is answered once it is done."""
+        order = orders.next()
+        if order == "drain":
+            self._is_paused = self._is_draining = True
+        elif order == "end":
+            self._is_paused = False
+            if isinstance(self._source, Interface):
+                self._source.shut()
+        elif order is not None:
+            if order == "report":
+                write_report()
+            elif order == "go":
+                self._is_paused = False
+            orders.answer(order in ("report", "go"))
 
     def _meet(self) -> None:
         limit = time.monotonic() + PATIENCE_S
@@ -96,12 +143,15 @@ class SwitchProcess:
             moved |= link.pump()
         return moved
 
-    def _read(self, packets: Iterator[tuple[int, bytes]]) -> bool:
+    def _read(self) -> bool:
         """Let some packets in from the world; False at the end."""
         for _ in range(BATCH_PACKETS):
-            packet = next(packets, None)
-            if packet is None:
+            try:
+                packet = next(self._packets)
+            except StopIteration:
                 return False
+            if packet is None:
+                return True
             self._received += 1
             if read_headers(packet[1]).type is FrameType.MALFORMED or has_too_many_tags(packet[1]):
                 self._malformed += 1
@@ -115,15 +165,14 @@ class SwitchProcess:
             return
         to, made = left
         if to == 0:
-            self._sent += 1
-            self._out.write(time_us, made)
+            self._sent += self._out.write(time_us, made)
         else:
             self._links[to - 1][1].send(MessageKind.PACKET, time_us, made)
 
-    def _idle(self, looked: float) -> float:
-        """Sleep for a moment, and now and then look whether the others are there."""
+    def _idle(self, looked: float, *, alone: bool) -> float:
+        """Sleep for a moment, and now and then look whether the others are there, unless they may die."""
         time.sleep(IDLE_S)
-        if time.monotonic() - looked < LOOK_S:
+        if alone or time.monotonic() - looked < LOOK_S:
             return looked
         for _, link in self._links:
             if not link.is_alive:
@@ -134,6 +183,11 @@ class SwitchProcess:
         """The counters, in the form of `nf-switch`."""
         functions: dict[str, Counter[str]] = {}
         dropped = {"malformed": self._malformed}
+        missed = 0
+        if isinstance(self._source, Interface):
+            dropped["missed"] = missed = self._source.count_missed()
+        if isinstance(self._out, Interface):
+            dropped["unsent"] = self._out.unsent
         met: dict[str, dict[str, Counter[str]]] = {"rules": {}, "ways": {}}
         for counted, count in self._switch.counters().items():
             name, kind, *entry = counted.split()
@@ -149,7 +203,7 @@ class SwitchProcess:
                     met["rules"].setdefault(name, Counter())[entry[0]] += count
         return {
             "program": self._switch.program,
-            "received": {"world": self._received, **{name: link.received for name, link in self._links}},
+            "received": {"world": self._received + missed, **{name: link.received for name, link in self._links}},
             "sent": {"world": self._sent, **{name: link.sent for name, link in self._links}},
             "functions": [{"name": name, **counts} for name, counts in functions.items()],
             "dropped": dropped,
@@ -164,22 +218,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         flows, groups, names, labels = map(_text, (options.flows, options.groups, options.names, options.labels))
         meters = _text(options.meters) if options.meters.exists() else ""
-        packets = read_capture(options.source)
         for text in options.link:
             name, _, path = text.partition("=")
-            links.append((name, LinkEnd(Path(path))))
+            links.append((name, LinkEnd(Path(path), rejoins=options.control)))
         with ExitStack() as stack:
             rules: RunningRules = (
                 EmulatedOpenFlowSwitch(flows, groups, meters)
                 if options.switch == EMULATED_SWITCH
                 else stack.enter_context(OpenVSwitch(options.flows, options.groups, meters, 1 + len(links)))
             )
+            source, target = _interface_of(options.source, receives=True), _interface_of(options.target)
+            sink: Sink = target or CaptureWriter(Path(options.target))
+            stack.enter_context(sink)
             process = SwitchProcess(
-                LabelledSwitch(rules, names, labels), links, stack.enter_context(CaptureWriter(options.target))
+                LabelledSwitch(rules, names, labels),
+                links,
+                stack.enter_context(source) if source else read_capture(Path(options.source)),
+                sink,
             )
-            interrupted = _run_until_interrupt(process, packets)
-            report = {**process.report(), "interrupted": interrupted}
-        options.report.write_text(json.dumps(report) + "\n", encoding="utf-8")
+
+            def write_report(interrupted: bool = False) -> None:
+                text = json.dumps({**process.report(), "interrupted": interrupted})
+                with file_aside(options.report) as aside:
+                    aside.write_text(f"{text}\n", encoding="utf-8")
+
+            interrupted = _run_until_interrupt(process, Orders if options.control else None, write_report)
+            write_report(interrupted)
         return INTERRUPTED_STATUS if interrupted else 0
     except InputError as error:
         print(error, file=sys.stderr)
@@ -192,11 +256,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             link.close()
 
 
-def _run_until_interrupt(process: SwitchProcess, packets: Iterator[tuple[int, bytes]]) -> bool:
+def _interface_of(text: str, *, receives: bool = False) -> Interface | None:
+    """The interface that is named in place of a capture, if one is."""
+    name = text.removeprefix(INTERFACE_PREFIX)
+    return None if name == text else Interface(name, receives=receives)
+
+
+def _run_until_interrupt(
+    process: SwitchProcess, orders: Callable[[], Orders] | None, write_report: Callable[[], None]
+) -> bool:
     """Run a switch; whether it was interrupted: what it has done by then is kept."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        process.run(packets)
+        process.run(orders, write_report)
     except KeyboardInterrupt:
         return True
     finally:
@@ -209,8 +281,9 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--switch", choices=OPENFLOW_SWITCHES, default=EMULATED_SWITCH)
     for name in ("flows", "groups", "names", "labels", "meters", "report"):
         parser.add_argument(f"--{name}", type=Path, required=True)
-    parser.add_argument("--in", type=Path, required=True, dest="source")
-    parser.add_argument("--out", type=Path, required=True, dest="target")
+    parser.add_argument("--in", required=True, dest="source")
+    parser.add_argument("--out", required=True, dest="target")
+    parser.add_argument("--control", action="store_true")
     parser.add_argument("--link", action="append", default=[], metavar="NAME=FILE")
     return parser
 
