@@ -112,6 +112,18 @@ struct chain *chain_create(const struct chain_spec *spec, const struct chain_con
 void chain_destroy(struct chain *chain);
 
 /*
+ * An instance for a function of a chain, with the settings of a spec with the same functions; NULL
+ * after printing why, also if it has other gates.
+ */
+struct nf *chain_make_instance(const struct chain *chain, const struct chain_spec *spec,
+			       unsigned int at);
+/*
+ * Let a function go on with that instance, which takes over its counters and what it knows of
+ * flows. No core may be in the chain, and all packets must have been flushed.
+ */
+void chain_exchange(struct chain *chain, unsigned int at, struct nf *nf);
+
+/*
  * Let packets enter at the side that their metadata says, on the core that chain_entry_core()
  * names; at most NF_BURST, all from one side.
  */

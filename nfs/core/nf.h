@@ -93,6 +93,11 @@ struct nf_kind {
 	void (*poll)(struct nf *nf, struct nf_out *out);
 	/* Send or free all held packets, waiting for accelerators; NULL if none are held. */
 	void (*flush)(struct nf *nf, struct nf_out *out);
+	/*
+	 * Take over from an instance with other tables what it knows of flows, which is destroyed
+	 * next; NULL if nothing. Counters are taken over, too.
+	 */
+	void (*take_over)(struct nf *nf, struct nf *from);
 	/* The numbered gates of an instance, from NF_BRANCH on; NULL: none. */
 	unsigned int (*branches)(const struct nf *nf);
 	void (*destroy)(struct nf *nf);

@@ -9,12 +9,15 @@
  *     end        a switch only: drain, and end
  *
  * "ready" is said once, at the beginning. What fails is answered "failed", after printing why on
- * stderr. The end of stdin is an order to end, too: whoever kept the process up is gone.
+ * stderr. The end of stdin is an order to end, too: the process that kept this one up is gone.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/* The folder of tables to prepare, where the process runs. */
+#define CONTROL_NEXT "next"
 
 enum control_order {
 	CONTROL_NONE,

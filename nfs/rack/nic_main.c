@@ -28,7 +28,7 @@ enum nic_loss { NIC_TOO_SHORT, NIC_TOO_LONG, NIC_NO_HOST, NIC_ABORTED, NIC_LOSSE
 #define NIC_NONE (-1) /* the number of a link that is not there */
 
 struct nic {
-	struct nic_program *program;
+	struct nic_program *program, *next; /* the next one, if it is prepared */
 	struct control control;
 	struct links *links;
 	int wire, host; /* links */
@@ -228,7 +228,17 @@ static enum step take(struct nic *nic, int link)
 /* Do what is ordered. */
 static void obey(struct nic *nic, const struct options *options, enum control_order order)
 {
-	if (order == CONTROL_REPORT)
+	if (order == CONTROL_PREPARE) {
+		nic_program_free(nic->next);
+		nic->next = nic_program_load(CONTROL_NEXT "/nic.o");
+		control_answer(nic->next != NULL);
+	} else if (order == CONTROL_SWAP && nic->next &&
+		   nic_program_take_over(nic->next, nic->program)) {
+		nic_program_free(nic->program);
+		nic->program = nic->next;
+		nic->next = NULL;
+		control_answer(true);
+	} else if (order == CONTROL_REPORT)
 		control_answer(nic_report(nic, options->report, false));
 	else if (order == CONTROL_END)
 		links_stay(nic->links, false); /* nobody starts the switch again */
@@ -304,6 +314,7 @@ int main(int argc, char **argv)
 		result = run(&nic, &options);
 	if (nic.links)
 		links_destroy(nic.links);
+	nic_program_free(nic.next);
 	nic_program_free(nic.program);
 	return result;
 }

@@ -12,6 +12,7 @@
 #define NAMES ".rodata.names"
 #define COUNTERS ".bss"
 #define CLOCK ".data.clock" /* of programs that keep rates */
+#define METERS ".data.meters"
 #define LONGEST_NAME 1000
 #define ROOM 1024 /* that a packet may grow by */
 
@@ -117,6 +118,42 @@ void nic_program_free(struct nic_program *program)
 	bpf_object__close(program->object);
 	free(program->values);
 	free(program);
+}
+
+/* Whether a map has what a program keeps, other than constants and counts of rules. */
+static bool is_kept(const struct bpf_map *map)
+{
+	const char *name = bpf_map__name(map);
+
+	return ends_with(name, COUNTERS) || ends_with(name, METERS);
+}
+
+bool nic_program_take_over(struct nic_program *program, const struct nic_program *from)
+{
+	struct bpf_map *map;
+	const uint32_t key = 0;
+
+	bpf_object__for_each_map(map, program->object)
+	{
+		const struct bpf_map *before = find_map(from->object, bpf_map__name(map));
+		const uint32_t size = bpf_map__value_size(map);
+		void *value = NULL;
+		int error = 0;
+
+		if (!is_kept(map))
+			continue;
+		if (before && bpf_map__value_size(before) == size)
+			value = malloc(size);
+		error = value ? bpf_map_lookup_elem(bpf_map__fd(before), &key, value) : -EINVAL;
+		if (error == 0)
+			error = bpf_map_update_elem(bpf_map__fd(map), &key, value, BPF_ANY);
+		free(value);
+		if (error == 0)
+			continue;
+		fprintf(stderr, "nf-nic: counters are not those of before: %s\n", strerror(-error));
+		return false;
+	}
+	return true;
 }
 
 bool nic_program_run(struct nic_program *program, const uint8_t *bytes, uint32_t length,

@@ -20,6 +20,8 @@ struct nic_program;
  */
 struct nic_program *nic_program_load(const char *path);
 void nic_program_free(struct nic_program *program);
+/* Go on with the counters and rates of another one; false after printing why. */
+bool nic_program_take_over(struct nic_program *program, const struct nic_program *from);
 
 /* A packet as the program leaves it, and what becomes of it: one of XDP's actions. */
 struct nic_result {

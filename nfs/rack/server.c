@@ -23,6 +23,7 @@
 #include "rack/link.h"
 #include "rack/server_cores.h"
 #include "rack/server_options.h"
+#include "rack/server_update.h"
 #include "run/start.h"
 
 #define SERVER_NAME "nf-server"
@@ -46,6 +47,7 @@ struct server {
 	struct rte_mempool *pool;  /* for packets from the link */
 	struct rte_mempool *spare; /* for those that functions make */
 	struct control control;
+	struct server_update *update; /* if one is prepared */
 	struct links *links;
 	int link;
 	uint64_t now_us; /* the time of the last packet; other threads read it */
@@ -265,6 +267,7 @@ static int open_link(struct server *server)
 static void close_all(struct server *server)
 {
 	server_cores_stop(server->cores);
+	server_update_free(server->update);
 	chain_destroy(server->chain);
 	server_cores_destroy(server->cores);
 	links_destroy(server->links);
@@ -346,7 +349,18 @@ static bool answer(struct server *server, uint64_t round)
 /* Do what is ordered. */
 static void obey(struct server *server, enum control_order order)
 {
-	if (order == CONTROL_REPORT)
+	if (order == CONTROL_PREPARE) {
+		server_update_free(server->update);
+		server->update = server_update_prepare(server->chain, &server->options->chain.spec);
+		control_answer(server->update != NULL);
+	} else if (order == CONTROL_SWAP && server->update) {
+		server_cores_flush(server->cores);
+		server_cores_pause(server->cores, true);
+		server_update_apply(server->update, server->chain, &server->options->chain);
+		server->update = NULL;
+		server_cores_pause(server->cores, false);
+		control_answer(true);
+	} else if (order == CONTROL_REPORT)
 		control_answer(server_report(server, false));
 	else if (order == CONTROL_END)
 		links_stay(server->links, false); /* nobody starts the switch again */

@@ -27,6 +27,7 @@
 #define INSTRUCTIONS_PER_RUN 256
 /* More than a server and its SmartNIC pass a packet to each other in one chain. */
 #define QUIET_ROUNDS 8
+#define LEAST_ENTRIES 16384u /* of tables that may be replaced */
 #define ROUND_PATIENCE_NS 500000000u
 
 /* 0, or an exit status after printing why. */
@@ -44,6 +45,10 @@ static int load(struct switch_state *state)
 		spec_free(spec);
 		return FAILED;
 	}
+	/* room for later entries */
+	for (unsigned int i = 0; options->control && i < spec->n_tables; i++)
+		if (spec->tables[i].kind == SPEC_TABLE)
+			spec->tables[i].size = RTE_MAX(spec->tables[i].size, LEAST_ENTRIES);
 	built = spec_build(spec, state->pipeline, (unsigned int)options->n_links + 1);
 	spec_free(spec);
 	if (!built)
@@ -155,6 +160,14 @@ static void obey(struct switch_state *state, const struct switch_names *names,
 		return;
 	case CONTROL_DRAIN:
 		state->paused = state->draining = true;
+		return;
+	case CONTROL_PREPARE:
+		control_answer(entries_prepare(state->options->entries,
+					       CONTROL_NEXT "/switch.entries", state->pipeline,
+					       state->control));
+		return;
+	case CONTROL_SWAP:
+		control_answer(entries_commit(state->options->entries, state->control));
 		return;
 	case CONTROL_GO:
 		state->paused = false;
