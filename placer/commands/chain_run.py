@@ -44,19 +44,23 @@ def run(
 ) -> None:
     """Keep a compiled rack running between network interfaces, until SIGINT or SIGTERM; needs CAP_NET_RAW."""
     from placer.progress import Progress
+    from placer.rack.compiler.execute import read_rack_file
     from placer.rack.compiler.live import heed_signals, start_live_rack
+    from placer.rack.compiler.live_socket import listen_for_updates
     from placer.report.rack.compiled_rack import build_execution, format_execution
 
     one_of("--format", format, PLAN_FORMATS)
     address = None if metrics is None else _address_of(metrics)
     progress = Progress(quiet=quiet)
+    read_rack_file(directory)
     with (
         heed_signals() as is_time,
+        listen_for_updates(directory) as updates,
         start_live_rack(directory, source, target, progress.say) as live,
         _serve_metrics(address, live),
     ):
         progress.say(f"{directory} runs from {source} to {target}")
-        live.watch(is_time.is_set)
+        live.watch(is_time.is_set, updates)
         live.end()
     document = {**build_execution(live.counts), "restarts": dict(live.restarts)}
     typer.echo(json.dumps(document) + "\n" if format == "json" else format_execution(document), nl=False)

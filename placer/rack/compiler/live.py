@@ -4,7 +4,10 @@ A device takes orders on its stdin (`nfs/rack/control.h`), among them one for a 
 last report, and that is kept.
 """
 
+import re
+import select
 import selectors
+import shutil
 import signal
 import socket
 import subprocess
@@ -25,6 +28,7 @@ from placer.rack.compiler.execute import (
     RackFile,
     RackRun,
     add_reports,
+    build_nic,
     check_sources,
     command_of,
     copy_programs,
@@ -35,10 +39,15 @@ from placer.rack.compiler.execute import (
     read_rack_file,
     read_report,
 )
+from placer.rack.compiler.live_socket import answer_update
 from placer.rack.compiler.openflow.interface import INTERFACE_PREFIX
 from placer.rack.compiler.openflow.open_vswitch import EMULATED_SWITCH
 from profiles import InputError
 
+NEXT_FOLDER = "next"  # of a device: files that it prepares
+FIXED_FILES = (".spec", ".names", "routing.json", "groups", "meters", "labels")
+"""Of a device: what cannot change while it runs."""
+TABLE_SIZE = re.compile(r"^\tsize \d+$", re.MULTILINE)
 REPORT_S = 1.0  # between two reports of all devices
 LOOK_S = 0.05
 SWITCH = "switch"  # the name of the device that begins and ends everything
@@ -144,15 +153,94 @@ class LiveRack:
         with suppress(BrokenPipeError):  # it has died, which shows at its stdout
             device.running.stdin.write(f"{word}\n".encode())
 
-    def watch(self, until: Callable[[], bool]) -> None:
-        """Keep the devices up, and count, until it is time to end."""
+    def watch(self, until: Callable[[], bool], updates: socket.socket) -> None:
+        """Keep the devices up, count, and take updates from a socket, until it is time to end."""
         asked = 0.0
         while not until():
+            if select.select([updates], [], [], 0)[0]:
+                answer_update(updates, self.update)
             if time.monotonic() - asked >= REPORT_S:
                 asked = time.monotonic()
                 self.order("report")
                 self.counts = self._count()
             self._look()
+
+    def update(self, texts: Mapping[str, str]) -> float:
+        """Replace the tables of all devices between two packets; for how long nothing was let in, ms.
+
+        `texts`: what the files of the directory are to be. A packet meets the old tables of all devices or the new
+        ones: those that are inside leave first. Raises InputError where more than tables changes, or a device refuses
+        or dies: nothing has changed then.
+        """
+        changed = self._changed(texts)
+        touched = [
+            name
+            for name, device in self._devices.items()
+            if any(path.startswith(f"{device.process.folder}/") for path in changed)
+        ]
+        for name in touched:
+            self._write_next(self._folder / self._devices[name].process.folder, changed)
+        deaths = self.restarts.total()
+        for name, is_prepared in self.order("prepare", touched).items():
+            if not is_prepared:
+                message = message_of(self._folder, self._devices[name].process)
+                raise InputError.of(name, f"does not take the tables: {message or 'it died'}")
+        begun = time.monotonic()
+        is_drained = self.order("drain", [SWITCH])[SWITCH]
+        try:
+            if not is_drained or self.restarts.total() > deaths:
+                raise InputError.of(SWITCH, "a device died meanwhile; the tables are the old ones")
+            self._exchange(touched)
+            # first the one that may refuse; one that dies is started again with the files that are there now
+            for names in ([SWITCH], [name for name in touched if name != SWITCH]):
+                refused = [
+                    name for name, is_done in self.order("swap", set(names) & set(touched)).items() if not is_done
+                ]
+                if refused and self.restarts.total() == deaths:
+                    self._exchange(touched)
+                    message = message_of(self._folder, self._devices[refused[0]].process)
+                    raise InputError.of(refused[0], f"does not take the tables: {message}")
+        finally:
+            self.order("go", [SWITCH])
+        return 1000 * (time.monotonic() - begun)
+
+    def _changed(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """The files that change: entries, rules, files of functions and programs of SmartNICs.
+
+        Raises InputError where anything else does.
+        """
+        changed = {}
+        for path, text in texts.items():
+            file = self._folder / path
+            before = file.read_text(encoding="utf-8") if file.is_file() else None
+            if before == text:
+                continue
+            # a running switch has room for more entries
+            is_size = path.endswith(".spec") and TABLE_SIZE.sub("", before or "") == TABLE_SIZE.sub("", text)
+            if before is None or (path.endswith(FIXED_FILES) and not is_size):
+                raise InputError.of(path, "changes, not only tables", hint="end `placer chain run`, and start it again")
+            changed[path] = text
+        return changed
+
+    def _write_next(self, folder: Path, changed: Mapping[str, str]) -> None:
+        """The folder `next` of a device: its files as they are to be."""
+        shutil.rmtree(folder / NEXT_FOLDER, ignore_errors=True)
+        shutil.copytree(folder, folder / NEXT_FOLDER, ignore=shutil.ignore_patterns(NEXT_FOLDER))
+        for path, text in changed.items():
+            if path.startswith(f"{folder.relative_to(self._folder)}/"):
+                (folder / NEXT_FOLDER / Path(path).name).write_text(text, encoding="utf-8")
+        if (folder / "nic.c").exists():
+            (folder / NEXT_FOLDER / "nic.o").unlink()
+            build_nic(folder / NEXT_FOLDER)
+
+    def _exchange(self, names: Iterable[str]) -> None:
+        """Let files of `next` take the places of those that devices read when they start, and those theirs."""
+        for name in names:
+            folder = self._folder / self._devices[name].process.folder
+            for file in list((folder / NEXT_FOLDER).iterdir()):
+                (folder / file.name).rename(folder / f".{file.name}")
+                file.rename(folder / file.name)
+                (folder / f".{file.name}").rename(file)
 
     def end(self) -> None:
         """Let nothing more in, and wait until all that is inside has left and the devices have ended."""

@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -31,11 +32,13 @@ name = "s0"
 cores = 4
 clock_mhz = 1700
 nic_mbps = 40000
+smartnic = {{name = "n0", cores = 2, clock_mhz = 1700}}
 [nf]
 ACL = {{{acl} = {{{cost}}}}}
 Monitor = {{server = {{cycles = 310}}}}
 IPv4Fwd = {{switch = {{blocks = 1}}}}
 """
+SO_RCVBUFFORCE = 33
 KINDS = {"pisa": "blocks_per_stage = 24", "openflow": 'kind = "openflow"\ntable_order = ["ACL", "IPv4Fwd"]'}
 
 
@@ -57,9 +60,10 @@ class Running:
     def __init__(self, process: subprocess.Popen[str], sender: socket.socket, receiver: socket.socket) -> None:
         self.process, self._sender, self._receiver = process, sender, receiver
 
-    def send(self, count: int, port: int = 53) -> None:
+    def send(self, count: int, port: int = 53, pause_s: float = 0.0) -> None:
         """Send UDP packets, half of them to addresses that the ACL denies at port 53."""
         for at in range(count):
+            time.sleep(pause_s)
             self._sender.send(ipv4_frame(0x0A000001, 0xC0000201 if at % 2 else 0x0A090909, UDP, (4000, port)))
 
     def receive(self, count: int) -> list[bytes]:
@@ -106,6 +110,7 @@ def running(rack: Path, *more: object) -> Iterator[Running]:
         ):
             sender.bind((names[0], 0))
             receiver.bind((names[2], 3))
+            receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 24)
             try:
                 assert process.stderr and "runs from" in (said := process.stderr.readline()), said
                 yield Running(process, sender, receiver)
@@ -176,3 +181,54 @@ def test_what_cannot_run_is_refused(tmp_path: Path) -> None:
     ends = ("--in", "lo", "--out")
     assert "--out: there is no network interface none9\n" in refuse("chain", "run", rack, *ends, "none9")
     assert "'host' is no address with a port\n" in refuse("chain", "run", rack, *ends, "lo", "--metrics", "host")
+
+
+@pytest.mark.parametrize(
+    ("switch", "acl"),
+    [
+        ("pisa", "switch"),
+        *(
+            pytest.param(*pair, marks=pytest.mark.long)
+            for pair in (("openflow", "switch"), ("pisa", "server"), ("pisa", "smartnic"))
+        ),
+    ],
+)
+def test_an_update_replaces_tables_between_two_packets(tmp_path: Path, switch: str, acl: str) -> None:
+    """No packet is lost; each meets the old rules and routes, or the new ones; counts and flows stay."""
+    rack = make_rack(tmp_path, switch, acl)
+    with running(rack) as live:
+        live.send(40)
+        assert {frame[5] for frame in live.receive(20)} == {3}
+        (tmp_path / "edge.acl").write_text("permit udp any any 53\ndeny udp any 192.0.2.0/24 55\n", encoding="utf-8")
+        (tmp_path / "edge.routes").write_text("0.0.0.0/0 4\n198.51.100.0/24 9\n", encoding="utf-8")
+        sender = Thread(target=live.send, args=(2000, 53, 0.0005))
+        sender.start()
+        status, stdout, stderr = run_placer("chain", "update", rack, "--format", "json")
+        sender.join()
+        assert status == 0, stderr
+        assert 0 < json.loads(stdout)["paused_ms"] < 5000
+        old = new = 0
+        while new < 2 * (1000 - old):  # the old tables let half of the packets through, the new ones all
+            hop = live.receive(1)[0][5]
+            assert hop == 4 or (hop, new) == (3, 0)
+            old, new = old + (hop == 3), new + (hop == 4)
+        ended, report, _ = live.end()
+    assert (ended, report["explained"], report["received"]) == (0, True, 2040)
+    assert report["sent"] - 20 - old - new in (0, 1)  # one more where the old tables let one more through than not
+    assert report["nfs"]["c/Monitor"]["entered"] == report["sent"]
+
+
+@pytest.mark.long
+def test_an_update_that_a_device_refuses_changes_nothing(tmp_path: Path) -> None:
+    """A chain that was compiled anew has other programs, not only other tables."""
+    rack = make_rack(tmp_path, "pisa")
+    with running(rack) as live:
+        (tmp_path / "rack.toml").write_text((tmp_path / "rack.toml").read_text("utf-8") + "\n", encoding="utf-8")
+        make_rack(tmp_path, "pisa", "server")
+        (tmp_path / "edge.routes").write_text("0.0.0.0/0 4\n", encoding="utf-8")
+        before = {file: file.read_bytes() for file in rack.rglob("*") if file.is_file()}
+        assert "changes, not only tables" in refuse("chain", "update", rack)
+        assert {file: file.read_bytes() for file in rack.rglob("*") if file.is_file()} == before
+        live.send(2)
+        assert live.receive(1)[0][5] == 3
+        assert f"{rack}: already runs\n" in refuse("chain", "run", rack, "--in", "lo", "--out", "lo")

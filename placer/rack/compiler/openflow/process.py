@@ -36,6 +36,8 @@ from profiles.aside import file_aside
 INTERRUPTED_STATUS = 130
 QUIET_ROUNDS = 8  # as `nf-switch` has them: a server and its SmartNIC exchange packets that the switch does not see
 BATCH_PACKETS, MOST_WAITING = 32, 512
+RATE_LIMIT_NAME = "reason rate_limit"
+NEXT_FOLDER = Path("next")  # of rules to prepare
 ROUND_PATIENCE_S = 0.5  # behind it a process that was started again has missed a round
 IDLE_S, PATIENCE_S = 50e-6, 30.0
 LOOK_S = 0.1  # how often an idle switch looks whether the other processes are still there
@@ -115,11 +117,14 @@ class SwitchProcess:
             if isinstance(self._source, Interface):
                 self._source.shut()
         elif order is not None:
+            is_done = True
             if order == "report":
                 write_report()
             elif order == "go":
                 self._is_paused = False
-            orders.answer(order in ("report", "go"))
+            elif order in ("prepare", "swap"):
+                is_done = self._switch.prepare(NEXT_FOLDER) if order == "prepare" else self._switch.swap()
+            orders.answer(is_done)
 
     def _meet(self) -> None:
         limit = time.monotonic() + PATIENCE_S
@@ -321,6 +326,29 @@ class LabelledSwitch:
         self._names = names
         self._labels = read_labels(labels)
         self._unknown = 0
+        self._next: tuple[str, str] | None = None
+        self._past = Counter[str]()
+
+    def prepare(self, folder: Path) -> bool:
+        """Read the rules of a folder, and their names; false after printing what is wrong, or where rules must stay."""
+        try:
+            self._next = _text(folder / "flows"), _text(folder / "names")
+        except InputError as error:
+            print(error, file=sys.stderr)
+            return False
+        return isinstance(self._switch, EmulatedOpenFlowSwitch)
+
+    def swap(self) -> bool:
+        """Go on with the rules that were prepared; what NFs have counted stays, what rules have does not."""
+        if self._next is None or not isinstance(self._switch, EmulatedOpenFlowSwitch):
+            return False
+        for name, count in self._switch.counters(self._names).items():
+            words = name.split()
+            if name != RATE_LIMIT_NAME:  # which meters count, and they stay
+                self._past[name if words[0] == "way" else " ".join(words[:2])] += count
+        (flows, self._names), self._next = self._next, None
+        self._switch.replace_rules(flows)
+        return True
 
     def process(self, frame: bytes, port: int, time_us: int) -> tuple[int, bytes] | None:
         """The port by which a frame leaves, and the frame there; None if it is dropped.
@@ -341,6 +369,7 @@ class LabelledSwitch:
     def counters(self) -> Counter[str]:
         """What rules counted: `NF sent`, `NF dropped` and `reason REASON`."""
         counted = self._switch.counters(self._names)
+        counted.update(self._past)
         counted[f"reason {UNKNOWN_PATH}"] += self._unknown
         if not counted[f"reason {TOO_MANY_TAGS}"]:
             del counted[f"reason {TOO_MANY_TAGS}"]
