@@ -17,6 +17,7 @@
 
 #include "rack/control.h"
 #include "rack/link.h"
+#include "rack/nic_attach.h"
 #include "rack/nic_program.h"
 #include "run/interruption.h"
 
@@ -29,6 +30,7 @@ enum nic_loss { NIC_TOO_SHORT, NIC_TOO_LONG, NIC_NO_HOST, NIC_ABORTED, NIC_LOSSE
 
 struct nic {
 	struct nic_program *program, *next; /* the next one, if it is prepared */
+	struct nic_attached *attached; /* where the program is attached, if it is */
 	struct control control;
 	struct links *links;
 	int wire, host; /* links */
@@ -108,6 +110,8 @@ static const char help[] =
 	"  --host FILE     link to the server, of which this is side A; without one, packets for\n"
 	"                  a server are dropped\n"
 	"  --report FILE   what was done, as JSON, when the wire ends\n"
+	"  --attach        attach the program to a network interface, in a namespace of its own,\n"
+	"                  and let packets pass there; needs CAP_SYS_ADMIN, too\n"
 	"  --control       stay up, and take orders from stdin (rack/control.h)\n"
 	"  --help          this text\n"
 	"\n"
@@ -115,7 +119,7 @@ static const char help[] =
 
 struct options {
 	const char *program, *wire, *host, *report;
-	bool control, help;
+	bool attach, control, help;
 };
 
 static bool read_options(struct options *options, int argc, char **argv)
@@ -123,7 +127,8 @@ static bool read_options(struct options *options, int argc, char **argv)
 	static const struct option known[] = {
 		{"program", required_argument, NULL, 'p'}, {"wire", required_argument, NULL, 'w'},
 		{"host", required_argument, NULL, 'o'},    {"report", required_argument, NULL, 'r'},
-		{"control", no_argument, NULL, 'c'},       {"help", no_argument, NULL, 'h'},
+		{"attach", no_argument, NULL, 'a'},	   {"control", no_argument, NULL, 'c'},
+		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
@@ -142,6 +147,9 @@ static bool read_options(struct options *options, int argc, char **argv)
 			break;
 		case 'r':
 			options->report = optarg;
+			break;
+		case 'a':
+			options->attach = true;
 			break;
 		case 'c':
 			options->control = true;
@@ -174,14 +182,17 @@ static bool send_to(struct nic *nic, int link, struct link_message *message)
 static bool process(struct nic *nic, const struct link_message *message)
 {
 	struct link_message out = {.time_us = message->time_us};
+	const uint32_t most = nic->attached ? NIC_ATTACHED_MOST_BYTES : NIC_MOST_BYTES;
 	struct nic_result result;
 
-	if (message->length < NIC_LEAST_BYTES || message->length > NIC_MOST_BYTES) {
+	if (message->length < NIC_LEAST_BYTES || message->length > most) {
 		nic->lost[message->length < NIC_LEAST_BYTES ? NIC_TOO_SHORT : NIC_TOO_LONG]++;
 		return true;
 	}
-	if (!nic_program_run(nic->program, message->bytes, message->length, message->time_us,
-			     &result))
+	if (!(nic->attached ? nic_attached_run(nic->attached, nic->program, message->bytes,
+					       message->length, message->time_us, &result)
+			    : nic_program_run(nic->program, message->bytes, message->length,
+					      message->time_us, &result)))
 		return false;
 	out.length = result.length;
 	out.bytes = result.bytes;
@@ -233,7 +244,8 @@ static void obey(struct nic *nic, const struct options *options, enum control_or
 		nic->next = nic_program_load(CONTROL_NEXT "/nic.o");
 		control_answer(nic->next != NULL);
 	} else if (order == CONTROL_SWAP && nic->next &&
-		   nic_program_take_over(nic->next, nic->program)) {
+		   nic_program_take_over(nic->next, nic->program) &&
+		   (!nic->attached || nic_attach_program(nic->attached, nic->next))) {
 		nic_program_free(nic->program);
 		nic->program = nic->next;
 		nic->next = NULL;
@@ -310,10 +322,16 @@ int main(int argc, char **argv)
 	}
 	catch_interrupts();
 	nic.program = nic_program_load(options.program);
-	if (nic.program && open_links(&nic, &options))
+	if (nic.program && options.attach) {
+		nic.attached = nic_attach_open();
+		if (!nic.attached || !nic_attach_program(nic.attached, nic.program))
+			result = FAILED;
+	}
+	if (nic.program && result == BAD_INPUT && open_links(&nic, &options))
 		result = run(&nic, &options);
 	if (nic.links)
 		links_destroy(nic.links);
+	nic_attach_close(nic.attached);
 	nic_program_free(nic.next);
 	nic_program_free(nic.program);
 	return result;

@@ -156,20 +156,34 @@ bool nic_program_take_over(struct nic_program *program, const struct nic_program
 	return true;
 }
 
-bool nic_program_run(struct nic_program *program, const uint8_t *bytes, uint32_t length,
-		     uint64_t time_us, struct nic_result *result)
+int nic_program_descriptor(const struct nic_program *program)
+{
+	return program->program;
+}
+
+bool nic_program_set_clock(struct nic_program *program, uint64_t time_us)
 {
 	const uint64_t time_ns = 1000 * time_us;
 	const uint32_t key = 0;
+
+	if (program->clock < 0 ||
+	    bpf_map_update_elem(program->clock, &key, &time_ns, BPF_ANY) == 0)
+		return true;
+	fprintf(stderr, "nf-nic: the clock of the program: %s\n", strerror(errno));
+	return false;
+}
+
+bool nic_program_run(struct nic_program *program, const uint8_t *bytes, uint32_t length,
+		     uint64_t time_us, struct nic_result *result)
+{
 	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = bytes, .data_size_in = length,
 		    .data_out = program->bytes, .data_size_out = sizeof(program->bytes),
 		    .repeat = 1, );
-	int error = program->clock < 0
-			    ? 0
-			    : bpf_map_update_elem(program->clock, &key, &time_ns, BPF_ANY);
+	int error;
 
-	if (error == 0)
-		error = bpf_prog_test_run_opts(program->program, &options);
+	if (!nic_program_set_clock(program, time_us))
+		return false;
+	error = bpf_prog_test_run_opts(program->program, &options);
 	if (error < 0) {
 		fprintf(stderr, "nf-nic: the kernel does not run a packet of %u bytes: %s\n",
 			length, strerror(-error));
@@ -248,6 +262,22 @@ bool nic_program_write_functions(struct nic_program *program, FILE *stream)
 		first = false;
 	}
 	fputc(']', stream);
+	return true;
+}
+
+bool nic_program_dropped(struct nic_program *program, uint64_t *dropped)
+{
+	struct name name;
+
+	if (!read_counters(program))
+		return false;
+	*dropped = 0;
+	for (size_t at = 0; next_name(program, &at, &name);) {
+		if (strcmp(name.what, "sent") == 0)
+			*dropped -= program->values[name.place];
+		else
+			*dropped += program->values[name.place];
+	}
 	return true;
 }
 

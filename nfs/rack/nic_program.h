@@ -34,6 +34,13 @@ struct nic_result {
 bool nic_program_run(struct nic_program *program, const uint8_t *bytes, uint32_t length,
 		     uint64_t time_us, struct nic_result *result);
 
+/* The program in the kernel. */
+int nic_program_descriptor(const struct nic_program *program);
+/* Set the clock of a program that keeps rates; false after printing why. */
+bool nic_program_set_clock(struct nic_program *program, uint64_t time_us);
+/* How many packets the program has dropped, by all its counters; false after printing why. */
+bool nic_program_dropped(struct nic_program *program, uint64_t *dropped);
+
 /*
  * Write the counters of functions as a JSON array, or those of drops as members of an object, each
  * behind a comma. False after printing why.
