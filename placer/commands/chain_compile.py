@@ -71,11 +71,21 @@ OpenFlow = Annotated[
 ]
 
 
+Attach = Annotated[
+    bool,
+    typer.Option(
+        "--attach",
+        help="Attach the programs of SmartNICs to network interfaces of their own, in a namespace; needs root.",
+    ),
+]
+
+
 def execute(
     directory: Directory,
     source: Source,
     target: Target,
     openflow: OpenFlow = "emulated",
+    attach: Attach = False,
     format: Format = "table",
     quiet: Quiet = False,
 ) -> None:
@@ -91,7 +101,7 @@ def execute(
     refuse_same_files({"--out": target}, {"--in": source})
     progress = Progress(quiet=quiet)
     with end_by_signals(), progress.waiting("packets pass the rack", AFTER_S):
-        result = execute_rack(directory, source, target, openflow=openflow)
+        result = execute_rack(directory, source, target, openflow=openflow, attach=attach)
     document = build_execution(result)
     typer.echo(json.dumps(document) + "\n" if format == "json" else format_execution(document), nl=False)
 

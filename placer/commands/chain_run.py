@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.chain_compile import Directory
+from placer.commands.chain_compile import Attach, Directory
 from placer.commands.chain_place import PLAN_FORMATS, Format
 from placer.commands.options import Quiet, one_of
 from profiles import InputError
@@ -39,6 +39,7 @@ def run(
     source: Incoming,
     target: Outgoing,
     metrics: MetricsAddress = None,
+    attach: Attach = False,
     format: Format = "table",
     quiet: Quiet = False,
 ) -> None:
@@ -56,7 +57,7 @@ def run(
     with (
         heed_signals() as is_time,
         listen_for_updates(directory) as updates,
-        start_live_rack(directory, source, target, progress.say) as live,
+        start_live_rack(directory, source, target, progress.say, attach=attach) as live,
         _serve_metrics(address, live),
     ):
         progress.say(f"{directory} runs from {source} to {target}")

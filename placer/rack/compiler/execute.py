@@ -170,15 +170,18 @@ def execute_rack(
     target: Path,
     *,
     openflow: str = EMULATED_SWITCH,
+    attach: bool = False,
     on_wait: Callable[[], None] = lambda: None,
 ) -> RackRun:
     """Send the packets of a capture through the rack, and write those that leave it.
 
-    `openflow`: what runs the rules of an OpenFlow switch, "emulated" or "ovs". Raises InputError when the directory or
+    `openflow`: what runs the rules of an OpenFlow switch, "emulated" or "ovs". `attach`: the programs of SmartNICs are
+    attached to network interfaces. Raises InputError when the directory or
     the capture cannot be used, or Open vSwitch cannot run. Raises ExecutionError when a process fails.
     """
     rack = read_rack_file(directory)
     check_sources(directory)
+    refuse_to_attach(rack, directory, attach)
     if openflow != EMULATED_SWITCH:
         if rack.switch != OPENFLOW_FOLDER:
             raise InputError.of(str(directory), "its switch is no OpenFlow switch")
@@ -195,7 +198,8 @@ def execute_rack(
     begun = time.monotonic()
     with copy_programs(directory, rack) as running, file_aside(target) as aside:
         ends = {"IN": str(source.resolve()), "OUT": str(aside)}
-        _run(rack.processes(), running, programs, ends, openflow, on_wait)
+        commands = {process: command_of(process, programs, ends, openflow, attach) for process in rack.processes()}
+        _run(commands, running, str(source.resolve()), on_wait)
         result = add_reports(rack, [(process.name, read_report(running, process)) for process in rack.processes()])
         shutil.copytree(
             running / RUN_FOLDER, directory / RUN_FOLDER, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.link")
@@ -240,19 +244,11 @@ def build_nic(folder: Path) -> None:
             raise ExecutionError(f"{command[0]} refuses {folder.name}/nic.c: {done.stderr.strip()}")
 
 
-def _run(
-    processes: Sequence[Process],
-    folder: Path,
-    programs: Path,
-    ends: Mapping[str, str],
-    openflow: str,
-    on_wait: Callable[[], None],
-) -> None:
+def _run(commands: Mapping[Process, Sequence[str]], folder: Path, capture: str, on_wait: Callable[[], None]) -> None:
     """Start all processes, and wait until all have ended."""
     started: list[tuple[Process, subprocess.Popen[bytes]]] = []
     try:
-        for rack_process in processes:
-            command = command_of(rack_process, programs, ends, openflow)
+        for rack_process, command in commands.items():
             cwd = folder / rack_process.folder
             with log_of(folder, rack_process).open("wb") as log:
                 started.append((rack_process, subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stderr=log)))
@@ -267,15 +263,22 @@ def _run(
         messages = {one.name: message_of(folder, one) for one, _ in failed}
         # the one that refused its input, or failed by itself, not those that then missed it
         one, code = min(failed, key=lambda pair: (pair[1] != REFUSED_STATUS, LEFT_MESSAGE in messages[pair[0].name]))
-        _raise_for_capture(messages[one.name], ends["IN"])
+        _raise_for_capture(messages[one.name], capture)
         raise ExecutionError(
             f"{one.program} of {one.name} {how_ended(code)}: {messages[one.name] or 'it says nothing'}"
         )
 
 
-def command_of(process: Process, programs: Path, ends: Mapping[str, str], openflow: str) -> list[str]:
+def refuse_to_attach(rack: RackFile, directory: Path, attach: bool) -> None:
+    """Raises InputError where programs of SmartNICs are to be attached, and the rack has none."""
+    if attach and not rack.nics:
+        raise InputError.of("--attach", f"no SmartNIC of {directory} runs a program")
+
+
+def command_of(process: Process, programs: Path, ends: Mapping[str, str], openflow: str, attach: bool) -> list[str]:
     """The command of a process. `ends`: what stands for IN and OUT."""
     arguments = [ends.get(word, word) for word in process.arguments]
+    arguments += ["--attach"] * (attach and process.program == NIC_PROGRAM)
     if process.program != OPENFLOW_MODULE:
         return [str(programs / process.program), *arguments]
     alone = [] if openflow == EMULATED_SWITCH else ["unshare", "--net"]

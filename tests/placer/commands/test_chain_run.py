@@ -176,11 +176,12 @@ def test_a_switch_that_dies_is_started_again(tmp_path: Path) -> None:
 
 
 def test_what_cannot_run_is_refused(tmp_path: Path) -> None:
-    """An interface that is not there, and an address without a port."""
+    """An interface that is not there, an address without a port, and a SmartNIC without a program."""
     rack = make_rack(tmp_path, "pisa")
     ends = ("--in", "lo", "--out")
     assert "--out: there is no network interface none9\n" in refuse("chain", "run", rack, *ends, "none9")
     assert "'host' is no address with a port\n" in refuse("chain", "run", rack, *ends, "lo", "--metrics", "host")
+    assert f"--attach: no SmartNIC of {rack} runs a program\n" in refuse("chain", "run", rack, *ends, "lo", "--attach")
 
 
 @pytest.mark.parametrize(
@@ -196,7 +197,7 @@ def test_what_cannot_run_is_refused(tmp_path: Path) -> None:
 def test_an_update_replaces_tables_between_two_packets(tmp_path: Path, switch: str, acl: str) -> None:
     """No packet is lost; each meets the old rules and routes, or the new ones; counts and flows stay."""
     rack = make_rack(tmp_path, switch, acl)
-    with running(rack) as live:
+    with running(rack, *["--attach"] * (acl == "smartnic")) as live:
         live.send(40)
         assert {frame[5] for frame in live.receive(20)} == {3}
         (tmp_path / "edge.acl").write_text("permit udp any any 53\ndeny udp any 192.0.2.0/24 55\n", encoding="utf-8")
