@@ -86,6 +86,7 @@ struct chain_config {
 	 * on other cores have that clock, too. Otherwise theirs is that of chain_step().
 	 */
 	bool timed;
+	bool counts_rules; /* of functions that can: how often each of their rules decided */
 };
 
 /* What a function did. Only its core writes it. */

@@ -220,8 +220,14 @@ static struct nf *make_instance(const struct chain_function *function,
 				  .execution = function->execution,
 				  .spare = config->spare};
 
+	struct nf *nf;
+
 	memcpy(of_nf.accelerators, config->accelerators, sizeof(of_nf.accelerators));
-	return nf_create(&of_nf, function->settings, function->n_settings);
+	nf = nf_create(&of_nf, function->settings, function->n_settings);
+	if (!nf || !config->counts_rules || nf_count_rules(nf))
+		return nf;
+	nf_destroy(nf);
+	return NULL;
 }
 
 struct nf *chain_make_instance(const struct chain *chain, const struct chain_spec *spec,

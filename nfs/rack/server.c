@@ -82,6 +82,21 @@ static uint64_t unmatched_by(const struct nf *nf)
 	return 0;
 }
 
+/* How often each rule decided, by its number; those that never did are left out. */
+static void write_rules(const struct nf *nf, FILE *stream)
+{
+	const char *before = ", \"rules\": {";
+
+	for (uint32_t i = 0; nf->rule_counts && i < nf->n_rules; i++) {
+		if (nf->rule_counts[i] == 0)
+			continue;
+		fprintf(stream, "%s\"%" PRIu32 "\": %" PRIu64, before, i + 1, nf->rule_counts[i]);
+		before = ", ";
+	}
+	if (before[2] == '\0')
+		fputc('}', stream);
+}
+
 static void write_function(const struct chain *chain, unsigned int at, FILE *stream)
 {
 	const struct nf *nf = chain_function(chain, at);
@@ -97,7 +112,9 @@ static void write_function(const struct chain *chain, unsigned int at, FILE *str
 	for (unsigned int i = 0; i < nf->kind->n_counters; i++)
 		fprintf(stream, "%s\"%s\": %" PRIu64, i ? ", " : "", nf->kind->counters[i].name,
 			nf->counters[i]);
-	fputs("}}", stream);
+	fputs("}", stream);
+	write_rules(nf, stream);
+	fputc('}', stream);
 }
 
 static void write_report(const struct server *server, bool interrupted, FILE *stream)
@@ -219,7 +236,11 @@ static int open_chain(struct server *server)
 	struct server_options *options = server->options;
 	struct chain_spec *spec = &server->options->chain.spec;
 	struct chain_config config = {
-		.sink = server_cores_take, .interrupt = &interrupted, .timed = true};
+		.sink = server_cores_take,
+		.interrupt = &interrupted,
+		.timed = true,
+		.counts_rules = true,
+	};
 	const struct server_cores_config of_cores = {
 		.n = spec->n_cores,
 		.packets = 2 * SERVER_PACKETS,
