@@ -31,7 +31,8 @@ from placer.rack.compiler.directory import (
     Process,
     processes_of,
 )
-from placer.rack.compiler.ebpf.limits import compile_command
+from placer.rack.compiler.ebpf.limits import CLANG, compile_command
+from placer.rack.compiler.ebpf.source import COUNT_RULES
 from placer.rack.compiler.openflow.open_vswitch import EMULATED_SWITCH, check_open_vswitch
 from placer.rack.files.plan_file import read_plan
 from placer.rack.files.sources import read_source
@@ -110,7 +111,7 @@ class RackRun:
     """What became of packets. `received`, `sent`: from and to the world.
 
     `branches`: ways behind NFs that have several. `rules`: by NF, packets by the number of its rule or route, where the
-    device counts them: an OpenFlow switch does.
+    device counts them: OpenFlow switches and SmartNICs do, and servers those of ACLs.
     """
 
     received: int = 0
@@ -233,9 +234,15 @@ def copy_programs(directory: Path, rack: RackFile) -> Iterator[Path]:
 
 
 def build_nic(folder: Path) -> None:
-    """Compile the program of a SmartNIC, unless that is done. Raises InputError without clang."""
+    """Compile the program of a SmartNIC so that it counts its rules; where that cannot be done, as it is for a card.
+
+    Raises InputError without clang where nothing is compiled yet, ExecutionError when clang refuses the program.
+    """
+    command = compile_command(folder / "nic.c", folder / "nic.o")
+    counts = COUNT_RULES in (folder / "nic.c").read_text(encoding="utf-8") and shutil.which(CLANG)
+    if counts and not subprocess.run([*command, f"-D{COUNT_RULES}"], capture_output=True, check=False).returncode:
+        return
     if not (folder / "nic.o").exists():
-        command = compile_command(folder / "nic.c", folder / "nic.o")
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         except FileNotFoundError:
@@ -351,7 +358,7 @@ def add_reports(rack: RackFile, reports: Iterable[tuple[str, Mapping[str, Any]]]
         for function in report["functions"]:
             _add_function(result, function, names)
         for name, rules in report.get("rules", {}).items():
-            result.rules.setdefault(name, Counter()).update({int(entry): count for entry, count in rules.items()})
+            _add_rules(result, name, rules)
         for name, ways in report.get("ways", {}).items():
             counted.setdefault(name, Counter()).update(ways)
     result.branches = _branches(rack, result, counted)
@@ -371,7 +378,11 @@ def _branches(rack: RackFile, result: RackRun, counted: Mapping[str, Mapping[str
     return [replace(way, packets=count) for way, count in zip(ways, packets, strict=True) if way.nf in several]
 
 
-def _add_function(result: RackRun, one: Mapping[str, object], names: Mapping[str, str] | None) -> None:
+def _add_rules(result: RackRun, name: str, rules: Mapping[str, int]) -> None:
+    result.rules.setdefault(name, Counter()).update({int(entry): count for entry, count in rules.items()})
+
+
+def _add_function(result: RackRun, one: Mapping[str, Any], names: Mapping[str, str] | None) -> None:
     """Add the counters of a function to those of its NF; one that only sorts packets has none of its own."""
     name = str(one["name"])
     if names is not None:
@@ -382,6 +393,8 @@ def _add_function(result: RackRun, one: Mapping[str, object], names: Mapping[str
         if name.partition(".")[0].endswith("__sort"):
             return
         name = names[name]
+    if "rules" in one:
+        _add_rules(result, name, one["rules"])
     counts = result.nfs.setdefault(name, NfCounts())
     counts.entered += int(str(one["entered"]))
     counts.sent += int(str(one["sent"]))

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from placer.rack.compiler.directory import BUILT_FOLDER
+from tests.nfs.captures import write_capture
 from tests.placer.commands.conftest import refuse, run_placer
 from tests.placer.rack.compiler.library.frames import UDP, ipv4_frame
 
@@ -85,13 +86,18 @@ class Running:
         return self.process.returncode, json.loads(stdout or "null"), stderr
 
 
+def require_programs() -> None:
+    """Skip the test without the programs of a rack."""
+    if not (BUILT_FOLDER / "nf-switch").exists():
+        pytest.skip("the programs of a rack are not built: `make deps nfs` builds them")
+
+
 @contextmanager
 def running(rack: Path, *more: object) -> Iterator[Running]:
     """A rack between two pairs of virtual interfaces."""
     if os.geteuid() != 0 or not shutil.which("ip"):
         pytest.skip("root and the program ip are needed to make pairs of network interfaces")
-    if not (BUILT_FOLDER / "nf-switch").exists():
-        pytest.skip("the programs of a rack are not built: `make deps nfs` builds them")
+    require_programs()
     names = [f"rack{os.getpid() % 100000}{end}" for end in "abcd"]
     try:
         for pair in (names[:2], names[2:]):
@@ -233,3 +239,21 @@ def test_an_update_that_a_device_refuses_changes_nothing(tmp_path: Path) -> None
         live.send(2)
         assert live.receive(1)[0][5] == 3
         assert f"{rack}: already runs\n" in refuse("chain", "run", rack, "--in", "lo", "--out", "lo")
+
+
+@pytest.mark.parametrize(
+    ("switch", "acl"),
+    [
+        ("pisa", "server"),
+        *(pytest.param(*pair, marks=pytest.mark.long) for pair in (("pisa", "smartnic"), ("openflow", "switch"))),
+    ],
+)
+def test_rules_count_alike_on_all_devices(tmp_path: Path, switch: str, acl: str) -> None:
+    """Packets that each rule of an ACL decided; those without a match are none of a rule."""
+    require_programs()
+    rack = make_rack(tmp_path, switch, acl)
+    frames = [ipv4_frame(0x0A000001, 0xC0000201 + at % 2 * 256, UDP, (4000, 53 + at % 3)) for at in range(60)]
+    capture = write_capture(tmp_path / "in.pcap", frames)
+    ended = run_placer("chain", "exec", rack, "--in", capture, "--out", tmp_path / "out.pcap", "--format", "json")
+    assert ended.status == 0, ended.stderr
+    assert json.loads(ended.stdout)["rules"]["c/ACL"] == {"1": 10, "2": 20}
