@@ -128,7 +128,7 @@ def _rules(program: NicProgram, identifiers: Sequence[str]) -> str:
 __u64 rule_counts[{max(total, 1)}] SEC(".bss.rules");
 #define COUNT_RULE(place) __sync_fetch_and_add(&rule_counts[place], 1)
 #else
-#define COUNT_RULE(place)
+#define COUNT_RULE(place) (void)(place)
 #endif
 """
 
