@@ -98,11 +98,11 @@ class SwitchProcess:
         now = sum(link.sent + link.received for _, link in self._links)
         is_quiet = bool(self._number) and now == self._moved and all(one == self._number for one in self._answers)
         self._quiet = self._quiet + 1 if is_quiet else 0
+        if self._quiet == QUIET_ROUNDS or not self._links:
+            return True
         # one that was started again does not take answers to the one before for its own
         self._number += time.monotonic_ns() if stays and not self._number else 1
         self._moved, self._begun = now, time.monotonic()
-        if self._quiet == QUIET_ROUNDS or not self._links:
-            return True
         for _, link in self._links:
             link.send(MessageKind.FLUSH, 0, self._number.to_bytes(8, sys.byteorder))
         return False
