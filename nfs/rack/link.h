@@ -53,6 +53,7 @@ enum link_kind {
 struct link_message {
 	enum link_kind kind;
 	uint32_t length;
+	uint16_t port;        /* of a packet on the link between a switch and its rules */
 	uint64_t time_us;     /* when the packet came in from the world */
 	const uint8_t *bytes; /* of a received message: until the next call with these links */
 };

@@ -10,7 +10,7 @@
 struct link_slot {
 	uint32_t length;
 	uint16_t kind;
-	uint16_t zero;
+	uint16_t port;
 	uint64_t time_us;
 	uint8_t bytes[LINK_MOST_BYTES];
 };

@@ -141,6 +141,7 @@ static bool link_look(struct links *links, struct link *link, struct link_messag
 	*message = (struct link_message){
 		.kind = slot->kind,
 		.length = slot->length,
+		.port = slot->port,
 		.time_us = slot->time_us,
 		.bytes = slot->bytes,
 	};
@@ -299,7 +300,7 @@ bool links_send(struct links *links, int to, const struct link_message *sent)
 	slot = &link->out->slots[tail % LINK_SLOTS];
 	slot->length = message.length;
 	slot->kind = (uint16_t)message.kind;
-	slot->zero = 0;
+	slot->port = message.port;
 	slot->time_us = message.time_us;
 	if (message.length > 0)
 		memcpy(slot->bytes, message.bytes, message.length);

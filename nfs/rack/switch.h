@@ -22,6 +22,7 @@ struct switch_link_option {
 
 struct switch_options {
 	const char *spec, *entries, *names, *in, *out, *report;
+	const char *rules; /* in place of a program: the last link, to a process that runs rules */
 	struct switch_link_option links[LINKS_MOST];
 	int n_links;
 	unsigned int memory_mb, in_flight;
@@ -87,6 +88,16 @@ bool switch_ports_register_out(struct switch_state *state, const char *name,
 			       rte_swx_port_out_pkt_tx_t send);
 /* Configure all ports with what is registered. */
 bool switch_ports_configure(struct switch_state *state);
+
+/* What ports do at the end that is the world: the next packet, or NULL; and send one, and free it. */
+struct rte_mbuf *switch_world_next(struct switch_state *state);
+void switch_world_send(struct switch_state *state, struct rte_mbuf *mbuf);
+/* A packet as a message, whose bytes are its own; and a message as a packet, or NULL. */
+struct link_message switch_message_of(const struct rte_mbuf *mbuf);
+struct rte_mbuf *switch_packet_of(struct switch_state *state, const struct link_message *message);
+
+/* Let packets pass between the world, links and the process that runs rules, some at a time. */
+void switch_rules_run(struct switch_state *state);
 
 /* Ports for measuring: packets come from memory, and end where they leave. */
 bool switch_cycles_ports_make(struct switch_state *state);

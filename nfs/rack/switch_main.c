@@ -162,7 +162,8 @@ static void obey(struct switch_state *state, const struct switch_names *names,
 		state->paused = state->draining = true;
 		return;
 	case CONTROL_PREPARE:
-		control_answer(entries_prepare(state->options->entries,
+		control_answer(state->options->entries &&
+			       entries_prepare(state->options->entries,
 					       CONTROL_NEXT "/switch.entries", state->pipeline,
 					       state->control));
 		return;
@@ -212,7 +213,10 @@ static void run(struct switch_state *state, const struct switch_names *names)
 
 		if (order != CONTROL_NONE)
 			obey(state, names, order);
-		rte_swx_pipeline_run(state->pipeline, INSTRUCTIONS_PER_RUN);
+		if (state->options->rules)
+			switch_rules_run(state);
+		else
+			rte_swx_pipeline_run(state->pipeline, INSTRUCTIONS_PER_RUN);
 		idle = state->moves == moves && state->in_flight == 0;
 		if (idle && (state->world_ended || state->draining))
 			over = settle(state, &rounds);
@@ -281,7 +285,7 @@ int main(int argc, char **argv)
 	if (start_eal("nf-switch", options.memory_mb) < 0)
 		return FAILED;
 	catch_interrupts();
-	result = load(&state);
+	result = options.rules ? DONE : load(&state);
 	if (result == DONE)
 		result = work(&state);
 	/* the pipeline is left to the end of the process: DPDK frees wildcard tables twice */

@@ -49,7 +49,7 @@ static bool has_too_many_tags(const struct rte_mbuf *mbuf)
 }
 
 /* A packet with the bytes of a message. NULL without memory. */
-static struct rte_mbuf *packet_of(struct switch_state *state, const struct link_message *message)
+struct rte_mbuf *switch_packet_of(struct switch_state *state, const struct link_message *message)
 {
 	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(state->pool);
 
@@ -75,7 +75,7 @@ static struct rte_mbuf *next_of_interface(struct switch_state *state)
 	state->world_ended = !bytes && state->ending;
 	if (bytes) {
 		clock_gettime(CLOCK_REALTIME, &now);
-		mbuf = packet_of(state, &(struct link_message){
+		mbuf = switch_packet_of(state, &(struct link_message){
 						.length = length,
 						.time_us = (uint64_t)now.tv_sec * 1000000 +
 							   (uint64_t)now.tv_nsec / 1000,
@@ -105,7 +105,7 @@ static struct rte_mbuf *next_of_capture(struct switch_state *state)
 }
 
 /* The next packet from the world that is not malformed. NULL if none is there. */
-static struct rte_mbuf *next_of_world(struct switch_state *state)
+struct rte_mbuf *switch_world_next(struct switch_state *state)
 {
 	while (!state->world_ended && !state->paused) {
 		struct rte_mbuf *mbuf =
@@ -131,7 +131,7 @@ static int receive_from_world(void *port, struct rte_swx_pkt *packet)
 
 	if (state->in_flight >= state->options->in_flight || state->failed || state->bad)
 		return 0;
-	mbuf = next_of_world(state);
+	mbuf = switch_world_next(state);
 	if (!mbuf)
 		return 0;
 	enter(state, mbuf, packet);
@@ -156,7 +156,7 @@ static int receive_from_link(void *port_pointer, struct rte_swx_pkt *packet)
 			state->options->links[port->link].path);
 		state->failed = true;
 	}
-	mbuf = message.kind == LINK_PACKET ? packet_of(state, &message) : NULL;
+	mbuf = message.kind == LINK_PACKET ? switch_packet_of(state, &message) : NULL;
 	if (!mbuf)
 		return 0;
 	enter(state, mbuf, packet);
@@ -184,24 +184,37 @@ static struct rte_mbuf *left(struct switch_state *state, const struct rte_swx_pk
 	return NULL;
 }
 
-static void send_to_world(void *port, struct rte_swx_pkt *packet)
+void switch_world_send(struct switch_state *state, struct rte_mbuf *mbuf)
 {
-	struct switch_state *state = ((struct switch_port *)port)->state;
-	struct rte_mbuf *mbuf = left(state, packet);
+	bool sent = true;
 
 	if (!mbuf)
 		return;
-	if (state->world_out && !interface_send(state->world_out, rte_pktmbuf_mtod(mbuf, uint8_t *),
-						mbuf->data_len)) {
-		state->counts.unsent++;
-		rte_pktmbuf_free(mbuf);
-		return;
-	}
-	if (state->out)
+	if (state->world_out)
+		sent = interface_send(state->world_out, rte_pktmbuf_mtod(mbuf, uint8_t *),
+				      mbuf->data_len);
+	else
 		state->failed |= !capture_writer_write(state->out, mbuf,
 						       more_of(mbuf)->time_us * 1000, 0);
-	state->counts.sent++;
+	*(sent ? &state->counts.sent : &state->counts.unsent) += 1;
 	rte_pktmbuf_free(mbuf);
+}
+
+static void send_to_world(void *port, struct rte_swx_pkt *packet)
+{
+	struct switch_state *state = ((struct switch_port *)port)->state;
+
+	switch_world_send(state, left(state, packet));
+}
+
+struct link_message switch_message_of(const struct rte_mbuf *mbuf)
+{
+	return (struct link_message){
+		.kind = LINK_PACKET,
+		.length = mbuf->data_len,
+		.time_us = more_of((struct rte_mbuf *)(uintptr_t)mbuf)->time_us,
+		.bytes = rte_pktmbuf_mtod(mbuf, const uint8_t *),
+	};
 }
 
 static void send_to_link(void *port_pointer, struct rte_swx_pkt *packet)
@@ -213,12 +226,7 @@ static void send_to_link(void *port_pointer, struct rte_swx_pkt *packet)
 
 	if (!mbuf)
 		return;
-	message = (struct link_message){
-		.kind = LINK_PACKET,
-		.length = mbuf->data_len,
-		.time_us = more_of(mbuf)->time_us,
-		.bytes = rte_pktmbuf_mtod(mbuf, const uint8_t *),
-	};
+	message = switch_message_of(mbuf);
 	state->failed |= !links_send(state->links, port->link, &message);
 	rte_pktmbuf_free(mbuf);
 }
