@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.chain_compile import Attach, Directory
+from placer.commands.chain_compile import Attach, Directory, OpenFlow
 from placer.commands.chain_place import PLAN_FORMATS, Format
 from placer.commands.options import Quiet, one_of
 from profiles import InputError
@@ -39,6 +39,7 @@ def run(
     source: Incoming,
     target: Outgoing,
     metrics: MetricsAddress = None,
+    openflow: OpenFlow = "emulated",
     attach: Attach = False,
     format: Format = "table",
     quiet: Quiet = False,
@@ -48,16 +49,18 @@ def run(
     from placer.rack.compiler.execute import read_rack_file
     from placer.rack.compiler.live import heed_signals, start_live_rack
     from placer.rack.compiler.live_socket import listen_for_updates
+    from placer.rack.compiler.openflow.open_vswitch import OPENFLOW_SWITCHES
     from placer.report.rack.compiled_rack import build_execution, format_execution
 
     one_of("--format", format, PLAN_FORMATS)
+    one_of("--openflow", openflow, OPENFLOW_SWITCHES)
     address = None if metrics is None else _address_of(metrics)
     progress = Progress(quiet=quiet)
     read_rack_file(directory)
     with (
         heed_signals() as is_time,
         listen_for_updates(directory) as updates,
-        start_live_rack(directory, source, target, progress.say, attach=attach) as live,
+        start_live_rack(directory, source, target, progress.say, openflow=openflow, attach=attach) as live,
         _serve_metrics(address, live),
     ):
         progress.say(f"{directory} runs from {source} to {target}")

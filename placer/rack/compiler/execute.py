@@ -182,11 +182,7 @@ def execute_rack(
     """
     rack = read_rack_file(directory)
     check_sources(directory)
-    refuse_to_attach(rack, directory, attach)
-    if openflow != EMULATED_SWITCH:
-        if rack.switch != OPENFLOW_FOLDER:
-            raise InputError.of(str(directory), "its switch is no OpenFlow switch")
-        check_open_vswitch()
+    refuse_options(rack, directory, openflow, attach)
     # refuse what is no capture before anything is started
     try:
         with source.open("rb") as content:
@@ -276,8 +272,12 @@ def _run(commands: Mapping[Process, Sequence[str]], folder: Path, capture: str, 
         )
 
 
-def refuse_to_attach(rack: RackFile, directory: Path, attach: bool) -> None:
-    """Raises InputError where programs of SmartNICs are to be attached, and the rack has none."""
+def refuse_options(rack: RackFile, directory: Path, openflow: str, attach: bool) -> None:
+    """Raises InputError where Open vSwitch is asked for and cannot run, or a SmartNIC to attach is not there."""
+    if openflow != EMULATED_SWITCH:
+        if rack.switch != OPENFLOW_FOLDER:
+            raise InputError.of(str(directory), "its switch is no OpenFlow switch")
+        check_open_vswitch()
     if attach and not rack.nics:
         raise InputError.of("--attach", f"no SmartNIC of {directory} runs a program")
 

@@ -38,13 +38,12 @@ from placer.rack.compiler.execute import (
     message_of,
     read_rack_file,
     read_report,
-    refuse_to_attach,
+    refuse_options,
 )
 from placer.rack.compiler.live_socket import answer_update
-from placer.rack.compiler.openflow.interface import INTERFACE_PREFIX
-from placer.rack.compiler.openflow.open_vswitch import EMULATED_SWITCH
 from profiles import InputError
 
+INTERFACE_PREFIX = "af_packet:"
 NEXT_FOLDER = "next"  # of a device: files that it prepares
 FIXED_FILES = (".spec", ".names", "routing.json", "groups", "meters", "labels")
 """Of a device: what cannot change while it runs."""
@@ -284,20 +283,21 @@ class LiveRack:
 
 @contextmanager
 def start_live_rack(
-    directory: Path, source: str, target: str, say: Callable[[str], None], *, attach: bool = False
+    directory: Path, source: str, target: str, say: Callable[[str], None], *, openflow: str, attach: bool
 ) -> Iterator[LiveRack]:
     """The devices of a compiled rack, up between two network interfaces; what still runs behind the block is killed.
 
-    `attach`: the programs of SmartNICs are attached to interfaces of their own. Raises InputError when the directory or
-    an interface cannot be used, ExecutionError when a device does not start.
+    `openflow`: what runs the rules of an OpenFlow switch. `attach`: the programs of SmartNICs are attached to
+    interfaces of their own. Raises InputError when the directory or an interface cannot be used, ExecutionError when a
+    device does not start.
     """
     rack = read_rack_file(directory)
     check_sources(directory)
-    refuse_to_attach(rack, directory, attach)
+    refuse_options(rack, directory, openflow, attach)
     programs = find_programs(bool(rack.nics))
     ends = {"IN": _interface_of("--in", source), "OUT": _interface_of("--out", target)}
     with copy_programs(directory, rack) as folder:
-        live = LiveRack(rack, folder, lambda process: command_of(process, programs, ends, EMULATED_SWITCH, attach), say)
+        live = LiveRack(rack, folder, lambda process: command_of(process, programs, ends, openflow, attach), say)
         try:
             live.start()
             yield live
