@@ -86,6 +86,7 @@ struct chain_config {
 	 * on other cores have that clock, too. Otherwise theirs is that of chain_step().
 	 */
 	bool timed;
+	bool counts_rules; /* of functions that can: how often each of their rules decided */
 };
 
 /* What a function did. Only its core writes it. */
@@ -110,6 +111,18 @@ struct chain;
 struct chain *chain_create(const struct chain_spec *spec, const struct chain_config *config);
 /* No core may be in the chain any more, and all packets must have been flushed. */
 void chain_destroy(struct chain *chain);
+
+/*
+ * An instance for a function of a chain, with the settings of a spec with the same functions; NULL
+ * after printing why, also if it has other gates.
+ */
+struct nf *chain_make_instance(const struct chain *chain, const struct chain_spec *spec,
+			       unsigned int at);
+/*
+ * Let a function go on with that instance, which takes over its counters and what it knows of
+ * flows. No core may be in the chain, and all packets must have been flushed.
+ */
+void chain_exchange(struct chain *chain, unsigned int at, struct nf *nf);
 
 /*
  * Let packets enter at the side that their metadata says, on the core that chain_entry_core()

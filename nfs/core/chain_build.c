@@ -213,13 +213,51 @@ static bool connect_gates(const struct chain_spec *spec, unsigned int at, struct
 	return faults == 0;
 }
 
+static struct nf *make_instance(const struct chain_function *function,
+				const struct chain_config *config)
+{
+	struct nf_config of_nf = {.name = function->kind->name,
+				  .execution = function->execution,
+				  .spare = config->spare};
+
+	struct nf *nf;
+
+	memcpy(of_nf.accelerators, config->accelerators, sizeof(of_nf.accelerators));
+	nf = nf_create(&of_nf, function->settings, function->n_settings);
+	if (!nf || !config->counts_rules || nf_count_rules(nf))
+		return nf;
+	nf_destroy(nf);
+	return NULL;
+}
+
+struct nf *chain_make_instance(const struct chain *chain, const struct chain_spec *spec,
+			       unsigned int at)
+{
+	struct nf *nf = make_instance(&spec->functions[at], &chain->config);
+
+	if (!nf || nf_branches(nf) == nf_branches(chain->places[at]->nf))
+		return nf;
+	chain_explain(spec, spec->functions[at].line, spec->functions[at].name);
+	fprintf(stderr, "has other gates than before\n");
+	nf_destroy(nf);
+	return NULL;
+}
+
+void chain_exchange(struct chain *chain, unsigned int at, struct nf *nf)
+{
+	struct nf *before = chain->places[at]->nf;
+
+	memcpy(nf->counters, before->counters, sizeof(nf->counters));
+	if (nf->kind->take_over)
+		nf->kind->take_over(nf, before);
+	nf_destroy(before);
+	chain->places[at]->nf = nf;
+}
+
 static struct place *make_place(const struct chain_spec *spec, unsigned int at,
 				const struct chain_config *config)
 {
 	const struct chain_function *function = &spec->functions[at];
-	struct nf_config of_nf = {.name = function->kind->name,
-				  .execution = function->execution,
-				  .spare = config->spare};
 	struct place *place = nf_zalloc_for(function->name, sizeof(*place));
 
 	if (!place)
@@ -227,8 +265,7 @@ static struct place *make_place(const struct chain_spec *spec, unsigned int at,
 	snprintf(place->name, sizeof(place->name), "%s", function->name);
 	place->core = function->core;
 	place->holds = function->kind->poll || function->kind->flush;
-	memcpy(of_nf.accelerators, config->accelerators, sizeof(of_nf.accelerators));
-	place->nf = nf_create(&of_nf, function->settings, function->n_settings);
+	place->nf = make_instance(function, config);
 	if (place->nf && connect_gates(spec, at, place))
 		return place;
 	if (!place->nf && function->line)

@@ -67,6 +67,7 @@ static void free_instance(struct nf *nf)
 {
 	for (unsigned int i = 0; i < nf->kind->n_parameters; i++)
 		free(nf->texts[i]);
+	nf_free(nf->rule_counts);
 	nf_free(nf);
 }
 
@@ -145,6 +146,14 @@ struct nf *nf_create(const struct nf_config *config, const struct nf_setting *se
 		return NULL;
 	}
 	return nf;
+}
+
+bool nf_count_rules(struct nf *nf)
+{
+	if (nf->n_rules > 0 && !nf->rule_counts)
+		nf->rule_counts =
+			nf_zalloc_for(nf->kind->name, nf->n_rules * sizeof(*nf->rule_counts));
+	return nf->n_rules == 0 || nf->rule_counts;
 }
 
 void nf_destroy(struct nf *nf)

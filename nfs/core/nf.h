@@ -93,6 +93,11 @@ struct nf_kind {
 	void (*poll)(struct nf *nf, struct nf_out *out);
 	/* Send or free all held packets, waiting for accelerators; NULL if none are held. */
 	void (*flush)(struct nf *nf, struct nf_out *out);
+	/*
+	 * Take over from an instance with other tables what it knows of flows, which is destroyed
+	 * next; NULL if nothing. Counters are taken over, too.
+	 */
+	void (*take_over)(struct nf *nf, struct nf *from);
 	/* The numbered gates of an instance, from NF_BRANCH on; NULL: none. */
 	unsigned int (*branches)(const struct nf *nf);
 	void (*destroy)(struct nf *nf);
@@ -109,6 +114,8 @@ struct nf {
 	uint64_t counters[NF_MOST_COUNTERS]; /* indexed like kind->counters */
 	bool passes_unknown, passes_arp; /* by the parameters of NF_UNKNOWN and NF_ARP */
 	bool leaves_ipv6_unread, passes_ipv6; /* by that of NF_IPV6 */
+	uint32_t n_rules;          /* set by kinds that count how often each decided */
+	uint64_t *rule_counts;     /* NULL unless nf_count_rules() */
 	uint64_t now_us;           /* the caller's clock, set before each burst; never 0 */
 	struct rte_mempool *spare; /* for packets that the function creates */
 	struct accelerator *accelerators[ACCELERATOR_KINDS];
@@ -156,6 +163,9 @@ const struct nf_kind *nf_find(const char *name);
 struct nf *nf_create(const struct nf_config *config, const struct nf_setting *settings,
 		     unsigned int n_settings);
 void nf_destroy(struct nf *nf);
+
+/* Count from now on how often each rule decides, if the kind can. False without memory. */
+bool nf_count_rules(struct nf *nf);
 
 /* Process one burst; see nf_kind.process. */
 static inline void nf_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n,

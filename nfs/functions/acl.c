@@ -91,12 +91,14 @@ static const struct rte_acl_field_def fields_ipv6[FIELDS_IPV6] = {
 
 RTE_ACL_RULE_DEF(acl_filter_ipv6, FIELDS_IPV6);
 
-/* User data of a filter; rte_acl returns 0 without a match. */
-enum verdict { NO_FILTER, DENY, PERMIT, VERDICTS };
+/* User data of a filter is its number, from 1, and whether it permits; without a match it is 0. */
+#define NO_FILTER 0u
+#define PERMITS 1u
+#define NUMBER_SHIFT 1
 
 struct acl {
 	struct rte_acl_ctx *filters, *filters_ipv6; /* NULL without any */
-	bool permits[VERDICTS];
+	uint32_t by_default;                        /* PERMITS, or 0 */
 };
 
 /* Filters that come first have the higher priority. */
@@ -105,7 +107,7 @@ static struct rte_acl_rule_data data_of(const struct filter *filter, uint32_t pl
 	return (struct rte_acl_rule_data){
 		.category_mask = 1,
 		.priority = (int32_t)(RTE_ACL_MAX_PRIORITY - place),
-		.userdata = filter->permit ? PERMIT : DENY,
+		.userdata = (place + 1) << NUMBER_SHIFT | (filter->permit ? PERMITS : 0),
 	};
 }
 
@@ -262,11 +264,11 @@ static int create(struct nf *nf)
 	if (!acl)
 		return -ENOMEM;
 	nf->state = acl;
-	acl->permits[NO_FILTER] = nf->settings[DEFAULT_PERMIT] == 1;
-	acl->permits[PERMIT] = true;
+	acl->by_default = nf->settings[DEFAULT_PERMIT] == 1 ? PERMITS : 0;
 	filters = make_filters(nf, &n);
 	good = filters && compile_all(nf, acl, filters, n);
 	free(filters);
+	nf->n_rules = n;
 	if (!good)
 		destroy(nf);
 	return good ? 0 : -EINVAL;
@@ -286,8 +288,12 @@ static void decide(struct nf *nf, const struct rte_acl_ctx *filters, const void 
 	else
 		memset(verdicts, 0, sizeof(verdicts)); /* NO_FILTER */
 	for (uint16_t i = 0; i < n; i++) {
-		unmatched += verdicts[i] == NO_FILTER;
-		if (acl->permits[verdicts[i]])
+		const bool matched = verdicts[i] != NO_FILTER;
+
+		unmatched += !matched;
+		if (matched && nf->rule_counts)
+			nf->rule_counts[(verdicts[i] >> NUMBER_SHIFT) - 1]++;
+		if ((matched ? verdicts[i] : acl->by_default) & PERMITS)
 			nf_send(out, packets[i]);
 		else
 			denied[n_denied++] = packets[i];

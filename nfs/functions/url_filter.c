@@ -207,6 +207,19 @@ static void destroy(struct nf *nf)
 	nf_free(filter);
 }
 
+/* Requests that have come in part go on where they were. */
+static void take_over(struct nf *nf, struct nf *from)
+{
+	struct url_filter *filter = nf->state, *before = from->state;
+
+	if (filter->follows && before->follows) {
+		const struct streams own = filter->streams;
+
+		filter->streams = before->streams;
+		before->streams = own;
+	}
+}
+
 static int create(struct nf *nf)
 {
 	const uint32_t streams = (uint32_t)nf->settings[STREAMS];
@@ -557,4 +570,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 }
 
 NF_KIND("UrlFilter", "blocks HTTP requests and TLS handshakes by a list of domains and URLs",
-	.reads_payloads = true, .create = create, .process = process, .destroy = destroy)
+	.reads_payloads = true, .create = create, .process = process, .take_over = take_over,
+	.destroy = destroy)

@@ -241,7 +241,48 @@ static int add(struct rte_swx_ctl_pipeline *control, const char *table,
 	}
 }
 
-static void load(struct entry_check *check, const struct line *line,
+/* Lines of a file, as a tree of texts. */
+
+static int compare_lines(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static bool has_line(void *const *lines, const char *line)
+{
+	return lines && tfind(line, lines, compare_lines) != NULL;
+}
+
+static void free_lines(void **lines)
+{
+	while (*lines) {
+		char *line = *(char **)*lines;
+
+		tdelete(line, lines, compare_lines);
+		free(line);
+	}
+}
+
+static bool keep_lines(const char *path, void **lines)
+{
+	struct text text;
+	struct line line;
+
+	*lines = NULL;
+	if (!text_open(&text, path))
+		return false;
+	while (text_next(&text, &line)) {
+		char *copy = has_line(lines, line.whole) ? NULL : strdup(line.whole);
+
+		if (copy && !tsearch(copy, lines, compare_lines))
+			free(copy);
+	}
+	text_close(&text);
+	return true;
+}
+
+/* Check a line and add its entry, unless it is among those that are there. */
+static void load(struct entry_check *check, const struct line *line, void *const *present,
 		 struct rte_swx_ctl_pipeline *control)
 {
 	const enum entry_kind kind = kind_of(line);
@@ -263,7 +304,7 @@ static void load(struct entry_check *check, const struct line *line,
 		return;
 	}
 	entry_check(check, line, number);
-	if (text->faults > faults)
+	if (text->faults > faults || has_line(present, line->whole))
 		return;
 	entry = read_entry(control, line, kind);
 	if (!entry)
@@ -275,7 +316,8 @@ static void load(struct entry_check *check, const struct line *line,
 	free_entry(entry);
 }
 
-bool entries_load(const char *path, struct rte_swx_pipeline *pipeline,
+/* Stage the entries of a file but those that are there; false after printing every fault. */
+static bool stage(const char *path, void *const *present, struct rte_swx_pipeline *pipeline,
 		  struct rte_swx_ctl_pipeline *control)
 {
 	struct text text;
@@ -286,17 +328,67 @@ bool entries_load(const char *path, struct rte_swx_pipeline *pipeline,
 	if (!text_open(&text, path))
 		return false;
 	while (text_next(&text, &line))
-		load(&check, &line, control);
+		load(&check, &line, present, control);
 	good = text.faults == 0;
 	if (!good)
 		fputs("hint: TABLE match VALUE[/MASK]... [priority N] action NAME "
 		      "[ARGUMENT VALUE]...\n",
 		      stderr);
-	if (good && rte_swx_ctl_pipeline_commit(control, 1) != 0) {
-		fprintf(stderr, "%s: the tables do not hold all entries\n", path);
-		good = false;
-	}
 	entry_check_free(&check);
 	text_close(&text);
+	return good;
+}
+
+bool entries_load(const char *path, struct rte_swx_pipeline *pipeline,
+		  struct rte_swx_ctl_pipeline *control)
+{
+	return stage(path, NULL, pipeline, control) && entries_commit(path, control);
+}
+
+bool entries_commit(const char *path, struct rte_swx_ctl_pipeline *control)
+{
+	if (rte_swx_ctl_pipeline_commit(control, 1) == 0)
+		return true;
+	fprintf(stderr, "%s: the tables do not hold all entries\n", path);
+	return false;
+}
+
+/* Stage that the entries of a file go, but those that stay; defaults are replaced by others. */
+static bool unstage(const char *path, void *const *staying, struct rte_swx_ctl_pipeline *control)
+{
+	struct text text;
+	struct line line;
+	bool good = true;
+
+	if (!text_open(&text, path))
+		return false;
+	while (text_next(&text, &line)) {
+		struct rte_swx_table_entry *entry;
+
+		if (has_line(staying, line.whole) || kind_of(&line) != ENTRY_MATCH)
+			continue;
+		entry = read_entry(control, &line, ENTRY_MATCH);
+		good &= entry && rte_swx_ctl_pipeline_table_entry_delete(control, line.words[0],
+									 entry) == 0;
+		free_entry(entry);
+	}
+	text_close(&text);
+	return good;
+}
+
+bool entries_prepare(const char *old_path, const char *path, struct rte_swx_pipeline *pipeline,
+		     struct rte_swx_ctl_pipeline *control)
+{
+	void *present = NULL, *staying = NULL;
+	bool good;
+
+	rte_swx_ctl_pipeline_abort(control);
+	/* what goes is staged first: an entry may come again with another action */
+	good = keep_lines(old_path, &present) && keep_lines(path, &staying) &&
+	       unstage(old_path, &staying, control) && stage(path, &present, pipeline, control);
+	free_lines(&present);
+	free_lines(&staying);
+	if (!good)
+		rte_swx_ctl_pipeline_abort(control);
 	return good;
 }

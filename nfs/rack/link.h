@@ -53,6 +53,7 @@ enum link_kind {
 struct link_message {
 	enum link_kind kind;
 	uint32_t length;
+	uint16_t port;        /* of a packet on the link between a switch and its rules */
 	uint64_t time_us;     /* when the packet came in from the world */
 	const uint8_t *bytes; /* of a received message: until the next call with these links */
 };
@@ -63,6 +64,11 @@ struct links;
 struct links *links_create(const volatile sig_atomic_t *stop);
 /* Leave all links: no other end goes on waiting. */
 void links_destroy(struct links *links);
+/*
+ * Whether the process at the other end of a link may die, and come back: then links wait for it.
+ * A process that opens its links so takes the place of one that died.
+ */
+void links_stay(struct links *links, bool stay);
 
 /*
  * Open one side of a link. Its number, from 0 in the order of opening; -1 after printing why: the

@@ -57,6 +57,7 @@ static void make(struct link_file *file)
 		atomic_store(&file->rings[side].head, 0);
 		atomic_store(&file->rings[side].tail, 0);
 		atomic_store(&file->use[side], LINK_NEVER_OPENED);
+		atomic_store(&file->at_work[side], 0);
 	}
 	file->magic = MAGIC;
 }
@@ -76,9 +77,10 @@ static bool is_left_over(struct link_file *file, enum link_side side, int descri
 }
 
 /* Lock a side of a mapped file, and make the file if this is a new pair. */
-static bool take_side(struct link_file *file, const char *path, enum link_side side,
+static bool take_side(struct link_file *file, const char *path, enum link_side side, bool rejoin,
 		      int descriptor)
 {
+	struct link_ring *in = &file->rings[!side];
 	struct flock lock = lock_of(F_WRLCK, side);
 
 	if (file->magic != 0 && file->magic != MAGIC)
@@ -89,6 +91,8 @@ static bool take_side(struct link_file *file, const char *path, enum link_side s
 					    : strerror(errno));
 	if (file->magic == 0) {
 		make(file);
+	} else if (rejoin && atomic_load(&file->use[side]) != LINK_NEVER_OPENED) {
+		atomic_fetch_add(&in->head, atomic_exchange(&file->at_work[side], 0));
 	} else if (is_left_over(file, side, descriptor)) {
 		if (link_file_is_locked(descriptor, !side))
 			return refuse(path, "the other end is still open from an earlier run");
@@ -113,7 +117,8 @@ static int open_to_make(const char *path)
 	return -1;
 }
 
-struct link_file *link_file_map(const char *path, enum link_side side, int *descriptor)
+struct link_file *link_file_map(const char *path, enum link_side side, bool rejoin,
+				int *descriptor)
 {
 	struct flock made = lock_of(F_UNLCK, LOCK_MAKING);
 	struct link_file *file;
@@ -124,7 +129,7 @@ struct link_file *link_file_map(const char *path, enum link_side side, int *desc
 	file = mmap(NULL, sizeof(*file), PROT_READ | PROT_WRITE, MAP_SHARED, *descriptor, 0);
 	if (file == MAP_FAILED) {
 		refuse(path, strerror(errno));
-	} else if (take_side(file, path, side, *descriptor)) {
+	} else if (take_side(file, path, side, rejoin, *descriptor)) {
 		fcntl(*descriptor, F_OFD_SETLK, &made);
 		return file;
 	} else {

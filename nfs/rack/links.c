@@ -33,6 +33,7 @@ struct links {
 	struct link *held;      /* whose slot the caller reads */
 	struct kept *held_kept; /* or the kept message that it reads */
 	unsigned int sleeps;
+	bool stay; /* who is gone comes back */
 	bool failed;
 	uint8_t waiting[LINK_MOST_BYTES]; /* what waits for room */
 };
@@ -50,11 +51,19 @@ struct links *links_create(const volatile sig_atomic_t *stop)
 	return links;
 }
 
+void links_stay(struct links *links, bool stay)
+{
+	links->stay = stay;
+}
+
 /* Let the slot or the kept message go that the caller received last. */
 static void links_release(struct links *links)
 {
-	if (links->held)
+	if (links->held) {
+		atomic_store_explicit(&links->held->file->at_work[links->held->side], 0,
+				      memory_order_relaxed);
 		atomic_fetch_add_explicit(&links->held->in->head, 1, memory_order_release);
+	}
 	free(links->held_kept);
 	links->held = NULL;
 	links->held_kept = NULL;
@@ -91,7 +100,7 @@ int links_open(struct links *links, const char *path, enum link_side side)
 	link->path = strdup(path);
 	if (!link->path)
 		return -1;
-	link->file = link_file_map(path, side, &link->descriptor);
+	link->file = link_file_map(path, side, links->stay, &link->descriptor);
 	if (!link->file) {
 		free(link->path);
 		return -1;
@@ -132,6 +141,7 @@ static bool link_look(struct links *links, struct link *link, struct link_messag
 	*message = (struct link_message){
 		.kind = slot->kind,
 		.length = slot->length,
+		.port = slot->port,
 		.time_us = slot->time_us,
 		.bytes = slot->bytes,
 	};
@@ -192,7 +202,7 @@ static const char *why_gone(const struct link *link)
 
 static bool is_alive(struct links *links, const struct link *link)
 {
-	const char *why = why_gone(link);
+	const char *why = links->stay ? NULL : why_gone(link);
 
 	return !why || link_fail(links, link, why);
 }
@@ -244,7 +254,7 @@ static bool all_are_alive(struct links *links)
 {
 	for (int i = 0; i < links->n; i++) {
 		struct link *link = &links->links[i];
-		const char *why = link->ended || link->first ? NULL : why_gone(link);
+		const char *why = links->stay || link->ended || link->first ? NULL : why_gone(link);
 
 		/* looked at afterwards: its last message may have come meanwhile */
 		if (why && link_is_empty(link->in))
@@ -290,7 +300,7 @@ bool links_send(struct links *links, int to, const struct link_message *sent)
 	slot = &link->out->slots[tail % LINK_SLOTS];
 	slot->length = message.length;
 	slot->kind = (uint16_t)message.kind;
-	slot->zero = 0;
+	slot->port = message.port;
 	slot->time_us = message.time_us;
 	if (message.length > 0)
 		memcpy(slot->bytes, message.bytes, message.length);
@@ -338,6 +348,7 @@ bool links_receive(struct links *links, int from, struct link_message *message)
 		links->held_kept = kept;
 	} else if (link_look(links, link, message)) {
 		links->held = link;
+		atomic_store_explicit(&link->file->at_work[link->side], 1, memory_order_relaxed);
 	} else {
 		return false;
 	}

@@ -15,7 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "rack/control.h"
 #include "rack/link.h"
+#include "rack/nic_attach.h"
 #include "rack/nic_program.h"
 #include "run/interruption.h"
 
@@ -27,7 +29,9 @@ enum nic_loss { NIC_TOO_SHORT, NIC_TOO_LONG, NIC_NO_HOST, NIC_ABORTED, NIC_LOSSE
 #define NIC_NONE (-1) /* the number of a link that is not there */
 
 struct nic {
-	struct nic_program *program;
+	struct nic_program *program, *next; /* the next one, if it is prepared */
+	struct nic_attached *attached; /* where the program is attached, if it is */
+	struct control control;
 	struct links *links;
 	int wire, host; /* links */
 	uint64_t lost[NIC_LOSSES];
@@ -106,13 +110,16 @@ static const char help[] =
 	"  --host FILE     link to the server, of which this is side A; without one, packets for\n"
 	"                  a server are dropped\n"
 	"  --report FILE   what was done, as JSON, when the wire ends\n"
+	"  --attach        attach the program to a network interface, in a namespace of its own,\n"
+	"                  and let packets pass there; needs CAP_SYS_ADMIN, too\n"
+	"  --control       stay up, and take orders from stdin (rack/control.h)\n"
 	"  --help          this text\n"
 	"\n"
 	"Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted; what was done is reported.\n";
 
 struct options {
 	const char *program, *wire, *host, *report;
-	bool help;
+	bool attach, control, help;
 };
 
 static bool read_options(struct options *options, int argc, char **argv)
@@ -120,7 +127,9 @@ static bool read_options(struct options *options, int argc, char **argv)
 	static const struct option known[] = {
 		{"program", required_argument, NULL, 'p'}, {"wire", required_argument, NULL, 'w'},
 		{"host", required_argument, NULL, 'o'},    {"report", required_argument, NULL, 'r'},
-		{"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+		{"attach", no_argument, NULL, 'a'},	   {"control", no_argument, NULL, 'c'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
 	};
 	int option;
 
@@ -138,6 +147,12 @@ static bool read_options(struct options *options, int argc, char **argv)
 			break;
 		case 'r':
 			options->report = optarg;
+			break;
+		case 'a':
+			options->attach = true;
+			break;
+		case 'c':
+			options->control = true;
 			break;
 		case 'h':
 			options->help = true;
@@ -167,14 +182,17 @@ static bool send_to(struct nic *nic, int link, struct link_message *message)
 static bool process(struct nic *nic, const struct link_message *message)
 {
 	struct link_message out = {.time_us = message->time_us};
+	const uint32_t most = nic->attached ? NIC_ATTACHED_MOST_BYTES : NIC_MOST_BYTES;
 	struct nic_result result;
 
-	if (message->length < NIC_LEAST_BYTES || message->length > NIC_MOST_BYTES) {
+	if (message->length < NIC_LEAST_BYTES || message->length > most) {
 		nic->lost[message->length < NIC_LEAST_BYTES ? NIC_TOO_SHORT : NIC_TOO_LONG]++;
 		return true;
 	}
-	if (!nic_program_run(nic->program, message->bytes, message->length, message->time_us,
-			     &result))
+	if (!(nic->attached ? nic_attached_run(nic->attached, nic->program, message->bytes,
+					       message->length, message->time_us, &result)
+			    : nic_program_run(nic->program, message->bytes, message->length,
+					      message->time_us, &result)))
 		return false;
 	out.length = result.length;
 	out.bytes = result.bytes;
@@ -218,10 +236,35 @@ static enum step take(struct nic *nic, int link)
 	}
 }
 
-/* Until the wire ends; false if a link breaks, or the program is interrupted. */
-static bool loop(struct nic *nic)
+/* Do what is ordered. */
+static void obey(struct nic *nic, const struct options *options, enum control_order order)
 {
+	if (order == CONTROL_PREPARE) {
+		nic_program_free(nic->next);
+		nic->next = nic_program_load(CONTROL_NEXT "/nic.o");
+		control_answer(nic->next != NULL);
+	} else if (order == CONTROL_SWAP && nic->next &&
+		   nic_program_take_over(nic->next, nic->program) &&
+		   (!nic->attached || nic_attach_program(nic->attached, nic->next))) {
+		nic_program_free(nic->program);
+		nic->program = nic->next;
+		nic->next = NULL;
+		control_answer(true);
+	} else if (order == CONTROL_REPORT)
+		control_answer(nic_report(nic, options->report, false));
+	else if (order == CONTROL_END)
+		links_stay(nic->links, false); /* nobody starts the switch again */
+	else
+		control_answer(false);
+}
+
+/* Until the wire ends; false if a link breaks, or the program is interrupted. */
+static bool loop(struct nic *nic, const struct options *options)
+{
+	bool idle = false;
+
 	for (;;) {
+		const enum control_order order = control_next(&nic->control, idle);
 		const enum step wire = take(nic, nic->wire);
 		const enum step host = nic->host == NIC_NONE ? NOTHING : take(nic, nic->host);
 
@@ -229,7 +272,10 @@ static bool loop(struct nic *nic)
 			return false;
 		if (wire == ENDED)
 			return nic->host == NIC_NONE || links_send_end(nic->links, nic->host);
-		if (wire == NOTHING && host == NOTHING && !links_idle(nic->links))
+		if (order != CONTROL_NONE)
+			obey(nic, options, order);
+		idle = wire == NOTHING && host == NOTHING;
+		if (idle && !links_idle(nic->links))
 			return false;
 	}
 }
@@ -241,6 +287,7 @@ static bool open_links(struct nic *nic, const struct options *options)
 		fprintf(stderr, "nf-nic: no memory for links\n");
 		return false;
 	}
+	links_stay(nic->links, options->control);
 	nic->wire = links_open(nic->links, options->wire, LINK_B);
 	nic->host = options->host ? links_open(nic->links, options->host, LINK_A) : NIC_NONE;
 	return nic->wire >= 0 && (!options->host || nic->host >= 0);
@@ -248,7 +295,11 @@ static bool open_links(struct nic *nic, const struct options *options)
 
 static int run(struct nic *nic, const struct options *options)
 {
-	const bool ended = links_meet(nic->links) && loop(nic);
+	bool ended = links_meet(nic->links);
+
+	if (ended && options->control)
+		control_begin(&nic->control);
+	ended = ended && loop(nic, options);
 
 	if (!nic_report(nic, options->report, interrupted != 0))
 		return FAILED;
@@ -271,10 +322,17 @@ int main(int argc, char **argv)
 	}
 	catch_interrupts();
 	nic.program = nic_program_load(options.program);
-	if (nic.program && open_links(&nic, &options))
+	if (nic.program && options.attach) {
+		nic.attached = nic_attach_open();
+		if (!nic.attached || !nic_attach_program(nic.attached, nic.program))
+			result = FAILED;
+	}
+	if (nic.program && result == BAD_INPUT && open_links(&nic, &options))
 		result = run(&nic, &options);
 	if (nic.links)
 		links_destroy(nic.links);
+	nic_attach_close(nic.attached);
+	nic_program_free(nic.next);
 	nic_program_free(nic.program);
 	return result;
 }

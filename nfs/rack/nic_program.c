@@ -12,6 +12,8 @@
 #define NAMES ".rodata.names"
 #define COUNTERS ".bss"
 #define CLOCK ".data.clock" /* of programs that keep rates */
+#define METERS ".data.meters"
+#define RULES ".bss.rules" /* of programs that count how often each rule decided */
 #define LONGEST_NAME 1000
 #define ROOM 1024 /* that a packet may grow by */
 
@@ -21,8 +23,9 @@ struct nic_program {
 	size_t n_names;
 	int program, counters;
 	int clock; /* -1: none */
-	uint32_t n_counters;
-	uint64_t *values;
+	int rules; /* -1: none */
+	uint32_t n_counters, n_rules;
+	uint64_t *values, *rule_values;
 	uint8_t bytes[NIC_MOST_BYTES + ROOM];
 };
 
@@ -71,6 +74,7 @@ static bool load(struct nic_program *program, const char *path)
 	const int result = bpf_object__load(program->object);
 	struct bpf_map *counters = find_map(program->object, COUNTERS);
 	struct bpf_map *clock = find_map(program->object, CLOCK);
+	struct bpf_map *rules = find_map(program->object, RULES);
 
 	if (result < 0) {
 		fprintf(stderr, "%s: the kernel refuses the program: %s\n%s", path,
@@ -81,11 +85,14 @@ static bool load(struct nic_program *program, const char *path)
 	program->program = bpf_program__fd(bpf_object__next_program(program->object, NULL));
 	program->counters = bpf_map__fd(counters);
 	program->clock = clock ? bpf_map__fd(clock) : -1;
+	program->rules = rules ? bpf_map__fd(rules) : -1;
+	program->n_rules = rules ? bpf_map__value_size(rules) / sizeof(*program->rule_values) : 0;
+	program->rule_values = calloc(program->n_rules + 1, sizeof(*program->rule_values));
 	program->n_counters = bpf_map__value_size(counters) / sizeof(*program->values);
 	program->values = calloc(program->n_counters, sizeof(*program->values));
-	if (!program->values)
+	if (!program->values || !program->rule_values)
 		fprintf(stderr, "nf-nic: no memory for %u counters\n", program->n_counters);
-	return program->values != NULL;
+	return program->values && program->rule_values;
 }
 
 struct nic_program *nic_program_load(const char *path)
@@ -116,23 +123,74 @@ void nic_program_free(struct nic_program *program)
 		return;
 	bpf_object__close(program->object);
 	free(program->values);
+	free(program->rule_values);
 	free(program);
+}
+
+/* Whether a map has what a program keeps, other than constants and counts of rules. */
+static bool is_kept(const struct bpf_map *map)
+{
+	const char *name = bpf_map__name(map);
+
+	return ends_with(name, COUNTERS) || ends_with(name, METERS);
+}
+
+bool nic_program_take_over(struct nic_program *program, const struct nic_program *from)
+{
+	struct bpf_map *map;
+	const uint32_t key = 0;
+
+	bpf_object__for_each_map(map, program->object)
+	{
+		const struct bpf_map *before = find_map(from->object, bpf_map__name(map));
+		const uint32_t size = bpf_map__value_size(map);
+		void *value = NULL;
+		int error = 0;
+
+		if (!is_kept(map))
+			continue;
+		if (before && bpf_map__value_size(before) == size)
+			value = malloc(size);
+		error = value ? bpf_map_lookup_elem(bpf_map__fd(before), &key, value) : -EINVAL;
+		if (error == 0)
+			error = bpf_map_update_elem(bpf_map__fd(map), &key, value, BPF_ANY);
+		free(value);
+		if (error == 0)
+			continue;
+		fprintf(stderr, "nf-nic: counters are not those of before: %s\n", strerror(-error));
+		return false;
+	}
+	return true;
+}
+
+int nic_program_descriptor(const struct nic_program *program)
+{
+	return program->program;
+}
+
+bool nic_program_set_clock(struct nic_program *program, uint64_t time_us)
+{
+	const uint64_t time_ns = 1000 * time_us;
+	const uint32_t key = 0;
+
+	if (program->clock < 0 ||
+	    bpf_map_update_elem(program->clock, &key, &time_ns, BPF_ANY) == 0)
+		return true;
+	fprintf(stderr, "nf-nic: the clock of the program: %s\n", strerror(errno));
+	return false;
 }
 
 bool nic_program_run(struct nic_program *program, const uint8_t *bytes, uint32_t length,
 		     uint64_t time_us, struct nic_result *result)
 {
-	const uint64_t time_ns = 1000 * time_us;
-	const uint32_t key = 0;
 	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = bytes, .data_size_in = length,
 		    .data_out = program->bytes, .data_size_out = sizeof(program->bytes),
 		    .repeat = 1, );
-	int error = program->clock < 0
-			    ? 0
-			    : bpf_map_update_elem(program->clock, &key, &time_ns, BPF_ANY);
+	int error;
 
-	if (error == 0)
-		error = bpf_prog_test_run_opts(program->program, &options);
+	if (!nic_program_set_clock(program, time_us))
+		return false;
+	error = bpf_prog_test_run_opts(program->program, &options);
 	if (error < 0) {
 		fprintf(stderr, "nf-nic: the kernel does not run a packet of %u bytes: %s\n",
 			length, strerror(-error));
@@ -161,15 +219,18 @@ static bool next_name(const struct nic_program *program, size_t *at, struct name
 	memcpy(copy, line, (size_t)(end - line));
 	copy[end - line] = '\0';
 	*at += (size_t)(end - line) + 1;
-	return sscanf(copy, "%15s %u %999[^\n]", name->what, &name->place, name->of) == 3 &&
-	       name->place < program->n_counters;
+	if (sscanf(copy, "%15s %u %999[^\n]", name->what, &name->place, name->of) != 3)
+		return false;
+	return strcmp(name->what, "rules") == 0 || name->place < program->n_counters;
 }
 
 static bool read_counters(struct nic_program *program)
 {
 	const uint32_t key = 0;
 
-	if (bpf_map_lookup_elem(program->counters, &key, program->values) == 0)
+	if (bpf_map_lookup_elem(program->counters, &key, program->values) == 0 &&
+	    (program->rules < 0 ||
+	     bpf_map_lookup_elem(program->rules, &key, program->rule_values) == 0))
 		return true;
 	fprintf(stderr, "nf-nic: counters: %s\n", strerror(errno));
 	return false;
@@ -184,6 +245,32 @@ static void write_text(const char *text, FILE *stream)
 		fputc(*text, stream);
 	}
 	fputc('"', stream);
+}
+
+/* How often each rule of a function decided, by its number; those that never did are left out. */
+static void write_rules(const struct nic_program *program, const char *of, FILE *stream)
+{
+	const char *before = ", \"rules\": {";
+	struct name name;
+
+	for (size_t at = 0; next_name(program, &at, &name);) {
+		unsigned int n = 0;
+		int read = 0;
+
+		if (strcmp(name.what, "rules") != 0 ||
+		    sscanf(name.of, "%u %n", &n, &read) != 1 || strcmp(name.of + read, of) != 0)
+			continue;
+		for (unsigned int i = 0; i < n && name.place + i < program->n_rules; i++) {
+			const uint64_t count = program->rule_values[name.place + i];
+
+			if (count == 0)
+				continue;
+			fprintf(stream, "%s\"%u\": %" PRIu64, before, i + 1, count);
+			before = ", ";
+		}
+	}
+	if (before[2] == '\0')
+		fputc('}', stream);
 }
 
 bool nic_program_write_functions(struct nic_program *program, FILE *stream)
@@ -205,12 +292,29 @@ bool nic_program_write_functions(struct nic_program *program, FILE *stream)
 		fputs(first ? "{\"name\": " : ", {\"name\": ", stream);
 		write_text(name.of, stream);
 		fprintf(stream,
-			", \"entered\": %" PRIu64 ", \"sent\": %" PRIu64 ", \"dropped\": %" PRIu64
-			"}",
+			", \"entered\": %" PRIu64 ", \"sent\": %" PRIu64 ", \"dropped\": %" PRIu64,
 			entered, value, entered - value);
+		write_rules(program, name.of, stream);
+		fputc('}', stream);
 		first = false;
 	}
 	fputc(']', stream);
+	return true;
+}
+
+bool nic_program_dropped(struct nic_program *program, uint64_t *dropped)
+{
+	struct name name;
+
+	if (!read_counters(program))
+		return false;
+	*dropped = 0;
+	for (size_t at = 0; next_name(program, &at, &name);) {
+		if (strcmp(name.what, "sent") == 0)
+			*dropped -= program->values[name.place];
+		else if (strcmp(name.what, "rules") != 0)
+			*dropped += program->values[name.place];
+	}
 	return true;
 }
 

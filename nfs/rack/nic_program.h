@@ -20,6 +20,8 @@ struct nic_program;
  */
 struct nic_program *nic_program_load(const char *path);
 void nic_program_free(struct nic_program *program);
+/* Go on with the counters and rates of another one; false after printing why. */
+bool nic_program_take_over(struct nic_program *program, const struct nic_program *from);
 
 /* A packet as the program leaves it, and what becomes of it: one of XDP's actions. */
 struct nic_result {
@@ -31,6 +33,13 @@ struct nic_result {
 /* Run a packet of at most NIC_MOST_BYTES, which came at a time. False after printing why. */
 bool nic_program_run(struct nic_program *program, const uint8_t *bytes, uint32_t length,
 		     uint64_t time_us, struct nic_result *result);
+
+/* The program in the kernel. */
+int nic_program_descriptor(const struct nic_program *program);
+/* Set the clock of a program that keeps rates; false after printing why. */
+bool nic_program_set_clock(struct nic_program *program, uint64_t time_us);
+/* How many packets the program has dropped, by all its counters; false after printing why. */
+bool nic_program_dropped(struct nic_program *program, uint64_t *dropped);
 
 /*
  * Write the counters of functions as a JSON array, or those of drops as members of an object, each

@@ -19,9 +19,11 @@
 
 #include "accelerators/accelerator.h"
 #include "core/chain.h"
+#include "rack/control.h"
 #include "rack/link.h"
 #include "rack/server_cores.h"
 #include "rack/server_options.h"
+#include "rack/server_update.h"
 #include "run/start.h"
 
 #define SERVER_NAME "nf-server"
@@ -44,6 +46,8 @@ struct server {
 	struct accelerator *accelerators[ACCELERATOR_KINDS];
 	struct rte_mempool *pool;  /* for packets from the link */
 	struct rte_mempool *spare; /* for those that functions make */
+	struct control control;
+	struct server_update *update; /* if one is prepared */
 	struct links *links;
 	int link;
 	uint64_t now_us; /* the time of the last packet; other threads read it */
@@ -78,6 +82,21 @@ static uint64_t unmatched_by(const struct nf *nf)
 	return 0;
 }
 
+/* How often each rule decided, by its number; those that never did are left out. */
+static void write_rules(const struct nf *nf, FILE *stream)
+{
+	const char *before = ", \"rules\": {";
+
+	for (uint32_t i = 0; nf->rule_counts && i < nf->n_rules; i++) {
+		if (nf->rule_counts[i] == 0)
+			continue;
+		fprintf(stream, "%s\"%" PRIu32 "\": %" PRIu64, before, i + 1, nf->rule_counts[i]);
+		before = ", ";
+	}
+	if (before[2] == '\0')
+		fputc('}', stream);
+}
+
 static void write_function(const struct chain *chain, unsigned int at, FILE *stream)
 {
 	const struct nf *nf = chain_function(chain, at);
@@ -93,7 +112,9 @@ static void write_function(const struct chain *chain, unsigned int at, FILE *str
 	for (unsigned int i = 0; i < nf->kind->n_counters; i++)
 		fprintf(stream, "%s\"%s\": %" PRIu64, i ? ", " : "", nf->kind->counters[i].name,
 			nf->counters[i]);
-	fputs("}}", stream);
+	fputs("}", stream);
+	write_rules(nf, stream);
+	fputc('}', stream);
 }
 
 static void write_report(const struct server *server, bool interrupted, FILE *stream)
@@ -215,7 +236,11 @@ static int open_chain(struct server *server)
 	struct server_options *options = server->options;
 	struct chain_spec *spec = &server->options->chain.spec;
 	struct chain_config config = {
-		.sink = server_cores_take, .interrupt = &interrupted, .timed = true};
+		.sink = server_cores_take,
+		.interrupt = &interrupted,
+		.timed = true,
+		.counts_rules = true,
+	};
 	const struct server_cores_config of_cores = {
 		.n = spec->n_cores,
 		.packets = 2 * SERVER_PACKETS,
@@ -255,6 +280,7 @@ static int open_link(struct server *server)
 		fprintf(stderr, "nf-server: no memory for links\n");
 		return FAILED;
 	}
+	links_stay(server->links, server->options->control);
 	server->link = links_open(server->links, server->options->link, LINK_B);
 	return server->link >= 0 ? 0 : BAD_INPUT;
 }
@@ -262,6 +288,7 @@ static int open_link(struct server *server)
 static void close_all(struct server *server)
 {
 	server_cores_stop(server->cores);
+	server_update_free(server->update);
 	chain_destroy(server->chain);
 	server_cores_destroy(server->cores);
 	links_destroy(server->links);
@@ -340,15 +367,42 @@ static bool answer(struct server *server, uint64_t round)
 	return !server->broken && links_send_flush(server->links, server->link, round);
 }
 
+/* Do what is ordered. */
+static void obey(struct server *server, enum control_order order)
+{
+	if (order == CONTROL_PREPARE) {
+		server_update_free(server->update);
+		server->update = server_update_prepare(server->chain, &server->options->chain.spec);
+		control_answer(server->update != NULL);
+	} else if (order == CONTROL_SWAP && server->update) {
+		server_cores_flush(server->cores);
+		server_cores_pause(server->cores, true);
+		server_update_apply(server->update, server->chain, &server->options->chain);
+		server->update = NULL;
+		server_cores_pause(server->cores, false);
+		control_answer(true);
+	} else if (order == CONTROL_REPORT)
+		control_answer(server_report(server, false));
+	else if (order == CONTROL_END)
+		links_stay(server->links, false); /* nobody starts the switch again */
+	else
+		control_answer(false);
+}
+
 /* Until the link ends. False if it breaks, or the program is interrupted. */
 static bool loop(struct server *server)
 {
+	bool idle = false;
+
 	for (;;) {
+		const enum control_order order = control_next(&server->control, idle);
 		struct rte_mbuf *packets[NF_BURST];
 		struct ending ending;
 		const uint16_t n = receive(server, packets, &ending);
 		unsigned int moved = n;
 
+		if (order != CONTROL_NONE)
+			obey(server, order);
 		if (n > 0)
 			chain_enter(server->chain, packets, n, server->now_us);
 		moved += chain_step(server->chain, 0, server->now_us);
@@ -360,7 +414,8 @@ static bool loop(struct server *server)
 		if (server->broken || stop)
 			return false;
 		make_room(server);
-		if (moved == 0 && ending.kind == LINK_PACKET && !links_idle(server->links))
+		idle = moved == 0 && ending.kind == LINK_PACKET;
+		if (idle && !links_idle(server->links))
 			return false;
 	}
 }
@@ -372,7 +427,10 @@ static int run(struct server *server)
 
 	if (!server_cores_start(server->cores, server->chain))
 		return FAILED;
-	ended = links_meet(server->links) && loop(server);
+	ended = links_meet(server->links);
+	if (ended && server->options->control)
+		control_begin(&server->control);
+	ended = ended && loop(server);
 	rte_pktmbuf_free(server->buffer);
 	if (server->next)
 		chain_enter(server->chain, &server->next, 1, server->now_us);

@@ -200,7 +200,7 @@ static unsigned int started(const struct server_cores *cores)
 	return n;
 }
 
-static void set_paused(struct server_cores *cores, bool paused)
+void server_cores_pause(struct server_cores *cores, bool paused)
 {
 	pthread_mutex_lock(&cores->lock);
 	__atomic_store_n(&cores->paused, paused, __ATOMIC_RELEASE);
@@ -218,9 +218,9 @@ void server_cores_flush(struct server_cores *cores)
 		server_cores_collect(cores);
 		rest();
 	}
-	set_paused(cores, true);
+	server_cores_pause(cores, true);
 	chain_flush(cores->chain, *cores->config.now_us);
-	set_paused(cores, false);
+	server_cores_pause(cores, false);
 	server_cores_collect(cores);
 }
 

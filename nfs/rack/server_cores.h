@@ -31,6 +31,8 @@ bool server_cores_start(struct server_cores *cores, struct chain *chain);
 unsigned int server_cores_collect(struct server_cores *cores);
 /* Process what has entered, and let all packets leave. */
 void server_cores_flush(struct server_cores *cores);
+/* Let the threads of other cores pause, or go on; packets must have been flushed. */
+void server_cores_pause(struct server_cores *cores, bool paused);
 /* End the threads; the chain still exists. */
 void server_cores_stop(struct server_cores *cores);
 void server_cores_destroy(struct server_cores *cores);

@@ -23,6 +23,7 @@ static const char help[] =
 	"                  (as many as it names)\n"
 	"  --pin LIST      processors for them, such as 2,3 (none: where the system puts them)\n"
 	"  --memory-mb N   memory for packets and tables (2048)\n"
+	"  --control       stay up, and take orders from stdin (rack/control.h)\n"
 	"  --help          this text\n"
 	"\n"
 	"The clock of functions is the time at which packets came to the switch.\n"
@@ -37,7 +38,7 @@ struct reader {
 	unsigned int faults;
 };
 
-enum { CHAIN = 256, LINK, REPORT, CORES, PIN, MEMORY, HELP };
+enum { CHAIN = 256, LINK, REPORT, CORES, PIN, MEMORY, CONTROL, HELP };
 
 static int next_option(int argc, char **argv)
 {
@@ -48,6 +49,7 @@ static int next_option(int argc, char **argv)
 		{"cores", required_argument, NULL, CORES},
 		{"pin", required_argument, NULL, PIN},
 		{"memory-mb", required_argument, NULL, MEMORY},
+		{"control", no_argument, NULL, CONTROL},
 		{"help", no_argument, NULL, HELP},
 		{NULL, 0, NULL, 0},
 	};
@@ -87,6 +89,8 @@ static void take_option(struct reader *reader, int option)
 		reader->pins = optarg;
 	else if (option == MEMORY)
 		options->memory_mb = (unsigned int)whole(reader, "--memory-mb", 1 << 20);
+	else if (option == CONTROL)
+		options->control = true;
 	else
 		reader->faults++;
 }

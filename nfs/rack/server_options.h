@@ -5,6 +5,7 @@
 
 struct server_options {
 	struct chain_file chain;
+	bool control; /* stay up, and take orders */
 	const char *link, *report;
 	unsigned int memory_mb;
 	bool pinned;

@@ -8,6 +8,8 @@
 #include <rte_swx_ctl.h>
 #include <rte_swx_pipeline.h>
 
+#include "rack/control.h"
+#include "rack/interface.h"
 #include "rack/link.h"
 #include "run/captures.h"
 
@@ -20,11 +22,13 @@ struct switch_link_option {
 
 struct switch_options {
 	const char *spec, *entries, *names, *in, *out, *report;
+	const char *rules; /* in place of a program: the last link, to a process that runs rules */
 	struct switch_link_option links[LINKS_MOST];
 	int n_links;
 	unsigned int memory_mb, in_flight;
 	unsigned int cycles; /* batches to measure */
 	bool check;          /* only read the program and its entries */
+	bool control;        /* stay up, and take orders */
 };
 
 enum switch_options_next { SWITCH_OPTIONS_RUN, SWITCH_OPTIONS_DONE, SWITCH_OPTIONS_WRONG };
@@ -49,6 +53,7 @@ struct switch_counts {
 	uint64_t dropped;        /* at the last port */
 	uint64_t nowhere;        /* sent to a port that is not there */
 	uint64_t broken;         /* left the pipeline with a length that no packet has */
+	uint64_t unsent;         /* the interface to the world did not take them */
 };
 
 struct switch_state {
@@ -58,12 +63,17 @@ struct switch_state {
 	struct rte_mempool *pool;
 	struct capture_reader *in;
 	struct capture_writer *out;
+	struct interface *world_in, *world_out; /* in place of captures */
+	struct control orders;
 	struct links *links;
 	struct switch_port ports[LINKS_MOST + 2]; /* the world, links, and where packets end */
 	struct switch_counts counts;
 	unsigned int in_flight; /* packets in the pipeline */
 	uint64_t moves;         /* whatever was received */
+	bool paused;            /* nothing is let in from the world */
+	bool draining;          /* until nothing moves, which is answered */
 	bool world_ended;
+	bool ending; /* what already waits is the last that comes from the world */
 	bool failed; /* to write, to send, or for want of memory */
 	bool bad;    /* input */
 };
@@ -78,6 +88,16 @@ bool switch_ports_register_out(struct switch_state *state, const char *name,
 			       rte_swx_port_out_pkt_tx_t send);
 /* Configure all ports with what is registered. */
 bool switch_ports_configure(struct switch_state *state);
+
+/* What ports do at the end that is the world: the next packet, or NULL; and send one, and free it. */
+struct rte_mbuf *switch_world_next(struct switch_state *state);
+void switch_world_send(struct switch_state *state, struct rte_mbuf *mbuf);
+/* A packet as a message, whose bytes are its own; and a message as a packet, or NULL. */
+struct link_message switch_message_of(const struct rte_mbuf *mbuf);
+struct rte_mbuf *switch_packet_of(struct switch_state *state, const struct link_message *message);
+
+/* Let packets pass between the world, links and the process that runs rules, some at a time. */
+void switch_rules_run(struct switch_state *state);
 
 /* Ports for measuring: packets come from memory, and end where they leave. */
 bool switch_cycles_ports_make(struct switch_state *state);

@@ -9,9 +9,11 @@
  * see, and each round moves them on.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include <rte_eal.h>
 
+#include "core/clock.h"
 #include "rack/entries.h"
 #include "rack/spec.h"
 #include "rack/switch.h"
@@ -25,6 +27,8 @@
 #define INSTRUCTIONS_PER_RUN 256
 /* More than a server and its SmartNIC pass a packet to each other in one chain. */
 #define QUIET_ROUNDS 8
+#define LEAST_ENTRIES 16384u /* of tables that may be replaced */
+#define ROUND_PATIENCE_NS 500000000u
 
 /* 0, or an exit status after printing why. */
 static int load(struct switch_state *state)
@@ -41,6 +45,10 @@ static int load(struct switch_state *state)
 		spec_free(spec);
 		return FAILED;
 	}
+	/* room for later entries */
+	for (unsigned int i = 0; options->control && i < spec->n_tables; i++)
+		if (spec->tables[i].kind == SPEC_TABLE)
+			spec->tables[i].size = RTE_MAX(spec->tables[i].size, LEAST_ENTRIES);
 	built = spec_build(spec, state->pipeline, (unsigned int)options->n_links + 1);
 	spec_free(spec);
 	if (!built)
@@ -53,6 +61,11 @@ static int load(struct switch_state *state)
 	return !options->entries || entries_load(options->entries, state->pipeline, state->control)
 		       ? DONE
 		       : BAD_INPUT;
+}
+
+static bool is_interface(const char *text)
+{
+	return strncmp(text, INTERFACE_PREFIX, strlen(INTERFACE_PREFIX)) == 0;
 }
 
 /* 0, or an exit status after printing why. */
@@ -68,16 +81,23 @@ static int open_ends(struct switch_state *state)
 		fprintf(stderr, "nf-switch: no memory for packets\n");
 		return FAILED;
 	}
-	state->in = capture_reader_open(options->in, "the switch");
-	if (!state->in)
+	links_stay(state->links, options->control);
+	if (is_interface(options->in))
+		state->world_in = interface_open(options->in + strlen(INTERFACE_PREFIX), true);
+	else
+		state->in = capture_reader_open(options->in, "the switch");
+	if (!state->in && !state->world_in)
 		return BAD_INPUT;
 	if (options->cycles)
 		return DONE;
 	for (int i = 0; i < options->n_links; i++)
 		if (links_open(state->links, options->links[i].path, LINK_A) < 0)
 			return BAD_INPUT;
-	state->out = capture_writer_open(options->out, NULL);
-	return state->out ? DONE : BAD_INPUT;
+	if (is_interface(options->out))
+		state->world_out = interface_open(options->out + strlen(INTERFACE_PREFIX), false);
+	else
+		state->out = capture_writer_open(options->out, NULL);
+	return state->out || state->world_out ? DONE : BAD_INPUT;
 }
 
 static uint64_t packets_on_links(const struct switch_state *state)
@@ -92,6 +112,7 @@ static uint64_t packets_on_links(const struct switch_state *state)
 /* Rounds of flushing. */
 struct rounds {
 	uint64_t round, packets; /* packets on links when it began */
+	uint64_t begun_ns;
 	unsigned int quiet;
 };
 
@@ -106,34 +127,101 @@ static bool is_answered(const struct switch_state *state, uint64_t round)
 /* Nothing moves: begin the next round, or wait for the answers to this one. True at the end. */
 static bool go_on(struct switch_state *state, struct rounds *rounds)
 {
-	if (!is_answered(state, rounds->round)) {
+	const bool answered = is_answered(state, rounds->round);
+
+	/* a device that was started again may have missed the round: then there is another one */
+	if (!answered &&
+	    !(state->orders.on && clock_ns() - rounds->begun_ns > ROUND_PATIENCE_NS)) {
 		state->failed |= !links_idle(state->links);
 		return false;
 	}
 	if (rounds->round > 0)
-		rounds->quiet =
-			packets_on_links(state) == rounds->packets ? rounds->quiet + 1 : 0;
+		rounds->quiet = answered && packets_on_links(state) == rounds->packets
+					? rounds->quiet + 1
+					: 0;
 	if (state->options->n_links == 0 || rounds->quiet == QUIET_ROUNDS)
 		return true;
-	rounds->round++;
+	/* a switch that was started again does not take answers to the one before for its own */
+	rounds->round += rounds->round == 0 && state->orders.on ? clock_ns() : 1;
+	rounds->begun_ns = clock_ns();
 	rounds->packets = packets_on_links(state);
 	for (int i = 0; i < state->options->n_links; i++)
 		state->failed |= !links_send_flush(state->links, i, rounds->round);
 	return false;
 }
 
-static void run(struct switch_state *state)
+/* Do what is ordered; what takes time is answered once it is done. */
+static void obey(struct switch_state *state, const struct switch_names *names,
+		 enum control_order order)
+{
+	switch (order) {
+	case CONTROL_REPORT:
+		control_answer(switch_report_write(state, names, false));
+		return;
+	case CONTROL_DRAIN:
+		state->paused = state->draining = true;
+		return;
+	case CONTROL_PREPARE:
+		control_answer(state->options->entries &&
+			       entries_prepare(state->options->entries,
+					       CONTROL_NEXT "/switch.entries", state->pipeline,
+					       state->control));
+		return;
+	case CONTROL_SWAP:
+		control_answer(entries_commit(state->options->entries, state->control));
+		return;
+	case CONTROL_GO:
+		state->paused = false;
+		control_answer(true);
+		return;
+	case CONTROL_END:
+		state->paused = false;
+		state->ending = true;
+		if (state->world_in)
+			interface_shut(state->world_in);
+		links_stay(state->links, !state->orders.ended);
+		return;
+	default:
+		control_answer(false);
+	}
+}
+
+/* Nothing moves, and nothing comes from the world for now. True at the end. */
+static bool settle(struct switch_state *state, struct rounds *rounds)
+{
+	if (!go_on(state, rounds))
+		return false;
+	rounds->quiet = 0;
+	if (!state->draining)
+		return true;
+	state->draining = false;
+	control_answer(true);
+	return false;
+}
+
+static void run(struct switch_state *state, const struct switch_names *names)
 {
 	struct rounds rounds = {0};
-	bool over = false;
+	bool over = false, idle = false;
 
 	state->failed |= !links_meet(state->links);
+	if (state->options->control && !state->failed)
+		control_begin(&state->orders);
 	while (!over && !interrupted && !state->failed && !state->bad) {
+		const enum control_order order = control_next(&state->orders, idle);
 		const uint64_t moves = state->moves;
 
-		rte_swx_pipeline_run(state->pipeline, INSTRUCTIONS_PER_RUN);
-		if (state->moves == moves && state->in_flight == 0 && state->world_ended)
-			over = go_on(state, &rounds);
+		if (order != CONTROL_NONE)
+			obey(state, names, order);
+		if (state->options->rules)
+			switch_rules_run(state);
+		else
+			rte_swx_pipeline_run(state->pipeline, INSTRUCTIONS_PER_RUN);
+		idle = state->moves == moves && state->in_flight == 0;
+		if (idle && (state->world_ended || state->draining))
+			over = settle(state, &rounds);
+		else if (idle && state->orders.on)
+			state->failed |= !links_idle(state->links);
 	}
 	for (int i = 0; over && i < state->options->n_links; i++)
 		state->failed |= !links_send_end(state->links, i);
@@ -146,7 +234,7 @@ static int finish(struct switch_state *state, const struct switch_names *names)
 
 	if (keep)
 		keep = switch_report_write(state, names, interrupted);
-	keep &= capture_writer_close(state->out, keep);
+	keep &= !state->out || capture_writer_close(state->out, keep);
 	if (state->bad)
 		return BAD_INPUT;
 	return !keep ? FAILED : interrupted ? INTERRUPTED : DONE;
@@ -168,12 +256,14 @@ static int work(struct switch_state *state)
 		if (result == DONE && options->cycles) {
 			result = switch_cycles_measure(state, &interrupted) ? DONE : FAILED;
 		} else if (result == DONE) {
-			run(state);
+			run(state, names);
 			result = finish(state, names);
 		}
 	}
 	switch_names_free(names);
 	capture_reader_close(state->in);
+	interface_close(state->world_in);
+	interface_close(state->world_out);
 	links_destroy(state->links);
 	return result;
 }
@@ -195,7 +285,7 @@ int main(int argc, char **argv)
 	if (start_eal("nf-switch", options.memory_mb) < 0)
 		return FAILED;
 	catch_interrupts();
-	result = load(&state);
+	result = options.rules ? DONE : load(&state);
 	if (result == DONE)
 		result = work(&state);
 	/* the pipeline is left to the end of the process: DPDK frees wildcard tables twice */

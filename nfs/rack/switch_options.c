@@ -16,9 +16,11 @@ static const char help[] =
 	"  --spec FILE        the program\n"
 	"  --entries FILE     entries of its tables\n"
 	"  --names FILE       names of functions and reasons, for the report\n"
-	"  --in CAPTURE       packets from the world (pcap)\n"
-	"  --out CAPTURE      packets to the world\n"
+	"  --in CAPTURE       packets from the world (pcap), or af_packet:INTERFACE\n"
+	"  --out CAPTURE      packets to the world, or af_packet:INTERFACE\n"
 	"  --link NAME=FILE   a link to another process; may be repeated\n"
+	"  --rules FILE       in place of --spec: a link to a process that runs rules, which has the\n"
+	"                     port of a frame as it comes in, and answers with that as it leaves\n"
 	"  --report FILE      counters, as JSON; default: stdout\n"
 	"  --in-flight N      packets in the pipeline at a time, 1 to 16 (1); more than one may\n"
 	"                     overtake each other\n"
@@ -26,6 +28,7 @@ static const char help[] =
 	"  --check            read program and entries, and end\n"
 	"  --cycles N         measure cycles per packet in N batches of 256 packets; packets end\n"
 	"                     where they leave, --out and the files of links are not used\n"
+	"  --control          stay up, and take orders from stdin (rack/control.h)\n"
 	"  --help             this text\n"
 	"\n"
 	"Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted; what was done is kept.\n";
@@ -42,6 +45,8 @@ enum {
 	MEMORY_MB,
 	CHECK,
 	CYCLES,
+	CONTROL,
+	RULES,
 	HELP,
 };
 
@@ -57,6 +62,8 @@ static const struct option known[] = {
 	{"memory-mb", required_argument, NULL, MEMORY_MB},
 	{"check", no_argument, NULL, CHECK},
 	{"cycles", required_argument, NULL, CYCLES},
+	{"control", no_argument, NULL, CONTROL},
+	{"rules", required_argument, NULL, RULES},
 	{"help", no_argument, NULL, HELP},
 	{0},
 };
@@ -101,6 +108,7 @@ static bool read_option(struct switch_options *options, int which, char *value)
 	const char **texts[] = {
 		[SPEC] = &options->spec, [ENTRIES] = &options->entries, [NAMES] = &options->names,
 		[IN] = &options->in,     [OUT] = &options->out,         [REPORT] = &options->report,
+		[RULES] = &options->rules,
 	};
 
 	switch (which) {
@@ -114,6 +122,9 @@ static bool read_option(struct switch_options *options, int which, char *value)
 		return read_number("cycles", value, 1000000, &options->cycles);
 	case CHECK:
 		options->check = true;
+		return true;
+	case CONTROL:
+		options->control = true;
 		return true;
 	default:
 		*texts[which] = value;
@@ -156,7 +167,14 @@ enum switch_options_next switch_options_read(struct switch_options *options, int
 		fprintf(stderr, "nf-switch: %s: is no option\n", argv[optind]);
 		good = false;
 	}
-	good &= is_given("spec", options->spec);
+	if (options->rules && (options->spec || options->cycles || options->check ||
+			       options->n_links == LINKS_MOST))
+		good = wrong("rules", options->rules, "no program, and at most 63 links");
+	else if (options->rules)
+		options->links[options->n_links++] =
+			(struct switch_link_option){"rules", options->rules};
+	else
+		good &= is_given("spec", options->spec);
 	good &= options->check || is_given("in", options->in);
 	good &= options->check || options->cycles || is_given("out", options->out);
 	good &= is_replaceable("out", options->out);

@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <time.h>
 
 #include "core/packet.h"
 #include "rack/switch.h"
@@ -47,27 +48,73 @@ static bool has_too_many_tags(const struct rte_mbuf *mbuf)
 	return true;
 }
 
-/* The next packet of the capture that is not malformed. NULL at the end. */
-static struct rte_mbuf *next_of_world(struct switch_state *state)
+/* A packet with the bytes of a message. NULL without memory. */
+struct rte_mbuf *switch_packet_of(struct switch_state *state, const struct link_message *message)
 {
-	struct rte_mbuf *mbuf;
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(state->pool);
+
+	if (!mbuf) {
+		fprintf(stderr, "nf-switch: no memory for packets\n");
+		state->failed = true;
+		return NULL;
+	}
+	memcpy(rte_pktmbuf_append(mbuf, (uint16_t)message->length), message->bytes,
+	       message->length);
+	more_of(mbuf)->time_us = message->time_us;
+	return mbuf;
+}
+
+/* The next packet of the interface, at the time of the clock. NULL if none is there. */
+static struct rte_mbuf *next_of_interface(struct switch_state *state)
+{
+	uint32_t length;
+	const uint8_t *bytes = interface_receive(state->world_in, &length);
+	struct rte_mbuf *mbuf = NULL;
+	struct timespec now;
+
+	state->world_ended = !bytes && state->ending;
+	if (bytes) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		mbuf = switch_packet_of(state, &(struct link_message){
+						.length = length,
+						.time_us = (uint64_t)now.tv_sec * 1000000 +
+							   (uint64_t)now.tv_nsec / 1000,
+						.bytes = bytes,
+					});
+	}
+	return mbuf;
+}
+
+/* The next packet of the capture. NULL at the end. */
+static struct rte_mbuf *next_of_capture(struct switch_state *state)
+{
 	uint64_t time_ns;
+	const enum capture_next next = capture_reader_peek(state->in, &time_ns);
+	struct rte_mbuf *mbuf;
 
-	while (!state->world_ended) {
-		const enum capture_next next = capture_reader_peek(state->in, &time_ns);
+	state->world_ended = next != CAPTURE_PACKET;
+	state->bad |= next == CAPTURE_FAULT;
+	if (state->world_ended)
+		return NULL;
+	mbuf = capture_reader_take(state->in, state->pool);
+	state->failed |= !mbuf;
+	state->world_ended = !mbuf;
+	if (mbuf)
+		more_of(mbuf)->time_us = time_ns / 1000;
+	return mbuf;
+}
 
-		state->world_ended = next != CAPTURE_PACKET;
-		state->bad |= next == CAPTURE_FAULT;
-		if (state->world_ended)
-			break;
-		mbuf = capture_reader_take(state->in, state->pool);
-		state->failed |= !mbuf;
-		state->world_ended = !mbuf;
+/* The next packet from the world that is not malformed. NULL if none is there. */
+struct rte_mbuf *switch_world_next(struct switch_state *state)
+{
+	while (!state->world_ended && !state->paused) {
+		struct rte_mbuf *mbuf =
+			state->world_in ? next_of_interface(state) : next_of_capture(state);
+
 		if (!mbuf)
-			break;
+			return NULL;
 		state->counts.received++;
 		state->moves++;
-		more_of(mbuf)->time_us = time_ns / 1000;
 		if (mbuf->nb_segs == 1 && mbuf->pkt_len >= sizeof(struct rte_ether_hdr) &&
 		    packet_parse(mbuf).type != PACKET_MALFORMED && !has_too_many_tags(mbuf))
 			return mbuf;
@@ -84,27 +131,11 @@ static int receive_from_world(void *port, struct rte_swx_pkt *packet)
 
 	if (state->in_flight >= state->options->in_flight || state->failed || state->bad)
 		return 0;
-	mbuf = next_of_world(state);
+	mbuf = switch_world_next(state);
 	if (!mbuf)
 		return 0;
 	enter(state, mbuf, packet);
 	return 1;
-}
-
-/* A packet with the bytes of a message. NULL without memory. */
-static struct rte_mbuf *packet_of(struct switch_state *state, const struct link_message *message)
-{
-	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(state->pool);
-
-	if (!mbuf) {
-		fprintf(stderr, "nf-switch: no memory for packets\n");
-		state->failed = true;
-		return NULL;
-	}
-	memcpy(rte_pktmbuf_append(mbuf, (uint16_t)message->length), message->bytes,
-	       message->length);
-	more_of(mbuf)->time_us = message->time_us;
-	return mbuf;
 }
 
 static int receive_from_link(void *port_pointer, struct rte_swx_pkt *packet)
@@ -125,7 +156,7 @@ static int receive_from_link(void *port_pointer, struct rte_swx_pkt *packet)
 			state->options->links[port->link].path);
 		state->failed = true;
 	}
-	mbuf = message.kind == LINK_PACKET ? packet_of(state, &message) : NULL;
+	mbuf = message.kind == LINK_PACKET ? switch_packet_of(state, &message) : NULL;
 	if (!mbuf)
 		return 0;
 	enter(state, mbuf, packet);
@@ -153,17 +184,37 @@ static struct rte_mbuf *left(struct switch_state *state, const struct rte_swx_pk
 	return NULL;
 }
 
-static void send_to_world(void *port, struct rte_swx_pkt *packet)
+void switch_world_send(struct switch_state *state, struct rte_mbuf *mbuf)
 {
-	struct switch_state *state = ((struct switch_port *)port)->state;
-	struct rte_mbuf *mbuf = left(state, packet);
+	bool sent = true;
 
 	if (!mbuf)
 		return;
-	state->failed |= !capture_writer_write(state->out, mbuf,
-					       more_of(mbuf)->time_us * 1000, 0);
-	state->counts.sent++;
+	if (state->world_out)
+		sent = interface_send(state->world_out, rte_pktmbuf_mtod(mbuf, uint8_t *),
+				      mbuf->data_len);
+	else
+		state->failed |= !capture_writer_write(state->out, mbuf,
+						       more_of(mbuf)->time_us * 1000, 0);
+	*(sent ? &state->counts.sent : &state->counts.unsent) += 1;
 	rte_pktmbuf_free(mbuf);
+}
+
+static void send_to_world(void *port, struct rte_swx_pkt *packet)
+{
+	struct switch_state *state = ((struct switch_port *)port)->state;
+
+	switch_world_send(state, left(state, packet));
+}
+
+struct link_message switch_message_of(const struct rte_mbuf *mbuf)
+{
+	return (struct link_message){
+		.kind = LINK_PACKET,
+		.length = mbuf->data_len,
+		.time_us = more_of((struct rte_mbuf *)(uintptr_t)mbuf)->time_us,
+		.bytes = rte_pktmbuf_mtod(mbuf, const uint8_t *),
+	};
 }
 
 static void send_to_link(void *port_pointer, struct rte_swx_pkt *packet)
@@ -175,12 +226,7 @@ static void send_to_link(void *port_pointer, struct rte_swx_pkt *packet)
 
 	if (!mbuf)
 		return;
-	message = (struct link_message){
-		.kind = LINK_PACKET,
-		.length = mbuf->data_len,
-		.time_us = more_of(mbuf)->time_us,
-		.bytes = rte_pktmbuf_mtod(mbuf, const uint8_t *),
-	};
+	message = switch_message_of(mbuf);
 	state->failed |= !links_send(state->links, port->link, &message);
 	rte_pktmbuf_free(mbuf);
 }

@@ -93,12 +93,18 @@ static uint64_t value_of(const struct switch_names *names, const char *array, ui
 	return value;
 }
 
+static uint64_t missed(const struct switch_state *state)
+{
+	return state->world_in ? interface_missed(state->world_in) : 0;
+}
+
 static void print_ends(FILE *file, const struct switch_state *state, bool sent)
 {
 	const struct switch_options *options = state->options;
 
+	/* what the interface lost came in, too */
 	fprintf(file, "\"%s\": {\"world\": %" PRIu64, sent ? "sent" : "received",
-		sent ? state->counts.sent : state->counts.received);
+		sent ? state->counts.sent : state->counts.received + missed(state));
 	for (int i = 0; i < options->n_links; i++)
 		fprintf(file, ", \"%s\": %" PRIu64, options->links[i].name,
 			sent ? links_sent(state->links, i) : links_received(state->links, i));
@@ -135,6 +141,10 @@ static void print_reasons(FILE *file, const struct switch_state *state,
 		fprintf(file, ", \"no_port\": %" PRIu64, state->counts.nowhere);
 	if (state->counts.broken > 0)
 		fprintf(file, ", \"broken\": %" PRIu64, state->counts.broken);
+	if (state->world_in)
+		fprintf(file, ", \"missed\": %" PRIu64, missed(state));
+	if (state->counts.unsent > 0)
+		fprintf(file, ", \"unsent\": %" PRIu64, state->counts.unsent);
 	for (unsigned int i = 0; names && i < names->n; i++)
 		if (names->names[i].reason)
 			fprintf(file, ", \"%s\": %" PRIu64, names->names[i].name,

@@ -326,7 +326,7 @@ static void damaged_slots_are_refused(void **state)
 	struct links *links = opened("x", LINK_A);
 	struct link_message message;
 	int descriptor;
-	struct link_file *file = link_file_map("x", LINK_B, &descriptor);
+	struct link_file *file = link_file_map("x", LINK_B, false, &descriptor);
 
 	(void)state;
 	assert_non_null(file);

@@ -15,13 +15,19 @@ struct ipv4_route {
 
 #define NO_HOP 256
 
-/* Routes are sorted by length, the longest first; `n` is a constant: the loop is unrolled. */
-static __always_inline __u32 ipv4_hop_of(__be32 address, const struct ipv4_route *routes, __u32 n)
+/*
+ * Routes are sorted by length, the longest first; `n` is a constant: the loop is unrolled. `rules`
+ * are the places of their counts, where rules are counted.
+ */
+static __always_inline __u32 ipv4_hop_of(__be32 address, const struct ipv4_route *routes,
+					 const __u32 *rules, __u32 n)
 {
 #pragma clang loop unroll(full)
 	for (__u32 i = 0; i < n; i++)
-		if ((address & routes[i].mask) == routes[i].prefix)
+		if ((address & routes[i].mask) == routes[i].prefix) {
+			COUNT_RULE(rules[i]);
 			return routes[i].hop;
+		}
 	return NO_HOP;
 }
 
@@ -36,7 +42,8 @@ static __always_inline void put_hop(void *packet, __u32 hop)
 }
 
 /* Forward a packet; false if it is dropped. */
-static __always_inline bool ipv4_fwd(struct xdp_md *ctx, const struct ipv4_route *routes, __u32 n)
+static __always_inline bool ipv4_fwd(struct xdp_md *ctx, const struct ipv4_route *routes,
+				     const __u32 *rules, __u32 n)
 {
 	const struct headers headers = read_headers(ctx);
 	__u32 hop, before;
@@ -44,7 +51,7 @@ static __always_inline bool ipv4_fwd(struct xdp_md *ctx, const struct ipv4_route
 
 	if (headers.type != PACKET_IPV4 || headers.ip->ttl <= 1)
 		return false;
-	hop = ipv4_hop_of(headers.ip->daddr, routes, n);
+	hop = ipv4_hop_of(headers.ip->daddr, routes, rules, n);
 	if (hop == NO_HOP)
 		return false;
 	put_hop(packet_begin(ctx), hop);

@@ -2,7 +2,7 @@
 
 import typer
 
-from placer.commands import chain_compile, chain_explain, chain_place, chain_predict, chain_scale
+from placer.commands import chain_compile, chain_explain, chain_place, chain_predict, chain_run, chain_scale
 from placer.commands.options import Command, Group
 
 app = typer.Typer(
@@ -27,4 +27,5 @@ app.command("replan", cls=Command)(chain_explain.replan)
 app.command("explain", cls=Command)(chain_explain.explain)
 app.command("compile", cls=Command)(chain_compile.compile_plan)
 app.command("exec", cls=Command)(chain_compile.execute)
+app.command("run", cls=Command)(chain_run.run)
 app.command("update", cls=Command)(chain_compile.update)

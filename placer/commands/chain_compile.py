@@ -71,11 +71,21 @@ OpenFlow = Annotated[
 ]
 
 
+Attach = Annotated[
+    bool,
+    typer.Option(
+        "--attach",
+        help="Attach the programs of SmartNICs to network interfaces of their own, in a namespace; needs root.",
+    ),
+]
+
+
 def execute(
     directory: Directory,
     source: Source,
     target: Target,
     openflow: OpenFlow = "emulated",
+    attach: Attach = False,
     format: Format = "table",
     quiet: Quiet = False,
 ) -> None:
@@ -91,7 +101,7 @@ def execute(
     refuse_same_files({"--out": target}, {"--in": source})
     progress = Progress(quiet=quiet)
     with end_by_signals(), progress.waiting("packets pass the rack", AFTER_S):
-        result = execute_rack(directory, source, target, openflow=openflow)
+        result = execute_rack(directory, source, target, openflow=openflow, attach=attach)
     document = build_execution(result)
     typer.echo(json.dumps(document) + "\n" if format == "json" else format_execution(document), nl=False)
 
@@ -103,7 +113,8 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the sources, and 
 
 
 def update(directory: Directory, dry_run: DryRun = False, format: Format = "table", quiet: Quiet = False) -> None:
-    """Read the files that chains name again, and replace the tables of a compiled rack in one step."""
+    """Read the files that chains name again, and replace the tables of a compiled rack in one step, also while it
+    runs."""
     from placer.progress import Progress
     from placer.rack.compiler.execute import read_rack_file
     from placer.rack.compiler.update import read_update
@@ -112,9 +123,10 @@ def update(directory: Directory, dry_run: DryRun = False, format: Format = "tabl
     one_of("--format", format, PLAN_FORMATS)
     progress = Progress(quiet=quiet)
     read_rack_file(directory)
+    paused_ms = None
     with progress.waiting("generating tables", AFTER_S):
         found = read_update(directory)
         if found.sources and not dry_run:
-            found.write()
-    document = update_document(found, is_written=bool(found.sources) and not dry_run)
+            paused_ms = found.write()
+    document = update_document(found, is_written=bool(found.sources) and not dry_run, paused_ms=paused_ms)
     typer.echo(json.dumps(document) + "\n" if format == "json" else format_update(document, directory), nl=False)

@@ -84,10 +84,9 @@ def compile_rack(plan: PlanFile, file: str, *, shares: bool | None = False) -> C
     graph = graph_of(plan, file)
     instances = instances_of(graph)
     routing = route_graph(graph)
-    if len(ports := switch_ports(routing)) > MOST_LINKS:
-        raise InputError.of(
-            "switch", f"{len(ports)} servers run NFs: an emulated switch has {MOST_LINKS} links at most"
-        )
+    most = MOST_LINKS - (graph.rack.switch.kind is SwitchKind.OPENFLOW)  # one is to the process that runs rules
+    if len(ports := switch_ports(routing)) > most:
+        raise InputError.of("switch", f"{len(ports)} servers run NFs: an emulated switch has {most} links at most")
     servers: dict[str, ServerProgram] = {}
     nics: dict[str, NicProgram] = {}
     for place in graph.places:

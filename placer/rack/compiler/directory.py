@@ -244,7 +244,7 @@ def processes_of(
     """The processes: servers and SmartNICs first, then the switch.
 
     `ports`: servers at the ports of the switch, from port 1 on. `servers`: those that run NFs. `nics`: SmartNICs that
-    do, with their servers. `openflow`: whether the switch is an OpenFlow switch, emulated.
+    do, with their servers. `openflow`: whether the switch is an OpenFlow switch, whose rules another process runs.
     """
     nic_of = {server: name for name, server in nics.items()}
     for name in servers:
@@ -261,7 +261,10 @@ def processes_of(
     common = ("--in", "IN", "--out", "OUT", *links, *_report("switch", "switch"))
     if openflow:
         texts = tuple(word for name in ("flows", "groups", "names", "labels", "meters") for word in (f"--{name}", name))
-        yield Process("switch", OPENFLOW_MODULE, OPENFLOW_FOLDER, (*texts, *common))
+        link = f"../{RUN_FOLDER}/rules.link"
+        more = ("--ports", f"{1 + len(ports)}", "--link", link, *_report(OPENFLOW_FOLDER, "rules"))
+        yield Process("rules", OPENFLOW_MODULE, OPENFLOW_FOLDER, (*texts, *more))
+        yield Process("switch", SWITCH_PROGRAM, RUN_FOLDER, ("--rules", link, *common))
     else:
         texts = ("--spec", "switch.spec", "--entries", "switch.entries", "--names", "switch.names")
         yield Process("switch", SWITCH_PROGRAM, "switch", (*texts, *common))

@@ -9,10 +9,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -30,7 +31,8 @@ from placer.rack.compiler.directory import (
     Process,
     processes_of,
 )
-from placer.rack.compiler.ebpf.limits import compile_command
+from placer.rack.compiler.ebpf.limits import CLANG, compile_command
+from placer.rack.compiler.ebpf.source import COUNT_RULES
 from placer.rack.compiler.openflow.open_vswitch import EMULATED_SWITCH, check_open_vswitch
 from placer.rack.files.plan_file import read_plan
 from placer.rack.files.sources import read_source
@@ -109,7 +111,7 @@ class RackRun:
     """What became of packets. `received`, `sent`: from and to the world.
 
     `branches`: ways behind NFs that have several. `rules`: by NF, packets by the number of its rule or route, where the
-    device counts them: an OpenFlow switch does.
+    device counts them: OpenFlow switches and SmartNICs do, and servers those of ACLs.
     """
 
     received: int = 0
@@ -117,7 +119,7 @@ class RackRun:
     nfs: dict[str, NfCounts] = field(default_factory=dict)  # by `chain/nf`
     dropped: Counter[str] = field(default_factory=Counter)  # by reason, outside of NFs
     branches: list[CountedWay] = field(default_factory=list)
-    rules: dict[str, dict[int, int]] = field(default_factory=dict)
+    rules: dict[str, Counter[int]] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
@@ -169,19 +171,18 @@ def execute_rack(
     target: Path,
     *,
     openflow: str = EMULATED_SWITCH,
+    attach: bool = False,
     on_wait: Callable[[], None] = lambda: None,
 ) -> RackRun:
     """Send the packets of a capture through the rack, and write those that leave it.
 
-    `openflow`: what runs the rules of an OpenFlow switch, "emulated" or "ovs". Raises InputError when the directory or
+    `openflow`: what runs the rules of an OpenFlow switch, "emulated" or "ovs". `attach`: the programs of SmartNICs are
+    attached to network interfaces. Raises InputError when the directory or
     the capture cannot be used, or Open vSwitch cannot run. Raises ExecutionError when a process fails.
     """
     rack = read_rack_file(directory)
     check_sources(directory)
-    if openflow != EMULATED_SWITCH:
-        if rack.switch != OPENFLOW_FOLDER:
-            raise InputError.of(str(directory), "its switch is no OpenFlow switch")
-        check_open_vswitch()
+    refuse_options(rack, directory, openflow, attach)
     # refuse what is no capture before anything is started
     try:
         with source.open("rb") as content:
@@ -192,12 +193,11 @@ def execute_rack(
         raise InputError.of(str(source), "is no capture", hint="pcap or pcapng, as tcpdump writes it")
     programs = find_programs(bool(rack.nics))
     begun = time.monotonic()
-    with _copy(directory) as running, file_aside(target) as aside:
-        for name in rack.nics:
-            _build_nic(running / "nics" / name)
-        captures = {"IN": str(source.resolve()), "OUT": str(aside)}
-        _run(rack.processes(), running, programs, captures, openflow, on_wait)
-        result = _add(rack, running)
+    with copy_programs(directory, rack) as running, file_aside(target) as aside:
+        ends = {"IN": str(source.resolve()), "OUT": str(aside)}
+        commands = {process: command_of(process, programs, ends, openflow, attach) for process in rack.processes()}
+        _run(commands, running, str(source.resolve()), on_wait)
+        result = add_reports(rack, [(process.name, read_report(running, process)) for process in rack.processes()])
         shutil.copytree(
             running / RUN_FOLDER, directory / RUN_FOLDER, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.link")
         )
@@ -218,18 +218,27 @@ def find_programs(with_nics: bool) -> Path:
 
 
 @contextmanager
-def _copy(directory: Path) -> Iterator[Path]:
-    """A copy of the programs to run in: two runs at a time do not meet."""
+def copy_programs(directory: Path, rack: RackFile) -> Iterator[Path]:
+    """A copy of the programs to run in, all built: two runs at a time do not meet."""
     with tempfile.TemporaryDirectory(prefix="rack-") as folder:
         running = Path(folder) / "rack"
         shutil.copytree(directory, running, ignore=shutil.ignore_patterns(RUN_FOLDER))
         (running / RUN_FOLDER).mkdir()
+        for name in rack.nics:
+            build_nic(running / "nics" / name)
         yield running
 
 
-def _build_nic(folder: Path) -> None:
+def build_nic(folder: Path) -> None:
+    """Compile the program of a SmartNIC so that it counts its rules; where that cannot be done, as it is for a card.
+
+    Raises InputError without clang where nothing is compiled yet, ExecutionError when clang refuses the program.
+    """
+    command = compile_command(folder / "nic.c", folder / "nic.o")
+    counts = COUNT_RULES in (folder / "nic.c").read_text(encoding="utf-8") and shutil.which(CLANG)
+    if counts and not subprocess.run([*command, f"-D{COUNT_RULES}"], capture_output=True, check=False).returncode:
+        return
     if not (folder / "nic.o").exists():
-        command = compile_command(folder / "nic.c", folder / "nic.o")
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         except FileNotFoundError:
@@ -238,33 +247,14 @@ def _build_nic(folder: Path) -> None:
             raise ExecutionError(f"{command[0]} refuses {folder.name}/nic.c: {done.stderr.strip()}")
 
 
-def _run(
-    processes: Sequence[Process],
-    folder: Path,
-    programs: Path,
-    captures: Mapping[str, str],
-    openflow: str,
-    on_wait: Callable[[], None],
-) -> None:
+def _run(commands: Mapping[Process, Sequence[str]], folder: Path, capture: str, on_wait: Callable[[], None]) -> None:
     """Start all processes, and wait until all have ended."""
     started: list[tuple[Process, subprocess.Popen[bytes]]] = []
     try:
-        for rack_process in processes:
-            arguments = [captures.get(word, word) for word in rack_process.arguments]
-            with (folder / RUN_FOLDER / f"{rack_process.name}.log").open("wb") as log:
-                if rack_process.program == OPENFLOW_MODULE:
-                    alone = [] if openflow == EMULATED_SWITCH else ["unshare", "--net"]
-                    command = [*alone, sys.executable, "-m", OPENFLOW_MODULE, "--switch", openflow, *arguments]
-                else:
-                    command = [str(programs / rack_process.program), *arguments]
-                started.append(
-                    (
-                        rack_process,
-                        subprocess.Popen(
-                            command, cwd=folder / rack_process.folder, stdin=subprocess.DEVNULL, stderr=log
-                        ),
-                    )
-                )
+        for rack_process, command in commands.items():
+            cwd = folder / rack_process.folder
+            with log_of(folder, rack_process).open("wb") as log:
+                started.append((rack_process, subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stderr=log)))
         failed = _wait(started, on_wait)
     finally:
         for _, process in started:
@@ -273,12 +263,38 @@ def _run(
         for _, process in started:
             _end(process)
     if failed:
-        messages = {one.name: _message(folder, one) for one, _ in failed}
+        messages = {one.name: message_of(folder, one) for one, _ in failed}
         # the one that refused its input, or failed by itself, not those that then missed it
         one, code = min(failed, key=lambda pair: (pair[1] != REFUSED_STATUS, LEFT_MESSAGE in messages[pair[0].name]))
-        _raise_for_capture(messages[one.name], captures["IN"])
-        how = f"was ended by signal {-code}" if code < 0 else f"failed with {code}"
-        raise ExecutionError(f"{one.program} of {one.name} {how}: {messages[one.name] or 'it says nothing'}")
+        _raise_for_capture(messages[one.name], capture)
+        raise ExecutionError(
+            f"{one.program} of {one.name} {how_ended(code)}: {messages[one.name] or 'it says nothing'}"
+        )
+
+
+def refuse_options(rack: RackFile, directory: Path, openflow: str, attach: bool) -> None:
+    """Raises InputError where Open vSwitch is asked for and cannot run, or a SmartNIC to attach is not there."""
+    if openflow != EMULATED_SWITCH:
+        if rack.switch != OPENFLOW_FOLDER:
+            raise InputError.of(str(directory), "its switch is no OpenFlow switch")
+        check_open_vswitch()
+    if attach and not rack.nics:
+        raise InputError.of("--attach", f"no SmartNIC of {directory} runs a program")
+
+
+def command_of(process: Process, programs: Path, ends: Mapping[str, str], openflow: str, attach: bool) -> list[str]:
+    """The command of a process. `ends`: what stands for IN and OUT."""
+    arguments = [ends.get(word, word) for word in process.arguments]
+    arguments += ["--attach"] * (attach and process.program == NIC_PROGRAM)
+    if process.program != OPENFLOW_MODULE:
+        return [str(programs / process.program), *arguments]
+    alone = [] if openflow == EMULATED_SWITCH else ["unshare", "--net"]
+    return [*alone, sys.executable, "-m", OPENFLOW_MODULE, "--switch", openflow, *arguments]
+
+
+def how_ended(code: int) -> str:
+    """How a process has ended, by its exit status."""
+    return f"was ended by signal {-code}" if code < 0 else f"failed with {code}"
 
 
 def _raise_for_capture(message: str, capture: str) -> None:
@@ -313,27 +329,38 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _message(folder: Path, process: Process) -> str:
-    return (folder / RUN_FOLDER / f"{process.name}.log").read_text(encoding="utf-8", errors="replace").strip()
+def log_of(folder: Path, process: Process) -> Path:
+    """The file that has what a process writes to stderr."""
+    return folder / RUN_FOLDER / f"{process.name}.log"
 
 
-def _add(rack: RackFile, folder: Path) -> RackRun:
-    """The reports of all processes, added up."""
+def message_of(folder: Path, process: Process) -> str:
+    """What a process has written to stderr."""
+    return log_of(folder, process).read_text(encoding="utf-8", errors="replace").strip()
+
+
+def read_report(folder: Path, process: Process) -> Mapping[str, Any]:
+    """The last report of a process."""
+    found: Mapping[str, Any] = json.loads((folder / RUN_FOLDER / f"{process.name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def add_reports(rack: RackFile, reports: Iterable[tuple[str, Mapping[str, Any]]]) -> RackRun:
+    """The reports of all processes, added up: by device, several where one was started again."""
     result = RackRun(nfs={nf.name: NfCounts() for nf in rack.nfs})
-    counted: dict[str, Mapping[str, int]] = {}
-    for process in rack.processes():
-        report = json.loads((folder / RUN_FOLDER / f"{process.name}.json").read_text(encoding="utf-8"))
+    counted: dict[str, Counter[str]] = {}
+    for device, report in reports:
         result.dropped.update({reason: count for reason, count in report["dropped"].items() if count})
-        if process.name == "switch" and "world" in report["received"]:
-            result.received, result.sent = report["received"]["world"], report["sent"]["world"]
-        names = rack.servers[process.name].functions if process.name in rack.servers else None
+        if device == "switch" and "world" in report["received"]:
+            result.received += report["received"]["world"]
+            result.sent += report["sent"]["world"]
+        names = rack.servers[device].functions if device in rack.servers else None
         for function in report["functions"]:
             _add_function(result, function, names)
-        result.rules |= {
-            name: {int(entry): count for entry, count in rules.items()}
-            for name, rules in report.get("rules", {}).items()
-        }
-        counted |= report.get("ways", {})
+        for name, rules in report.get("rules", {}).items():
+            _add_rules(result, name, rules)
+        for name, ways in report.get("ways", {}).items():
+            counted.setdefault(name, Counter()).update(ways)
     result.branches = _branches(rack, result, counted)
     return result
 
@@ -351,7 +378,11 @@ def _branches(rack: RackFile, result: RackRun, counted: Mapping[str, Mapping[str
     return [replace(way, packets=count) for way, count in zip(ways, packets, strict=True) if way.nf in several]
 
 
-def _add_function(result: RackRun, one: Mapping[str, object], names: Mapping[str, str] | None) -> None:
+def _add_rules(result: RackRun, name: str, rules: Mapping[str, int]) -> None:
+    result.rules.setdefault(name, Counter()).update({int(entry): count for entry, count in rules.items()})
+
+
+def _add_function(result: RackRun, one: Mapping[str, Any], names: Mapping[str, str] | None) -> None:
     """Add the counters of a function to those of its NF; one that only sorts packets has none of its own."""
     name = str(one["name"])
     if names is not None:
@@ -362,6 +393,8 @@ def _add_function(result: RackRun, one: Mapping[str, object], names: Mapping[str
         if name.partition(".")[0].endswith("__sort"):
             return
         name = names[name]
+    if "rules" in one:
+        _add_rules(result, name, one["rules"])
     counts = result.nfs.setdefault(name, NfCounts())
     counts.entered += int(str(one["entered"]))
     counts.sent += int(str(one["sent"]))

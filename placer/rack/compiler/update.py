@@ -12,6 +12,7 @@ from placer.rack.chain import Chain
 from placer.rack.compiler.compile import CompiledRack, compile_rack
 from placer.rack.compiler.directory import PLAN_FILE, write_files, write_rack
 from placer.rack.compiler.ebpf.limits import CLANG, build
+from placer.rack.compiler.live_socket import ask_running
 from placer.rack.compiler.own_data import load_own_data
 from placer.rack.compiler.switch.stages import stages_of
 from placer.rack.files.chains_file import ChainsText
@@ -42,8 +43,13 @@ class TableUpdate:
     chains: tuple[Chain, ...]
     rack: CompiledRack
 
-    def write(self) -> None:
-        """Replace the directory in one step. Raises InputError as `write_rack`."""
+    def write(self) -> float | None:
+        """Give the tables to the rack that runs from the directory, and replace the directory, each in one step.
+
+        Returns for how long that rack let nothing in, ms; None if none runs. Raises InputError when it does not take
+        the tables, and as `write_rack`: then nothing has changed.
+        """
+        paused_ms = ask_running(self.directory, write_files(self.rack))
         document = json.loads((self.directory / PLAN_FILE).read_text(encoding="utf-8"))
         document["chains"] = write_chains(self.chains)
         with tempfile.TemporaryDirectory() as folder:
@@ -51,6 +57,7 @@ class TableUpdate:
             plan.write_text(json.dumps(document), encoding="utf-8")
             shutil.copymode(self.directory / PLAN_FILE, plan)
             write_rack(self.rack, plan, self.directory)
+        return paused_ms
 
 
 def read_update(directory: Path) -> TableUpdate:

@@ -71,13 +71,14 @@ def format_compiled(document: Mapping[str, Any], out: Path) -> str:
     return "\n".join(parts) + _stages(document["switch"]) + f"\nWritten to {out}.\n"
 
 
-def update_document(update: TableUpdate, *, is_written: bool) -> Mapping[str, object]:
-    """What `placer chain update --format json` prints."""
+def update_document(update: TableUpdate, *, is_written: bool, paused_ms: float | None) -> Mapping[str, object]:
+    """What `placer chain update --format json` prints. `paused_ms`: for how long a rack that runs let nothing in."""
     entries = {
         change.name: {nf: {"entries": now, "before": before} for nf, (now, before) in change.entries.items()}
         for change in update.sources
     }
-    return {"sources": entries, "files": list(update.files), "written": is_written}
+    found = {"sources": entries, "files": list(update.files), "written": is_written}
+    return found if paused_ms is None else {**found, "paused_ms": round(paused_ms, 1)}
 
 
 def format_update(document: Mapping[str, Any], directory: Path) -> str:
@@ -92,6 +93,8 @@ def format_update(document: Mapping[str, Any], directory: Path) -> str:
     table = text_table(("source", "NF", "entries", "before"), rows, words=2)
     files = "".join(f"  {file}\n" for file in document["files"]) or "  none: the entries are the same\n"
     end = f"Written to {directory}.\n" if document["written"] else "Nothing was written.\n"
+    if "paused_ms" in document:
+        end += f"The rack that runs has the new tables; packets waited for {document['paused_ms']:,} ms.\n"
     return f"{table}\nFiles that differ:\n{files}{end}"
 
 
@@ -154,7 +157,9 @@ def format_execution(document: Mapping[str, Any]) -> str:
     drops += [f"{by_nfs:,} by NFs"] if by_nfs else []
     lines = [f"{document['received']:,} packets came from the world, {document['sent']:,} went to it."]
     lines += [f"Dropped: {', '.join(drops)}."] if drops else ["None was dropped."]
-    if not document["explained"]:
+    if restarts := ", ".join(f"{name} {count}" for name, count in document.get("restarts", {}).items() if count):
+        lines.append(f"Started again: {restarts}. What was inside, and counts of the last second, are lost.")
+    elif not document["explained"]:
         lines.append("Some packets are missing: what came in is not what went out and what was dropped.")
     return table + "\n" + "\n".join(lines) + "\n"
 

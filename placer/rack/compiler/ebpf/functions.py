@@ -27,8 +27,13 @@ class NicFunction:
         """What the card cannot do, and what to do instead."""
         return iter(())
 
+    @property
+    def rules(self) -> int:
+        """How many rules it has that are counted, one by one, where a program is built so."""
+        return 0
+
     def tables(self, name: str) -> str:
-        """Declarations of constants, whose names begin with `name`."""
+        """Declarations of constants, whose names begin with `name`. `NAME_RULES` is the place of its first rule."""
         return ""
 
     def call(self, name: str) -> str:
@@ -89,8 +94,12 @@ class NicAcl(NicFunction):
     def faults(self) -> Faults:
         yield from _too_many("filters", len(self.filters), MOST_FILTERS)
 
+    @property
+    def rules(self) -> int:
+        return len(self.filters)
+
     def tables(self, name: str) -> str:
-        filters = "".join(map(_filter, self.filters))
+        filters = "".join(_filter(one, f"{name}_RULES + {at}") for at, one in enumerate(self.filters))
         return f"""static __always_inline bool {name}_permits(const struct xdp_md *ctx)
 {{
 	struct acl_key key;
@@ -119,13 +128,20 @@ class NicIpv4Fwd(NicFunction):
             if not 0 <= route.hop <= MOST_HOP:
                 yield f"next hop {route.hop} of {route.prefix}", f"next hops are 0 to {MOST_HOP}"
 
+    @property
+    def rules(self) -> int:
+        return len(self.routes)
+
     def tables(self, name: str) -> str:
-        longest_first = sorted(self.routes, key=lambda route: (-route.prefix.length, route.prefix.address))
-        items = [f"{{{_prefix(route.prefix)}, {route.hop}}}" for route in longest_first]
-        return _array(f"struct ipv4_route {name}_routes", items)
+        longest_first = sorted(
+            enumerate(self.routes), key=lambda numbered: (-numbered[1].prefix.length, numbered[1].prefix.address)
+        )
+        items = [f"{{{_prefix(route.prefix)}, {route.hop}}}" for _, route in longest_first]
+        rules = [f"{name}_RULES + {at}" for at, _ in longest_first]
+        return _array(f"struct ipv4_route {name}_routes", items) + _array(f"__u32 {name}_rules", rules)
 
     def call(self, name: str) -> str:
-        return f"ipv4_fwd(ctx, {name}_routes, {len(self.routes)})"
+        return f"ipv4_fwd(ctx, {name}_routes, {name}_rules, {len(self.routes)})"
 
 
 @dataclass(frozen=True)
@@ -204,8 +220,8 @@ def _prefix(prefix: Prefix) -> str:
     return f"{_address(prefix.address & prefix.mask)}, {_address(prefix.mask)}"
 
 
-def _filter(one: AclFilter) -> str:
-    """A filter as tests in C, only those that can fail."""
+def _filter(one: AclFilter, rule: str) -> str:
+    """A filter as tests in C, only those that can fail. `rule`: the place of its count."""
     tests = [f"acl_protocol(&key, {one.protocol})"] if one.protocol else []
     for end, prefix, (low, high) in (
         ("source", one.source, one.source_ports),
@@ -214,7 +230,7 @@ def _filter(one: AclFilter) -> str:
         if prefix.length or (low, high) != ANY_PORT:
             tests.append(f"acl_{end}(&key, {_prefix(prefix)}, {low}, {high})")
     condition = " &&\n\t    ".join(tests) or "true"
-    return f"\tif ({condition})\n\t\treturn {_truth(one.permit)};\n"
+    return f"\tif ({condition}) {{\n\t\tCOUNT_RULE({rule});\n\t\treturn {_truth(one.permit)};\n\t}}\n"
 
 
 def _truth(value: bool) -> str:

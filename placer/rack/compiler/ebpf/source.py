@@ -36,6 +36,8 @@ DROP_REASONS = ("unknown_path", "unmatched", "no_room")
 RATE_LIMIT = "rate_limit"  # the reason of programs that keep rates
 METER_UNITS = 16  # of a ns (nfs/xdp/meter.h)
 HASH_VALUES = 1 << 16
+COUNT_RULES = "COUNT_RULES"  # what is defined in builds that count how often each rule decided
+COUNTING_SNIPPETS = ("acl.h", "ipv4_fwd.h")
 
 
 class FunctionNames(TypedDict):
@@ -78,6 +80,7 @@ def source_of(program: NicProgram) -> str:
     parts = [
         f"/* The program of SmartNIC {program.name}, which XDP emulates: generated from a plan. */\n",
         includes,
+        _rules(program, identifiers),
         code,
         _counters(program),
         _places(program, identifiers),
@@ -111,13 +114,39 @@ def _inline(snippets: Sequence[str]) -> tuple[str, str]:
     )
 
 
+def _rules(program: NicProgram, identifiers: Sequence[str]) -> str:
+    """Where rules are counted, in a build that is to: the card has no room for that."""
+    places, total = [], 0
+    for step, name in zip(program.steps, identifiers, strict=True):
+        if step.function.rules:
+            places.append(f"#define {name}_RULES {total}\n")
+            total += step.function.rules
+    if not any(step.function.snippet in COUNTING_SNIPPETS for step in program.steps):
+        return ""
+    return f"""/* How often each rule decided, in a build for those who ask. */
+{"".join(places)}#ifdef {COUNT_RULES}
+__u64 rule_counts[{max(total, 1)}] SEC(".bss.rules");
+#define COUNT_RULE(place) __sync_fetch_and_add(&rule_counts[place], 1)
+#else
+#define COUNT_RULE(place) (void)(place)
+#endif
+"""
+
+
 def _counters(program: NicProgram) -> str:
     names = names_of(program)
     lines = [
         f"{kind} {function[kind]} {function['name']}" for function in names["functions"] for kind in ("entered", "sent")
     ]
     lines += [f"reason {place} {name}" for name, place in names["reasons"].items()]
-    quoted = "\n".join(f'\t"{_escape(line)}\\n"' for line in lines)
+    quoted = _quote(lines)
+    rules, total_rules = [], 0
+    for step in program.steps:
+        if step.function.rules:
+            rules.append(f"rules {total_rules} {step.function.rules} {step.name}")
+            total_rules += step.function.rules
+    if rules:
+        quoted += f"\n#ifdef {COUNT_RULES}\n{_quote(rules)}\n#endif\n"
     total = 2 * len(program.steps) + len(names["reasons"])
     return f"""/* What counters count, for those who read them. */
 const char names[] SEC(".rodata.names") =
@@ -130,6 +159,10 @@ static __always_inline void count(__u32 place)
 	__sync_fetch_and_add(&counters[place], 1);
 }}
 """
+
+
+def _quote(lines: Sequence[str]) -> str:
+    return "\n".join(f'\t"{_escape(line)}\\n"' for line in lines)
 
 
 def _places(program: NicProgram, identifiers: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ from placer.rack.compiler.openflow.headers import (
     split_value,
     word_at,
 )
-from placer.rack.compiler.openflow.rules import REPARSE_ACTIONS
+from placer.rack.compiler.openflow.rules import FLOWS_TABLE, REPARSE_ACTIONS
 
 ADDRESS_BYTES = 12
 TAG_PRESENT = 0x1000
@@ -68,9 +68,15 @@ class EmulatedOpenFlowSwitch:
     def __init__(self, flows: str, groups: str, meters: str = "") -> None:
         self.meters = read_meters(meters)
         self.rules: dict[int, list[ReadRule]] = {}
+        self.replace_rules(flows)
+        self.groups = read_groups(groups)
+
+    def replace_rules(self, flows: str) -> None:
+        """Run other rules from now on, whose counts begin at 0; meters stay, and rules that were learnt."""
+        learnt = [rule for rule in self.rules.get(FLOWS_TABLE, []) if not rule.cookie]
+        self.rules = {FLOWS_TABLE: learnt}
         for rule in read_rules(flows):
             self.rules.setdefault(rule.table, []).append(rule)
-        self.groups = read_groups(groups)
 
     def process(self, frame: bytes, port: int, time_us: int = 0) -> list[tuple[int, bytes]]:
         """The ports by which a frame leaves, each with the frame as it is there; none if it is dropped.

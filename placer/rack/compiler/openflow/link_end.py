@@ -1,4 +1,5 @@
-"""The switch's end of a link between processes of a rack: the file that `nfs/rack/link_file.h` describes.
+"""The end of the link between `nf-switch` and the process that runs its rules: the file that `nfs/rack/link_file.h`
+describes.
 
 Each of its two rings has one sender and one receiver. Their counters are words in shared memory, written behind what
 they count: so it is on processors that keep the order of stores, as x86 does.
@@ -14,9 +15,6 @@ from collections import deque
 from collections.abc import Iterator
 from enum import IntEnum
 from pathlib import Path
-from types import TracebackType
-
-from profiles import InputError
 
 LINK_SLOTS, SLOT_BYTES, PAGE_BYTES = 1024, 4096, 4096
 SLOT_HEAD = struct.Struct("=IHHQ")
@@ -27,7 +25,7 @@ LINK_MAGIC = 0x316B6E696C73666E
 TAIL_OFFSET, HEAD_OFFSET, FIRST_SLOT_OFFSET = 0, 64, PAGE_BYTES
 USES_OFFSET = 8
 NEVER_OPENED, IS_OPEN, HAS_LEFT = range(3)
-OUR_SIDE, THEIR_SIDE, MAKING_LOCK = range(3)  # sides of the file, and the bytes that are locked: the switch is side A
+THEIR_SIDE, OUR_SIDE, MAKING_LOCK = range(3)  # sides of the file, and the bytes that are locked: the switch is side A
 LOCK_STRUCT = struct.Struct("=hh4xqqi4x")
 """struct flock of Linux on 64-bit machines: kind, whence, start, length, process."""
 
@@ -47,13 +45,13 @@ class MessageKind(IntEnum):
 class LinkEnd:
     """The end of a link; messages to send wait here until there is room.
 
-    Raises LinkError when the file is no link, or that side is open in another process.
+    `rejoins`: it goes on where a process that died stopped. Raises LinkError when the file is no link, or that side is
+    open in another process.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.waiting: deque[tuple[MessageKind, int, bytes]] = deque()
-        self.sent = self.received = 0
+    def __init__(self, path: Path, *, rejoins: bool = False) -> None:
+        self.path, self._rejoins = path, rejoins
+        self.waiting: deque[tuple[MessageKind, int, int, bytes]] = deque()
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._lock(fcntl.F_WRLCK, MAKING_LOCK, fcntl.F_OFD_SETLKW)
         size = os.fstat(self._descriptor).st_size
@@ -77,7 +75,7 @@ class LinkEnd:
             self._lock(fcntl.F_WRLCK, OUR_SIDE, fcntl.F_OFD_SETLK)
         except OSError:
             raise LinkError(f"{self.path}: this side is open in another process") from None
-        if self._words[0] == 0 or self._use(OUR_SIDE) != NEVER_OPENED:
+        if self._words[0] == 0 or (self._use(OUR_SIDE) != NEVER_OPENED and not self._rejoins):
             if self._words[0] and self._is_locked(THEIR_SIDE):
                 raise LinkError(f"{self.path}: the other end is still open from an earlier run")
             self._make()
@@ -107,41 +105,39 @@ class LinkEnd:
         """Whether it is still there."""
         return self._use(THEIR_SIDE) == IS_OPEN and self._is_locked(THEIR_SIDE)
 
-    def send(self, kind: MessageKind, time_us: int = 0, data: bytes = b"") -> None:
+    def send(self, kind: MessageKind, time_us: int = 0, data: bytes = b"", port: int = 0) -> None:
         """Let a message wait for room; `pump` sends it. Raises LinkError when it is longer than a slot."""
         if len(data) > MOST_BYTES:
             raise LinkError(f"{self.path}: a packet is longer than {MOST_BYTES:,} bytes")
-        self.waiting.append((kind, time_us, data))
-        self.sent += kind is MessageKind.PACKET
+        self.waiting.append((kind, port, time_us, data))
 
     def pump(self) -> bool:
         """Send what there is room for; whether that is anything."""
         tail, moved = self._words[_word(OUR_SIDE, TAIL_OFFSET)], False
         while self.waiting and tail - self._words[_word(OUR_SIDE, HEAD_OFFSET)] < LINK_SLOTS:
-            kind, time_us, data = self.waiting.popleft()
+            kind, port, time_us, data = self.waiting.popleft()
             at = _slot(OUR_SIDE, tail)
             self._map[at + SLOT_HEAD.size : at + SLOT_HEAD.size + len(data)] = data
-            SLOT_HEAD.pack_into(self._map, at, len(data), kind, 0, time_us)
+            SLOT_HEAD.pack_into(self._map, at, len(data), kind, port, time_us)
             tail, moved = tail + 1, True
             self._words[_word(OUR_SIDE, TAIL_OFFSET)] = tail
         return moved
 
-    def messages(self) -> Iterator[tuple[MessageKind, int, bytes]]:
-        """The messages that are there: kind, time and bytes.
+    def messages(self) -> Iterator[tuple[MessageKind, int, int, bytes]]:
+        """The messages that are there: kind, port, time and bytes.
 
         Raises LinkError when the other process sent what is no message.
         """
         head = self._words[_word(THEIR_SIDE, HEAD_OFFSET)]
         while head != self._words[_word(THEIR_SIDE, TAIL_OFFSET)]:
             at = _slot(THEIR_SIDE, head)
-            length, kind, _, time_us = SLOT_HEAD.unpack_from(self._map, at)
+            length, kind, port, time_us = SLOT_HEAD.unpack_from(self._map, at)
             if length > MOST_BYTES or kind not in list(MessageKind):
                 raise LinkError(f"{self.path}: the process at the other end sent what is no message")
             data = self._map[at + SLOT_HEAD.size : at + SLOT_HEAD.size + length]
             head += 1
             self._words[_word(THEIR_SIDE, HEAD_OFFSET)] = head
-            self.received += kind == MessageKind.PACKET
-            yield MessageKind(kind), time_us, data
+            yield MessageKind(kind), port, time_us, data
 
     def close(self) -> None:
         """Leave the link."""
@@ -159,74 +155,3 @@ def _word(ring: int, offset: int) -> int:
 
 def _slot(ring: int, number: int) -> int:
     return PAGE_BYTES + ring * RING_BYTES + FIRST_SLOT_OFFSET + number % LINK_SLOTS * SLOT_BYTES
-
-
-# Captures (pcap) of Ethernet frames, read and written.
-
-
-MICROSECOND_MAGIC, NANOSECOND_MAGIC = 0xA1B2C3D4, 0xA1B23C4D
-ETHERNET_LINK = 1
-GLOBAL_BYTES, RECORD_BYTES = 24, 16
-LONGEST_PACKET = 65535
-
-
-def read_capture(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The times of a capture's frames, us, and the frames.
-
-    Raises InputError when it is no capture of whole frames from Ethernet.
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError.of(str(path), error.strerror or str(error)) from None
-    order, per_us = _format(path, data)
-    at, number = GLOBAL_BYTES, 0
-    while at < len(data):
-        number += 1
-        if len(data) < at + RECORD_BYTES:
-            raise InputError.of(str(path), f"packet {number}: the file ends in it")
-        seconds, part, length, whole = struct.unpack_from(f"{order}IIII", data, at)
-        at += RECORD_BYTES
-        if length != whole or length > LONGEST_PACKET or len(data) < at + length:
-            message = f"packet {number}: {min(length, len(data) - at)} of {whole} bytes are there"
-            raise InputError.of(str(path), message, hint="capture whole packets (tcpdump -s 0)")
-        yield seconds * 1_000_000 + part // per_us, data[at : at + length]
-        at += length
-
-
-def _format(path: Path, data: bytes) -> tuple[str, int]:
-    """The byte order, and how many parts of a second a microsecond has."""
-    for order in "<>":
-        if len(data) < GLOBAL_BYTES:
-            break
-        magic, *_, link = struct.unpack_from(f"{order}IHHiIII", data)
-        if magic in (MICROSECOND_MAGIC, NANOSECOND_MAGIC):
-            if link != ETHERNET_LINK:
-                raise InputError.of(str(path), "not captured from Ethernet")
-            return order, 1 if magic == MICROSECOND_MAGIC else 1000
-    raise InputError.of(str(path), "is no capture in the format of pcap")
-
-
-class CaptureWriter:
-    """Writes a capture aside; it is there once all is written."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._aside = path, path.with_name(path.name + ".part")
-        self._file = self._aside.open("wb")
-        self._file.write(struct.pack("<IHHiIII", MICROSECOND_MAGIC, 2, 4, 0, 0, LONGEST_PACKET, ETHERNET_LINK))
-
-    def write(self, time_us: int, frame: bytes) -> None:
-        seconds, us = divmod(time_us, 1_000_000)
-        self._file.write(struct.pack("<IIII", seconds, us, len(frame), len(frame)) + frame)
-
-    def __enter__(self) -> CaptureWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.close()
-        if kind is None:
-            self._aside.replace(self._path)
-        else:
-            self._aside.unlink(missing_ok=True)

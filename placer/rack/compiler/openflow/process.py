@@ -1,25 +1,23 @@
-"""The OpenFlow switch as a process of a rack, in place of `nf-switch`: emulated, or Open vSwitch.
-
-It reads a capture, exchanges packets with servers over links, and writes what leaves to another capture. When nothing
-moves it sends a flush on every link and waits until all have come back; after rounds in which no packet moved it ends.
-"""
+"""Runs the rules of a rack's OpenFlow switch, emulated or by Open vSwitch, for `nf-switch`, which has its ports."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import select
 import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
 from placer.rack.compiler.openflow.emulated_switch import EmulatedOpenFlowSwitch
-from placer.rack.compiler.openflow.headers import FrameType, has_too_many_tags, read_headers
-from placer.rack.compiler.openflow.link_end import CaptureWriter, LinkEnd, LinkError, MessageKind, read_capture
+from placer.rack.compiler.openflow.link_end import LinkEnd, LinkError, MessageKind
 from placer.rack.compiler.openflow.open_vswitch import EMULATED_SWITCH, OPENFLOW_SWITCHES, OpenVSwitch
 from placer.rack.compiler.openflow.pipeline import (
     TOO_MANY_TAGS,
@@ -30,110 +28,72 @@ from placer.rack.compiler.openflow.pipeline import (
     with_vlan_label,
 )
 from profiles import InputError
+from profiles.aside import file_aside
 
 INTERRUPTED_STATUS = 130
-QUIET_ROUNDS = 8  # as `nf-switch` has them: a server and its SmartNIC exchange packets that the switch does not see
-BATCH_PACKETS, MOST_WAITING = 32, 512
+BATCH_FRAMES = 32  # between two looks for orders
+RATE_LIMIT_NAME = "reason rate_limit"
+NEXT_FOLDER = Path("next")  # of rules to prepare
 IDLE_S, PATIENCE_S = 50e-6, 30.0
-LOOK_S = 0.1  # how often an idle switch looks whether the other processes are still there
+LOOK_S = 0.1  # how often idle rules look whether the switch is still there
 
 
-class SwitchProcess:
-    """A switch between a capture and links; ports are 0 for the world, then the links in their order."""
+class RulesProcess:
+    """Runs the rules of a switch: frames come over a link with the port of their arrival, and leave with theirs."""
 
-    def __init__(self, switch: LabelledSwitch, links: Sequence[tuple[str, LinkEnd]], out: CaptureWriter) -> None:
-        self._switch, self._links, self._out = switch, links, out
-        self._answers = [0] * len(links)
-        self._malformed = self._received = self._sent = 0
+    def __init__(self, switch: LabelledSwitch, link: LinkEnd) -> None:
+        self._switch, self._link = switch, link
 
-    def run(self, packets: Iterator[tuple[int, bytes]]) -> None:
-        """Until all packets are through.
+    def run(self, orders: Callable[[], Orders] | None = None, write_report: Callable[[], None] = lambda: None) -> None:
+        """Until the link ends. `orders`: given once the switch is there; then it may die and be started again.
 
-        Raises LinkError when a process at the other end does not come, or ends too early.
+        Raises LinkError when the switch does not come, or dies.
         """
-        self._meet()
-        number = quiet = moved_packets = 0
-        ended, looked = False, time.monotonic()
-        while quiet < QUIET_ROUNDS:
-            moved = self._receive()
-            if not ended and max((len(link.waiting) for _, link in self._links), default=0) < MOST_WAITING:
-                ended = not self._read(packets)
-                moved = True
-            if moved or any(link.waiting for _, link in self._links):
-                continue
-            if any(answer != number for answer in self._answers):
-                looked = self._idle(looked)
-                continue
-            now = sum(link.sent + link.received for _, link in self._links)
-            quiet = quiet + 1 if number and now == moved_packets else 0
-            number, moved_packets = number + 1, now
-            for _, link in self._links if quiet < QUIET_ROUNDS else ():
-                link.send(MessageKind.FLUSH, 0, number.to_bytes(8, sys.byteorder))
-            quiet = quiet if self._links else QUIET_ROUNDS
-        for _, link in self._links:
-            link.send(MessageKind.END)
-            link.pump()
-
-    def _meet(self) -> None:
         limit = time.monotonic() + PATIENCE_S
-        for _, link in self._links:
-            while not link.is_met:
-                if time.monotonic() > limit:
-                    raise LinkError(f"{link.path}: no process came to the other end")
+        while not self._link.is_met:
+            if time.monotonic() > limit:
+                raise LinkError(f"{self._link.path}: no process came to the other end")
+            time.sleep(IDLE_S)
+        given, looked = orders() if orders is not None else None, time.monotonic()
+        while (moved := self._pass()) is not None:
+            if given is not None:
+                self._obey(given, write_report)
+            if not moved:
                 time.sleep(IDLE_S)
+            if not moved and (given is None or given.has_ended) and time.monotonic() - looked > LOOK_S:
+                looked = time.monotonic()
+                if not self._link.is_alive:
+                    raise LinkError(f"{self._link.path}: the process at the other end is gone")
 
-    def _receive(self) -> bool:
-        """Take all messages and send what waits; whether anything moved."""
-        moved = False
-        for at, (_, link) in enumerate(self._links):
-            for kind, time_us, data in link.messages():
-                moved = True
-                if kind is MessageKind.FLUSH:
-                    self._answers[at] = int.from_bytes(data, sys.byteorder)
-                elif kind is MessageKind.PACKET:
-                    self._forward(data, 1 + at, time_us)
-        for _, link in self._links:
-            moved |= link.pump()
+    def _pass(self) -> bool | None:
+        """Let some frames pass the rules; whether anything moved, None at the end."""
+        moved = self._link.pump()
+        for kind, port, time_us, data in islice(self._link.messages(), BATCH_FRAMES):
+            moved = True
+            if kind is MessageKind.END:
+                return None
+            if kind is MessageKind.FLUSH:
+                self._link.send(kind, 0, data)
+            elif left := self._switch.process(data, port, time_us):
+                self._link.send(kind, time_us, left[1], left[0])
+            self._link.pump()
         return moved
 
-    def _read(self, packets: Iterator[tuple[int, bytes]]) -> bool:
-        """Let some packets in from the world; False at the end."""
-        for _ in range(BATCH_PACKETS):
-            packet = next(packets, None)
-            if packet is None:
-                return False
-            self._received += 1
-            if read_headers(packet[1]).type is FrameType.MALFORMED or has_too_many_tags(packet[1]):
-                self._malformed += 1
-            else:
-                self._forward(packet[1], 0, packet[0])
-        return True
-
-    def _forward(self, frame: bytes, port: int, time_us: int) -> None:
-        left = self._switch.process(frame, port, time_us)
-        if left is None:
-            return
-        to, made = left
-        if to == 0:
-            self._sent += 1
-            self._out.write(time_us, made)
-        else:
-            self._links[to - 1][1].send(MessageKind.PACKET, time_us, made)
-
-    def _idle(self, looked: float) -> float:
-        """Sleep for a moment, and now and then look whether the others are there."""
-        time.sleep(IDLE_S)
-        if time.monotonic() - looked < LOOK_S:
-            return looked
-        for _, link in self._links:
-            if not link.is_alive:
-                raise LinkError(f"{link.path}: the process at the other end is gone")
-        return time.monotonic()
+    def _obey(self, orders: Orders, write_report: Callable[[], None]) -> None:
+        """Do what is ordered."""
+        order = orders.next()
+        if order == "report":
+            write_report()
+            orders.answer(True)
+        elif order == "prepare":
+            orders.answer(self._switch.prepare(NEXT_FOLDER))
+        elif order == "swap":
+            orders.answer(self._switch.swap())
 
     def report(self) -> dict[str, Any]:
-        """The counters, in the form of `nf-switch`."""
+        """The counters, in the form of `nf-switch`, which has those of the ports."""
         functions: dict[str, Counter[str]] = {}
-        dropped = {"malformed": self._malformed}
+        dropped: dict[str, int] = {}
         met: dict[str, dict[str, Counter[str]]] = {"rules": {}, "ways": {}}
         for counted, count in self._switch.counters().items():
             name, kind, *entry = counted.split()
@@ -149,37 +109,59 @@ class SwitchProcess:
                     met["rules"].setdefault(name, Counter())[entry[0]] += count
         return {
             "program": self._switch.program,
-            "received": {"world": self._received, **{name: link.received for name, link in self._links}},
-            "sent": {"world": self._sent, **{name: link.sent for name, link in self._links}},
             "functions": [{"name": name, **counts} for name, counts in functions.items()],
             "dropped": dropped,
             **met,
         }
 
 
+class Orders:
+    """Lines on stdin, each answered on stdout (`nfs/rack/control.h`). The end of stdin is an order to `end`."""
+
+    def __init__(self) -> None:
+        self.has_ended = False
+        self._unread = b""
+        print("ready", flush=True)
+
+    def next(self) -> str | None:
+        """The next order, if one is there."""
+        while not self.has_ended and b"\n" not in self._unread and select.select([0], [], [], 0)[0]:
+            text = os.read(0, 4096)
+            self._unread, self.has_ended = self._unread + (text or b"end\n"), not text
+        word, is_whole, rest = self._unread.partition(b"\n")
+        if not is_whole:
+            return None
+        self._unread = rest
+        return word.decode()
+
+    def answer(self, is_done: bool) -> None:
+        """Say that an order is done, or has failed."""
+        print("done" if is_done else "failed", flush=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The program; returns its exit status."""
     options = _options().parse_args(arguments)
-    links: list[tuple[str, LinkEnd]] = []
     try:
         flows, groups, names, labels = map(_text, (options.flows, options.groups, options.names, options.labels))
         meters = _text(options.meters) if options.meters.exists() else ""
-        packets = read_capture(options.source)
-        for text in options.link:
-            name, _, path = text.partition("=")
-            links.append((name, LinkEnd(Path(path))))
+        link = LinkEnd(options.link, rejoins=options.control)
         with ExitStack() as stack:
+            stack.callback(link.close)
             rules: RunningRules = (
                 EmulatedOpenFlowSwitch(flows, groups, meters)
                 if options.switch == EMULATED_SWITCH
-                else stack.enter_context(OpenVSwitch(options.flows, options.groups, meters, 1 + len(links)))
+                else stack.enter_context(OpenVSwitch(options.flows, options.groups, meters, options.ports))
             )
-            process = SwitchProcess(
-                LabelledSwitch(rules, names, labels), links, stack.enter_context(CaptureWriter(options.target))
-            )
-            interrupted = _run_until_interrupt(process, packets)
-            report = {**process.report(), "interrupted": interrupted}
-        options.report.write_text(json.dumps(report) + "\n", encoding="utf-8")
+            process = RulesProcess(LabelledSwitch(rules, names, labels), link)
+
+            def write_report(interrupted: bool = False) -> None:
+                text = json.dumps({**process.report(), "interrupted": interrupted})
+                with file_aside(options.report) as aside:
+                    aside.write_text(f"{text}\n", encoding="utf-8")
+
+            interrupted = _run_until_interrupt(process, Orders if options.control else None, write_report)
+            write_report(interrupted)
         return INTERRUPTED_STATUS if interrupted else 0
     except InputError as error:
         print(error, file=sys.stderr)
@@ -187,16 +169,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (LinkError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
-    finally:
-        for _, link in links:
-            link.close()
 
 
-def _run_until_interrupt(process: SwitchProcess, packets: Iterator[tuple[int, bytes]]) -> bool:
-    """Run a switch; whether it was interrupted: what it has done by then is kept."""
+def _run_until_interrupt(
+    process: RulesProcess, orders: Callable[[], Orders] | None, write_report: Callable[[], None]
+) -> bool:
+    """Run rules; whether that was interrupted: what it has done by then is kept."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        process.run(packets)
+        process.run(orders, write_report)
     except KeyboardInterrupt:
         return True
     finally:
@@ -205,13 +186,13 @@ def _run_until_interrupt(process: SwitchProcess, packets: Iterator[tuple[int, by
 
 
 def _options() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="openflow-switch", description="Plays the OpenFlow switch of a rack.")
+    parser = argparse.ArgumentParser(prog="openflow-rules", description="Runs the rules of a rack's switch.")
     parser.add_argument("--switch", choices=OPENFLOW_SWITCHES, default=EMULATED_SWITCH)
     for name in ("flows", "groups", "names", "labels", "meters", "report"):
         parser.add_argument(f"--{name}", type=Path, required=True)
-    parser.add_argument("--in", type=Path, required=True, dest="source")
-    parser.add_argument("--out", type=Path, required=True, dest="target")
-    parser.add_argument("--link", action="append", default=[], metavar="NAME=FILE")
+    parser.add_argument("--ports", type=int, required=True, help="of the switch, the world's among them")
+    parser.add_argument("--link", type=Path, required=True)
+    parser.add_argument("--control", action="store_true")
     return parser
 
 
@@ -248,6 +229,31 @@ class LabelledSwitch:
         self._names = names
         self._labels = read_labels(labels)
         self._unknown = 0
+        self._next: tuple[str, str] | None = None
+        self._past = Counter[str]()
+
+    def prepare(self, folder: Path) -> bool:
+        """Read the rules of a folder, and their names; false after printing what is wrong, or where rules must stay."""
+        try:
+            self._next = _text(folder / "flows"), _text(folder / "names")
+        except InputError as error:
+            print(error, file=sys.stderr)
+            return False
+        if not isinstance(self._switch, EmulatedOpenFlowSwitch):
+            print(f"{self.program} keeps its rules while it runs", file=sys.stderr)
+        return isinstance(self._switch, EmulatedOpenFlowSwitch)
+
+    def swap(self) -> bool:
+        """Go on with the rules that were prepared; what NFs have counted stays, what rules have does not."""
+        if self._next is None or not isinstance(self._switch, EmulatedOpenFlowSwitch):
+            return False
+        for name, count in self._switch.counters(self._names).items():
+            words = name.split()
+            if name != RATE_LIMIT_NAME:  # which meters count, and they stay
+                self._past[name if words[0] == "way" else " ".join(words[:2])] += count
+        (flows, self._names), self._next = self._next, None
+        self._switch.replace_rules(flows)
+        return True
 
     def process(self, frame: bytes, port: int, time_us: int) -> tuple[int, bytes] | None:
         """The port by which a frame leaves, and the frame there; None if it is dropped.
@@ -268,6 +274,7 @@ class LabelledSwitch:
     def counters(self) -> Counter[str]:
         """What rules counted: `NF sent`, `NF dropped` and `reason REASON`."""
         counted = self._switch.counters(self._names)
+        counted.update(self._past)
         counted[f"reason {UNKNOWN_PATH}"] += self._unknown
         if not counted[f"reason {TOO_MANY_TAGS}"]:
             del counted[f"reason {TOO_MANY_TAGS}"]

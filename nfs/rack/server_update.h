@@ -1,0 +1,27 @@
+/* New tables for the functions of a running chain. */
+#pragma once
+
+#include "core/chain.h"
+#include "run/chain_file.h"
+
+/* What is prepared. */
+struct server_update {
+	struct chain_file file;
+	struct nf *instances[CHAIN_MOST_FUNCTIONS]; /* NULL: the function stays as it is */
+};
+
+/*
+ * Prepare what the chain file of the folder CONTROL_NEXT says, which has the same functions as the
+ * one of `spec` and its files beside it: an instance of each function whose settings, or the file
+ * that they name, differ. NULL after printing why.
+ */
+struct server_update *server_update_prepare(const struct chain *chain,
+					    const struct chain_spec *spec);
+void server_update_free(struct server_update *update);
+
+/*
+ * Let the chain go on with what is prepared, whose file takes the place of `file`, and free it. The
+ * same must hold as for chain_exchange().
+ */
+void server_update_apply(struct server_update *update, struct chain *chain,
+			 struct chain_file *file);

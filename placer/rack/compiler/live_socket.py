@@ -1,0 +1,78 @@
+"""How `placer chain update` reaches the `placer chain run` of the same directory: a socket that only its user opens."""
+
+import hashlib
+import json
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import platformdirs
+
+from profiles import Fault, InputError
+
+WHOLE_S = 10.0  # for a request to come in
+
+
+def socket_of(directory: Path) -> Path:
+    """The socket of the rack that runs from a directory."""
+    folder = platformdirs.user_cache_path("nf-placer") / "running"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder / hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:16]
+
+
+@contextmanager
+def listen_for_updates(directory: Path) -> Iterator[socket.socket]:
+    """A socket that takes updates in the block. Raises InputError where the directory already runs."""
+    path = socket_of(directory)
+    with socket.socket(socket.AF_UNIX) as listener:
+        try:
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(str(path))
+            raise InputError.of(str(directory), "already runs", hint="`placer chain update` gives it new tables")
+        except OSError:
+            path.unlink(missing_ok=True)  # of a run that was killed
+        listener.bind(str(path))
+        listener.listen()
+        try:
+            yield listener
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def answer_update(listener: socket.socket, update: Callable[[Mapping[str, str]], float]) -> None:
+    """Take a request and answer it: for how long nothing was let in, ms, or what is wrong."""
+    connection, _ = listener.accept()
+    with connection, connection.makefile("rwb") as stream:
+        connection.settimeout(WHOLE_S)
+        try:
+            texts = json.loads(stream.readline() or "{}")
+            found: dict[str, object] = {"paused_ms": update(texts)} if texts else {}
+        except InputError as error:
+            found = {"faults": [(fault.file, fault.message, fault.hint) for fault in error.faults]}
+        except (OSError, ValueError) as error:
+            found = {"faults": [(None, str(error), None)]}
+        try:
+            stream.write(json.dumps(found).encode() + b"\n")
+        except OSError:
+            return  # who asked is gone
+
+
+def ask_running(directory: Path, texts: Mapping[str, str]) -> float | None:
+    """Give the rack that runs from a directory new files; for how long it let nothing in, ms. None if none runs.
+
+    Raises InputError when it does not take them.
+    """
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(str(socket_of(directory)))
+        except OSError:
+            return None
+        with connection.makefile("rwb") as stream:
+            stream.write(json.dumps(dict(texts)).encode() + b"\n")
+            stream.flush()
+            answer = json.loads(stream.readline() or '{"faults": [[null, "it ended before it answered", null]]}')
+    if "faults" in answer:
+        running = f"the rack that runs from {directory}"
+        raise InputError([Fault(file or running, None, None, text, hint) for file, text, hint in answer["faults"]])
+    return float(answer["paused_ms"])

@@ -1,0 +1,265 @@
+"""`placer chain run`: a rack that stays up between network interfaces, dies in parts, and gets new tables."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from placer.rack.compiler.directory import BUILT_FOLDER
+from tests.nfs.captures import write_capture
+from tests.placer.commands.conftest import refuse, run_placer
+from tests.placer.rack.compiler.library.frames import UDP, ipv4_frame
+from tests.placer.rack.compiler.openflow.test_open_vswitch import require_open_vswitch
+
+CHAINS = """slo c: 100 Mbps to 100 Gbps
+chain c: ACL(rules = "edge.acl") -> Monitor -> IPv4Fwd(routes = "edge.routes")
+"""
+FILES = {"edge.acl": "deny udp any 192.0.2.0/24 53\npermit udp any any 54\n", "edge.routes": "0.0.0.0/0 3\n"}
+RACK = """[switch]
+{switch}
+[[server]]
+name = "s0"
+cores = 4
+clock_mhz = 1700
+nic_mbps = 40000
+smartnic = {{name = "n0", cores = 2, clock_mhz = 1700}}
+[nf]
+ACL = {{{acl} = {{{cost}}}}}
+Monitor = {{server = {{cycles = 310}}}}
+IPv4Fwd = {{switch = {{blocks = 1}}}}
+"""
+SO_RCVBUFFORCE = 33
+KINDS = {"pisa": "blocks_per_stage = 24", "openflow": 'kind = "openflow"\ntable_order = ["ACL", "IPv4Fwd"]'}
+
+
+def make_rack(folder: Path, switch: str, acl: str = "switch") -> Path:
+    """A compiled rack; `acl`: the kind of device that runs the ACL."""
+    cost = "blocks = 1" if acl == "switch" else "cycles = 900"
+    rack = RACK.format(switch=KINDS[switch], acl=acl, cost=cost)
+    for name, text in {**FILES, "c.chains": CHAINS, "rack.toml": rack}.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    files = ("--rack", folder / "rack.toml", "--plan", folder / "plan.json")
+    assert run_placer("chain", "place", folder / "c.chains", *files).status == 0
+    assert run_placer("chain", "compile", folder / "plan.json", "--out", folder / "rack").status == 0
+    return folder / "rack"
+
+
+class Running:
+    """A rack that runs, and the far ends of its interfaces. `ended`: exit status, report and stderr, once it has."""
+
+    def __init__(self, process: subprocess.Popen[str], sender: socket.socket, receiver: socket.socket) -> None:
+        self.process, self._sender, self._receiver = process, sender, receiver
+
+    def send(self, count: int, port: int = 53, pause_s: float = 0.0) -> None:
+        """Send UDP packets, half of them to addresses that the ACL denies at port 53."""
+        for at in range(count):
+            time.sleep(pause_s)
+            self._sender.send(ipv4_frame(0x0A000001, 0xC0000201 if at % 2 else 0x0A090909, UDP, (4000, port)))
+
+    def receive(self, count: int) -> list[bytes]:
+        """So many frames, which must come."""
+        self._receiver.settimeout(20)
+        return [self._receiver.recv(4096) for _ in range(count)]
+
+    def device(self, name: str) -> int:
+        """The process that plays a device."""
+        children = (
+            Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii").split()
+        )
+        return next(int(child) for child in children if Path(f"/proc/{child}/cwd").readlink().name == name)
+
+    def end(self) -> tuple[int, Any, str]:
+        """Ask it to end; its exit status, its report, and what it said."""
+        self.process.send_signal(signal.SIGTERM)
+        stdout, stderr = self.process.communicate(timeout=60)
+        return self.process.returncode, json.loads(stdout or "null"), stderr
+
+
+def require_programs() -> None:
+    """Skip the test without the programs of a rack."""
+    if not (BUILT_FOLDER / "nf-switch").exists():
+        pytest.skip("the programs of a rack are not built: `make deps nfs` builds them")
+
+
+@contextmanager
+def running(rack: Path, *more: object) -> Iterator[Running]:
+    """A rack between two pairs of virtual interfaces."""
+    if os.geteuid() != 0 or not shutil.which("ip"):
+        pytest.skip("root and the program ip are needed to make pairs of network interfaces")
+    require_programs()
+    names = [f"rack{os.getpid() % 100000}{end}" for end in "abcd"]
+    try:
+        for pair in (names[:2], names[2:]):
+            command = ["ip", "link", "add", pair[0], "type", "veth", "peer", "name", pair[1]]
+            if subprocess.run(command, check=False).returncode:
+                pytest.skip("no pair of network interfaces can be made here")
+        for name in names:
+            Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1", encoding="ascii")
+            subprocess.run(["ip", "link", "set", name, "up"], check=True)
+        ends = ("--in", names[1], "--out", names[3], "--format", "json", *more)
+        command = [sys.executable, "-m", "placer", "chain", "run", *map(str, (rack, *ends))]
+        with (
+            socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sender,
+            socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as receiver,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+        ):
+            sender.bind((names[0], 0))
+            receiver.bind((names[2], 3))
+            receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 24)
+            try:
+                assert process.stderr and "runs from" in (said := process.stderr.readline()), said
+                yield Running(process, sender, receiver)
+            finally:
+                process.kill()
+    finally:
+        for name in (names[0], names[2]):
+            subprocess.run(["ip", "link", "del", name], check=False, stderr=subprocess.DEVNULL)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def read_metrics(port: int) -> dict[str, float]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
+
+
+@pytest.mark.parametrize(
+    "switch", ["pisa", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("openflow", "ovs"))]
+)
+def test_a_device_that_dies_is_started_again_and_nothing_else_is_lost(tmp_path: Path, switch: str) -> None:
+    """What came while it was away has waited; the end waits for what is inside."""
+    if switch == "ovs":
+        require_open_vswitch()
+    port, ovs = free_port(), ["--openflow", "ovs"] * (switch == "ovs")
+    rack = make_rack(tmp_path, "openflow" if ovs else switch)
+    with running(rack, "--metrics", f"127.0.0.1:{port}", *ovs) as live:
+        live.send(40)
+        assert {frame[5] for frame in live.receive(20)} == {3}
+        deadline = time.monotonic() + 20
+        while read_metrics(port).get('placer_chain_nf_sent_packets_total{nf="c/Monitor"}') != 20:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        os.kill(live.device("s0"), signal.SIGKILL)
+        live.send(40)
+        live.receive(20)
+        live.send(60)
+        status, report, stderr = live.end()
+        live.receive(30)
+    assert status == 0
+    assert (report["received"], report["sent"], report["explained"]) == (140, 70, True)
+    assert report["nfs"]["c/ACL"] == {"entered": 140, "sent": 70, "dropped": 70}
+    assert {name for name, count in report["restarts"].items() if count} == {"s0"}
+    assert "s0 was ended by signal 9, and is started again" in stderr
+
+
+@pytest.mark.long
+def test_a_switch_that_dies_is_started_again(tmp_path: Path) -> None:
+    """Servers wait for it."""
+    with running(make_rack(tmp_path, "pisa")) as live:
+        os.kill(live.device("switch"), signal.SIGKILL)
+        assert live.process.stderr and "switch was ended by signal 9" in live.process.stderr.readline()
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            live.send(2, port=54)
+            try:
+                live._receiver.settimeout(0.2)
+                live._receiver.recv(4096)
+                break
+            except TimeoutError:
+                continue
+        assert live.end()[1]["sent"] > 0
+
+
+def test_what_cannot_run_is_refused(tmp_path: Path) -> None:
+    """An interface that is not there, an address without a port, and a SmartNIC without a program."""
+    rack = make_rack(tmp_path, "pisa")
+    ends = ("--in", "lo", "--out")
+    assert "--out: there is no network interface none9\n" in refuse("chain", "run", rack, *ends, "none9")
+    assert "'host' is no address with a port\n" in refuse("chain", "run", rack, *ends, "lo", "--metrics", "host")
+    assert f"--attach: no SmartNIC of {rack} runs a program\n" in refuse("chain", "run", rack, *ends, "lo", "--attach")
+
+
+@pytest.mark.parametrize(
+    ("switch", "acl"),
+    [
+        ("pisa", "switch"),
+        *(
+            pytest.param(*pair, marks=pytest.mark.long)
+            for pair in (("openflow", "switch"), ("pisa", "server"), ("pisa", "smartnic"))
+        ),
+    ],
+)
+def test_an_update_replaces_tables_between_two_packets(tmp_path: Path, switch: str, acl: str) -> None:
+    """No packet is lost; each meets the old rules and routes, or the new ones; counts and flows stay."""
+    rack = make_rack(tmp_path, switch, acl)
+    with running(rack, *["--attach"] * (acl == "smartnic")) as live:
+        live.send(40)
+        assert {frame[5] for frame in live.receive(20)} == {3}
+        (tmp_path / "edge.acl").write_text("permit udp any any 53\ndeny udp any 192.0.2.0/24 55\n", encoding="utf-8")
+        (tmp_path / "edge.routes").write_text("0.0.0.0/0 4\n198.51.100.0/24 9\n", encoding="utf-8")
+        sender = Thread(target=live.send, args=(2000, 53, 0.0005))
+        sender.start()
+        status, stdout, stderr = run_placer("chain", "update", rack, "--format", "json")
+        sender.join()
+        assert status == 0, stderr
+        assert 0 < json.loads(stdout)["paused_ms"] < 5000
+        old = new = 0
+        while new < 2 * (1000 - old):  # the old tables let half of the packets through, the new ones all
+            hop = live.receive(1)[0][5]
+            assert hop == 4 or (hop, new) == (3, 0)
+            old, new = old + (hop == 3), new + (hop == 4)
+        ended, report, _ = live.end()
+    assert (ended, report["explained"], report["received"]) == (0, True, 2040)
+    assert report["sent"] - 20 - old - new in (0, 1)  # one more where the old tables let one more through than not
+    assert report["nfs"]["c/Monitor"]["entered"] == report["sent"]
+
+
+@pytest.mark.long
+def test_an_update_that_a_device_refuses_changes_nothing(tmp_path: Path) -> None:
+    """A chain that was compiled anew has other programs, not only other tables."""
+    rack = make_rack(tmp_path, "pisa")
+    with running(rack) as live:
+        (tmp_path / "rack.toml").write_text((tmp_path / "rack.toml").read_text("utf-8") + "\n", encoding="utf-8")
+        make_rack(tmp_path, "pisa", "server")
+        (tmp_path / "edge.routes").write_text("0.0.0.0/0 4\n", encoding="utf-8")
+        before = {file: file.read_bytes() for file in rack.rglob("*") if file.is_file()}
+        assert "changes, not only tables" in refuse("chain", "update", rack)
+        assert {file: file.read_bytes() for file in rack.rglob("*") if file.is_file()} == before
+        live.send(2)
+        assert live.receive(1)[0][5] == 3
+        assert f"{rack}: already runs\n" in refuse("chain", "run", rack, "--in", "lo", "--out", "lo")
+
+
+@pytest.mark.parametrize(
+    ("switch", "acl"),
+    [
+        ("pisa", "server"),
+        *(pytest.param(*pair, marks=pytest.mark.long) for pair in (("pisa", "smartnic"), ("openflow", "switch"))),
+    ],
+)
+def test_rules_count_alike_on_all_devices(tmp_path: Path, switch: str, acl: str) -> None:
+    """Packets that each rule of an ACL decided; those without a match are none of a rule."""
+    require_programs()
+    rack = make_rack(tmp_path, switch, acl)
+    frames = [ipv4_frame(0x0A000001, 0xC0000201 + at % 2 * 256, UDP, (4000, 53 + at % 3)) for at in range(60)]
+    capture = write_capture(tmp_path / "in.pcap", frames)
+    ended = run_placer("chain", "exec", rack, "--in", capture, "--out", tmp_path / "out.pcap", "--format", "json")
+    assert ended.status == 0, ended.stderr
+    assert json.loads(ended.stdout)["rules"]["c/ACL"] == {"1": 10, "2": 20}
