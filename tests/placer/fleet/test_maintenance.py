@@ -2,24 +2,20 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from placer.fleet.engine import Engine
 from placer.fleet.event_lines import decision_line, event_line
 from placer.fleet.event_shapes import Malformed
-from placer.fleet.events import Arrive, Decision, Drain, DrainTogether, Fail, FleetEvent, Refused
-from placer.fleet.protocol import Reader
-from placer.fleet.state.store import State
+from placer.fleet.events import Arrive, Decision, Drain, DrainTogether, Fail, Refused
 from placer.model.fleet import Fleet, NicKind, Service, Tenant
 from placer.model.groups import Constraints
 from placer.model.sla import Sla
 from placer.policy.rules import FIRST_FIT
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import Workload
-from tests.placer.fleet.state.postgres.agents import Agent, picture
-from tests.postgres import Cluster
+from tests.placer.fleet.toys import READER
 
 
 def kinds(count: int) -> tuple[NicKind, ...]:
@@ -97,13 +93,9 @@ def test_a_window_with_a_nic_that_is_unknown_or_failed_is_refused_whole_with_eve
     assert engine.fleet.nics["n1"].service is Service.UP
 
 
-def read(line: str) -> FleetEvent:
-    return Reader(TOY_TRAFFIC, lambda workload: (), lambda identity: None).read(line)
-
-
 def test_a_window_is_read_and_written_and_answered_with_its_nics() -> None:
     event, engine = DrainTogether(("n1", "n2")), engine_of("a", "d", "dd")
-    assert read(event_line(event)) == event and read('{"event": "drain", "nic": "n1"}') == Drain("n1")
+    assert READER.read(event_line(event)) == event and READER.read('{"event": "drain", "nic": "n1"}') == Drain("n1")
     assert json.loads(decision_line(event, engine.handle(event))) == {
         "ok": True, "event": "drain", "nics": ["n1", "n2"], "status": "draining", "draining": ["n2"],
         "moves": [{"id": "n1a0", "from": "n1", "to": "n3"}],
@@ -121,25 +113,4 @@ def test_a_window_is_read_and_written_and_answered_with_its_nics() -> None:
 )
 def test_what_is_no_window_is_refused(keys: str, message: str) -> None:
     with pytest.raises(Malformed, match=message):
-        read(f'{{"event": "drain"{keys}}}')
-
-
-def test_states_keep_which_nics_are_drained(tmp_path: Path, postgres: Cluster) -> None:
-    """Also those that had no tenants; and so do agents that follow."""
-    events = [*arrivals("d", "", "ddb"), DrainTogether(("n1", "n2"))]
-    services = {"n1": Service.DRAINING, "n2": Service.DRAINING}
-    with State(tmp_path / "s.db", kinds(3)) as state:
-        engine = Engine(state.fleet, [ToyOracle()], FIRST_FIT)
-        for event in events:
-            state.record(event, engine.handle(event), engine.fleet)
-    with State(tmp_path / "s.db", kinds(3)) as state:
-        assert {nic.id: nic.service for nic in state.fleet.out_of_service.values()} == services
-    address = postgres.database()
-    first, second = Agent.of(address, kinds(3)), Agent.of(address, kinds(3))
-    first.decide(*events)
-    second.follow()
-    agents = (first, second, Agent.of(address, kinds(3)))
-    assert [picture(agent.engine.fleet) for agent in agents] == 3 * [picture(first.engine.fleet)]
-    assert {nic.id: nic.service for nic in second.engine.fleet.out_of_service.values()} == services
-    for agent in agents:
-        agent.state.close()
+        READER.read(f'{{"event": "drain"{keys}}}')

@@ -1,6 +1,5 @@
 """Priorities in a running fleet: the queue is in their order, and every state keeps them."""
 
-import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -13,29 +12,19 @@ from placer.fleet.engine import Engine
 from placer.fleet.event_lines import event_line
 from placer.fleet.event_shapes import Malformed
 from placer.fleet.events import Arrive, Decision, Depart, Refused
-from placer.fleet.protocol import Reader
 from placer.fleet.queued_fleet import MOST_TRIED, QUEUE
 from placer.fleet.state.postgres.state import SharedState
 from placer.fleet.state.store import State
 from placer.model.fleet import Fleet, Tenant
-from placer.model.sla import Sla
 from placer.policy.rules import FIRST_FIT
-from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
-from profiles import InputError, Workload
-from tests.placer.fleet.state.postgres.agents import Agent, picture
+from placer.testing.strategies import ToyOracle, catalogue
+from profiles import InputError
+from tests.placer.fleet.state.postgres.agents import Agent
+from tests.placer.fleet.toys import engine, read_arrival, tenant
 from tests.postgres import Cluster
 
 KINDS = catalogue((1, 1.0)).kinds
 LOWEST, HIGHEST = -(2**31), 2**31 - 1
-
-
-def tenant(identity: str, priority: int = 0, nf: str = "d", drop: float = 0.5) -> Tenant:
-    return Tenant(identity, Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop), priority=priority)
-
-
-def engine(when_full: str = QUEUE, count: int = 1) -> Engine:
-    """First fit on so many toy NICs, each with the cores of two NFs `d` and two `a`."""
-    return Engine(Fleet(catalogue((count, 1.0)).kinds), [ToyOracle()], FIRST_FIT, when_full=when_full)
 
 
 def fill(fleet: Engine, *tenants: Tenant) -> list[str]:
@@ -47,9 +36,9 @@ def moved(decision: Decision) -> list[tuple[str, str | None]]:
 
 
 def test_the_queue_is_in_the_order_of_priority_then_of_arrival() -> None:
-    fleet = engine()
+    fleet = engine(when_full=QUEUE)
     fill(fleet, tenant("x"), tenant("y"))
-    waiting = [tenant("low", -1), tenant("first"), tenant("second"), tenant("high", 7)]
+    waiting = [tenant("low", priority=-1), tenant("first"), tenant("second"), tenant("high", priority=7)]
     assert fill(fleet, *waiting) == ["queued"] * 4
     order = []
     for leaving in ("x", "y", "high", "first"):
@@ -60,10 +49,10 @@ def test_the_queue_is_in_the_order_of_priority_then_of_arrival() -> None:
 def test_many_that_fit_nowhere_block_no_lower_priority_and_a_higher_one_that_fits_comes_first() -> None:
     """An event tries the first 8 of 32, and 8 elsewhere: the highest is placed before the lowest, which waits no longer
     than four rounds."""
-    fleet = engine()
+    fleet = engine(when_full=QUEUE)
     fill(fleet, tenant("x"), tenant("y"), tenant("z", nf="b"))
-    picky = [tenant(f"p{at}", 9, "a", at / 10**4) for at in range(1, 2 * MOST_TRIED)]
-    assert set(fill(fleet, tenant("low", 1, "a"), *picky, tenant("top", 10, drop=0.06))) == {"queued"}
+    picky = [tenant(f"p{at}", "a", at / 10**4, priority=9) for at in range(1, 2 * MOST_TRIED)]
+    assert set(fill(fleet, tenant("low", "a", priority=1), *picky, tenant("top", priority=10, drop=0.06))) == {"queued"}
     assert moved(fleet.handle(Depart("y"))) == []
     placed, events = moved(fleet.handle(Depart("z"))), 0
     assert placed[0] == ("top", "nic-1")
@@ -75,10 +64,10 @@ def test_many_that_fit_nowhere_block_no_lower_priority_and_a_higher_one_that_fit
 
 def test_a_restarted_engine_goes_on_in_a_long_queue_where_the_former_one_would(tmp_path: Path) -> None:
     """32 of which no event tries all, and one behind them that fits once there is room."""
-    picky = [tenant(f"p{at}", 9, "a", at / 10**4) for at in range(1, 2 * MOST_TRIED)]
-    arrivals = [tenant("x"), tenant("y"), tenant("z", nf="b"), *picky, tenant("low", 1, "a")]
+    picky = [tenant(f"p{at}", "a", at / 10**4, priority=9) for at in range(1, 2 * MOST_TRIED)]
+    arrivals = [tenant("x"), tenant("y"), tenant("z", nf="b"), *picky, tenant("low", "a", priority=1)]
     events = [*map(Arrive, arrivals), Depart("y"), Depart("z"), *([Arrive(tenant("t", nf="a")), Depart("t")] * 4)]
-    never_restarted, found = engine(), list[list[Decision]]()
+    never_restarted, found = engine(when_full=QUEUE), list[list[Decision]]()
     for event in events:
         with State(tmp_path / "s.db", KINDS) as state:
             fleet = state.fleet if state.events else Fleet(KINDS)
@@ -90,58 +79,42 @@ def test_a_restarted_engine_goes_on_in_a_long_queue_where_the_former_one_would(t
     assert "low" not in never_restarted.waiting
 
 
-ARRIVAL = {"event": "arrive", "id": "a", "nf": "d", "sla_drop": 0.5}
-
-
-def read(**more: object) -> Tenant:
-    event = Reader(TOY_TRAFFIC, lambda workload: (), lambda identity: None).read(json.dumps({**ARRIVAL, **more}))
-    assert isinstance(event, Arrive)
-    assert Reader(TOY_TRAFFIC, lambda workload: (), lambda identity: None).read(event_line(event)) == event
-    return event.tenant
-
-
 @pytest.mark.parametrize("given", [LOWEST, -1, 0, 7.0, HIGHEST])
 @pytest.mark.parametrize("more", [{}, {"nic": "nic-1"}, {"rate_kpps": 5, "spread": "g"}])
 def test_an_event_and_its_line_have_the_priority(given: float, more: dict[str, object]) -> None:
-    assert read(priority=given, **more).priority == given
+    assert read_arrival(priority=given, **more).priority == given
 
 
 def test_a_line_without_priority_is_as_before() -> None:
-    assert read().priority == 0
-    assert "priority" not in event_line(Arrive(read())) + event_line(Arrive(read(), "nic-1"))
+    assert read_arrival().priority == 0
+    assert "priority" not in event_line(Arrive(read_arrival())) + event_line(Arrive(read_arrival(), "nic-1"))
 
 
 @pytest.mark.parametrize("given", [1.5, "7", None, True, HIGHEST + 1, LOWEST - 1])
 def test_what_is_no_priority_is_refused_with_its_key(given: object) -> None:
     with pytest.raises(Malformed, match=r"^(arrive\.)?priority: "):
-        read(priority=given)
+        read_arrival(priority=given)
 
 
 def test_the_same_instance_with_another_priority_is_refused() -> None:
-    fleet = engine()
-    fill(fleet, tenant("a", 3))
+    fleet = engine(when_full=QUEUE)
+    fill(fleet, tenant("a", priority=3))
     with pytest.raises(Refused, match="'a' already exists with priority 3; send a depart first"):
-        fleet.handle(Arrive(tenant("a", 4)))
-    assert fleet.handle(Arrive(tenant("a", 3))).nic == "nic-1"
+        fleet.handle(Arrive(tenant("a", priority=4)))
+    assert fleet.handle(Arrive(tenant("a", priority=3))).nic == "nic-1"
 
 
-TENANTS = [tenant("a", 3), tenant("b"), tenant("low", LOWEST), tenant("high", HIGHEST)]
+TENANTS = [tenant("a", priority=3), tenant("b"), tenant("low", priority=LOWEST), tenant("high", priority=HIGHEST)]
 
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     """A state with two tenants on a NIC and two that wait."""
-    fleet = engine()
+    fleet = engine(when_full=QUEUE)
     with State(tmp_path / "s.db", KINDS) as state:
         for one in TENANTS:
             state.record(Arrive(one), fleet.handle(Arrive(one)), fleet.fleet)
     return tmp_path / "s.db"
-
-
-def test_a_state_file_keeps_priorities(saved: Path) -> None:
-    """Of who is placed, and of who waits."""
-    with State(saved, KINDS) as state:
-        assert [*state.fleet.nics["nic-1"].tenants, *state.waiting] == TENANTS
 
 
 def test_a_state_file_of_the_former_version_has_priority_0(saved: Path) -> None:
@@ -158,20 +131,6 @@ def test_a_priority_that_makes_no_sense_is_refused(saved: Path, value: str) -> N
         file.execute(f"UPDATE tenants SET priority = {value} WHERE id = 'b'")
     with pytest.raises(InputError, match=r"tenants 'b': priority .* is not a whole number"):
         State(saved, KINDS)
-
-
-def test_agents_that_share_a_database_have_the_same_priorities(postgres: Cluster) -> None:
-    """The one that decides, the one that follows, and one that starts later."""
-    address = postgres.database()
-    one, other = Agent.of(address, KINDS, QUEUE), Agent.of(address, KINDS, QUEUE)
-    one.decide(*map(Arrive, TENANTS))
-    other.follow()
-    later = Agent.of(address, KINDS, QUEUE)
-    pictures = [picture(agent.engine.fleet, agent.engine) for agent in (one, other, later)]
-    assert pictures[0] == pictures[1] == pictures[2]
-    assert pictures[0]["nics"]["nic-1"][3] == {*TENANTS[:2]} and pictures[0]["waiting"] == TENANTS[2:]
-    for agent in (one, other, later):
-        agent.state.close()
 
 
 def test_a_database_of_the_former_version_is_brought_up_to_date(postgres: Cluster) -> None:

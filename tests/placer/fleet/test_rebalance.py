@@ -24,12 +24,9 @@ from placer.policy.rules import BEST_FIT, FIRST_FIT
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import Workload
 from tests.placer.fleet.learning.toy_predictor import ToyPredictor
+from tests.placer.fleet.toys import tenant
 
 KIND = catalogue().kinds[0]
-
-
-def tenant(identity: str, nf: str, drop: float) -> Tenant:
-    return Tenant(identity, Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop))
 
 
 def engine_with(*nics: list[Tenant]) -> Engine:

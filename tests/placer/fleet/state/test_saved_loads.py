@@ -20,7 +20,7 @@ from placer.model.sla import Sla
 from placer.testing.strategies import TOY_TRAFFIC
 from profiles import InputError, Workload
 from tests.placer.fleet.loaded_oracle import LoadedOracle, loaded_kind
-from tests.placer.fleet.state.postgres.agents import Agent, picture
+from tests.placer.fleet.state.postgres.agents import Agent
 from tests.postgres import Cluster
 
 KINDS = (loaded_kind(count=1),)
@@ -111,21 +111,6 @@ def test_readings_keep_the_loads_of_their_co_location() -> None:
     row = reading_row(reading)
     assert reading_of(row) == reading
     assert row[2] == '[["a", 1000, 1500, 0, 90.0, 2, 50.0], ["b", 1000, 1500, 0]]'
-
-
-def test_agents_that_share_a_database_have_the_same_loads(postgres: Cluster) -> None:
-    """The one that decides, the one that follows, and one that starts later."""
-    address = postgres.database()
-    one, other = (Agent.of(address, KINDS, QUEUE, oracle=LoadedOracle) for _ in range(2))
-    for event in EVENTS:
-        one.decide(event)
-    other.follow()
-    later = Agent.of(address, KINDS, QUEUE, oracle=LoadedOracle)
-    assert _loads(one.engine.fleet) == {"chosen": (250.0, 4, True), "given": (60.0, 1, False), "plain": PLAIN}
-    pictures = [picture(agent.engine.fleet, agent.engine) for agent in (one, other, later)]
-    assert pictures[0] == pictures[1] == pictures[2]
-    for agent in (one, other, later):
-        agent.state.close()
 
 
 def test_a_database_of_the_former_version_is_brought_up_to_date_once_nobody_uses_it(postgres: Cluster) -> None:
