@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.placer.commands.conftest import Placer, refuse
+from tests.placer.commands.conftest import Placer
 
 LOADS = "name,1,2,3\nday,0.1,1,0.2\nnight,1,0,0.1\n"
 
@@ -40,18 +40,6 @@ def test_the_table_says_what_knowing_the_hours_saves(placer: Placer, trace: Path
     assert "by peaks" in out.splitlines()[0]
 
 
-def test_what_loads_are_not_understood_with_is_refused(trace: Path) -> None:
-    loads = trace.parent / "loads.csv"
-    assert f"{trace}:1: load: the loads of the day are not known" in refuse("run", trace)
-    assert f"{trace}:1: load: the loads of the day are not known" in refuse("explain", trace)
-    assert "--measure: is not understood where the load changes" in refuse(
-        "run", trace, "--loads", loads, "--measure", 5
-    )
-    assert "--certificate: instances of the trace have offered rates" in refuse(
-        "run", trace, "--loads", loads, "--certificate", trace.parent / "c.json"
-    )
-
-
 def test_loads_that_no_arrival_names_are_reported(placer: Placer, trace: Path) -> None:
     trace.write_text("id,time,nf,rate_kpps\n1,0,NAT,100\n", encoding="utf-8")
     options = ("--strategy", "greedy", "--format", "json", "--range", 0, "--time-limit", 2)
@@ -71,7 +59,6 @@ def test_a_generated_day_is_read(placer: Placer, tmp_path: Path) -> None:
     options = ("--strategy", "greedy", "--format", "json", "--range", 0, "--time-limit", 2)
     status, out, err = placer("run", trace, "--loads", loads, *options)
     assert (status, json.loads(out)["strategies"][0]["peak_nics"] > 0) == (0, True), err
-    assert "--day: needs --loads" in refuse("generate", "--day", loads)
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])

@@ -34,25 +34,6 @@ def test_light_instances_share_nics_by_what_is_offered(placer: Placer, light: Pa
     assert all(row["violated"] <= 1 and row["rejected"] == 0 for row in found["strategies"])
 
 
-def test_a_rate_that_no_number_of_cores_carries_is_refused(tmp_path: Path) -> None:
-    """The message says how much is carried, and on how many cores; no port carries 9,000 kpps of 1,500 bytes."""
-    trace = _trace(tmp_path / "port.csv", ["1,0,NAT,9000"])
-    assert f"{trace}:2: rate_kpps: 109.4 Gb/s on the wire are more than a port carries: 100 Gb/s" in refuse(
-        "run", trace
-    )
-    trace = _trace(tmp_path / "much.csv", ["1,0,NAT,7000"])
-    assert f"{trace}:2: rate_kpps: 7,000 kpps is more than 'NAT' carries: at most 3," in refuse("run", trace)
-
-
-def test_cores_that_are_not_profiled_are_refused(tmp_path: Path) -> None:
-    trace = _trace(tmp_path / "cores.csv", ["1,0,NAT,100,3"], "id,time,nf,rate_kpps,cores")
-    assert f"{trace}:2: cores: 'NAT' is not profiled on 3 cores, possible: 1, 2, 4" in refuse("run", trace)
-
-
-def test_a_predictor_without_loads_is_refused_by_name(light: Path) -> None:
-    assert "slomo knows no offered rates and no cores" in refuse("run", light, "--predictor", "slomo")
-
-
 def test_cores_that_are_given_are_kept(placer: Placer, tmp_path: Path) -> None:
     """Two instances that get four cores each fill a NIC, whatever they are offered."""
     trace = _trace(tmp_path / "given.csv", [f"{at},0,NAT,100,4" for at in range(4)], "id,time,nf,rate_kpps,cores")
@@ -72,10 +53,3 @@ def test_headroom_is_kept_for_growth(placer: Placer, tmp_path: Path) -> None:
     assert (status, json.loads(out)["strategies"][0]["nics"]) == (0, 2)
     assert "every offered rate is planned 100 % higher" in err
     assert "--headroom: 0: 5,000 kpps is more than 'NAT' carries" in refuse(*run, "--headroom", "900")
-
-
-@pytest.mark.parametrize("of", ["optimal", "planned"])
-def test_plans_with_rates_are_not_certified(light: Path, tmp_path: Path, of: str) -> None:
-    """It is said before anything is placed."""
-    said = refuse("run", light, "--certificate", tmp_path / "c.json", "--of", of)
-    assert "--certificate: instances of the trace have offered rates: their plans are not certified" in said
