@@ -165,7 +165,8 @@ ROWS: Sequence[tuple[str, str]] = [
      "--growth: '1e308' is not a list of numbers above 0 and at most 1000"),
     ("size trace.csv --out out --sla nan", "--sla: 'nan' is not a list of numbers above 0 and at most 1000"),
     ("size trace.csv --out out --risk 0.1,0.2", "--risk: is chosen by the budget"),
-    ("size trace.csv --out out --growth 1000 --draws 9999", "--draws: all draws of all points are 300,419,955 arrivals"),
+    ("size trace.csv --out out --growth 1000 --draws 9999",
+     "--draws: all draws of all points are 300,419,955 arrivals"),
     # diagnose
     ("diagnose NTA", "NF: nf: 'NTA' is not profiled"),
     ("diagnose NAT:mtbr=lots", "NF: mtbr: 'lots' is not a number"),
