@@ -6,19 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from profiles import ChainLoad, InputError, TrafficProfile
+from profiles import ChainLoad, InputError, TrafficProfile, gpu_tables
 from profiles.best_effort import BEST_EFFORT, best_effort_summary, read_best_effort
 from profiles.chain_table import KEY_COLUMNS, key_of, read_chains, with_rows
 from profiles.cycles import CyclesOfRules, MeasuredCycles, NfCycles, write_cycles
-from profiles.gpu_tables import (
-    is_gpu_profile,
-    minibatches_text,
-    others_text,
-    parse_busy,
-    parse_minibatches,
-    parse_others,
-    read_gpu_profile,
-)
 from profiles.latency_table import competitors_text, read_latencies
 from profiles.profile import read_profile, write_json
 from profiles.table import write_table
@@ -123,25 +114,28 @@ def _written(path: Path) -> Path:
 def test_a_profile_written_by_hand_is_read_and_what_it_leaves_out_has_a_meaning(tmp_path: Path) -> None:
     """No mtbr means no matches, no p99 that none was measured, no others_busy that sharers always run."""
     path = _written(tmp_path / "p")
-    assert is_gpu_profile(path)
-    profile = read_gpu_profile(path)
+    assert gpu_tables.is_gpu_profile(path)
+    profile = gpu_tables.read_gpu_profile(path)
     nf = profile.nfs["hash"]
     assert nf.description.moves == "header"
     assert nf.batching.mtbr[0] == 0 and nf.transfer.p99_us.isna().all()
-    assert parse_busy(str(nf.sharing.others_busy[0]), 2) == (1.0, 1.0)
+    assert gpu_tables.parse_busy(str(nf.sharing.others_busy[0]), 2) == (1.0, 1.0)
     assert profile.latency.latency_p99_us[0] == 700
 
 
 def test_cells_are_read_as_they_are_written() -> None:
-    assert parse_minibatches(minibatches_text([(0, 128), (3, 64)])) == ((0, 128), (3, 64))
-    assert parse_others(others_text([("ACL", 256), ("NIDS", 128)])) == (("ACL", 256), ("NIDS", 128))
-    assert parse_busy("0.5;1", 2) == (0.5, 1.0)
+    assert gpu_tables.parse_minibatches(gpu_tables.minibatches_text([(0, 128), (3, 64)])) == ((0, 128), (3, 64))
+    assert gpu_tables.parse_others(gpu_tables.others_text([("ACL", 256), ("NIDS", 128)])) == (
+        ("ACL", 256),
+        ("NIDS", 128),
+    )
+    assert gpu_tables.parse_busy("0.5;1", 2) == (0.5, 1.0)
 
 
 @pytest.mark.parametrize("text", ["", "0", "0:0", "0:1;0:2", "a:1", "0:-1", "0:1.5"])
 def test_other_minibatches_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        parse_minibatches(text)
+        gpu_tables.parse_minibatches(text)
 
 
 def _read_gpu(folder: Path) -> object:
@@ -150,7 +144,7 @@ def _read_gpu(folder: Path) -> object:
     _written(folder)
     for path, text in given.items():
         (folder / path).write_text(text)
-    return read_gpu_profile(folder)
+    return gpu_tables.read_gpu_profile(folder)
 
 
 def _read_chains(folder: Path) -> object:
@@ -205,9 +199,9 @@ def test_a_fault_is_named_with_its_place(
 
 
 def test_a_profile_of_a_nic_is_none_of_a_gpu(tmp_path: Path) -> None:
-    assert not is_gpu_profile(tmp_path)
+    assert not gpu_tables.is_gpu_profile(tmp_path)
     with pytest.raises(InputError, match="cannot be read"):
-        read_gpu_profile(tmp_path)
+        gpu_tables.read_gpu_profile(tmp_path)
 
 
 NF = NfCycles(985.12345678, 980, 990, 12, TrafficProfile(1, 1500), 980, True, CyclesOfRules(200, 3.77, 0.4))

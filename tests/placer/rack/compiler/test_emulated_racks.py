@@ -10,17 +10,10 @@ import pytest
 
 from placer.rack.compiler.compile import compile_rack
 from placer.rack.compiler.library.nf_kind import NF_KINDS
+from tests.placer.rack.compiler import rack_runs
 from tests.placer.rack.compiler.ebpf.programs import require_clang
 from tests.placer.rack.compiler.library.frames import ipv4_frame
 from tests.placer.rack.compiler.rack_packets import rack_packets, timed
-from tests.placer.rack.compiler.rack_runs import (
-    Coverage,
-    compiled_or_none,
-    emulated_outcome,
-    object_of,
-    require_libpcap,
-    sorted_by_libpcap,
-)
 from tests.placer.rack.compiler.racks import ALL_KINDS, made_chain, made_plan, random_plan
 from tests.reference.compare import ReferenceRun
 from tests.reference.emulate import emulated
@@ -32,20 +25,20 @@ EMULATION_WORKERS = int(os.environ.get("TEST_WORKERS") or os.cpu_count() or 1)
 EMULATED_SMARTNICS = 0.1  # chance of a server to have one
 MOST_REFUSED = 0.01
 
-Findings = tuple[Coverage, dict[int, list[str]]]  # what was covered, and differences by seed
+Findings = tuple[rack_runs.Coverage, dict[int, list[str]]]  # what was covered, and differences by seed
 
 
 def run_racks(seeds: Sequence[int], smartnics: float = EMULATED_SMARTNICS, *, shares: bool = False) -> Findings:
     """Random racks beside the reference."""
-    coverage, wrong = Coverage(), dict[int, list[str]]()
+    coverage, wrong = rack_runs.Coverage(), dict[int, list[str]]()
     for seed in seeds:
         plan = random_plan(seed, ALL_KINDS, smartnics=smartnics)
-        rack = compiled_or_none(plan, coverage, shares=shares)
+        rack = rack_runs.compiled_or_none(plan, coverage, shares=shares)
         if rack is None:
             continue
         frames = rack_packets(plan.chains, seed)
         reference = ReferenceRun(plan.chains, timed(frames))
-        differences = reference.differences(emulated_outcome(rack, frames))
+        differences = reference.differences(rack_runs.emulated_outcome(rack, frames))
         coverage.add(rack.routing, reference)
         if differences:
             wrong[seed] = differences
@@ -55,7 +48,7 @@ def run_racks(seeds: Sequence[int], smartnics: float = EMULATED_SMARTNICS, *, sh
 @pytest.mark.parametrize("shares", [False, True], ids=["one table per NF", "one table per kind"])
 def test_programs_of_random_racks_do_what_chains_say(shares: bool) -> None:
     """Frames byte for byte, order per flow, counters, and a reason for each frame that did not leave."""
-    require_libpcap()
+    rack_runs.require_libpcap()
     coverage, wrong = run_racks(FEW, 0, shares=shares)
     assert not wrong
     assert coverage.branches > 20
@@ -65,7 +58,7 @@ def test_programs_of_random_racks_do_what_chains_say(shares: bool) -> None:
 
 @pytest.mark.long
 def test_programs_of_random_racks_with_smartnics_do_what_chains_say() -> None:
-    require_libpcap()
+    rack_runs.require_libpcap()
     require_clang()
     coverage, wrong = run_racks(FEW_WITH_SMARTNICS, 1)
     assert not wrong
@@ -81,7 +74,7 @@ def test_a_smartnic_keeps_the_t_max_of_a_chain_that_begins_there() -> None:
     assert rack.without_limit == []
     frames = [ipv4_frame(payload=bytes(1500 - headers), protocol=protocol) for protocol, headers in ((17, 42), (6, 54))]
     packets = [(4800 * at + 1, frame) for at in range(625) for frame in frames]
-    found = emulated(rack, packets, object_of, sorted_by_libpcap)
+    found = emulated(rack, packets, rack_runs.object_of, rack_runs.sorted_by_libpcap)
     assert {len(frame) for frame in frames} == {1500}
     later = [packets[number][1] for number, _ in found.outputs if packets[number][0] >= 1_000_000]
     rates = {kind: 8 * 1500 * later.count(frame) / 2e6 for kind, frame in zip("ab", frames, strict=True)}
@@ -93,9 +86,9 @@ def test_a_smartnic_keeps_the_t_max_of_a_chain_that_begins_there() -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_programs_of_ten_thousand_random_racks_do_what_chains_say(part: int) -> None:
     """The same for all 14 kinds of NFs, wherever they run."""
-    require_libpcap()
+    rack_runs.require_libpcap()
     require_clang()
-    total, wrong = Coverage(), dict[int, list[str]]()
+    total, wrong = rack_runs.Coverage(), dict[int, list[str]]()
     seeds = MANY[part * len(MANY) // PARTS : (part + 1) * len(MANY) // PARTS]
     pieces = [seeds[at : at + AT_A_TIME] for at in range(0, len(seeds), AT_A_TIME)]
     with multiprocessing.get_context("spawn").Pool(EMULATION_WORKERS) as pool:
