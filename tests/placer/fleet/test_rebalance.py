@@ -1,7 +1,9 @@
 """Rebalancing, in cases computed by hand. Repair: who is seen below the SLA moves, alone, and does not move back and
 forth."""
 
-from itertools import pairwise
+from itertools import count, pairwise
+
+import pytest
 
 from placer.fleet import events
 from placer.fleet.engine import Engine
@@ -33,53 +35,44 @@ def moves(decision: events.Decision) -> list[tuple[str, str | None, str | None, 
     ]
 
 
-def test_a_nic_is_emptied_when_all_its_tenants_fit_elsewhere() -> None:
-    """The last NIC has the fewest tenants; its `a` fits on the first NIC, and then there is nothing more to do."""
-    engine = engine_with(
-        [tenant("1", "d", 0.5), tenant("2", "d", 0.5)], [tenant(str(n), "b", 0.5) for n in (3, 4, 5, 6)],
-        [tenant("7", "a", 0.5)],
-    )  # fmt: skip
-    assert moves(engine.handle(events.Rebalance(10))) == [("7", "nic-3", "nic-1", "empties a NIC")]
-    assert engine.handle(events.Rebalance(10)) == events.Decision("as-it-was")
+def nics(*nfs: str) -> list[list[Tenant]]:
+    """NICs with these NFs, called by their number; `c` accepts to lose a tenth, the others a half."""
+    numbers = count(1)
+    return [[tenant(next(numbers), nf, 0.1 if nf == "c" else 0.5) for nf in of_nic] for of_nic in nfs]
 
 
-def test_no_tenant_moves_if_the_nic_cannot_be_emptied() -> None:
-    """Of two tenants on the last NIC one fits elsewhere, and the other does not: both stay."""
-    engine = engine_with(
-        [tenant("1", "d", 0.5), tenant("2", "d", 0.5)],
-        [tenant("3", "d", 0.5), tenant("4", "d", 0.5)],
-        [tenant("5", "a", 0.5), tenant("6", "d", 0.5)],
-    )
-    assert engine.handle(events.Rebalance(10)).status == "as-it-was"
-    assert [len(nic.tenants_by_id) for nic in engine.fleet.nics.values()] == [2, 2, 2]
+PAIRS, CROWDED = nics("bb", "bb"), nics("cbb")
+EMPTIES, ENDS = "empties a NIC", "ends a risk"
 
 
-def test_a_budget_that_is_too_small_to_empty_a_nic_is_not_spent() -> None:
-    """Two moves would empty the second NIC; one alone would gain nothing."""
-    nics = [[tenant(str(n), "b", 0.5) for n in (1, 2)], [tenant(str(n), "b", 0.5) for n in (3, 4)]]
-    assert engine_with(*nics).handle(events.Rebalance(1)).moves == ()
-    assert len(engine_with(*nics).handle(events.Rebalance(2)).moves) == 2
-
-
-def test_moves_that_cost_more_than_a_nic_are_not_made() -> None:
-    """Two moves at 0.5 each cost as much as the NIC that they empty."""
-    nics = [[tenant(str(n), "b", 0.5) for n in (1, 2)], [tenant(str(n), "b", 0.5) for n in (3, 4)]]
-    assert engine_with(*nics).handle(events.Rebalance(10, move_cost=0.5)).moves == ()
-    assert len(engine_with(*nics).handle(events.Rebalance(10, move_cost=0.49)).moves) == 2
-
-
-def test_a_risk_is_ended_by_the_move_that_helps() -> None:
-    """The SLA of `c` is violated next to two `b`, and met next to one `d`."""
-    engine = engine_with([tenant("1", "c", 0.1), tenant("2", "b", 0.5), tenant("3", "b", 0.5)], [tenant("4", "d", 0.5)])
-    assert moves(engine.handle(events.Rebalance(1))) == [("1", "nic-1", "nic-2", "ends a risk")]
-    assert engine.handle(events.Rebalance(1, move_cost=2.0)).moves == ()
-
-
-def test_a_risk_that_is_not_worth_a_nic_stays() -> None:
-    """Where no other NIC fits, ending the risk takes a new NIC at cost 1; it is opened when the gain is higher."""
-    crowded = [tenant("1", "c", 0.1), tenant("2", "b", 0.5), tenant("3", "b", 0.5)]
-    assert engine_with(crowded).handle(events.Rebalance(10)).moves == ()
-    assert moves(engine_with(crowded).handle(events.Rebalance(10, risk_worth=3.0)))[0][3] == "ends a risk"
+@pytest.mark.parametrize(
+    ("before", "event", "expected"),
+    [
+        # the last NIC has the fewest tenants; its `a` fits on the first NIC
+        (nics("dd", "bbbb", "a"), events.Rebalance(10), [("7", "nic-3", "nic-1", EMPTIES)]),
+        # of two tenants on the last NIC one fits elsewhere, and the other does not: both stay
+        (nics("dd", "dd", "ad"), events.Rebalance(10), []),
+        # two moves would empty the second NIC; one alone would gain nothing
+        (PAIRS, events.Rebalance(1), []),
+        (PAIRS, events.Rebalance(2), [(name, "nic-1", "nic-2", EMPTIES) for name in "12"]),
+        # two moves at 0.5 each cost as much as the NIC that they empty
+        (PAIRS, events.Rebalance(10, move_cost=0.5), []),
+        (PAIRS, events.Rebalance(10, move_cost=0.49), [(name, "nic-1", "nic-2", EMPTIES) for name in "12"]),
+        # the SLA of `c` is violated next to two `b`, and met next to one `d`
+        (nics("cbb", "d"), events.Rebalance(1), [("1", "nic-1", "nic-2", ENDS)]),
+        (nics("cbb", "d"), events.Rebalance(1, move_cost=2.0), []),
+        # where no other NIC fits, ending the risk takes a new NIC at cost 1; it is opened when the gain is higher
+        (CROWDED, events.Rebalance(10), []),
+        (CROWDED, events.Rebalance(10, risk_worth=3.0), [("1", "nic-1", "nic-2", ENDS)]),
+    ],
+)
+def test_moves_are_made_where_they_gain_more_than_they_cost(
+    before: list[list[Tenant]], event: events.Rebalance, expected: list[tuple[str, str, str, str]]
+) -> None:
+    """Then there is nothing more to do."""
+    engine = engine_with(*before)
+    assert moves(engine.handle(event)) == expected
+    assert engine.handle(event).status == "as-it-was"
 
 
 KINDS = catalogue((None, 1.0)).kinds

@@ -77,47 +77,28 @@ def test_an_nf_without_a_file_is_fitted_to_its_own_runs(measured: Profile) -> No
 
 
 @pytest.mark.parametrize(
-    ("option", "message"),
+    ("options", "curve", "message"),
     [
-        ("plain=", "'plain=' is neither NF=MODEL.json nor NF"),
-        ("=model.json", "'=model.json' is neither NF=MODEL.json nor NF"),
-        ("Plain=model.json", "'Plain' is not profiled (did you mean plain?)"),
+        # before any file is read
+        (["plain="], CURVE, "'plain=' is neither NF=MODEL.json nor NF"),
+        (["=model.json"], CURVE, "'=model.json' is neither NF=MODEL.json nor NF"),
+        (["Plain=model.json"], CURVE, "'Plain' is not profiled (did you mean plain?)"),
+        (["plain=a.json", "plain=b.json"], CURVE, "plain is given twice"),
+        # with the file and the key
+        (["plain=FILE"], replace(CURVE, x="entries"), "x: is 'entries', not one of flows, packet_size, mtbr"),
+        (["plain=FILE"], replace(CURVE, y="cycles"), "y: is 'cycles', not throughput_kpps"),
+        (["plain=FILE"], OTHER, "setting: has no model at default traffic (packet_size 1500, mtbr 600)"),
+        (["plain=FILE"], FAR_AWAY, "flows from 1e+06 to 2e+06 does not overlap what the profile has of plain"),
+        (["plain=FILE"], BELOW_ZERO, "y: is not above 0 everywhere from 1 to 50000"),
+        # their effect is the accelerator's, which has its own model
+        (["crypto-pipeline=FILE"], replace(CURVE, x="mtbr"), "uses crypto, whose model has the effect of matches"),
     ],
+    ids=["no file", "no NF", "case", "twice", "x", "y", "setting", "range", "below zero", "matches"],
 )
-def test_an_option_that_names_no_nf_or_file(measured: Profile, option: str, message: str) -> None:
-    """Is refused before any file is read."""
-    with pytest.raises(InputError) as raised:
-        read_solo_fits([option], measured)
-    assert message in str(raised.value)
-
-
-def test_an_nf_that_is_given_twice(measured: Profile) -> None:
-    """Which of two curves holds is not known."""
-    with pytest.raises(InputError, match="plain is given twice"):
-        read_solo_fits(["plain=a.json", "plain=b.json"], measured)
-
-
-@pytest.mark.parametrize(
-    ("curve", "message"),
-    [
-        (replace(CURVE, x="entries"), "x: is 'entries', not one of flows, packet_size, mtbr"),
-        (replace(CURVE, y="cycles"), "y: is 'cycles', not throughput_kpps"),
-        (OTHER, "setting: has no model at default traffic (packet_size 1500, mtbr 600)"),
-        (FAR_AWAY, "flows from 1e+06 to 2e+06 does not overlap what the profile has of plain"),
-        (BELOW_ZERO, "y: is not above 0 everywhere from 1 to 50000"),
-    ],
-    ids=["x", "y", "setting", "range", "below zero"],
-)
-def test_a_curve_that_does_not_match_the_profile(
-    measured: Profile, tmp_path: Path, curve: FittedModel, message: str
+def test_what_does_not_match_the_profile_is_refused(
+    measured: Profile, tmp_path: Path, options: list[str], curve: FittedModel, message: str
 ) -> None:
-    """Names the file and the key."""
+    file = written(tmp_path, curve)
     with pytest.raises(InputError) as raised:
-        read_solo_fits([f"plain={written(tmp_path, curve)}"], measured)
+        read_solo_fits([option.replace("FILE", file) for option in options], measured)
     assert message in str(raised.value)
-
-
-def test_matches_of_an_nf_with_accelerators(measured: Profile, tmp_path: Path) -> None:
-    """Their effect is the accelerator's, which has its own model."""
-    with pytest.raises(InputError, match="uses crypto, whose model has the effect of matches"):
-        read_solo_fits([f"crypto-pipeline={written(tmp_path, replace(CURVE, x='mtbr'))}"], measured)
