@@ -1,6 +1,7 @@
 """How plans are evaluated, which SLA violations to expect, and the columns of a comparison, on cases worked by hand."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -8,14 +9,16 @@ import numpy as np
 import pytest
 
 from placer.evaluate.checks import slas_kept
+from placer.evaluate.columns import RESULT_COLUMNS, spare_cores_pct
 from placer.evaluate.evaluation import Evaluation, evaluate, to_buy
 from placer.evaluate.expected_violations import expected_violations
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
 from placer.model.plan import Placement, Plan
+from placer.model.sla import Sla
 from placer.testing.strategies import CORES_BY_NF, SOLO_KPPS, ToyOracle, arrival, catalogue
-from profiles import Workload
+from profiles import TrafficProfile, Workload
 
 KIND = NicKind(0, "toy", 8, CORES_BY_NF)
 
@@ -117,3 +120,36 @@ def test_repeated_co_locations_spread_more() -> None:
 def test_an_empty_plan_violates_nothing() -> None:
     """Zero of zero."""
     assert expected_violations(_plan(), _catalogue(), "toy").mean_pct == 0.0
+
+
+SHARED_KIND = NicKind(0, "small", 4, {"NAT": 1, "IDS": 2})
+
+
+def test_spare_cores_are_counted_when_most_nics_are_in_use() -> None:
+    """Two NICs of four cores with IDS, IDS and NAT, before NAT leaves: three of eight cores are spare."""
+    arrivals = [
+        Arrival(name, float(number), Workload(nf, TrafficProfile(1, 1, 1)), Sla(max_drop=0.1), departure)
+        for number, (name, nf, departure) in enumerate((("a", "IDS", None), ("b", "NAT", 9.0), ("c", "IDS", None)))
+    ]
+    nics = ("nic-1", "nic-1", "nic-2")
+    placements = tuple(Placement(arrival, nic, SHARED_KIND) for arrival, nic in zip(arrivals, nics, strict=True))
+    assert spare_cores_pct([SHARED_KIND], evaluate(Plan("toy", None, placements, 0.1), [SHARED_KIND], None)) == 37.5
+    assert spare_cores_pct([SHARED_KIND], evaluate(Plan("toy", None, (), 0.1), [SHARED_KIND], None)) is None
+
+
+def test_keys_and_headings_are_different() -> None:
+    for names in (
+        [c.key for c in RESULT_COLUMNS],
+        [c.heading for c in RESULT_COLUMNS],
+        [c.page for c in RESULT_COLUMNS],
+    ):
+        given = [name for name in names if name]
+        assert len(given) == len(set(given))
+
+
+def test_the_page_of_the_output_has_a_row_for_each_key() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "formats" / "run.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert [
+        column.key for column in RESULT_COLUMNS if column.key and not any(f"`{column.key}`" in row for row in rows)
+    ] == []
