@@ -167,11 +167,7 @@ class NetnsTestbed(testbed.Testbed):
         processor = testbed.processor_fields().get("model name", "unknown CPU")
         return TestbedDescription(
             name="netns",
-            nic=NicModel(
-                model=f"{self._core:.3g} of {processor}",
-                cores=CORES,
-                kind="server",
-            ),
+            nic=NicModel(model=f"{self._core:.3g} of {processor}", cores=CORES, kind="server"),
             attributes={"flows": (1.0, 64.0), "packet_size": (64.0, 1400.0)},
             default_traffic={"flows": 16.0, "packet_size": 512.0},
             nfs=tuple(NfDescription(name=name, cores=1) for name in self._vnfs),

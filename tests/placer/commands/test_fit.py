@@ -10,7 +10,7 @@ from predictor.fitting.model_file import models_of, models_text
 from tests.placer.commands.conftest import Placer, refuse, rows
 from tests.placer.commands.test_loading import CHARTS, loaded_by
 from tests.predictor.fitting.code.p4_interpreter import parsed
-from tests.predictor.fitting.made_up_models import FOUR_SEGMENTS, PER_SETTING, made_up
+from tests.predictor.fitting.made_up_models import FOUR_SEGMENTS, made_up
 
 
 @pytest.fixture
@@ -166,12 +166,6 @@ def test_a_model_is_printed_as_code(placer: Placer, model: Path, language: str, 
 def test_the_p4_of_measurements_keeps_its_error(placer: Placer, line: Path) -> None:
     (control,) = parsed(placer("fit", line, "--code", "p4").stdout)
     assert control.apply(10)[0] / 2.0**control.fraction_bits == pytest.approx(25, rel=0.011)
-
-
-def test_code_of_a_table_of_fits_is_a_function_per_setting(placer: Placer, tmp_path: Path) -> None:
-    path = tmp_path / "m.json"
-    path.write_text(models_text(PER_SETTING))
-    assert placer("fit", path, "--code", "python").stdout.count("\ndef ") == 2
 
 
 def test_errors_of_points_are_above_zero(line: Path) -> None:

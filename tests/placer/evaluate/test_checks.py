@@ -165,10 +165,7 @@ def test_slas_that_were_broken_before_bar_only_arrivals() -> None:
     assert list(slas_kept(joined, oracles)) == ["c on n: 304 of 400 kpps at 3 s"]
 
 
-KINDS = [
-    NicKind(0, "small", 8, CORES_BY_NF, domain="r1"),
-    NicKind(1, "large", 16, CORES_BY_NF, domain="r2"),
-]
+KINDS = [NicKind(0, "small", 8, CORES_BY_NF, domain="r1"), NicKind(1, "large", 16, CORES_BY_NF, domain="r2")]
 SMALL, LARGE = KINDS
 ARRIVALS = {
     "a": (arrival("a", 0.0, "d", 0.5), "x"),

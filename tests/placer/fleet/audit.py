@@ -134,11 +134,7 @@ class Auditor:
                 if move.target in self.closed or move.target in self.gone:
                     yield f"{move.id} moved to {move.target}, which is out of service"
             if each:
-                yield from (
-                    *self._overfull(kind_of),
-                    *self._violations(decision, kind_of),
-                    *self._barred(kind_of),
-                )
+                yield from (*self._overfull(kind_of), *self._violations(decision, kind_of), *self._barred(kind_of))
 
     def _left(self, event: events.Arrive, decision: events.Decision, kind_of: Mapping[str, int]) -> Iterator[str]:
         """What is wrong with those that make room for an arrival, by the fleet before it."""

@@ -10,14 +10,7 @@ from signal import SIG_DFL, SIGINT, signal
 import pandas as pd
 import pytest
 
-from placer.studies import (
-    GROUP_COLUMNS,
-    execute,
-    read_study,
-    run_task,
-    summarize,
-    tasks_of_study,
-)
+from placer.studies import GROUP_COLUMNS, execute, read_study, run_task, summarize, tasks_of_study
 from placer.studies.execute import RESULTS_FILE, fingerprint
 from profiles import InputError
 from traces.arrivals import Recipe, generate

@@ -1,6 +1,5 @@
 """Registered testbeds, and those drawn at random in `tests/data`, which keep the protocol and make physical sense."""
 
-import json
 import math
 import random
 import subprocess
@@ -155,27 +154,6 @@ def test_a_request_outside_the_description_is_refused() -> None:
         with pytest.raises(RunRefused, match="more than 6 cores"):
             testbed.run([known] * 7)
         assert throughputs(testbed, [known])[0] > 0
-
-
-@pytest.mark.long
-def test_a_random_testbed_is_profiled_placed_and_evaluated(tmp_path: Path) -> None:
-    """From 120 runs per NF to a proven optimum of 60 arrivals, through the commands alone."""
-
-    def placer(*arguments: object) -> str:
-        command = [sys.executable, "-m", "placer", *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=REPO, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    profile, models, trace = tmp_path / "profile", tmp_path / "models", tmp_path / "a.csv"
-    placer("profile", "--testbed", spec(3), "--out", profile, "--quota", 120, "--quiet")
-    placer("train", profile, "--out", models, "--quiet")
-    placer("generate", "--count", 60, "--models", models, "--out", trace)
-    printed = json.loads(placer("run", trace, "--models", models, "--testbed", spec(3), "--format", "json", "--quiet"))
-    assert printed["truth"] == "simulated" and printed["optimal"]["proven"]
-    assert 2.5 < 60 / printed["optimal"]["nics"] < 4.5
-    tomur = next(row for row in printed["strategies"] if row["predictor"] == "tomur")
-    assert tomur["nics"] < 60 and tomur["violated"] < 60 * 0.2
 
 
 def test_every_file_of_the_package_is_a_kind_of_testbed() -> None:

@@ -143,12 +143,7 @@ class SharedState:
             engine.fleet.belong_to(self.pool)
 
     def record(
-        self,
-        event: FleetEvent,
-        decision: Decision,
-        fleet: object,
-        answer: str | None = None,
-        actor: str | None = None,
+        self, event: FleetEvent, decision: Decision, fleet: object, answer: str | None = None, actor: str | None = None
     ) -> None:
         """Take down an event of the batch under way."""
         lease = None

@@ -8,13 +8,7 @@ from typing import Any
 from placer.rack.chain import OwnRule
 from placer.rack.compiler.library import nf_kind
 from placer.rack.compiler.library.given_data import DataParameter, GivenData
-from placer.rack.compiler.library.prefixes import (
-    ANY_PREFIX,
-    INSIDE_PREFIX,
-    OUTSIDE_PREFIXES,
-    Prefix,
-    table_prefix,
-)
+from placer.rack.compiler.library.prefixes import ANY_PREFIX, INSIDE_PREFIX, OUTSIDE_PREFIXES, Prefix, table_prefix
 from profiles.faults import Fault, InputError
 from profiles.files.table_lines import TableForm, TableLine, TableWord, WordError
 

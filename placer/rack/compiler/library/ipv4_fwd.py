@@ -6,13 +6,7 @@ from typing import Any
 
 from placer.rack.compiler.library import nf_kind
 from placer.rack.compiler.library.given_data import DataParameter, GivenData
-from placer.rack.compiler.library.prefixes import (
-    INSIDE_PREFIX,
-    OUTSIDE_PREFIXES,
-    Prefix,
-    parse_prefix,
-    table_prefix,
-)
+from placer.rack.compiler.library.prefixes import INSIDE_PREFIX, OUTSIDE_PREFIXES, Prefix, parse_prefix, table_prefix
 from profiles.files.table_lines import TableForm, TableLine, WordError
 
 OWN_MAC = bytes.fromhex("020000000001")  # the source address of forwarded frames

@@ -133,8 +133,7 @@ def test_processes_of_random_racks_with_smartnics_do_what_chains_say(seed: int, 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("kind", "first"),
-    [("pisa", "s0"), ("openflow", "s0"), ("openflow", "switch"), ("pisa", "n0"), ("openflow", "n0")],
+    ("kind", "first"), [("pisa", "s0"), ("openflow", "s0"), ("openflow", "switch"), ("pisa", "n0"), ("openflow", "n0")]
 )
 def test_processes_keep_t_max(kind: str, first: str, tmp_path: Path) -> None:
     """Of 25 Mbps, 10 pass, by the stamps of the capture, over 10 s after the first second."""

@@ -76,18 +76,6 @@ def test_a_scheduler_that_sends_whole_pods_gets_uids(tmp_path: Path) -> None:
         assert found == {"NodeNameToMetaVictims": {"n1": {"Pods": [{"UID": "uid-p1"}], "NumPDBViolations": 1}}}
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "", "[]", "{}", '{"Pod": 7}', '{"Pod": {"metadata": 7}}', '{"Pod": {}, "NodeNameToMetaVictims": [7]}',
-        '{"Pod": {}, "NodeNameToMetaVictims": {"n1": 7}}', '{"Pod": {}, "NodeNameToVictims": {"n1": {"Pods": [{}]}}}',
-    ],
-)  # fmt: skip
-def test_what_is_no_request_of_a_scheduler_is_400(tmp_path: Path, body: str) -> None:
-    with cluster(tmp_path / "s.db", "n1") as one:
-        assert one.service.client.post("/k8s/v1/preempt", content=body).status_code == 400
-
-
 @contextmanager
 def changed(path: Path, *names: str, to: dict[str, Any], api: ToyApi | None = None) -> Iterator[Cluster]:
     """A cluster of these nodes, with the pods `p1` of `d` and `p2` of `c` on the first, of which `p2` then changes."""
