@@ -32,25 +32,16 @@ from placer.fleet.simulated.outcome import (
     FleetOutcome,
     Production,
 )
+from placer.inputs import production
 from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
-from placer.inputs.production import (
-    SLA_PROMISED,
-    SLA_RELATIVE,
-    DriftTable,
-    LiarTable,
-    MonitorTable,
-    ProductionFile,
-    ProductionTables,
-    RetrainTable,
-)
 from placer.model.arrival import Arrival
 from placer.progress import Progress
 from traces.arrivals import TABLE_2_NFS, Recipe, generate
 
 ARRIVALS = 3000
 AT, FACTOR = 1 / 3, 0.85
-HONEST = MonitorTable(share=0.01, noise_pct=1.0, lost_pct=5.0)
+HONEST = production.MonitorTable(share=0.01, noise_pct=1.0, lost_pct=5.0)
 OUTLIERS = HONEST.model_copy(update={"outliers_pct": 10.0})
 UNSATURATED = HONEST.model_copy(update={"unsaturated_pct": 50.0})
 ALL = OUTLIERS.model_copy(update={"unsaturated_pct": 50.0})
@@ -91,7 +82,7 @@ def rows_of(
 
 def _rows(play: "Play", case: str, most: int) -> Iterator[dict[str, object]]:
     if case in ("drift", "drift, relative"):
-        sla = SLA_PROMISED if case == "drift" else SLA_RELATIVE
+        sla = production.SLA_PROMISED if case == "drift" else production.SLA_RELATIVE
         for nf in play.nfs[:most]:
             yield drift_row(play, case, sla, nf)
     elif case == "no drift":
@@ -125,10 +116,10 @@ class Play:
         """The NFs of the trace."""
         return sorted({one.workload.nf for one in self.arrivals})
 
-    def __call__(self, tables: ProductionTables, *fleets: str) -> Production:
-        tables = tables.model_copy(update={"retrain": RetrainTable(profiles=self.profiles)})
+    def __call__(self, tables: production.ProductionTables, *fleets: str) -> Production:
+        tables = tables.model_copy(update={"retrain": production.RetrainTable(profiles=self.profiles)})
         cards = Cards(models=self.models, testbed=TESTBEDS[self.name], risk=self.risk)
-        file = ProductionFile(self.name, "", tables)
+        file = production.ProductionFile(self.name, "", tables)
         found = simulate(
             ProductionRequest(self.arrivals, file, cards, fleets=fleets or COMPARED_FLEETS), Progress(quiet=True)
         )
@@ -138,8 +129,8 @@ class Play:
 
 def drift_row(play: Play, case: str, sla: str, nf: str) -> dict[str, object]:
     """One NF slows."""
-    drift = [DriftTable(nf=nf, at=AT, factor=FACTOR)]
-    found = play(ProductionTables.model_validate({"sla": sla, "measure": HONEST, "drift": drift}))
+    drift = [production.DriftTable(nf=nf, at=AT, factor=FACTOR)]
+    found = play(production.ProductionTables.model_validate({"sla": sla, "measure": HONEST, "drift": drift}))
     without, learned, by_hand = (found.fleet(name) for name in (WITHOUT_FEEDBACK, WITH_FEEDBACK, BY_HAND))
     return {
         "testbed": play.name,
@@ -162,7 +153,7 @@ def drift_row(play: Play, case: str, sla: str, nf: str) -> dict[str, object]:
 
 def steady_row(play: Play) -> dict[str, object]:
     """Nothing drifts."""
-    found = play(ProductionTables(measure=HONEST), WITHOUT_FEEDBACK, WITH_FEEDBACK)
+    found = play(production.ProductionTables(measure=HONEST), WITHOUT_FEEDBACK, WITH_FEEDBACK)
     without, learned = found.fleet(WITHOUT_FEEDBACK), found.fleet(WITH_FEEDBACK)
     return {
         "testbed": play.name,
@@ -181,7 +172,7 @@ def steady_row(play: Play) -> dict[str, object]:
 def lie_rows(play: Play) -> Iterator[dict[str, object]]:
     """Readings that mislead, beside honest ones."""
     liar = play.arrivals[LIAR].id
-    honest = play(ProductionTables(measure=HONEST), WITH_FEEDBACK).fleet(WITH_FEEDBACK)
+    honest = play(production.ProductionTables(measure=HONEST), WITH_FEEDBACK).fleet(WITH_FEEDBACK)
     for case, measure, factor in (
         ("outliers", OUTLIERS, None),
         ("unsaturated", UNSATURATED, None),
@@ -189,8 +180,8 @@ def lie_rows(play: Play) -> Iterator[dict[str, object]]:
         ("liar, more", HONEST, 1.5),
         ("all", ALL, 0.5),
     ):
-        liars = [] if factor is None else [LiarTable(tenant=liar, factor=factor)]
-        learned = play(ProductionTables(measure=measure, liar=liars), WITH_FEEDBACK).fleet(WITH_FEEDBACK)
+        liars = [] if factor is None else [production.LiarTable(tenant=liar, factor=factor)]
+        learned = play(production.ProductionTables(measure=measure, liar=liars), WITH_FEEDBACK).fleet(WITH_FEEDBACK)
         yield {
             "testbed": play.name,
             "case": case,

@@ -393,10 +393,7 @@ def _measuring_predictor(catalogue: Catalogue, predictors: Sequence[str]) -> str
 
 
 def _online(
-    chosen: Sequence[NamedStrategy | None],
-    predictors: Sequence[str],
-    catalogue: Catalogue,
-    placing: Placing,
+    chosen: Sequence[NamedStrategy | None], predictors: Sequence[str], catalogue: Catalogue, placing: Placing
 ) -> Iterator[Evaluation]:
     for strategy in filter(None, chosen):
         for predictor in predictors if strategy.needs_predictor else [None]:

@@ -20,22 +20,9 @@ from profiler.sampling import EvenPoints, at, neat, traffic_ranges, traffic_with
 from profiler.steps import Done, Notify, Steps
 from profiler.testbed import PacketLatency, Run, Testbed
 from profiler.testbed_stack import TestbedStack
-from profiles import ChainLoad, CoLocation, InputError, Load, NfDescription, TestbedDescription, Workload
+from profiles import ChainLoad, CoLocation, InputError, Load, NfDescription, TestbedDescription, Workload, latency_table
 from profiles.aside import files_aside
 from profiles.description import NULL_NF
-from profiles.latency_table import (
-    CAPACITY_COLUMN,
-    COMPETITORS_COLUMN,
-    LATENCY_COLUMNS,
-    MAX_COLUMN,
-    MEAN_COLUMN,
-    P50_COLUMN,
-    P99_COLUMN,
-    RATE_COLUMN,
-    REPEATS_COLUMN,
-    SPREAD_COLUMN,
-    competitors_text,
-)
 from profiles.latency_table import LATENCY_FILE as FILE
 from profiles.profile import write_json
 from profiles.table import write_table
@@ -68,15 +55,15 @@ class LatencyAtRate:
         p99s = [repeat.p99 for repeat in self.repeats]
         return {
             **self.setting.workload.traffic.as_dict(),
-            COMPETITORS_COLUMN: competitors_text(other.nf for other in self.setting.others),
-            CAPACITY_COLUMN: self.capacity_kpps,
-            RATE_COLUMN: self.rate_kpps,
-            MEAN_COLUMN: median(repeat.mean for repeat in self.repeats),
-            P50_COLUMN: median(repeat.p50 for repeat in self.repeats),
-            P99_COLUMN: median(p99s),
-            MAX_COLUMN: max(repeat.max for repeat in self.repeats),
-            REPEATS_COLUMN: len(p99s),
-            SPREAD_COLUMN: max(p99s) - min(p99s) if len(p99s) > 1 else None,
+            latency_table.COMPETITORS_COLUMN: latency_table.competitors_text(other.nf for other in self.setting.others),
+            latency_table.CAPACITY_COLUMN: self.capacity_kpps,
+            latency_table.RATE_COLUMN: self.rate_kpps,
+            latency_table.MEAN_COLUMN: median(repeat.mean for repeat in self.repeats),
+            latency_table.P50_COLUMN: median(repeat.p50 for repeat in self.repeats),
+            latency_table.P99_COLUMN: median(p99s),
+            latency_table.MAX_COLUMN: max(repeat.max for repeat in self.repeats),
+            latency_table.REPEATS_COLUMN: len(p99s),
+            latency_table.SPREAD_COLUMN: max(p99s) - min(p99s) if len(p99s) > 1 else None,
         }
 
 
@@ -199,7 +186,7 @@ def write_latencies(out: Path, description: TestbedDescription, measured: dict[s
         write_json(description.model_dump(mode="json"), aside / "testbed.json")
         for nf, found in measured.items():
             if found:
-                rows = pd.DataFrame([result.row() for result in found], columns=LATENCY_COLUMNS)
+                rows = pd.DataFrame([result.row() for result in found], columns=latency_table.LATENCY_COLUMNS)
                 write_table(rows, aside / nf / f"{FILE}.csv")
 
 

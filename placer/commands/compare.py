@@ -56,13 +56,7 @@ def command(
     from placer.placing import RISK_DIVISORS
     from placer.progress import Progress
     from placer.report.text.study import STUDY_FORMATS, misses_budget
-    from placer.studies import (
-        GROUP_COLUMNS,
-        execute,
-        read_study,
-        summarize,
-        tasks_of_study,
-    )
+    from placer.studies import GROUP_COLUMNS, execute, read_study, summarize, tasks_of_study
     from placer.studies.execute import RESULTS_FILE
     from profiles.aside import write_files
 

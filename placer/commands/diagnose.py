@@ -8,19 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import (
-    ModelsDir,
-    OnePredictor,
-    Plots,
-    Quiet,
-    Report,
-    TestbedSpec,
-    command_line,
-    complete_nf,
-    one_of,
-    refuse_unwritable,
-    refuse_unwritable_folder,
-)
+from placer.commands import options
 from placer.model.fleet import WIRE_BYTES
 from profiles import ATTRIBUTES, InputError, TrafficProfile, Workload
 from profiles.text import number_of
@@ -32,7 +20,7 @@ Nf = Annotated[
     str,
     typer.Argument(
         metavar="NF",
-        autocompletion=complete_nf,
+        autocompletion=options.complete_nf,
         help="NF or NF:flows=N,packet_size=N,mtbr=N, also with rate_kpps=N or rate_gbps=N, and cores=N.",
         show_default=False,
     ),
@@ -40,7 +28,7 @@ Nf = Annotated[
 Beside = Annotated[
     list[str] | None,
     typer.Option(
-        autocompletion=complete_nf,
+        autocompletion=options.complete_nf,
         help="An NF on the same NIC, in the same format as NF; repeatable.",
         show_default=False,
     ),
@@ -66,13 +54,13 @@ def command(
     beside: Beside = None,
     along: Along = None,
     steps: Steps = 12,
-    models: ModelsDir = None,
-    predictor: OnePredictor = "tomur",
-    testbed: TestbedSpec = None,
+    models: options.ModelsDir = None,
+    predictor: options.OnePredictor = "tomur",
+    testbed: options.TestbedSpec = None,
     format: Format = "table",
-    report: Report = None,
-    plots: Plots = None,
-    quiet: Quiet = False,
+    report: options.Report = None,
+    plots: options.Plots = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Find the bottleneck of an NF in a co-location, and the traffic at which the bottleneck changes.
 
@@ -88,14 +76,14 @@ def command(
     from placer.report.text.diagnosis import DIAGNOSIS_FORMATS
     from profiles.aside import write_files
 
-    render = DIAGNOSIS_FORMATS[one_of("--format", format, DIAGNOSIS_FORMATS)]
-    refuse_unwritable("--report", report)
-    refuse_unwritable_folder("--plots", plots)
-    names = [one_of("--along", name, ATTRIBUTES) for name in along or ATTRIBUTES]
+    render = DIAGNOSIS_FORMATS[options.one_of("--format", format, DIAGNOSIS_FORMATS)]
+    options.refuse_unwritable("--report", report)
+    options.refuse_unwritable_folder("--plots", plots)
+    names = [options.one_of("--along", name, ATTRIBUTES) for name in along or ATTRIBUTES]
     with ExitStack() as stack:
         catalogue = open_catalogue(Cards(models=models, testbed=testbed), stack, Progress(quiet=quiet).say)
         trained = catalogue.models[0]
-        chosen = trained.predictors[one_of("--predictor", predictor, trained.predictors)]
+        chosen = trained.predictors[options.one_of("--predictor", predictor, trained.predictors)]
         workload = _workload("NF", nf, catalogue)
         neighbours = [catalogue.request(_workload("--beside", text, catalogue)) for text in beside or []]
         offered = any(not each.is_saturated or each.cores for each in (workload, *neighbours))
@@ -115,7 +103,7 @@ def command(
         from placer.report.html import page_files
         from placer.report.html.diagnosis import page_of_diagnosis
 
-        write_files(page_files(page_of_diagnosis(diagnosis), report, plots, made_by=command_line(context)))
+        write_files(page_files(page_of_diagnosis(diagnosis), report, plots, made_by=options.command_line(context)))
     typer.echo(text, nl=False)
 
 
@@ -129,7 +117,7 @@ def _workload(option: str, text: str, catalogue: Catalogue) -> Workload:
         number = number_of(value)
         if number is None:
             raise InputError.of(option, f"'{value}' is not a number", column=attribute, hint=hint)
-        known = one_of(option, attribute.strip(), (*ATTRIBUTES, *OFFERS))
+        known = options.one_of(option, attribute.strip(), (*ATTRIBUTES, *OFFERS))
         if known in OFFERS and not (number > 0 and (known != CORES or number.is_integer())):
             raise InputError.of(option, f"{value} is refused", column=known, hint=OFFERS[known])
         (offer if known in OFFERS else traffic)[known] = number

@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import (
-    Plots,
-    Quiet,
-    Report,
-    command_line,
-    one_of,
-    refuse_same_files,
-    refuse_unwritable,
-    refuse_unwritable_folder,
-)
+from placer.commands import options
 from placer.progress import Progress
 from profiles import InputError
 from profiles.files.lines import STDIN
@@ -122,16 +113,16 @@ def command(
     shape: Shape = None,
     breaks: Break = None,
     error: Error = None,
-    report: Report = None,
-    plots: Plots = None,
+    report: options.Report = None,
+    plots: options.Plots = None,
     format: Format = None,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Fit a readable formula to measurements of one curve: segments, breakpoints and errors."""
     progress = Progress(quiet=quiet)
     _refuse(data, out, at, code, format, report)
-    refuse_unwritable_folder("--plots", plots)
-    shown_as = one_of("--format", format or ("text" if sys.stdout.isatty() else "json"), FIT_FORMATS)
+    options.refuse_unwritable_folder("--plots", plots)
+    shown_as = options.one_of("--format", format or ("text" if sys.stdout.isatty() else "json"), FIT_FORMATS)
     if _is_model(data):
         given = {"--x": x, "--y": y, "--select": select, "--shape": shape, "--break": breaks, "--error": error}
         fits = _Fits(_read_models(data, {**given, "--report or --plots": report or plots}))
@@ -143,7 +134,7 @@ def command(
         _write(fits.models, out)
         progress.say(f"wrote {out}")
     if report is not None or plots is not None:
-        made_by = command_line(context)
+        made_by = options.command_line(context)
         from placer.report.html import page_files
         from placer.report.html.fit import fit_page
         from profiles.aside import write_files
@@ -168,9 +159,9 @@ def _refuse(
     if at == data == STDIN:
         raise InputError.of("--at", "standard input is already the data", hint="only one file can be `-`")
     for option, path in (("--out", out), ("--report", report)):
-        refuse_unwritable(option, path)
+        options.refuse_unwritable(option, path)
     read = {"DATA": None if data == STDIN else Path(data), "--at": None if at in (None, STDIN) else Path(str(at))}
-    refuse_same_files({"--out": out, "--report": report}, read)
+    options.refuse_same_files({"--out": out, "--report": report}, read)
 
 
 def _is_model(data: str) -> bool:
@@ -225,8 +216,8 @@ class _HowToFit:
 
 def _choose_fit(select: str | None, shape: str | None, breaks: Sequence[float]) -> _HowToFit:
     chosen = _HowToFit(
-        one_of("--select", select or SELECTION_METHODS[0], SELECTION_METHODS),
-        one_of("--shape", shape or SHAPES[0], SHAPES),
+        options.one_of("--select", select or SELECTION_METHODS[0], SELECTION_METHODS),
+        options.one_of("--shape", shape or SHAPES[0], SHAPES),
         tuple(breaks),
     )
     if chosen.select != SELECTION_METHODS[0] and (chosen.shape != SHAPES[0] or breaks):

@@ -6,16 +6,7 @@ from typing import Annotated
 
 import typer
 
-from placer.commands.options import (
-    Fleet,
-    ModelsDir,
-    OnePredictor,
-    Quiet,
-    RecordedCard,
-    Risk,
-    RuleName,
-    refuse_bad_budget,
-)
+from placer.commands import options
 
 StateFile = Annotated[Path, typer.Option("--state", help="The fleet, as kept by `placer online`.", show_default=False)]
 Budget = Annotated[int, typer.Option(min=0, help="Largest number of moves.")]
@@ -41,14 +32,14 @@ def command(
     move_cost: MoveCost = 0.05,
     risk_worth: RiskWorth = 1.0,
     apply: Apply = False,
-    models: ModelsDir = None,
-    predictor: OnePredictor = "tomur",
-    testbed: RecordedCard = None,
-    fleet: Fleet = None,
-    rule: RuleName = "look-ahead",
+    models: options.ModelsDir = None,
+    predictor: options.OnePredictor = "tomur",
+    testbed: options.RecordedCard = None,
+    fleet: options.Fleet = None,
+    rule: options.RuleName = "look-ahead",
     sla_budget: SlaBudget = None,
-    risk: Risk = None,
-    quiet: Quiet = False,
+    risk: options.Risk = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Find moves of tenants that end expected SLA violations or empty NICs, and print them as one JSON object.
 
@@ -65,7 +56,7 @@ def command(
     from placer.strategies.online_risk import oracles_within_budget, typical_arrivals
     from profiles import InputError
 
-    refuse_bad_budget(sla_budget, risk, "--sla-budget")
+    options.refuse_bad_budget(sla_budget, risk, "--sla-budget")
     chosen, progress = rule_of(rule), Progress(quiet=quiet)
     if not state.is_file():
         raise InputError.of("--state", f"{state} does not exist", hint="`placer online --state FILE` creates it")

@@ -7,30 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import (
-    Budget,
-    Fleet,
-    IgnoreColumns,
-    ModelsDir,
-    Plots,
-    Quiet,
-    Report,
-    Risk,
-    Seed,
-    SkipEmptyStays,
-    SpareDomains,
-    SpareNics,
-    TestbedSpec,
-    Timeout,
-    command_line,
-    complete_strategy,
-    one_of,
-    refuse_bad_budget,
-    refuse_same_files,
-    refuse_unwritable,
-    refuse_unwritable_folder,
-    trace_options,
-)
+from placer.commands import options
 
 if TYPE_CHECKING:
     from placer.progress import Progress
@@ -43,7 +20,7 @@ Arrivals = Annotated[
 Strategy = Annotated[
     list[str] | None,
     typer.Option(
-        autocompletion=complete_strategy,
+        autocompletion=options.complete_strategy,
         help="A strategy; repeatable. By default all: monopolization, greedy, contention-aware, planned, optimal, "
         "and those of other packages. contention-aware:RULE selects a rule: look-ahead, best-fit, first-fit, "
         "worst-fit.",
@@ -118,31 +95,31 @@ def command(
     arrivals: Arrivals,
     strategy: Strategy = None,
     predictor: Predictor = None,
-    models: ModelsDir = None,
-    testbed: TestbedSpec = None,
-    fleet: Fleet = None,
+    models: options.ModelsDir = None,
+    testbed: options.TestbedSpec = None,
+    fleet: options.Fleet = None,
     plan: PlanFile = None,
     certificate: Certificate = None,
     of: Of = "optimal",
-    report: Report = None,
-    plots: Plots = None,
+    report: options.Report = None,
+    plots: options.Plots = None,
     format: Format = "table",
-    budget: Budget = None,
-    risk: Risk = None,
+    budget: options.Budget = None,
+    risk: options.Risk = None,
     measure: Measure = None,
     range: Range = None,
     headroom: Headroom = 0.0,
-    spare: SpareNics = 0,
-    spare_domains: SpareDomains = 0,
+    spare: options.SpareNics = 0,
+    spare_domains: options.SpareDomains = 0,
     loads: Loads = None,
     production: ProductionSpec = None,
     time_limit: TimeLimit = 60.0,
     solver: Solver = "cp-sat",
-    timeout: Timeout = 60.0,
-    seed: Seed = 0,
-    ignore_columns: IgnoreColumns = False,
-    skip_empty_stays: SkipEmptyStays = False,
-    quiet: Quiet = False,
+    timeout: options.Timeout = 60.0,
+    seed: options.Seed = 0,
+    ignore_columns: options.IgnoreColumns = False,
+    skip_empty_stays: options.SkipEmptyStays = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Place a trace with every strategy; compare NICs and SLA violations with the proven optimum.
 
@@ -161,16 +138,16 @@ def command(
     from profiles import InputError
     from profiles.aside import write_files
 
-    render = RUN_FORMATS[one_of("--format", format, RUN_FORMATS)]
-    one_of("--of", of, CERTIFIED_STRATEGIES)
+    render = RUN_FORMATS[options.one_of("--format", format, RUN_FORMATS)]
+    options.one_of("--of", of, CERTIFIED_STRATEGIES)
     if of != CERTIFIED_STRATEGIES[0] and certificate is None:
         raise InputError.of("--of", "needs --certificate")
-    refuse_bad_budget(budget, risk)
+    options.refuse_bad_budget(budget, risk)
     outputs = {"--plan": plan, "--certificate": certificate, "--report": report}
     for option, path in outputs.items():
-        refuse_unwritable(option, path)
-    refuse_unwritable_folder("--plots", plots)
-    refuse_same_files(outputs, {"ARRIVALS": Path(arrivals), "--fleet": fleet, "--loads": loads})
+        options.refuse_unwritable(option, path)
+    options.refuse_unwritable_folder("--plots", plots)
+    options.refuse_same_files(outputs, {"ARRIVALS": Path(arrivals), "--fleet": fleet, "--loads": loads})
     progress = Progress(quiet=quiet)
     request = RunRequest(
         arrivals=arrivals,
@@ -183,7 +160,7 @@ def command(
         certificate=None if certificate is None else of,
         vary_budget=True,
         measure=measure,
-        trace_options=trace_options(ignore_columns, skip_empty_stays, progress.say, loads),
+        trace_options=options.trace_options(ignore_columns, skip_empty_stays, progress.say, loads),
         headroom_pct=headroom,
         spare=spare,
         spare_domains=spare_domains,
@@ -196,7 +173,7 @@ def command(
     if report is not None or plots is not None:
         from placer.report.html import page_files, page_of_run
 
-        files |= page_files(page_of_run(comparison, arrivals), report, plots, made_by=command_line(context))
+        files |= page_files(page_of_run(comparison, arrivals), report, plots, made_by=options.command_line(context))
     write_files(files)
     typer.echo(text, nl=False)
 

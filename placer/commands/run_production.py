@@ -5,15 +5,7 @@ from typing import Any
 
 import typer
 
-from placer.commands.options import (
-    command_line,
-    one_of,
-    refuse_bad_budget,
-    refuse_same_files,
-    refuse_unwritable,
-    refuse_unwritable_folder,
-    trace_options,
-)
+from placer.commands import options
 from profiles import InputError
 
 NOT_PLAYED = ("plan", "certificate", "of", "measure", "solver", "time_limit", "spare", "spare_domains")
@@ -32,13 +24,13 @@ def command(context: typer.Context, production: Path) -> None:
 
     given: dict[str, Any] = context.params
     _refuse_options(context)
-    render = PRODUCTION_FORMATS[one_of("--format", given["format"], PRODUCTION_FORMATS)]
-    refuse_bad_budget(given["budget"], given["risk"])
+    render = PRODUCTION_FORMATS[options.one_of("--format", given["format"], PRODUCTION_FORMATS)]
+    options.refuse_bad_budget(given["budget"], given["risk"])
     arrivals, report, plots = given["arrivals"], given["report"], given["plots"]
-    refuse_unwritable("--report", report)
-    refuse_unwritable_folder("--plots", plots)
+    options.refuse_unwritable("--report", report)
+    options.refuse_unwritable_folder("--plots", plots)
     read = {"ARRIVALS": Path(arrivals), "--fleet": given["fleet"], "--production": production}
-    refuse_same_files({"--report": report}, read)
+    options.refuse_same_files({"--report": report}, read)
     cards = Cards(given["models"], given["fleet"], given["testbed"], given["risk"], given["timeout"], given["budget"])
     progress = Progress(quiet=given["quiet"])
     request = ProductionRequest(
@@ -48,7 +40,7 @@ def command(context: typer.Context, production: Path) -> None:
         predictor=_predictor(given["predictor"]),
         rule=_rule(given["strategy"]),
         seed=given["seed"] if _is_typed(context, "seed") else None,
-        trace_options=trace_options(given["ignore_columns"], given["skip_empty_stays"], progress.say),
+        trace_options=options.trace_options(given["ignore_columns"], given["skip_empty_stays"], progress.say),
     )
     found = simulate(request, progress)
     text = render(found)
@@ -58,7 +50,7 @@ def command(context: typer.Context, production: Path) -> None:
         from profiles.aside import write_files
 
         page = page_of_production(found, arrivals)
-        write_files(page_files(page, report, plots, made_by=command_line(context)))
+        write_files(page_files(page, report, plots, made_by=options.command_line(context)))
     typer.echo(text, nl=False)
 
 

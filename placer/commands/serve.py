@@ -12,22 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from placer.commands import options
 from placer.commands.online import Arrivals, Backup, Beginning, PlanFile, PlanStrategy, WhenFull, announce
-from placer.commands.options import (
-    Budget,
-    Fleet,
-    IgnoreColumns,
-    ModelsDir,
-    OnePredictor,
-    Quiet,
-    RecordedCard,
-    Risk,
-    RuleName,
-    SkipEmptyStays,
-    one_of,
-    refuse_bad_budget,
-    refuse_unwritable,
-)
 
 if TYPE_CHECKING:
     from placer.fleet.state.saved import SavedState
@@ -131,8 +117,8 @@ def command(
     restore: Restore = None,
     backup: Backup = None,
     keep_log: KeepLog = None,
-    models: ModelsDir = None,
-    fleet: Fleet = None,
+    models: options.ModelsDir = None,
+    fleet: options.Fleet = None,
     listen: Listen = "127.0.0.1:8080",
     host: HostNames = None,
     arrivals: Arrivals = None,
@@ -147,18 +133,18 @@ def command(
     without_tokens: Anyone = False,
     tls_certificate: Certificate = None,
     tls_key: Key = None,
-    predictor: OnePredictor = "tomur",
-    testbed: RecordedCard = None,
-    rule: RuleName = "look-ahead",
+    predictor: options.OnePredictor = "tomur",
+    testbed: options.RecordedCard = None,
+    rule: options.RuleName = "look-ahead",
     when_full: WhenFull = "reject",
     retrain: Retrain = None,
     repair: Repair = 0,
-    budget: Budget = None,
-    risk: Risk = None,
+    budget: options.Budget = None,
+    risk: options.Risk = None,
     log_requests: LogRequests = False,
-    ignore_columns: IgnoreColumns = False,
-    skip_empty_stays: SkipEmptyStays = False,
-    quiet: Quiet = False,
+    ignore_columns: options.IgnoreColumns = False,
+    skip_empty_stays: options.SkipEmptyStays = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Place NFs over HTTP, by events and questions, with a web page; the fleet is kept in a file or a database.
 
@@ -188,8 +174,8 @@ def command(
     from placer.inputs.catalogue import Cards, open_online
     from placer.policy.rules import rule_of
 
-    one_of("--when-full", when_full, WHEN_FULL)
-    refuse_bad_budget(budget, risk)
+    options.one_of("--when-full", when_full, WHEN_FULL)
+    options.refuse_bad_budget(budget, risk)
     if state is None:
         raise InputError.of("--state", "is missing", hint="name a file for the fleet: --state fleet.db")
     if is_address(state):
@@ -208,7 +194,7 @@ def command(
     retention = Retention.read(keep_log, webhook_row)
     _refuse_half_tls(tls_certificate, tls_key)
     if not is_address(state):
-        refuse_unwritable("--state", Path(state))
+        options.refuse_unwritable("--state", Path(state))
     if kubernetes is not None:
         from placer.fleet.service.kubernetes.api import KubernetesApi
 

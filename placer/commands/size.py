@@ -5,28 +5,7 @@ from typing import Annotated
 
 import typer
 
-from placer.commands.options import (
-    IgnoreColumns,
-    Jobs,
-    ModelsDir,
-    Plots,
-    Quiet,
-    Report,
-    ResultsFolder,
-    Seed,
-    SkipEmptyStays,
-    SpareDomains,
-    SpareNics,
-    TestbedSpec,
-    command_line,
-    complete_strategy,
-    one_of,
-    refuse_bad_budget,
-    refuse_unwritable,
-    refuse_unwritable_folder,
-    results_folder,
-    trace_options,
-)
+from placer.commands import options
 from profiles import InputError
 from profiles.text import number_of
 
@@ -51,7 +30,7 @@ Budget = Annotated[float, typer.Option(help="SLA violations to accept, in % of t
 Strategy = Annotated[
     list[str] | None,
     typer.Option(
-        autocompletion=complete_strategy, help="A strategy; repeatable. By default greedy and contention-aware."
+        autocompletion=options.complete_strategy, help="A strategy; repeatable. By default greedy and contention-aware."
     ),
 ]
 Predictor = Annotated[list[str] | None, typer.Option(help="A predictor; repeatable. By default tomur.")]
@@ -86,20 +65,20 @@ def command(
     budgets: Budgets = "",
     risk: Risks = None,
     fleet: Fleets = None,
-    spare: SpareNics = 0,
-    spare_domains: SpareDomains = 0,
+    spare: options.SpareNics = 0,
+    spare_domains: options.SpareDomains = 0,
     draws: Draws = 5,
-    models: ModelsDir = None,
-    testbed: TestbedSpec = None,
-    out: ResultsFolder = None,
-    jobs: Jobs = -1,
+    models: options.ModelsDir = None,
+    testbed: options.TestbedSpec = None,
+    out: options.ResultsFolder = None,
+    jobs: options.Jobs = -1,
     format: Format = "table",
-    report: Report = None,
-    plots: Plots = None,
-    seed: Seed = 0,
-    ignore_columns: IgnoreColumns = False,
-    skip_empty_stays: SkipEmptyStays = False,
-    quiet: Quiet = False,
+    report: options.Report = None,
+    plots: options.Plots = None,
+    seed: options.Seed = 0,
+    ignore_columns: options.IgnoreColumns = False,
+    skip_empty_stays: options.SkipEmptyStays = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Recommend how many NICs to buy for next year, depending on growth, SLAs, traffic and NIC model.
 
@@ -112,16 +91,16 @@ def command(
     from placer.studies.sizing import Sizing, size
     from profiles.aside import write_files
 
-    axis = GROWTHS[one_of("--growth-of", growth_of, GROWTHS)]
-    refuse_bad_budget(budget)
+    axis = GROWTHS[options.one_of("--growth-of", growth_of, GROWTHS)]
+    options.refuse_bad_budget(budget)
     if risk is not None:
         hint = "--budgets 2,1,0.5 lists budgets that contention-aware is asked to keep"
         raise InputError.of("--risk", "is chosen by the budget", hint=hint)
-    render = SIZING_FORMATS[one_of("--format", format, SIZING_FORMATS)]
-    folder = results_folder(out, arrivals)
-    refuse_unwritable("--out", folder / RESULTS_FILE)
-    refuse_unwritable("--report", report)
-    refuse_unwritable_folder("--plots", plots)
+    render = SIZING_FORMATS[options.one_of("--format", format, SIZING_FORMATS)]
+    folder = options.results_folder(out, arrivals)
+    options.refuse_unwritable("--out", folder / RESULTS_FILE)
+    options.refuse_unwritable("--report", report)
+    options.refuse_unwritable_folder("--plots", plots)
     progress = Progress(quiet=quiet)
     sizing = Sizing(
         arrivals=str(arrivals),
@@ -140,7 +119,7 @@ def command(
         seed=seed,
         models=models,
         testbed=testbed,
-        trace_options=trace_options(ignore_columns, skip_empty_stays, progress.say),
+        trace_options=options.trace_options(ignore_columns, skip_empty_stays, progress.say),
         spare=spare,
         spare_domains=spare_domains,
     )
@@ -151,7 +130,7 @@ def command(
         from placer.report.html import page_files
         from placer.report.html.study import page_of_sizing
 
-        write_files(page_files(page_of_sizing(results, sizing), report, plots, made_by=command_line(context)))
+        write_files(page_files(page_of_sizing(results, sizing), report, plots, made_by=options.command_line(context)))
     typer.echo(text, nl=False)
 
 

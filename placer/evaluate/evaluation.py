@@ -131,10 +131,7 @@ class Evaluation(Shown):
 
 
 def evaluate(
-    plan: Plan,
-    kinds: Sequence[NicKind],
-    truth: Sequence[Oracle] | None,
-    predicted: Sequence[Oracle] | None = None,
+    plan: Plan, kinds: Sequence[NicKind], truth: Sequence[Oracle] | None, predicted: Sequence[Oracle] | None = None
 ) -> Evaluation:
     """Evaluate a plan by the ground truth, and by its own predictor.
 

@@ -8,15 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import fsum
 
-from placer.evaluate.checks import (
-    InvalidPlan,
-    constraints_kept,
-    cores_kept,
-    line_rate_kept,
-    one_kind_per_nic,
-    peak_nics,
-    slas_kept,
-)
+from placer.evaluate import checks
 from placer.model.fleet import NicKind
 from placer.model.oracle import Oracle
 from placer.model.plan import Placement, Plan
@@ -79,7 +71,7 @@ def check_spare(
     the throughputs that meet every SLA in the plan; None where the plan is not made so."""
     faults = list(spare_faults(plan, kinds, spare, takeovers, oracles))
     if faults:
-        raise InvalidPlan(f"strategy {plan.strategy} has no place for what fails:\n" + "\n".join(faults))
+        raise checks.InvalidPlan(f"strategy {plan.strategy} has no place for what fails:\n" + "\n".join(faults))
 
 
 def spare_faults(
@@ -93,7 +85,7 @@ def spare_faults(
 
     A NIC needs none while an empty one of its kind is left, to which its tenants move together; and those of NICs that
     are alike are the same."""
-    there = Counter({kind.index: peak_nics(plan, kind) for kind in kinds})
+    there = Counter({kind.index: checks.peak_nics(plan, kind) for kind in kinds})
     there.update(kind.index for kind in spare.added or ())
     at: defaultdict[float, list[Takeover]] = defaultdict(list)
     for takeover in takeovers:
@@ -194,13 +186,13 @@ def _sharing_faults(
     moved = {placement.arrival.id for nic in set(joined) - whole for placement in joined[nic]}
     changed = [_as_present(p, moved) for nic in joined if nic not in whole for p in after[nic]]
     alone = replace(plan, placements=tuple(changed))
-    for faults in (one_kind_per_nic(alone), cores_kept(alone), line_rate_kept(alone)):
+    for faults in (checks.one_kind_per_nic(alone), checks.cores_kept(alone), checks.line_rate_kept(alone)):
         yield from faults
     if oracles is not None:
-        yield from slas_kept(alone, oracles)
+        yield from checks.slas_kept(alone, oracles)
     if any(p.arrival.constraints.values or (p.kind and p.kind.pool) for on in after.values() for p in on):
         all_now = (_as_present(p, moved) for nic, on in after.items() if nic not in failed for p in on)
-        yield from constraints_kept(replace(plan, placements=tuple(all_now)))
+        yield from checks.constraints_kept(replace(plan, placements=tuple(all_now)))
 
 
 def _are_together(

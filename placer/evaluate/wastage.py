@@ -12,10 +12,7 @@ MARK = "*"  # follows the wastage of a plan that must not be compared with the o
 UNPROVEN = "**"
 """Follows the wastage of the optimum where it is not proven: it is the best plan found, above a lower bound."""
 
-MARK_MEANINGS = {
-    MARK: f"{MARK} not comparable",
-    UNPROVEN: f"{UNPROVEN} not proven",
-}
+MARK_MEANINGS = {MARK: f"{MARK} not comparable", UNPROVEN: f"{UNPROVEN} not proven"}
 """What the marks mean, in a column of a table."""
 
 LEAST_DIFFERENCE = 1e-9

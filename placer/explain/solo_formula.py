@@ -129,12 +129,7 @@ def _slope(model: FittedModel, number: int, at: float) -> float:
 
 
 def _cause(
-    nf: NfModel,
-    predictor: Predictor,
-    workload: Workload,
-    attribute: str,
-    point: CurveBreak,
-    cache_mb: float | None,
+    nf: NfModel, predictor: Predictor, workload: Workload, attribute: str, point: CurveBreak, cache_mb: float | None
 ) -> str | None:
     """Whether the working set outgrows the cache within the interval, or another resource becomes the bottleneck."""
     ends = [_at(workload, attribute, value) for value in (point.low, point.high)]

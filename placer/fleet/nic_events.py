@@ -4,25 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from placer.fleet.events import (
-    Cordon,
-    Decision,
-    Drain,
-    DrainTogether,
-    Fail,
-    Join,
-    Leave,
-    Lookup,
-    Move,
-    Refused,
-    Return,
-    Uncordon,
-)
+from placer.fleet import events
 from placer.fleet.queued_fleet import QueuedFleet, name_some, with_placed
 from placer.model.fleet import NUMBERED_NIC_ID, Nic, Service, numbers_nics
 
 
-def fail(engine: QueuedFleet, event: Fail) -> Decision:
+def fail(engine: QueuedFleet, event: events.Fail) -> events.Decision:
     nic = _serving_nic(engine, event.nic)
     engine.fleet.withdraw(nic, Service.FAILED)
     moves = []
@@ -37,20 +24,20 @@ def fail(engine: QueuedFleet, event: Fail) -> Decision:
                 target = home = engine.put(tenant, home)
             if target is None:
                 engine.waiting[tenant.id] = tenant
-            moves.append(Move(tenant.id, nic.id, target.id if target else None))
+            moves.append(events.Move(tenant.id, nic.id, target.id if target else None))
     moves = with_placed(moves, engine.place_freed(moves))
-    return Decision("failed", tuple(moves), queued=tuple(move.id for move in moves if move.target is None))
+    return events.Decision("failed", tuple(moves), queued=tuple(move.id for move in moves if move.target is None))
 
 
-def drain(engine: QueuedFleet, event: Drain) -> Decision:
+def drain(engine: QueuedFleet, event: events.Drain) -> events.Decision:
     nic = _serving_nic(engine, event.nic)
     engine.fleet.withdraw(nic, Service.DRAINING)
     moves = _move_away(engine, nic)
     moves += engine.place_freed(moves)
-    return Decision("draining" if nic.tenants_by_id else "drained", tuple(moves))
+    return events.Decision("draining" if nic.tenants_by_id else "drained", tuple(moves))
 
 
-def drain_together(engine: QueuedFleet, event: DrainTogether) -> Decision:
+def drain_together(engine: QueuedFleet, event: events.DrainTogether) -> events.Decision:
     """Empty NICs of which none takes tenants of another one: each tenant moves once, which are the fewest moves.
 
     Where there is not room for all, as many NICs as are found become empty: those with fewest tenants come first, and
@@ -60,13 +47,13 @@ def drain_together(engine: QueuedFleet, event: DrainTogether) -> Decision:
     for nic_id in event.nics:
         try:
             nics.append(_serving_nic(engine, nic_id))
-        except Refused as refused:
+        except events.Refused as refused:
             faults.append(str(refused))
     if faults:
-        raise Refused("; ".join(faults))
+        raise events.Refused("; ".join(faults))
     for nic in nics:
         engine.fleet.withdraw(nic, Service.DRAINING)
-    moves, left = list[Move](), list[Nic]()
+    moves, left = list[events.Move](), list[Nic]()
     for nic in sorted(nics, key=lambda nic: (len(nic.tenants_by_id), nic.number)):
         tenants = nic.tenants_by_id.copy()
         moved = engine.make_all(len(tenants), partial(_move_away, engine, nic, only_all=True))
@@ -78,12 +65,12 @@ def drain_together(engine: QueuedFleet, event: DrainTogether) -> Decision:
         moves += _move_away(engine, nic)
     moves += engine.place_freed(moves)
     draining = tuple(nic.id for nic in nics if nic.tenants_by_id)
-    return Decision("draining" if draining else "drained", tuple(moves), draining=draining)
+    return events.Decision("draining" if draining else "drained", tuple(moves), draining=draining)
 
 
-def _move_away(engine: QueuedFleet, nic: Nic, *, only_all: bool = False) -> list[Move]:
+def _move_away(engine: QueuedFleet, nic: Nic, *, only_all: bool = False) -> list[events.Move]:
     """Move the tenants of a NIC where they fit elsewhere; with `only_all` no more once one does not."""
-    moves: list[Move] = []
+    moves: list[events.Move] = []
     for group in engine.moved_at_once(nic):
         choice = engine.find_place_of_all(group) if len(group) > 1 else engine.selector.choose(group[0])
         if choice is None and only_all:
@@ -93,53 +80,53 @@ def _move_away(engine: QueuedFleet, nic: Nic, *, only_all: bool = False) -> list
         for tenant in group:
             engine.fleet.remove(tenant.id)
             choice = engine.put(tenant, choice)
-            moves.append(Move(tenant.id, nic.id, choice.id))
+            moves.append(events.Move(tenant.id, nic.id, choice.id))
     return moves
 
 
-def cordon(engine: QueuedFleet, event: Cordon) -> Decision:
+def cordon(engine: QueuedFleet, event: events.Cordon) -> events.Decision:
     nic = _serving_nic(engine, event.nic)
     if nic.service is Service.DRAINING:
-        raise Refused(f"'{event.nic}' is draining, and takes no arrivals already")
+        raise events.Refused(f"'{event.nic}' is draining, and takes no arrivals already")
     if nic.service is Service.CORDONED:  # sent again, because the answer was lost
-        return Lookup("cordoned")
+        return events.Lookup("cordoned")
     engine.fleet.withdraw(nic, Service.CORDONED)
-    return Decision("cordoned")
+    return events.Decision("cordoned")
 
 
-def uncordon(engine: QueuedFleet, event: Uncordon) -> Decision:
+def uncordon(engine: QueuedFleet, event: events.Uncordon) -> events.Decision:
     nic = _serving_nic(engine, event.nic)
     if nic.service is Service.DRAINING:
-        raise Refused(f"'{event.nic}' is draining: send a return")
+        raise events.Refused(f"'{event.nic}' is draining: send a return")
     if nic.service is Service.UP:  # sent again, because the answer was lost
-        return Lookup("up")
+        return events.Lookup("up")
     engine.fleet.restore(nic)
-    return Decision("up", tuple(engine.place_waiting()))
+    return events.Decision("up", tuple(engine.place_waiting()))
 
 
-def return_nic(engine: QueuedFleet, event: Return) -> Decision:
+def return_nic(engine: QueuedFleet, event: events.Return) -> events.Decision:
     nic = engine.fleet.out_of_service.get(event.nic)
     if nic is None:
-        raise Refused(f"'{event.nic}' is not out of service")
+        raise events.Refused(f"'{event.nic}' is not out of service")
     if nic.service is Service.CORDONED:
-        raise Refused(f"'{event.nic}' is cordoned: send an uncordon")
+        raise events.Refused(f"'{event.nic}' is cordoned: send an uncordon")
     engine.fleet.restore(nic)
-    return Decision("returned", tuple(engine.place_waiting()))
+    return events.Decision("returned", tuple(engine.place_waiting()))
 
 
-def join(engine: QueuedFleet, event: Join) -> Decision:
+def join(engine: QueuedFleet, event: events.Join) -> events.Decision:
     if not any(kind.model == event.nic_model for kind in engine.fleet.kinds):
         known = ", ".join(dict.fromkeys(kind.model for kind in engine.fleet.kinds))
-        raise Refused(f"'{event.nic_model}' is not a NIC model of this fleet; it is one of {known}")
+        raise events.Refused(f"'{event.nic_model}' is not a NIC model of this fleet; it is one of {known}")
     nic, gone = engine.fleet.find(event.nic), engine.fleet.gone.get(event.nic)
     if nic is not None and nic.kind.model != event.nic_model:
-        raise Refused(f"'{event.nic}' is a {nic.kind.model}")
+        raise events.Refused(f"'{event.nic}' is a {nic.kind.model}")
     if gone is not None and gone.kind.model != event.nic_model:
-        raise Refused(f"'{event.nic}' left as a {gone.kind.model}: choose another name")
+        raise events.Refused(f"'{event.nic}' left as a {gone.kind.model}: choose another name")
     index = next((known.kind.index for known in (nic, gone) if known), None)
     kind = engine.fleet.kind_in(event.nic_model, event.pool, event.domain, index)
     if nic is not None and (event.pool, event.domain) == (nic.kind.pool, nic.kind.domain):
-        return Lookup("joined")  # sent again, because the answer was lost
+        return events.Lookup("joined")  # sent again, because the answer was lost
     if gone is not None:
         engine.fleet.join_again(gone)
         if gone.kind is not kind:
@@ -148,32 +135,32 @@ def join(engine: QueuedFleet, event: Join) -> Decision:
         busy = nic.id in engine.fleet.nics or nic.id in engine.fleet.out_of_service
         if busy or not nic.has_name or nic.id in nic.kind.names:
             place = f"pool '{nic.kind.pool}' and domain '{nic.kind.domain}'"
-            raise Refused(f"'{event.nic}' is in {place}, which only an idle NIC that has joined can change")
+            raise events.Refused(f"'{event.nic}' is in {place}, which only an idle NIC that has joined can change")
         engine.fleet.assign(nic, kind)
     if gone is not None or nic is not None:
-        return Decision("joined", tuple(engine.place_waiting()))
+        return events.Decision("joined", tuple(engine.place_waiting()))
     if NUMBERED_NIC_ID.fullmatch(event.nic) and numbers_nics(engine.fleet.kinds):
-        raise Refused(f"'{event.nic}' is a name that new NICs get: choose another")
+        raise events.Refused(f"'{event.nic}' is a name that new NICs get: choose another")
     engine.fleet.join(kind, event.nic)
-    return Decision("joined", tuple(engine.place_waiting()))
+    return events.Decision("joined", tuple(engine.place_waiting()))
 
 
-def leave(engine: QueuedFleet, event: Leave) -> Decision:
+def leave(engine: QueuedFleet, event: events.Leave) -> events.Decision:
     if event.nic in engine.fleet.gone:  # sent again, because the answer was lost
-        return Lookup("gone")
+        return events.Lookup("gone")
     nic = engine.fleet.find(event.nic)
     if nic is None:
-        raise Refused(f"'{event.nic}' was never in use")
+        raise events.Refused(f"'{event.nic}' was never in use")
     if nic.tenants_by_id:
-        raise Refused(f"'{event.nic}' has tenants: {name_some([*nic.tenants_by_id])}; drain it before")
+        raise events.Refused(f"'{event.nic}' has tenants: {name_some([*nic.tenants_by_id])}; drain it before")
     engine.fleet.leave(nic)
-    return Decision("gone")
+    return events.Decision("gone")
 
 
 def _serving_nic(engine: QueuedFleet, nic_id: str) -> Nic:
     nic = engine.fleet.find(nic_id)
     if nic is None:
-        raise Refused(engine.miss(nic_id))
+        raise events.Refused(engine.miss(nic_id))
     if nic.service is Service.FAILED:
-        raise Refused(f"'{nic_id}' failed before")
+        raise events.Refused(f"'{nic_id}' failed before")
     return nic

@@ -11,30 +11,7 @@ from math import inf
 
 from pydantic import TypeAdapter, ValidationError
 
-from placer.fleet.event_shapes import (
-    LOAD_KEYS,
-    MAX_REMEMBERED_WORKLOADS,
-    ONLY_IN_LOGS,
-    AnyEvent,
-    ArriveEvent,
-    ChangeEvent,
-    ChangingLine,
-    DepartEvent,
-    DrainEvent,
-    ExpireEvent,
-    GroupEvent,
-    JoinEvent,
-    LoggedEvent,
-    Malformed,
-    MeasuredEvent,
-    NicEvent,
-    RebalanceEvent,
-    ReserveEvent,
-    Traffic,
-    Wanted,
-    WhereEvent,
-    sla_of,
-)
+from placer.fleet import event_shapes
 from placer.fleet.events import (
     Arrive,
     ArriveTogether,
@@ -63,8 +40,8 @@ MAX_NAMED = 5  # ids that an error message names
 
 Check = Callable[[Workload], Sequence[tuple[str, str]]]  # what is wrong with a workload, as (column, message)
 
-_LINE_READER: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
-_LOG_READER: TypeAdapter[LoggedEvent] = TypeAdapter(LoggedEvent)
+_LINE_READER: TypeAdapter[event_shapes.AnyEvent] = TypeAdapter(event_shapes.AnyEvent)
+_LOG_READER: TypeAdapter[event_shapes.LoggedEvent] = TypeAdapter(event_shapes.LoggedEvent)
 _OF_AN_INSTANCE: dict[str, type[Depart | Where | Expire]] = {"depart": Depart, "where": Where, "expire": Expire}
 _OF_A_NIC: dict[str, type[Fail | Return | Cordon | Uncordon | Leave]] = {
     "fail": Fail, "return": Return, "cordon": Cordon, "uncordon": Uncordon, "leave": Leave,
@@ -106,71 +83,82 @@ class Reader:
         try:
             read = self._line_reader.validate_json(line)
         except ValidationError as error:
-            raise Malformed("; ".join((*faults_in(error, 1), *self._faults_of_workload(line, error)))) from error
+            raise event_shapes.Malformed(
+                "; ".join((*faults_in(error, 1), *self._faults_of_workload(line, error)))
+            ) from error
         refuse_repeated_keys(line, read.keys)
         event = self._event(read)
-        return DryRun(event) if isinstance(read, ChangingLine) and read.dry_run else event
+        return DryRun(event) if isinstance(read, event_shapes.ChangingLine) and read.dry_run else event
 
-    def _event(self, read: LoggedEvent) -> FleetEvent:
-        if isinstance(read, ArriveEvent):
+    def _event(self, read: event_shapes.LoggedEvent) -> FleetEvent:
+        if isinstance(read, event_shapes.ArriveEvent):
             return self._arrival(read)
-        if isinstance(read, ReserveEvent):
+        if isinstance(read, event_shapes.ReserveEvent):
             return self._reservation(read)
-        if isinstance(read, GroupEvent):
+        if isinstance(read, event_shapes.GroupEvent):
             return ArriveTogether(read.id, tuple(self._members(read)))
-        if isinstance(read, DepartEvent | WhereEvent | ExpireEvent):
+        if isinstance(read, event_shapes.DepartEvent | event_shapes.WhereEvent | event_shapes.ExpireEvent):
             return _OF_AN_INSTANCE[read.event](read.id)
-        return self._change(read) if isinstance(read, ChangeEvent) else self._nic_event(read)
+        return self._change(read) if isinstance(read, event_shapes.ChangeEvent) else self._nic_event(read)
 
-    def _nic_event(self, read: NicEvent | DrainEvent | JoinEvent | MeasuredEvent | RebalanceEvent) -> FleetEvent:
-        if isinstance(read, NicEvent):
+    def _nic_event(
+        self,
+        read: event_shapes.NicEvent
+        | event_shapes.DrainEvent
+        | event_shapes.JoinEvent
+        | event_shapes.MeasuredEvent
+        | event_shapes.RebalanceEvent,
+    ) -> FleetEvent:
+        if isinstance(read, event_shapes.NicEvent):
             return _OF_A_NIC[read.event](read.nic)
-        if isinstance(read, DrainEvent):
+        if isinstance(read, event_shapes.DrainEvent):
             return self._drain(read)
-        if isinstance(read, JoinEvent):
+        if isinstance(read, event_shapes.JoinEvent):
             return Join(read.nic, read.nic_model, read.pool or "", read.domain or "")
-        if isinstance(read, MeasuredEvent):
+        if isinstance(read, event_shapes.MeasuredEvent):
             return read.measure
         return read.rebalance
 
-    def _change(self, read: ChangeEvent) -> Change:
+    def _change(self, read: event_shapes.ChangeEvent) -> Change:
         before = self.workload_of(read.id)
         if before is None:
             raise Refused(f"'{read.id}' is not placed or queued")
         if read.traffic is None and read.sla is None and not read.given:
-            raise Malformed("changes nothing: give traffic or an SLA")
+            raise event_shapes.Malformed("changes nothing: give traffic or an SLA")
         after = read.over(before)
         if read.traffic is None and not read.given:
             return Change(read.id, None, read.sla)
         given = ("traffic",) if read.given and read.traffic is not None else ()
         return Change(read.id, self._workload(after, read.traffic), read.sla, (*given, *read.given))
 
-    def _drain(self, read: DrainEvent) -> Drain | DrainTogether:
+    def _drain(self, read: event_shapes.DrainEvent) -> Drain | DrainTogether:
         if read.nic is not None and read.nics is None:
             return Drain(read.nic)
         if read.nics is None or read.nic is not None:
-            raise Malformed("give nic, or nics for several")
+            raise event_shapes.Malformed("give nic, or nics for several")
         if twice := sorted({nic for nic in read.nics if read.nics.count(nic) > 1}):
-            raise Malformed(f"nics: twice: {', '.join(map(repr, twice[:MAX_NAMED]))}")
+            raise event_shapes.Malformed(f"nics: twice: {', '.join(map(repr, twice[:MAX_NAMED]))}")
         return DrainTogether(read.nics)
 
-    def _arrival(self, read: ArriveEvent) -> Arrive:
-        if not self.of_log and (unknown := [key for key in ONLY_IN_LOGS if getattr(read, key) is not None]):
-            raise Malformed(f"{unknown[0]}: unknown key")
+    def _arrival(self, read: event_shapes.ArriveEvent) -> Arrive:
+        if not self.of_log and (
+            unknown := [key for key in event_shapes.ONLY_IN_LOGS if getattr(read, key) is not None]
+        ):
+            raise event_shapes.Malformed(f"{unknown[0]}: unknown key")
         if read.preempt and read.nic is not None:
-            raise Malformed("preempt: no tenant leaves a NIC that is named: leave out nic")
+            raise event_shapes.Malformed("preempt: no tenant leaves a NIC that is named: leave out nic")
         tenant = self.tenant(read.id, read)
         chosen = replace(tenant, free_cores=True) if read.free_cores else tenant
         return Arrive(chosen, read.nic, read.kind, read.preempt)
 
-    def _reservation(self, read: ReserveEvent) -> Reserve:
+    def _reservation(self, read: event_shapes.ReserveEvent) -> Reserve:
         if (read.until is not None) is not self.of_log:
-            raise Malformed("until: is missing" if self.of_log else "until: unknown key")
+            raise event_shapes.Malformed("until: is missing" if self.of_log else "until: unknown key")
         until = self.clock() + read.ttl_s if read.until is None else read.until
         tenant = replace(self.tenant(read.id, read), reserved_until=until)
         return Reserve(tenant, read.nic, ttl_s=read.ttl_s)
 
-    def tenant(self, identity: str, wanted: Wanted) -> Tenant:
+    def tenant(self, identity: str, wanted: event_shapes.Wanted) -> Tenant:
         """The instance that is to be placed.
 
         Raises Malformed when it has no SLA, or two, or no NIC carries its rate. Raises Refused when the models do not
@@ -178,22 +166,22 @@ class Reader:
         """
         sla = wanted.sla
         if sla is None and wanted.rate_kpps is None:
-            raise Malformed("no SLA: give sla_drop or sla_min_kpps")
+            raise event_shapes.Malformed("no SLA: give sla_drop or sla_min_kpps")
         if wanted.exclusive is not None and wanted.owner not in (None, wanted.exclusive):
-            raise Malformed(f"exclusive: is '{wanted.exclusive}', and its owner is '{wanted.owner}'")
+            raise event_shapes.Malformed(f"exclusive: is '{wanted.exclusive}', and its owner is '{wanted.owner}'")
         load = wanted.over(Workload(wanted.nf, self.default_traffic))
         workload = self._workload(load, wanted.traffic)
-        found = sla or sla_of(0.0, None)
+        found = sla or event_shapes.sla_of(0.0, None)
         found_labels = tuple(sorted(wanted.labels.items())) if wanted.labels else ()
         return Tenant(
             identity, workload, found, constraints=wanted.constraints, priority=wanted.priority,
             owner=wanted.owner or "", labels=found_labels,
         )  # fmt: skip
 
-    def _members(self, read: GroupEvent) -> Iterator[Tenant]:
+    def _members(self, read: event_shapes.GroupEvent) -> Iterator[Tenant]:
         ids = Counter(arrival.id for arrival in read.arrivals)
         if twice := [identity for identity, times in ids.items() if times > 1]:
-            raise Malformed(f"arrivals: twice in the group: {', '.join(map(repr, twice[:MAX_NAMED]))}")
+            raise event_shapes.Malformed(f"arrivals: twice in the group: {', '.join(map(repr, twice[:MAX_NAMED]))}")
         for number, arrival in enumerate(read.arrivals):
             try:
                 yield replace(self.tenant(arrival.id, arrival), group=read.id)
@@ -208,12 +196,12 @@ class Reader:
         given = json.loads(line)
         if given["event"] not in ("arrive", "reserve"):
             return []
-        traffic = Traffic.model_validate(given.get("traffic") or {}).over(self.default_traffic)
-        rate, cores = (given.get(key) if (key,) not in faulty else None for key in LOAD_KEYS[:2])
+        traffic = event_shapes.Traffic.model_validate(given.get("traffic") or {}).over(self.default_traffic)
+        rate, cores = (given.get(key) if (key,) not in faulty else None for key in event_shapes.LOAD_KEYS[:2])
         workload = Workload(given["nf"], traffic, rate or inf, cores=cores or 0)
         return [f"{column}: {message}" for column, message in self.check(workload)]
 
-    def _workload(self, before: Workload, traffic: Traffic | None) -> Workload:
+    def _workload(self, before: Workload, traffic: event_shapes.Traffic | None) -> Workload:
         """The workload with other traffic, checked."""
         key = (before,) if traffic is None else (before, traffic.flows, traffic.packet_size, traffic.mtbr)
         known = self._known.get(key)
@@ -221,9 +209,11 @@ class Reader:
             return known
         workload = replace(before, traffic=traffic.over(before.traffic)) if traffic else before
         if wrong := self.check(workload):
-            load = any(column in LOAD_KEYS for column, _ in wrong)
-            raise (Malformed if load else Refused)("; ".join(f"{column}: {message}" for column, message in wrong))
-        if len(self._known) >= MAX_REMEMBERED_WORKLOADS:
+            load = any(column in event_shapes.LOAD_KEYS for column, _ in wrong)
+            raise (event_shapes.Malformed if load else Refused)(
+                "; ".join(f"{column}: {message}" for column, message in wrong)
+            )
+        if len(self._known) >= event_shapes.MAX_REMEMBERED_WORKLOADS:
             self._known.clear()
         self._known[key] = workload
         return workload
@@ -247,4 +237,4 @@ def _refuse_repeated_names(pairs: list[tuple[str, object]]) -> None:
     names = [name for name, _ in pairs]
     for name in names:
         if names.count(name) > 1:
-            raise Malformed(f"{name}: is given twice")
+            raise event_shapes.Malformed(f"{name}: is given twice")

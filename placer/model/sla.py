@@ -34,10 +34,7 @@ class LatencySla:
         return self.column.removeprefix("sla_")
 
 
-LATENCY_SLAS = (
-    LatencySla("sla_latency_us", P99, "latency"),
-    LatencySla("sla_mean_latency_us", "mean", "mean latency"),
-)
+LATENCY_SLAS = (LatencySla("sla_latency_us", P99, "latency"), LatencySla("sla_mean_latency_us", "mean", "mean latency"))
 """The first is that of running fleets and GPUs."""
 
 

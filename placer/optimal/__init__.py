@@ -113,22 +113,12 @@ def _rejects_out_of_order(optimum: Optimum, tenants: Sequence[Tenant]) -> bool:
 
 
 def _keep_groups(
-    optimum: Optimum,
-    kinds: Sequence[NicKind],
-    oracles: Sequence[Oracle],
-    running: Sequence[RunningNic],
-    seconds: float,
+    optimum: Optimum, kinds: Sequence[NicKind], oracles: Sequence[Oracle], running: Sequence[RunningNic], seconds: float
 ) -> Optimum:
     """The optimum with tenants dealt so that no group meets itself, under the bound without groups."""
     fixed = {tenant.id for nic in running for tenant in nic.tenants}
     nics, unplaced = keep_groups(
-        optimum.nics,
-        optimum.unplaced,
-        kinds,
-        oracles,
-        fixed,
-        departure_safe=optimum.departure_safe,
-        seconds=seconds,
+        optimum.nics, optimum.unplaced, kinds, oracles, fixed, departure_safe=optimum.departure_safe, seconds=seconds
     )
     if nics is optimum.nics:
         return optimum

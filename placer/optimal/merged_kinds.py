@@ -86,9 +86,7 @@ class MergedKinds:
         """The same plan and bounds in terms of the fleet's own kinds."""
         duals = optimum.duals
         return replace(
-            optimum,
-            nics=self.separate_nics(optimum.nics),
-            duals=None if duals is None else self.separate_prices(duals),
+            optimum, nics=self.separate_nics(optimum.nics), duals=None if duals is None else self.separate_prices(duals)
         )
 
     def separate_prices(self, duals: Duals) -> Duals:

@@ -39,11 +39,7 @@ def refuse_too_many_failures(failures: Failures, kinds: Sequence[NicKind]) -> No
 
 
 def find_spare(
-    plan: Plan,
-    failures: Failures,
-    catalogue: Catalogue,
-    strategy: NamedStrategy | None,
-    judges: Sequence[Oracle] = (),
+    plan: Plan, failures: Failures, catalogue: Catalogue, strategy: NamedStrategy | None, judges: Sequence[Oracle] = ()
 ) -> Spare:
     """The cheapest empty NICs with which a plan survives the failures; each one that was tried is replayed and checked.
 

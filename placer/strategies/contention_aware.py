@@ -21,15 +21,7 @@ from placer.policy.cores import USUAL_ROOM, order_choices
 from placer.policy.rules import LOOK_AHEAD, RULES_BY_NAME, Rule, length_of
 from placer.policy.selector import Selector
 from placer.progress import Advance
-from placer.strategies.budget import (
-    RISKS_TRIED,
-    LeftOutOracle,
-    Replayed,
-    arrivals_to_replay,
-    judge,
-    left_out_co_locations,
-    risk_within_budget,
-)
+from placer.strategies import budget
 from placer.strategies.strategy import OnlineStrategy, register
 from predictor.regression.compiled import digest_of_sources
 from profiles import Workload
@@ -111,10 +103,10 @@ class ContentionAware(OnlineStrategy):
 
     def _risks_from(self, risk: float, arrivals: Sequence[Arrival]) -> tuple[float, ...]:
         """The risk and, where the budget has chosen it, the next more careful ones."""
-        chosen = self.catalogue.budget_pct is not None and risk in RISKS_TRIED
+        chosen = self.catalogue.budget_pct is not None and risk in budget.RISKS_TRIED
         if not chosen or len(arrivals) > CHOSEN_FROM or self.rule is not LOOK_AHEAD:
             return (risk,)
-        return RISKS_TRIED[RISKS_TRIED.index(risk) :][: 1 + MORE_CAREFUL]
+        return budget.RISKS_TRIED[budget.RISKS_TRIED.index(risk) :][: 1 + MORE_CAREFUL]
 
     def _cheapest(self, plans: Sequence[Plan]) -> Plan:
         """The plan that rejects least, then costs least; of equal ones the most careful, which comes last."""
@@ -128,26 +120,26 @@ class ContentionAware(OnlineStrategy):
         placed = [arrival for arrival in arrivals if arrival.nic is None]
         few = placed[:: -(-len(placed) // TRIED_ARRIVALS)] if placed else placed
         plain = len({arrival.workload for arrival in few}) == len({arrival.workload.nf for arrival in few})
-        return risk_within_budget(
+        return budget.risk_within_budget(
             self.catalogue,
             self.predictor or "",
             lambda risk: self._place_at(risk, few, known=plain, tried=True),
             lambda risk: self._replay_at(risk, arrivals),
         )
 
-    def _replay_at(self, risk: float, arrivals: Sequence[Arrival]) -> Replayed:
+    def _replay_at(self, risk: float, arrivals: Sequence[Arrival]) -> budget.Replayed:
         """What placement violates at that risk among measured co-locations."""
         predictor = self.predictor or ""
         if have_loads(arrivals):  # what was measured is co-locations of NFs that are offered more than they can carry
-            return Replayed()
-        left_out = left_out_co_locations(self.catalogue, predictor)
+            return budget.Replayed()
+        left_out = budget.left_out_co_locations(self.catalogue, predictor)
         if not left_out:
-            return Replayed()
+            return budget.Replayed()
         predictors = [models.predictors[predictor] for models in self.catalogue.models]
-        oracles = [LeftOutOracle(by, of_kind, risk) for by, of_kind in zip(predictors, left_out, strict=True)]
-        replayed = arrivals_to_replay(self.catalogue, arrivals)
+        oracles = [budget.LeftOutOracle(by, of_kind, risk) for by, of_kind in zip(predictors, left_out, strict=True)]
+        replayed = budget.arrivals_to_replay(self.catalogue, arrivals)
         plan = self._place_by(oracles, replayed, ends=False, known=True, tried=True)
-        return judge(plan, self.catalogue, predictor)
+        return budget.judge(plan, self.catalogue, predictor)
 
     def _place_at(
         self,

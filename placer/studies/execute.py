@@ -34,11 +34,7 @@ NUMBER_COLUMNS = (
 
 
 def execute(
-    tasks: Sequence[RunTask],
-    out: Path,
-    *,
-    jobs: int = 1,
-    advance: Advance = lambda done, total: None,
+    tasks: Sequence[RunTask], out: Path, *, jobs: int = 1, advance: Advance = lambda done, total: None
 ) -> pd.DataFrame:
     """The rows of all tasks, in their order; also written to `out/results.parquet`.
 

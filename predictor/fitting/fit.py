@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from predictor.fitting import structure
 from predictor.fitting.family import FAMILIES
 from predictor.fitting.fitted_model import CurveBreak, CurveSegment, FittedModel, smape_pct
 from predictor.fitting.joint import Joint, JointFit, with_exact_zeros
@@ -15,26 +16,14 @@ from predictor.fitting.points import FitPoints, MeasuredCurve
 from predictor.fitting.reach import reach_of, unexplained
 from predictor.fitting.residuals import residual_tables
 from predictor.fitting.splits import CurveSplits, NoisePrior
-from predictor.fitting.structure import (
-    PER_GAP,
-    Structured,
-    apart_squares,
-    bend_places,
-    bend_squares,
-    find_steps,
-    find_structure,
-    noise_differs,
-    sound_fit,
-    structure_at,
-)
 from predictor.fitting.tum import find_tum_structure
 from profiles.arrays import Floats
 
-SELECTIONS: "dict[str, Selection]" = {"bic": find_structure, "tum": find_tum_structure}
+SELECTIONS: "dict[str, Selection]" = {"bic": structure.find_structure, "tum": find_tum_structure}
 SHAPES: "dict[str, Selection]" = {
-    "free": find_structure,
-    "continuous": partial(find_structure, continuous=True),
-    "steps": find_steps,
+    "free": structure.find_structure,
+    "continuous": partial(structure.find_structure, continuous=True),
+    "steps": structure.find_steps,
 }
 PLACE_ROUNDING = 1e-12  # of a place on an axis, as a share
 MOST_STEPS = 0.5  # levels of a staircase, as a share of the points
@@ -64,15 +53,17 @@ def fit(curve: MeasuredCurve, *, select: str = "bic", shape: str = "free", break
     selection = SELECTIONS[select] if select != "bic" else SHAPES[shape]
     if len(breaks):
         places = tuple(sorted(float(points.on_axis(place - origin)) for place in breaks))
-        selection = partial(structure_at, places=places, steps=shape == "steps")
+        selection = partial(structure.structure_at, places=places, steps=shape == "steps")
     found = _find_structure(medians, selection)
-    if noise_differs(medians, found.structured) and not len(breaks):  # a change of noise alone is no breakpoint
+    if structure.noise_differs(medians, found.structured) and not len(
+        breaks
+    ):  # a change of noise alone is no breakpoint
         equal = replace(medians, scale=found.structured.deviation * np.sqrt(medians.rows))
         again = _find_structure(equal, selection)
         if len(again.structured.split.starts) < len(found.structured.split.starts):
             found, medians = again, equal
-    if selection is find_structure and _leaves_unexplained(curve, medians, found):
-        steps = _find_structure(medians, find_steps)
+    if selection is structure.find_structure and _leaves_unexplained(curve, medians, found):
+        steps = _find_structure(medians, structure.find_steps)
         few = len(steps.structured.split.starts) <= MOST_STEPS * len(medians)
         found = steps if few and not _leaves_unexplained(curve, medians, steps) else found
     structured = found.structured
@@ -130,7 +121,7 @@ class _Found:
 
     tables: Mapping[str, NDArray[np.float64]]
     splits: CurveSplits
-    structured: Structured
+    structured: structure.Structured
 
 
 def _find_structure(points: FitPoints, selection: "Selection") -> _Found:
@@ -197,7 +188,7 @@ def refit_to_all(points: FitPoints, medians: FitPoints, fit: JointFit) -> JointF
     deviation = points.scale / np.sqrt(points.rows)
     jumps = [_jump(points, medians, fit, number) for number in range(len(fit.joints))]
     joints = [one if one.is_bend else jump for one, jump in zip(fit.joints, jumps, strict=True)]
-    return sound_fit(points, fit.curves, joints, jumps, deviation * _spread(points, fit, deviation))
+    return structure.sound_fit(points, fit.curves, joints, jumps, deviation * _spread(points, fit, deviation))
 
 
 def _spread(points: FitPoints, fit: JointFit, deviation: Floats) -> Floats:
@@ -224,7 +215,7 @@ def _jump(points: FitPoints, medians: FitPoints, fit: JointFit, number: int) -> 
 # The error at points that were left out of the fit.
 
 
-Selection = Callable[[FitPoints, Mapping[str, Floats]], tuple[CurveSplits, Structured]]
+Selection = Callable[[FitPoints, Mapping[str, Floats]], tuple[CurveSplits, structure.Structured]]
 """Chooses splits and a structure for points, from tables of residual sums of squares by family."""
 
 CROSS_VALIDATION_FOLDS = 5
@@ -299,7 +290,7 @@ INTERVAL_COVERAGE = 0.9
 
 
 def place_interval(
-    points: FitPoints, tables: Mapping[str, Floats], prior: NoisePrior, structured: Structured, number: int
+    points: FitPoints, tables: Mapping[str, Floats], prior: NoisePrior, structured: structure.Structured, number: int
 ) -> tuple[float, float]:
     """The interval on the axis that contains the breakpoint of that number, from 0, with a probability of 90 %. Before
     it was measured, every place is equally likely. Its neighbours, and the families beside it, are taken as they are.
@@ -307,7 +298,7 @@ def place_interval(
     starts = [*structured.split.starts, len(points)]
     first, end = starts[number], starts[number + 2]
     edges = points.on_axis(points.x[first:end])
-    cells = np.repeat(np.diff(edges) / PER_GAP, PER_GAP)
+    cells = np.repeat(np.diff(edges) / structure.PER_GAP, structure.PER_GAP)
     # Of a jump in each gap between points from `first` to before `end`, less that of the best.
     left, right = structured.split.families[number : number + 2]
     gaps = np.arange(first + 1, end)
@@ -318,9 +309,9 @@ def place_interval(
     of = gaps[enough]
     costs[enough] = prior.cost(tables[left][first, of - 1], of - first, sizes[0])
     costs[enough] += prior.cost(tables[right][of, end - 1], end - of, sizes[1])
-    jump = np.repeat(np.asarray(costs - costs.min()), PER_GAP)
+    jump = np.repeat(np.asarray(costs - costs.min()), structure.PER_GAP)
     bend = np.full(len(cells), np.inf)
-    margin = (points.bend_margin - 1) * PER_GAP
+    margin = (points.bend_margin - 1) * structure.PER_GAP
     inner = slice(margin, len(cells) - margin)
     bend[inner] = _bend_costs(points, structured, number, first, end)
     least = min(jump.min(), bend.min())
@@ -330,12 +321,12 @@ def place_interval(
     return min(low, at), max(high, at)
 
 
-def _bend_costs(points: FitPoints, structured: Structured, number: int, first: int, end: int) -> Floats:
+def _bend_costs(points: FitPoints, structured: structure.Structured, number: int, first: int, end: int) -> Floats:
     """Of a bend at each place that is tried, less that of the best jump."""
     left, right = structured.alone[number : number + 2]
-    places = bend_places(points, first, end)
-    squares = bend_squares(points, structured.deviation, left, right, first, end, places)
-    return np.asarray(squares - apart_squares(points, structured, number) - np.log(len(points)))
+    places = structure.bend_places(points, first, end)
+    squares = structure.bend_squares(points, structured.deviation, left, right, first, end, places)
+    return np.asarray(squares - structure.apart_squares(points, structured, number) - np.log(len(points)))
 
 
 def _quantiles(edges: Floats, density: Floats) -> tuple[float, float]:

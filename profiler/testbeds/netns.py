@@ -20,17 +20,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from profiler import testbed
 from profiler.protocol.request_checks import refusals
-from profiler.testbed import (
-    Measurement,
-    PacketLatency,
-    Run,
-    RunRefused,
-    StageMeasurement,
-    Testbed,
-    TestbedError,
-    processor_fields,
-)
 from profiler.testbeds import TESTBEDS
 from profiles import ChainLoad, Counters, InputError, Load, NfDescription, NicModel, TestbedDescription, Workload
 from profiles.chain import Cores
@@ -146,7 +137,7 @@ VNFS: Mapping[str, VnfProgram] = {
 """Programs that can stand in a chain: HTTP proxies, a caching proxy whose cache is off, and a relay of TCP."""
 
 
-class NetnsTestbed(Testbed):
+class NetnsTestbed(testbed.Testbed):
     """Chains of programs in network namespaces of this machine, one chain at a time, measured in a closed loop of
     `flows` connections whose answers have `packet_size` bytes. Its cores are parts of CPUs. Up to 16 chains wait for
     further runs of them. `seconds`: the time of a run. Raises `InputError` where programs or rights lack."""
@@ -173,29 +164,25 @@ class NetnsTestbed(Testbed):
         self._started = 0
 
     def describe(self) -> TestbedDescription:
-        processor = processor_fields().get("model name", "unknown CPU")
+        processor = testbed.processor_fields().get("model name", "unknown CPU")
         return TestbedDescription(
             name="netns",
-            nic=NicModel(
-                model=f"{self._core:.3g} of {processor}",
-                cores=CORES,
-                kind="server",
-            ),
+            nic=NicModel(model=f"{self._core:.3g} of {processor}", cores=CORES, kind="server"),
             attributes={"flows": (1.0, 64.0), "packet_size": (64.0, 1400.0)},
             default_traffic={"flows": 16.0, "packet_size": 512.0},
             nfs=tuple(NfDescription(name=name, cores=1) for name in self._vnfs),
             chains=True,
         )
 
-    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
+    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> testbed.Run:
         if faults := refusals(self.describe(), loads) or self._refusals(loads):
-            raise RunRefused(f"testbed netns: {'; '.join(faults)}")
+            raise testbed.RunRefused(f"testbed netns: {'; '.join(faults)}")
         load = loads[0]
         chain = ChainLoad.of([load.nf], [[0]], load.traffic) if isinstance(load, Workload) else load
         assert isinstance(chain, ChainLoad)
         began = time.monotonic()
         reached = self._started_chain(chain).measure(chain, self._core, self._seconds)
-        return Run((_measurement(reached, chain, isinstance(load, ChainLoad)),), time.monotonic() - began)
+        return testbed.Run((_measurement(reached, chain, isinstance(load, ChainLoad)),), time.monotonic() - began)
 
     def _started_chain(self, chain: ChainLoad) -> RunningChain:
         """Its programs; those of other chains wait for their next run, which takes no CPU."""
@@ -222,12 +209,12 @@ class NetnsTestbed(Testbed):
         return faults + [f"share {share:g} is below {least:.2g}" for share in load.shares if share < least]
 
 
-def _measurement(reached: Mapping[str, float], chain: ChainLoad, stages: bool) -> Measurement:
+def _measurement(reached: Mapping[str, float], chain: ChainLoad, stages: bool) -> testbed.Measurement:
     kpps = 1e3 * reached["requests"] / reached["us"]
     failed_pct = 100 * reached["failed"] / reached["requests"]
-    each = StageMeasurement(kpps * (1 - failed_pct / 100), 0.0)
-    latency = PacketLatency(reached["mean"], reached["p50"], reached["p99"], reached["max"])
-    return Measurement(kpps, Counters(), (each,) * len(chain.stages) if stages else (), latency)
+    each = testbed.StageMeasurement(kpps * (1 - failed_pct / 100), 0.0)
+    latency = testbed.PacketLatency(reached["mean"], reached["p50"], reached["p99"], reached["max"])
+    return testbed.Measurement(kpps, Counters(), (each,) * len(chain.stages) if stages else (), latency)
 
 
 class RunningChain:
@@ -278,9 +265,11 @@ class RunningChain:
             for name, process in self._processes:
                 if process.poll() is not None:
                     said = (self._folder / f"{name}.log").read_text(errors="replace").strip()[-300:]
-                    raise TestbedError(f"testbed netns: {name} ended with status {process.returncode}: {said}")
+                    raise testbed.TestbedError(f"testbed netns: {name} ended with status {process.returncode}: {said}")
             if time.monotonic() > until:
-                raise TestbedError(f"testbed netns: {','.join(self._names)} does not answer within {START_S:g} s")
+                raise testbed.TestbedError(
+                    f"testbed netns: {','.join(self._names)} does not answer within {START_S:g} s"
+                )
 
     def measure(self, chain: ChainLoad, core: float, seconds: int) -> dict[str, float]:
         """Requests, failed ones, the time (us) and latencies (us) of a run. `core`: what a core has of a CPU. Raises
@@ -291,10 +280,10 @@ class RunningChain:
         (self._folder / str(size)).write_bytes(b"x" * size)
         reached = self._generate(str(size), flows, seconds)
         if not reached.get("requests"):
-            raise TestbedError(f"testbed netns: {','.join(self._names)} answered no request within {seconds} s")
+            raise testbed.TestbedError(f"testbed netns: {','.join(self._names)} answered no request within {seconds} s")
         if reached["failed"]:
             failed = f"{reached['failed']:g} of {reached['requests']:g} requests failed"
-            raise TestbedError(f"testbed netns: {','.join(self._names)}: {failed}")
+            raise testbed.TestbedError(f"testbed netns: {','.join(self._names)}: {failed}")
         return reached
 
     def _generate(self, path: str, flows: int, seconds: int) -> dict[str, float]:
@@ -305,7 +294,7 @@ class RunningChain:
         try:
             done = subprocess.run(words, capture_output=True, timeout=seconds + self._timeout, check=False)
         except subprocess.TimeoutExpired:
-            raise TestbedError(f"testbed netns: wrk does not end {self._timeout:g} s after a run") from None
+            raise testbed.TestbedError(f"testbed netns: wrk does not end {self._timeout:g} s after a run") from None
         report = done.stderr[done.stderr.find(b"{") :]
         answered: dict[str, float] = json.loads(report) if report.startswith(b"{") else {}
         return answered
@@ -386,20 +375,20 @@ def _inside(space: str, command: Sequence[str], cpus: str, group: CpuGroup) -> l
 def _ip(*words: str) -> str:
     done = subprocess.run([_path_of("ip") or "ip", *words], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise TestbedError(f"testbed netns: ip {' '.join(words)}: {done.stderr.strip()}")
+        raise testbed.TestbedError(f"testbed netns: ip {' '.join(words)}: {done.stderr.strip()}")
     return done.stdout
 
 
 def _kill_in(space: str) -> None:
     """Kill what still runs in a namespace, such as children that a program started in a session of their own."""
-    with suppress(TestbedError):
+    with suppress(testbed.TestbedError):
         for number in _ip("netns", "pids", space).split():
             with suppress(ProcessLookupError):
                 os.kill(int(number), signal.SIGKILL)
 
 
 def _remove_space(space: str) -> None:
-    with suppress(TestbedError):
+    with suppress(testbed.TestbedError):
         _ip("netns", "delete", space)
 
 
@@ -429,7 +418,7 @@ def _is_alive(name: str) -> bool:
 
 
 @TESTBEDS.register("netns")
-def open_netns(argument: str, timeout: float) -> Testbed:
+def open_netns(argument: str, timeout: float) -> testbed.Testbed:
     """The testbed of `netns` or `netns:SECONDS`, the time of a run."""
     if not (argument.isdecimal() and 1 <= int(argument) <= MOST_S) and argument:
         raise InputError.of(

@@ -1,17 +1,20 @@
 """Benchmarks by name, with options of their own; production, racks and shards at small size."""
 
 import random
+from pathlib import Path
 
 import pandas as pd
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from benches import bench
+from benches import bench, chains
 from benches.production import Play, drift_row, lie_rows, steady_row
 from benches.racks import run
 from benches.shards import BETTER_OF_TWO, IN_TURN, RANDOM, EnginePool, Pools
 from experiments.lemur.methodology.brute_force import BruteForce
+from experiments.registry import Setting
+from experiments.vnf_chains.methodology import loads, shares
 from placer.fleet.engine import Engine
 from placer.fleet.what_if import WhatIf
 from placer.inputs.production import SLA_PROMISED
@@ -137,3 +140,13 @@ def test_an_arrival_goes_where_no_nic_has_to_be_opened() -> None:
     for seed in range(10):
         pools = Pools([pool(), pool()], BETTER_OF_TWO, random.Random(seed), tries=2)
         assert pools.place(tenant(1)) is pools.place(tenant(2))
+
+
+def test_rising_loads_are_measured_into_a_folder_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Two runs at least, since one trains and the others judge; experiments read what was written."""
+    monkeypatch.setattr(shares, "NF_PAIRS", (("ACL", "Match"),))
+    monkeypatch.setattr(chains, "FLOW_STEP", 50_000.0)
+    table = chains.run(out=tmp_path, part="loads", rounds=1)
+    assert set(table["chain"]) == {"ACL", "Match", "ACL-Match", "Match-ACL"}
+    assert (table["loads"] == 2).all() and (table["runs"] == 4).all()
+    assert len(loads.load_runs(Setting(chains=tmp_path)).chains) == 6

@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PRINTED = {
-    "follow_a_packet.py": "switch -> n0: 113 bytes, path 1, index 254: chain5/UrlFilter is next",
-}
+PRINTED = {"follow_a_packet.py": "switch -> n0: 113 bytes, path 1, index 254: chain5/UrlFilter is next"}
 """A part of what each example prints."""
 ELSEWHERE = ("compile_and_run.py",)  # tested in `test_compiled_chains.py`
 NEEDS = {"follow_a_packet.py": "clang"}

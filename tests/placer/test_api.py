@@ -160,10 +160,7 @@ class TestPlace:
                 "contention-aware:first-fit, contention-aware:worst-fit",
             ),
             ({"predictors": "tomr"}, "predictors: not in the models: tomr\nhint: these models have tomur, slomo"),
-            (
-                {"solver": "abacus"},
-                "solver: 'abacus' is not an integer solver\nhint: solvers are cp-sat and highs",
-            ),
+            ({"solver": "abacus"}, "solver: 'abacus' is not an integer solver\nhint: solvers are cp-sat and highs"),
             (
                 {"cards": placer.Cards(testbed="simulatd")},
                 "cards.testbed: 'simulatd' is not a testbed\nhint: did you mean simulated?",

@@ -128,7 +128,6 @@ def test_a_program_that_knows_neither_rates_nor_cores_is_not_asked_for_them(tmp_
 
 
 NF = Workload("counter", TRAFFIC)
-SEVERAL = [{"name": "counter", "cores": 2, "core_counts": [1, 2, 4]}]
 
 
 def test_an_nf_is_received_with_the_cores_that_it_was_sent_with() -> None:
@@ -140,76 +139,10 @@ def test_an_nf_is_received_with_the_cores_that_it_was_sent_with() -> None:
     assert "workloads.0.nf.cores" in fault
 
 
-@pytest.mark.parametrize(
-    ("nfs", "cores", "faults"),
-    [
-        (SEVERAL, (4, 2), []),
-        (SEVERAL, (4, 1, 2), ["needs 7 cores, the NIC has 6"]),
-        (SEVERAL, (3,), ["counter cannot be given 3 cores, possible: 1, 2, 4"]),
-        (description().nfs, (2, 0), []),
-        (description().nfs, (4,), ["counter cannot be given 4 cores, possible: 2"]),
-    ],
-)
-def test_cores_that_are_not_described_are_refused(nfs: object, cores: tuple[int, ...], faults: list[str]) -> None:
-    """Those that are described count in the place of the default."""
-    assert refusals(description(nfs=nfs), [replace(NF, cores=count) for count in cores]) == faults
-
-
-@pytest.mark.parametrize(
-    "loads",
-    [
-        [paced({0: 128})],  # an SM full
-        [paced({0: 33, 1: 97})],  # 2 and 4 executors
-        [paced({0: 64}, order=5), paced({0: 64}, order=2)],  # two NFs share an SM; orders need not be dense
-        [paced({0: 1}, order=None), paced({1: 1}, order=None)],  # the bus serves batches as they come
-        [scheduled(200), scheduled(3)],
-        [scheduled(200, "temporal"), scheduled(3, "temporal")],
-    ],
-)
-def test_gpu_workloads_that_fit_are_accepted(loads: list[Load]) -> None:
-    assert refusals(gpu_description(), loads) == []
-
-
-@pytest.mark.parametrize(
-    ("loads", "faults"),
-    [
-        ([NF], ["counter: toy runs NFs with rate_kpps and gpu only"]),
-        ([replace(NF, rate_kpps=5.0)], ["counter: toy runs NFs with rate_kpps and gpu only"]),
-        ([paced({0: 1}, rate_kpps=0)], ["counter: rate_kpps 0 is not above 0"]),
-        ([paced({2: 1})], ["counter: minibatch on SM 2: there are 2, numbered from 0"]),
-        ([paced({0: 5}, batch=6)], ["counter: minibatches of 5 packets for a batch of 6"]),
-        ([paced({0: 129})], ["SM 0 needs 5 executors, it has 4"]),
-        ([paced({0: 97}), paced({0: 1}, order=1)], ["SM 0 needs 5 executors, it has 4"]),
-        ([paced({0: 1}), paced({1: 1})], ["order 0 is given twice"]),
-        ([paced({0: 1}), paced({1: 1}, order=None)], ["order is given for some NFs only"]),
-        ([scheduled(257)], ["counter: a batch of 257 packets, the GPU takes 256"]),
-        ([scheduled(1), scheduled(1, "temporal")], ["scheduler spatial and scheduler temporal exclude each other"]),
-        ([paced({0: 1}, order=None), scheduled(1)], ["minibatches and scheduler spatial exclude each other"]),
-        ([paced({0: 1}, order=at) for at in range(3)], ["needs 3 workers, there are 2"]),
-    ],
-)
-def test_each_fault_of_a_gpu_workload_is_named(loads: list[Load], faults: list[str]) -> None:
-    """With the NF, the SM or the value that is wrong."""
-    assert refusals(gpu_description(), loads) == faults
-
-
 def test_all_faults_of_a_gpu_request_are_named_at_once() -> None:
     """So that one answer is enough to correct a request."""
     wrong = [paced({5: 200}, batch=300, rate_kpps=0), paced({0: 200}), paced({1: 9})]
     assert len(refusals(gpu_description(), wrong)) == 8
-
-
-def test_a_testbed_without_a_gpu_or_a_pace_refuses_rates_and_gpu_settings() -> None:
-    """It would otherwise measure another question than was posed."""
-    faults = refusals(description(), [paced({0: 1})])
-    assert faults == ["counter: rate_kpps of NFs is not known to toy", "counter: toy has no gpu"]
-
-
-def test_a_paced_testbed_without_a_gpu_takes_rates() -> None:
-    """A server that offers packets at a rate knows no GPU settings."""
-    server = description(paced=True)
-    assert refusals(server, [replace(NF, rate_kpps=5.0)]) == []
-    assert refusals(server, [paced({0: 1})]) == ["counter: toy has no gpu"]
 
 
 SERVER = SimulatedServer().describe()
@@ -220,50 +153,83 @@ def chain(stages: Sequence[str | NfStage], cores: Sequence[Sequence[int]], **oth
     return ChainLoad.of(stages, cores, SERVER_TRAFFIC, **other)  # type: ignore[arg-type]
 
 
-def test_chains_of_every_placement_are_accepted() -> None:
-    """Run to completion, a pipeline, stages of one core apart, shares of cores, and an NF with parameters."""
-    accepted: list[Load] = [
-        chain(["ACL", "NAT"], [[0, 1]]),
-        chain(["ACL", "NAT"], [[1], [0]]),
-        chain(["ACL", "NAT", "LB"], [[0, 2], [1]], shares=[0.5, 1]),
-        chain([NfStage.of("ACL", {"rules": 1024}), "ACL"], [[0, 1]]),
-        ConfiguredWorkload.of(Workload("ACL", SERVER_TRAFFIC), {"rules": 1024}),
-    ]
-    assert refusals(SERVER, accepted) == []
+def on_cores(*counts: int) -> list[Load]:
+    return [replace(NF, cores=count) for count in counts]
+
+
+GPU, PLAIN, PACED = gpu_description(), description(), description(paced=True)
+SEVERAL = description(nfs=[{"name": "counter", "cores": 2, "core_counts": [1, 2, 4]}])
 
 
 @pytest.mark.parametrize(
-    ("load", "faults"),
+    ("described", "loads", "faults"),
     [
-        (chain(["ACL", "Firewall"], [[0, 1]]), ["chain ACL,Firewall: stage 1: NF Firewall is not known"]),
-        (chain(["ACL", "NAT"], [[0]]), ["chain ACL,NAT: stage 1 (NAT) is on no core"]),
-        (chain(["ACL", "NAT"], [[0, 1], [1]]), ["chain ACL,NAT: stage 1 (NAT) is placed 2 times"]),
-        (chain(["ACL"], [[0, 0]]), ["chain ACL: stage 0 (ACL) is placed 2 times"]),
-        (chain(["ACL"], []), ["chain ACL: has no cores"]),
-        (chain(["ACL"], [[0], []]), ["chain ACL: core 1 has no stage"]),
-        (chain(["ACL"], [[0, 1]]), ["chain ACL: stage 1 does not exist: there are 1, numbered from 0"]),
-        (chain(["ACL"], [[0, -1]]), ["chain ACL: stage -1 does not exist: there are 1, numbered from 0"]),
-        (chain(["ACL"] * 17, [[at] for at in range(17)]), ["needs 17 cores, the NIC has 16"]),
-        (chain(["ACL"], [[0]], shares=[0]), ["chain ACL: share 0 is not above 0 and at most 1"]),
-        (chain(["ACL"], [[0]], shares=[1.5]), ["chain ACL: share 1.5 is not above 0 and at most 1"]),
-        (chain(["ACL"], [[0]], shares=[1, 1]), ["chain ACL: has 2 shares for 1 cores"]),
-        (chain([NfStage.of("NAT", {"rules": 9})], [[0]]), ["chain NAT: stage 0: NAT has no parameter rules"]),
-        (chain([NfStage.of("ACL", {"rules": 0})], [[0]]), ["chain ACL: stage 0: rules 0 is outside [1, 4096]"]),
-        (ChainLoad.of(["ACL"], [[0]], TrafficProfile(0, 1500)), ["chain ACL: flows 0 is outside [1, 100000]"]),
-        (ConfiguredWorkload.of(Workload("NAT", SERVER_TRAFFIC), {"rules": 9}), ["NAT has no parameter rules"]),
+        # numbers of cores that are described count in the place of the default
+        (SEVERAL, on_cores(4, 2), []),
+        (SEVERAL, on_cores(4, 1, 2), ["needs 7 cores, the NIC has 6"]),
+        (SEVERAL, on_cores(3), ["counter cannot be given 3 cores, possible: 1, 2, 4"]),
+        (PLAIN, on_cores(2, 0), []),
+        (PLAIN, on_cores(4), ["counter cannot be given 4 cores, possible: 2"]),
+        # it would otherwise measure another question than was posed
+        (PLAIN, [paced({0: 1})], ["counter: rate_kpps of NFs is not known to toy", "counter: toy has no gpu"]),
+        (PLAIN, [chain(["ACL"], [[0]])], ["chains of NFs are not known to toy"]),
+        # a server that offers packets at a rate knows no GPU settings
+        (PACED, [replace(NF, rate_kpps=5.0)], []),
+        (PACED, [paced({0: 1})], ["counter: toy has no gpu"]),
+        (GPU, [paced({0: 128})], []),  # an SM full
+        (GPU, [paced({0: 33, 1: 97})], []),  # 2 and 4 executors
+        (GPU, [paced({0: 64}, order=5), paced({0: 64}, order=2)], []),  # two NFs share an SM; orders may be sparse
+        (GPU, [paced({0: 1}, order=None), paced({1: 1}, order=None)], []),  # the bus serves batches as they come
+        (GPU, [scheduled(200), scheduled(3)], []),
+        (GPU, [scheduled(200, "temporal"), scheduled(3, "temporal")], []),
+        (GPU, [NF], ["counter: toy runs NFs with rate_kpps and gpu only"]),
+        (GPU, [replace(NF, rate_kpps=5.0)], ["counter: toy runs NFs with rate_kpps and gpu only"]),
+        (GPU, [paced({0: 1}, rate_kpps=0)], ["counter: rate_kpps 0 is not above 0"]),
+        (GPU, [paced({2: 1})], ["counter: minibatch on SM 2: there are 2, numbered from 0"]),
+        (GPU, [paced({0: 5}, batch=6)], ["counter: minibatches of 5 packets for a batch of 6"]),
+        (GPU, [paced({0: 129})], ["SM 0 needs 5 executors, it has 4"]),
+        (GPU, [paced({0: 97}), paced({0: 1}, order=1)], ["SM 0 needs 5 executors, it has 4"]),
+        (GPU, [paced({0: 1}), paced({1: 1})], ["order 0 is given twice"]),
+        (GPU, [paced({0: 1}), paced({1: 1}, order=None)], ["order is given for some NFs only"]),
+        (GPU, [scheduled(257)], ["counter: a batch of 257 packets, the GPU takes 256"]),
+        (GPU, [scheduled(1), scheduled(1, "temporal")],
+         ["scheduler spatial and scheduler temporal exclude each other"]),
+        (GPU, [paced({0: 1}, order=None), scheduled(1)], ["minibatches and scheduler spatial exclude each other"]),
+        (GPU, [paced({0: 1}, order=at) for at in range(3)], ["needs 3 workers, there are 2"]),
+        (SERVER, [chain(["ACL", "NAT"], [[0, 1]])], []),  # run to completion
+        (SERVER, [chain(["ACL", "NAT"], [[1], [0]])], []),  # a pipeline
+        (SERVER, [chain(["ACL", "NAT", "LB"], [[0, 2], [1]], shares=[0.5, 1])], []),  # stages of one core apart
+        (SERVER, [chain([NfStage.of("ACL", {"rules": 1024}), "ACL"], [[0, 1]])], []),
+        (SERVER, [ConfiguredWorkload.of(Workload("ACL", SERVER_TRAFFIC), {"rules": 1024})], []),
+        *((SERVER, [load], [f"chain {fault}"]) for load, fault in (
+            (chain(["ACL", "Firewall"], [[0, 1]]), "ACL,Firewall: stage 1: NF Firewall is not known"),
+            (chain(["ACL", "NAT"], [[0]]), "ACL,NAT: stage 1 (NAT) is on no core"),
+            (chain(["ACL", "NAT"], [[0, 1], [1]]), "ACL,NAT: stage 1 (NAT) is placed 2 times"),
+            (chain(["ACL"], [[0, 0]]), "ACL: stage 0 (ACL) is placed 2 times"),
+            (chain(["ACL"], []), "ACL: has no cores"),
+            (chain(["ACL"], [[0], []]), "ACL: core 1 has no stage"),
+            (chain(["ACL"], [[0, 1]]), "ACL: stage 1 does not exist: there are 1, numbered from 0"),
+            (chain(["ACL"], [[0, -1]]), "ACL: stage -1 does not exist: there are 1, numbered from 0"),
+            (chain(["ACL"], [[0]], shares=[0]), "ACL: share 0 is not above 0 and at most 1"),
+            (chain(["ACL"], [[0]], shares=[1.5]), "ACL: share 1.5 is not above 0 and at most 1"),
+            (chain(["ACL"], [[0]], shares=[1, 1]), "ACL: has 2 shares for 1 cores"),
+            (chain([NfStage.of("NAT", {"rules": 9})], [[0]]), "NAT: stage 0: NAT has no parameter rules"),
+            (chain([NfStage.of("ACL", {"rules": 0})], [[0]]), "ACL: stage 0: rules 0 is outside [1, 4096]"),
+            (ChainLoad.of(["ACL"], [[0]], TrafficProfile(0, 1500)), "ACL: flows 0 is outside [1, 100000]"),
+          )),
+        (SERVER, [chain(["ACL"] * 17, [[at] for at in range(17)])], ["needs 17 cores, the NIC has 16"]),
+        (SERVER, [ConfiguredWorkload.of(Workload("NAT", SERVER_TRAFFIC), {"rules": 9})],
+         ["NAT has no parameter rules"]),
     ],
-)
-def test_each_fault_of_a_chain_is_named(load: Load, faults: list[str]) -> None:
-    """With the chain, and the stage, core or value that is wrong."""
-    assert refusals(SERVER, [load]) == faults
+)  # fmt: skip
+def test_each_fault_of_a_request_is_named_and_what_fits_is_accepted(
+    described: TestbedDescription, loads: list[Load], faults: list[str]
+) -> None:
+    """With the NF, chain, stage, core, SM or value that is wrong."""
+    assert refusals(described, loads) == faults
 
 
 def test_all_faults_of_a_request_are_named_at_once() -> None:
     """So that one answer is enough to correct a request."""
     wrong = chain([NfStage.of("NAT", {"rules": 9}), "Firewall"], [[0], []], shares=[2, 1])
     assert len(refusals(SERVER, [wrong, wrong])) == 2 * 5
-
-
-def test_a_testbed_without_chains_refuses_them_by_name() -> None:
-    """Whatever the chain is."""
-    assert refusals(description(), [chain(["ACL"], [[0]])]) == ["chains of NFs are not known to toy"]

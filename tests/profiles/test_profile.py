@@ -11,6 +11,7 @@ from profiles.profile import NfProfile, read_profile
 
 MEMORY = ",".join(["flows", "packet_size", *COUNTERS, "throughput_kpps"])
 ROW = "1000,1500,1,2,3,4,5,6,7,800"
+CRYPTO = "flows,packet_size,competitor_service_ms,throughput_kpps\n1000,1500,0.002,300\n"
 
 
 def written(folder: Path, files: dict[str, str]) -> Path:
@@ -34,8 +35,7 @@ def test_memory_files_alone_make_a_profile(tmp_path: Path) -> None:
 
 def test_a_table_of_another_name_is_of_the_accelerator_of_that_name(tmp_path: Path) -> None:
     """crypto.csv holds runs under contention for the accelerator crypto; without a rate it is saturated."""
-    crypto = "flows,packet_size,competitor_service_ms,throughput_kpps\n1000,1500,0.002,300\n"
-    nf = read_profile(written(tmp_path, {"NF/memory.csv": f"{MEMORY}\n{ROW}\n", "NF/crypto.csv": crypto})).nfs["NF"]
+    nf = read_profile(written(tmp_path, {"NF/memory.csv": f"{MEMORY}\n{ROW}\n", "NF/crypto.csv": CRYPTO})).nfs["NF"]
     assert nf.uses == ("crypto",) and np.isnan(nf.accelerators["crypto"]["competitor_kpps"]).all()
 
 
@@ -77,6 +77,10 @@ def test_a_profile_that_is_read_and_written_has_the_same_bytes(tmp_path: Path) -
         ("NF/memory.csv", f"{MEMORY}\n١٢{ROW[4:]}\n", "NF/memory.csv:2: flows: '١٢' is not a number"),
         ("NF/memory.csv", MEMORY.replace(",", ";") + "\n", "NF/memory.csv:1: values are separated by ';'"),
         ("NF/memory.csv", "", "NF/memory.csv: is empty"),
+        # a number of cores is whole, and known to be another one than the default
+        ("NF/memory.csv", f"{MEMORY},cores\n{ROW},1.5\n", "NF/memory.csv:2: cores: 1.5 is no number of cores"),
+        ("NF/memory.csv", f"{MEMORY},cores\n{ROW},4\n", "NF/memory.csv:2: cores: 4: there is no nf.json"),
+        ("NF/memory.csv", f"{MEMORY},cores\n{ROW},x\n", "NF/memory.csv:2: cores: 'x' is not a"),
         ("NF/nf.json", '{"name": "NF", "cores": 0}', "NF/nf.json: cores: "),
         ("testbed.json", "{", "testbed.json: "),
     ],
@@ -105,8 +109,7 @@ def test_a_further_column_may_hold_text(tmp_path: Path) -> None:
 
 def test_a_table_of_an_accelerator_that_the_nf_does_not_use_is_refused(tmp_path: Path) -> None:
     """It would be ignored silently."""
-    crypto = "flows,packet_size,competitor_service_ms,throughput_kpps\n1000,1500,0.002,300\n"
-    files = {"NF/memory.csv": f"{MEMORY}\n{ROW}\n", "NF/crypto.csv": crypto, "NF/nf.json": '{"name": "NF", "cores": 2}'}
+    files = {"NF/memory.csv": f"{MEMORY}\n{ROW}\n", "NF/crypto.csv": CRYPTO, "NF/nf.json": '{"name": "NF", "cores": 2}'}
     with pytest.raises(InputError, match="names no accelerator crypto"):
         read_profile(written(tmp_path, files))
 
@@ -163,15 +166,6 @@ def test_tables_of_several_numbers_of_cores_are_read_as_they_are_written(tmp_pat
     pd.testing.assert_frame_equal(again.loads, nf.loads, check_dtype=False)
     assert (first / "co-locations.csv").read_text().splitlines()[1] == "0,NF,1000,1500,0,800,,"
     assert (first / "memory.csv").read_text().splitlines()[-1].endswith("800,0,4")
-
-
-@pytest.mark.parametrize(
-    ("cores", "fault"), [("1.5", "1.5 is no number of cores"), ("4", "4: there is no nf.json"), ("x", "'x' is not a")]
-)
-def test_a_number_of_cores_that_has_no_meaning_is_refused(tmp_path: Path, cores: str, fault: str) -> None:
-    """It must be whole, and known to be another one than the default."""
-    with pytest.raises(InputError, match=rf"memory\.csv:2: cores: {fault}"):
-        read_profile(written(tmp_path, {"NF/memory.csv": f"{MEMORY},cores\n{ROW},{cores}\n"}))
 
 
 @pytest.mark.parametrize("names", [["co-locations.csv"], ["companies.csv"], ["co-locations.csv", "companies.csv"]])

@@ -1,23 +1,15 @@
 """Tables of a profile: rows are found again, replaced at their place, and refused where they are no measurements."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from profiles import ChainLoad, InputError, TrafficProfile
+from profiles import ChainLoad, InputError, TrafficProfile, gpu_tables
 from profiles.best_effort import BEST_EFFORT, best_effort_summary, read_best_effort
 from profiles.chain_table import KEY_COLUMNS, key_of, read_chains, with_rows
 from profiles.cycles import CyclesOfRules, MeasuredCycles, NfCycles, write_cycles
-from profiles.gpu_tables import (
-    is_gpu_profile,
-    minibatches_text,
-    others_text,
-    parse_busy,
-    parse_minibatches,
-    parse_others,
-    read_gpu_profile,
-)
 from profiles.latency_table import competitors_text, read_latencies
 from profiles.profile import read_profile, write_json
 from profiles.table import write_table
@@ -54,26 +46,6 @@ def test_a_row_of_the_same_run_is_replaced_at_its_place() -> None:
     assert merged.throughput_kpps.tolist() == [3, 4, 5, 6] and merged.columns[-1] == "note"
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("a,[[0]],[1],10,64,0,0,0,0", "throughput_kpps: 0 is no measurement"),
-        ("a,[[1]],[1],10,64,0,0,0,1", "cores: '[[1]]' does not have each stage once"),
-        ("a,[0],[1],10,64,0,0,0,1", "cores: '[0]' does not have each stage once"),
-        ("a,x,[1],10,64,0,0,0,1", "cores: 'x' does not have each stage once"),
-        ("a:b,[[0]],[1],10,64,0,0,0,1", "order: 'b' is not of the form NAME=NUMBER"),
-        ("a,[[0]],1,10,64,0,0,0,1", "shares: '1' is not a list of shares"),
-        ("a,[[0]],[1],10,64,0,0,,1", "repeat: is empty"),
-    ],
-)
-def test_a_row_that_is_no_chain_is_refused(tmp_path: Path, line: str, message: str) -> None:
-    """With its line and column."""
-    (tmp_path / "chains.csv").write_text(HEADER + line + "\n", encoding="utf-8")
-    with pytest.raises(InputError) as raised:
-        read_chains(tmp_path / "chains.csv")
-    assert f"chains.csv:2: {message}" in str(raised.value)
-
-
 EFFORT_HEADER = "run,purpose,kind,name,settings,throughput_kpps,standard_error_pct,disturbed_pct\n"
 ROWS = (
     "0,FlowStats,nf,FlowStats,flows=16,9000,2.5,80\n"
@@ -104,13 +76,6 @@ def test_unknown_errors_are_not_counted(tmp_path: Path) -> None:
     )
 
 
-def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    """With file, line and column."""
-    (tmp_path / BEST_EFFORT).write_text(EFFORT_HEADER + "0,x,nf,x,y,fast,,\n")
-    with pytest.raises(InputError, match=r"best-effort.csv:2: throughput_kpps: 'fast' is not a number"):
-        read_best_effort(tmp_path)
-
-
 ROW = "1000,64,2000,1000,30\n"
 LATENCY_HEADER = "flows,packet_size,capacity_kpps,rate_kpps,p99_us\n"
 
@@ -122,25 +87,6 @@ def test_what_is_left_out_has_a_meaning(tmp_path: Path) -> None:
     (row,) = table.to_dict("records")
     assert not faults and (row["competitors"], row["mtbr"], row["repeats"]) == ("", 0, 1)
     assert row["mean_us"] != row["mean_us"] and competitors_text(["NAT", "Dedup", "NAT"]) == "Dedup;NAT;NAT"
-
-
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        (LATENCY_HEADER + "1000,64,2000,2000,30\n", "latency.csv:2: rate_kpps: is not below capacity_kpps"),
-        (LATENCY_HEADER + "1000,64,2000,0,30\n", "latency.csv:2: rate_kpps: 0 is no measurement"),
-        (LATENCY_HEADER + "1000,64,2000,1000,x\n", "latency.csv:2: p99_us: 'x' is not a number"),
-        ("mean_us," + LATENCY_HEADER + "40," + ROW, "latency.csv:2: mean_us: is above p99_us"),
-        ("flows,packet_size,rate_kpps,p99_us\n", "latency.csv:1: capacity_kpps: column is missing"),
-    ],
-)
-def test_a_wrong_file_is_refused_with_its_line(tmp_path: Path, text: str, fault: str) -> None:
-    """As part of the profile, which is refused whole."""
-    (tmp_path / "nat").mkdir()
-    (tmp_path / "nat" / "latency.csv").write_text(text)
-    with pytest.raises(InputError) as refused:
-        read_profile(tmp_path)
-    assert fault in str(refused.value)
 
 
 BATCHING = "flows,packet_size,rate_kpps,batch,mean_us,p99_us\n1000,512,100,64,315,630\n"
@@ -155,68 +101,107 @@ LATENCY = (
 FILES = {"batching": BATCHING, "transfer": TRANSFER, "kernel": KERNEL, "prepost": PREPOST, "sharing": SHARING}
 
 
-def _written(path: Path, **changes: str) -> Path:
+def _written(path: Path) -> Path:
     """A profile of one NF, as people write it."""
-    (path / "hash").mkdir(parents=True)
+    (path / "hash").mkdir(parents=True, exist_ok=True)
     write_json(toy_description().model_dump(mode="json"), path / "testbed.json")
-    for name, text in (FILES | changes).items():
+    for name, text in FILES.items():
         (path / "hash" / f"{name}.csv").write_text(text, encoding="utf-8")
-    (path / "latency.csv").write_text(changes.get("latency", LATENCY), encoding="utf-8")
+    (path / "latency.csv").write_text(LATENCY, encoding="utf-8")
     return path
 
 
 def test_a_profile_written_by_hand_is_read_and_what_it_leaves_out_has_a_meaning(tmp_path: Path) -> None:
     """No mtbr means no matches, no p99 that none was measured, no others_busy that sharers always run."""
     path = _written(tmp_path / "p")
-    assert is_gpu_profile(path)
-    profile = read_gpu_profile(path)
+    assert gpu_tables.is_gpu_profile(path)
+    profile = gpu_tables.read_gpu_profile(path)
     nf = profile.nfs["hash"]
     assert nf.description.moves == "header"
     assert nf.batching.mtbr[0] == 0 and nf.transfer.p99_us.isna().all()
-    assert parse_busy(str(nf.sharing.others_busy[0]), 2) == (1.0, 1.0)
+    assert gpu_tables.parse_busy(str(nf.sharing.others_busy[0]), 2) == (1.0, 1.0)
     assert profile.latency.latency_p99_us[0] == 700
 
 
 def test_cells_are_read_as_they_are_written() -> None:
-    assert parse_minibatches(minibatches_text([(0, 128), (3, 64)])) == ((0, 128), (3, 64))
-    assert parse_others(others_text([("ACL", 256), ("NIDS", 128)])) == (("ACL", 256), ("NIDS", 128))
-    assert parse_busy("0.5;1", 2) == (0.5, 1.0)
+    assert gpu_tables.parse_minibatches(gpu_tables.minibatches_text([(0, 128), (3, 64)])) == ((0, 128), (3, 64))
+    assert gpu_tables.parse_others(gpu_tables.others_text([("ACL", 256), ("NIDS", 128)])) == (
+        ("ACL", 256),
+        ("NIDS", 128),
+    )
+    assert gpu_tables.parse_busy("0.5;1", 2) == (0.5, 1.0)
 
 
 @pytest.mark.parametrize("text", ["", "0", "0:0", "0:1;0:2", "a:1", "0:-1", "0:1.5"])
 def test_other_minibatches_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        parse_minibatches(text)
+        gpu_tables.parse_minibatches(text)
+
+
+def _read_gpu(folder: Path) -> object:
+    """A profile of a GPU in which one file is another one."""
+    given = {path.relative_to(folder): path.read_text() for path in folder.rglob("*.csv")}
+    _written(folder)
+    for path, text in given.items():
+        (folder / path).write_text(text)
+    return gpu_tables.read_gpu_profile(folder)
+
+
+def _read_chains(folder: Path) -> object:
+    return read_chains(folder / "chains.csv")
+
+
+NOT_ONCE = "does not have each stage once"
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "fault"),
+    ("read", "file", "text", "fault"),
     [
-        ("kernel", KERNEL.replace("64,30", "0,30"), "kernel.csv:2: packets: 0 is no measurement"),
-        ("batching", BATCHING.replace(",315", ",-1"), "batching.csv:2: mean_us: -1 is negative"),
-        ("prepost", PREPOST.replace("batch", "size"), "prepost.csv:1: batch: column is missing"),
-        ("sharing", SHARING.replace("scan:128;", "scan;"), "sharing.csv:2: others: 'scan' is not NAME:PACKETS"),
-        ("latency", LATENCY.replace("0:64", "x"), "latency.csv:2: minibatches: 'x' is not NAME:PACKETS"),
-        ("latency", LATENCY.replace("hash", "nat"), "latency.csv:2: nf: testbed.json describes no NF nat"),
+        *((_read_chains, "chains.csv", HEADER + row + "\n", f"2: {fault}") for row, fault in (
+            ("a,[[0]],[1],10,64,0,0,0,0", "throughput_kpps: 0 is no measurement"),
+            ("a,[[1]],[1],10,64,0,0,0,1", f"cores: '[[1]]' {NOT_ONCE}"),
+            ("a,[0],[1],10,64,0,0,0,1", f"cores: '[0]' {NOT_ONCE}"),
+            ("a,x,[1],10,64,0,0,0,1", f"cores: 'x' {NOT_ONCE}"),
+            ("a:b,[[0]],[1],10,64,0,0,0,1", "order: 'b' is not of the form NAME=NUMBER"),
+            ("a,[[0]],1,10,64,0,0,0,1", "shares: '1' is not a list of shares"),
+            ("a,[[0]],[1],10,64,0,0,,1", "repeat: is empty"),
+          )),
+        (read_best_effort, BEST_EFFORT, EFFORT_HEADER + "0,x,nf,x,y,fast,,\n",
+         "2: throughput_kpps: 'fast' is not a number"),
+        # as part of the profile, which is refused whole
+        *((read_profile, "nat/latency.csv", text, fault) for text, fault in (
+            (LATENCY_HEADER + "1000,64,2000,2000,30\n", "2: rate_kpps: is not below capacity_kpps"),
+            (LATENCY_HEADER + "1000,64,2000,0,30\n", "2: rate_kpps: 0 is no measurement"),
+            (LATENCY_HEADER + "1000,64,2000,1000,x\n", "2: p99_us: 'x' is not a number"),
+            ("mean_us," + LATENCY_HEADER + "40," + ROW, "2: mean_us: is above p99_us"),
+            ("flows,packet_size,rate_kpps,p99_us\n", "1: capacity_kpps: column is missing"),
+          )),
+        *((_read_gpu, file, text, fault) for file, text, fault in (
+            ("hash/kernel.csv", KERNEL.replace("64,30", "0,30"), "2: packets: 0 is no measurement"),
+            ("hash/batching.csv", BATCHING.replace(",315", ",-1"), "2: mean_us: -1 is negative"),
+            ("hash/prepost.csv", PREPOST.replace("batch", "size"), "1: batch: column is missing"),
+            ("hash/sharing.csv", SHARING.replace("scan:128;", "scan;"), "2: others: 'scan' is not NAME:PACKETS"),
+            ("latency.csv", LATENCY.replace("0:64", "x"), "2: minibatches: 'x' is not NAME:PACKETS"),
+            ("latency.csv", LATENCY.replace("hash", "nat"), "2: nf: testbed.json describes no NF nat"),
+          )),
+        (_read_gpu, "nat/kernel.csv", KERNEL, ""),
     ],
-)
-def test_a_fault_is_named_with_its_place(tmp_path: Path, file: str, text: str, fault: str) -> None:
+)  # fmt: skip
+def test_a_fault_is_named_with_its_place(
+    tmp_path: Path, read: Callable[[Path], object], file: str, text: str, fault: str
+) -> None:
+    """File, line and column; so is a folder of an NF that the testbed lacks."""
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(text)
     with pytest.raises(InputError) as refused:
-        read_gpu_profile(_written(tmp_path / "p", **{file: text}))
-    assert fault in str(refused.value)
-
-
-def test_a_folder_of_an_nf_that_the_testbed_lacks_is_refused(tmp_path: Path) -> None:
-    path = _written(tmp_path / "p")
-    (path / "hash").rename(path / "nat")
-    with pytest.raises(InputError, match=r"testbed\.json describes no NF nat"):
-        read_gpu_profile(path)
+        read(tmp_path)
+    assert (f"{file}:{fault}" if fault else "testbed.json describes no NF nat") in str(refused.value)
 
 
 def test_a_profile_of_a_nic_is_none_of_a_gpu(tmp_path: Path) -> None:
-    assert not is_gpu_profile(tmp_path)
+    assert not gpu_tables.is_gpu_profile(tmp_path)
     with pytest.raises(InputError, match="cannot be read"):
-        read_gpu_profile(tmp_path)
+        gpu_tables.read_gpu_profile(tmp_path)
 
 
 NF = NfCycles(985.12345678, 980, 990, 12, TrafficProfile(1, 1500), 980, True, CyclesOfRules(200, 3.77, 0.4))

@@ -20,16 +20,7 @@ from placer.strategies.greedy import Greedy
 from placer.strategies.monopolization import Monopolization
 from placer.testing.strategies import CORES_BY_NF, TOY_PREDICTOR, ToyCatalogue, arrival
 from tests.effort import THOROUGH
-from tests.reference.every_plan import (
-    Assignment,
-    BestPlan,
-    breaks_constraint,
-    cost_of,
-    find_best,
-    keeps_slas,
-    losses_of,
-    nics_of,
-)
+from tests.reference import every_plan
 
 INSTANCES = 2_000 if THOROUGH else 50
 MOST_ARRIVALS = 8
@@ -43,8 +34,8 @@ class Instance:
     seed: int
     trace: list[Arrival]
     fleet: ToyCatalogue
-    best: BestPlan
-    fewest: BestPlan
+    best: every_plan.BestPlan
+    fewest: every_plan.BestPlan
 
 
 def draw_fleet(draw: random.Random) -> ToyCatalogue:
@@ -96,17 +87,17 @@ def instances(count: int) -> Iterator[Instance]:
         draw = random.Random(seed)
         fleet = draw_fleet(draw)
         trace = draw_trace(draw, fleet)
-        best, fewest = find_best(trace, fleet.kinds), find_best(trace, fleet.kinds, by_nics=True)
+        best, fewest = every_plan.find_best(trace, fleet.kinds), every_plan.find_best(trace, fleet.kinds, by_nics=True)
         yield Instance(seed, trace, fleet, best, fewest)
 
 
-def assignment_of(plan: Plan) -> Assignment:
+def assignment_of(plan: Plan) -> every_plan.Assignment:
     return [
         (one.nic, one.kind.index) if one.nic is not None and one.kind is not None else None for one in plan.placements
     ]
 
 
-def plan_of(trace: Sequence[Arrival], kinds: Sequence[NicKind], assignment: Assignment) -> Plan:
+def plan_of(trace: Sequence[Arrival], kinds: Sequence[NicKind], assignment: every_plan.Assignment) -> Plan:
     placements = (
         Placement(arrival) if place is None else Placement(arrival, place[0], kinds[place[1]])
         for arrival, place in zip(trace, assignment, strict=True)
@@ -118,9 +109,9 @@ def check_optimum(instance: Instance, found: BoundedPlan) -> None:
     """The plan is the best one, and the optimum says so."""
     trace, kinds, best, fewest = instance.trace, instance.fleet.kinds, instance.best, instance.fewest
     assigned = assignment_of(found.plan)
-    losses, cost = losses_of(trace, assigned), cost_of(trace, kinds, assigned)
-    assert keeps_slas(trace, assigned)
-    assert found.cost == pytest.approx(cost) and found.nics == nics_of(trace, assigned)
+    losses, cost = every_plan.losses_of(trace, assigned), every_plan.cost_of(trace, kinds, assigned)
+    assert every_plan.keeps_slas(trace, assigned)
+    assert found.cost == pytest.approx(cost) and found.nics == every_plan.nics_of(trace, assigned)
     assert found.lower_bound <= best.worth + CLOSE and found.nics_lower_bound <= fewest.worth
     assert found.proven and losses == best.losses and cost == pytest.approx(best.worth)
 
@@ -135,9 +126,9 @@ def check_instance(instance: Instance) -> None:
     for plan in plans:
         check_plan(plan, trace, fleet.kinds)
         assigned = assignment_of(plan)
-        assert not breaks_constraint(trace, fleet.kinds, assigned), plan.strategy
-        if keeps_slas(trace, assigned):
-            value = losses_of(trace, assigned), cost_of(trace, fleet.kinds, assigned) + CLOSE
+        assert not every_plan.breaks_constraint(trace, fleet.kinds, assigned), plan.strategy
+        if every_plan.keeps_slas(trace, assigned):
+            value = every_plan.losses_of(trace, assigned), every_plan.cost_of(trace, fleet.kinds, assigned) + CLOSE
             assert value >= (instance.best.losses, instance.best.worth), plan.strategy
     check_optimum(instance, found)
 
@@ -155,11 +146,13 @@ def test_the_best_plan_keeps_every_constraint_and_is_worth_what_it_says() -> Non
     for instance in instances(INSTANCES):
         trace, kinds = instance.trace, instance.fleet.kinds
         for best in (instance.best, instance.fewest):
-            assert not breaks_constraint(trace, kinds, best.assignment) and keeps_slas(trace, best.assignment)
+            assert not every_plan.breaks_constraint(trace, kinds, best.assignment) and every_plan.keeps_slas(
+                trace, best.assignment
+            )
             check_plan(plan_of(trace, kinds, best.assignment), trace, kinds)
-            assert losses_of(trace, best.assignment) == best.losses
-        assert cost_of(trace, kinds, instance.best.assignment) == pytest.approx(instance.best.worth)
-        assert nics_of(trace, instance.fewest.assignment) == instance.fewest.worth
+            assert every_plan.losses_of(trace, best.assignment) == best.losses
+        assert every_plan.cost_of(trace, kinds, instance.best.assignment) == pytest.approx(instance.best.worth)
+        assert every_plan.nics_of(trace, instance.fewest.assignment) == instance.fewest.worth
         assert instance.best.losses == instance.fewest.losses
 
 
@@ -170,5 +163,5 @@ def test_what_is_refused_conflicts_even_without_all_other_arrivals() -> None:
         for last, column, message, _ in constraint_faults(instance.trace, instance.fleet.kinds):
             named = [one for one in instance.trace if f"'{one.id}'" in message or one is last]
             refused += 1
-            assert sum(find_best(named, instance.fleet.kinds).losses) > 0, (instance.seed, column, message)
+            assert sum(every_plan.find_best(named, instance.fleet.kinds).losses) > 0, (instance.seed, column, message)
     assert refused

@@ -12,18 +12,7 @@ from typing import NamedTuple
 
 from placer.rack.chain import Chain, ChainNf
 from placer.rack.compiler.execute import NfCounts
-from tests.reference.interpret import (
-    FORGED,
-    MALFORMED,
-    REASONS,
-    TYPE_NSH,
-    UNCLASSIFIED,
-    Interpretation,
-    Interpreter,
-    Meaning,
-    OutputFrame,
-    Way,
-)
+from tests.reference import interpret
 from tests.reference.nfs.headers import word_at
 from tests.reference.peel import TYPE, BlankEndpoint, Endpoint, Peeled, PeelStep, peel, peel_steps
 
@@ -55,7 +44,7 @@ class _Frames(NamedTuple):
 
     found: list[tuple[_Key, Peeled]]
     foreign: list[bytes]
-    missing: list[OutputFrame]
+    missing: list[interpret.OutputFrame]
 
 
 class ReferenceRun:
@@ -65,11 +54,11 @@ class ReferenceRun:
     """
 
     def __init__(
-        self, chains: Sequence[Chain], packets: Iterable[tuple[int, bytes]], meaning: Meaning | None = None
+        self, chains: Sequence[Chain], packets: Iterable[tuple[int, bytes]], meaning: interpret.Meaning | None = None
     ) -> None:
         packets = list(packets)
         interpreter = _run(chains, packets, meaning)
-        self.expected: Interpretation = interpreter.result
+        self.expected: interpret.Interpretation = interpreter.result
         self._limited = _from_limiters_on(chains)
         if self._limited:
             interpreter = _run([_without_limits(chain) for chain in chains], packets, meaning)
@@ -102,7 +91,7 @@ class ReferenceRun:
         return wrong
 
     @cached_property
-    def _wanted(self) -> Mapping[_Key, Sequence[tuple[OutputFrame, Peeled]]]:
+    def _wanted(self) -> Mapping[_Key, Sequence[tuple[interpret.OutputFrame, Peeled]]]:
         """Certain frames that may leave, by what they are known by, in the order in which they do."""
         wanted = defaultdict(list)
         for output in self._most.outputs:
@@ -111,7 +100,7 @@ class ReferenceRun:
                 wanted[_Key(recipe, left.frame)].append((output, left))
         return dict(wanted)
 
-    def _all_peeled(self, output: OutputFrame) -> tuple[tuple[str, ...], Peeled]:
+    def _all_peeled(self, output: interpret.OutputFrame) -> tuple[tuple[str, ...], Peeled]:
         """The NFs that can be undone, and what is left: NFs behind them may have undone or hidden what others did."""
         recipe, left = [], Peeled(output.frame)
         for name, _ in reversed(output.way):
@@ -134,7 +123,7 @@ class ReferenceRun:
         ways = {
             key: outputs[0][0].way for key, outputs in self._wanted.items() if len({a.way for a, _ in outputs}) == 1
         }
-        sent, expected = defaultdict[Way, list[_Key]](list), defaultdict[Way, list[_Key]](list)
+        sent, expected = defaultdict[interpret.Way, list[_Key]](list), defaultdict[interpret.Way, list[_Key]](list)
         keys = {id(output): key for key, outputs in self._wanted.items() for output, _ in outputs}
         for key, _ in found:
             if key in ways:
@@ -174,12 +163,16 @@ class ReferenceRun:
 
     def _wrong_drops(self, outcome: RackOutcome) -> Iterator[str]:
         """Reasons that differ, and frames that are neither sent nor dropped."""
-        exact = (MALFORMED, FORGED, UNCLASSIFIED) if self.expected.uncertain or self._limited else REASONS
+        exact = (
+            (interpret.MALFORMED, interpret.FORGED, interpret.UNCLASSIFIED)
+            if self.expected.uncertain or self._limited
+            else interpret.REASONS
+        )
         for reason in exact:
             found, expected = outcome.dropped.get(reason, 0), self.expected.dropped[reason]
             if found != expected:
                 yield f"dropped as {reason}: {found}, not {expected}"
-        for reason in sorted(set(outcome.dropped) - set(REASONS)):
+        for reason in sorted(set(outcome.dropped) - set(interpret.REASONS)):
             if outcome.dropped[reason]:
                 yield f"dropped as {reason}: {outcome.dropped[reason]}, which explains nothing"
         inside = sum(one.dropped for one in (outcome.counts or {}).values())
@@ -188,8 +181,10 @@ class ReferenceRun:
             yield f"{self.expected.entered} frames entered, but {left} left or were dropped"
 
 
-def _run(chains: Sequence[Chain], packets: Iterable[tuple[int, bytes]], meaning: Meaning | None) -> Interpreter:
-    interpreter = Interpreter(chains, meaning)
+def _run(
+    chains: Sequence[Chain], packets: Iterable[tuple[int, bytes]], meaning: interpret.Meaning | None
+) -> interpret.Interpreter:
+    interpreter = interpret.Interpreter(chains, meaning)
     for time_us, frame in packets:
         interpreter.enter(frame, time_us)
     return interpreter
@@ -258,7 +253,7 @@ def _is_part(order: Sequence[_Key], whole: Iterable[_Key]) -> bool:
 
 
 def _leaked(frames: Sequence[bytes]) -> Iterator[str]:
-    leaked = [frame for frame in frames if len(frame) >= TYPE + 2 and word_at(frame, TYPE) == TYPE_NSH]
+    leaked = [frame for frame in frames if len(frame) >= TYPE + 2 and word_at(frame, TYPE) == interpret.TYPE_NSH]
     if leaked:
         yield _shown("left with a network service header", leaked)
 
@@ -272,5 +267,5 @@ def _counts_text(counts: NfCounts) -> str:
     return f"{counts.entered} entered, {counts.sent} sent, {counts.dropped} dropped"
 
 
-def _way_text(way: Way) -> str:
+def _way_text(way: interpret.Way) -> str:
     return " -> ".join(name for name, _ in way)

@@ -3,14 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from experiments.grus.methodology.simulated_server import (
-    FIREWALL_NF,
-    FIREWALL_TRAFFIC,
-    by_scheduler,
-    latency_of,
-    measure,
-    stages_of,
-)
+from experiments.grus.methodology import simulated_server
 from profiles import GpuWorkload
 
 IN_TURNS = "temporal"  # NFs have the whole GPU one after another
@@ -40,8 +33,8 @@ def runs_beside(beside: str, others: Sequence[int], loads: Callable[[int], list[
     alone = None
     for number in others:
         mine = loads(number)
-        one = measure(mine)[0]
-        latency, stages = latency_of(one), stages_of(one)
+        one = simulated_server.measure(mine)[0]
+        latency, stages = simulated_server.latency_of(one), simulated_server.stages_of(one)
         alone = alone or latency
         yield FirewallRun(
             beside,
@@ -59,5 +52,5 @@ def runs_beside(beside: str, others: Sequence[int], loads: Callable[[int], list[
 
 def schedule_firewalls(scheduler: str, others: Sequence[int]) -> Iterator[FirewallRun]:
     """Firewalls as the scheduler of the GPU places them (`temporal` or `spatial`)."""
-    load = by_scheduler(FIREWALL_NF, FIREWALL_TRAFFIC, scheduler)
+    load = simulated_server.by_scheduler(simulated_server.FIREWALL_NF, simulated_server.FIREWALL_TRAFFIC, scheduler)
     return runs_beside(scheduler, others, lambda number: [load] * (1 + number))

@@ -30,14 +30,7 @@ class ChainRounds:
     the runs, and of the noise of a simulated testbed. `notify`: called with messages: outliers, what does not run.
     Raises `InputError` when `out` holds something else, or runs of another testbed or seed."""
 
-    def __init__(
-        self,
-        testbed: Testbed,
-        out: Path,
-        *,
-        seed: int = 0,
-        notify: Notify = lambda message: None,
-    ) -> None:
+    def __init__(self, testbed: Testbed, out: Path, *, seed: int = 0, notify: Notify = lambda message: None) -> None:
         self.description = testbed.describe()
         self._out, self._seed, self._notify = out, seed, notify
         refuse_taken(out, journal_of(out))

@@ -6,16 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from experiments.vnf_chains.methodology import shares
 from experiments.vnf_chains.methodology.chain_rounds import ChainRounds
-from experiments.vnf_chains.methodology.shares import (
-    CPU_INPUT,
-    FLOW_COUNT,
-    SIZE_INPUT,
-    Topology,
-    most_flows,
-    place_on_cores,
-    share_load,
-)
 from predictor.chains.chain_fitting import fit_chain
 from predictor.chains.chain_model import ChainModel
 from predictor.chains.profiled_nf import ProfiledNf
@@ -29,7 +21,7 @@ TEN_RUNS = 10
 PROFILES_METHOD, CORRECTED_METHOD, GREEDY_METHOD = "profiles", "profiles, 10 chain runs", "greedy"
 
 
-def scaling_table(found: Mapping[str, Topology], rounds: ChainRounds, repeats: int) -> pd.DataFrame:
+def scaling_table(found: Mapping[str, shares.Topology], rounds: ChainRounds, repeats: int) -> pd.DataFrame:
     """A row per chain, target and method: the allocation, how many runs found it, and what the chain reaches with it.
     `found`: functions and chains. `rounds`: where chains run. `repeats`: runs of each allocation that was found. Raises
     `TestbedError` when the testbed fails."""
@@ -40,25 +32,25 @@ def scaling_table(found: Mapping[str, Topology], rounds: ChainRounds, repeats: i
         if len(chain.nfs) > 1 and all(nf in functions for nf in chain.nfs):
             of_chain = {nf: profiles[nf] for nf in chain.nfs}
             models = {
-                PROFILES_METHOD: fit_chain(of_chain, place_on_cores(chain, functions)),
+                PROFILES_METHOD: fit_chain(of_chain, shares.place_on_cores(chain, functions)),
                 CORRECTED_METHOD: correct(of_chain, chain, functions),
             }
             rows += _Scaling(name, models, rounds, repeats).rows()
     return pd.DataFrame(rows)
 
 
-def profile_of(one: Topology, regressor: str | None = None) -> ProfiledNf:
+def profile_of(one: shares.Topology, regressor: str | None = None) -> ProfiledNf:
     """The profile of a function."""
     return ProfiledNf.fit(one.name, one.inputs, one.at, one.kpps, regressor=regressor)
 
 
 def correct(
-    profiles: Mapping[str, ProfiledNf], chain: Topology, functions: Mapping[str, Topology], seed: int = 0
+    profiles: Mapping[str, ProfiledNf], chain: shares.Topology, functions: Mapping[str, shares.Topology], seed: int = 0
 ) -> ChainModel:
     """The model after ten single runs of the chain, drawn at random among its settings."""
     drawn = np.random.default_rng([seed, TEN_RUNS]).permutation(len(chain.kpps))[:TEN_RUNS]
     at = dict(zip(chain.inputs, chain.at[drawn].T, strict=True))
-    return fit_chain(profiles, place_on_cores(chain, functions), measured_at=at, measured=chain.kpps[drawn])
+    return fit_chain(profiles, shares.place_on_cores(chain, functions), measured_at=at, measured=chain.kpps[drawn])
 
 
 @dataclass(frozen=True)
@@ -74,11 +66,13 @@ class _Scaling:
         """A row per target and method."""
         plain = self.models[PROFILES_METHOD]
         whole = {nf: np.array([1.0]) for nf in plain.profiles}
-        columns = {SIZE_INPUT: np.array([AT_SIZE])} | {f"{nf}.{CPU_INPUT}": share for nf, share in whole.items()}
+        columns = {shares.SIZE_INPUT: np.array([AT_SIZE])} | {
+            f"{nf}.{shares.CPU_INPUT}": share for nf, share in whole.items()
+        }
         most = float(plain.predict(columns).predicted[0])
         amounts = dict.fromkeys(plain.profiles, ALLOCATED_SHARES)
         for share in TARGET_SHARES:
-            target = ScalingTarget(share * most, {SIZE_INPUT: AT_SIZE})
+            target = ScalingTarget(share * most, {shares.SIZE_INPUT: AT_SIZE})
             for method, model in self.models.items():
                 runs = TEN_RUNS if method == CORRECTED_METHOD else 0
                 yield self._row(target, method, smallest_allocation(model, target, amounts).allocation, runs)
@@ -103,7 +97,7 @@ class _Scaling:
     def _kpps(self, allocation: Allocation, repeats: int) -> np.ndarray:
         """What the chain reaches, a value per run."""
         description = self.rounds.description
-        traffic = TrafficProfile(most_flows(description, FLOW_COUNT), AT_SIZE, description.traffic.mtbr)
-        load = share_load(list(allocation), traffic, list(allocation.values()))
+        traffic = TrafficProfile(shares.most_flows(description, shares.FLOW_COUNT), AT_SIZE, description.traffic.mtbr)
+        load = shares.share_load(list(allocation), traffic, list(allocation.values()))
         (measured,) = self.rounds.measure([load], repeats).values()
         return np.array([run.throughput_kpps for run in measured.runs])

@@ -82,12 +82,7 @@ class SavedState(Protocol):
     ) -> None: ...
 
     def record(
-        self,
-        event: FleetEvent,
-        decision: Decision,
-        fleet: Fleet,
-        answer: str | None = None,
-        actor: str | None = None,
+        self, event: FleetEvent, decision: Decision, fleet: Fleet, answer: str | None = None, actor: str | None = None
     ) -> None:
         """Write what the event changed, and its answer if that is known; it is kept once committed. `actor`: the name
         of the token that sent it."""

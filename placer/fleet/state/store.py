@@ -159,12 +159,7 @@ class State:
         return True
 
     def record(
-        self,
-        event: FleetEvent,
-        decision: Decision,
-        fleet: Fleet,
-        answer: str | None = None,
-        actor: str | None = None,
+        self, event: FleetEvent, decision: Decision, fleet: Fleet, answer: str | None = None, actor: str | None = None
     ) -> None:
         """As of `SavedState`; it is on disk once committed."""
         if isinstance(decision, Lookup):

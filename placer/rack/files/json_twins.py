@@ -8,26 +8,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from placer.rack import rack
 from placer.rack.chain import UNBOUNDED_MBPS, Chain, ChainEdge, ChainNf, Slo
-from placer.rack.rack import (
-    SRAM_MEMORY,
-    TCAM_MEMORY,
-    CoreCost,
-    CyclesBy,
-    MatchKind,
-    NfCosts,
-    Overheads,
-    Rack,
-    RackTestbed,
-    Server,
-    ServerNic,
-    ServerSocket,
-    SmartNic,
-    StageMemory,
-    Switch,
-    SwitchKind,
-    SwitchTable,
-)
 from profiles import Fault, InputError
 from profiles.chain import NfStage
 from profiles.faults import suggestion
@@ -49,9 +31,9 @@ class MemoryTwin(_Part):
     bits: AtLeastOne
     entries: AtLeastOne
 
-    def memory(self) -> StageMemory:
+    def memory(self) -> rack.StageMemory:
         """What it stands for."""
-        return StageMemory(self.blocks, self.bits, self.entries)
+        return rack.StageMemory(self.blocks, self.bits, self.entries)
 
 
 class TableTwin(_Part):
@@ -63,9 +45,9 @@ class TableTwin(_Part):
     entries: Annotated[int, Field(ge=1, le=10**9)] = 1
     writes: list[Name] = []
 
-    def table(self) -> SwitchTable:
+    def table(self) -> rack.SwitchTable:
         """What it stands for."""
-        return SwitchTable(self.name, self.key, MatchKind(self.match), self.entries, tuple(self.writes))
+        return rack.SwitchTable(self.name, self.key, rack.MatchKind(self.match), self.entries, tuple(self.writes))
 
 
 def _names_differ(tables: Sequence[TableTwin]) -> Sequence[TableTwin]:
@@ -158,10 +140,10 @@ class _Switch(_Part):
     stages: Whole | None = None
     reserved_stages: Whole = 0
     blocks_per_stage: Whole = 1
-    kind: str = SwitchKind.PISA.value
+    kind: str = rack.SwitchKind.PISA.value
     table_order: list[str] = []
-    tcam: MemoryTwin = MemoryTwin(**vars(TCAM_MEMORY))
-    sram: MemoryTwin = MemoryTwin(**vars(SRAM_MEMORY))
+    tcam: MemoryTwin = MemoryTwin(**vars(rack.TCAM_MEMORY))
+    sram: MemoryTwin = MemoryTwin(**vars(rack.SRAM_MEMORY))
 
 
 class _SmartNic(_Part):
@@ -221,18 +203,18 @@ class _Server(_Part):
                     filled[several] = _TooMuch(beside)
         return filled
 
-    def server(self) -> Server:
+    def server(self) -> rack.Server:
         """What it stands for."""
         nic, nics, sockets = self.smartnic, self.nics or (), self.sockets or ()
-        return Server(
+        return rack.Server(
             self.name,
             sum(socket.cores for socket in sockets) if sockets else self.cores,
             self.clock_mhz,
             sum((nic.mbps for nic in nics), Fraction(0)) if nics else self.nic_mbps,
             sum(socket.reserved_cores for socket in sockets) if sockets else self.reserved_cores,
-            SmartNic(nic.name, nic.cores, nic.clock_mhz) if nic else None,
-            tuple(ServerSocket(socket.cores, socket.reserved_cores) for socket in sockets),
-            tuple(ServerNic(nic.name, nic.mbps, nic.socket) for nic in nics),
+            rack.SmartNic(nic.name, nic.cores, nic.clock_mhz) if nic else None,
+            tuple(rack.ServerSocket(socket.cores, socket.reserved_cores) for socket in sockets),
+            tuple(rack.ServerNic(nic.name, nic.mbps, nic.socket) for nic in nics),
             self.cross_socket_cycles,
             self.shared_cores,
         )
@@ -274,10 +256,12 @@ class _CyclesBy(_Part):
     per: Annotated[Fraction, BeforeValidator(_number)] = Fraction(0)
     points: Annotated[list[_Point], Field(min_length=2, max_length=1000)] | None = None
 
-    def stands_for(self) -> CyclesBy:
+    def stands_for(self) -> rack.CyclesBy:
         """How cycles follow the number."""
         line = ((Fraction(0), Fraction(0)), (Fraction(1), self.per))
-        return CyclesBy(self.at, tuple((number, cycles) for number, cycles in self.points) if self.points else line)
+        return rack.CyclesBy(
+            self.at, tuple((number, cycles) for number, cycles in self.points) if self.points else line
+        )
 
 
 class _CoreCost(_Part):
@@ -357,7 +341,7 @@ def chains_of(content: object, file: str) -> tuple[Chain, ...]:
     return tuple(chain for chain in chains if chain)
 
 
-def rack_of(content: object, file: str) -> Rack:
+def rack_of(content: object, file: str) -> rack.Rack:
     """A rack from parsed JSON; faults name `file`."""
     parsed = validate(_Rack, content, file)
     names = [name for server in parsed.servers for name in server.server().names]
@@ -365,7 +349,7 @@ def rack_of(content: object, file: str) -> Rack:
     faults += [fault for at, one in enumerate(parsed.servers) for fault in one.faults(f"servers.{at}", file)]
     if SWITCH_NAME in names:
         faults.append(Fault(file, None, "servers", f"{SWITCH_NAME!r} is how plans name the switch, and no device"))
-    kinds = [kind.value for kind in SwitchKind]
+    kinds = [kind.value for kind in rack.SwitchKind]
     if parsed.switch.kind not in kinds:
         message = f"{parsed.switch.kind!r} is not one of {', '.join(kinds)}"
         faults.append(Fault(file, None, "switch.kind", message))
@@ -481,14 +465,14 @@ class _ChainReading:
         self.faults.append(Fault(self.file, None, f"{self.place}.{column}", message, hint))
 
 
-def _rack(parsed: _Rack) -> Rack:
+def _rack(parsed: _Rack) -> rack.Rack:
     switch = parsed.switch
-    return Rack(
-        Switch(
+    return rack.Rack(
+        rack.Switch(
             switch.stages,
             switch.reserved_stages,
             switch.blocks_per_stage,
-            SwitchKind(switch.kind),
+            rack.SwitchKind(switch.kind),
             tuple(switch.table_order),
             switch.tcam.memory(),
             switch.sram.memory(),
@@ -496,13 +480,13 @@ def _rack(parsed: _Rack) -> Rack:
         tuple(server.server() for server in parsed.servers),
         parsed.crossing_us,
         {name: _costs(name, one, parsed.testbed.flows) for name, one in parsed.nfs.items()},
-        Overheads(**dict(parsed.overheads)),
-        RackTestbed(**dict(parsed.testbed)),
+        rack.Overheads(**dict(parsed.overheads)),
+        rack.RackTestbed(**dict(parsed.testbed)),
     )
 
 
-def _costs(name: str, parsed: _Costs, rack_flows: float | None) -> NfCosts:
-    def core(cost: _CoreCost | None) -> CoreCost | None:
+def _costs(name: str, parsed: _Costs, rack_flows: float | None) -> rack.NfCosts:
+    def core(cost: _CoreCost | None) -> rack.CoreCost | None:
         if cost is None:
             return None
         named = cost.testbed_nf or cost.testbed_parameters
@@ -510,9 +494,9 @@ def _costs(name: str, parsed: _Costs, rack_flows: float | None) -> NfCosts:
         by = {name: one.stands_for() for name, one in cost.by.items()}
         flows = by.pop("flows", None)  # of the whole rack
         more = flows.beyond(Fraction(rack_flows)) if flows and rack_flows is not None else Fraction(0)
-        return CoreCost(max(cost.cycles + more, Fraction(0)), cost.replicable, testbed_nf, by)
+        return rack.CoreCost(max(cost.cycles + more, Fraction(0)), cost.replicable, testbed_nf, by)
 
     if parsed.switch is None:
-        return NfCosts(core(parsed.server), core(parsed.smartnic))
+        return rack.NfCosts(core(parsed.server), core(parsed.smartnic))
     tables = None if parsed.switch.tables is None else tuple(table.table() for table in parsed.switch.tables)
-    return NfCosts(core(parsed.server), core(parsed.smartnic), parsed.switch.blocks, tables)
+    return rack.NfCosts(core(parsed.server), core(parsed.smartnic), parsed.switch.blocks, tables)

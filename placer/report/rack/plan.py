@@ -217,11 +217,7 @@ def _aggregate(plan: RackPlan) -> float:
 
 
 def replan_report(
-    found: Replanned,
-    before: Sequence[Chain],
-    after: Sequence[Chain],
-    form: str,
-    contended: ContendedPlan | None = None,
+    found: Replanned, before: Sequence[Chain], after: Sequence[Chain], form: str, contended: ContendedPlan | None = None
 ) -> str:
     """A plan after a change for people (`table`) or programs (`json`, docs/formats/rack-plan.md).
 

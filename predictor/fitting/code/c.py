@@ -4,16 +4,8 @@ from collections.abc import Sequence
 
 from sympy.printing.c import C99CodePrinter
 
+from predictor.fitting import generated_code
 from predictor.fitting.fitted_model import FittedModel
-from predictor.fitting.generated_code import (
-    CODES,
-    DoublePrinter,
-    branches,
-    expression,
-    facts,
-    function_names,
-    identifier,
-)
 
 C_KEYWORDS = """
     alignas alignof asm auto bool break case catch char class const constexpr continue default delete do double else
@@ -32,24 +24,24 @@ AVOIDED_NAMES = frozenset((C_KEYWORDS + C_LIBRARY_NAMES).split())
 """Keywords of C and C++, and what <math.h> and compilers declare."""
 
 
-class _Printer(DoublePrinter, C99CodePrinter):  # type: ignore[misc]
+class _Printer(generated_code.DoublePrinter, C99CodePrinter):  # type: ignore[misc]
     pass
 
 
-@CODES.register("c")
+@generated_code.CODES.register("c")
 def c_code(models: Sequence[FittedModel]) -> str:
     """A file with one function per model; include it, or compile it and link the mathematics library."""
-    names = function_names(models, AVOIDED_NAMES)
+    names = generated_code.function_names(models, AVOIDED_NAMES)
     functions = [_function(model, name) for model, name in zip(models, names, strict=True)]
     return "#include <math.h>\n\n" + "\n\n".join(functions) + "\n"
 
 
 def _function(model: FittedModel, name: str) -> str:
-    x = identifier(model.x, {*AVOIDED_NAMES, name})
-    lines = ["/*", *(f" * {fact}" for fact in facts(model)), " */"]
+    x = generated_code.identifier(model.x, {*AVOIDED_NAMES, name})
+    lines = ["/*", *(f" * {fact}" for fact in generated_code.facts(model)), " */"]
     lines += [f"double {name}(double {x});", "", "double", f"{name}(double {x})", "{"]
-    if len(model.segments) == 1 and not expression(model.segments[0], x).free_symbols:
+    if len(model.segments) == 1 and not generated_code.expression(model.segments[0], x).free_symbols:
         lines.append(f"\t(void){x};")
-    for value, end in branches(model, x, _Printer()):
+    for value, end in generated_code.branches(model, x, _Printer()):
         lines += [f"\tif ({x} < {end})", f"\t\treturn {value};"] if end else [f"\treturn {value};"]
     return "\n".join([*lines, "}"])

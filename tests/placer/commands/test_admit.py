@@ -152,23 +152,6 @@ def test_faults_of_both_files_are_named_at_once(placer: Placer, small: Path) -> 
     ]
 
 
-@pytest.mark.parametrize(
-    ("options", "fault"),
-    [
-        (["--method", "gruss"], "--method: 'gruss' is not a method of admission\nhint: did you mean grus"),
-        (["--format", "csv"], "--format: 'csv' is not understood\nhint: it is one of table, json"),
-        (["--models", "models"], "--device: is given together with --models\nhint: name a GPU"),
-        (["--certificate", "/proc/x"], "--certificate: /proc/x cannot be written"),
-        (["--certificate", "{}/slos.jsonl"], "is also the file of SLOS"),
-    ],
-)
-def test_options_that_are_not_understood_are_refused(
-    placer: Placer, small: Path, options: list[str], fault: str
-) -> None:
-    status, stdout, stderr = admit(placer, small, *(option.format(small) for option in options))
-    assert (status, stdout) == (2, "") and fault in stderr
-
-
 @pytest.fixture
 def hashes(tmp_path: Path) -> Path:
     """Two SLOs of a hash: one that is easily kept, and one that is shorter than a transfer."""
@@ -198,13 +181,6 @@ def test_what_speaks_of_a_device_is_refused_beside_predictions(toy_gpu: Path, ha
     assert f"{more[0]}: is not available with --method predicted" in refuse(
         "admit", hashes, "--models", toy_gpu / "models", "--method", PREDICTED, *more
     )
-
-
-def test_a_gpu_must_be_named_and_predictions_need_models(tmp_path: Path) -> None:
-    missing = "--models: is missing: --method predicted admits by models"
-    assert missing in refuse("admit", SLOS, "--device", GPU, "--method", PREDICTED)
-    assert f"{tmp_path}: is not a models directory" in refuse("admit", SLOS, "--models", tmp_path)
-    assert "hint: name a GPU: --device FILE, or --models DIR" in refuse("admit", SLOS)
 
 
 def test_an_nf_that_the_gpu_lacks_is_named_with_its_line(placer: Placer, small: Path) -> None:

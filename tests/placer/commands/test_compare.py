@@ -9,7 +9,7 @@ import pytest
 
 from placer.commands.options import results_folder
 from placer.studies import RunTask
-from tests.placer.commands.conftest import refuse, run_placer
+from tests.placer.commands.conftest import run_placer
 
 
 def placer(*arguments: object) -> str:
@@ -79,16 +79,6 @@ def test_a_missed_budget_is_followed_by_smaller_ones(
     assert "Least wastage with at most 2 % SLA violations: contention-aware, tomur at budget " in shown
     missed = placer("compare", listed, "--jobs", 1, "--out", tmp_path / "out", "--quiet")
     assert "8.0 % SLA violations; more than the budget of 4 %.\n" in missed and set(asked) == {4.0}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "fault"),
-    [(["--budget", "0"], "--budget: 0 is not above 0 and at most 100"), (["--budget", "2"], "risky.toml has risks")],
-)
-def test_a_bad_budget_is_refused(risky: Path, tmp_path: Path, arguments: list[str], fault: str) -> None:
-    """A study with risks has no budget."""
-    assert fault in refuse("compare", risky, "--out", tmp_path / "out", *arguments)
-    assert not (tmp_path / "out").exists()
 
 
 def test_results_are_kept_in_the_users_cache_unless_a_folder_is_named(

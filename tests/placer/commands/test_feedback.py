@@ -133,12 +133,6 @@ def test_what_makes_no_sense_is_refused(state: Path, arguments: tuple[object, ..
     assert message in refuse("feedback", "--state", state, *arguments)
 
 
-def test_a_state_that_is_missing_is_refused(tmp_path: Path) -> None:
-    """And none is made."""
-    assert "does not exist" in refuse("feedback", "--state", tmp_path / "none.db")
-    assert not (tmp_path / "none.db").exists()
-
-
 @pytest.mark.long
 def test_versions_need_a_state_and_a_profile_of_the_fleet(placer: Placer, tmp_path: Path) -> None:
     """Else nothing could be kept, or retrained."""

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from predictor.fitting.model_file import models_of, models_text
 from tests.placer.commands.conftest import Placer, refuse, rows
 from tests.placer.commands.test_loading import CHARTS, loaded_by
 from tests.predictor.fitting.code.p4_interpreter import parsed
-from tests.predictor.fitting.made_up_models import FOUR_SEGMENTS, PER_SETTING, made_up
+from tests.predictor.fitting.made_up_models import FOUR_SEGMENTS, made_up
 
 
 @pytest.fixture
@@ -169,76 +168,6 @@ def test_the_p4_of_measurements_keeps_its_error(placer: Placer, line: Path) -> N
     assert control.apply(10)[0] / 2.0**control.fraction_bits == pytest.approx(25, rel=0.011)
 
 
-def test_code_of_a_table_of_fits_is_a_function_per_setting(placer: Placer, tmp_path: Path) -> None:
-    path = tmp_path / "m.json"
-    path.write_text(models_text(PER_SETTING))
-    assert placer("fit", path, "--code", "python").stdout.count("\ndef ") == 2
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--code", "pascal"), "--code: 'pascal' is not a language\nhint: one of python, c, latex, p4"),
-        (("--code", "C"), "--code: 'C' is not a language\nhint: did you mean c?"),
-        (("--shape", "wavy"), "--shape: 'wavy' is not understood\nhint: it is one of free, continuous, steps"),
-        (
-            ("--shape", "steps", "--select", "tum"),
-            "--select: tum is given together with --shape\nhint: give one of them",
-        ),
-        (("--break", "4", "--select", "tum"), "--select: tum is given together with --break\nhint: give one of them"),
-        (
-            ("--break", "4", "--shape", "continuous"),
-            "--shape: continuous is given together with --break\nhint: between",
-        ),
-        (("--break", "30"), "--break: leaves a segment without measurements: load is 1 to 20\nhint: give each"),
-        (("--break", "4", "--break", "4"), "--break: leaves a segment without measurements: load is 1 to 20"),
-        (("--break", "nan"), "--break: leaves a segment without measurements: load is 1 to 20"),
-        (("--error", "sd"), "1: sd: column is missing\nhint: --error names it; one of load, kpps"),
-        (("--error", "load"), "--x and --y are needed\nhint: columns with numbers: kpps"),
-        (("--select", "aic"), "--select: 'aic' is not understood\nhint: it is one of bic, tum"),
-        (("--at", "LINE", "--code", "c"), "--at: is given together with --code"),
-        (("--at", "LINE", "--format", "json"), "--format: is given together with --at\nhint: --at prints CSV, --code"),
-        (("--code", "c", "--format", "text"), "--format: is given together with --code\nhint: --at prints CSV, --code"),
-        (("--x", "load, kpps"), "1: load, kpps: column is missing\nhint: name one column each: --x load --x kpps\n"),
-        (("--x", "Load"), "1: Load: column is missing\nhint: --x names it; did you mean load?"),
-        (("--y", "mpps"), "1: mpps: column is missing\nhint: --y names it; did you mean kpps?"),
-        (("--x", "load", "--y", "load"), "--x: 'load' is named twice"),
-        (("--out", "LINE"), "is also the file of DATA\nhint: name another file"),
-        (("--plots", "LINE"), "line.csv is a file\nhint: name a folder; it is created when it does not exist"),
-        (("--out", "FOLDER"), "cannot be written\nhint: name a file in a folder that you may write to"),
-        (("--at", "absent.csv"), "absent.csv: No such file or directory"),
-    ],
-)
-def test_bad_options_are_refused(line: Path, options: Sequence[str], message: str) -> None:
-    """With exit status 2 and nothing on stdout."""
-    named = {"LINE": line, "FOLDER": line.parent}
-    assert message in refuse("fit", line, *(named.get(one, one) for one in options))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "is empty: not even a header"),
-        ("load;kpps\n1;2\n", ":1: values are separated by ';', not by commas"),
-        ("load,kpps\n1,2\n2,fast\n3,nan\n", ":3: kpps: 'fast' is not a number"),
-        ("load,kpps\n1,2\n2,fast\n3,nan\n", ":4: kpps: 'nan' is not a finite number"),
-        ("load,kpps,load\n1,2,3\n", ":1: load: column named twice"),
-        ("load,kpps\n1,2\n1,3\n", ": load: does not vary: it is 1 in every row"),
-        ("load,kpps\n1,2\n2,3\n", ": load: has 2 different values; a fit needs at least 3"),
-        ("1,2\n2,3\n3,4\n4,5\n", ":1: 1 is a number, not the name of a column\nhint: the first line names the columns"),
-        ("load,kpps\n1,2\n2,3,4\n", ":3: has 3 values, the header has 2"),
-        ('{"fit": 1}', "x: is missing"),
-        ("{", ":1: column 2: is not JSON"),
-    ],
-)
-def test_bad_files_are_refused(line: Path, text: str, message: str) -> None:
-    """With exit status 2, nothing on stdout and nothing written."""
-    line.write_text(text)
-    printed = refuse("fit", line, "--out", line.parent / "out.json")
-    assert f"{line}{message}" in printed or f"{line}: {message}" in printed
-    assert not (line.parent / "out.json").exists()
-
-
 def test_errors_of_points_are_above_zero(line: Path) -> None:
     line.write_text("load,kpps,sd\n1,2,0.1\n2,3,0\n3,4,-1\n4,5,\n")
     printed = refuse("fit", line, "--x", "load", "--y", "kpps", "--error", "sd")
@@ -261,37 +190,6 @@ def test_what_a_fit_does_not_explain_is_said_everywhere(placer: Placer, tmp_path
     assert [row["predicted"] != "" for row in rows(ended.stdout)] == [True, False]
     assert "1 of 2 rows are not predicted: there, so far outside" in ended.stderr
     assert "notes" not in json.loads(placer("fit", path).stdout)
-
-
-def test_bad_points_are_refused_before_anything_is_written(line: Path, tmp_path: Path) -> None:
-    asked = tmp_path / "p.csv"
-    asked.write_text("load\n1\nmany\n")
-    assert f"{asked}:3: load: 'many' is not a number" in refuse(
-        "fit", line, "--at", asked, "--out", tmp_path / "out.json"
-    )
-    assert not (tmp_path / "out.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("--x", "entries"), ("--y", "cycles"), ("--select", "bic"), ("--shape", "free"), ("--break", "4"),
-        ("--error", "sd"),
-    ],
-)  # fmt: skip
-def test_options_of_measurements_are_refused_for_a_model(model: Path, option: str, value: str) -> None:
-    assert f"{option}: is for measurements; this is a fitted model" in refuse("fit", model, option, value)
-
-
-def test_standard_input_is_read_once() -> None:
-    assert "--at: standard input is already the data" in refuse("fit", "-", "--at", "-")
-
-
-def test_folders_and_absent_files_are_refused(placer: Placer, tmp_path: Path) -> None:
-    assert placer("fit", tmp_path).stderr == f"{tmp_path}: Is a directory\n"
-    absent = tmp_path / "absent.json"
-    ended = placer("fit", absent)
-    assert (ended.status, ended.stderr) == (2, f"{absent}: No such file or directory\n")
 
 
 @pytest.mark.long

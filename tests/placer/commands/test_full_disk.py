@@ -127,17 +127,6 @@ def test_it_is_refused_by_the_name_that_was_given(command: tuple[str, ...]) -> N
     assert printed.startswith(f"{command[-1]}: {NO_FILES / 'x'} cannot be written\nhint: name a f")
 
 
-@pytest.mark.parametrize("command", [("train", "absent"), ("fit", "absent.csv")], ids=" ".join)
-def test_a_file_is_no_folder(tmp_path: Path, command: tuple[str, ...]) -> None:
-    """It stays as it is."""
-    file = tmp_path / "notes"
-    file.write_text("mine")
-    assert f"{file} is a file\nhint: name a folder" in refuse(
-        *command, "--out" if command[0] == "train" else "--plots", file
-    )
-    assert file.read_text() == "mine"
-
-
 def test_what_can_be_written_is_not_refused_and_not_touched(tmp_path: Path) -> None:
     """A new file in a new folder, an old file, a device, a pipe; looking leaves nothing behind."""
     (tmp_path / "old").write_text("old")

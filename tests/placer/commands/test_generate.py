@@ -9,7 +9,7 @@ import pytest
 
 from placer.inputs.models import open_models
 from profiles import ATTRIBUTES, TrafficProfile, Workload
-from tests.placer.commands.conftest import Placer, refuse
+from tests.placer.commands.conftest import Placer
 
 
 @pytest.mark.long
@@ -47,20 +47,3 @@ def test_loads_are_shares_of_what_an_nf_carries_alone(placer: Placer, tmp_path: 
     shares = [float(row["rate_kpps"]) / kpps for row, kpps in zip(loaded, alone, strict=True)]
     assert 0.1 <= min(shares) < 0.15 and 0.7 < max(shares) <= 0.9
     assert 0.2 < sorted(shares)[30] < 0.45  # the middle of the logarithms is 0.3
-
-
-@pytest.mark.parametrize(
-    ("arguments", "printed"),
-    [
-        (["--sla", "0.2-0.1"], "--sla: '0.2-0.1' is not a range"),
-        (["--sla", "0.0_5-0.2"], "--sla: '0.0_5-0.2' is not a range"),
-        (["--nfs", ","], "--nfs: names no NF"),
-        (["--traffic", "heavy"], "--traffic: 'heavy' is not understood"),
-        (["--loads", "1:0.5"], "--loads: '1:0.5' is not a range of shares above 0 and at most 10"),
-        (["--loads", "0:0.5"], "--loads: '0:0.5' is not a range of shares"),
-        (["--loads", "0.5-1"], "--loads: '0.5-1' is not a range of shares"),
-    ],
-)
-def test_bad_recipes_are_refused(arguments: list[str], printed: str) -> None:
-    """Options of generate that describe no trace are refused."""
-    assert printed in refuse("generate", *arguments)

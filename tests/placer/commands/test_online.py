@@ -16,7 +16,7 @@ import pytest
 from placer.fleet.learning.actions import ActionKind, ModelAction
 from placer.fleet.state.file import reading
 from placer.fleet.state.saved_learning import ask
-from tests.placer.commands.conftest import Ended, Placer, refuse, run_placer
+from tests.placer.commands.conftest import Ended, Placer, run_placer
 from traces.arrivals import Recipe, generate
 
 REPO = Path(__file__).parents[3]
@@ -98,17 +98,6 @@ def test_a_fleet_of_gpus_only_needs_no_predictor(placer: Placer, tmp_path: Path)
     events = [{**arrive, "id": f"{latency}", "sla_latency_us": latency} for latency in (700, 20)]
     answers = lines_of(placer("online", "--fleet", fleet, stdin="\n".join(map(json.dumps, events))))
     assert [answer["status"] for answer in answers] == ["placed", "rejected"]
-
-
-def test_a_state_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
-    """Exit status 2 and one line that names the file, for an empty file and for a backup of no state."""
-    (tmp_path / "empty.db").touch()
-    for arguments, message in (
-        (["--state", tmp_path / "empty.db"], "empty.db: is not the state of a fleet"),
-        (["--backup", tmp_path / "copy.db"], "--backup: there is no state to copy"),
-    ):
-        assert message in refuse("online", "--quiet", *arguments).splitlines()[0]
-    assert (tmp_path / "empty.db").read_bytes() == b""
 
 
 @pytest.mark.long
@@ -213,24 +202,6 @@ def contents(state: Path) -> list[str]:
         return [row for row in file.iterdump() if "log_times" not in row]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--plan", "PLAN"], "--plan: a plan has no NFs, traffic and SLAs\nhint: give the trace"),
-        (["--arrivals", "TRACE", "--plan-strategy", "greedy"], "--plan-strategy: there is no plan\nhint: name it"),
-        (["--arrivals", "TRACE", "--plan", "PLAN"], "several strategies: greedy, contention-aware\nhint: name one"),
-        (["--arrivals", "none.csv", "--plan", "PLAN"], "none.csv: No such file"),
-        (["--arrivals", "TRACE", "--plan", "none.csv"], "none.csv: No such file"),
-    ],
-)
-def test_a_beginning_that_is_not_clear_is_refused(trace: Path, plan: Path, options: list[str], message: str) -> None:
-    """Exit status 2, and no event is answered."""
-    paths = {"TRACE": trace, "PLAN": plan}
-    assert message in refuse(
-        "online", *(paths.get(option, option) for option in options), *GIVEN, "--quiet", stdin=ARRIVAL
-    )
-
-
 @pytest.mark.long
 def test_unused_capacity_and_one_arrival_are_explained_as_tables(placer: Placer, trace: Path) -> None:
     """An unknown id and an unknown rule are refused."""
@@ -260,26 +231,6 @@ def test_the_risk_of_a_budget_is_reported(placer: Placer, tmp_path: Path) -> Non
     assert "chosen by arrivals like its tenants for a budget of 1 % SLA violations" in moved.stderr
     assert json.loads(moved.stdout)["budget"] == 3
     assert "risk 0.1, as given" in placer("online", "--risk", 0.1).stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "printed"),
-    [
-        (["online", "--budget", "0"], "--budget: 0 is not above 0 and at most 100"),
-        (["online", "--budget", "1", "--risk", "0.1"], "--budget: is given together with --risk"),
-        (["rebalance", "--sla-budget", "101"], "--sla-budget: 101 is not above 0 and at most 100"),
-        (["rebalance", "--sla-budget", "1", "--risk", "0.1"], "--sla-budget: is given together with --risk"),
-        (["online", "--testbed", "host"], "--testbed: there are no recorded models of 'host'"),
-    ],
-)
-def test_bad_budgets_and_testbeds_are_refused(
-    placer: Placer, tmp_path: Path, arguments: list[str], printed: str
-) -> None:
-    """Exit status 2 with a hint, before a state is made."""
-    state = tmp_path / "fleet.db"
-    ended = placer(*arguments, "--state", state)
-    assert (ended.status, ended.stdout) == (2, "") and printed in ended.stderr
-    assert "hint: " in ended.stderr and not state.exists()
 
 
 NFS = ("plain", "crypto-pipeline", "lookup-serial")

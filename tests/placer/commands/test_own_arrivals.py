@@ -152,22 +152,3 @@ def test_a_service_begins_with_them(placer: Placer, own: Path, tmp_path: Path) -
         assert client.get("/v1/summary").json()["tenants"] == 3
     refused = placer("serve", "--state", tmp_path / "t.db", "--listen", "127.0.0.1:0", "--arrivals", own, "--risk", 0.3)
     assert (refused.status, "Owner: unknown column" in refused.stderr) == (2, True)
-
-
-@pytest.mark.parametrize("option", SKIP)
-@pytest.mark.parametrize(
-    ("command", "needed"),
-    [
-        (("serve", "--state", "s.db"), "--arrivals"),
-        (("online",), "--arrivals"),
-        (("verify", "certificate.json"), "--arrivals"),
-        (("profile", "--testbed", "simulated", "--out", "p"), "--for"),
-    ],
-)
-def test_the_options_go_with_arrivals(
-    placer: Placer, command: tuple[str, ...], needed: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where a command reads none, they are refused."""
-    monkeypatch.chdir(tmp_path)
-    ended = placer(*command, option)
-    assert (ended.status, ended.stderr) == (2, f"{option}: needs {needed}\n") and list(tmp_path.iterdir()) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from placer.optimal.packing import read_vbp
-from tests.placer.commands.conftest import Placer, refuse
+from tests.placer.commands.conftest import Placer
 
 
 def test_a_packing_is_one_json_object(placer: Placer, tmp_path: Path) -> None:
@@ -31,10 +31,3 @@ def test_the_time_limit_ends_with_a_packing(placer: Placer, shared_data: Path) -
     assert (result["proven"], result["lower_bound"] < result["bins"]) == (False, True)
     assert sorted(item for members in result["assignment"] for item in members) == list(range(120))
     assert all(np.all(packing.sizes[members].sum(axis=0) <= packing.capacities) for members in result["assignment"])
-
-
-def test_a_bad_file_is_refused(tmp_path: Path) -> None:
-    """Words where numbers should be: exit 2, the file's name on stderr and nothing on stdout."""
-    file = tmp_path / "words.vbp"
-    file.write_text("two dimensions")
-    assert "words.vbp: is not a .vbp file: it holds whole numbers only" in refuse("pack", file)

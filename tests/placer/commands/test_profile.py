@@ -133,30 +133,6 @@ def test_a_testbed_without_chains_is_reported_plainly(tmp_path: Path) -> None:
     assert "bad-request: no workload chain" in err and "\nhint: a testbed that runs chains describes" in err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--chain", "ACL,Nat"), "--chain: 'ACL,Nat': the testbed has no Nat\nhint: did you mean NAT?"),
-        (("--chain", "ACL:rules=x"), "--chain: 'ACL:rules=x': 'rules=x' is not of the form NAME=NUMBER\nhint: as in"),
-        (("--chains", "pears"), "--chains: 'pears' is not understood\nhint: it is one of pairs, triples"),
-        (("--chain", "ACL", "--share", "1.5"), "--share: 1.5 is not above 0 and at most 1"),
-        (("--chain", "ACL", "--nf", "ACL"), "--nf: chooses the NFs of --chains, which is missing"),
-        (("--chain", "ACL", "--quota", "9"), "--quota: cannot be combined with --chain or --chains"),
-        (("--chain", "ACL", "--method", "full"), "--method: cannot be combined with --chain or --chains"),
-        (("--chains", "pairs", "--budget", "1"), "--budget: cannot be combined with --chain or --chains"),
-        (("--repeats", "3"), "--repeats: needs --chain, --chains or --latency"),
-        (("--cores-of-chain", "3"), "--cores-of-chain: needs --chain or --chains"),
-        (("--chain", "ACL", "--cores", "2"), "--cores: cannot be combined with --chain or --chains"),
-        (("--cores", "1,two"), "--cores: '1,two' is no list of numbers of cores\nhint: such as 1,2,4"),
-        (("--cores", "3"), "--cores: simulated-server-16 gives no NF 3 cores\nhint: possible are 1, 2, 4"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
-    """Before anything is measured."""
-    assert refuse(*SERVER, "--out", tmp_path / "p", *arguments).startswith(message)
-    assert list(tmp_path.iterdir()) == []
-
-
 RECORDED = Path(__file__).parents[3] / "traces" / "server-simulated"
 
 
@@ -210,22 +186,3 @@ def test_latency_is_profiled_into_a_folder(tmp_path: Path, placer: Placer) -> No
     assert status == 0 and "nothing to measure" in err
     status, out, _ = placer("profile", "--out", tmp_path / "p", "--status")
     assert status == 0 and "latency" in out and "left: nothing" in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--nf", "Nat"), "--nf: the testbed has no Nat\nhint: did you mean NAT?"),
-        (("--quota", "9"), "--quota: cannot be combined with --latency"),
-        (("--chain", "ACL"), "--chain: cannot be combined with --latency"),
-        (("--share", "0.5"), "--share: cannot be combined with --latency"),
-        (("--method", "full"), "--method: cannot be combined with --latency"),
-        (("--seed", "-1"), "--seed: -1 is negative"),
-    ],
-)
-def test_latency_with_options_that_do_not_fit_is_refused(
-    tmp_path: Path, arguments: tuple[str, ...], message: str
-) -> None:
-    """Before anything is measured."""
-    err = refuse(*WITH_LATENCY, "--out", tmp_path / "p", *arguments)
-    assert message in err and not (tmp_path / "p").exists()

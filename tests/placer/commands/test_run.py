@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -168,23 +167,6 @@ def test_a_bad_trace_places_nothing(trace: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "plan.csv").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "printed"),
-    [
-        (["--strategy", "luck"], "--strategy: 'luck' is not a strategy"),
-        (["--strategy", "optmal"], "did you mean optimal?"),
-        (["--predictor", "oracle"], "--predictor: not in the models: oracle"),
-        (["--format", "xml"], "--format: 'xml' is not understood"),
-        (["--models", "nowhere"], "nowhere: is not a models directory"),
-        (["--testbed", "dice"], "--testbed: 'dice' is not a testbed"),
-        (["--fleet", "nowhere.toml"], "nowhere.toml: No such file"),
-    ],
-)
-def test_bad_options_are_refused_with_a_hint(trace: Path, arguments: list[str], printed: str) -> None:
-    """The bad value is named, nothing is printed to stdout, exit 2."""
-    assert printed in refuse("run", trace, *arguments)
-
-
 @pytest.mark.long
 def test_a_limited_fleet_rejects_arrivals(placer: Placer, trace: Path, tmp_path: Path) -> None:
     """With five NICs, every strategy uses at most five; the one within the budget that rejects least is recommended."""
@@ -198,14 +180,6 @@ def test_a_limited_fleet_rejects_arrivals(placer: Placer, trace: Path, tmp_path:
     assert all(row["nics"] <= 5 for row in printed["strategies"]) and printed["strategies"][0]["rejected"] == 25
     assert all(
         row["rejected"] >= printed["optimal"]["rejected"] > 0 for row in printed["strategies"] if row["violated"] == 0
-    )
-
-
-def test_a_testbed_of_another_card_is_refused(trace: Path, tmp_path: Path) -> None:
-    """A testbed of another NIC model than the models were trained on is refused."""
-    foreign = REPO / "tests" / "data" / "foreign_testbed.py"
-    assert "the models were trained on a bluefield-2" in refuse(
-        "run", trace, "--testbed", f"exec:{sys.executable} {foreign}"
     )
 
 
@@ -303,20 +277,6 @@ def test_the_departures_of_a_trace_leave_the_optimum_unproven(placer: Placer, tm
     assert (" ** " in best) is ("not proven optimal" in ended.stdout) is ("(lower bound)" in ended.stdout)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "printed"),
-    [
-        (["--budget", "0"], "--budget: 0 is not above 0 and at most 100\nhint: "),
-        (["--budget", "101"], "--budget: 101 is not above 0 and at most 100\nhint: "),
-        (["--budget", "nan"], "--budget: nan is not above 0 and at most 100\nhint: "),
-        (["--budget", "2", "--risk", "0.1"], "--budget: is given together with --risk\nhint: "),
-    ],
-)
-@pytest.mark.parametrize("command", ["run", "explain"])
-def test_a_bad_budget_is_refused(short: Path, command: str, arguments: list[str], printed: str) -> None:
-    assert printed in refuse(command, short, *arguments)
-
-
 def test_arrivals_are_read_from_standard_input(placer: Placer, trace: Path) -> None:
     """And JSON is written to standard output."""
     ended = placer("run", "-", "--strategy", "monopolization", "--format", "json", stdin=trace.read_text("utf-8"))
@@ -340,28 +300,6 @@ def test_a_risk_below_the_measured_errors_is_placed_with_a_warning(placer: Place
     ended = placer(*arguments, "--risk", "0.001")
     assert json.loads(ended.stdout)["strategies"][0]["nics"] < 30 and "tomur: risk 0.001 is below" in ended.stderr
     assert "below" not in placer(*arguments, "--risk", "0.05").stderr
-
-
-@pytest.mark.parametrize("option", ["--plan", "--certificate", "--report"])
-def test_no_output_may_replace_the_trace(trace: Path, option: str) -> None:
-    before = trace.read_bytes()
-    assert f"{option}: {trace} is also the file of ARRIVALS" in refuse("run", trace, option, trace)
-    assert trace.read_bytes() == before
-
-
-def test_two_outputs_may_not_be_one_file(trace: Path, tmp_path: Path) -> None:
-    printed = refuse("run", trace, "--plan", tmp_path / "a", "--report", tmp_path / "a")
-    assert "--report: " in printed and "is also the file of --plan" in printed
-
-
-def test_if_one_output_cannot_be_written_none_is(trace: Path, tmp_path: Path) -> None:
-    """Neither certificate nor plan stays where charts were to go into a folder that is a file."""
-    certificate, plan, plots = tmp_path / "c.json", tmp_path / "plan.csv", tmp_path / "plots"
-    plots.write_text("a file")
-    outputs = ("--certificate", certificate, "--plan", plan, "--plots", plots)
-    printed = refuse("run", trace, "--strategy", "optimal", *outputs)
-    assert printed == f"--plots: {plots} is a file\nhint: name a folder; it is created when it does not exist\n"
-    assert not certificate.exists() and not plan.exists()
 
 
 TRACE, FLEET = REPO / "examples" / "mixed.csv", REPO / "examples" / "mixed-fleet.toml"
@@ -419,55 +357,3 @@ def test_a_fleet_of_gpus_needs_no_models(placer: Placer, tmp_path: Path) -> None
     ]
     assert {(one["nics"], one["rejected"]) for one in found["strategies"]} == {(2, 1), (1, 1)}
     assert found["optimal"]["shortfall"]["hopeless"] == ["c"]
-
-
-@pytest.mark.parametrize(
-    ("lines", "fault"),
-    [
-        ([f'device = "{DEVICE}"', 'models = "m"'], ":3: device: is given together with models"),
-        (['device = "nowhere.json"'], "nowhere.json: No such file"),
-        ([f'device = "{DEVICE}"', "cores = 23"], "cores: 23 are more than the 22 workers of gpu.json"),
-        ([f'device = "{DEVICE}"', 'testbed = "simulated"'], "is a bluefield-2, which is no GPU"),
-    ],
-)
-def test_a_bad_kind_of_gpu_is_refused(tmp_path: Path, lines: list[str], fault: str) -> None:
-    """Exit status 2 and nothing on stdout."""
-    assert fault in refuse("run", TRACE, "--fleet", fleet_of(tmp_path, *lines))
-
-
-@pytest.mark.parametrize(
-    ("row", "fault"),
-    [
-        ("a,0,ACL,0.1,,", ":2: rate_kpps: is missing, and 'ACL' runs on GPUs only, which need it"),
-        ("a,0,ACL,,,90", ":2: rate_kpps: is missing: latency depends on the rate that is offered"),
-        ("a,0,ALC,,5,90", ":2: nf: 'ALC' is not profiled, and no GPU runs it (did you mean ACL?)"),
-    ],
-)
-def test_what_no_gpu_can_take_is_refused(tmp_path: Path, row: str, fault: str) -> None:
-    """The fault has its line and its column."""
-    assert fault in refuse("run", trace_of(tmp_path, row), "--fleet", fleet_of(tmp_path, f'device = "{DEVICE}"'))
-
-
-def test_a_latency_that_no_nic_can_promise_is_refused(tmp_path: Path) -> None:
-    """The recorded models of the simulated card have no latency."""
-    assert ":2: sla_latency_us: the latency of 'ACL' cannot be promised" in refuse(
-        "run", trace_of(tmp_path, "a,0,ACL,,5,90")
-    )
-
-
-def test_a_mean_latency_that_only_gpus_could_keep_is_refused(tmp_path: Path) -> None:
-    """Their admission test knows p99s."""
-    trace = tmp_path / "trace.csv"
-    trace.write_text("id,time,nf,rate_kpps,sla_mean_latency_us\na,0,ACL,600,400\n", encoding="utf-8")
-    assert ":2: sla_mean_latency_us: the mean latency of 'ACL' cannot be promised" in refuse(
-        "run", trace, "--fleet", fleet_of(tmp_path, f'device = "{DEVICE}"')
-    )
-
-
-@pytest.mark.parametrize(
-    ("option", "fault"), [("--certificate", "only throughput can be certified"), ("--measure", "measures throughput")]
-)
-def test_what_knows_only_throughput_is_refused(tmp_path: Path, option: str, fault: str) -> None:
-    """Certificates and plans by measuring are of throughput."""
-    value = tmp_path / "c.json" if option == "--certificate" else 5
-    assert f"{option}: {fault}" in refuse("run", TRACE, "--fleet", FLEET, option, value)

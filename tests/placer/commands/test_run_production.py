@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.placer.commands.conftest import Placer, refuse
+from tests.placer.commands.conftest import Placer
 
 DRIFT = """\
 seed = 1
@@ -75,42 +75,6 @@ def test_the_seed_of_the_command_line_replaces_that_of_the_file(placer: Placer, 
     assert json.loads(placer(*simulated, "--format", "json", "--seed", 0).stdout)["seed"] == 0
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--plan", "plan.csv"], "--plan: has no effect with --production"),
-        (["--measure", 3], "--measure: has no effect with --production"),
-        (["--time-limit", 3], "--time-limit: has no effect with --production"),
-        (["--strategy", "greedy"], "--strategy: is not one strategy with feedback"),
-        (["--strategy", "contention-aware:best"], "--rule: 'best' is not a rule"),
-        (["--predictor", "tomur", "--predictor", "slomo"], "--predictor: is given more than once"),
-        (["--predictor", "tumor"], "--predictor: not in the models: tumor"),
-        (["--testbed", "none"], "drift.toml: testbed: no testbed measures every NIC of the fleet"),
-        (["--format", "xml"], "--format: 'xml' is not understood"),
-    ],
-)
-def test_what_does_not_go_with_production_is_refused(
-    simulated: list[object], options: list[object], message: str
-) -> None:
-    """With status 2 and before anything is placed."""
-    assert message in refuse(*simulated, *options)
-
-
-def test_promised_latencies_are_refused(drift: Path, tmp_path: Path) -> None:
-    """Nothing is simulated of them."""
-    trace = tmp_path / "latency.csv"
-    trace.write_text("id,time,nf,sla_drop,rate_kpps\na,0,FlowStats,0.1,100\n", encoding="utf-8")
-    assert "offered rates and promised latencies are not simulated" in refuse("run", trace, "--production", drift)
-
-
-def test_an_unknown_nf_of_the_file_is_refused_with_its_line(trace: Path, tmp_path: Path) -> None:
-    """And with the name that was meant."""
-    path = tmp_path / "wrong.toml"
-    path.write_text(DRIFT.replace("FlowStats", "FlowStat"), encoding="utf-8")
-    printed = refuse("run", trace, "--production", path)
-    assert "wrong.toml:8: drift.1.nf: no arrival has the NF 'FlowStat'" in printed and "FlowStats?" in printed
-
-
 @pytest.mark.long
 def test_a_rule_is_chosen_by_the_strategy(placer: Placer, simulated: list[object]) -> None:
     """As in a comparison with the optimum."""
@@ -129,11 +93,3 @@ def test_models_are_retrained_while_a_trace_is_played(placer: Placer, tmp_path: 
     assert first.status == 0 and first.stdout == second.stdout
     file.write_text("[measure]\nshare = 0.1\n")
     assert placer(*command).stdout != first.stdout
-
-
-def test_a_profile_of_another_card_is_refused(trace: Path, tmp_path: Path) -> None:
-    """By its path, before anything is played."""
-    file = tmp_path / "production.toml"
-    file.write_text('[retrain]\nprofiles = ["traces/server-simulated"]\n')
-    printed = refuse("run", trace, "--production", file, "--risk", 0.3, "--quiet")
-    assert "retrain.profiles: traces/server-simulated is not a profile of another NIC model" in printed

@@ -16,7 +16,7 @@ import pytest
 
 from placer.fleet.service.http.opening_port import OpeningProgress, open_behind_port
 from placer.fleet.service.http.server import ServerSettings, bind_socket
-from placer.fleet.service.http.tokens import AccessToken, new_token, read_tokens
+from placer.fleet.service.http.tokens import AccessToken, read_tokens
 from tests.placer.commands.conftest import Placer, refuse
 from tests.postgres import Cluster
 
@@ -189,36 +189,6 @@ def test_a_new_token_is_shown_once_and_works(placer: Placer, tmp_path: Path) -> 
     token = made.stderr.split()[-1]
     assert read_tokens(tmp_path / "tokens.toml").find(f"Bearer {token}") == AccessToken("web", frozenset({"ask"}))
     assert token not in made.stdout
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ([], "--state: is missing"),
-        (["--state", "s.db", "--listen", "8080"], "--listen: '8080' is not HOST:PORT"),
-        (["--state", "s.db", "--listen", "0.0.0.0:8080"], "there are no --tokens"),
-        (["--state", "s.db", "--tls-key", "key.pem"], "--tls-certificate: is missing"),
-        (["--state", "s.db", "--kubernetes", "cluster"], "--kubernetes: 'cluster' is no address"),
-        (["--state", "s.db", "--kubernetes", "in-cluster"], "no pod with a service account"),
-        (["--state", "s.db", "--tokens", "none.toml"], "none.toml"),
-        (["--state", "s.db", "--host", "http://x.example"], "--host: 'http://x.example' is not a host"),
-        (["--state", "s.db", "--tokens", "t.toml", "--host", "x.example"], "--host: is given together with --tokens"),
-        (["--state", "typo/s.db"], "--state: there is no folder typo"),
-        (["--new-token", "x", "--scopes", "root"], "'root' is no scope"),
-        (["--state", "s.db", "--keep-log", "30w"], "--keep-log: '30w' is no number of events or days"),
-        (["--state", "s.db", "--backup", "copy.db"], "--state: s.db does not exist"),
-        (["--state", "postgresql://x/y", "--backup", "copy.db"], "--backup: is for a state in a file"),
-        (["--state", "postgresql://x/y", "--restore", "copy.db"], "--restore: is for a state in a file"),
-    ],
-)
-def test_what_is_unsafe_or_wrong_is_refused(
-    tmp_path: Path, options: list[str], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With what to do about it; nothing is written."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "t.toml").write_text(new_token("x", ["ask"])[1])
-    listen = [] if "--listen" in options or "--new-token" in options or "--backup" in options else [*ANY_PORT]
-    assert message in refuse("serve", *options, *listen)
 
 
 @pytest.mark.long

@@ -128,23 +128,6 @@ def test_several_metrics_and_settings_have_a_fit_each(tmp_path: Path, placer: Pl
     assert [(fit["y"], fit["setting"]) for fit in fits] == [("memrd", {"mtbr": 0}), ("memrd", {"mtbr": 600})]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (('nf = "FlowStats"', 'nf = "FlowStat"'), ":3: workload.nf: simulated-bluefield-2 has no FlowStat\nhint: did"),
-        (('key = "flows"', 'key = "flow"'), ":5: vary.1.key: FlowStats has no flow\nhint: did you mean flows?"),
-        (("to = 500_000", "to = 500_001"), ":7: vary.1.to: flows 500001 is outside [1, 500000]"),
-        (("points = 12", "points = 1"), ":8: vary.1.points: 1 is below 2"),
-        (("repeats = 2", "metrics = ['cycles_per_packet']"), ":11: measure.metrics: cycles_per_packet is not known"),
-    ],
-)
-def test_a_wrong_file_is_refused(small: Path, tmp_path: Path, change: tuple[str, str], message: str) -> None:
-    """With file, line and key, and nothing is written."""
-    small.write_text(SMALL.replace(*change), encoding="utf-8")
-    assert refuse("sweep", small, "--out", tmp_path / "s").startswith(f"{small}{message}")
-    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
-
-
 def test_a_changed_file_is_refused_and_the_folder_stays(small: Path, tmp_path: Path, placer: Placer) -> None:
     """With what differs; another fit is allowed."""
     placer("sweep", small, "--out", tmp_path / "s")
@@ -155,14 +138,6 @@ def test_a_changed_file_is_refused_and_the_folder_stays(small: Path, tmp_path: P
     assert bytes_of(tmp_path / "s") == before
     small.write_text(f"{SMALL}[fit]\nselect = 'bic'\n", encoding="utf-8")
     assert placer("sweep", small, "--out", tmp_path / "s").status == 0
-
-
-@pytest.mark.parametrize("out", ["small.toml", "foreign"])
-def test_a_folder_of_something_else_is_refused(small: Path, tmp_path: Path, out: str) -> None:
-    """A file, and a folder without a journal."""
-    (tmp_path / "foreign").mkdir()
-    (tmp_path / "foreign" / "notes").touch()
-    assert refuse("sweep", small, "--out", tmp_path / out).startswith(f"--out: {tmp_path / out} ")
 
 
 def test_the_status_is_printed_without_a_run(small: Path, tmp_path: Path, placer: Placer) -> None:

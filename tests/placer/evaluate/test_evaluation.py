@@ -1,10 +1,24 @@
-"""How plans are evaluated, on cases worked by hand."""
+"""How plans are evaluated, which SLA violations to expect, and the columns of a comparison, on cases worked by hand."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
 
 from placer.evaluate.checks import slas_kept
+from placer.evaluate.columns import RESULT_COLUMNS, spare_cores_pct
 from placer.evaluate.evaluation import Evaluation, evaluate, to_buy
+from placer.evaluate.expected_violations import expected_violations
+from placer.model.arrival import Arrival
+from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind
 from placer.model.plan import Placement, Plan
-from placer.testing.strategies import CORES_BY_NF, ToyOracle, arrival
+from placer.model.sla import Sla
+from placer.testing.strategies import CORES_BY_NF, SOLO_KPPS, ToyOracle, arrival, catalogue
+from profiles import TrafficProfile, Workload
 
 KIND = NicKind(0, "toy", 8, CORES_BY_NF)
 
@@ -54,3 +68,88 @@ def test_what_is_owned_need_not_be_bought() -> None:
     homes = [("a", 0), ("b", 0), ("c", 0), ("e", 1), ("f", 2)]
     placements = tuple(Placement(one, nic, kinds[kind]) for one, (nic, kind) in zip(trace, homes, strict=True))
     assert to_buy(Plan("by hand", None, placements, 0.0), kinds) == {"x": 1, "y": 1}
+
+
+class Tenths:
+    """A predictor by which every instance falls short with a tenth per instance on its NIC beyond the first."""
+
+    def solo(self, workloads: Sequence[Workload]) -> np.ndarray:
+        return np.array([SOLO_KPPS[one.nf] for one in workloads])
+
+    def shortfall(self, co_locations: Sequence[Sequence[Workload]], required: Any) -> list[np.ndarray]:
+        return [np.full(len(one), 0.1 * (len(one) - 1)) for one in co_locations]
+
+
+def _catalogue() -> Catalogue:
+    models = cast("Any", SimpleNamespace(predictors={"toy": Tenths()}))
+    return Catalogue(catalogue().kinds, (models,), (None,))
+
+
+def _plan(*placed: tuple[Arrival, str | None]) -> Plan:
+    kind = catalogue().kinds[0]
+    return Plan("toy", "toy", tuple(Placement(one, nic, kind if nic else None) for one, nic in placed), 0.0)
+
+
+def test_three_on_one_nic_and_one_alone() -> None:
+    """Three at two tenths and one at none: 0.6 of four, 15 %. Rejected arrivals do not count."""
+    plan = _plan(
+        (arrival("1", 0, "a"), "x"), (arrival("2", 1, "b"), "x"), (arrival("3", 2, "c"), "x"),
+        (arrival("4", 3, "d"), "y"), (arrival("5", 4, "d"), None),
+    )  # fmt: skip
+    assert expected_violations(plan, _catalogue(), "toy").mean_pct == pytest.approx(15.0)
+
+
+def test_the_worst_moment_of_a_stay_counts() -> None:
+    """Two share a NIC until one leaves: both were at a tenth, whatever comes afterwards."""
+    plan = _plan((arrival("1", 0, "a", departure=5), "x"), (arrival("2", 1, "b"), "x"), (arrival("3", 6, "c"), "y"))
+    assert expected_violations(plan, _catalogue(), "toy").mean_pct == pytest.approx(100 * 0.2 / 3)
+
+
+def test_repeated_co_locations_spread_more() -> None:
+    """Four NICs with the same pair fail together; four different pairs do not. The expectation is the same."""
+    same = [(arrival(f"{nic}{nf}", 0, nf), f"nic-{nic}") for nic in range(4) for nf in "ab"]
+    pairs = ("aa", "bb", "cc", "dd")
+    different = [
+        (arrival(f"{nic}{at}", 0, nf), f"nic-{nic}") for nic, pair in enumerate(pairs) for at, nf in enumerate(pair)
+    ]
+    alike, apart = (expected_violations(_plan(*one), _catalogue(), "toy") for one in (same, different))
+    assert alike.mean_pct == pytest.approx(apart.mean_pct)
+    assert alike.spread_pct == pytest.approx(2**0.5 * apart.spread_pct)
+
+
+def test_an_empty_plan_violates_nothing() -> None:
+    """Zero of zero."""
+    assert expected_violations(_plan(), _catalogue(), "toy").mean_pct == 0.0
+
+
+SHARED_KIND = NicKind(0, "small", 4, {"NAT": 1, "IDS": 2})
+
+
+def test_spare_cores_are_counted_when_most_nics_are_in_use() -> None:
+    """Two NICs of four cores with IDS, IDS and NAT, before NAT leaves: three of eight cores are spare."""
+    arrivals = [
+        Arrival(name, float(number), Workload(nf, TrafficProfile(1, 1, 1)), Sla(max_drop=0.1), departure)
+        for number, (name, nf, departure) in enumerate((("a", "IDS", None), ("b", "NAT", 9.0), ("c", "IDS", None)))
+    ]
+    nics = ("nic-1", "nic-1", "nic-2")
+    placements = tuple(Placement(arrival, nic, SHARED_KIND) for arrival, nic in zip(arrivals, nics, strict=True))
+    assert spare_cores_pct([SHARED_KIND], evaluate(Plan("toy", None, placements, 0.1), [SHARED_KIND], None)) == 37.5
+    assert spare_cores_pct([SHARED_KIND], evaluate(Plan("toy", None, (), 0.1), [SHARED_KIND], None)) is None
+
+
+def test_keys_and_headings_are_different() -> None:
+    for names in (
+        [c.key for c in RESULT_COLUMNS],
+        [c.heading for c in RESULT_COLUMNS],
+        [c.page for c in RESULT_COLUMNS],
+    ):
+        given = [name for name in names if name]
+        assert len(given) == len(set(given))
+
+
+def test_the_page_of_the_output_has_a_row_for_each_key() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "formats" / "run.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert [
+        column.key for column in RESULT_COLUMNS if column.key and not any(f"`{column.key}`" in row for row in rows)
+    ] == []

@@ -23,7 +23,6 @@ from placer.report.html.page import render
 from placer.report.text.diagnosis import as_table, load_sentences
 from profiler.simulated import SimulatedTestbed
 from profiles import TrafficProfile, Workload
-from tests.placer.commands.conftest import refuse
 from tests.placer.commands.test_compare import placer
 
 DEFAULT = TrafficProfile(16000, 1500, 600)
@@ -160,29 +159,3 @@ def test_a_load_is_diagnosed_on_the_cores_that_carry_it() -> None:
     assert f"On the simulated card: 2,000 kpps of a capacity of {document['true_capacity_kpps']:,.0f} kpps" in table
     assert f"At {int(100 * document['by_cores'][0]['share_of_load'])} % of its load it could do with 1 core." in table
     assert "capacity kpps" in table
-
-
-@pytest.mark.parametrize(
-    ("arguments", "fault"),
-    [
-        (["NTA"], "NF: nf: 'NTA' is not profiled"),
-        (["NAT:mtbr=lots"], "NF: mtbr: 'lots' is not a number"),
-        (["NAT:speed=1"], "'speed' is not understood"),
-        (["NAT:rate_kpps=0"], "NF: rate_kpps: 0 is refused"),
-        (["NAT:cores=1.5"], "NF: cores: 1.5 is refused"),
-        (["NAT:rate_kpps=1,rate_gbps=1"], "NF: has two rates"),
-        (["NAT:rate_kpps=8000"], "NF: rate_kpps: 8,000 kpps is more than 'NAT' carries: at most 3,565 kpps"),
-        (["NAT:rate_gbps=101"], "NF: rate_kpps: 101 Gb/s on the wire are more than a port carries: 100 Gb/s"),
-        (
-            ["NAT:rate_gbps=20", *["--beside", "ACL:rate_gbps=30"] * 3],
-            "--beside: together their packets take more than",
-        ),
-        (["NAT:rate_kpps=9", "--predictor", "slomo"], "--predictor: slomo knows no offered rates"),
-        (["NAT", "--beside", "ACL:flows=9e9"], "--beside: flows: "),
-        (["NAT", "--along", "time"], "--along: 'time' is not understood"),
-        (["NAT", *["--beside", "ACL"] * 4], "--beside: together they need 10 cores, a bluefield-2 has 8"),
-    ],
-)
-def test_a_bad_request_is_refused(arguments: list[str], fault: str) -> None:
-    """The fault names the option and the attribute."""
-    assert fault in refuse("diagnose", *arguments)

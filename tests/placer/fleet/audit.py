@@ -7,26 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 from math import inf
 
-from placer.fleet.events import (
-    Arrive,
-    ArriveTogether,
-    Change,
-    Cordon,
-    Decision,
-    Depart,
-    Drain,
-    DrainTogether,
-    Expire,
-    Fail,
-    FleetEvent,
-    Join,
-    Leave,
-    Rebalance,
-    Reserve,
-    Return,
-    TakenPlace,
-    Uncordon,
-)
+from placer.fleet import events
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 
@@ -54,23 +35,27 @@ class Auditor:
         self.at_risk: set[str] = set()
         self.reserved: set[str] = set()
 
-    def follow(self, event: FleetEvent, decision: Decision, kind_of: Mapping[str, int]) -> list[str]:
+    def follow(self, event: events.FleetEvent, decision: events.Decision, kind_of: Mapping[str, int]) -> list[str]:
         """What is wrong with the decision, one sentence per fault; `kind_of` is the index of every NIC's kind."""
         self._apply(event)
-        if isinstance(event, Join):
+        if isinstance(event, events.Join):
             self._join(event, kind_of[event.nic])
-        if isinstance(decision, TakenPlace) and isinstance(event, Arrive) and event.tenant.id not in self.reserved:
+        if (
+            isinstance(decision, events.TakenPlace)
+            and isinstance(event, events.Arrive)
+            and event.tenant.id not in self.reserved
+        ):
             return [f"{event.tenant.id} takes a place that is not reserved"]
-        faults = list(self._left(event, decision, kind_of)) if isinstance(event, Arrive) else []
-        if isinstance(event, Expire) and event.id not in self.reserved:
+        faults = list(self._left(event, decision, kind_of)) if isinstance(event, events.Arrive) else []
+        if isinstance(event, events.Expire) and event.id not in self.reserved:
             faults.append(f"{event.id} expires and is not reserved")
-        faults += list(self._moves(decision, kind_of, each=isinstance(event, Rebalance)))
+        faults += list(self._moves(decision, kind_of, each=isinstance(event, events.Rebalance)))
         self._conclude(event, decision)
         faults += [*self._overfull(kind_of), *self._violations(decision, kind_of), *self._barred(kind_of)]
         faults += self._passed_over(event, decision)
-        if isinstance(event, Arrive) and decision.nic != self.places.get(event.tenant.id):
+        if isinstance(event, events.Arrive) and decision.nic != self.places.get(event.tenant.id):
             faults.append(f"{event.tenant.id} is not on {decision.nic}")
-        if isinstance(event, Fail | Leave) and event.nic in self.places.values():
+        if isinstance(event, events.Fail | events.Leave) and event.nic in self.places.values():
             faults.append(f"{event.nic} is out of service and still has tenants")
         groups = {tenant.group for tenant in self.tenants.values() if tenant.group}
         faults += [f"the group {group} is placed in part" for group in sorted(groups & self.placed_groups.keys())]
@@ -79,7 +64,7 @@ class Auditor:
         if self.exhaustive and self.waiting:
             for tenant in map(self.tenants.__getitem__, sorted(self.waiting)):
                 faults += () if tenant.group else self._turned_away(tenant, kind_of)
-        if self.exhaustive and isinstance(event, Arrive) and decision.status == "rejected":
+        if self.exhaustive and isinstance(event, events.Arrive) and decision.status == "rejected":
             faults += self._turned_away(event.tenant, kind_of)
         return faults
 
@@ -103,27 +88,27 @@ class Auditor:
         taken = sum(cores_of[tenant.workload.nf] for tenant in tenants)
         return taken <= self.kinds[kind].cores and not self.violating(kind, tenants)
 
-    def _apply(self, event: FleetEvent) -> None:
-        if isinstance(event, Arrive):
+    def _apply(self, event: events.FleetEvent) -> None:
+        if isinstance(event, events.Arrive):
             self.tenants[event.tenant.id] = event.tenant
-        elif isinstance(event, ArriveTogether):
+        elif isinstance(event, events.ArriveTogether):
             self.tenants |= {tenant.id: tenant for tenant in event.tenants}
-        elif isinstance(event, Change):
+        elif isinstance(event, events.Change):
             before = self.tenants[event.id]
             self.tenants[event.id] = replace(
                 before, workload=event.workload or before.workload, sla=event.sla or before.sla
             )
-        elif isinstance(event, Fail | Drain | Cordon):
+        elif isinstance(event, events.Fail | events.Drain | events.Cordon):
             self.closed[event.nic] = True
-        elif isinstance(event, DrainTogether):
+        elif isinstance(event, events.DrainTogether):
             self.closed |= dict.fromkeys(event.nics, True)
-        elif isinstance(event, Return | Uncordon):
+        elif isinstance(event, events.Return | events.Uncordon):
             del self.closed[event.nic]
-        elif isinstance(event, Leave):
+        elif isinstance(event, events.Leave):
             self.closed.pop(event.nic, None)
             self.gone.add(event.nic)
 
-    def _join(self, event: Join, kind: int) -> None:
+    def _join(self, event: events.Join, kind: int) -> None:
         """A NIC is new, or comes from another place, where it is missing then."""
         before = event.nic in self.gone or event.nic in self.joined_in
         self.joined[self._place(event.nic, kind)] -= before
@@ -135,7 +120,7 @@ class Auditor:
         """The kind of a NIC with its pool and its domain."""
         return kind, *self.joined_in.get(nic, (self.kinds[kind].pool, self.kinds[kind].domain))
 
-    def _moves(self, decision: Decision, kind_of: Mapping[str, int], *, each: bool) -> Iterator[str]:
+    def _moves(self, decision: events.Decision, kind_of: Mapping[str, int], *, each: bool) -> Iterator[str]:
         """Replay the moves; with `each`, the fleet must be sound after every single one."""
         for move in decision.moves:
             if self.places.get(move.id) != move.source:
@@ -149,13 +134,9 @@ class Auditor:
                 if move.target in self.closed or move.target in self.gone:
                     yield f"{move.id} moved to {move.target}, which is out of service"
             if each:
-                yield from (
-                    *self._overfull(kind_of),
-                    *self._violations(decision, kind_of),
-                    *self._barred(kind_of),
-                )
+                yield from (*self._overfull(kind_of), *self._violations(decision, kind_of), *self._barred(kind_of))
 
-    def _left(self, event: Arrive, decision: Decision, kind_of: Mapping[str, int]) -> Iterator[str]:
+    def _left(self, event: events.Arrive, decision: events.Decision, kind_of: Mapping[str, int]) -> Iterator[str]:
         """What is wrong with those that make room for an arrival, by the fleet before it."""
         left, arrival = [move.id for move in decision.moves if move.source is not None], event.tenant
         lower = [identity for identity in self.places if self.tenants[identity].priority < arrival.priority]
@@ -189,12 +170,12 @@ class Auditor:
             self.groups_left[placed] = tenant.group
         self.tenants[placed] = replace(tenant, group="")
 
-    def _passed_over(self, event: FleetEvent, decision: Decision) -> Iterator[str]:
+    def _passed_over(self, event: events.FleetEvent, decision: events.Decision) -> Iterator[str]:
         """Who still waits although one of lower priority, which needs the same, came out of the queue.
 
         A group comes out as one, when its member of the highest priority is next.
         """
-        arrived = event.tenant.id if isinstance(event, Arrive) else None
+        arrived = event.tenant.id if isinstance(event, events.Arrive) else None
         for move in decision.moves:
             came = self.tenants.get(move.id)
             if move.source is not None or came is None or move.id == arrived:
@@ -204,22 +185,22 @@ class Auditor:
                 if waiting.priority > priority and _need(waiting) == _need(came):
                     yield f"{waiting.id} waits, and {came.id} of lower priority was placed"
 
-    def _conclude(self, event: FleetEvent, decision: Decision) -> None:
-        if isinstance(event, Arrive) and decision.status == "queued":
+    def _conclude(self, event: events.FleetEvent, decision: events.Decision) -> None:
+        if isinstance(event, events.Arrive) and decision.status == "queued":
             self.waiting.add(event.tenant.id)
         self.waiting.update(decision.queued)
-        if isinstance(event, Reserve) and decision.status == "reserved":
+        if isinstance(event, events.Reserve) and decision.status == "reserved":
             self.reserved.add(event.tenant.id)
-        elif isinstance(event, Arrive):
+        elif isinstance(event, events.Arrive):
             self.reserved.discard(event.tenant.id)
-        elif isinstance(event, Depart | Expire):
+        elif isinstance(event, events.Depart | events.Expire):
             self.reserved.discard(event.id)
-        if isinstance(event, Depart | Expire):
+        if isinstance(event, events.Depart | events.Expire):
             self.waiting.discard(event.id)
             del self.tenants[event.id]
-        if isinstance(event, Arrive) and decision.status == "rejected":
+        if isinstance(event, events.Arrive) and decision.status == "rejected":
             del self.tenants[event.tenant.id]
-        if isinstance(event, ArriveTogether):
+        if isinstance(event, events.ArriveTogether):
             for tenant in event.tenants:
                 if decision.status == "queued":
                     self.waiting.add(tenant.id)
@@ -238,7 +219,7 @@ class Auditor:
             if taken > kind.cores:
                 yield f"{nic}: {taken} of {kind.cores} cores taken"
 
-    def _violations(self, decision: Decision, kind_of: Mapping[str, int]) -> Iterator[str]:
+    def _violations(self, decision: events.Decision, kind_of: Mapping[str, int]) -> Iterator[str]:
         """Only tenants that were reported as at risk may violate their SLA, until it is met again."""
         below = {one for nic, tenants in self._by_nic().items() for one in self.violating(kind_of[nic], tenants)}
         self.at_risk = (self.at_risk | set(decision.at_risk)) & below

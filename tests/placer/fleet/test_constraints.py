@@ -1,7 +1,5 @@
 """A running fleet keeps the constraints of its instances, whatever happens to their NICs."""
 
-import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,16 +25,14 @@ from placer.fleet.events import (
     Refused,
     Where,
 )
-from placer.fleet.protocol import Reader
 from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf, complete
-from placer.model.fleet import Fleet, NicKind, Tenant
-from placer.model.groups import Constraints
+from placer.model.fleet import Fleet, NicKind
 from placer.model.sla import Sla
 from placer.policy.rules import FIRST_FIT
-from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
-from profiles import Workload
+from placer.testing.strategies import ToyOracle, catalogue
+from tests.placer.fleet.toys import READER, read_arrival, tenant
 
 
 def kinds(*places: tuple[str, str], count: int | None = None) -> tuple[NicKind, ...]:
@@ -49,11 +45,6 @@ def engine(*places: tuple[str, str], count: int | None = None, when_full: str = 
     """First fit on toy NICs of these pools and domains, so many of each."""
     of = kinds(*(places or (("", ""),)), count=count)
     return Engine(Fleet(of), [ToyOracle() for _ in of], FIRST_FIT, when_full=when_full)
-
-
-def tenant(identity: str, nf: str = "d", drop: float = 0.5, **constraints: str) -> Tenant:
-    given = Constraints(tuple(sorted(constraints.items())))
-    return Tenant(identity, Workload(nf, TOY_TRAFFIC), Sla(max_drop=drop), constraints=given)
 
 
 def arrive(one: Engine, identity: str, nf: str = "d", nic: str | None = None, **constraints: str) -> Decision:
@@ -197,61 +188,34 @@ def test_of_copies_that_are_asked_for_each_has_a_nic_of_its_own() -> None:
     assert [place.nic for place in places] == ["nic-1", "nic-2", "nic-3"] and homes(one) == {"x": "nic-1"}
 
 
-ARRIVAL = {"event": "arrive", "id": "a", "nf": "d", "sla_drop": 0.5}
-
-
-def read(**more: object) -> Tenant:
-    event = Reader(TOY_TRAFFIC, lambda workload: (), lambda identity: None).read(json.dumps({**ARRIVAL, **more}))
-    assert isinstance(event, Arrive)
-    again = Reader(TOY_TRAFFIC, lambda workload: (), lambda identity: None).read(event_line(event))
-    assert again == event
-    return event.tenant
-
-
 def test_an_event_has_the_constraints_of_a_trace() -> None:
-    given = read(together="t", spread="g", pool="p1|p2", apart="ä")
+    given = read_arrival(together="t", spread="g", pool="p1|p2", apart="ä")
     assert given.constraints.values == (("apart", "ä"), ("pool", "p1|p2"), ("spread", "g"), ("together", "t"))
-    assert read(spread=None).constraints.values == ()
+    assert read_arrival(spread=None).constraints.values == ()
 
 
 @pytest.mark.parametrize("value", ["", "p1||p2", "|", "a\nb", " g", "x" * 257, 7, ["g"]])
 @pytest.mark.parametrize("name", ["spread", "pool"])
 def test_what_is_no_name_is_refused_with_its_key(name: str, value: object) -> None:
     with pytest.raises(Malformed, match=f"^arrive.{name}: |^{name}: "):
-        read(**{name: value})
+        read_arrival(**{name: value})
 
 
 def test_a_nic_joins_in_one_pool() -> None:
-    reader = Reader(TOY_TRAFFIC, lambda workload: (), lambda identity: None)
     with pytest.raises(Malformed, match=r"^pool: 'p1\|p2' names several: a NIC has one$"):
-        reader.read('{"event": "join", "nic": "n", "nic_model": "toy-0", "pool": "p1|p2"}')
-
-
-def test_a_state_keeps_constraints(tmp_path: Path) -> None:
-    """Of who is placed, and of who waits."""
-    of, path = kinds(("", ""), count=1), tmp_path / "s.db"
-    one = Engine(Fleet(of), [ToyOracle()], FIRST_FIT, when_full=QUEUE)
-    events: Sequence[Tenant] = (tenant("a", spread="g", apart="h"), tenant("b", spread="g"), tenant("c"))
-    with State(path, of) as state:
-        for arriving in events:
-            decision = one.handle(Arrive(arriving))
-            state.record(Arrive(arriving), decision, one.fleet)
-    with State(path, of) as state:
-        assert [*state.fleet.nics["nic-1"].tenants, *state.waiting] == [events[0], events[2], events[1]]
-        assert set(state.fleet.groups.members("spread", "g")) == {"a"}
+        READER.read('{"event": "join", "nic": "n", "nic_model": "toy-0", "pool": "p1|p2"}')
 
 
 def test_a_nic_joins_in_a_pool_and_a_domain_which_its_state_keeps(tmp_path: Path) -> None:
     """Only while it is idle it may join again elsewhere; its events are read as they were written."""
     of, path = kinds(("", ""), count=0), tmp_path / "s.db"
-    reader = Reader(TOY_TRAFFIC, lambda workload: (), lambda identity: None)
     joins: list[FleetEvent] = [Join("m", "toy-0", "edge", "r1"), Join("n", "toy-0", domain="r1"), Join("o", "toy-0")]
     joins += [Join("n", "toy-0", "edge", "r1"), Join("n", "toy-0", "edge", "r2"), Join("m", "toy-0", "edge", "r1")]
     arrivals = [Arrive(tenant(name, pool="edge", apart="g")) for name in "ab"]
     with State(path, of) as state:
         one = Engine(Fleet(of), [ToyOracle()], FIRST_FIT)
         for event in (*joins, *arrivals):
-            assert reader.read(event_line(event)) == event
+            assert READER.read(event_line(event)) == event
             state.record(event, one.handle(event), one.fleet)
         with pytest.raises(Refused, match="'m' is in pool 'edge' and domain 'r1', which only an idle NIC"):
             one.handle(Join("m", "toy-0"))

@@ -1,16 +1,13 @@
 """Limits of groups, and NICs for one owner alone, in a running fleet and in its protocols."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from placer.fleet.event_lines import event_line
 from placer.fleet.event_shapes import Malformed
-from placer.fleet.events import Arrive, Depart, DrainTogether, FleetEvent, Refused
-from placer.fleet.protocol import Reader
+from placer.fleet.events import Arrive, Depart, DrainTogether, Refused
 from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.service.kubernetes.pods import pod_of
 from placer.fleet.state.store import State
@@ -18,9 +15,9 @@ from placer.fleet.what_if import WhatIf, complete
 from placer.model import constraints
 from placer.model.fleet import Nic
 from placer.policy.selector import MOST_NAMED_NICS
-from placer.testing.strategies import TOY_TRAFFIC
 from profiles import InputError
-from tests.placer.fleet.test_constraints import arrive, engine, homes, kinds, reasons, tenant
+from tests.placer.fleet.test_constraints import arrive, engine, homes, kinds, reasons
+from tests.placer.fleet.toys import read_arrival, tenant
 
 
 def test_a_group_has_at_most_so_many_on_a_nic() -> None:
@@ -126,30 +123,22 @@ def test_a_group_that_moves_together_counts_as_a_whole_for_the_limit_of_its_doma
         assert one.handle(DrainTogether(("nic-1",))).status == status
 
 
-def read(**more: object) -> FleetEvent:
-    event = {"event": "arrive", "id": "x", "nf": "d", "sla_drop": 0.5, **more}
-    return Reader(TOY_TRAFFIC, lambda workload: (), lambda identity: None).read(json.dumps(event))
-
-
 def test_a_line_has_limits_and_owners_and_what_makes_no_sense_is_refused() -> None:
     given = {"exclusive": "alice", "most_per_domain": "3 a b", "most_per_nic": "2 web"}
-    event = read(**given, owner="alice")
-    assert isinstance(event, Arrive) and dict(event.tenant.constraints.values) == given
-    assert read(**json.loads(event_line(event))) == event
+    assert dict(read_arrival(**given, owner="alice").constraints.values) == given
     for value in ("web", "0 web", "2", "2 ", "-1 web", "2.5 web", " 2 web"):
         with pytest.raises(Malformed, match="most_per_nic: "):
-            read(most_per_nic=value)
+            read_arrival(most_per_nic=value)
     with pytest.raises(Malformed, match="exclusive: is 'bob', and its owner is 'alice'"):
-        read(exclusive="bob", owner="alice")
+        read_arrival(exclusive="bob", owner="alice")
 
 
-def test_a_state_keeps_limits_and_refuses_what_makes_no_sense(tmp_path: Path) -> None:
+def test_a_state_refuses_limits_that_make_no_sense(tmp_path: Path) -> None:
     one = engine(count=1)
     event = Arrive(tenant("x", "a", most_per_nic="2 web", exclusive="alice"))
     with State(tmp_path / "s.db", kinds(("", ""), count=1)) as state:
         state.record(event, one.handle(event), one.fleet)
     with State(tmp_path / "s.db", kinds(("", ""), count=1)) as state:
-        assert state.fleet.nics["nic-1"].tenants == (event.tenant,)
         state._file.execute("""UPDATE tenants SET constraints = '{"most_per_nic": "web"}'""")
     with pytest.raises(InputError, match=r"tenants 'x': constraints .* make no sense: 'web' is no number with a name"):
         State(tmp_path / "s.db", kinds(("", ""), count=1))

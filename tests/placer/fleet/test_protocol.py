@@ -8,21 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placer.fleet import events
 from placer.fleet.engine import Engine
 from placer.fleet.event_lines import LONGEST_ERROR, any_decision, any_event, decision_line, event_line, refusal_line
-from placer.fleet.events import (
-    Arrive,
-    Change,
-    Decision,
-    Depart,
-    FleetEvent,
-    Measure,
-    MeasuredInstance,
-    Move,
-    Rebalance,
-    Refused,
-    Where,
-)
 from placer.fleet.frequent_lines import frequent_decision, frequent_event
 from placer.fleet.protocol import Reader
 from placer.fleet.queued_fleet import QUEUE
@@ -97,7 +85,7 @@ def reader_of(engine: Engine) -> Reader:
 def test_a_line_that_is_not_an_event_is_refused(line: str | bytes, message: str) -> None:
     """Each with what is wrong, and nothing is changed."""
     engine = Engine(Fleet(catalogue().kinds), [ToyOracle()], when_full=QUEUE)
-    with pytest.raises(Refused, match=message) as refused:
+    with pytest.raises(events.Refused, match=message) as refused:
         engine.handle(reader_of(engine).read(line))
     assert list(engine.fleet.all_nics()) == []
     answer = refusal_line(refused.value)
@@ -107,17 +95,17 @@ def test_a_line_that_is_not_an_event_is_refused(line: str | bytes, message: str)
 @pytest.mark.parametrize(
     "event",
     [
-        Arrive(Tenant("x", Workload("a", TrafficProfile(5, 64, 1)), Sla(min_kpps=5.0))),
-        Change("x", Workload("a", TrafficProfile(7, 64, 1)), Sla(max_drop=0.3)),
-        Rebalance(3, 0.1, 2.0),
-        Where("x"),
-        Measure("nic-1", 2.5, (MeasuredInstance("a", 1.5, 2.0), MeasuredInstance("b", 0.0))),
+        events.Arrive(Tenant("x", Workload("a", TrafficProfile(5, 64, 1)), Sla(min_kpps=5.0))),
+        events.Change("x", Workload("a", TrafficProfile(7, 64, 1)), Sla(max_drop=0.3)),
+        events.Rebalance(3, 0.1, 2.0),
+        events.Where("x"),
+        events.Measure("nic-1", 2.5, (events.MeasuredInstance("a", 1.5, 2.0), events.MeasuredInstance("b", 0.0))),
     ],
 )
-def test_an_event_is_read_as_it_was_written(event: FleetEvent) -> None:
+def test_an_event_is_read_as_it_was_written(event: events.FleetEvent) -> None:
     """The log and the reader agree."""
     engine = Engine(Fleet(catalogue().kinds), [ToyOracle()])
-    engine.handle(Arrive(Tenant("x", Workload("a", TrafficProfile(5, 64, 1)), Sla(max_drop=0.5))))
+    engine.handle(events.Arrive(Tenant("x", Workload("a", TrafficProfile(5, 64, 1)), Sla(max_drop=0.5))))
     assert reader_of(engine).read(event_line(event)) == event
 
 
@@ -126,7 +114,7 @@ def test_where_reports_the_nic_of_an_instance() -> None:
     engine = Engine(Fleet(catalogue((1, 1.0)).kinds), [ToyOracle()], when_full=QUEUE)
     reader, answers = reader_of(engine), []
     for identity in "123":
-        engine.handle(Arrive(Tenant(identity, Workload("d", TOY_TRAFFIC), Sla(max_drop=0.5))))
+        engine.handle(events.Arrive(Tenant(identity, Workload("d", TOY_TRAFFIC), Sla(max_drop=0.5))))
     for identity in "134":
         event = reader.read(json.dumps({"event": "where", "id": identity}))
         answers.append(json.loads(decision_line(event, engine.handle(event))))
@@ -145,18 +133,18 @@ SLAS = st.one_of(
 )
 TRAFFIC = st.builds(lambda *given: TrafficProfile(*(one + 0.0 for one in given)), NUMBERS, NUMBERS, NUMBERS)
 TENANTS = st.builds(Tenant, NAMES, st.builds(Workload, NAMES, TRAFFIC), SLAS)
-EVENTS = st.one_of(st.builds(Arrive, TENANTS, st.none() | NAMES), st.builds(Depart, NAMES))
+EVENTS = st.one_of(st.builds(events.Arrive, TENANTS, st.none() | NAMES), st.builds(events.Depart, NAMES))
 
 
 @st.composite
-def decided(draw: st.DrawFn) -> tuple[FleetEvent, Decision]:
+def decided(draw: st.DrawFn) -> tuple[events.FleetEvent, events.Decision]:
     """An event and a decision on it, which differs in any part from what is frequent."""
     event = draw(EVENTS)
-    arrived = isinstance(event, Arrive)
-    identity = event.tenant.id if isinstance(event, Arrive) else event.id
+    arrived = isinstance(event, events.Arrive)
+    identity = event.tenant.id if isinstance(event, events.Arrive) else event.id
     source, target = (None, draw(NAMES)) if arrived else (draw(NAMES), None)
-    move, status = Move(identity, source, target), "placed" if arrived else "left"
-    usual = Decision(status, (move,))
+    move, status = events.Move(identity, source, target), "placed" if arrived else "left"
+    usual = events.Decision(status, (move,))
     others = [
         replace(usual, status="queued"),
         replace(usual, moves=()),
@@ -172,13 +160,13 @@ def decided(draw: st.DrawFn) -> tuple[FleetEvent, Decision]:
 
 
 @given(EVENTS)
-def test_events(event: FleetEvent) -> None:
+def test_events(event: events.FleetEvent) -> None:
     """Whatever their names and numbers are."""
     assert frequent_event(event) in (None, any_event(event))
 
 
 @given(decided())
-def test_answers(case: tuple[FleetEvent, Decision]) -> None:
+def test_answers(case: tuple[events.FleetEvent, events.Decision]) -> None:
     """Also those that no engine would give."""
     assert frequent_decision(*case) in (None, any_decision(*case))
 
@@ -186,9 +174,14 @@ def test_answers(case: tuple[FleetEvent, Decision]) -> None:
 def test_an_arrival_and_a_departure_are_frequent() -> None:
     """Placed on one NIC, and gone from it."""
     tenant = Tenant("ä", Workload("NAT", TrafficProfile(1.0, 2.0, 3.0)), Sla(0.1))
-    assert frequent_event(Arrive(tenant)) == (
+    assert frequent_event(events.Arrive(tenant)) == (
         '{"event": "arrive", "id": "\\u00e4", "nf": "NAT", '
         '"traffic": {"flows": 1.0, "packet_size": 2.0, "mtbr": 3.0}, "sla_drop": 0.1}'
     )
-    assert frequent_decision(Arrive(tenant), Decision("placed", (Move("ä", None, "nic-1"),))) is not None
-    assert frequent_decision(Depart("ä"), Decision("left", (Move("ä", "nic-1", None),))) is not None
+    assert (
+        frequent_decision(events.Arrive(tenant), events.Decision("placed", (events.Move("ä", None, "nic-1"),)))
+        is not None
+    )
+    assert (
+        frequent_decision(events.Depart("ä"), events.Decision("left", (events.Move("ä", "nic-1", None),))) is not None
+    )

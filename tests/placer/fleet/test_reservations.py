@@ -14,19 +14,17 @@ from placer.fleet.event_lines import decision_line, event_line
 from placer.fleet.event_shapes import Malformed
 from placer.fleet.events import Arrive, Change, Decision, Depart, DryRun, Expire, Fail, Lookup, Refused, Reserve, Where
 from placer.fleet.protocol import Reader
-from placer.fleet.queued_fleet import QUEUE, REJECT
+from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.service.expiring import expire_due
 from placer.fleet.service.http.expirer import Expirer
 from placer.fleet.service.jsonlines import serve
 from placer.fleet.state.store import State
-from placer.model.fleet import Fleet, Tenant
+from placer.model.fleet import Tenant
 from placer.model.sla import Sla
-from placer.policy.rules import FIRST_FIT
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from tests.placer.fleet.service.http.toy_http import service
-from tests.placer.fleet.state.postgres.agents import Agent, picture
 from tests.placer.fleet.test_measured import arrive, engine_of, measure
-from tests.postgres import Cluster
+from tests.placer.fleet.toys import engine as toy_engine
 
 KINDS = catalogue((1, 1.0)).kinds
 DEMAND = {"id": "x", "nf": "d", "sla_drop": 0.5, "owner": "alice", "labels": {"app": "web"}, "priority": 2}
@@ -35,11 +33,6 @@ DEMAND = {"id": "x", "nf": "d", "sla_drop": 0.5, "owner": "alice", "labels": {"a
 def read(engine: Engine, now: float = 100.0, *, of_log: bool = False, **event: Any) -> Any:
     reader = Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of, of_log=of_log, clock=lambda: now)
     return reader.read(json.dumps(event))
-
-
-def fleet(when_full: str = REJECT, count: int = 1) -> Engine:
-    """First fit on so many toy NICs, each with the cores of two NFs `d` and two `a`."""
-    return Engine(Fleet(catalogue((count, 1.0)).kinds), [ToyOracle()], FIRST_FIT, when_full=when_full)
 
 
 def decide(engine: Engine, now: float = 100.0, **event: Any) -> Decision:
@@ -51,7 +44,7 @@ def reserve(engine: Engine, **more: Any) -> Decision:
 
 
 def test_a_reservation_holds_a_place_and_the_arrival_of_that_id_takes_it() -> None:
-    engine = fleet()
+    engine = toy_engine()
     assert reserve(engine).nic == "nic-1" and reserve(engine, id="y").status == "reserved"
     assert decide(engine, event="arrive", id="other", nf="d", sla_drop=0.5).status == "rejected"
     assert decision_line(Where("x"), engine.handle(Where("x"))) == (
@@ -66,7 +59,7 @@ def test_a_reservation_holds_a_place_and_the_arrival_of_that_id_takes_it() -> No
 
 
 def test_a_reservation_sent_again_does_not_last_longer() -> None:
-    engine = fleet()
+    engine = toy_engine()
     first = reserve(engine)
     again = decide(engine, 130.0, event="reserve", ttl_s=60, **DEMAND)
     assert isinstance(again, Lookup) and (again.status, again.until, first.until) == ("reserved", 160.0, 160.0)
@@ -74,7 +67,7 @@ def test_a_reservation_sent_again_does_not_last_longer() -> None:
 
 
 def test_an_arrival_that_asks_for_something_else_is_refused_with_all_that_differs() -> None:
-    engine = fleet()
+    engine = toy_engine()
     reserve(engine, spread="s")
     wrong = {**DEMAND, "sla_drop": 0.4, "traffic": {"flows": 7}, "owner": "bob", "labels": {}}
     with pytest.raises(Refused) as refused:
@@ -91,7 +84,7 @@ def test_an_arrival_that_asks_for_something_else_is_refused_with_all_that_differ
 
 
 def test_a_place_is_free_again_when_the_time_has_ended_and_the_queue_gets_it() -> None:
-    engine = fleet(QUEUE)
+    engine = toy_engine(when_full=QUEUE)
     reserve(engine)
     reserve(engine, id="y")
     assert decide(engine, event="arrive", id="waiting", nf="d", sla_drop=0.5).status == "queued"
@@ -105,7 +98,7 @@ def test_a_place_is_free_again_when_the_time_has_ended_and_the_queue_gets_it() -
 
 
 def test_a_reservation_departs_changes_and_loses_its_nic_as_an_instance_does() -> None:
-    engine = fleet()
+    engine = toy_engine()
     reserve(engine)
     engine.handle(Change("x", None, Sla(max_drop=0.6)))
     assert engine.handle(Fail("nic-1")).queued == ("x",)
@@ -114,14 +107,14 @@ def test_a_reservation_departs_changes_and_loses_its_nic_as_an_instance_does() -
         decide(engine, event="arrive", **DEMAND)
     assert decide(engine, event="arrive", **{**DEMAND, "sla_drop": 0.6}).status == "queued"
     assert engine.due_reservations(1e9) == [] and engine.handle(Depart("x")).status == "left"
-    engine = fleet()
+    engine = toy_engine()
     reserve(engine)
     engine.handle(Fail("nic-1"))
     assert engine.handle(Expire("x")).status == "expired" and not engine.waiting
 
 
 def test_a_dry_run_is_what_the_reservation_then_is() -> None:
-    engine = fleet()
+    engine = toy_engine()
     event = read(engine, event="reserve", ttl_s=60, **DEMAND)
     expected = engine.handle(DryRun(event))
     assert not engine.fleet.reservations and decision_line(DryRun(event), expected) == decision_line(
@@ -140,7 +133,7 @@ def test_nothing_is_learnt_of_a_nic_that_does_not_run_all_of_its_tenants() -> No
 
 
 def test_the_line_of_a_reservation_has_its_end_and_is_read_back_from_a_log_alone() -> None:
-    engine = fleet()
+    engine = toy_engine()
     event = read(engine, event="reserve", ttl_s=60, **DEMAND)
     line = json.loads(event_line(event))
     assert (line["ttl_s"], line["until"], line["owner"], line["labels"]) == (60.0, 160.0, "alice", {"app": "web"})
@@ -157,7 +150,7 @@ def test_the_line_of_a_reservation_has_its_end_and_is_read_back_from_a_log_alone
 
 
 RESERVED = Tenant(
-    "x", read(fleet(), event="arrive", **DEMAND).tenant.workload, Sla(max_drop=0.5), owner="alice",
+    "x", read(toy_engine(), event="arrive", **DEMAND).tenant.workload, Sla(max_drop=0.5), owner="alice",
     labels=(("app", "web"),), reserved_until=160.0, priority=2,
 )  # fmt: skip
 
@@ -166,7 +159,7 @@ def test_a_state_file_keeps_reservations_owners_and_labels(tmp_path: Path) -> No
     """What was due while no service ran is ended at the next start."""
     path = tmp_path / "s.db"
     with State(path, KINDS) as state:
-        engine = fleet(QUEUE)
+        engine = toy_engine(when_full=QUEUE)
         for event in (Reserve(RESERVED, ttl_s=60), *(Arrive(read_arrival(name)) for name in "abc")):
             state.record(event, engine.handle(event), engine.fleet)
     with State(path, KINDS) as state:
@@ -180,73 +173,16 @@ def test_a_state_file_keeps_reservations_owners_and_labels(tmp_path: Path) -> No
         assert state.events == 5 and "x" not in {tenant.id for tenant in state.fleet.all_tenants()}
 
 
-def test_a_replay_of_the_log_has_the_same_answers_whatever_the_time_is(tmp_path: Path) -> None:
-    with State(tmp_path / "s.db", KINDS) as state:
-        engine = fleet(QUEUE)
-        requests: list[dict[str, Any]] = [
-            {"event": "reserve", "ttl_s": 0.123456789, **DEMAND},
-            {"event": "reserve", "ttl_s": 1e6, **DEMAND, "id": "y"},
-            {"event": "arrive", **DEMAND, "id": "waits"},
-            {"event": "arrive", **DEMAND, "id": "y"},
-        ]
-        for request in requests:
-            event = read(engine, time.time(), **request)
-            state.record(event, engine.handle(event), engine.fleet)
-        expire_due(engine, state, time.time() + 1)
-        state.commit()
-        again = fleet(QUEUE)
-        for line, answer in state.log():
-            event = read(again, 0.0, of_log=True, **json.loads(line))
-            assert decision_line(event, again.handle(event)) == answer
-        assert again.events == 5 and "waits" not in again.waiting
-
-
-def test_a_state_file_knows_who_has_arrived_since(tmp_path: Path) -> None:
-    """On its NIC, and in the queue after that has failed."""
-    with State(tmp_path / "s.db", KINDS) as state:
-        engine = fleet()
-        for event in (
-            Reserve(RESERVED, ttl_s=60),
-            Reserve(read_arrival("y", until=1.0), ttl_s=60),
-            Arrive(read_arrival("x", RESERVED)),
-            Fail("nic-1"),
-            Arrive(read_arrival("y")),
-        ):
-            state.record(event, engine.handle(event), engine.fleet)
-    with State(tmp_path / "s.db", KINDS) as state:
-        assert [(tenant.id, tenant.reserved_until) for tenant in state.waiting] == [("x", None), ("y", None)]
-
-
-def read_arrival(identity: str, like: Tenant | None = None, until: float | None = None) -> Tenant:
-    demand = {**DEMAND, "id": identity} if like else {"id": identity, "nf": "d", "sla_drop": 0.5}
-    event = {"event": "arrive"} if until is None else {"event": "reserve", "ttl_s": 60, "until": until}
-    found: Tenant = read(fleet(), of_log=True, **event, **demand).tenant
+def read_arrival(identity: str) -> Tenant:
+    found: Tenant = read(toy_engine(), event="arrive", id=identity, nf="d", sla_drop=0.5).tenant
     return found
-
-
-def test_agents_that_share_a_database_have_the_same_reservations(postgres: Cluster) -> None:
-    """One takes what another has reserved, and only one of two events ends a reservation."""
-    address = postgres.database()
-    first, second = Agent.of(address, KINDS), Agent.of(address, KINDS)
-    first.decide(Reserve(RESERVED, ttl_s=60), Reserve(read_arrival("y", until=5.0), ttl_s=60))
-    second.follow()
-    assert second.engine.due_reservations(1e9) == ["y", "x"]
-    taken, ended = second.decide(Arrive(read_arrival("x", RESERVED)), Expire("y"))
-    assert isinstance(taken, Decision) and isinstance(ended, Decision)
-    assert (taken.status, taken.nic, ended.status) == ("placed", "nic-1", "expired")
-    (late,) = first.decide(Expire("y"))
-    assert isinstance(late, Lookup)
-    agents = (first, second, Agent.of(address, KINDS))
-    assert [picture(agent.engine.fleet) for agent in agents] == 3 * [picture(first.engine.fleet)]
-    for agent in agents:
-        agent.state.close()
 
 
 def test_the_service_over_lines_ends_what_is_due_before_the_events_that_come(tmp_path: Path) -> None:
     """The arrival that comes too late is placed as any other; the log has the end of the reservation before it."""
     now = [100.0]
     with State(tmp_path / "s.db", KINDS) as state:
-        engine = fleet()
+        engine = toy_engine()
         reader = Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of, clock=lambda: now[0])
         reading, writing = os.pipe()
         answers_read, answers_written = os.pipe()

@@ -13,14 +13,7 @@ from placer.gpu.exact import admit_exactly
 from placer.gpu.plan import LatencySlo
 from placer.verify.admission import admission_case, admission_faults
 from tests.placer.gpu.exhaustive import most_admitted
-from tests.placer.gpu.instances import (
-    ARBITRATIONS,
-    Generator,
-    contended,
-    slos_of,
-    small_device,
-    unseen,
-)
+from tests.placer.gpu.instances import ARBITRATIONS, Generator, contended, slos_of, small_device, unseen
 
 LONG_S = 30.0  # more than any of these cases needs
 

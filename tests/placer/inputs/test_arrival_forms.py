@@ -105,10 +105,12 @@ def test_numbers_have_thousands_marks_or_are_percent(column: str, cell: str, val
         PLAIN + ",,,\n" * 3,
         PLAIN + ", ,,\n\n,,,,,\n\n",
         PLAIN.replace("\n", "\r\n") + ",,,\r\n",
+        "sla_drop,nf,time,id\n0.1,NAT,0,a\n0,ACL,1.5,b\n",
+        'id , time,nf,sla_drop\n"a", 0 ,NAT,0.1\n\nb,1.5,ACL,0',  # no last line end
     ],
 )
 def test_headers_and_rows_that_programs_write_change_nothing(text: str) -> None:
-    """Case and blanks of a header, an index without name, empty rows at the end of the file."""
+    """Case, order and blanks of a header, an index without name, empty rows at the end of the file, blanks in a row."""
     assert read(text) == EXPECTED
 
 

@@ -260,29 +260,6 @@ def test_size_prints_the_recommendation_in_its_first_line(trace: Path, tmp_path:
     assert answer["expected_violations_pct"] >= 0 and answer["nics_without_margin"] <= answer["nics_high"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "fault"),
-    [
-        (["--next-year", "0"], "--next-year: 0 is not between 0.01 and 1000"),
-        (["--next-year", "1e308"], "--next-year: 1e+308 is not between 0.01 and 1000"),
-        (["--next-year", "nan"], "--next-year: nan is not between 0.01 and 1000"),
-        (["--budget", "0"], "--budget: 0 is not above 0 and at most 100"),
-        (["--budget", "nan"], "--budget: nan is not above 0 and at most 100"),
-        (["--budget", "1", "--budgets", "2,1"], "--budgets: '2,1' is not a list of numbers above 0 and at most 1"),
-        (["--draws", "0"], "--draws: 0 is not between 1 and 100000"),
-        (["--draws", "99999999999999999999"], "--draws: 1e+20 is not between 1 and 100000"),
-        (["--growth", "1,-2"], "--growth: '1,-2' is not a list of numbers above 0 and at most 1000"),
-        (["--growth", "1e308"], "--growth: '1e308' is not a list of numbers above 0 and at most 1000"),
-        (["--sla", "nan"], "--sla: 'nan' is not a list of numbers above 0 and at most 1000"),
-        (["--risk", "0.1,0.2"], "--risk: is chosen by the budget"),
-        (["--growth", "1000", "--draws", "9999"], "--draws: all draws of all points are 200,279,970 arrivals"),
-    ],
-)
-def test_numbers_out_of_range_are_refused(trace: Path, tmp_path: Path, arguments: list[str], fault: str) -> None:
-    """The fault names the option and its range."""
-    assert fault in refuse("size", trace, "--out", tmp_path / "out", *arguments) and not (tmp_path / "out").exists()
-
-
 TRAFFIC = TrafficProfile(1000, 1000, 600)
 RANGE = {"flows": (1.0, 4000.0), "packet_size": (64.0, 1500.0), "mtbr": (0.0, 1100.0)}
 TRACE = [

@@ -19,7 +19,7 @@ from placer.testing.strategies import CORES_BY_NF, arrival
 from placer.verify import budget_faults, places_most, read_certificate
 from predictor import Predictor
 from profiles import InputError
-from tests.placer.commands.conftest import Placer, placer, refuse
+from tests.placer.commands.conftest import Placer, placer
 from tests.placer.optimal.planned.instances import NAME, ErringPredictor, catalogue_of
 from traces.arrivals import Recipe, generate
 
@@ -174,24 +174,3 @@ def test_the_command_checks_a_plan_of_the_recorded_card(
     assert verified(later)[::2] == (1, f"trace: {later['tenants'][-1]['id']} arrives at another time there\n")
     status, _, err = verified(claims | {"budget_pct": 0.01})
     assert status == 1 and "exceed the budget of 0.01 %" in err
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--of", "planned"), "--of: needs --certificate"),
-        (("--of", "hope", "--certificate", "c.json"), "--of: 'hope' is not understood"),
-        (("--of", "planned", "--certificate", "c.json", "--strategy", "greedy"), "planned is not among the strategies"),
-        (("--of", "planned", "--certificate", "c.json", "--predictor", "slomo"), "needs a predictor that estimates"),
-    ],
-)
-def test_what_has_no_certificate_is_refused(
-    options: tuple[str, ...],
-    message: str,
-    recorded: tuple[Path, dict[str, Any]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Before anything is placed, and without a file."""
-    monkeypatch.chdir(tmp_path)
-    assert message in refuse("run", recorded[0], *options) and not (tmp_path / "c.json").exists()

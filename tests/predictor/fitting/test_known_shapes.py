@@ -153,8 +153,7 @@ def test_a_continuous_curve_has_no_jumps() -> None:
 
 
 @pytest.mark.parametrize(
-    "chosen",
-    [{"shape": "wavy"}, {"shape": "steps", "select": "tum"}, {"shape": "continuous", "breaks": [5.0]}],
+    "chosen", [{"shape": "wavy"}, {"shape": "steps", "select": "tum"}, {"shape": "continuous", "breaks": [5.0]}]
 )
 def test_choices_that_exclude_each_other_are_refused(chosen: dict[str, object]) -> None:
     x = np.arange(10.0)

@@ -212,13 +212,7 @@ class Guard:
     """
 
     def __init__(
-        self,
-        app: ASGIApp,
-        routes: Sequence[Route],
-        writer: Writer,
-        tokens: Tokens,
-        hosts: Hosts,
-        requests: RequestLog,
+        self, app: ASGIApp, routes: Sequence[Route], writer: Writer, tokens: Tokens, hosts: Hosts, requests: RequestLog
     ) -> None:
         self._app = app
         self._routes = routes

@@ -7,28 +7,10 @@ import json
 from contextlib import suppress
 from dataclasses import replace
 
+from placer.fleet import events
 from placer.fleet.engine import Engine
 from placer.fleet.event_lines import decision_line, refusal_line
 from placer.fleet.event_shapes import Malformed
-from placer.fleet.events import (
-    Arrive,
-    Change,
-    Cordon,
-    Decision,
-    Drain,
-    DrainTogether,
-    DryRun,
-    Fail,
-    FleetEvent,
-    Join,
-    Leave,
-    Lookup,
-    Rebalance,
-    Refused,
-    RefusedForNow,
-    Return,
-    Uncordon,
-)
 from placer.fleet.protocol import Reader
 from placer.fleet.rebalance import emptied_first
 from placer.fleet.service.http.ownership import Quotas, foreign_fault
@@ -46,13 +28,23 @@ STATUS_DONE, STATUS_FORBIDDEN, STATUS_CONFLICT, STATUS_CHANGED, STATUS_MALFORMED
     503,
 )
 
-OF_ADMINISTRATORS = (Fail, Drain, DrainTogether, Return, Cordon, Uncordon, Join, Leave, Rebalance)
+OF_ADMINISTRATORS = (
+    events.Fail,
+    events.Drain,
+    events.DrainTogether,
+    events.Return,
+    events.Cordon,
+    events.Uncordon,
+    events.Join,
+    events.Leave,
+    events.Rebalance,
+)
 """Events that change NICs; the others are of tenants."""
 
 
-def asked_for(event: FleetEvent) -> FleetEvent:
+def asked_for(event: events.FleetEvent) -> events.FleetEvent:
     """The event; of a dry run the one that it is of."""
-    return event.event if isinstance(event, DryRun) else event
+    return event.event if isinstance(event, events.DryRun) else event
 
 
 def _asks_dry_run(line: bytes) -> bool:
@@ -82,22 +74,22 @@ class Decider:
         self.quotas = quotas
         self._answers = state.answers
         self._waiting = Turns()
-        self._counted: list[tuple[FleetEvent, Decision]] = []
+        self._counted: list[tuple[events.FleetEvent, events.Decision]] = []
         self._refused: list[int] = []
         self._dry = False
 
     in_turns = True  # whether a rebalancing takes turns with other events
 
-    def _read(self, submission: Submission, line: bytes) -> FleetEvent | None:
+    def _read(self, submission: Submission, line: bytes) -> events.FleetEvent | None:
         """The event of a line; None for one that is read when the events before it were decided on."""
         try:
             event = submission.reader.read(line)
-        except Refused:
+        except events.Refused:
             return None
-        return None if isinstance(asked_for(event), Change) else event
+        return None if isinstance(asked_for(event), events.Change) else event
 
     def _answer(
-        self, submission: Submission, line: bytes, read: FleetEvent | None, key: str | None
+        self, submission: Submission, line: bytes, read: events.FleetEvent | None, key: str | None
     ) -> KeptAnswer | None:
         """The answer to a line; None where more turns are needed for it."""
         if key is None:
@@ -113,11 +105,13 @@ class Decider:
             return known
         return self._refuse(digest, STATUS_MALFORMED, f"the key {submission.key!r} was used for another request")
 
-    def _decide(self, submission: Submission, line: bytes, read: FleetEvent | None, digest: bytes) -> KeptAnswer | None:
+    def _decide(
+        self, submission: Submission, line: bytes, read: events.FleetEvent | None, digest: bytes
+    ) -> KeptAnswer | None:
         self._dry = False
         try:
             event = read or submission.reader.read(line)
-            self._dry, asked = isinstance(event, DryRun), asked_for(event)
+            self._dry, asked = isinstance(event, events.DryRun), asked_for(event)
             if not submission.token.administers and isinstance(asked, OF_ADMINISTRATORS):
                 return self._refuse(digest, STATUS_FORBIDDEN, "the token does not allow events of NICs")
             if foreign := foreign_fault(self.engine, submission.token, asked):
@@ -126,23 +120,23 @@ class Decider:
                 return self._refuse(digest, STATUS_CHANGED, "the NIC has changed since that version: ask again")
             if over := self.quotas.fault(self.engine, asked):
                 return self._refuse(digest, STATUS_CONFLICT, over, cause="quota")
-            if isinstance(asked, Rebalance) and asked.nics is None and self.in_turns:
+            if isinstance(asked, events.Rebalance) and asked.nics is None and self.in_turns:
                 return self._rebalance(submission, asked, digest)
             decision = self._handle(event)
-        except Refused as refused:
+        except events.Refused as refused:
             self._dry = self._dry or _asks_dry_run(line)
             status = STATUS_MALFORMED if isinstance(refused, Malformed) else STATUS_CONFLICT
-            status = STATUS_FAILED if isinstance(refused, RefusedForNow) else status
+            status = STATUS_FAILED if isinstance(refused, events.RefusedForNow) else status
             self._refused.append(status)
             return KeptAnswer(digest, status, refusal_line(refused))
         answer = decision_line(event, decision)
-        if not isinstance(decision, Lookup):
+        if not isinstance(decision, events.Lookup):
             self.state.record(event, decision, self.engine.fleet, answer, submission.token.name)
         if not self._dry:
             self._counted.append((event, decision))
         return KeptAnswer(digest, STATUS_DONE, answer, self.engine.events)
 
-    def _rebalance(self, submission: Submission, event: Rebalance, digest: bytes) -> KeptAnswer | None:
+    def _rebalance(self, submission: Submission, event: events.Rebalance, digest: bytes) -> KeptAnswer | None:
         """Look at the next NICs; the answer when a whole pass over the fleet has found nothing more, else None."""
         if submission.rebalancing is None:
             engine = self.engine.copy() if self._dry else self.engine
@@ -162,7 +156,7 @@ class Decider:
         if found.nics and len(found.moves) < event.budget:
             return None
         submission.rebalancing = None
-        whole = Decision("rebalanced" if found.moves else "as-it-was", tuple(found.moves))
+        whole = events.Decision("rebalanced" if found.moves else "as-it-was", tuple(found.moves))
         return KeptAnswer(digest, STATUS_DONE, decision_line(event, whole), self.engine.events)
 
     def _refuse(self, digest: bytes, status: int, message: str, **more: str) -> KeptAnswer:
@@ -170,10 +164,10 @@ class Decider:
         self._refused.append(status)
         return KeptAnswer(digest, status, json.dumps({"ok": False, "error": message, **more}))
 
-    def _handle(self, event: FleetEvent) -> Decision:
+    def _handle(self, event: events.FleetEvent) -> events.Decision:
         return self.engine.handle(event)
 
-    def _is_outdated(self, event: FleetEvent, if_version: int | None) -> bool:
-        if if_version is None or not isinstance(event, Arrive) or event.nic is None:
+    def _is_outdated(self, event: events.FleetEvent, if_version: int | None) -> bool:
+        if if_version is None or not isinstance(event, events.Arrive) or event.nic is None:
             return False
         return self.engine.versions.of(event.nic) > if_version

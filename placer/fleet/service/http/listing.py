@@ -241,11 +241,7 @@ def show_on(engine: Engine, tenant: Tenant, nic: Nic) -> openapi.TenantJson:
 
 def _show_tenant(tenant: Tenant, cores: int | None) -> openapi.TenantJson:
     workload = tenant.workload
-    shown: openapi.TenantJson = {
-        "id": tenant.id,
-        "nf": workload.nf,
-        "traffic": dict(workload.traffic.as_dict()),
-    }
+    shown: openapi.TenantJson = {"id": tenant.id, "nf": workload.nf, "traffic": dict(workload.traffic.as_dict())}
     if not workload.is_saturated:
         shown["rate_kpps"] = workload.rate_kpps
     if cores is not None:

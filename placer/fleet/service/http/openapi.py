@@ -66,8 +66,7 @@ class JudgedInstanceJson(TypedDict):
 
 
 ClassOfNics = TypedDict(
-    "ClassOfNics",
-    {"nic_model": str, "company": list[str], "nics": int, "cause": str, "with": NotRequired[list[str]]},
+    "ClassOfNics", {"nic_model": str, "company": list[str], "nics": int, "cause": str, "with": NotRequired[list[str]]}
 )
 
 

@@ -13,17 +13,11 @@ from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Decision, Depart, FleetEvent, Lookup, Rebalance, RefusedForNow, Where
 from placer.fleet.protocol import Reader
 from placer.fleet.queued_fleet import QUEUE
+from placer.fleet.service.http import writer
 from placer.fleet.service.http.deciding import STATUS_CHANGED, STATUS_CONFLICT, STATUS_FORBIDDEN, asked_for
 from placer.fleet.service.http.metrics import Metrics
 from placer.fleet.service.http.ownership import Quotas
 from placer.fleet.service.http.turns import Submission
-from placer.fleet.service.http.writer import (
-    MOST_WAITING,
-    NO_QUOTAS,
-    PATIENCE_SECONDS,
-    Stopped,
-    Writer,
-)
 from placer.fleet.state.postgres.agreement import OPTIMISTIC_ATTEMPTS
 from placer.fleet.state.postgres.batch import News
 from placer.fleet.state.postgres.state import REBALANCING_TASK, SharedState
@@ -51,7 +45,7 @@ class NeedsNews(Exception):
     """What is to be answered has to rest on all that was committed before its request came."""
 
 
-class SharedWriter(Writer):
+class SharedWriter(writer.Writer):
     """Decides on the events of the clients of one agent.
 
     A batch is first decided on what is known: if that is old, the commit fails. Only what no commit checks, as a
@@ -68,8 +62,8 @@ class SharedWriter(Writer):
         reader: Reader,
         state: SharedState,
         metrics: Metrics,
-        most_waiting: int = MOST_WAITING,
-        quotas: Quotas = NO_QUOTAS,
+        most_waiting: int = writer.MOST_WAITING,
+        quotas: Quotas = writer.NO_QUOTAS,
     ) -> None:
         super().__init__(engine, reader, state, metrics, most_waiting, quotas)
         self._shared = state
@@ -92,11 +86,11 @@ class SharedWriter(Writer):
         Raises Unreachable when it cannot be reached, or does not answer for too long.
         """
         if self.stopping:
-            raise Stopped
+            raise writer.Stopped
         if self.trouble is not None:
             raise Unreachable(self.trouble)
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(writer.PATIENCE_SECONDS):
                 return await asyncio.get_running_loop().run_in_executor(self._asking, work)
         except TimeoutError:
             raise Unreachable(SILENT) from None
@@ -104,7 +98,7 @@ class SharedWriter(Writer):
     async def _on_disk(self, work: Callable[[], _Found]) -> _Found:
         """As of `Writer`; who waits is answered when the database has not answered for too long."""
         loop = asyncio.get_running_loop()
-        timers = [loop.call_later(PATIENCE_SECONDS, *then) for then in ((self._lose, SILENT), (self._give_up,))]
+        timers = [loop.call_later(writer.PATIENCE_SECONDS, *then) for then in ((self._lose, SILENT), (self._give_up,))]
         try:
             found = await super()._on_disk(work)
         finally:

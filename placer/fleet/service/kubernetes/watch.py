@@ -21,19 +21,8 @@ from placer.fleet.event_shapes import LOAD_KEYS
 from placer.fleet.events import Arrive, Change, Refused
 from placer.fleet.protocol import Reader
 from placer.fleet.service.http.writer import Stopped, Writer
+from placer.fleet.service.kubernetes import pods
 from placer.fleet.service.kubernetes.api import Gone, KubernetesApi
-from placer.fleet.service.kubernetes.pods import (
-    DOMAIN_LABELS,
-    NIC_MODEL,
-    POD_PREFIX,
-    POOL_LABEL,
-    Pod,
-    WrongPod,
-    has_ended,
-    id_of,
-    pod_of,
-    uid_of,
-)
 from placer.fleet.service.log import log
 from placer.model.fleet import Service, Tenant
 
@@ -56,7 +45,7 @@ class Watcher:
         self.closed: dict[str, str] = {}
         self._listed: set[str] = set()
         self._displaced: dict[str, str] = {}  # nodes that keep their former pool and domain, and why, as it is logged
-        self._uncounted: dict[str, tuple[Pod, str]] = {}
+        self._uncounted: dict[str, tuple[pods.Pod, str]] = {}
         self._unread: dict[str, str] = {}  # pods that count with their former annotations, and why, as it is reported
         self._turn = asyncio.Lock()
         self._caught_up = -CATCH_UP_EVERY_S
@@ -154,15 +143,15 @@ class Watcher:
     async def _node(self, kind: str, found: Found) -> None:
         name = str(found["metadata"]["name"])
         labels = found["metadata"].get("labels") or {}
-        model = labels.get(NIC_MODEL)
+        model = labels.get(pods.NIC_MODEL)
         if kind != "DELETED" and model is not None:
             cordoned = bool((found.get("spec") or {}).get("unschedulable"))
-            domain = next(filter(None, map(labels.get, DOMAIN_LABELS)), "")
-            given = {"pool": labels.get(POOL_LABEL) or "", "domain": domain}
+            domain = next(filter(None, map(labels.get, pods.DOMAIN_LABELS)), "")
+            given = {"pool": labels.get(pods.POOL_LABEL) or "", "domain": domain}
             wanted = Service.CORDONED if cordoned else Service.UP
             await self._open(name, str(model), {key: str(value) for key, value in given.items() if value}, wanted)
             return
-        reason = "the node is deleted" if kind == "DELETED" else f"the node has no label {NIC_MODEL}"
+        reason = "the node is deleted" if kind == "DELETED" else f"the node has no label {pods.NIC_MODEL}"
         if self.writer.engine.fleet.find(name) is not None:
             await self._close(name, reason)
         else:  # it was never a NIC
@@ -176,7 +165,7 @@ class Watcher:
         if nic is None:
             refused = await self._decide(event="join", nic=name, nic_model=model, **place)
         elif nic.kind.model != model:
-            refused = f"the node joined as a {nic.kind.model}, and its label {NIC_MODEL} is {model} now"
+            refused = f"the node joined as a {nic.kind.model}, and its label {pods.NIC_MODEL} is {model} now"
         elif nic.service in (Service.FAILED, Service.DRAINING):
             refused = await self._decide(event="return", nic=name)
         nic = fleet.find(name)
@@ -210,24 +199,24 @@ class Watcher:
     def _known_pods(self) -> set[str]:
         engine = self.writer.engine
         ids = (*(tenant.id for tenant in engine.fleet.all_tenants()), *engine.waiting)
-        return {tenant_id for tenant_id in ids if tenant_id.startswith(POD_PREFIX)}
+        return {tenant_id for tenant_id in ids if tenant_id.startswith(pods.POD_PREFIX)}
 
     async def _pods(self, items: list[dict[str, Any]], before: Set[str]) -> None:
         """All pods as they are; of those `before` the list, the others are gone."""
         uids = {str(item["metadata"].get("uid")) for item in items}
         for pod_id in sorted(before | self._uncounted.keys()):
-            if uid_of(pod_id) not in uids:
+            if pods.uid_of(pod_id) not in uids:
                 await self._leave(pod_id)
         for item in items:
             await self._pod("MODIFIED", item)
 
     async def _pod(self, kind: str, found: Found) -> None:
-        if kind == "DELETED" or has_ended(found):
-            await self._leave(id_of(found))
-        elif (pod := pod_of(found)) is not None and pod.node is not None:
+        if kind == "DELETED" or pods.has_ended(found):
+            await self._leave(pods.id_of(found))
+        elif (pod := pods.pod_of(found)) is not None and pod.node is not None:
             await self._count(pod, pod.node)
 
-    async def _count(self, pod: Pod, node: str) -> None:
+    async def _count(self, pod: pods.Pod, node: str) -> None:
         """Count a pod where it runs; only the cluster decides where that is."""
         engine = self.writer.engine
         home = engine.fleet.nic_of(pod.id)
@@ -238,7 +227,7 @@ class Watcher:
             await self._leave(pod.id)
         await self._count_anew(pod, node)
 
-    async def _count_anew(self, pod: Pod, node: str) -> None:
+    async def _count_anew(self, pod: pods.Pod, node: str) -> None:
         refused = await self._arrive(pod, node)
         known = self._uncounted.pop(pod.id, None)
         if refused is not None:
@@ -246,11 +235,11 @@ class Watcher:
             if known is None or known[1] != refused:
                 await self._report(pod, node, "a pod that runs cannot be counted", refused)
 
-    async def _arrive(self, pod: Pod, node: str) -> str | None:
+    async def _arrive(self, pod: pods.Pod, node: str) -> str | None:
         """Place a pod on its node, whatever the SLAs there; returns why it cannot be."""
         try:
             refused = await self._decide(**pod.arrival(node))
-        except WrongPod as wrong:
+        except pods.WrongPod as wrong:
             return str(wrong)
         nic = self.writer.engine.fleet.find(node)
         if refused is None or nic is None:
@@ -260,14 +249,14 @@ class Watcher:
             await self._report(pod, node, "a pod runs where it would not be placed", refused)
         return error
 
-    async def _change(self, pod: Pod, node: str, before: Tenant) -> None:
+    async def _change(self, pod: pods.Pod, node: str, before: Tenant) -> None:
         """Count a pod with the annotations that it has now, where it runs; with its former ones if they make no sense.
 
         It arrives anew where a change cannot say what is other, or would move it.
         """
         try:
             read = self._reader.read(json.dumps(pod.arrival()))
-        except (WrongPod, Refused) as wrong:
+        except (pods.WrongPod, Refused) as wrong:
             if self._unread.get(pod.id) != str(wrong):
                 self._unread[pod.id] = str(wrong)
                 await self._report(pod, node, "a pod counts with its former annotations", str(wrong))
@@ -288,7 +277,7 @@ class Watcher:
             await self._decide(event="depart", id=pod.id)
             await self._count_anew(pod, node)
 
-    async def _report(self, pod: Pod, node: str, what: str, reason: str) -> None:
+    async def _report(self, pod: pods.Pod, node: str, what: str, reason: str) -> None:
         """Say in the log, and by an event on the pod, what cannot be as the pod asks for."""
         log(what, pod=pod.id, node=node, reason=reason)
         try:

@@ -27,18 +27,11 @@ from placer.fleet.learning.actions import ActionKind
 from placer.fleet.learning.versions import ModelStore
 from placer.fleet.protocol import Check
 from placer.fleet.state.model_actions import RETRAINING_TASK, RecordedActions
+from placer.fleet.state.postgres import schema
 from placer.fleet.state.postgres.agreement import Agreement
 from placer.fleet.state.postgres.batch import BatchAnswers, Lease
 from placer.fleet.state.postgres.connection import Link, Rows, in_transaction, is_lost, reopen, run, show
 from placer.fleet.state.postgres.models import SharedModelStore
-from placer.fleet.state.postgres.schema import (
-    BEAT_SECONDS,
-    DEAD_SECONDS,
-    KEPT_BATCHES,
-    check_layout,
-    keep_kinds,
-    make_state,
-)
 from placer.fleet.state.retention import MARK_SECONDS, STEP_EVENTS, Retention, delete_events, last_to_delete
 from placer.fleet.state.saved import MAX_KEPT_ANSWERS, Counted, LoggedRow, Unreachable, count_nothing
 from placer.fleet.state.saved_fleet import read_saved_fleet
@@ -97,11 +90,11 @@ class SharedState:
         self._asking: Connection[Any] | None = None
         self._attached: Engine | None = None
         try:
-            self.new = make_state(self._link.connection, self.name, kinds, existing)
-            check_layout(self._link.connection, self.name)
+            self.new = schema.make_state(self._link.connection, self.name, kinds, existing)
+            schema.check_layout(self._link.connection, self.name)
             read = Rows(self._link.connection)
             in_transaction(read.connection, lambda: self._read(read, kinds), "BEGIN ISOLATION LEVEL REPEATABLE READ")
-            keep_kinds(self._link.connection, self.name, kinds)
+            schema.keep_kinds(self._link.connection, self.name, kinds)
             self._link.register()
         except BaseException as error:
             lost = is_lost(self._link.connection)
@@ -150,12 +143,7 @@ class SharedState:
             engine.fleet.belong_to(self.pool)
 
     def record(
-        self,
-        event: FleetEvent,
-        decision: Decision,
-        fleet: object,
-        answer: str | None = None,
-        actor: str | None = None,
+        self, event: FleetEvent, decision: Decision, fleet: object, answer: str | None = None, actor: str | None = None
     ) -> None:
         """Take down an event of the batch under way."""
         lease = None
@@ -181,7 +169,7 @@ class SharedState:
 
     @property
     def beat_is_due(self) -> bool:
-        return time.monotonic() >= self._beat_at + BEAT_SECONDS
+        return time.monotonic() >= self._beat_at + schema.BEAT_SECONDS
 
     def beat(self) -> None:
         """Say that this agent is alive, learn which others are, and delete what the log need not keep.
@@ -190,14 +178,14 @@ class SharedState:
         """
         self._beat_at = time.monotonic()
         rows = self._link.attempt(
-            lambda connection: run(connection, "SELECT placer_beat(%s, %s)", self.agent, DEAD_SECONDS)
+            lambda connection: run(connection, "SELECT placer_beat(%s, %s)", self.agent, schema.DEAD_SECONDS)
         )
         alive = [name for (name,) in rows or ()]
         if self.agent in alive:
             self.pool = Pool(alive.index(self.agent), len(alive))
         if self._beats % PRUNED_EVERY == 0:
             self._link.attempt(
-                lambda connection: run(connection, "SELECT placer_prune(%s, %s)", KEPT_BATCHES, MAX_KEPT_ANSWERS)
+                lambda connection: run(connection, "SELECT placer_prune(%s, %s)", schema.KEPT_BATCHES, MAX_KEPT_ANSWERS)
             )
         self._link.attempt(self._keep_log)
         self._beats += 1

@@ -6,22 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from placer.rack.chain import OwnRule
+from placer.rack.compiler.library import nf_kind
 from placer.rack.compiler.library.given_data import DataParameter, GivenData
-from placer.rack.compiler.library.nf_kind import (
-    ALL_PLATFORMS,
-    NF_KINDS,
-    SEED_PARAMETER,
-    NfKind,
-    ParameterRange,
-    SplitMix,
-)
-from placer.rack.compiler.library.prefixes import (
-    ANY_PREFIX,
-    INSIDE_PREFIX,
-    OUTSIDE_PREFIXES,
-    Prefix,
-    table_prefix,
-)
+from placer.rack.compiler.library.prefixes import ANY_PREFIX, INSIDE_PREFIX, OUTSIDE_PREFIXES, Prefix, table_prefix
 from profiles.faults import Fault, InputError
 from profiles.files.table_lines import TableForm, TableLine, TableWord, WordError
 
@@ -66,16 +53,16 @@ class AclFilter:
         return " ".join(words)
 
 
-class AclNf(NfKind[tuple[AclFilter, ...]]):
+class AclNf(nf_kind.NfKind[tuple[AclFilter, ...]]):
     """An access list on addresses, protocol and ports."""
 
     name = "ACL"
-    parameters = (ParameterRange("rules", "filters in the list", 0, 10000, 64), SEED_PARAMETER)
+    parameters = (nf_kind.ParameterRange("rules", "filters in the list", 0, 10000, 64), nf_kind.SEED_PARAMETER)
     own = (DataParameter("rules", "a file of filters, or rules", lambda given: read_filters(given)),)
-    platforms = ALL_PLATFORMS
+    platforms = nf_kind.ALL_PLATFORMS
 
     def data(self, parameters: Mapping[str, float]) -> tuple[AclFilter, ...]:
-        random = SplitMix(int(parameters["seed"]))
+        random = nf_kind.SplitMix(int(parameters["seed"]))
         return tuple(next_filter(random) for _ in range(int(parameters["rules"])))
 
     def data_of(self, parameters: Mapping[str, float], own: Mapping[str, Any]) -> tuple[AclFilter, ...]:
@@ -110,7 +97,7 @@ def passes_ipv6(filters: Sequence[AclFilter]) -> bool:
     return True
 
 
-def next_filter(random: SplitMix) -> AclFilter:
+def next_filter(random: nf_kind.SplitMix) -> AclFilter:
     """A random filter: from any address or clients to servers or clients, one of four denies.
 
     Ranges of ports are few prefixes each, so that tables with masks hold a filter in few entries.
@@ -128,7 +115,7 @@ def next_filter(random: SplitMix) -> AclFilter:
     return AclFilter(permit, protocol, source, source_ports, destination, destination_ports)
 
 
-def _service(random: SplitMix) -> tuple[int, int]:
+def _service(random: nf_kind.SplitMix) -> tuple[int, int]:
     kind = random.below(10)
     if kind < 4:
         return ANY_PORT
@@ -253,4 +240,4 @@ def _port_words(ports: tuple[int, int]) -> list[str]:
     return [str(ports[0])] if ports[0] == ports[1] else [f"{ports[0]}-{ports[1]}"]
 
 
-NF_KINDS.register(AclNf.name)(AclNf())
+nf_kind.NF_KINDS.register(AclNf.name)(AclNf())

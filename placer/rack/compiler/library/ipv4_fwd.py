@@ -4,22 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from placer.rack.compiler.library import nf_kind
 from placer.rack.compiler.library.given_data import DataParameter, GivenData
-from placer.rack.compiler.library.nf_kind import (
-    ALL_PLATFORMS,
-    NF_KINDS,
-    SEED_PARAMETER,
-    NfKind,
-    ParameterRange,
-    SplitMix,
-)
-from placer.rack.compiler.library.prefixes import (
-    INSIDE_PREFIX,
-    OUTSIDE_PREFIXES,
-    Prefix,
-    parse_prefix,
-    table_prefix,
-)
+from placer.rack.compiler.library.prefixes import INSIDE_PREFIX, OUTSIDE_PREFIXES, Prefix, parse_prefix, table_prefix
 from profiles.files.table_lines import TableForm, TableLine, WordError
 
 OWN_MAC = bytes.fromhex("020000000001")  # the source address of forwarded frames
@@ -51,13 +38,13 @@ class Route:
         return bytes((2, 0, 0, 1, 0, self.hop))
 
 
-class IPv4FwdNf(NfKind[tuple[Route, ...]]):
+class IPv4FwdNf(nf_kind.NfKind[tuple[Route, ...]]):
     """Forwarding by the longest prefix."""
 
     name = "IPv4Fwd"
-    parameters = (ParameterRange("routes", "prefixes in the table", 0, 100000, 64), SEED_PARAMETER)
+    parameters = (nf_kind.ParameterRange("routes", "prefixes in the table", 0, 100000, 64), nf_kind.SEED_PARAMETER)
     own = (DataParameter("routes", "a file of routes", lambda given: read_routes(given)),)
-    platforms = ALL_PLATFORMS
+    platforms = nf_kind.ALL_PLATFORMS
 
     def data(self, parameters: Mapping[str, float]) -> tuple[Route, ...]:
         return generate_routes(int(parameters["routes"]), int(parameters["seed"]))
@@ -75,7 +62,7 @@ class IPv4FwdNf(NfKind[tuple[Route, ...]]):
 
 def generate_routes(n: int, seed: int) -> tuple[Route, ...]:
     """So many routes with different prefixes: broad ones first, then parts of them, as in an inside network."""
-    random = SplitMix(seed)
+    random = nf_kind.SplitMix(seed)
     routes: dict[Prefix, Route] = {}
     while len(routes) < n:
         if len(routes) < len(BROAD_PREFIXES):
@@ -107,4 +94,4 @@ def _route_of_line(line: TableLine) -> Route:
     return Route(prefix, hop)
 
 
-NF_KINDS.register(IPv4FwdNf.name)(IPv4FwdNf())
+nf_kind.NF_KINDS.register(IPv4FwdNf.name)(IPv4FwdNf())

@@ -16,17 +16,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
+from placer.rack.compiler.openflow import pipeline
 from placer.rack.compiler.openflow.emulated_switch import EmulatedOpenFlowSwitch
 from placer.rack.compiler.openflow.link_end import LinkEnd, LinkError, MessageKind
 from placer.rack.compiler.openflow.open_vswitch import EMULATED_SWITCH, OPENFLOW_SWITCHES, OpenVSwitch
-from placer.rack.compiler.openflow.pipeline import (
-    TOO_MANY_TAGS,
-    UNKNOWN_PATH,
-    WORLD_PORT,
-    read_labels,
-    with_service_header,
-    with_vlan_label,
-)
 from profiles import InputError
 from profiles.aside import file_aside
 
@@ -227,7 +220,7 @@ class LabelledSwitch:
     def __init__(self, rules: RunningRules, names: str, labels: str) -> None:
         self._switch, self.program = rules, rules.program
         self._names = names
-        self._labels = read_labels(labels)
+        self._labels = pipeline.read_labels(labels)
         self._unknown = 0
         self._next: tuple[str, str] | None = None
         self._past = Counter[str]()
@@ -260,24 +253,24 @@ class LabelledSwitch:
 
         `time_us`: when it arrived.
         """
-        arrived = frame if port == 0 else with_vlan_label(frame, self._labels)
+        arrived = frame if port == 0 else pipeline.with_vlan_label(frame, self._labels)
         if arrived is None:
             self._unknown += 1
             return None
-        left = self._switch.process(arrived, port + WORLD_PORT, time_us)
+        left = self._switch.process(arrived, port + pipeline.WORLD_PORT, time_us)
         if not left:
             return None
         [(to, made)] = left
-        served = made if to == WORLD_PORT else with_service_header(made, self._labels)
-        return None if served is None else (to - WORLD_PORT, served)
+        served = made if to == pipeline.WORLD_PORT else pipeline.with_service_header(made, self._labels)
+        return None if served is None else (to - pipeline.WORLD_PORT, served)
 
     def counters(self) -> Counter[str]:
         """What rules counted: `NF sent`, `NF dropped` and `reason REASON`."""
         counted = self._switch.counters(self._names)
         counted.update(self._past)
-        counted[f"reason {UNKNOWN_PATH}"] += self._unknown
-        if not counted[f"reason {TOO_MANY_TAGS}"]:
-            del counted[f"reason {TOO_MANY_TAGS}"]
+        counted[f"reason {pipeline.UNKNOWN_PATH}"] += self._unknown
+        if not counted[f"reason {pipeline.TOO_MANY_TAGS}"]:
+            del counted[f"reason {pipeline.TOO_MANY_TAGS}"]
         return counted
 
 

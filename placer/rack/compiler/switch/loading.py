@@ -10,22 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from placer.rack.compiler.graph import NfInstance
+from placer.rack.compiler.switch import program
 from placer.rack.compiler.switch.flow import BLOCKS, Block, flow_of
 from placer.rack.compiler.switch.headers import FLOW_BITS
 from placer.rack.compiler.switch.needed import fields_written_by, read_by
-from placer.rack.compiler.switch.program import (
-    Apply,
-    Assign,
-    Body,
-    FieldComparison,
-    If,
-    IsValid,
-    MatchEntry,
-    MatchTable,
-    SetValid,
-    SwitchAction,
-    TableKey,
-)
 from placer.rack.compiler.switch.tree import NfRun
 from placer.rack.rack import MatchKind
 
@@ -41,10 +29,10 @@ class _Known:
     loaded: set[str] = field(default_factory=set)
     headers: dict[str, bool] = field(default_factory=dict)
 
-    def where(self, condition: FieldComparison | IsValid, holds: bool) -> _Known:
+    def where(self, condition: program.FieldComparison | program.IsValid, holds: bool) -> _Known:
         """What is known in a branch."""
         headers = dict(self.headers)
-        if isinstance(condition, IsValid):
+        if isinstance(condition, program.IsValid):
             headers[condition.header] = holds
             if holds and condition.header in IMPLIED_HEADERS:
                 headers[IMPLIED_HEADERS[condition.header]] = True
@@ -58,27 +46,27 @@ class _Known:
 
 @dataclass(frozen=True)
 class _Loader:
-    tables: Mapping[str, MatchTable]
-    actions: Mapping[str, SwitchAction]
+    tables: Mapping[str, program.MatchTable]
+    actions: Mapping[str, program.SwitchAction]
 
-    def body(self, body: Body, known: _Known) -> Body:
-        found: Body = ()
+    def body(self, body: program.Body, known: _Known) -> program.Body:
+        found: program.Body = ()
         for statement in body:
             needed = self.needs(statement)
             found += flow_of(needed - known.loaded, known.headers)
             known.loaded |= needed
             match statement:
-                case If(IsValid(header), then, otherwise) if header in known.headers:
+                case program.If(program.IsValid(header), then, otherwise) if header in known.headers:
                     found += self.body(then if known.headers[header] else otherwise, known)
                     continue
-                case If(condition, then, otherwise, note):
+                case program.If(condition, then, otherwise, note):
                     yes, no = known.where(condition, True), known.where(condition, False)
-                    found += (If(condition, self.body(then, yes), self.body(otherwise, no), note),)
+                    found += (program.If(condition, self.body(then, yes), self.body(otherwise, no), note),)
                     known.after(yes, no)
                     continue
-                case SetValid(header, valid):
+                case program.SetValid(header, valid):
                     known.headers[header] = valid
-                case Apply(table):
+                case program.Apply(table):
                     for name in self.tables[table].actions:
                         self.forget_changes(self.actions[name].body, known)
             known.loaded |= FLOW_METADATA.intersection(fields_written_by((statement,)))
@@ -88,24 +76,26 @@ class _Loader:
     def needs(self, one: object) -> set[str]:
         """Metadata of the flow that a statement looks at, without its branches."""
         match one:
-            case Apply(name):
+            case program.Apply(name):
                 table = self.tables[name]
                 bodies = [self.actions[action].body for action in table.actions]
                 read = {key.field for key in table.keys}.union(*map(read_by, bodies))
-            case If(condition):
-                read = {*read_by((If(condition, ()),))}
+            case program.If(condition):
+                read = {*read_by((program.If(condition, ()),))}
             case _:
                 read = {*read_by((one,))}  # type: ignore[arg-type]
         return FLOW_METADATA & read
 
-    def forget_changes(self, body: Body, known: _Known) -> None:
+    def forget_changes(self, body: program.Body, known: _Known) -> None:
         """Forgets headers that an action sets."""
         for statement in body:
-            if isinstance(statement, SetValid):
+            if isinstance(statement, program.SetValid):
                 known.headers.pop(statement.header, None)
 
 
-def load_where_used(control: Body, tables: Sequence[MatchTable], actions: Sequence[SwitchAction]) -> Body:
+def load_where_used(
+    control: program.Body, tables: Sequence[program.MatchTable], actions: Sequence[program.SwitchAction]
+) -> program.Body:
     """A control flow in which metadata of the flow is loaded before it is looked at."""
     return _Loader({table.name: table for table in tables}, {action.name: action for action in actions}).body(
         control, _Known()
@@ -163,16 +153,16 @@ def _merge(runs: Sequence[NfRun], blocks: Sequence[Block]) -> Block:
     )
     own_field = first.node_field != NODE_FIELD
     return replace(
-        first, tables=tables, body=((Assign(first.node_field, NODE_FIELD),) if own_field else ()) + first.body
+        first, tables=tables, body=((program.Assign(first.node_field, NODE_FIELD),) if own_field else ()) + first.body
     )
 
 
-def _merge_table(runs: Sequence[NfRun], tables: Sequence[MatchTable], node_field: str) -> MatchTable:
+def _merge_table(runs: Sequence[NfRun], tables: Sequence[program.MatchTable], node_field: str) -> program.MatchTable:
     first = tables[0]
     ternary = any(key.match is MatchKind.TERNARY for key in first.keys)
-    key = TableKey(node_field, NODE_BITS, MatchKind.TERNARY if ternary else MatchKind.EXACT)
+    key = program.TableKey(node_field, NODE_BITS, MatchKind.TERNARY if ternary else MatchKind.EXACT)
     entries = [
-        MatchEntry((*entry.key, (run.first + 1, NODE_MASK)), entry.call)
+        program.MatchEntry((*entry.key, (run.first + 1, NODE_MASK)), entry.call)
         for run, table in zip(runs, tables, strict=True)
         for entry in table.entries
     ]

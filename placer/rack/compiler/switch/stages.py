@@ -27,18 +27,11 @@ from placer.rack.compiler.switch.program import (
     Value,
 )
 from placer.rack.rack import SRAM_MEMORY, TCAM_MEMORY, SwitchTable
-from placer.rack.stages.tables.packing import (
-    DependencyKind,
-    Memories,
-    PlacedTable,
-    TableDependency,
-    TableProgram,
-    fewest_stages,
-)
+from placer.rack.stages.tables import packing
 
 SHARED_FIELDS = {f"m.{name}" for name in ("node", "label", "path", "port", "drop", "found", "shared", *FLOW_BITS)}
 """Metadata that NFs have in common; all other is scratch of one NF."""
-STAGE_MEMORIES = Memories(TCAM_MEMORY, SRAM_MEMORY)
+STAGE_MEMORIES = packing.Memories(TCAM_MEMORY, SRAM_MEMORY)
 
 
 @dataclass
@@ -53,17 +46,17 @@ class _Unit:
     writes: set[str] = field(default_factory=set)
 
 
-def stages_of(program: SwitchProgram, memories: Memories = STAGE_MEMORIES) -> int | None:
+def stages_of(program: SwitchProgram, memories: packing.Memories = STAGE_MEMORIES) -> int | None:
     """The fewest stages that hold a program; None where a key is wider than a stage."""
     # the tables of a program, and which of them wait for which
     units = _Walk(program).units()
-    tables = tuple(PlacedTable(unit.name, unit.table) for unit in units)
+    tables = tuple(packing.PlacedTable(unit.name, unit.table) for unit in units)
     dependencies = []
     for after, unit in enumerate(units):
         for before, earlier in enumerate(units[:after]):
             if not _exclusive(earlier, unit) and (kind := _kind(earlier, unit)):
-                dependencies.append(TableDependency(before, after, kind))
-    return fewest_stages(TableProgram(tables, tuple(dependencies)), memories)
+                dependencies.append(packing.TableDependency(before, after, kind))
+    return packing.fewest_stages(packing.TableProgram(tables, tuple(dependencies)), memories)
 
 
 class _Walk:
@@ -140,15 +133,15 @@ class _Walk:
         self.found.append(replace(unit, table=replace(shown, writes=tuple(sorted(unit.writes)))))
 
 
-def _kind(before: _Unit, after: _Unit) -> DependencyKind | None:
+def _kind(before: _Unit, after: _Unit) -> packing.DependencyKind | None:
     """The strictest dependency between two units that one packet may pass both; None without any."""
     if before.writes & after.reads:
-        return DependencyKind.MATCH
+        return packing.DependencyKind.MATCH
     if (before.writes & after.writes) - {"m.drop"}:
-        return DependencyKind.ACTION
+        return packing.DependencyKind.ACTION
     if before.writes & after.decided_by:
-        return DependencyKind.SUCCESSOR
-    return DependencyKind.REVERSE_MATCH if before.reads & after.writes else None
+        return packing.DependencyKind.SUCCESSOR
+    return packing.DependencyKind.REVERSE_MATCH if before.reads & after.writes else None
 
 
 def _exclusive(one: _Unit, other: _Unit) -> bool:

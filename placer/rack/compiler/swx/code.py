@@ -3,22 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from placer.rack.compiler.switch.program import (
-    Apply,
-    Assign,
-    Body,
-    Compute,
-    Count,
-    FieldComparison,
-    FieldTest,
-    If,
-    IsValid,
-    Learn,
-    SetValid,
-    Statement,
-    TakeNumber,
-    UpdateChecksum,
-)
+from placer.rack.compiler.switch import program
 
 SUMMANDS_FIELD = "summands"  # a header that no packet has: DPDK adds only fields of headers to checksums
 
@@ -62,21 +47,21 @@ class SpecCode:
             label = ""
         return "".join(shown)
 
-    def body(self, body: Body) -> None:
+    def body(self, body: program.Body) -> None:
         for statement in body:
             self.statement(statement)
 
-    def statement(self, statement: Statement) -> None:
+    def statement(self, statement: program.Statement) -> None:
         match statement:
-            case If():
+            case program.If():
                 self.case(statement)
-            case UpdateChecksum():
+            case program.UpdateChecksum():
                 self.update(statement)
             case _:
                 for text in _instructions(statement):
                     self.instruction(text)
 
-    def update(self, one: UpdateChecksum) -> None:
+    def update(self, one: program.UpdateChecksum) -> None:
         """What DPDK computes is never 0, where RFC 1624 has 0 but for sums that cannot be here."""
         self.instruction(f"cksub {one.checksum} {self.summand(one.before, 'before')}")
         self.instruction(f"ckadd {one.checksum} {self.summand(one.after, 'after')}")
@@ -93,7 +78,7 @@ class SpecCode:
         self.instruction(f"mov h.{SUMMANDS_FIELD}.{place} {value}")
         return f"h.{SUMMANDS_FIELD}.{place}"
 
-    def case(self, case: If) -> None:
+    def case(self, case: program.If) -> None:
         """Jumps over what is not to run."""
         then, otherwise = case.then, case.otherwise
         other, end = self.new_label("ELSE"), self.new_label("END")
@@ -105,29 +90,29 @@ class SpecCode:
         self.body(otherwise)
         self.put(end)
 
-    def skip(self, condition: FieldComparison | IsValid, to: str) -> None:
+    def skip(self, condition: program.FieldComparison | program.IsValid, to: str) -> None:
         """A jump where a condition does not hold."""
         match condition:
-            case IsValid(header):
+            case program.IsValid(header):
                 self.instruction(f"jmpnv {to} h.{header}")
-            case FieldComparison(left, "==", right):
+            case program.FieldComparison(left, "==", right):
                 self.instruction(f"jmpneq {to} {left} {right}")
-            case FieldComparison(left, "!=", right):
+            case program.FieldComparison(left, "!=", right):
                 self.instruction(f"jmpeq {to} {left} {right}")
-            case FieldComparison(left, "<", int(right)):
+            case program.FieldComparison(left, "<", int(right)):
                 self.instruction(f"jmpgt {to} {left} {right - 1}" if right else f"jmp {to}")
-            case FieldComparison(left, ">", int(right)):
+            case program.FieldComparison(left, ">", int(right)):
                 self.instruction(f"jmplt {to} {left} {right + 1}")
             case _:
                 raise AssertionError(condition)
 
-    def jump_unless(self, test: FieldTest, to: str) -> None:
+    def jump_unless(self, test: program.FieldTest, to: str) -> None:
         self.instruction(f"jmpneq {to} {self.masked(test)} {test.value:#x}")
 
-    def jump_if(self, test: FieldTest, to: str) -> None:
+    def jump_if(self, test: program.FieldTest, to: str) -> None:
         self.instruction(f"jmpeq {to} {self.masked(test)} {test.value:#x}")
 
-    def masked(self, test: FieldTest) -> str:
+    def masked(self, test: program.FieldTest) -> str:
         """Where the value to compare is."""
         if test.mask is None:
             return test.field
@@ -136,25 +121,25 @@ class SpecCode:
         return "m.test"
 
 
-def _instructions(statement: Statement) -> Iterator[str]:
+def _instructions(statement: program.Statement) -> Iterator[str]:
     match statement:
-        case Assign(to, value):
+        case program.Assign(to, value):
             yield f"mov {to} {value if isinstance(value, str) else hex(value)}"
-        case Compute(operation, to, value):
+        case program.Compute(operation, to, value):
             yield f"{operation.value} {to} {value if isinstance(value, str) else hex(value)}"
-        case SetValid(header, valid):
+        case program.SetValid(header, valid):
             yield f"{'validate' if valid else 'invalidate'} h.{header}"
-        case Count(registers, index):
+        case program.Count(registers, index):
             yield f"regadd {registers} {index} 0x1"
-        case TakeNumber(registers, index, to):
+        case program.TakeNumber(registers, index, to):
             yield f"regrd {to} {registers} {index}"
             yield f"regadd {registers} {index} 0x1"
-        case Learn(action, arguments):
+        case program.Learn(action, arguments):
             yield "mov m.timeout 0x0"
             yield f"learn {action}{''.join(f' {argument}' for argument in arguments[:1])} m.timeout"
-        case Apply(table):
+        case program.Apply(table):
             yield f"table {table}"
-        case If():
+        case program.If():
             raise AssertionError(statement)
 
 

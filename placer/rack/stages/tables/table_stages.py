@@ -8,14 +8,7 @@ from functools import cache
 
 from placer.rack.chain import Chain, TableId
 from placer.rack.rack import Rack, SwitchTable
-from placer.rack.stages.tables.packing import (
-    TABLE_LIBRARY,
-    Memories,
-    TablePacking,
-    TableProgram,
-    table_need,
-    table_program,
-)
+from placer.rack.stages.tables import packing
 from profiler.protocol.program import LONGEST_LINE, Program, shorten
 from profiler.testbed import TestbedError
 from profiles import Fault, InputError
@@ -54,7 +47,7 @@ class CheckedPrograms(ABC):
         self.known: dict[int, KnownVerdicts] = {}
 
     @abstractmethod
-    def program_fits(self, program: TableProgram, stages: int) -> bool:
+    def program_fits(self, program: packing.TableProgram, stages: int) -> bool:
         """Whether a program fits so many stages."""
 
     def fits(self, tables: frozenset[TableId]) -> bool:
@@ -64,7 +57,7 @@ class CheckedPrograms(ABC):
         known = self.known.setdefault(stages, KnownVerdicts())
         verdict = known.verdict(tables)
         if verdict is None:
-            verdict = self.program_fits(table_program(tables, self.chains, self.tables_of), stages)
+            verdict = self.program_fits(packing.table_program(tables, self.chains, self.tables_of), stages)
             known.add(tables, verdict)
         return verdict
 
@@ -74,16 +67,18 @@ class TableStages(CheckedPrograms):
 
     def __init__(self, rack: Rack, chains: Sequence[Chain]) -> None:
         super().__init__(rack, chains)
-        self.memories = Memories(rack.switch.tcam, rack.switch.sram)
+        self.memories = packing.Memories(rack.switch.tcam, rack.switch.sram)
 
-    def program_fits(self, program: TableProgram, stages: int) -> bool:
-        return TablePacking(program, self.memories).fits(stages)
+    def program_fits(self, program: packing.TableProgram, stages: int) -> bool:
+        return packing.TablePacking(program, self.memories).fits(stages)
 
     def blocks(self) -> Mapping[str, int]:
         """TCAM that each kind of NF takes at least."""
         return {
             nf: sum(
-                need.columns * need.rows for table in tables if not (need := table_need(table, self.memories)).memory
+                need.columns * need.rows
+                for table in tables
+                if not (need := packing.table_need(table, self.memories)).memory
             )
             for nf, tables in self.tables_of.items()
         }
@@ -100,7 +95,7 @@ def tables_of_nfs(rack: Rack, chains: Sequence[Chain]) -> Mapping[str, Sequence[
         costs = rack.costs[nf]
         if costs.switch_blocks is None:
             continue
-        tables = costs.switch_tables if costs.switch_tables is not None else TABLE_LIBRARY.get(nf)
+        tables = costs.switch_tables if costs.switch_tables is not None else packing.TABLE_LIBRARY.get(nf)
         if tables is None:
             message = f"the tables of {nf} on the switch are not known"
             faults.append(Fault("--stages", None, None, message, TABLES_HINT.format(nf=nf)))
@@ -135,11 +130,11 @@ class CompiledStages(CheckedPrograms):
         super().__init__(rack, chains)
         self.compiler = compiler_of(command)
 
-    def program_fits(self, program: TableProgram, stages: int) -> bool:
+    def program_fits(self, program: packing.TableProgram, stages: int) -> bool:
         return self.compiler.fits(compile_request(program, stages, self.rack))
 
 
-def compile_request(program: TableProgram, stages: int, rack: Rack) -> Mapping[str, object]:
+def compile_request(program: packing.TableProgram, stages: int, rack: Rack) -> Mapping[str, object]:
     """What a compiler is asked, but for the `id`."""
     names = [table.name for table in program.tables]
     return {

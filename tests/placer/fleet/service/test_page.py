@@ -327,10 +327,6 @@ def test_an_empty_fleet_is_said_in_words(tab: Page, fake: Fake) -> None:
     wait_for(tab, "#nics-count", "No NIC to search.")
 
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-
 def wait_for(page: Page, selector: str, words: str) -> None:
     page.locator(selector, has_text=words).first.wait_for()
 

@@ -1,4 +1,7 @@
-"""What `planned` calls proven, and its bounds, against all plans of small instances."""
+"""What `planned` calls proven, and its bounds, against all plans of small instances.
+
+What moves a doubtful instance to a NIC of its own keeps its constraints.
+"""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -9,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from placer.evaluate.checks import check_plan, peak_nics
+from placer.evaluate.checks import check_plan, constraints_kept, peak_nics
 from placer.evaluate.expected_violations import expected_violations, likeliest_violations
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
@@ -20,12 +23,14 @@ from placer.model.plan import Placement, Plan
 from placer.model.sla import Sla
 from placer.optimal.planned.certificate import certificate
 from placer.optimal.planned.leader import Leader
+from placer.optimal.planned.mend import mend
 from placer.optimal.planned.reserve import reserve_pct
 from placer.optimal.planned.search import NO_TENANT, chances_now, co_locations
 from placer.optimal.planned.static import _Search
 from placer.optimal.planned.strategy import Planned
-from placer.testing.strategies import CORES_BY_NF, SOLO_KPPS, TOY_TRAFFIC
+from placer.testing.strategies import CORES_BY_NF, SOLO_KPPS, TOY_TRAFFIC, arrival, catalogue
 from placer.verify import budget_faults, read_certificate
+from predictor import Models
 from profiles import Workload
 from tests.placer.optimal.planned.instances import NAME, ErringPredictor, Instance, catalogue_of, instances
 
@@ -232,3 +237,17 @@ def test_a_program_that_the_solver_gives_up_on_still_leads_to_a_good_plan(monkey
     expected = expected_violations(plan, given.catalogue, NAME)
     assert plan.rejected == 0 and expected.mean_pct + reserve_pct(expected) <= 5.0 + 1e-6
     assert peak_nics(plan) <= peak_nics(solved) + 1
+
+
+@pytest.mark.parametrize(("given", "placed"), [({}, 2), ({"together": "g"}, 1)], ids=["moved", "rejected"])
+def test_a_doubtful_instance_stays_in_its_pool_and_with_its_group(given: dict[str, str], placed: int) -> None:
+    """Two lose half of what they may lose a third of; the cheaper NIC for one of them is in another pool."""
+    first, second = catalogue((None, 1.0), (None, 2.0)).kinds
+    kinds = (replace(first, pool="p1"), replace(second, pool="p2"))
+    asked = Constraints(tuple(sorted({"pool": "p2", **given}.items())))
+    trace = [replace(arrival(f"i{at}", at, "a", 0.3), constraints=asked) for at in range(2)]
+    models = Models({NAME: ErringPredictor(kept={("a", "a"): (0.5, 0.5)})}, None, TOY_TRAFFIC, {})
+    toy = Catalogue(kinds, (models,) * 2, (None,) * 2, specs=("none",) * 2, budget_pct=1.0)
+    begun = Plan("planned", None, tuple(Placement(one, "nic-1", kinds[1]) for one in trace), 0.0)
+    plan, expected = mend(begun, toy, NAME, 1.0)
+    assert [*constraints_kept(plan)] == [] and len(plan.placed) == placed and expected.mean_pct == 0.0

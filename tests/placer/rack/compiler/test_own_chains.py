@@ -29,8 +29,7 @@ from tests.placer.rack.compiler.ebpf.programs import require_clang
 from tests.placer.rack.compiler.own_chains import OwnChains, draw_own_chains, redraw_files
 from tests.placer.rack.compiler.rack_packets import rack_packets, timed
 from tests.placer.rack.compiler.rack_runs import Coverage, compiled_or_none, emulated_outcome, require_libpcap
-from tests.placer.rack.compiler.test_emulated_racks import EMULATION_WORKERS
-from tests.placer.rack.compiler.test_executed_racks import require_programs, run_rack
+from tests.placer.rack.compiler.test_executed_racks import EMULATION_WORKERS, require_programs, run_rack
 from tests.reference.chain_text import file_lines, meaning_by_files
 from tests.reference.compare import ReferenceRun
 from tests.reference.nfs.headers import read_headers

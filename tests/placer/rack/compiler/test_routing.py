@@ -1,11 +1,27 @@
-"""Service paths and labels: each NF has one, and a label names the NF that is next."""
+"""Service paths and labels: each NF has one, and a label names the NF that is next. Counters of rules and branches list
+what packets met."""
+
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from placer.rack.compiler.branch_counts import CountedWay, count_ways
+from placer.rack.compiler.compile import compile_rack
 from placer.rack.compiler.graph import graph_of, identifier
+from placer.rack.compiler.library.nf_kind import NF_KINDS
 from placer.rack.compiler.routing import Label, Routing, route_graph, switch_ports
+from placer.rack.compiler.traffic.entries import parse
 from profiles import InputError
-from tests.placer.rack.compiler.racks import made_chain, made_plan, random_plan
+from tests.placer.rack.compiler.library.frames import random_frames
+from tests.placer.rack.compiler.openflow.test_openflow import plan_of
+from tests.placer.rack.compiler.rack_runs import Coverage, compiled_or_none
+from tests.placer.rack.compiler.racks import ALL_KINDS, made_chain, made_plan, random_plan
+from tests.placer.rack.compiler.test_executed_racks import require_programs, run_rack
+from tests.reference.interpret import model_of
+from tests.reference.nfs.acl import AclModel
+from tests.reference.nfs.headers import flow_of, read_headers
+from tests.reference.peel import fields_of, holds
 
 
 def _routing(nfs: list[str], places: str, edges: list[tuple[int, int, str, str]] | None = None) -> Routing:
@@ -84,3 +100,72 @@ def test_wrong_expressions_are_all_named() -> None:
     assert 'chain c: aggregate: "port": a port is missing at the end (at character 5)' in text
     assert "chain c: f0 -> f1: \"udp prt 53\": 'prt' does not belong here (at character 5)" in text
     assert "plan.json" in text
+
+
+def ways_of(*edges: str) -> list[CountedWay]:
+    """Ways as `A B match`."""
+    return [CountedWay(*edge.split(), *[""] * (2 - edge.count(" "))) for edge in edges]
+
+
+@pytest.mark.parametrize(
+    ("edges", "sent", "dropped", "expected"),
+    [
+        (["A B udp", "A C tcp", "A D", "B D", "C D"], {"A": 10, "B": 3, "C": 2}, {}, [3, 2, 5, 3, 2]),
+        (["A B udp", "A C", "B D", "C D"], {"A": 9, "B": 4, "C": 5}, {"malformed": 7}, [4, 5, 4, 5]),
+        # of 10 packets that A sent, 2 matched nothing: what C has is known, as nothing else leads there
+        (["A B udp", "A C tcp", "B C"], {"A": 10, "B": 3}, {"unmatched": 2}, [3, 5, 3]),
+        # each of two NFs behind each of two others: the sums leave it open
+        (["A B udp", "A C", "B D udp", "B E", "C D udp", "C E"], {"A": 9, "B": 4, "C": 5}, {}, [4, 5] + [None] * 4),
+        # packets that got lost between NFs
+        (["A B udp", "A C"], {"A": 9}, {"no_room": 1}, [None, None]),
+    ],
+)
+def test_what_follows_from_sums_of_counters_is_known(
+    edges: list[str], sent: dict[str, int], dropped: dict[str, int], expected: list[int | None]
+) -> None:
+    entered = Counter[str]()
+    for way, packets in zip(ways_of(*edges), expected, strict=True):
+        entered[way.to] += packets or 1
+    assert count_ways(ways_of(*edges), entered, sent, dropped) == expected
+
+
+def test_an_openflow_switch_counts_rules_and_branches(tmp_path: Path) -> None:
+    """Each rule of an access list, and two branches to the same NF, which no other counter distinguishes."""
+    require_programs(smartnics=False)
+    list_of = ("ACL", {"rules": 12, "seed": 3})
+    matches = ("udp", "src net 10.0.0.0/9")
+    chain = made_chain(
+        [list_of, "Monitor", "LB"],
+        [(0, 1, "1/4", matches[0]), (0, 1, "1/4", matches[1]), (0, 2, "1/2", ""), (1, 2, "1", "")],
+    )
+    plan = plan_of([chain], [{"f0": "switch", "f1": "switch", "f2": "s0"}])
+    frames = random_frames(8, 500)
+    run = run_rack(plan, compile_rack(plan, "plan"), 1, tmp_path, frames)
+    model = model_of(*list_of, "c/f0")
+    assert isinstance(model, AclModel)
+    rules, turns = Counter[int](), Counter[str]()
+    for frame in frames:
+        headers = read_headers(frame)
+        left = [] if headers.kind == "malformed" else model.process(frame, 0)
+        if headers.kind == "ipv4":
+            flow = flow_of(frame, headers)
+            rules[next((at for at, one in enumerate(model.filters, 1) if one.matches(flow)), 0)] += 1
+        turns.update(next((match for match in matches if holds(parse(match), fields_of(one))), "") for one in left)
+    assert +Counter(run.execution.rules["c/f0"]) == +Counter({at: count for at, count in rules.items() if at})
+    assert len(NF_KINDS["ACL"].data({"rules": 12.0, "seed": 3.0})) == len(run.execution.rules["c/f0"])
+    assert {way.match: way.packets for way in run.execution.branches} == turns and min(turns.values()) > 0
+
+
+@pytest.mark.long
+def test_branches_of_random_racks_are_those_of_the_reference(tmp_path: Path) -> None:
+    """On switch and servers; most are known, and `run_rack` compares them."""
+    require_programs(smartnics=False)
+    known = Counter[bool]()
+    for seed in range(20):
+        plan = random_plan(seed, [kind for kind in ALL_KINDS if kind != "Limiter"], smartnics=0)
+        if rack := compiled_or_none(plan, Coverage()):
+            (tmp_path / str(seed)).mkdir()
+            run = run_rack(plan, rack, seed, tmp_path / str(seed))
+            assert run.differences == []
+            known.update(way.packets is not None for way in run.execution.branches)
+    assert known[True] > 4 * known[False] > 0

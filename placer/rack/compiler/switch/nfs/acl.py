@@ -5,19 +5,9 @@ from itertools import product
 
 from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.library.acl import AclFilter, passes_ipv6
+from placer.rack.compiler.switch import program
 from placer.rack.compiler.switch.flow import BLOCKS, DROP_ACTION, DROP_BODY, PASS_ACTION, Block
 from placer.rack.compiler.switch.headers import TO_PORTS
-from placer.rack.compiler.switch.program import (
-    ActionCall,
-    Apply,
-    Body,
-    FieldComparison,
-    If,
-    IsValid,
-    MatchEntry,
-    MatchTable,
-    TableKey,
-)
 from placer.rack.compiler.traffic.entries import prefixes_of
 from placer.rack.rack import MatchKind
 
@@ -31,42 +21,46 @@ def acl_block(instance: NfInstance) -> Block:
     """One ternary table for IPv4; ARP passes, and IPv6 if all of it may; other frames are dropped."""
     name = f"{instance.nf.identifier}_rules"
     entries = tuple(entry for acl_filter in instance.data for entry in _entries(acl_filter))
-    table = MatchTable(
+    table = program.MatchTable(
         name,
         tuple(
-            TableKey(f"m.{field}", bits, MatchKind.TERNARY)
+            program.TableKey(f"m.{field}", bits, MatchKind.TERNARY)
             for field, bits in zip(ENTRY_FIELDS, FIELD_BITS, strict=True)
         ),
         (PASS_ACTION.name, DROP_ACTION.name),
-        ActionCall(PASS_ACTION.name),
+        program.ActionCall(PASS_ACTION.name),
         entries,
         max(len(entries), 1),
         of=instance.nf.name,
     )
     known = (ARP_TYPE, IPV6_TYPE) if passes_ipv6(instance.data) else (ARP_TYPE,)
-    unknown = If(
-        IsValid("inner_tag"),
+    unknown = program.If(
+        program.IsValid("inner_tag"),
         _drop_unless("h.inner_tag.type", known),
-        (If(IsValid("tag"), _drop_unless("h.tag.type", known), _drop_unless("h.ethernet.type", known)),),
+        (
+            program.If(
+                program.IsValid("tag"), _drop_unless("h.tag.type", known), _drop_unless("h.ethernet.type", known)
+            ),
+        ),
     )
-    body = (If(IsValid("ipv4"), (Apply(name),) if entries else PASS_ACTION.body, (unknown,)),)
+    body = (program.If(program.IsValid("ipv4"), (program.Apply(name),) if entries else PASS_ACTION.body, (unknown,)),)
     return Block(body, TO_PORTS, (table,) if entries else (), (PASS_ACTION, DROP_ACTION))
 
 
-def _drop_unless(field: str, known: Sequence[int]) -> Body:
-    body: Body = DROP_BODY
+def _drop_unless(field: str, known: Sequence[int]) -> program.Body:
+    body: program.Body = DROP_BODY
     for ether_type in known:
-        body = (If(FieldComparison(field, "!=", ether_type), body),)
+        body = (program.If(program.FieldComparison(field, "!=", ether_type), body),)
     return body
 
 
-def _entries(one: AclFilter) -> list[MatchEntry]:
+def _entries(one: AclFilter) -> list[program.MatchEntry]:
     """A filter, with its ranges of ports as prefixes."""
-    call = ActionCall(PASS_ACTION.name if one.permit else DROP_ACTION.name)
+    call = program.ActionCall(PASS_ACTION.name if one.permit else DROP_ACTION.name)
     fixed = (
         (one.protocol, 0xFF if one.protocol else 0),
         (one.source.address, one.source.mask),
         (one.destination.address, one.destination.mask),
     )
     ports = product(prefixes_of(*one.source_ports), prefixes_of(*one.destination_ports))
-    return [MatchEntry((*fixed, *pair), call) for pair in ports]
+    return [program.MatchEntry((*fixed, *pair), call) for pair in ports]

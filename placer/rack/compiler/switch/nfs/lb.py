@@ -2,25 +2,11 @@
 
 from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.library.lb import Backends
+from placer.rack.compiler.switch import program
 from placer.rack.compiler.switch.flow import BLOCKS, Block, hash_flow
 from placer.rack.compiler.switch.headers import TO_PORTS, address_rewritten
-from placer.rack.compiler.switch.program import (
-    ActionCall,
-    Apply,
-    Assign,
-    Body,
-    Compute,
-    FieldComparison,
-    If,
-    IsValid,
-    MatchEntry,
-    MatchTable,
-    Operation,
-    SwitchAction,
-    TableKey,
-)
 
-BACKEND_ACTION = SwitchAction("to_backend", (Assign("m.address", "t.address"),), {"address": 32})
+BACKEND_ACTION = program.SwitchAction("to_backend", (program.Assign("m.address", "t.address"),), {"address": 32})
 
 
 @BLOCKS.register("LB")
@@ -30,26 +16,26 @@ def lb_block(instance: NfInstance) -> Block:
     name = f"{instance.nf.identifier}_backends"
     mask = len(backends.table) - 1
     entries = tuple(
-        MatchEntry(((at, mask),), ActionCall(BACKEND_ACTION.name, (backends.addresses[number],)))
+        program.MatchEntry(((at, mask),), program.ActionCall(BACKEND_ACTION.name, (backends.addresses[number],)))
         for at, number in enumerate(backends.table)
     )
-    table = MatchTable(
+    table = program.MatchTable(
         name,
-        (TableKey("m.bucket", 16),),
+        (program.TableKey("m.bucket", 16),),
         (BACKEND_ACTION.name,),
-        ActionCall(BACKEND_ACTION.name, (backends.addresses[0],)),
+        program.ActionCall(BACKEND_ACTION.name, (backends.addresses[0],)),
         entries,
         len(entries),
         of=instance.nf.name,
     )
-    balanced: Body = (
+    balanced: program.Body = (
         *hash_flow(backends.seed),
-        Assign("m.bucket", "m.hash"),
-        Compute(Operation.AND, "m.bucket", mask),
-        Apply(name),
+        program.Assign("m.bucket", "m.hash"),
+        program.Compute(program.Operation.AND, "m.bucket", mask),
+        program.Apply(name),
         *address_rewritten("destination", "m.address"),
     )
     if backends.address:
-        balanced = (If(FieldComparison("h.ipv4.destination", "==", backends.address), balanced),)
-    body: Body = (If(IsValid("ipv4"), balanced),)
+        balanced = (program.If(program.FieldComparison("h.ipv4.destination", "==", backends.address), balanced),)
+    body: program.Body = (program.If(program.IsValid("ipv4"), balanced),)
     return Block(body, TO_PORTS, (table,), (BACKEND_ACTION,), metadata={"bucket": 16, "address": 32})

@@ -147,26 +147,23 @@ def test_the_lag_of_a_receiver_is_shown_until_it_has_everything(tmp_path: Path) 
     asyncio.run(study())
 
 
-def test_a_password_in_the_address_is_refused_and_not_shown(tmp_path: Path) -> None:
-    """It would stand in the log and the state."""
-    (tmp_path / "secret").write_bytes(SECRET)
-    with pytest.raises(InputError) as error:
-        webhook_maker("https://me:hidden@inventory.example/x", tmp_path / "secret")
+NOT_SAFE = "no https:// address"
+
+
+@pytest.mark.parametrize(
+    ("address", "secret", "message"),
+    [
+        *((address, SECRET, NOT_SAFE) for address in (
+            "http://inventory.example/x", "ftp://x", "x", "https:///x", "https://[::1",
+        )),  # only https, or this machine
+        ("https://me:hidden@inventory.example/x", SECRET, "password"),  # it would stand in the log and the state
+        ("https://x.example/", b"short\n", "less than 16 bytes"),
+        ("https://x.example/", None, "names no file"),
+    ],
+)  # fmt: skip
+def test_what_is_not_safe_is_refused(tmp_path: Path, address: str, secret: bytes | None, message: str) -> None:
+    """No password is shown."""
+    (tmp_path / "secret").write_bytes(secret or b"")
+    with pytest.raises(InputError, match=message) as error:
+        webhook_maker(address, tmp_path / "secret" if secret else None)
     assert "hidden" not in str(error.value)
-
-
-@pytest.mark.parametrize("address", ["http://inventory.example/x", "ftp://x", "x", "https:///x", "https://[::1"])
-def test_the_log_is_not_sent_in_the_clear(tmp_path: Path, address: str) -> None:
-    """Only https, or this machine."""
-    (tmp_path / "secret").write_bytes(SECRET)
-    with pytest.raises(InputError, match="no https:// address"):
-        webhook_maker(address, tmp_path / "secret")
-
-
-def test_a_short_secret_is_refused(tmp_path: Path) -> None:
-    """And a missing one."""
-    (tmp_path / "secret").write_bytes(b"short\n")
-    with pytest.raises(InputError, match="less than 16 bytes"):
-        webhook_maker("https://x.example/", tmp_path / "secret")
-    with pytest.raises(InputError, match="names no file"):
-        webhook_maker("https://x.example/", None)

@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -306,15 +307,21 @@ def test_a_restart_finds_pods_as_they_are(tmp_path: Path) -> None:
         assert one.bind(pods[2], "n1") == ""
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "", "[]", "{}", '{"Pod": 7}', '{"Pod": {"metadata": 7}}', '{"Pod": {"metadata": {}}, "NodeNames": [7]}',
-        '{"Pod": {}, "Nodes": [7]}',
-        '{"Pod": {}, "Nodes": {"items": [{"metadata": {}}]}}',
-    ],
+NO_PODS = ("", "[]", "{}", '{"Pod": 7}', '{"Pod": {"metadata": 7}}')
+NO_NODES = (
+    '{"Pod": {"metadata": {}}, "NodeNames": [7]}', '{"Pod": {}, "Nodes": [7]}',
+    '{"Pod": {}, "Nodes": {"items": [{"metadata": {}}]}}',
 )  # fmt: skip
-@pytest.mark.parametrize("verb", ["filter", "prioritize", "bind"])
+NO_VICTIMS = (
+    '{"Pod": {}, "NodeNameToMetaVictims": [7]}', '{"Pod": {}, "NodeNameToMetaVictims": {"n1": 7}}',
+    '{"Pod": {}, "NodeNameToVictims": {"n1": {"Pods": [{}]}}}',
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verb", "body"),
+    [*product(["filter", "prioritize", "bind"], [*NO_PODS, *NO_NODES]), *product(["preempt"], [*NO_PODS, *NO_VICTIMS])],
+)
 def test_what_is_no_request_of_a_scheduler_is_400(tmp_path: Path, verb: str, body: str) -> None:
     """Nothing changes."""
     with cluster(tmp_path / "s.db", "n1") as one:

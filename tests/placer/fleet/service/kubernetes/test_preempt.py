@@ -1,11 +1,16 @@
-"""What kube-scheduler would evict for a pod, and what has to leave besides so that every SLA is met."""
+"""What kube-scheduler would evict for a pod, and what has to leave besides so that every SLA is met. Annotations of a
+pod that runs: what they say now counts where it runs, and an event on it says what is not kept."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
-from tests.placer.fleet.service.kubernetes.toy_cluster import Cluster, cluster, eventually, pod, running
+from placer.fleet.service.kubernetes.api import ApiAnswer
+from tests.placer.fleet.service.kubernetes.toy_cluster import Cluster, ToyApi, cluster, eventually, pod, running
 
 WEB = {"metadata": {"name": "web", "namespace": "default", "uid": "u"}, "spec": {"priority": 9}}
 
@@ -71,13 +76,94 @@ def test_a_scheduler_that_sends_whole_pods_gets_uids(tmp_path: Path) -> None:
         assert found == {"NodeNameToMetaVictims": {"n1": {"Pods": [{"UID": "uid-p1"}], "NumPDBViolations": 1}}}
 
 
+@contextmanager
+def changed(path: Path, *names: str, to: dict[str, Any], api: ToyApi | None = None) -> Iterator[Cluster]:
+    """A cluster of these nodes, with the pods `p1` of `d` and `p2` of `c` on the first, of which `p2` then changes."""
+    with cluster(path, *names, api=api) as one:
+        for found in (pod("p1"), pod("p2", "c")):
+            one.add(found)
+            assert one.bind(found, names[0]) == ""
+        one.api.change("pods", "MODIFIED", running(to, names[0]))
+        yield one
+
+
+def drop_of(one: Cluster, name: str = "p2") -> float | None:
+    nic = one.service.engine.fleet.nic_of(f"pod/default/{name}/uid-{name}")
+    return None if nic is None else nic.tenants_by_id[f"pod/default/{name}/uid-{name}"].sla.max_drop
+
+
+def test_other_annotations_are_a_change(tmp_path: Path) -> None:
+    """What was given before may be left out; the same once more is none, also after a restart."""
+    api, least = ToyApi(), pod("p2", "c", "", sla_min_kpps="1", flows="100")
+    with changed(tmp_path / "s.db", "n1", to=pod("p2", "c", "0.5", flows="100"), api=api) as one:
+        eventually(lambda: drop_of(one) == 0.5)
+        api.change("pods", "MODIFIED", running(least, "n1"))
+        eventually(lambda: drop_of(one) is None)
+        api.change("pods", "MODIFIED", running(pod("p2", "c"), "n1"))
+        eventually(lambda: drop_of(one) == 0.9)
+    with cluster(tmp_path / "s.db", api=api) as one:
+        assert one.log()[3:] == ["change p2"] * 3 and api.reports == []
+        assert [row["event"]["traffic"]["flows"] for row in one.service.log()[3:]] == [100.0, 100.0, 1000.0]
+
+
+def test_an_sla_that_no_node_keeps_is_at_risk_and_the_pod_says_so(tmp_path: Path) -> None:
+    """`c` loses 6 % beside `d`, and is to lose 1 % from now on; nothing comes to them."""
+    with changed(tmp_path / "s.db", "n1", to=pod("p2", "c", "0.01")) as one:
+        eventually(lambda: len(one.api.reports) == 1)
+        assert drop_of(one) == 0.01 and one.takes("n1") == [] and one.log()[3:] == ["change p2"]
+        assert one.api.reports == ["p2: a pod has changed: SLAs are violated on its node: pod/default/p2/uid-p2"]
+
+
+def test_a_pod_stays_on_its_node_where_a_change_would_move_it(tmp_path: Path) -> None:
+    """Another node would keep the SLA, but Kubernetes moves no pod: it arrives anew where it runs."""
+    with changed(tmp_path / "s.db", "n1", "n2", to=pod("p2", "c", "0.01")) as one:
+        eventually(lambda: len(one.api.reports) == 1)
+        assert drop_of(one) == 0.01 and one.places() == {"p1": "n1", "p2": "n1"}
+        assert one.log()[4:] == ["depart p2", "arrive p2"]
+        (report,) = one.api.reports
+        assert report.startswith("p2: a pod runs where it would not be placed: n1: c would violate its SLA")
+
+
 @pytest.mark.parametrize(
-    "body",
-    [
-        "", "[]", "{}", '{"Pod": 7}', '{"Pod": {"metadata": 7}}', '{"Pod": {}, "NodeNameToMetaVictims": [7]}',
-        '{"Pod": {}, "NodeNameToMetaVictims": {"n1": 7}}', '{"Pod": {}, "NodeNameToVictims": {"n1": {"Pods": [{}]}}}',
-    ],
-)  # fmt: skip
-def test_what_is_no_request_of_a_scheduler_is_400(tmp_path: Path, body: str) -> None:
-    with cluster(tmp_path / "s.db", "n1") as one:
-        assert one.service.client.post("/k8s/v1/preempt", content=body).status_code == 400
+    "given",
+    [{"nf": "b"}, {"nf": "c", "priority": "3"}, {"nf": "c", "spread": "web"}, {"nf": "c", "owner": "edge-team"}],
+    ids=str,
+)
+def test_another_nf_priority_group_or_owner_arrives_anew(tmp_path: Path, given: dict[str, str]) -> None:
+    """No `change` has them; all is kept, so that the pod gets no event."""
+    with changed(tmp_path / "s.db", "n1", to=pod("p2", **given)) as one:
+        eventually(lambda: one.log()[3:] == ["depart p2", "arrive p2"])
+        assert one.places() == {"p1": "n1", "p2": "n1"} and one.api.reports == []
+
+
+def test_a_pod_whose_annotations_make_no_sense_any_more_counts_as_before(tmp_path: Path) -> None:
+    """It is said once, however often the pod changes otherwise, and again after annotations that did make sense."""
+    wrong = pod("p2", "c", "0.5", flow="7")
+    with changed(tmp_path / "s.db", "n1", to=wrong) as one:
+        for number in range(2):
+            one.api.change("pods", "MODIFIED", running(wrong, "n1", "Unknown"))
+            eventually(lambda number=number: len(one.api.reports) == number + 1)  # type: ignore[misc]
+            assert drop_of(one) == 0.9 - 0.1 * number and one.takes("n1") == ["n1"]
+            one.api.change("pods", "MODIFIED", running(pod("p2", "c", "0.8"), "n1"))
+            eventually(lambda: drop_of(one) == 0.8)
+    assert one.api.reports[0].startswith("p2: a pod counts with its former annotations: nf-placer.io/flow is unknown")
+
+
+@pytest.mark.parametrize("lost", [True, False], ids=["lost", "forbidden"])
+def test_a_cluster_is_followed_where_no_event_can_be_made(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], lost: bool
+) -> None:
+    """The log says so, once for the pod; its node is known as before."""
+
+    class MuteApi(ToyApi):
+        async def report(self, namespace: str, name: str, uid: str, message: str) -> ApiAnswer:
+            if lost:
+                raise httpx.ReadTimeout("no answer")
+            return ApiAnswer(403, "forbidden")
+
+    with changed(tmp_path / "s.db", "n1", to=pod("p2", "c", "0.01"), api=MuteApi()) as one:
+        eventually(lambda: drop_of(one) == 0.01)
+        one.api.change("pods", "MODIFIED", running(pod("p2", "c", "0.7"), "n1"))
+        eventually(lambda: drop_of(one) == 0.7)
+    printed = capfd.readouterr().err
+    assert printed.count("a pod got no event") == 1 and "the cluster cannot be followed" not in printed

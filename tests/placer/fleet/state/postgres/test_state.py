@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from placer.fleet.state.open_state import open_state
-from placer.fleet.state.postgres import state
+from placer.fleet.state.postgres import schema
 from placer.fleet.state.postgres.connection import show
 from placer.fleet.state.postgres.state import SharedState
 from placer.testing.strategies import catalogue
@@ -103,13 +103,13 @@ def test_a_database_that_is_lost_while_a_state_is_opened_is_said_to_be(
 ) -> None:
     """Not that its tables are wrong, or its user has too few rights."""
     address = postgres.database()
-    work = getattr(state, step)
+    work = getattr(schema, step)
 
     def cut(connection: psycopg.Connection[Any], *rest: Any) -> Any:
         with psycopg.connect(address, autocommit=True) as other:
             other.execute("SELECT pg_terminate_backend(%s)", (connection.info.backend_pid,))
         return work(connection, *rest)
 
-    monkeypatch.setattr(state, step, cut)
+    monkeypatch.setattr(schema, step, cut)
     with pytest.raises(InputError, match="cannot be opened: the connection was lost"):
         open_state(address, KINDS)
