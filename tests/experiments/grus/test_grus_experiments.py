@@ -10,6 +10,7 @@ from experiments.grus.methodology.judging import METHOD_NAMES
 from tests.experiments.complete import Results, refuse_incomplete, run_with_few
 from tests.placer.gpu.instances import BY_FORMULA
 
+pytestmark = pytest.mark.long  # machine code of the methods takes most of a minute, and tests/placer/gpu judges them
 NAMES = ["grus-figure11", "grus-figure12", "grus-figure13", "grus-own-model"]
 
 
@@ -26,7 +27,6 @@ def results() -> Results:
         return run_with_few(NAMES)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_a_result_is_complete(name: str, results: Results) -> None:
     """And says what is modelled."""

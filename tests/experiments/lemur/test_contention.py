@@ -41,6 +41,7 @@ def result() -> Iterator[Result]:
         yield find_experiment("lemur-contention").run(Setting(seed=3))
 
 
+@pytest.mark.long
 def test_rows_count_plans_that_violate_slos(result: Result) -> None:
     """At delta 1, whole cores just reach t_min by cycles, and miss it beside others; with contention it is kept."""
     lemur = result.table.set_index("group").loc["Lemur's sets"]
@@ -50,6 +51,7 @@ def test_rows_count_plans_that_violate_slos(result: Result) -> None:
     assert list(result.table["group"]) == ["Lemur's sets", "random mixes"]
 
 
+@pytest.mark.long
 def test_each_plan_has_a_row(result: Result) -> None:
     """With what the testbed measures; nothing where cycles alone give no plan."""
     plans = result.data["plans"].set_index("instance")
@@ -59,6 +61,7 @@ def test_each_plan_has_a_row(result: Result) -> None:
     assert (kept["error_by_cycles_pct"] >= kept["error_pct"] - 0.001).all()
 
 
+@pytest.mark.long
 def test_notes_are_sentences(result: Result) -> None:
     assert all(sentence.endswith(".") for sentence in (*result.testbeds, *result.notes))
 

@@ -70,6 +70,7 @@ def test_a_fleet_continues_from_its_state_and_is_rebalanced(placer: Placer, trac
     assert twice["status"] == "as-it-was" and where["nic"] == moved["to"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("online", [True, False])
 def test_a_fleet_of_nics_and_gpus_has_the_placements_of_run(placer: Placer, tmp_path: Path, online: bool) -> None:
     """Of arrivals one after another, and of the plan that a fleet begins with."""
@@ -297,7 +298,9 @@ def play(state: Path, models: Path, count: int, kills: set[int]) -> list[str]:
     return answers
 
 
-@pytest.mark.parametrize(("events", "kills"), [(100, 1), pytest.param(300, 200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("events", "kills"), [pytest.param(100, 1, marks=pytest.mark.long), pytest.param(300, 200, marks=pytest.mark.slow)]
+)
 def test_kills_change_neither_answers_nor_state(tmp_path: Path, made_up_models: Path, events: int, kills: int) -> None:
     """The ledger, what operators asked for, evidence and placements are equal, byte by byte; not the time of day."""
     chosen = set(Random(1).sample(range(events - 1), kills))

@@ -45,7 +45,7 @@ for line in sys.stdin:
     ("busy", "number"),
     [
         (True, signal.SIGTERM),
-        (False, signal.SIGINT),
+        pytest.param(False, signal.SIGINT, marks=pytest.mark.long),
         *(
             pytest.param(*one, marks=pytest.mark.slow)
             for one in ((True, signal.SIGHUP), (True, signal.SIGINT), (False, signal.SIGTERM), (False, signal.SIGHUP))

@@ -457,6 +457,7 @@ def test_the_tenants_are_compared_with_the_trace(simulated: dict[str, Any], tmp_
     ]
 
 
+@pytest.mark.long
 def test_a_predicted_optimum_is_checked_by_its_predictor(tmp_path: Path) -> None:
     """Without a testbed the models are queried; an unknown NF or a missing predictor is rejected."""
     trace = tmp_path / "arrivals.csv"

@@ -64,6 +64,7 @@ def test_a_chain_that_is_its_weakest_link_is_predicted_from_profiles_alone() -> 
     assert mape(lab, model(lab, 0)) < 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.chain_law)
 def test_measured_runs_improve_what_is_predicted(lab: Lab) -> None:
     """Twenty of them, whatever law the chain follows; a chain that is its weakest link gets no worse."""
@@ -71,6 +72,7 @@ def test_measured_runs_improve_what_is_predicted(lab: Lab) -> None:
     assert corrected < 10 and corrected < max(0.65 * alone, alone + 0.2 if alone < 3 else 0)
 
 
+@pytest.mark.long
 def test_twenty_measured_runs_leave_a_small_error_on_the_mean() -> None:
     assert np.mean([mape(lab, model(lab, 20)) for lab in LABS]) < 5.5
 

@@ -227,6 +227,7 @@ def models() -> Models:
     return train(replace(recorded, nfs={name: recorded.nfs[name] for name in ("NAT", "UrlFilter")}), ["tomur"])
 
 
+@pytest.mark.long
 def test_models_are_trained_from_the_recorded_profile(models: Models) -> None:
     """On co-locations at default traffic, Tomur's mean error is below 3 %."""
     server, traffic = SimulatedServer(), SimulatedServer().describe().traffic
@@ -238,6 +239,7 @@ def test_models_are_trained_from_the_recorded_profile(models: Models) -> None:
         assert np.mean(np.abs(np.array(kpps) / truth - 1)) < 0.03, co_location
 
 
+@pytest.mark.long
 def test_models_of_the_server_are_evaluated_on_it_alone(models: Models, tmp_path: Path) -> None:
     """It is their ground truth unless another is named, and a card is refused; the profile is found by its testbed."""
     models.save(tmp_path / "models")

@@ -128,7 +128,7 @@ def test_packets_keep_tags_of_their_own_behind_the_label() -> None:
 
 
 @pytest.mark.parametrize("first", ["switch", "s0"])
-@pytest.mark.parametrize("size", [60, 1500])
+@pytest.mark.parametrize("size", [pytest.param(60, marks=pytest.mark.long), 1500])
 def test_a_chain_carries_its_t_max_and_no_more(first: str, size: int) -> None:
     """Offered five times as much, in bytes of frames without checksums, over 10 s after the first second."""
     chain = made_chain(["Monitor", "Match"])
