@@ -120,7 +120,7 @@ class _Requirement(_Line):
     @property
     def given(self) -> tuple[str, ...]:
         """Which of `LOAD_KEYS` are given; a rate may be null."""
-        if not self.model_fields_set.intersection(LOAD_KEYS):
+        if self.model_fields_set.isdisjoint(LOAD_KEYS):
             return ()
         known = (key for key in LOAD_KEYS if key in self.model_fields_set)
         return tuple(key for key in known if key == "rate_kpps" or getattr(self, key) is not None)
@@ -180,6 +180,8 @@ class Wanted(_Requirement):
     @property
     def constraints(self) -> Constraints:
         """The constraints that are given."""
+        if self.model_fields_set.isdisjoint(CONSTRAINT_KEYS):
+            return UNCONSTRAINED
         return _constraints_of(*(getattr(self, key) for key in CONSTRAINT_KEYS))
 
 

@@ -169,14 +169,26 @@ class Reader:
             raise event_shapes.Malformed("no SLA: give sla_drop or sla_min_kpps")
         if wanted.exclusive is not None and wanted.owner not in (None, wanted.exclusive):
             raise event_shapes.Malformed(f"exclusive: is '{wanted.exclusive}', and its owner is '{wanted.owner}'")
-        load = wanted.over(Workload(wanted.nf, self.default_traffic))
-        workload = self._workload(load, wanted.traffic)
+        workload = self._wanted_workload(wanted)
         found = sla or event_shapes.sla_of(0.0, None)
         found_labels = tuple(sorted(wanted.labels.items())) if wanted.labels else ()
         return Tenant(
             identity, workload, found, constraints=wanted.constraints, priority=wanted.priority,
             owner=wanted.owner or "", labels=found_labels,
         )  # fmt: skip
+
+    def _wanted_workload(self, wanted: event_shapes.Wanted) -> Workload:
+        """The workload of an instance that is to be placed, checked."""
+        key = wanted.nf, wanted.rate_kpps, wanted.cores, wanted.sla_latency_us, self._traffic_key(wanted.traffic)
+        known = self._known.get(key) if wanted.sla_min_kpps is None else None
+        if known is None:
+            known = self._workload(wanted.over(Workload(wanted.nf, self.default_traffic)), wanted.traffic)
+            self._known[key] = known
+        return known
+
+    @staticmethod
+    def _traffic_key(traffic: event_shapes.Traffic | None) -> tuple[float | None, ...] | None:
+        return None if traffic is None else (traffic.flows, traffic.packet_size, traffic.mtbr)
 
     def _members(self, read: event_shapes.GroupEvent) -> Iterator[Tenant]:
         ids = Counter(arrival.id for arrival in read.arrivals)
@@ -203,7 +215,7 @@ class Reader:
 
     def _workload(self, before: Workload, traffic: event_shapes.Traffic | None) -> Workload:
         """The workload with other traffic, checked."""
-        key = (before,) if traffic is None else (before, traffic.flows, traffic.packet_size, traffic.mtbr)
+        key = before, self._traffic_key(traffic)
         known = self._known.get(key)
         if known is not None:
             return known

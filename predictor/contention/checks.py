@@ -132,16 +132,18 @@ def write_surfaces(numbers, whole, packed, surfaces, first, end):  # type: ignor
     for row in range(first, end):
         nf = table.nf[row]
         count, low, high = models.trend.size[nf], models.trend.low[nf], models.trend.high[nf]
-        own, squared = np.zeros(count), np.empty(count)
+        own, first_squared, squared = np.zeros(count), np.empty(count), np.empty(count)
         write_own_inputs(table.traffic[row], table.counters[row, WORKING_SET] if table.relative[row] else 0.0, inputs)
         add_squared(models.trend, nf, inputs, OF_COMPETITORS, INPUT_COUNT, own)
         less = 0.0 if table.relative[row] else math.log(table.base[row])
         for first_node in range(ACCESS_NODES):
+            inputs[0] = low[0] + (high[0] - low[0]) * first_node / (ACCESS_NODES - 1)
+            copy_into(first_squared, own)
+            add_squared(models.trend, nf, inputs, 0, 1, first_squared)
             for second_node in range(SPILL_NODES):
-                inputs[0] = low[0] + (high[0] - low[0]) * first_node / (ACCESS_NODES - 1)
                 inputs[1] = high[1] - (high[1] - low[1]) * (1.0 - second_node / (SPILL_NODES - 1)) ** 2
-                copy_into(squared, own)
-                add_squared(models.trend, nf, inputs, 0, OF_COMPETITORS, squared)
+                copy_into(squared, first_squared)
+                add_squared(models.trend, nf, inputs, 1, OF_COMPETITORS, squared)
                 surfaces[row, first_node, second_node] = value_at(models.trend, nf, squared) - less
 
 
