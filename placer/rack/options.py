@@ -59,15 +59,19 @@ class Layouts:
 def all_layouts(chain: Chain, rack: Rack) -> Layouts:
     """Every layout of a chain that keeps its latency. Raises InputError when there are more than MOST_LAYOUTS."""
     sites = possible_sites(chain, rack)
+    if not rack.is_simple:
+        return layouts_at(chain, rack, _joined_assignments(chain, rack, sites))
     return layouts_at(chain, rack, _assignments(sites, 0, _number(chain, sites)))
 
 
 def layouts_in_parts(chain: Chain, rack: Rack) -> Iterator[Layouts]:
     """As all_layouts, a part at a time: for who may have to stop early."""
     sites = possible_sites(chain, rack)
-    number = _number(chain, sites)
+    joined = None if rack.is_simple else _joined_assignments(chain, rack, sites)
+    number = _number(chain, sites) if joined is None else len(joined)
     for begin in range(0, number, PART_LAYOUTS):
-        yield layouts_at(chain, rack, _assignments(sites, begin, min(begin + PART_LAYOUTS, number)))
+        end = min(begin + PART_LAYOUTS, number)
+        yield layouts_at(chain, rack, _assignments(sites, begin, end) if joined is None else joined[begin:end])
 
 
 def layouts_at(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
@@ -160,6 +164,22 @@ def _assignments(sites: Sequence[Sequence[int]], begin: int, end: int) -> Ints:
         left, rows = np.divmod(left, len(site))
         columns.append(np.array(site, np.int64)[rows])
     return np.stack(columns[::-1], axis=1)
+
+
+def _joined_assignments(chain: Chain, rack: Rack, sites: Sequence[Sequence[int]]) -> Ints:
+    """All combinations of sites in which connected NFs on a server are at one socket and one NIC, in the same order.
+
+    Raises InputError when there are more than MOST_LAYOUTS.
+    """
+    found, parted = np.empty((1, 0), np.int64), parted_at(rack)
+    for at, site in enumerate(sites):
+        found = np.hstack([np.repeat(found, len(site), axis=0), np.tile(site, len(found))[:, None].astype(np.int64)])
+        for edge in (*chain.edges_into(at), *chain.edges_from(at)):
+            if max(edge.tail, edge.head) == at:
+                found = found[~parted[found[:, edge.tail], found[:, edge.head]]]
+        if len(found) > MOST_LAYOUTS:
+            raise InputError.of(chain.name, f"has more than {MOST_LAYOUTS:,} layouts on this rack")
+    return found
 
 
 def changes_between(one: Ints | int, other: Ints | int) -> Ints:

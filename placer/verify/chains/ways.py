@@ -9,8 +9,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
-from math import floor, lcm, prod
+from math import floor, lcm
 
 import numpy as np
 
@@ -153,13 +152,23 @@ class Ways:
             + [SWITCH_SITE] * (facts.blocks(nf) is not None)
             for nf in range(len(self.chain.nfs))
         ]
-        if prod(map(len, choices)) > MOST_LAYOUTS:
-            raise TooMany(f"{self.chain.name} has more than {MOST_LAYOUTS:,} layouts")
-        for sites in product(*choices):
+        for number, sites in enumerate(self._extend((), choices)):
+            if number == MOST_LAYOUTS:
+                raise TooMany(f"{self.chain.name} has more than {MOST_LAYOUTS:,} layouts")
             if limit is not None and facts.latency_us(sites) > limit * (1 + LIMIT_TOLERANCE):
                 continue
-            if facts.keeps_table_order(sites) and facts.keeps_sockets(sites):
+            if facts.keeps_table_order(sites):
                 yield sites
+
+    def _extend(self, sites: tuple[int, ...], choices: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
+        """The sites of the first NFs with all of those of the others that keep sockets."""
+        if len(sites) == len(choices):
+            yield sites
+            return
+        for site in choices[len(sites)]:
+            more = (*sites, site)
+            if self.facts.keeps_sockets(more):
+                yield from self._extend(more, choices)
 
     def _profiles(self, sites: Sites) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
         """Kinds of subgroups, shares in units, and blocks of the switch: as one, and for each way to cut it."""
