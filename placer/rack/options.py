@@ -50,6 +50,9 @@ class Layouts:
     def __len__(self) -> int:
         return len(self.sites)
 
+    def at(self, rows: Ints) -> Layouts:
+        return Layouts(self.chain, *(part[rows] for name, part in vars(self).items() if name != "chain"))
+
     def on_switch(self) -> Bools:
         """Per NF whether it is on the switch; shape (layouts, NFs)."""
         on_switch: Bools = self.sites == SWITCH_SITE
@@ -299,8 +302,29 @@ def options_at(layouts: Layouts, rack: Rack, tables: Collection[int] | None = No
 
     `tables`: NFs that count as a need where they are on the switch; None: all, unless stages are without a bound.
     """
+    if rack.core_parts > 1:
+        layouts = layouts.at(_undominated_layouts(layouts, rack))
     options = _allocations(layouts, rack)
     return options.at(find_undominated_rows(options, rack, tables))
+
+
+def _undominated_layouts(layouts: Layouts, rack: Rack) -> Ints:
+    """The layouts of which no other one has cheaper subgroups in each pool: they alone have undominated options."""
+    pools, order = _pools_at(layouts.sites, rack), np.argsort(-np.nan_to_num(layouts.cycles), axis=1, kind="stable")
+    replicas = np.where(np.isnan(layouts.replica_cycles), np.inf, layouts.replica_cycles)
+    needs = [
+        layouts.nic_shares.reshape(len(layouts), -1),
+        layouts.on_switch() & (rack.switch.usable_stages is not None),
+    ]
+    for pool in range(len(rack.pools)):
+        here = np.take_along_axis((pools == pool) & ~np.isnan(layouts.cycles), order, axis=1)
+        first = np.argsort(~here, axis=1, kind="stable")
+        for cycles in (layouts.cycles, replicas):
+            sorted_cycles = np.where(
+                here, np.take_along_axis(cycles, order, axis=1), -1.0
+            )  # subgroups without cycles count
+            needs.append(np.take_along_axis(sorted_cycles, first, axis=1)[:, : here.sum(axis=1).max(initial=0)])
+    return find_undominated(np.zeros(len(layouts)), np.hstack(needs))
 
 
 def drop_dominated_options(layouts: Layouts, rack: Rack, costs: Ints) -> Options:
@@ -399,9 +423,25 @@ def _find_dominated_inside(gain: Floats, needs: Floats) -> Bools:
     return dominated
 
 
-def all_options(chain: Chain, rack: Rack) -> Options:
-    """All layouts of a chain, with all allocations in which no core could be taken away without lowering the rate."""
-    return _allocations(all_layouts(chain, rack), rack)
+def all_options(chain: Chain, rack: Rack, until: float) -> Options:
+    """All layouts of a chain, with all allocations in which no core could be taken away without lowering the rate.
+
+    `until`: of the monotonic clock. With turns on cores, there are many: raises TimeoutError after it, and InputError
+    when they are more than MOST_LAYOUTS.
+    """
+    layouts = all_layouts(chain, rack)
+    if rack.core_parts == 1:
+        return _allocations(layouts, rack)
+    parts: list[Options] = []
+    for begin in range(0, max(len(layouts), 1), PART_LAYOUTS):
+        if time.monotonic() > until:
+            raise TimeoutError
+        part = _allocations(layouts.at(np.arange(begin, min(begin + PART_LAYOUTS, len(layouts)))), rack)
+        parts.append(Options(layouts, part.layout + begin, part.group_cores, part.cores, part.rate))
+        if sum(map(len, parts)) > MOST_LAYOUTS:
+            raise InputError.of(chain.name, f"has more than {MOST_LAYOUTS:,} layouts with cores on this rack")
+    columns = zip(*((one.layout, one.group_cores, one.cores, one.rate) for one in parts), strict=True)
+    return Options(layouts, *map(np.concatenate, columns))
 
 
 def _allocations(layouts: Layouts, rack: Rack) -> Options:
