@@ -313,7 +313,7 @@ def _undominated_layouts(layouts: Layouts, rack: Rack) -> Ints:
     pools, order = _pools_at(layouts.sites, rack), np.argsort(-np.nan_to_num(layouts.cycles), axis=1, kind="stable")
     replicas = np.where(np.isnan(layouts.replica_cycles), np.inf, layouts.replica_cycles)
     needs = [
-        layouts.nic_shares.reshape(len(layouts), -1),
+        layouts.nic_shares.reshape(len(layouts), 2 * len(rack.nics)),
         layouts.on_switch() & (rack.switch.usable_stages is not None),
     ]
     for pool in range(len(rack.pools)):
