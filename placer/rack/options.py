@@ -370,17 +370,6 @@ def turn_counts(options: Options, rack: Rack) -> dict[int, Ints]:
     return found
 
 
-def shared_turns(options: Options, row: int, rack: Rack) -> dict[int, list[int]]:
-    """By shared pool, how many turns each core may have that an option uses, 1 where no other one may be there."""
-    found: dict[int, list[int]] = {}
-    for site, cores in zip(
-        options.layouts.sites[options.layout[row]].tolist(), options.group_cores[row].tolist(), strict=True
-    ):
-        if cores and rack.pools[pool := rack.devices[site].pool].is_shared:
-            found.setdefault(pool, []).extend([1] * cores if cores > 0 else [-cores])
-    return found
-
-
 def _pools_at(sites: Ints, rack: Rack) -> Ints:
     """The pool of each site; that of the switch is beyond the last one."""
     return np.array([*(device.pool for device in rack.devices), len(rack.pools)])[sites]

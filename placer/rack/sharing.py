@@ -4,6 +4,10 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import lcm
 
+import numpy as np
+
+from profiles.arrays import Ints
+
 MOST_TURNS = 16
 """Of subgroups on a core."""
 TURN_PARTS = lcm(*range(1, MOST_TURNS + 1))
@@ -23,6 +27,11 @@ def pack_turns(turns: Iterable[int]) -> list[list[int]]:
         else:
             cores.append([at])
     return cores
+
+
+def has_room(counts: Ints, cores: int) -> bool:
+    """Whether so many cores are enough; `counts`: how many subgroups need one of at most 1, 2, ... turns."""
+    return len(pack_turns(np.repeat(np.arange(1, MOST_TURNS + 1), np.diff(counts, prepend=0)).tolist())) <= cores
 
 
 def number_cores(given: Sequence[int | Fraction]) -> list[list[int]]:

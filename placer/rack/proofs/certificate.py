@@ -29,7 +29,7 @@ from placer.rack.proofs.prices import (
 )
 from placer.rack.rack import Rack
 from placer.rack.search.fleet_bound import classes_of, merge_servers, split_options
-from placer.rack.sharing import MOST_TURNS, pack_turns
+from placer.rack.sharing import has_room
 from placer.rack.stages.stage_oracles import BlockStages, conflict
 from placer.rack.strategies.optimal import FEW_LAYOUTS, FEW_SERVERS, layouts_in_all
 from profiles import InputError
@@ -241,8 +241,7 @@ class _Tree:
         for number, pool in enumerate(self.rack.pools):
             if pool.is_shared:
                 counts = sum(of[number][mask].min(axis=0) for of, mask in zip(self.turns, allowed, strict=True))
-                turns = np.repeat(np.arange(1, MOST_TURNS + 1), np.diff(counts, prepend=0)).tolist()
-                if len(pack_turns(turns)) > pool.cores:
+                if not has_room(np.asarray(counts), pool.cores):
                     return pool.name
         return None
 
