@@ -2,16 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from math import lcm
 
 import numpy as np
 
+from placer.rack.rack import MOST_TURNS
 from profiles.arrays import Ints
-
-MOST_TURNS = 16
-"""Of subgroups on a core."""
-TURN_PARTS = lcm(*range(1, MOST_TURNS + 1))
-"""Parts of a core of which turns are whole numbers."""
 
 
 def pack_turns(turns: Iterable[int]) -> list[list[int]]:

@@ -19,7 +19,8 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from placer.rack.chain import TableId
-from placer.rack.options import CAP_TOLERANCE, Options, turn_counts
+from placer.rack.layout_arrays import CAP_TOLERANCE
+from placer.rack.options import Options, turn_counts
 from placer.rack.rack import Rack
 from placer.rack.sharing import has_room
 from placer.rack.stages.stage_oracles import StageOracle, conflict

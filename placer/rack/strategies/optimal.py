@@ -9,7 +9,8 @@ from math import prod
 import numpy as np
 
 from placer.rack.chain import Chain, TableId
-from placer.rack.options import Options, possible_sites
+from placer.rack.layout_arrays import possible_sites
+from placer.rack.options import Options
 from placer.rack.plan import ChainPlan, Layout, RackPlan, Status, refine_rates
 from placer.rack.rack import Rack
 from placer.rack.search.branch_and_bound import Found, Search

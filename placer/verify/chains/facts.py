@@ -8,15 +8,11 @@ from functools import cached_property
 from math import ceil, floor
 
 from placer.rack.chain import Chain
-from placer.rack.rack import CoreCost, Rack
+from placer.rack.rack import MOST_TURNS, CoreCost, Rack
 
 LIMIT_TOLERANCE = Fraction(1, 10**9)  # relative: by how much a comparison with a limit may be missed
 SWITCH_SITE = -1  # the site of an NF on the switch, and the side of the world
 Sites = Sequence[int]  # per NF the number of a core site, or SWITCH_SITE
-
-
-MOST_TURNS = 16
-"""Of subgroups on a core that these share."""
 
 
 @dataclass(frozen=True)
