@@ -143,7 +143,7 @@ def _numbers(chains: Sequence[Chain], name: str | None) -> list[int]:
 
 def _places(text: str, chains: Sequence[Chain], numbers: Sequence[int], rack: Rack) -> dict[str, int]:
     """Sites by NF."""
-    from placer.rack.options import possible_sites
+    from placer.rack.layout_arrays import possible_sites
     from placer.rack.plan import SWITCH_SITE
 
     if len(numbers) > 1:

@@ -1,244 +1,27 @@
 """What a chain may get: a layout, whole cores for its subgroups, and the largest rate that these allow, as arrays.
 
-Layouts that break the latency are left out. A chain has many layouts, and each has many allocations of cores. Few of
-them matter: an option that needs no less of anything than another one and gives no higher rate is dominated. Rates
-below that of an option need fewer cores at most, so each layout has an option where one subgroup's rate is just reached
-by whole cores, and one at the largest rate.
+A chain has many layouts, and each has many allocations of cores. Few of them matter: an option that needs no less of
+anything than another one and gives no higher rate is dominated. Rates below that of an option need fewer cores at most,
+so each layout has an option where one subgroup's rate is just reached by whole cores, and one at the largest rate.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placer.rack.chain import Chain
-from placer.rack.plan import SWITCH_SITE
-from placer.rack.rack import Rack, SwitchKind
-from placer.rack.sharing import MOST_TURNS
+from placer.rack.layout_arrays import CAP_TOLERANCE, MOST_LAYOUTS, PART_LAYOUTS, Layouts, all_layouts
+from placer.rack.rack import MOST_TURNS, Rack
 from profiles import InputError
 from profiles.arrays import Bools, Floats, Ints
 
-MOST_LAYOUTS = 4_000_000
-PART_LAYOUTS = 1 << 14  # layouts of one part, some tenths of a second
 AT_ONCE = 2048  # options that are compared with all others in one step
 NO_CORES = -1
-CAP_TOLERANCE = 1e-9  # relative, of every comparison with a limit (CONTRACTS 9)
-
-
-@dataclass(frozen=True)
-class Layouts:
-    """Layouts of one chain; rows are layouts.
-
-    `cycles`, `replica_cycles`: of the subgroup whose first NF it is, per packet that enters the chain; NaN elsewhere,
-    and for replicas where there may be none; shape (layouts, NFs). `nic_shares`: shares of the chain's packets that
-    each NIC carries, in and out; shape (layouts, NICs, 2).
-    """
-
-    chain: Chain
-    sites: Ints  # per NF the index of a device, or SWITCH; shape (layouts, NFs)
-    group_of: Ints  # per NF the first NF of its subgroup, for NFs on the switch, too; shape (layouts, NFs)
-    cycles: Floats
-    replica_cycles: Floats
-    nic_shares: Floats
-    latency_us: Floats  # shape (layouts,)
-
-    def __len__(self) -> int:
-        return len(self.sites)
-
-    def on_switch(self) -> Bools:
-        """Per NF whether it is on the switch; shape (layouts, NFs)."""
-        on_switch: Bools = self.sites == SWITCH_SITE
-        return on_switch
-
-
-def all_layouts(chain: Chain, rack: Rack) -> Layouts:
-    """Every layout of a chain that keeps its latency. Raises InputError when there are more than MOST_LAYOUTS."""
-    sites = possible_sites(chain, rack)
-    return layouts_at(chain, rack, _assignments(sites, 0, _number(chain, sites)))
-
-
-def layouts_in_parts(chain: Chain, rack: Rack) -> Iterator[Layouts]:
-    """As all_layouts, a part at a time: for who may have to stop early."""
-    sites = possible_sites(chain, rack)
-    number = _number(chain, sites)
-    for begin in range(0, number, PART_LAYOUTS):
-        yield layouts_at(chain, rack, _assignments(sites, begin, min(begin + PART_LAYOUTS, number)))
-
-
-def layouts_at(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
-    """Those of some layouts that keep the latency, and the order of an OpenFlow switch's tables.
-
-    `sites`: per layout and NF a device that can run the NF, or SWITCH; shape (layouts, NFs).
-    """
-    sites = sites[_at_one_socket(chain, rack, sites)]
-    sides = side_of(rack)[sites]
-    latency = _latencies(chain, rack, sites, sides)
-    limit = chain.slo.d_max_us
-    if limit is not None:
-        kept = latency <= float(limit) * (1 + CAP_TOLERANCE)
-        sites, sides, latency = sites[kept], sides[kept], latency[kept]
-    if rack.switch.kind is SwitchKind.OPENFLOW:
-        kept = _in_table_order(chain, rack, sites)
-        sites, sides, latency = sites[kept], sides[kept], latency[kept]
-    return _compute(chain, rack, sites, sides, latency)
-
-
-def lay_out_sites(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
-    """Some layouts of a chain, whether or not they keep its latency."""
-    sides = side_of(rack)[sites]
-    return _compute(chain, rack, sites, sides, _latencies(chain, rack, sites, sides))
-
-
-def side_of(rack: Rack) -> Ints:
-    """Per site the NIC behind which it is; the last one is the switch."""
-    return np.array([*(device.nic for device in rack.devices), SWITCH_SITE])
-
-
-def parted_at(rack: Rack) -> Bools:
-    """Whether an edge cannot lead from a site to another one; shape (sites, sites), the last one is the switch.
-
-    Connected NFs on a server are one subgroup, at one socket and one NIC.
-    """
-    servers = np.array([*(-2 - at if each.is_smartnic else each.server for at, each in enumerate(rack.devices)), -1])
-    parted: Bools = (servers[:, None] == servers) & ~np.eye(len(servers), dtype=bool)
-    return parted
-
-
-def _at_one_socket(chain: Chain, rack: Rack, sites: Ints) -> Bools:
-    kept = np.ones(len(sites), dtype=bool)
-    if not rack.is_simple:
-        parted = parted_at(rack)
-        for edge in chain.edges:
-            kept &= ~parted[sites[:, edge.tail], sites[:, edge.head]]
-    return kept
-
-
-def _compute(chain: Chain, rack: Rack, sites: Ints, sides: Ints, latency: Floats) -> Layouts:
-    groups = _components(chain, sites)
-    cycles, replicas = _cycles(chain, rack, sites, groups)
-    shares = np.zeros((len(sides), len(rack.nics) + 1, 2))  # the last NIC stands for the switch
-    rows, switch = np.arange(len(sides)), np.full(len(sides), SWITCH_SITE)
-    moves = [(switch, sides[:, chain.entry], 1.0)]
-    moves += [
-        (sides[:, edge.tail], sides[:, edge.head], float(chain.reach[edge.tail] * edge.share)) for edge in chain.edges
-    ]
-    moves += [(sides[:, at], switch, float(chain.reach[at])) for at in chain.exits]
-    for source, target, share in moves:
-        crossing = np.where(source == target, 0.0, share)
-        shares[rows, target, 0] += crossing
-        shares[rows, source, 1] += crossing
-    return Layouts(chain, sites, groups, cycles, replicas, shares[:, :-1], latency)
-
-
-def possible_sites(chain: Chain, rack: Rack) -> list[list[int]]:
-    """Per NF the devices that can run it, and SWITCH if the switch can."""
-    return [
-        [number for number, device in enumerate(rack.devices) if device.cores and rack.cost_on(chain, at, device)]
-        + [SWITCH_SITE] * rack.has_table(nf)
-        for at, nf in enumerate(chain.nfs)
-    ]
-
-
-def _number(chain: Chain, sites: Sequence[Sequence[int]]) -> int:
-    number = prod(len(site) for site in sites)
-    if number > MOST_LAYOUTS:
-        raise InputError.of(chain.name, f"has {number:,} layouts on this rack, more than {MOST_LAYOUTS:,}")
-    return number
-
-
-def _assignments(sites: Sequence[Sequence[int]], begin: int, end: int) -> Ints:
-    """Some of the combinations of sites, the last NF's changing fastest; shape (end - begin, NFs)."""
-    if begin == end:
-        return np.empty((0, len(sites)), np.int64)
-    left, columns = np.arange(begin, end), []
-    for site in reversed(sites):  # not np.unravel_index, for which 64 NFs are most
-        left, rows = np.divmod(left, len(site))
-        columns.append(np.array(site, np.int64)[rows])
-    return np.stack(columns[::-1], axis=1)
-
-
-def changes_between(one: Ints | int, other: Ints | int) -> Ints:
-    """Side changes between two sides."""
-    through_switch = (np.asarray(one) != SWITCH_SITE) & (np.asarray(other) != SWITCH_SITE)
-    return np.where(np.asarray(one) == other, 0, np.where(through_switch, 2, 1))
-
-
-def _latencies(chain: Chain, rack: Rack, sites: Ints, sides: Ints) -> Floats:
-    crossing = float(rack.crossing_us)
-    at_end = np.zeros(sites.shape)
-    for at in chain.order:
-        times = [time_on(chain, rack, at, site) for site in range(len(rack.devices))]
-        arrived = crossing * changes_between(SWITCH_SITE, sides[:, at]) if at == chain.entry else np.zeros(len(sites))
-        for edge in chain.edges_into(at):
-            arrived = np.maximum(
-                arrived, at_end[:, edge.tail] + crossing * changes_between(sides[:, edge.tail], sides[:, at])
-            )
-        at_end[:, at] = arrived + np.array([*times, 0.0])[sites[:, at]]
-    ends = [at_end[:, at] + crossing * changes_between(sides[:, at], SWITCH_SITE) for at in chain.exits]
-    return np.asarray(np.max(ends, axis=0))
-
-
-def time_on(chain: Chain, rack: Rack, at: int, site: int) -> float:
-    cost = rack.cost_on(chain, at, rack.devices[site])
-    return float(cost.cycles / rack.devices[site].clock_mhz) if cost else 0.0
-
-
-def _in_table_order(chain: Chain, rack: Rack, sites: Ints) -> Bools:
-    """Whether packets pass the NFs of an OpenFlow switch in the order of its tables, on each of their visits."""
-    place = {nf: number for number, nf in enumerate(rack.switch.table_order)}
-    kept = np.ones(len(sites), dtype=bool)
-    for at, nf in enumerate(chain.nfs):
-        if nf.nf not in place:
-            kept &= sites[:, at] != SWITCH_SITE
-    for edge in chain.edges:
-        tail, head = (place.get(chain.nfs[at].nf, -1) for at in (edge.tail, edge.head))
-        if tail >= head:
-            kept &= (sites[:, edge.tail] != SWITCH_SITE) | (sites[:, edge.head] != SWITCH_SITE)
-    return kept
-
-
-def _components(chain: Chain, sites: Ints) -> Ints:
-    """Per NF the first NF of its component."""
-    labels = np.tile(np.arange(sites.shape[1]), (len(sites), 1))
-    joined = [(edge.tail, edge.head, sites[:, edge.tail] == sites[:, edge.head]) for edge in chain.edges]
-    while True:
-        before = labels.copy()
-        for tail, head, same in joined:
-            least = np.where(same, np.minimum(labels[:, tail], labels[:, head]), 0)
-            labels[same, tail] = least[same]
-            labels[same, head] = least[same]
-        if np.array_equal(before, labels):
-            return labels
-
-
-def _cycles(chain: Chain, rack: Rack, sites: Ints, groups: Ints) -> tuple[Floats, Floats]:
-    layouts, nfs = sites.shape
-    rows = np.arange(layouts)
-    cycles, entered = np.zeros((layouts, nfs)), np.zeros((layouts, nfs))
-    replicable = np.ones((layouts, nfs), dtype=bool)
-    entered[rows, groups[:, chain.entry]] += 1.0
-    for edge in chain.edges:
-        inside = groups[:, edge.tail] == groups[:, edge.head]
-        entered[rows, groups[:, edge.head]] += np.where(inside, 0.0, float(chain.reach[edge.tail] * edge.share))
-    for at in range(nfs):
-        costs = [rack.cost_on(chain, at, device) for device in rack.devices]
-        own = np.array([*(float(cost.cycles) if cost else 0.0 for cost in costs), 0.0])
-        may = np.array([*(bool(cost and cost.replicable) for cost in costs), True]) & (not chain.forks[at])
-        cycles[rows, groups[:, at]] += float(chain.reach[at]) * own[sites[:, at]]
-        replicable[rows, groups[:, at]] &= may[sites[:, at]]
-    crossing = np.array([*(float(device.cross_cycles) for device in rack.devices), 0.0])[sites]
-    cycles += (float(rack.overheads.subgroup_cycles) + crossing) * entered
-    replicas = np.where(replicable, cycles + float(rack.overheads.replica_cycles) * entered, np.nan)
-    first = (groups == np.arange(nfs)) & (sites != SWITCH_SITE)
-    return np.where(first, cycles, np.nan), np.where(first, replicas, np.nan)
-
-
-# Options: layouts with allocations of cores.
 
 
 @dataclass(frozen=True)
@@ -279,8 +62,29 @@ def options_at(layouts: Layouts, rack: Rack, tables: Collection[int] | None = No
 
     `tables`: NFs that count as a need where they are on the switch; None: all, unless stages are without a bound.
     """
+    if rack.core_parts > 1:
+        layouts = layouts.at(_undominated_layouts(layouts, rack))
     options = _allocations(layouts, rack)
     return options.at(find_undominated_rows(options, rack, tables))
+
+
+def _undominated_layouts(layouts: Layouts, rack: Rack) -> Ints:
+    """The layouts of which no other one has cheaper subgroups in each pool: they alone have undominated options."""
+    pools, order = _pools_at(layouts.sites, rack), np.argsort(-np.nan_to_num(layouts.cycles), axis=1, kind="stable")
+    replicas = np.where(np.isnan(layouts.replica_cycles), np.inf, layouts.replica_cycles)
+    needs = [
+        layouts.nic_shares.reshape(len(layouts), 2 * len(rack.nics)),
+        layouts.on_switch() & (rack.switch.usable_stages is not None),
+    ]
+    for pool in range(len(rack.pools)):
+        here = np.take_along_axis((pools == pool) & ~np.isnan(layouts.cycles), order, axis=1)
+        first = np.argsort(~here, axis=1, kind="stable")
+        for cycles in (layouts.cycles, replicas):
+            sorted_cycles = np.where(
+                here, np.take_along_axis(cycles, order, axis=1), -1.0
+            )  # subgroups without cycles count
+            needs.append(np.take_along_axis(sorted_cycles, first, axis=1)[:, : here.sum(axis=1).max(initial=0)])
+    return find_undominated(np.zeros(len(layouts)), np.hstack(needs))
 
 
 def drop_dominated_options(layouts: Layouts, rack: Rack, costs: Ints) -> Options:
@@ -326,17 +130,6 @@ def turn_counts(options: Options, rack: Rack) -> dict[int, Ints]:
     return found
 
 
-def shared_turns(options: Options, row: int, rack: Rack) -> dict[int, list[int]]:
-    """By shared pool, how many turns each core may have that an option uses, 1 where no other one may be there."""
-    found: dict[int, list[int]] = {}
-    for site, cores in zip(
-        options.layouts.sites[options.layout[row]].tolist(), options.group_cores[row].tolist(), strict=True
-    ):
-        if cores and rack.pools[pool := rack.devices[site].pool].is_shared:
-            found.setdefault(pool, []).extend([1] * cores if cores > 0 else [-cores])
-    return found
-
-
 def _pools_at(sites: Ints, rack: Rack) -> Ints:
     """The pool of each site; that of the switch is beyond the last one."""
     return np.array([*(device.pool for device in rack.devices), len(rack.pools)])[sites]
@@ -379,9 +172,25 @@ def _find_dominated_inside(gain: Floats, needs: Floats) -> Bools:
     return dominated
 
 
-def all_options(chain: Chain, rack: Rack) -> Options:
-    """All layouts of a chain, with all allocations in which no core could be taken away without lowering the rate."""
-    return _allocations(all_layouts(chain, rack), rack)
+def all_options(chain: Chain, rack: Rack, until: float) -> Options:
+    """All layouts of a chain, with all allocations in which no core could be taken away without lowering the rate.
+
+    `until`: of the monotonic clock. With turns on cores, there are many: raises TimeoutError after it, and InputError
+    when they are more than MOST_LAYOUTS.
+    """
+    layouts = all_layouts(chain, rack)
+    if rack.core_parts == 1:
+        return _allocations(layouts, rack)
+    parts: list[Options] = []
+    for begin in range(0, max(len(layouts), 1), PART_LAYOUTS):
+        if time.monotonic() > until:
+            raise TimeoutError
+        part = _allocations(layouts.at(np.arange(begin, min(begin + PART_LAYOUTS, len(layouts)))), rack)
+        parts.append(Options(layouts, part.layout + begin, part.group_cores, part.cores, part.rate))
+        if sum(map(len, parts)) > MOST_LAYOUTS:
+            raise InputError.of(chain.name, f"has more than {MOST_LAYOUTS:,} layouts with cores on this rack")
+    columns = zip(*((one.layout, one.group_cores, one.cores, one.rate) for one in parts), strict=True)
+    return Options(layouts, *map(np.concatenate, columns))
 
 
 def _allocations(layouts: Layouts, rack: Rack) -> Options:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
+from math import lcm
 
 from placer.rack.chain import Chain, ChainNf
-from placer.rack.sharing import TURN_PARTS
 from profiles import InputError
 from profiles.chain import NfStage
 
@@ -277,6 +277,12 @@ class RackTestbed:
     spec: str | None = None
     flows: float | None = None
     mtbr: float | None = None
+
+
+MOST_TURNS = 16
+"""Of subgroups on a core that these share."""
+TURN_PARTS = lcm(*range(1, MOST_TURNS + 1))
+"""Parts of a core of which shares are whole numbers."""
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from math import lcm
 
-MOST_TURNS = 16
-"""Of subgroups on a core."""
-TURN_PARTS = lcm(*range(1, MOST_TURNS + 1))
-"""Parts of a core of which turns are whole numbers."""
+import numpy as np
+
+from placer.rack.rack import MOST_TURNS
+from profiles.arrays import Ints
 
 
 def pack_turns(turns: Iterable[int]) -> list[list[int]]:
@@ -23,6 +22,11 @@ def pack_turns(turns: Iterable[int]) -> list[list[int]]:
         else:
             cores.append([at])
     return cores
+
+
+def has_room(counts: Ints, cores: int) -> bool:
+    """Whether so many cores are enough; `counts`: how many subgroups need one of at most 1, 2, ... turns."""
+    return len(pack_turns(np.repeat(np.arange(1, MOST_TURNS + 1), np.diff(counts, prepend=0)).tolist())) <= cores
 
 
 def number_cores(given: Sequence[int | Fraction]) -> list[list[int]]:

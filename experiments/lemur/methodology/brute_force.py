@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from placer.rack.chain import Chain
-from placer.rack.options import all_layouts
+from placer.rack.layout_arrays import all_layouts
 from placer.rack.plan import Layout
 from placer.rack.rack import Rack
 from profiles.arrays import Floats, Ints

@@ -14,7 +14,8 @@ import numpy as np
 
 from placer.rack.chain import Chain, TableId
 from placer.rack.heuristics.fixed_layouts import CoreAllocation, LayoutChoice, most_on_hardware, nothing, plan_of
-from placer.rack.options import CAP_TOLERANCE, Options, lay_out_sites, options_at
+from placer.rack.layout_arrays import CAP_TOLERANCE, lay_out_sites
+from placer.rack.options import Options, options_at
 from placer.rack.plan import SWITCH_SITE, Layout, RackPlan, Subgroup
 from placer.rack.rack import CoreCost, Device, Rack
 from placer.rack.search.branch_and_bound import Search

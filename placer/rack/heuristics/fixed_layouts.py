@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from placer.rack.chain import Chain
-from placer.rack.options import CAP_TOLERANCE, Layouts, lay_out_sites, layouts_in_parts
+from placer.rack.layout_arrays import CAP_TOLERANCE, Layouts, lay_out_sites, layouts_in_parts
 from placer.rack.plan import SWITCH_SITE, ChainPlan, Layout, RackPlan, Status, Subgroup, refine_rates
 from placer.rack.rack import Rack, Server
 from placer.rack.stages.stage_oracles import stage_oracle

@@ -29,7 +29,7 @@ from placer.rack.proofs.prices import (
 )
 from placer.rack.rack import Rack
 from placer.rack.search.fleet_bound import classes_of, merge_servers, split_options
-from placer.rack.sharing import MOST_TURNS, pack_turns
+from placer.rack.sharing import has_room
 from placer.rack.stages.stage_oracles import BlockStages, conflict
 from placer.rack.strategies.optimal import FEW_LAYOUTS, FEW_SERVERS, layouts_in_all
 from profiles import InputError
@@ -102,7 +102,7 @@ def _proof(plan: RackPlan, chains: Sequence[Chain], seconds: float) -> BoundProo
                 return found[0]
         if few or layouts_in_all(chains, plan.rack) <= FEW_LAYOUTS:
             # in a tree of splits every server has prices of its own; out of time, it ends with the bound that it proves
-            found.append(_Tree(chains, plan.rack, enough).proof(until - time.monotonic()))
+            found.append(_Tree(chains, plan.rack, enough, until).proof(until - time.monotonic()))
     except (ArithmeticError, TimeoutError, InputError):  # the last where a chain has too many layouts
         pass  # the certificate claims what was proven until then, and the command says that it is less
     return min(found, key=lambda one: float("-inf") if one.bound is None else one.bound, default=None)
@@ -165,7 +165,7 @@ class _Part:
 
 
 class _Tree:
-    def __init__(self, chains: Sequence[Chain], rack: Rack, enough: float | None) -> None:
+    def __init__(self, chains: Sequence[Chain], rack: Rack, enough: float | None, until: float) -> None:
         self.chains, self.rack = chains, rack
         self.gain = enough is not None
         self.enough = EMPTY_BOUND if enough is None else enough
@@ -175,7 +175,7 @@ class _Tree:
         for chain in chains:
             same = same_but_for_names(chain)
             if same not in known:
-                options = all_options(chain, rack)
+                options = all_options(chain, rack, until)
                 known[same] = options, self._ways(options), turn_counts(options, rack)
         each = [known[same_but_for_names(chain)] for chain in chains]
         self.options, self.ways = [one for one, *_ in each], [replace(one, pool=list(one.pool)) for _, one, _ in each]
@@ -241,8 +241,7 @@ class _Tree:
         for number, pool in enumerate(self.rack.pools):
             if pool.is_shared:
                 counts = sum(of[number][mask].min(axis=0) for of, mask in zip(self.turns, allowed, strict=True))
-                turns = np.repeat(np.arange(1, MOST_TURNS + 1), np.diff(counts, prepend=0)).tolist()
-                if len(pack_turns(turns)) > pool.cores:
+                if not has_room(np.asarray(counts), pool.cores):
                     return pool.name
         return None
 

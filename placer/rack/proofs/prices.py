@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from placer.rack.chain import Chain, TableId
-from placer.rack.options import CAP_TOLERANCE
+from placer.rack.layout_arrays import CAP_TOLERANCE
 from placer.rack.rack import Rack
 from profiles.arrays import Bools, Floats, Ints
 

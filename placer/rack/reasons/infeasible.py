@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.rack.options import Layouts, layouts_in_parts
+from placer.rack.layout_arrays import Layouts, layouts_in_parts
 from placer.rack.plan import Limit, LimitChange, RackPlan, Status
 from placer.rack.rack import Rack
 from placer.rack.search.fleet_bound import equal_servers

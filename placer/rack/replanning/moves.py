@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placer.rack.chain import FACTOR_MARK, Chain
-from placer.rack.options import MOST_LAYOUTS
+from placer.rack.layout_arrays import MOST_LAYOUTS
 from placer.rack.plan import SWITCH_SITE, RackPlan
 from placer.rack.rack import Rack
 from profiles import InputError

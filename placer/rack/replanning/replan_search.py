@@ -10,7 +10,8 @@ from math import ceil
 import numpy as np
 
 from placer.rack.chain import Chain, same_but_for_names
-from placer.rack.options import Options, drop_dominated_options, layouts_at, possible_sites
+from placer.rack.layout_arrays import layouts_at, possible_sites
+from placer.rack.options import Options, drop_dominated_options
 from placer.rack.plan import SWITCH_SITE, RackPlan, Status
 from placer.rack.rack import Rack
 from placer.rack.replanning.moves import NEW_SITE, moves_of, sites_within

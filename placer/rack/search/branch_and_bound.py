@@ -19,9 +19,10 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from placer.rack.chain import TableId
-from placer.rack.options import CAP_TOLERANCE, Options, shared_turns
+from placer.rack.layout_arrays import CAP_TOLERANCE
+from placer.rack.options import Options, turn_counts
 from placer.rack.rack import Rack
-from placer.rack.sharing import pack_turns
+from placer.rack.sharing import has_room
 from placer.rack.stages.stage_oracles import StageOracle, conflict
 from profiles.arrays import Bools, Floats, Ints
 
@@ -71,6 +72,7 @@ class Search:
 
     def __post_init__(self) -> None:
         self.relaxation = MixtureProgram(self.rack, self.options)
+        self.turns = [turn_counts(each, self.rack) for each in self.options]
         self.nodes = 0
         self.uncounted: frozenset[TableId] = frozenset()
         self.numbers = count()
@@ -140,11 +142,12 @@ class Search:
 
     def _has_turns(self, chosen: Sequence[int]) -> bool:
         """Whether subgroups that take turns have enough cores: shares of cores may add up to less."""
-        turns: dict[int, list[int]] = {}
-        for options, row in zip(self.options, chosen, strict=True):
-            for pool, more in shared_turns(options, row, self.rack).items():
-                turns.setdefault(pool, []).extend(more)
-        return all(len(pack_turns(each)) <= self.rack.pools[pool].cores for pool, each in turns.items())
+        counts = [
+            (pool.cores, sum(turns[number][row] for turns, row in zip(self.turns, chosen, strict=True)))
+            for number, pool in enumerate(self.rack.pools)
+            if pool.is_shared
+        ]
+        return all(has_room(np.asarray(each), cores) for cores, each in counts)
 
     def _solve(self, allowed: Sequence[Bools]) -> Mixture | None:
         self.nodes += 1

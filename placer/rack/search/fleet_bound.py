@@ -13,7 +13,8 @@ from itertools import groupby
 import numpy as np
 
 from placer.rack.chain import Chain, same_but_for_names
-from placer.rack.options import Layouts, all_layouts, allocations, core_rates, find_undominated
+from placer.rack.layout_arrays import Layouts, all_layouts
+from placer.rack.options import allocations, core_rates, find_undominated
 from placer.rack.plan import SWITCH_SITE
 from placer.rack.rack import Rack
 from placer.rack.search.branch_and_bound import largest_gain

@@ -17,20 +17,18 @@ from math import prod
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.rack.options import (
+from placer.rack.layout_arrays import (
     CAP_TOLERANCE,
-    Options,
     all_layouts,
     changes_between,
-    find_undominated,
     layouts_at,
     layouts_in_parts,
-    options_at,
     parted_at,
     possible_sites,
     side_of,
     time_on,
 )
+from placer.rack.options import Options, find_undominated, options_at
 from placer.rack.plan import SWITCH_SITE
 from placer.rack.rack import Device, Rack, SwitchKind
 from placer.rack.search.fleet_bound import equal_servers

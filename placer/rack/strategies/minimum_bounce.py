@@ -6,7 +6,8 @@ import numpy as np
 
 from placer.rack.chain import Chain
 from placer.rack.heuristics.fixed_layouts import plan_with_even_cores
-from placer.rack.options import CAP_TOLERANCE, Layouts, core_rates
+from placer.rack.layout_arrays import CAP_TOLERANCE, Layouts
+from placer.rack.options import core_rates
 from placer.rack.plan import RackPlan
 from placer.rack.rack import Rack
 from placer.rack.strategies import Notify, register

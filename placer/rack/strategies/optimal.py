@@ -9,7 +9,8 @@ from math import prod
 import numpy as np
 
 from placer.rack.chain import Chain, TableId
-from placer.rack.options import Options, possible_sites
+from placer.rack.layout_arrays import possible_sites
+from placer.rack.options import Options
 from placer.rack.plan import ChainPlan, Layout, RackPlan, Status, refine_rates
 from placer.rack.rack import Rack
 from placer.rack.search.branch_and_bound import Found, Search
@@ -40,7 +41,15 @@ def best_plan(
     `time_limit`: seconds for the search; after them the plan is `feasible`, with the bound that was reached.
     """
     if not rack.is_simple:
-        return exact_plan(chains, rack, time_limit=time_limit)
+        plan = exact_plan(chains, rack, time_limit=time_limit)
+        if plan.status in (Status.OPTIMAL, Status.INFEASIBLE) or rack.core_parts == 1:
+            return plan
+        # whole cores are a simpler question
+        servers = tuple(replace(server, shared_cores=False) for server in rack.servers)
+        whole = exact_plan(chains, replace(rack, servers=servers), time_limit=FOR_THE_HEURISTIC * time_limit)
+        placed = tuple(replace(one, layout=replace(one.layout, rack=rack)) for one in whole.chains)
+        status = Status.FEASIBLE if placed else Status.UNKNOWN
+        return _better(plan, RackPlan(rack, status, placed, None, whole.seconds))
     if len(rack.servers) <= FEW_SERVERS:
         plan = exact_plan(chains, rack, time_limit=time_limit)
         if plan.status in (Status.OPTIMAL, Status.INFEASIBLE):

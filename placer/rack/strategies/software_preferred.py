@@ -6,7 +6,7 @@ import numpy as np
 
 from placer.rack.chain import Chain
 from placer.rack.heuristics.fixed_layouts import plan_with_even_cores
-from placer.rack.options import Layouts
+from placer.rack.layout_arrays import Layouts
 from placer.rack.plan import RackPlan
 from placer.rack.rack import Rack
 from placer.rack.strategies import Notify, register

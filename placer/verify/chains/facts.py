@@ -8,15 +8,11 @@ from functools import cached_property
 from math import ceil, floor
 
 from placer.rack.chain import Chain
-from placer.rack.rack import CoreCost, Rack
+from placer.rack.rack import MOST_TURNS, CoreCost, Rack
 
 LIMIT_TOLERANCE = Fraction(1, 10**9)  # relative: by how much a comparison with a limit may be missed
 SWITCH_SITE = -1  # the site of an NF on the switch, and the side of the world
 Sites = Sequence[int]  # per NF the number of a core site, or SWITCH_SITE
-
-
-MOST_TURNS = 16
-"""Of subgroups on a core that these share."""
 
 
 @dataclass(frozen=True)
@@ -193,13 +189,10 @@ class ChainFacts:
         )
 
     def keeps_sockets(self, sites: Sites) -> bool:
-        """Whether connected NFs on a server are at one socket and one NIC."""
-        on = [None if site == SWITCH_SITE else self.core_sites[site] for site in sites]
-        return all(
-            sites[edge.tail] == sites[edge.head]
-            for edge in self.chain.edges
-            if (tail := on[edge.tail]) and (head := on[edge.head]) and (tail.name == head.name)
-        )
+        """Whether connected NFs on a server are at one socket and one NIC, of the first NFs or of all."""
+        names = [None if site == SWITCH_SITE else self.core_sites[site].name for site in sites]
+        inside = ((edge.tail, edge.head) for edge in self.chain.edges if max(edge.tail, edge.head) < len(sites))
+        return all(sites[tail] == sites[head] or names[tail] != names[head] for tail, head in inside)
 
     def side(self, sites: Sites, nf: int) -> int:
         """The NIC on whose side an NF is; SWITCH_SITE for the world."""

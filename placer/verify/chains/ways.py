@@ -9,21 +9,19 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
-from math import floor, lcm, prod
+from math import floor, lcm
 
 import numpy as np
 
 from placer.rack.chain import Chain
-from placer.verify.chains.facts import LIMIT_TOLERANCE, MOST_TURNS, SWITCH_SITE, ChainFacts, Component, Sites
+from placer.rack.rack import MOST_TURNS, TURN_PARTS
+from placer.verify.chains.facts import LIMIT_TOLERANCE, SWITCH_SITE, ChainFacts, Component, Sites
 from placer.verify.chains.machines import Machines, SitePrices
 from profiles.arrays import Bools, Floats, Ints
 
 Turns = tuple[int, ...]  # per core of a subgroup, ascending: how many subgroups may take turns there
 Allocation = tuple[Fraction, tuple[Fraction, ...], tuple[Turns, ...]]
 """The largest rate, Mbps, and cores and turns per pool."""
-CORE_PARTS = lcm(*range(1, MOST_TURNS + 1))
-"""Parts of a core of which all shares are whole numbers."""
 
 MOST_LAYOUTS = 4_000_000
 MOST_WAYS = 20_000_000
@@ -87,7 +85,7 @@ class Ways:
         self.layout_of: Ints = np.array(layout_of, dtype=np.int64)
         self.need_of: Ints = np.array(need_of, dtype=np.int64)
         wide = len(machines.pools), 2 * len(machines.nics)
-        parts = [[int(core * CORE_PARTS) for core in need.cores] for need in self.needs]
+        parts = [[int(core * TURN_PARTS) for core in need.cores] for need in self.needs]
         self.core_parts: Ints = np.array(parts, dtype=np.int64).reshape(-1, wide[0])
         rough = [[float(share) for share in need.shares] for need in self.needs]
         self.shares: Floats = np.array(rough, dtype=np.float64).reshape(-1, wide[1])
@@ -99,7 +97,7 @@ class Ways:
 
     def with_cores(self, pool: int, at_most: Fraction) -> Bools:
         """Per way whether it has so many cores of a pool at most."""
-        few: Bools = self.core_parts[self.need_of, pool] <= floor(at_most * CORE_PARTS)
+        few: Bools = self.core_parts[self.need_of, pool] <= floor(at_most * TURN_PARTS)
         return few
 
     def least_turns(self, pool: int, allowed: Bools | None) -> Turns:
@@ -124,7 +122,7 @@ class Ways:
         # the worth of each need in floating point, and the size of the numbers that it is the difference of
         least, gain = float(self.least), float(prices.gain)
         cores, nics = np.array([float(core) for core in prices.cores]), np.array([float(nic) for nic in prices.nics])
-        fixed = self.core_parts / CORE_PARTS @ cores + float(prices.blocks) * self.blocks
+        fixed = self.core_parts / TURN_PARTS @ cores + float(prices.blocks) * self.blocks
         per_mbps = self.shares @ nics
         ends = [gain * (rate - least) - per_mbps * rate for rate in (least, self.largest)]
         sizes = fixed + per_mbps * self.largest + gain * self.largest
@@ -153,13 +151,23 @@ class Ways:
             + [SWITCH_SITE] * (facts.blocks(nf) is not None)
             for nf in range(len(self.chain.nfs))
         ]
-        if prod(map(len, choices)) > MOST_LAYOUTS:
-            raise TooMany(f"{self.chain.name} has more than {MOST_LAYOUTS:,} layouts")
-        for sites in product(*choices):
+        for number, sites in enumerate(self._extend((), choices)):
+            if number == MOST_LAYOUTS:
+                raise TooMany(f"{self.chain.name} has more than {MOST_LAYOUTS:,} layouts")
             if limit is not None and facts.latency_us(sites) > limit * (1 + LIMIT_TOLERANCE):
                 continue
-            if facts.keeps_table_order(sites) and facts.keeps_sockets(sites):
+            if facts.keeps_table_order(sites):
                 yield sites
+
+    def _extend(self, sites: tuple[int, ...], choices: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
+        """The sites of the first NFs with all of those of the others that keep sockets."""
+        if len(sites) == len(choices):
+            yield sites
+            return
+        for site in choices[len(sites)]:
+            more = (*sites, site)
+            if self.facts.keeps_sockets(more):
+                yield from self._extend(more, choices)
 
     def _profiles(self, sites: Sites) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
         """Kinds of subgroups, shares in units, and blocks of the switch: as one, and for each way to cut it."""

@@ -18,14 +18,14 @@ from typing import Any
 
 from placer.rack.chain import Chain, TableId
 from placer.rack.files.json_twins import chains_of, rack_of
-from placer.rack.rack import Rack
+from placer.rack.rack import MOST_TURNS, TURN_PARTS, Rack
 from placer.rack.stages.tables.table_stages import TableStages
 from placer.verify.chains import chain_certificate_of
-from placer.verify.chains.facts import LIMIT_TOLERANCE, MOST_TURNS, SWITCH_SITE
+from placer.verify.chains.facts import LIMIT_TOLERANCE, SWITCH_SITE
 from placer.verify.chains.machines import Machines, machines_of, nic_rates
 from placer.verify.chains.plan import above, plan_faults
 from placer.verify.chains.stage_fit import fits
-from placer.verify.chains.ways import CORE_PARTS, Turns, Ways
+from placer.verify.chains.ways import Turns, Ways
 
 Json = Mapping[str, Any]
 CLAIMED = ("status", "marginal_mbps", "bound_mbps", "chains")
@@ -142,7 +142,7 @@ class _Trial:
         loads = [share * self.least[at] for at, each in enumerate(self.ways) for way in each for share in way.shares]
         self.scale = lcm(*(load.denominator for load in loads), *(mbps.denominator for mbps in self.mbps))
         nics = [floor(mbps * self.scale * (1 + LIMIT_TOLERANCE)) for mbps in self.mbps]
-        self.limits = [moves, *(cores * CORE_PARTS for cores in machines.cores), *nics]
+        self.limits = [moves, *(cores * TURN_PARTS for cores in machines.cores), *nics]
 
     def best(self) -> BestRates | None:
         needs = [
@@ -151,7 +151,7 @@ class _Trial:
                     way,
                     (
                         way.moves,
-                        *(int(cores * CORE_PARTS) for cores in way.cores),
+                        *(int(cores * TURN_PARTS) for cores in way.cores),
                         *(int(share * least * self.scale) for share in way.shares),
                     ),
                 )

@@ -10,7 +10,7 @@ import pytest
 
 from placer.rack.chain import Chain, Slo
 from placer.rack.compiler.within_limits import is_unchecked, keep_from_devices, plan_within_limits, refusal_of
-from placer.rack.options import possible_sites
+from placer.rack.layout_arrays import possible_sites
 from placer.rack.plan import RackPlan, Status
 from placer.rack.rack import CoreCost, NfCosts, Rack, Server, SmartNic, Switch
 from placer.rack.strategies.optimal import exact_plan

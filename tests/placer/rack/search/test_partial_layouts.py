@@ -12,7 +12,8 @@ from placer.rack.chain import Chain
 from placer.rack.files.chains_file import read_chains_file
 from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.files.rack_file import read_rack_file
-from placer.rack.options import Options, all_layouts, layouts_at, options_at
+from placer.rack.layout_arrays import all_layouts, layouts_at
+from placer.rack.options import Options, options_at
 from placer.rack.plan import Status
 from placer.rack.rack import CoreCost, Rack, SmartNic
 from placer.rack.search.partial_layouts import undominated_sites
