@@ -47,7 +47,7 @@ KINDS = {"pisa": "blocks_per_stage = 24", "openflow": 'kind = "openflow"\ntable_
 
 def make_rack(folder: Path, switch: str, acl: str = "switch", nat: str = "") -> Path:
     """A compiled rack; `acl`: the kind of device that runs the ACL, `nat`: that of a NAT in place of the Monitor."""
-    costs = {"switch": "blocks = 1", "server": "cycles = 900", "smartnic": "cycles = 900"}
+    costs = {"switch": "blocks = 1", "server": "cycles = 900, replicable = false", "smartnic": "cycles = 900"}
     on_nat = nat or "server"
     rack = RACK.format(switch=KINDS[switch], acl=acl, cost=costs[acl], nat=on_nat, nat_cost=costs[on_nat])
     chains = CHAINS.replace("Monitor", "NAT" if nat else "Monitor")
