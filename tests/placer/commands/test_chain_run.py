@@ -121,7 +121,7 @@ def running(rack: Path, *more: object) -> Iterator[Running]:
         command = [sys.executable, "-m", "placer", "chain", "run", *map(str, (rack, *ends))]
         with (
             socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sender,
-            socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as receiver,
+            socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as receiver,
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
         ):
             sender.bind((names[0], 0))
