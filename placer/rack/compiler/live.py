@@ -104,7 +104,8 @@ class LiveRack:
                 process_group=0,  # Ctrl-C ends devices in order, not all at once
             )
         self._devices[process.name] = _Device(process, running, failed_starts, past=list(past))
-        self._looked.register(running.stdout or 0, selectors.EVENT_READ, process.name)
+        assert running.stdout is not None
+        self._looked.register(running.stdout, selectors.EVENT_READ, process.name)
 
     def _look(self) -> None:
         """Take the answers that come within a moment, and start again what has died."""
@@ -187,31 +188,35 @@ class LiveRack:
             for name, device in self._devices.items()
             if any(path.startswith(f"{device.process.folder}/") for path in changed)
         ]
+        if not touched:
+            return 0.0
         for name in touched:
             self._write_next(self._folder / self._devices[name].process.folder, changed)
         deaths = self.restarts.total()
         for name, is_prepared in self.order("prepare", touched).items():
             if not is_prepared:
-                message = message_of(self._folder, self._devices[name].process)
-                raise InputError.of(name, f"does not take the tables: {message or 'it died'}")
+                raise self._refusal(name)
         begun = time.monotonic()
         is_drained = self.order("drain", [SWITCH], deaths)[SWITCH]
         try:
             if not is_drained or self.restarts.total() > deaths:
                 raise InputError.of(SWITCH, "a device died meanwhile; the tables are the old ones")
             self._exchange(touched)
-            # first the one that may refuse; one that dies is started again with the files that are there now
-            for names in ([SWITCH], [name for name in touched if name != SWITCH]):
-                refused = [
-                    name for name, is_done in self.order("swap", set(names) & set(touched)).items() if not is_done
-                ]
-                if refused and self.restarts.total() == deaths:
-                    self._exchange(touched)
-                    message = message_of(self._folder, self._devices[refused[0]].process)
-                    raise InputError.of(refused[0], f"does not take the tables: {message}")
+            # first the switch, whose tables may be too small; what dies from now on starts with the new files
+            if SWITCH in touched and not self.order("swap", [SWITCH])[SWITCH] and self.restarts.total() == deaths:
+                self._exchange(touched)
+                raise self._refusal(SWITCH)
+            others = {name: self._devices[name] for name in touched if name != SWITCH}
+            for name, is_done in self.order("swap", others).items():
+                if not is_done:
+                    others[name].running.kill()
         finally:
             self.order("go", [SWITCH])
         return 1000 * (time.monotonic() - begun)
+
+    def _refusal(self, name: str) -> InputError:
+        message = message_of(self._folder, self._devices[name].process)
+        return InputError.of(name, f"does not take the tables: {message or 'it died'}")
 
     def _changed(self, texts: Mapping[str, str]) -> dict[str, str]:
         """The files that change: entries, rules, files of functions and programs of SmartNICs.
