@@ -5,7 +5,7 @@
  *     prepare    read the tables of the folder `next`, beside the old ones  done
  *     swap       take what was prepared                                    done
  *     drain      a switch only: let nothing in, until nothing moves         done
- *     go         a switch only: let packets in again                       done
+ *     go         a switch only: let packets in again, drained or not       done
  *     end        a switch only: drain, and end
  *
  * "ready" is said once, at the beginning. What fails is answered "failed", after printing why on

@@ -171,7 +171,9 @@ static void obey(struct switch_state *state, const struct switch_names *names,
 		control_answer(entries_commit(state->options->entries, state->control));
 		return;
 	case CONTROL_GO:
-		state->paused = false;
+		if (state->draining)
+			control_answer(false); /* that is given up */
+		state->paused = state->draining = false;
 		control_answer(true);
 		return;
 	case CONTROL_END:

@@ -272,6 +272,39 @@ RIG_TEST(long_targets_are_judged_by_domain)
 	assert_false(url_text_passes(rig, text));
 }
 
+/* The second part of a request, behind `length` bytes of it; whether it passes. */
+static bool rest_passes(struct rig *rig, const char *rest, uint32_t length)
+{
+	const struct packet_spec packet_spec = url_segment(rest, strlen(rest));
+	struct rte_mbuf *packet = packet_from_spec(rig, &packet_spec);
+	struct rte_tcp_hdr *tcp =
+		rte_pktmbuf_mtod_offset(packet, struct rte_tcp_hdr *,
+					sizeof(struct rte_ether_hdr) + sizeof(struct rte_ipv4_hdr));
+
+	tcp->sent_seq = rte_cpu_to_be_32(rte_be_to_cpu_32(tcp->sent_seq) + length);
+	rig_offer(rig, packet, 1);
+	return rig->out.n == 1;
+}
+
+/* A request that began before its filter got another list is followed, and judged by that one. */
+RIG_TEST(another_list_takes_over_requests_in_parts)
+{
+	static const char begin[] = "GET /a HTTP/1.1\r\nHost: exam", end[] = "ple.org\r\n\r\n";
+	struct nf *before;
+
+	for (int knows = 0; knows < 2; knows++) {
+		url_filter_make(rig, "other.net", "streams", 16);
+		assert_true(url_text_passes(rig, begin));
+		before = rig->nf;
+		rig->nf = NULL;
+		url_filter_make(rig, "example.org", "streams", 16);
+		if (knows)
+			rig->nf->kind->take_over(rig->nf, before);
+		nf_destroy(before);
+		assert_int_equal(rest_passes(rig, end, sizeof(begin) - 1), !knows);
+	}
+}
+
 /* Mutated requests and handshakes neither crash it nor are read beyond their end. */
 RIG_TEST(survives_hostile_packets)
 {

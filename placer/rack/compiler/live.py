@@ -13,7 +13,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -50,6 +50,7 @@ FIXED_FILES = (".spec", ".names", "routing.json", "groups", "meters", "labels")
 TABLE_SIZE = re.compile(r"^\tsize \d+$", re.MULTILINE)
 REPORT_S = 1.0  # between two reports of all devices
 LOOK_S = 0.05
+MOST_STARTS = 5  # in a row, of a device that does not come up
 SWITCH = "switch"  # the name of the device that begins and ends everything
 DEVICE_HINT = "`ip link` lists the network interfaces"
 
@@ -60,8 +61,9 @@ class _Device:
 
     process: Process
     running: subprocess.Popen[bytes]
+    failed_starts: int = 0  # before this one, in a row
     is_ready: bool = False
-    answers: list[bool] = field(default_factory=list)
+    asked: deque[list[bool]] = field(default_factory=deque)  # where the answers to orders go, in turn
     unread: bytes = b""
     past: list[Mapping[str, Any]] = field(default_factory=list)
 
@@ -90,7 +92,7 @@ class LiveRack:
         while not all(device.is_ready for device in self._devices.values()):
             self._look()
 
-    def _start(self, process: Process, past: Iterable[Mapping[str, Any]] = ()) -> None:
+    def _start(self, process: Process, past: Iterable[Mapping[str, Any]] = (), failed_starts: int = 0) -> None:
         with log_of(self._folder, process).open("wb") as log:
             running = subprocess.Popen(
                 [*self._command(process), "--control"],
@@ -101,8 +103,9 @@ class LiveRack:
                 bufsize=0,
                 process_group=0,  # Ctrl-C ends devices in order, not all at once
             )
-        self._devices[process.name] = _Device(process, running, past=list(past))
-        self._looked.register(running.stdout or 0, selectors.EVENT_READ, process.name)
+        self._devices[process.name] = _Device(process, running, failed_starts, past=list(past))
+        assert running.stdout is not None
+        self._looked.register(running.stdout, selectors.EVENT_READ, process.name)
 
     def _look(self) -> None:
         """Take the answers that come within a moment, and start again what has died."""
@@ -114,8 +117,8 @@ class LiveRack:
                 for line in lines:
                     if line == b"ready":
                         device.is_ready = True
-                    else:
-                        device.answers.append(line == b"done")
+                    elif line in (b"done", b"failed") and device.asked:
+                        device.asked.popleft().append(line == b"done")
             else:
                 self._looked.unregister(device.running.stdout)
                 self._bury(device)
@@ -123,30 +126,37 @@ class LiveRack:
     def _bury(self, device: _Device) -> None:
         """A device has ended: in order at the end of all, else it is started again.
 
-        Raises ExecutionError when it was never ready.
+        Raises ExecutionError when it does not come up at first, or several times in a row.
         """
         name, code = device.process.name, device.running.wait()
         if self._is_ending and code == 0:
             return
         how, message = how_ended(code), message_of(self._folder, device.process)
-        if not device.is_ready:
+        failed_starts = 0 if device.is_ready else device.failed_starts + 1
+        if failed_starts and (failed_starts == MOST_STARTS or not self.restarts[name]):
             raise ExecutionError(f"{device.process.program} of {name} {how}: {message or 'it says nothing'}")
         self.restarts[name] += 1
         last = f": {message.splitlines()[-1]}" if message else ""
         self._say(f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {name} {how}, and is started again{last}")
         past = [*device.past, *self._reports_of(device)]
         (self._folder / RUN_FOLDER / f"{name}.json").unlink(missing_ok=True)
-        self._start(device.process, past)
+        self._start(device.process, past, failed_starts)
 
-    def order(self, word: str, names: Iterable[str] | None = None) -> dict[str, bool]:
-        """Give devices, all by default, an order; whether each has done it. One that dies meanwhile has not."""
+    def order(self, word: str, names: Iterable[str] | None = None, deaths: int | None = None) -> dict[str, bool]:
+        """Give devices, all by default, an order; whether each has done it. One that dies meanwhile has not.
+
+        `deaths`: with more of them nothing is waited for.
+        """
         asked = {name: self._devices[name] for name in (self._devices if names is None else names)}
-        for device in asked.values():
-            device.answers.clear()
+        answers: dict[str, list[bool]] = {name: [] for name in asked}
+        for name, device in asked.items():
+            device.asked.append(answers[name])
             self._send(device, word)
-        while any(not device.answers and self._devices[name] is device for name, device in asked.items()):
+        while any(not answers[name] and self._devices[name] is device for name, device in asked.items()):
+            if deaths is not None and self.restarts.total() > deaths:
+                break
             self._look()
-        return {name: device.answers[:1] == [True] for name, device in asked.items()}
+        return {name: answer == [True] for name, answer in answers.items()}
 
     def _send(self, device: _Device, word: str) -> None:
         assert device.running.stdin is not None
@@ -178,31 +188,35 @@ class LiveRack:
             for name, device in self._devices.items()
             if any(path.startswith(f"{device.process.folder}/") for path in changed)
         ]
+        if not touched:
+            return 0.0
         for name in touched:
             self._write_next(self._folder / self._devices[name].process.folder, changed)
         deaths = self.restarts.total()
         for name, is_prepared in self.order("prepare", touched).items():
             if not is_prepared:
-                message = message_of(self._folder, self._devices[name].process)
-                raise InputError.of(name, f"does not take the tables: {message or 'it died'}")
+                raise self._refusal(name)
         begun = time.monotonic()
-        is_drained = self.order("drain", [SWITCH])[SWITCH]
+        is_drained = self.order("drain", [SWITCH], deaths)[SWITCH]
         try:
             if not is_drained or self.restarts.total() > deaths:
                 raise InputError.of(SWITCH, "a device died meanwhile; the tables are the old ones")
             self._exchange(touched)
-            # first the one that may refuse; one that dies is started again with the files that are there now
-            for names in ([SWITCH], [name for name in touched if name != SWITCH]):
-                refused = [
-                    name for name, is_done in self.order("swap", set(names) & set(touched)).items() if not is_done
-                ]
-                if refused and self.restarts.total() == deaths:
-                    self._exchange(touched)
-                    message = message_of(self._folder, self._devices[refused[0]].process)
-                    raise InputError.of(refused[0], f"does not take the tables: {message}")
+            # first the switch, whose tables may be too small; what dies from now on starts with the new files
+            if SWITCH in touched and not self.order("swap", [SWITCH])[SWITCH] and self.restarts.total() == deaths:
+                self._exchange(touched)
+                raise self._refusal(SWITCH)
+            others = {name: self._devices[name] for name in touched if name != SWITCH}
+            for name, is_done in self.order("swap", others).items():
+                if not is_done:
+                    others[name].running.kill()
         finally:
             self.order("go", [SWITCH])
         return 1000 * (time.monotonic() - begun)
+
+    def _refusal(self, name: str) -> InputError:
+        message = message_of(self._folder, self._devices[name].process)
+        return InputError.of(name, f"does not take the tables: {message or 'it died'}")
 
     def _changed(self, texts: Mapping[str, str]) -> dict[str, str]:
         """The files that change: entries, rules, files of functions and programs of SmartNICs.

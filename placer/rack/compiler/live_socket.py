@@ -4,7 +4,7 @@ import hashlib
 import json
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import platformdirs
@@ -68,10 +68,12 @@ def ask_running(directory: Path, texts: Mapping[str, str]) -> float | None:
             connection.connect(str(socket_of(directory)))
         except OSError:
             return None
-        with connection.makefile("rwb") as stream:
+        line = b""
+        with suppress(OSError), connection.makefile("rwb") as stream:
             stream.write(json.dumps(dict(texts)).encode() + b"\n")
             stream.flush()
-            answer = json.loads(stream.readline() or '{"faults": [[null, "it ended before it answered", null]]}')
+            line = stream.readline()
+        answer = json.loads(line or '{"faults": [[null, "it ended before it answered", null]]}')
     if "faults" in answer:
         running = f"the rack that runs from {directory}"
         raise InputError([Fault(file or running, None, None, text, hint) for file, text, hint in answer["faults"]])

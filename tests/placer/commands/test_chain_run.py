@@ -38,17 +38,20 @@ smartnic = {{name = "n0", cores = 2, clock_mhz = 1700}}
 [nf]
 ACL = {{{acl} = {{{cost}}}}}
 Monitor = {{server = {{cycles = 310}}}}
+NAT = {{{nat} = {{{nat_cost}}}}}
 IPv4Fwd = {{switch = {{blocks = 1}}}}
 """
 SO_RCVBUFFORCE = 33
 KINDS = {"pisa": "blocks_per_stage = 24", "openflow": 'kind = "openflow"\ntable_order = ["ACL", "IPv4Fwd"]'}
 
 
-def make_rack(folder: Path, switch: str, acl: str = "switch") -> Path:
-    """A compiled rack; `acl`: the kind of device that runs the ACL."""
-    cost = "blocks = 1" if acl == "switch" else "cycles = 900"
-    rack = RACK.format(switch=KINDS[switch], acl=acl, cost=cost)
-    for name, text in {**FILES, "c.chains": CHAINS, "rack.toml": rack}.items():
+def make_rack(folder: Path, switch: str, acl: str = "switch", nat: str = "") -> Path:
+    """A compiled rack; `acl`: the kind of device that runs the ACL, `nat`: that of a NAT in place of the Monitor."""
+    costs = {"switch": "blocks = 1", "server": "cycles = 900, replicable = false", "smartnic": "cycles = 900"}
+    on_nat = nat or "server"
+    rack = RACK.format(switch=KINDS[switch], acl=acl, cost=costs[acl], nat=on_nat, nat_cost=costs[on_nat])
+    chains = CHAINS.replace("Monitor", "NAT" if nat else "Monitor")
+    for name, text in {**FILES, "c.chains": chains, "rack.toml": rack}.items():
         (folder / name).write_text(text, encoding="utf-8")
     files = ("--rack", folder / "rack.toml", "--plan", folder / "plan.json")
     assert run_placer("chain", "place", folder / "c.chains", *files).status == 0
@@ -67,6 +70,12 @@ class Running:
         for at in range(count):
             time.sleep(pause_s)
             self._sender.send(ipv4_frame(0x0A000001, 0xC0000201 if at % 2 else 0x0A090909, UDP, (4000, port)))
+
+    def send_flows(self) -> list[bytes]:
+        """Send a packet of each of 20 flows; addresses and source ports of those that leave."""
+        for port in range(5000, 5020):
+            self._sender.send(ipv4_frame(0x0A000001, 0x0A090909, UDP, (port, 54)))
+        return [frame[26:36] for frame in self.receive(20)]
 
     def receive(self, count: int) -> list[bytes]:
         """So many frames, which must come."""
@@ -112,7 +121,7 @@ def running(rack: Path, *more: object) -> Iterator[Running]:
         command = [sys.executable, "-m", "placer", "chain", "run", *map(str, (rack, *ends))]
         with (
             socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sender,
-            socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as receiver,
+            socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as receiver,
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
         ):
             sender.bind((names[0], 0))
@@ -229,6 +238,20 @@ def test_an_update_replaces_tables_between_two_packets(tmp_path: Path, switch: s
     assert (ended, report["explained"], report["received"]) == (0, True, 2040)
     assert report["sent"] - 20 - old - new in (0, 1)  # one more where the old tables let one more through than not
     assert report["nfs"]["c/Monitor"]["entered"] == report["sent"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("nat", ["server", "switch"])
+def test_flows_keep_the_ports_that_a_nat_gave_them(tmp_path: Path, nat: str) -> None:
+    """An update of the ACL and routes of the same devices does not touch them."""
+    rack = make_rack(tmp_path, "pisa", "switch" if nat == "switch" else "server", nat)
+    with running(rack) as live:
+        flows = live.send_flows()
+        (tmp_path / "edge.acl").write_text("permit udp any any 54\n", encoding="utf-8")
+        (tmp_path / "edge.routes").write_text("0.0.0.0/0 4\n", encoding="utf-8")
+        assert run_placer("chain", "update", rack).status == 0
+        assert live.send_flows() == flows and len(set(flows)) == 20
+        assert live.end()[1]["nfs"]["c/NAT"] == {"entered": 40, "sent": 40, "dropped": 0}
 
 
 @pytest.mark.long

@@ -99,7 +99,7 @@ class NicAcl(NicFunction):
         return len(self.filters)
 
     def tables(self, name: str) -> str:
-        filters = "".join(_filter(one, f"{name}_RULES + {at}") for at, one in enumerate(self.filters))
+        filters = "".join(_filter(acl_filter, f"{name}_RULES + {at}") for at, acl_filter in enumerate(self.filters))
         return f"""static __always_inline bool {name}_permits(const struct xdp_md *ctx)
 {{
 	struct acl_key key;

@@ -109,12 +109,6 @@ def is_tag(ether_type: int) -> bool:
     return ether_type in (TYPE_VLAN, TYPE_QINQ)
 
 
-def has_too_many_tags(frame: bytes) -> bool:
-    """Whether a frame has more VLAN tags than are skipped: racks take no such frames."""
-    kinds = [ETHERNET_BYTES - 2 + TAG_BYTES * tag for tag in range(MOST_TAGS + 1)]
-    return len(frame) >= kinds[-1] + 2 and all(is_tag(word_at(frame, at)) for at in kinds)
-
-
 def word_at(frame: bytes | bytearray, at: int) -> int:
     """A 16-bit field."""
     return frame[at] << 8 | frame[at + 1]
