@@ -18,7 +18,7 @@ from placer.model.catalogue import Catalogue
 from placer.placing import Placing
 from placer.progress import Progress
 from placer.strategies import NamedStrategy, find_strategy
-from tests.placer.evaluate.test_wastage import KINDS, evaluation
+from tests.placer.evaluate.test_evaluation import KINDS, evaluation
 from tests.predictor.training.test_nf import PROCESSORS, REPO
 
 

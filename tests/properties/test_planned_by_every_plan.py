@@ -15,7 +15,7 @@ from placer.testing.strategies import NF_PRESSURE, NF_SENSITIVITY, TOY_TRAFFIC
 from predictor import Models
 from tests.effort import THOROUGH
 from tests.placer.optimal.planned.instances import NAME, ErringPredictor
-from tests.properties.test_every_plan import assignment_of, draw_fleet, draw_trace
+from tests.properties.test_plans import assignment_of, draw_fleet, draw_trace
 from tests.reference.every_plan import breaks_constraint, cost_of, expected_violations_of, find_best, losses_of
 
 INSTANCES = 400 if THOROUGH else 25

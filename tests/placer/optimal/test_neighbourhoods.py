@@ -25,8 +25,8 @@ from placer.testing.strategies import CORES_BY_NF, ToyOracle, arrival
 from tests.effort import examples
 from tests.placer.model.test_constraints import breaks
 from tests.placer.optimal.instances import CrowdingOracle, TableOracle, faults_of, tenant
-from tests.properties.test_every_plan import draw_fleet, draw_trace
 from tests.properties.test_optimal import Instance, instances
+from tests.properties.test_plans import draw_fleet, draw_trace
 
 NFS = [f"nf-{i:02d}" for i in range(40)]
 BLUEFIELD = NicKind(0, "bluefield-2", 8, dict.fromkeys(NFS, 2))

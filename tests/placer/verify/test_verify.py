@@ -34,8 +34,8 @@ from tests.placer.optimal.exhaustive import exhaustive_plan
 from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle, TableOracle, workload
 from tests.placer.optimal.instances import faults_of as plan_faults_of
 from tests.placer.verify.altered import altered
-from tests.properties.test_every_plan import draw_fleet, draw_trace
 from tests.properties.test_optimal import Instance, instances
+from tests.properties.test_plans import draw_fleet, draw_trace
 
 CORES_OF = {"acl": 2, "nat": 2, "nids": 4}
 KIND = NicKind(0, "bluefield-2", 8, CORES_OF)

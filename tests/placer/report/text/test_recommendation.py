@@ -12,7 +12,7 @@ from placer.placing import BudgetVariation
 from placer.report.text.recommendation import choose_plan, recommendation_lines
 from placer.report.text.run import as_json, note_measurements
 from placer.run import Comparison
-from tests.placer.evaluate.test_wastage import KINDS, TRACE, comparison, evaluation
+from tests.placer.evaluate.test_evaluation import KINDS, TRACE, comparison, evaluation
 
 
 def plan(
