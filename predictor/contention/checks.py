@@ -25,12 +25,12 @@ from predictor.contention.memory import (
 )
 from predictor.contention.neighbours import SAME_DISTANCE
 from predictor.contention.workload_columns import columns_of
-from predictor.contention.workload_table import RowUser, WorkloadTable
+from predictor.contention.workload_table import MOST_UNLOADED, RowUser, WorkloadTable
 from predictor.regression.compiled import compile_kernel, copy_into, fill, reducing
 from predictor.regression.packed import PackedArrays, processes_at
 from predictor.regression.processes import add_squared, value_at
 from predictor.regression.significant import significant_number
-from profiles import Workload
+from profiles import TrafficProfile, Workload
 from profiles.arrays import Floats
 
 MET, VIOLATED, CLOSE = 1, 0, -1
@@ -74,6 +74,7 @@ class CoLocationChecks:
         self._exponents = np.zeros((0, 3)) if exponents is None else exponents
         self._surfaces = np.zeros((0, ACCESS_NODES, SPILL_NODES))
         self._filled = np.zeros(0, dtype=np.int64)
+        self._surface_of: dict[tuple[str, TrafficProfile], Floats] = {}
         self._asked: tuple[Sequence[Workload], Sequence[float], int, Floats] | None = None
 
     def row(self, workload: Workload, user: RowUser | None = None) -> int:
@@ -88,7 +89,16 @@ class CoLocationChecks:
             self._filled = np.zeros(len(table.numbers), dtype=np.int64)
             self._surfaces[: len(surfaces)], self._filled[: len(filled)] = surfaces, filled
         if self._filled[row] != table.whole[row, -1]:
-            write_surfaces(table.numbers, table.whole, self._models, self._surfaces, row, row + 1)
+            # relative to what it carries alone, rates and cores change nothing
+            like = None if workload.is_plain or not table.relative[row] else (workload.nf, workload.traffic)
+            if like is not None and like in self._surface_of:
+                self._surfaces[row] = self._surface_of[like]
+            else:
+                write_surfaces(table.numbers, table.whole, self._models, self._surfaces, row, row + 1)
+                if like is not None:
+                    if len(self._surface_of) >= MOST_UNLOADED:
+                        self._surface_of.clear()
+                    self._surface_of[like] = self._surfaces[row].copy()
             self._filled[row] = table.whole[row, -1]
         return row
 
