@@ -93,7 +93,7 @@ struct accelerator_backend {
 	char *(*fault)(const char *expression);
 	enum backend_status (*submit)(void *state, struct accelerator_job *job);
 	/* See accelerator_span(); NULL: it does not know. */
-	uint32_t (*span)(const void *state);
+	uint32_t (*span)(void *state);
 	/* Up to `n` completed jobs. NULL if `submit` never returns TAKEN. */
 	uint16_t (*poll)(void *state, struct accelerator_job **jobs, uint16_t n);
 	void (*destroy)(void *state);

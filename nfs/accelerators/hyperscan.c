@@ -249,7 +249,7 @@ static enum backend_status submit(void *state, struct accelerator_job *job)
 	return BACKEND_DONE;
 }
 
-static uint32_t span(const void *state)
+static uint32_t span(void *state)
 {
 	return ((const struct hyperscan *)state)->span;
 }

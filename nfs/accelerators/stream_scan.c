@@ -11,11 +11,12 @@ int stream_scan_create(struct stream_scan *scan, const struct offload *offload, 
 		       bool drops, uint64_t *counters)
 {
 	const struct nf *nf = offload->nf;
-	const uint32_t span = accelerator_span(nf->accelerators[ACCELERATOR_REGEX]);
+	uint32_t span;
 
 	*scan = (struct stream_scan){.drops = drops, .counters = counters};
 	if (most == 0)
 		return 0;
+	span = accelerator_span(nf->accelerators[ACCELERATOR_REGEX]);
 	scan->around = (uint16_t)RTE_MIN(span - 1, (uint32_t)STREAM_SCAN_MOST_AROUND);
 	scan->joined = nf_zalloc_for(nf->kind->name, (offload->mask + 1) *
 							     (MOST_PAYLOAD + 2u * scan->around));

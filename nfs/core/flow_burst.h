@@ -44,6 +44,13 @@ static inline void flow_burst_add(struct flow_burst *burst, struct rte_mbuf *pac
 	burst->packets[burst->n++] = packet;
 }
 
+/* The same of plain IPv6. */
+static inline void flow_burst_add_ipv6(struct flow_burst *burst, struct rte_mbuf *packet)
+{
+	packet_plain_flow_ipv6(packet, &burst->keys[burst->n]);
+	burst->packets[burst->n++] = packet;
+}
+
 /* Read any packet; out of line, because few are not plain. */
 bool flow_burst_read_any(struct flow_burst *burst, struct rte_mbuf *packet, struct nf_out *out);
 

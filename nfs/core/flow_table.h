@@ -92,9 +92,17 @@ static inline void flow_table_read(const struct flow_table *table, struct flow_b
 	const struct flow_index index = table->index; /* a copy stays in registers */
 
 	flow_burst_begin(burst, nf, other);
-	for (uint16_t i = 0; i < n; i++)
-		if (likely(flow_burst_read_one(burst, packets[i], out)))
-			flow_table_begin(&index, burst, burst->n - 1);
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_mbuf *packet = packets[i];
+
+		if (likely(packet_is_plain(packet)))
+			flow_burst_add(burst, packet, packet_plain_flow(packet));
+		else if (packet_is_plain_ipv6(packet) && !nf->leaves_ipv6_unread)
+			flow_burst_add_ipv6(burst, packet);
+		else if (!flow_burst_read_any(burst, packet, out))
+			continue;
+		flow_table_begin(&index, burst, burst->n - 1);
+	}
 	if (unlikely(burst->n_ipv6 > 0))
 		flow_table_begin_ipv6(table, burst);
 }

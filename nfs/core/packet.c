@@ -144,30 +144,6 @@ static bool skip_extension(const struct rte_mbuf *mbuf, struct packet *packet, u
 	return *at <= end && *at <= rte_pktmbuf_data_len(mbuf);
 }
 
-/* Read UDP or TCP without extension headers, as nearly all IPv6 is; false if it is not. */
-static inline bool with_plain_ipv6(const struct rte_mbuf *mbuf, const struct rte_ipv6_hdr *ip,
-				   struct packet *packet)
-{
-	const struct rte_tcp_hdr *tcp = (const struct rte_tcp_hdr *)(ip + 1);
-	const uint32_t here = rte_pktmbuf_data_len(mbuf), l4 = packet->l3 + sizeof(*ip);
-	uint32_t headers = l4 + sizeof(struct rte_udp_hdr), end;
-
-	if (here < headers || (ip->vtc_flow & RTE_BE32(0xfu << 28)) != RTE_BE32(6u << 28))
-		return false;
-	if (ip->proto == IPPROTO_TCP && here >= l4 + sizeof(*tcp) && tcp->data_off >= 5 << 4)
-		headers = l4 + (tcp->data_off >> 4) * 4;
-	else if (ip->proto != IPPROTO_UDP)
-		return false;
-	end = l4 + rte_be_to_cpu_16(ip->payload_len);
-	if (headers > RTE_MIN(end, here) || end > rte_pktmbuf_pkt_len(mbuf))
-		return false;
-	packet->l4 = (uint16_t)l4;
-	packet->payload = (uint16_t)headers;
-	packet->payload_length = (uint16_t)(end - headers);
-	packet->protocol = ip->proto;
-	return true;
-}
-
 struct packet packet_parse_ipv6(const struct rte_mbuf *mbuf, uint16_t l3)
 {
 	const uint32_t here = rte_pktmbuf_data_len(mbuf);
@@ -177,11 +153,19 @@ struct packet packet_parse_ipv6(const struct rte_mbuf *mbuf, uint16_t l3)
 	uint32_t at = l3 + sizeof(*ip), end;
 	unsigned int fragments = 0;
 
-	if (likely(with_plain_ipv6(mbuf, ip, &packet)))
-		return packet;
-
 	if (here < at || rte_be_to_cpu_32(ip->vtc_flow) >> 28 != 6)
 		return malformed;
+	if (likely(here >= l3 + IPV6_LEAST && ipv6_is_plain(mbuf, l3))) {
+		const struct rte_tcp_hdr *tcp = (const struct rte_tcp_hdr *)(ip + 1);
+
+		packet.protocol = ip->proto;
+		packet.l4 = (uint16_t)at;
+		packet.payload = packet.l4 + (ip->proto == IPPROTO_UDP ? sizeof(struct rte_udp_hdr)
+								      : (tcp->data_off >> 4) * 4);
+		packet.payload_length = packet.l4 + rte_be_to_cpu_16(ip->payload_len) - packet.payload;
+		return packet;
+	}
+
 	end = at + rte_be_to_cpu_16(ip->payload_len);
 	if (rte_pktmbuf_pkt_len(mbuf) < end)
 		return malformed;
@@ -222,47 +206,24 @@ struct packet packet_parse_any(const struct rte_mbuf *mbuf)
 	return packet;
 }
 
-static uint64_t secrets[8];
+uint64_t packet_flow_secrets[4];
 
 void packet_flow_begin(void)
 {
-	for (size_t i = 0; i < RTE_DIM(secrets) && secrets[RTE_DIM(secrets) - 1] == 0; i++)
-		secrets[i] = rte_rand() | 1;
-}
-
-/* NH of UMAC (Black et al., CRYPTO 1999) of 32 bytes, folded and multiplied. */
-static uint64_t hash_addresses(const uint64_t words[4], const uint64_t keys[4])
-{
-	const unsigned __int128 sum =
-		(unsigned __int128)(words[0] + keys[0]) * (words[1] + keys[1]) +
-		(unsigned __int128)(words[2] + keys[2]) * (words[3] + keys[3]);
-
-	return ((uint64_t)sum ^ (uint64_t)(sum >> 64)) * 0x9e3779b97f4a7c15ull;
-}
-
-static struct flow_key flow_between(const uint8_t *source, const uint8_t *destination,
-				    uint8_t protocol)
-{
-	struct flow_key key = {.family = FLOW_IPV6, .protocol = protocol};
-	uint64_t words[4], hash;
-
-	memcpy(words, source, 16);
-	memcpy(words + 2, destination, 16);
-	hash = hash_addresses(words, secrets);
-	key.source = (rte_be32_t)hash;
-	key.destination = (rte_be32_t)(hash >> 32);
-	key.no_checksum = (uint16_t)(hash_addresses(words, secrets + 4) >> 48);
-	return key;
+	for (size_t i = 0; i < RTE_DIM(packet_flow_secrets) && packet_flow_secrets[3] == 0; i++)
+		packet_flow_secrets[i] = rte_rand() | 1;
 }
 
 struct flow_key packet_flow_ipv6(struct rte_mbuf *mbuf, const struct packet *packet)
 {
 	const struct rte_ipv6_hdr *ip = packet_ipv6(mbuf, packet);
-	const rte_be16_t *ports = packet_ports(mbuf, packet);
-	struct flow_key key = flow_between(ip->src_addr, ip->dst_addr, packet->protocol);
+	const rte_be16_t *l4 = packet_ports(mbuf, packet);
+	struct flow_key key;
+	uint32_t ports = 0;
 
-	key.source_port = ports ? ports[0] : 0;
-	key.destination_port = ports ? ports[1] : 0;
+	if (l4)
+		memcpy(&ports, l4, sizeof(ports));
+	flow_between_ipv6(&key, ip->src_addr, ip->dst_addr, packet->protocol, ports);
 	return key;
 }
 
@@ -270,14 +231,18 @@ struct flow_key packet_connection_ipv6(struct rte_mbuf *mbuf, const struct packe
 				       bool *reversed)
 {
 	const struct rte_ipv6_hdr *ip = packet_ipv6(mbuf, packet);
-	const rte_be16_t *ports = packet_ports(mbuf, packet);
+	const rte_be16_t *l4 = packet_ports(mbuf, packet);
 	const int order = memcmp(ip->src_addr, ip->dst_addr, sizeof(ip->src_addr));
 	struct flow_key key;
+	uint32_t ports = 0;
 
-	*reversed = order > 0 || (order == 0 && ports && ports[0] > ports[1]);
-	key = *reversed ? flow_between(ip->dst_addr, ip->src_addr, packet->protocol)
-			: flow_between(ip->src_addr, ip->dst_addr, packet->protocol);
-	key.source_port = ports ? ports[*reversed] : 0;
-	key.destination_port = ports ? ports[!*reversed] : 0;
+	*reversed = order > 0 || (order == 0 && l4 && l4[0] > l4[1]);
+	if (l4)
+		memcpy(&ports, l4, sizeof(ports));
+	if (*reversed)
+		flow_between_ipv6(&key, ip->dst_addr, ip->src_addr, packet->protocol,
+				  ports << 16 | ports >> 16);
+	else
+		flow_between_ipv6(&key, ip->src_addr, ip->dst_addr, packet->protocol, ports);
 	return key;
 }

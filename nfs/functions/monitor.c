@@ -182,18 +182,17 @@ struct counted {
 	uint32_t hash, bytes;
 };
 
-/* Count a packet by its protocol, and store the hash of its flow in `counted`. */
-static inline void read_flow(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
-			     struct counted *counted)
+/* Count a packet, whose flow is read, by its protocol, and store the hash of its flow. */
+static inline void count_protocol(struct nf *nf, const struct rte_mbuf *mbuf,
+				  struct counted *counted)
 {
 	const struct monitor *monitor = nf->state;
 	const uint32_t bytes = rte_pktmbuf_pkt_len(mbuf);
-	int protocol;
+	const int protocol = protocol_of(counted->flow.protocol);
 
 	counted->hash = rte_hash_crc(&counted->flow, sizeof(counted->flow), 0);
 	counted->bytes = bytes;
 	rte_prefetch0(&monitor->top.buckets[counted->hash & monitor->top.mask]);
-	protocol = protocol_of(packet->protocol);
 	nf->counters[PACKETS_OF + protocol]++;
 	nf->counters[BYTES_OF + protocol] += bytes;
 }
@@ -215,6 +214,34 @@ static void take_other(struct nf *nf, struct rte_mbuf *mbuf, enum packet_type ty
 	nf_send(out, mbuf);
 }
 
+/* Where addresses are in a frame without tags. */
+#define ENDS_AT (sizeof(struct rte_ether_hdr) + offsetof(struct rte_ipv6_hdr, src_addr))
+
+/* The flow of a packet that is not plain, and addresses of IPv6; false if it is finished. */
+static __rte_noinline bool read_any(struct nf *nf, struct rte_mbuf *mbuf, struct flow_key *flow,
+				    uint8_t ends[32], struct nf_out *out)
+{
+	struct packet packet = packet_headers(mbuf);
+
+	if (packet.type == PACKET_IPV4) {
+		*flow = packet_flow_ipv4(mbuf, &packet);
+		return true;
+	}
+	if (packet.type == PACKET_IPV6 && !nf->leaves_ipv6_unread)
+		packet = packet_parse_ipv6(mbuf, packet.l3);
+	if (packet.type == PACKET_MALFORMED) {
+		nf_drop(nf, mbuf, MALFORMED);
+		return false;
+	}
+	if (packet.type != PACKET_IPV6 || nf->leaves_ipv6_unread) {
+		take_other(nf, mbuf, packet.type, out);
+		return false;
+	}
+	*flow = packet_flow_ipv6(mbuf, &packet);
+	memcpy(ends, packet_ipv6(mbuf, &packet)->src_addr, 32);
+	return true;
+}
+
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
 	struct monitor *monitor = nf->state;
@@ -223,27 +250,20 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	uint16_t n_counted = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
-		struct packet packet = packet_headers(packets[i]);
+		struct rte_mbuf *mbuf = packets[i];
+		struct counted *next = &counted[n_counted];
 
-		if (unlikely(packet.type != PACKET_IPV4)) {
-			if (packet.type == PACKET_IPV6 && !nf->leaves_ipv6_unread)
-				packet = packet_parse_ipv6(packets[i], packet.l3);
-			if (packet.type == PACKET_MALFORMED) {
-				nf_drop(nf, packets[i], MALFORMED);
-				continue;
-			}
-			if (packet.type != PACKET_IPV6 || nf->leaves_ipv6_unread) {
-				take_other(nf, packets[i], packet.type, out);
-				continue;
-			}
-			memcpy(ends[n_counted], packet_ipv6(packets[i], &packet)->src_addr,
-			       sizeof(*ends));
-			counted[n_counted].flow = packet_flow_ipv6(packets[i], &packet);
-		} else {
-			counted[n_counted].flow = packet_flow_ipv4(packets[i], &packet);
+		if (likely(packet_is_plain(mbuf))) {
+			next->flow = packet_plain_flow(mbuf);
+		} else if (packet_is_plain_ipv6(mbuf) && !nf->leaves_ipv6_unread) {
+			packet_plain_flow_ipv6(mbuf, &next->flow);
+			memcpy(ends[n_counted], rte_pktmbuf_mtod_offset(mbuf, uint8_t *, ENDS_AT), 32);
+		} else if (!read_any(nf, mbuf, &next->flow, ends[n_counted], out)) {
+			continue;
 		}
-		read_flow(nf, packets[i], &packet, &counted[n_counted++]);
-		nf_send(out, packets[i]);
+		count_protocol(nf, mbuf, next);
+		n_counted++;
+		nf_send(out, mbuf);
 	}
 	for (uint16_t i = 0; i < n_counted; i++)
 		top_talkers_count(&monitor->top, &counted[i].flow, ends[i], counted[i].hash,

@@ -200,11 +200,26 @@ static void *create_rules(const struct rule_set *set)
 	return NULL;
 }
 
-static enum backend_status scan(struct results *results, struct accelerator_job *job)
+/* Whether the library is open, which takes time and is not needed for each function. */
+static bool open_library(struct results *results)
 {
 	if (results->backend && !results->state)
 		results->state = results->backend->create();
-	if (results->state)
+	return results->state != NULL;
+}
+
+static uint32_t span(void *state)
+{
+	struct results *results = state;
+
+	return open_library(results) && results->backend->span
+		       ? results->backend->span(results->state)
+		       : UINT32_MAX;
+}
+
+static enum backend_status scan(struct results *results, struct accelerator_job *job)
+{
+	if (open_library(results))
 		return results->backend->submit(results->state, job);
 	job->status = -ENOTSUP;
 	return BACKEND_DONE;
@@ -215,7 +230,8 @@ static enum backend_status submit(void *state, struct accelerator_job *job)
 	const struct gpu_slot *result = device_result();
 
 	backend_begin(job);
-	if (!result || result->verdict == NIDS_OTHER || job->before + job->behind > 0) /* IPv6, or a stream */
+	if (!result || result->verdict == NIDS_OTHER || /* IPv6 */
+	    job->before + job->behind > 0)              /* the kernel has not seen all of it */
 		return scan(state, job);
 	job->status = 0;
 	job->produced = NIDS_MATCHES(result->detail);
@@ -240,6 +256,7 @@ static struct accelerator_backend results_backend = {
 	.preference = 1000,
 	.create = create,
 	.submit = submit,
+	.span = span,
 	.destroy = destroy,
 };
 

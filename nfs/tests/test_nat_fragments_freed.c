@@ -31,9 +31,9 @@ RIG_TEST(useless_fragments_are_not_held)
 		struct packet_spec packet_spec;
 		const char *counted;
 	} cases[] = {
-		{{.fragment = RTE_IPV4_HDR_MF_FLAG, .protocol = 47, .payload_length = 8},
+		{{.fragment = RTE_IPV4_HDR_MF_FLAG, .protocol = IPPROTO_AH, .payload_length = 8},
 		 "unsupported"},
-		{{.fragment = 20, .protocol = 47, .payload_length = 8}, "unsupported"},
+		{{.fragment = 20, .protocol = IPPROTO_AH, .payload_length = 8}, "unsupported"},
 		{{.fragment = 20,
 		  .from = NF_OUTSIDE,
 		  .destination = RTE_IPV4(10, 0, 0, 1),

@@ -126,7 +126,7 @@ void top_talkers_count(struct top_talkers *top, const struct flow_key *flow, con
 	for (uint32_t at = top->buckets[hash & top->mask]; at; at = top->talkers[at - 1].next) {
 		struct talker *talker = &top->talkers[at - 1];
 
-		if (memcmp(&talker->flow, flow, sizeof(*flow)) != 0)
+		if (!flow_entry_has(talker, flow))
 			continue;
 		talker->bytes += bytes;
 		talker->packets++;

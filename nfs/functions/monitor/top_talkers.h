@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "core/packet.h"
+#include "core/flow_index.h"
 
 struct talker {
 	struct flow_key flow;
