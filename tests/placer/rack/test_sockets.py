@@ -134,6 +134,8 @@ def test_a_plan_is_read_as_it_was_written_and_shown(tmp_path: Path) -> None:
     path.write_text(json.dumps(plan_document(placed, read)), encoding="utf-8")
     (group,) = read_plan(path).subgroups["c0"]
     assert (str(group.cores), group.on_cores, group.nic) == ("1/2", (0,), "p0")
+    assert group.site(placed.rack) == placed.chains[0].layout.subgroups[0].device
+    assert replace(group, on_cores=(9,)).site(placed.rack) is None
     text = rack_report(placed, "optimal", "table")
     assert "s0 socket 0, NIC p0: f0 (1/2 core)" in text and "s0 p1" in text
     assert page_of_rack_plan(placed, "optimal", "x").sections
