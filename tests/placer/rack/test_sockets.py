@@ -105,6 +105,13 @@ def test_a_plan_with_other_turns_is_refused(change: Json, fault: str) -> None:
     assert any(one.removeprefix("plan: ").startswith(fault.replace("\\", "")) for one in found), found
 
 
+def test_cores_alone_say_which_socket() -> None:
+    """Programs that write plans may leave out the socket where the numbers of the cores name it."""
+    claims = certified({"chains": [chain("a", "X", t_min_mbps=20_000)]}, rack(NFS, several(1, 2)))
+    assert claims["plan"]["chains"][0]["subgroups"][0].pop("socket") == 1
+    assert faults_in(claims) == []
+
+
 def test_room_that_is_there_is_no_proof() -> None:
     claims = certified(*shares(2, 3, 7, cores=2))
     claims["plan"] = {"status": "infeasible", "marginal_mbps": None, "bound_mbps": None, "chains": []}
