@@ -144,7 +144,7 @@ def test_a_plan_is_read_as_it_was_written_and_shown(tmp_path: Path) -> None:
     assert group.site(placed.rack) == placed.chains[0].layout.subgroups[0].device
     assert replace(group, on_cores=(9,)).site(placed.rack) is None
     text = rack_report(placed, "optimal", "table")
-    assert "s0 socket 0, NIC p0: f0 (1/2 core)" in text and "s0 p1" in text
+    assert "s0 socket 0 p0: f0 (1/2 core)" in text and "s0 p1" in text
     assert page_of_rack_plan(placed, "optimal", "x").sections
 
 
