@@ -317,7 +317,8 @@ class Device:
 
     `server`: the number of the server that it is or belongs to. `is_smartnic`: whether it is the SmartNIC of that
     server. `pool`: the number of its cores among `Rack.pools`. `nic`: the number of the NIC among `Rack.nics` that
-    packets cross to reach it. `cross_cycles`: per packet that crosses it, where that NIC is at another socket.
+    packets cross to reach it. `cross_cycles`: per packet that crosses it, where that NIC is at another socket. `label`:
+    the name, with those of its socket and its NIC where the server names several.
     """
 
     name: str
@@ -327,7 +328,8 @@ class Device:
     clock_mhz: Fraction
     pool: int
     nic: int
-    cross_cycles: Fraction = Fraction(0)
+    cross_cycles: Fraction
+    label: str
 
 
 @dataclass(frozen=True)
@@ -359,7 +361,8 @@ class Rack:
             for number, nic in zip(numbers, server.each_nic, strict=True):
                 crosses = nic.socket != pool.socket and not pool.is_smartnic
                 cycles = server.cross_socket_cycles if crosses else Fraction(0)
-                found.append(Device(name, pool.server, pool.is_smartnic, pool.cores, clock, at, number, cycles))
+                label = f"{pool.name} {nic.name}" if server.nics and not pool.is_smartnic else pool.name
+                found.append(Device(name, pool.server, pool.is_smartnic, pool.cores, clock, at, number, cycles, label))
         return tuple(found)
 
     @cached_property

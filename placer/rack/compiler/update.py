@@ -103,7 +103,11 @@ def _broken_slos(plan: PlanFile, chains: tuple[Chain, ...]) -> Iterator[str]:
     numbers = {device.name: at for at, device in enumerate(plan.rack.devices)}
     for chain in chains:
         on = plan.places[chain.name]
-        layout = Layout(chain, plan.rack, tuple(numbers.get(on[nf.id].on, SWITCH_SITE) for nf in chain.nfs))
+        sites = {nf.id: numbers.get(on[nf.id].on, SWITCH_SITE) for nf in chain.nfs}
+        for each in plan.subgroups.get(chain.name, ()):
+            if (site := each.site(plan.rack)) is not None:
+                sites.update(dict.fromkeys(each.nfs, site))
+        layout = Layout(chain, plan.rack, tuple(sites[nf.id] for nf in chain.nfs))
         known = {(group.on, frozenset(group.nfs)): group.cores for group in plan.subgroups.get(chain.name, ())}
         cores = [
             known.get((plan.rack.devices[group.device].name, frozenset(chain.nfs[at].id for at in group.nfs)), 1)

@@ -1,5 +1,7 @@
 """Plans of chains as `placer chain place --plan` writes them, read again."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +35,10 @@ class _Subgroup(BaseModel):
         if isinstance(self.cores, int):
             return max(self.cores, 0)
         return Fraction(self.cores) if re.fullmatch("1/[1-9][0-9]{0,3}", self.cores) else 0
+
+    def stands_for(self) -> SubgroupCores:
+        """What it stands for."""
+        return SubgroupCores(self.on, tuple(self.nfs), self.share, tuple(self.on_cores), self.nic)
 
 
 class _PlacedChain(BaseModel):
@@ -81,6 +87,16 @@ class SubgroupCores:
     on_cores: tuple[int, ...] = ()
     nic: str | None = None
 
+    def site(self, rack: Rack) -> int | None:
+        """The number of its device among those of the rack; None if there is no such device, socket or NIC."""
+        for number, device in enumerate(rack.devices):
+            pool, nic = rack.pools[device.pool], rack.nics[device.nic].name
+            cores = range(pool.first_core, pool.first_core + pool.cores)
+            is_here = device.name == self.on and self.nic in (None, nic.removeprefix(f"{self.on} "))
+            if is_here and all(core in cores for core in self.on_cores):
+                return number
+        return None
+
 
 @dataclass(frozen=True)
 class PlanFile:
@@ -110,13 +126,7 @@ def read_plan(path: Path) -> PlanFile:
         chain.name: {nf: PlacedNf(kinds[chain.name][nf], on) for nf, on in chain.placement.items()}
         for chain in document.answer.chains
     }
-    subgroups = {
-        chain.name: [
-            SubgroupCores(group.on, tuple(group.nfs), group.share, tuple(group.on_cores), group.nic)
-            for group in chain.subgroups
-        ]
-        for chain in document.answer.chains
-    }
+    subgroups = {chain.name: [group.stands_for() for group in chain.subgroups] for chain in document.answer.chains}
     rates = {chain.name: chain.rate_mbps for chain in document.answer.chains}
     folder = path.resolve().parent
     sources = {
@@ -142,6 +152,9 @@ def _faults(answer: _Answer, kinds: Mapping[str, Mapping[str, str]], rack: Rack,
         for number, group in enumerate(one.subgroups):
             if wrong := [nf for nf in group.nfs if one.placement.get(nf) != group.on]:
                 yield Fault(file, None, f"{where}.subgroups.{number}", f"not on {group.on}: {', '.join(wrong)}")
+            elif group.stands_for().site(rack) is None:
+                message = f"{group.on} has no socket with these cores, or no such NIC"
+                yield Fault(file, None, f"{where}.subgroups.{number}", message)
             if not group.share:
                 message = 'a subgroup has at least one core, or a turn on one, such as "1/3"'
                 yield Fault(file, None, f"{where}.subgroups.{number}.cores", message)

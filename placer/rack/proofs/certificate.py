@@ -17,7 +17,7 @@ import numpy as np
 from placer.rack.chain import Chain, TableId, same_but_for_names
 from placer.rack.files.written_twins import write_chains, write_rack
 from placer.rack.options import Options, all_options, find_undominated_rows, turn_counts
-from placer.rack.plan import SWITCH_SITE, RackPlan, Status, answer, name_place
+from placer.rack.plan import SWITCH_SITE, RackPlan, Status, answer
 from placer.rack.proofs.prices import (
     EMPTY_BOUND,
     BoundProof,
@@ -298,14 +298,8 @@ class _Split:
             at_most = int(cores) if rack.core_parts == 1 else f"{cores.numerator}/{cores.denominator}"
             return {"chain": chain.name, "on": rack.pools[self.site].name, "at_most": at_most}
         assert self.nf is not None
-        return {"chain": chain.name, "on": self._name(rack), "nf": chain.nfs[self.nf].id}
-
-    def _name(self, rack: Rack) -> str:
-        if self.site == SWITCH_SITE:
-            return "switch"
-        device = rack.devices[self.site]
-        nic = name_place(rack, self.site, ()).get("nic")
-        return rack.pools[device.pool].name + (f" {nic}" if nic else "")
+        on = "switch" if self.site == SWITCH_SITE else rack.devices[self.site].label
+        return {"chain": chain.name, "on": on, "nf": chain.nfs[self.nf].id}
 
 
 def _split_of_mixture(options: Sequence[Options], weights: Sequence[dict[int, float]]) -> _Split | None:

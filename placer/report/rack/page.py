@@ -232,7 +232,7 @@ class _ChainDrawing:
                     cells.setdefault(self.depth[at], []).append(at)
             rows = max((len(nfs) for nfs in cells.values()), default=0)
             height = rows * LANE_STEP + BADGE_WIDTH + 8 if rows else BOX_HEIGHT + 8
-            name = "switch" if site == SWITCH_SITE else self.one.layout.rack.devices[site].name
+            name = "switch" if site == SWITCH_SITE else self.one.layout.rack.devices[site].label
             self.drawing.box(0, y, self.drawing.width, height, theme.on_paper("raised"))
             self.drawing.text(8, y + height / 2 + 4, name, bold=True)
             for column, nfs in cells.items():

@@ -11,7 +11,6 @@ from typing import Any
 from placer.rack.chain import Chain
 from placer.rack.contention.loop import ContendedPlan
 from placer.rack.plan import SWITCH_SITE, ChainPlan, LimitChange, RackPlan, Status, answer
-from placer.rack.rack import Rack
 from placer.rack.replanning.replan import Replanned
 from placer.report.text.table import count_noun, text_table
 
@@ -69,16 +68,8 @@ def _visits(one: ChainPlan) -> Iterator[str]:
             first = group != SWITCH_SITE and group not in shown
             parts.append(f"{names} ({_cores(one.cores[group])})" if first else names)
             shown.add(group)
-        name = "switch" if site == SWITCH_SITE else _site(one.layout.rack, site)
+        name = "switch" if site == SWITCH_SITE else one.layout.rack.devices[site].label
         yield f"{name}: {', '.join(parts)}"
-
-
-def _site(rack: Rack, site: int) -> str:
-    """A device, with its socket and NIC where the server has several."""
-    device = rack.devices[site]
-    pool, nic = rack.pools[device.pool].name, rack.nics[device.nic].name
-    has_nics = rack.servers[device.server].nics and not device.is_smartnic
-    return f"{pool}, NIC{nic.removeprefix(device.name)}" if has_nics else pool
 
 
 def _cores(number: int | Fraction) -> str:

@@ -25,6 +25,10 @@ class Cores:
     first: int
     shared: bool
 
+    def holds(self, cores: Iterable[int]) -> bool:
+        """Whether cores, by their numbers on the device, are all of these."""
+        return all(self.first <= core < self.first + self.number for core in cores)
+
     def short(self, turns: Iterable[int]) -> bool:
         """Whether cores are too few for subgroups that need one of so many turns each, or one core alone."""
         needed, beside = 0, 0

@@ -89,7 +89,9 @@ class _Plan:
         found = [
             number
             for number, site in enumerate(self.sites)
-            if site.name == group.on and group.socket in (None, site.socket) and group.nic in (None, site.nic)
+            if site.name == group.on
+            and group.nic in (None, site.nic)
+            and (site.cores.holds(group.on_cores or ()) if group.socket is None else site.socket == group.socket)
         ]
         return found[0] if len(found) == 1 else None
 
@@ -138,9 +140,7 @@ class _Plan:
             return
         on_cores = group.on_cores or []
         if (group.on_cores is not None or cores.shared) and (
-            len(set(on_cores)) != len(on_cores)
-            or len(on_cores) != max(share, 1)
-            or not all(cores.first <= core < cores.first + cores.number for core in on_cores)
+            len(set(on_cores)) != len(on_cores) or len(on_cores) != max(share, 1) or not cores.holds(on_cores)
         ):
             yield f"{name} has {share} cores, which are not {on_cores} of {cores.name}"
         for core in on_cores:

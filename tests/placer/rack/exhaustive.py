@@ -2,19 +2,21 @@
 
 What a plan may be is what `placer verify` says, which is written from CONTRACTS 9 alone: all ways of a chain with their
 cores and rates (`placer/verify/chains/ways.py`), the limits of a plan (`placer/verify/chains/plan.py`). All
-combinations of ways are tried, each with all vertices of its rates, in fractions. What is left out cannot be better:
-ways that need no less of anything than another one and give no higher rate, and combinations whose caps bound them to
-no more than what was found.
+combinations of ways are tried, each with a linear program of its rates, all in fractions. What is left out cannot be
+better: ways that need no less of anything than another one and give no higher rate, and combinations whose caps bound
+them to no more than what was found.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain as join
-from itertools import combinations, product
 from math import floor, lcm
 from typing import Any
+
+from sympy import Rational
+from sympy.solvers.simplex import linprog
 
 from placer.rack.chain import Chain, TableId
 from placer.rack.files.json_twins import chains_of, rack_of
@@ -220,52 +222,14 @@ class _Trial:
         tight = [nic for nic, (largest, _) in enumerate(loads) if largest > self.mbps[nic]]
         rates = tuple(caps)
         if tight:
-            limits = [max(self.mbps[nic], loads[nic][1]) for nic in tight]
-            rates = max(_vertices(self.least, caps, [shares[nic] for nic in tight], limits), key=sum)
+            limits = [Rational(max(self.mbps[nic], loads[nic][1])) for nic in tight]
+            rows = [[Rational(share) for share in shares[nic]] for nic in tight]
+            bounds = [(Rational(low), Rational(cap)) for low, cap in zip(self.least, caps, strict=True)]
+            solved = linprog([-1] * len(caps), rows, limits, bounds=bounds)[1]
+            rates = tuple(Fraction(int(rate.p), int(rate.q)) for rate in solved)
         marginal = sum(rates) - sum(self.least)
         if self.found is None or marginal > self.found.marginal:
             self.found = BestRates(marginal, rates)
-
-
-def _vertices(
-    least: Sequence[Fraction],
-    caps: Sequence[Fraction],
-    shares: Sequence[Sequence[Fraction]],
-    limits: Sequence[Fraction],
-) -> Iterator[tuple[Fraction, ...]]:
-    """Rates from the least ones to caps that NICs carry, of which no other ones are a mixture.
-
-    As many limits hold with equality as rates lie between both ends.
-    """
-    for free in range(min(len(least), len(limits)) + 1):
-        for inner, tight in product(combinations(range(len(least)), free), combinations(range(len(limits)), free)):
-            for ends in product(*((None,) if at in inner else (least[at], caps[at]) for at in range(len(least)))):
-                outer = [0 if end is None else end for end in ends]
-                left = [limits[row] - _total(shares[row], outer) for row in tight]
-                solved = _solved([[shares[row][at] for at in inner] for row in tight], left)
-                if solved is None:
-                    continue
-                found = iter(solved)
-                rates = tuple(next(found) if end is None else end for end in ends)
-                inside = all(low <= rate <= cap for low, rate, cap in zip(least, rates, caps, strict=True))
-                if inside and all(_total(row, rates) <= most for row, most in zip(shares, limits, strict=True)):
-                    yield rates
-
-
-def _solved(rows: list[list[Fraction]], right: list[Fraction]) -> list[Fraction] | None:
-    """The solution of linear equations, as many as unknowns; None where there is not one."""
-    if not rows:
-        return []
-    at = next((number for number, row in enumerate(rows) if row[0]), None)
-    if at is None:
-        return None
-    pivot, own = rows[at], right[at]
-    others = [(row, given) for number, (row, given) in enumerate(zip(rows, right, strict=True)) if number != at]
-    smaller = [
-        [cell - row[0] / pivot[0] * one for cell, one in zip(row[1:], pivot[1:], strict=True)] for row, _ in others
-    ]
-    solved = _solved(smaller, [given - row[0] / pivot[0] * own for row, given in others])
-    return None if solved is None else [(own - _total(pivot[1:], solved)) / pivot[0], *solved]
 
 
 def _fits(uses: Iterable[int], free: Iterable[int]) -> bool:

@@ -105,6 +105,13 @@ def test_a_plan_with_other_turns_is_refused(change: Json, fault: str) -> None:
     assert any(one.removeprefix("plan: ").startswith(fault.replace("\\", "")) for one in found), found
 
 
+def test_cores_alone_say_which_socket() -> None:
+    """Programs that write plans may leave out the socket where the numbers of the cores name it."""
+    claims = certified({"chains": [chain("a", "X", t_min_mbps=20_000)]}, rack(NFS, several(1, 2)))
+    assert claims["plan"]["chains"][0]["subgroups"][0].pop("socket") == 1
+    assert faults_in(claims) == []
+
+
 def test_room_that_is_there_is_no_proof() -> None:
     claims = certified(*shares(2, 3, 7, cores=2))
     claims["plan"] = {"status": "infeasible", "marginal_mbps": None, "bound_mbps": None, "chains": []}
@@ -134,8 +141,10 @@ def test_a_plan_is_read_as_it_was_written_and_shown(tmp_path: Path) -> None:
     path.write_text(json.dumps(plan_document(placed, read)), encoding="utf-8")
     (group,) = read_plan(path).subgroups["c0"]
     assert (str(group.cores), group.on_cores, group.nic) == ("1/2", (0,), "p0")
+    assert group.site(placed.rack) == placed.chains[0].layout.subgroups[0].device
+    assert replace(group, on_cores=(9,)).site(placed.rack) is None
     text = rack_report(placed, "optimal", "table")
-    assert "s0 socket 0, NIC p0: f0 (1/2 core)" in text and "s0 p1" in text
+    assert "s0 socket 0 p0: f0 (1/2 core)" in text and "s0 p1" in text
     assert page_of_rack_plan(placed, "optimal", "x").sections
 
 

@@ -1,5 +1,6 @@
 """Why chains do not fit: each change that is named is enough, and a little less is not."""
 
+import copy
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -92,7 +93,7 @@ def test_no_core_is_enough_where_an_nf_runs_nowhere() -> None:
 
 
 Json = dict[str, Any]
-GENERATORS = [instances.everyday, instances.edges, instances.openflow, instances.racks]
+GENERATORS = [instances.everyday, instances.edges, instances.openflow, instances.racks, instances.sockets]
 """Ten hundreds of each generator, of which a third is infeasible."""
 OF_CHAINS = {"t_min": "t_min_mbps", "d_max": "d_max_us"}
 ENOUGH = {"t_min": 0, "d_max": None, "cores": 1024, "nic_mbps": 10**9, "blocks": 1024}
@@ -109,10 +110,7 @@ def limits(chains: Json, rack: Json) -> Iterator[tuple[str, str, Any]]:
         if chain["d_max_us"] is not None:
             yield "d_max", chain["name"], chain["d_max_us"]
     for server in rack["servers"]:
-        yield "cores", server["name"], server["cores"]
-        yield "nic_mbps", server["name"], server["nic_mbps"]
-        if nic := server.get("smartnic"):
-            yield "cores", nic["name"], nic["cores"]
+        yield from ((kind, of, part[key]) for kind, of, part, key in _parts(server))
     if rack["switch"].get("stages") is not None:
         yield "blocks", "switch", rack["switch"]["blocks_per_stage"]
 
@@ -127,11 +125,23 @@ def with_limit(chains: Json, rack: Json, kind: str, of: str, to: object) -> tupl
     return chains, rack | {"servers": [_server(one, kind, of, to) for one in rack["servers"]]}
 
 
+def _parts(server: Json) -> Iterator[tuple[str, str, Json, str]]:
+    """Kind and name of each limit of a server, with the object and the key that hold it."""
+    name = server["name"]
+    sockets = [("cores", f"{name} socket {at}", one, "cores") for at, one in enumerate(server.get("sockets", []))]
+    nics = [("nic_mbps", f"{name} {nic['name']}", nic, "mbps") for nic in server.get("nics", [])]
+    yield from sockets or [("cores", name, server, "cores")]
+    yield from nics or [("nic_mbps", name, server, "nic_mbps")]
+    if card := server.get("smartnic"):
+        yield "cores", card["name"], card, "cores"
+
+
 def _server(server: Json, kind: str, of: str, to: object) -> Json:
-    if server["name"] == of:
-        return server | {kind: to}
-    nic = server.get("smartnic")
-    return server | {"smartnic": nic | {kind: to}} if nic and nic["name"] == of else server
+    changed = copy.deepcopy(server)
+    for part_kind, name, part, key in _parts(changed):
+        if (part_kind, name) == (kind, of):
+            part[key] = to
+    return changed
 
 
 def freed(chains: Json, rack: Json, kept: Sequence[tuple[str, str]]) -> tuple[Json, Json]:
