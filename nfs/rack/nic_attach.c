@@ -68,7 +68,8 @@ static bool make_pair(void)
 	char *const set_wire[] = {"ip", "link", "set", WIRE, "up", NULL};
 	char *const set_card[] = {"ip", "link", "set", CARD, "up", NULL};
 
-	return run_ip(add) && run_ip(set_wire) && run_ip(set_card);
+	/* the second one sends at once; the first would only a moment after it has its peer */
+	return run_ip(add) && run_ip(set_card) && run_ip(set_wire);
 }
 
 static bool attach(int index, int program)
