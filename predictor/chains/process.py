@@ -59,7 +59,6 @@ class SmoothProcess:
     outputs: Floats  # what was measured, shape (points,)
     variance: Floats  # variance of the noise of each, shape (points,)
     parameters: Floats  # standard deviations of level, trend, deviation and nugget, then the length of each input
-    likelihood: float = 0.0  # logarithm of the density of the outputs, with the parameters' prior
 
     @classmethod
     def fit(
@@ -69,8 +68,8 @@ class SmoothProcess:
         # at random, since every n-th point of a grid may be one value of an input
         some = np.sort(np.random.default_rng(0).permutation(len(points))[:TUNED_ON])
         typical = assumed.ordered(points.shape[1])
-        parameters, likelihood = _tune(points[some], outputs[some], variance[some], typical, iterations)
-        return cls(points, outputs, variance, parameters, likelihood)
+        parameters = _tune(points[some], outputs[some], variance[some], typical, iterations)
+        return cls(points, outputs, variance, parameters)
 
     def with_measurements(self, points: Floats, outputs: Floats, variance: Floats) -> "SmoothProcess":
         """The process with the same parameters, given these measurements instead."""
@@ -166,10 +165,8 @@ def _square_distances(left: Floats, right: Floats) -> Floats:
     return squared
 
 
-def _tune(
-    points: Floats, outputs: Floats, variance: Floats, typical: Sequence[Typical], iterations: int
-) -> tuple[Floats, float]:
-    """The most likely parameters, and the logarithm of their likelihood with their prior."""
+def _tune(points: Floats, outputs: Floats, variance: Floats, typical: Sequence[Typical], iterations: int) -> Floats:
+    """The most likely parameters."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
     from scipy.optimize import minimize
 
@@ -211,4 +208,4 @@ def _tune(
     found = minimize(cost, start[free], jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": iterations})
     parameters = start.copy()
     parameters[free] = found.x
-    return np.exp(parameters), -float(found.fun)
+    return np.exp(parameters)

@@ -51,12 +51,11 @@ class BatchDemand:
 
 @dataclass(frozen=True)
 class SampledLatency:
-    """Latency of the packets of one NF, us: mean, median and p99, p99 of batching, and means of each of `STAGES`."""
+    """Latency of the packets of one NF, us: mean, median and p99, and means of each of `STAGES`."""
 
     mean: float
     p50: float
     p99: float
-    batching_p99: float
     stages: tuple[float, ...]
 
 
@@ -104,8 +103,7 @@ def sample(demands: Sequence[BatchDemand], *, window: int, batches: int = SLOWES
         )
         packets = waits + (mine[BATCH_DONE] - end)[:, None]
         p50, p99 = np.quantile(packets, [0.5, 0.99]).tolist()
-        batching = float(np.quantile(waits + (mine[BATCH_TAKEN] - end)[:, None], 0.99))
-        result.append(SampledLatency(float(packets.mean()), p50, p99, batching, stages))
+        result.append(SampledLatency(float(packets.mean()), p50, p99, stages))
     return result
 
 

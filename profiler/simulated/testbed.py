@@ -102,8 +102,6 @@ class Account:
     throughput_kpps: float  # in this co-location
     solo_kpps: float  # alone
     core_ns: Mapping[str, float]  # core time per packet: `compute`, and stalled on `l2`, `l3` and `dram`
-    accelerator_us: Mapping[str, float]
-    """Per accelerator used: time (us) between its turns, waiting included, while its queues are never empty."""
     lost_kpps: Mapping[str, float]
     """Per resource (`memory` and each accelerator used): throughput gained if it were as free as alone."""
     bottleneck: str
@@ -153,6 +151,7 @@ def _account(
 ) -> Account:
     used = [k for k in range(len(card.engines)) if batch.queues[k][at] > 0]
     names = list(card.engines)
+    # per accelerator used: time between its turns, waiting included, while its queues are never empty
     between = {names[k]: float(1 / (batch.queues[k][at] * here.turns[k][at])) for k in used}
     memory = "memory" if here.core_rate[at] < SLOWED_SHARE * alone.core_rate[at] else "cpu"
     times = {memory: float(1 / here.core_rate[at])} | between
@@ -161,7 +160,6 @@ def _account(
         throughput_kpps=float(here.throughput[at]) * 1e3,
         solo_kpps=float(alone.throughput[at]) * 1e3,
         core_ns={"compute": float(batch.compute_ns[at])} | stalls,
-        accelerator_us=between,
         lost_kpps={
             name: float(freed[name][at] - here.throughput[at]) * 1e3 for name in ("memory", *(names[k] for k in used))
         },

@@ -104,133 +104,107 @@ AMBIGUOUS = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("guarded", [False, True], ids=["open", "with tokens"])
-def test_every_request_that_is_understood_gets_its_answer_and_so_does_the_next(tmp_path: Path, guarded: bool) -> None:
+async def test_every_request_that_is_understood_gets_its_answer_and_so_does_the_next(
+    tmp_path: Path, guarded: bool
+) -> None:
     """A wrong token is refused, whatever it asks for; without tokens it does not matter."""
     token, table = new_token("one", ["decide"])
     (tmp_path / "tokens.toml").write_text(table, encoding="utf-8")
+    known = read_tokens(tmp_path / "tokens.toml") if guarded else OPEN_TO_ALL
+    async with serving(tmp_path / "s.db", tokens=known) as (port, engine):
 
-    async def study() -> None:
-        known = read_tokens(tmp_path / "tokens.toml") if guarded else OPEN_TO_ALL
-        async with serving(tmp_path / "s.db", tokens=known) as (port, engine):
+        async def statuses(whole: bytes) -> list[int]:
+            found = await sent(port, whole, LAST, pause=0.05)
+            return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+)", found)]
 
-            async def statuses(whole: bytes) -> list[int]:
-                found = await sent(port, whole, LAST, pause=0.05)
-                return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+)", found)]
-
-            for name, (whole, status) in REQUESTS.items():
-                authorised = whole.replace(b"\r\n", f"\r\nAuthorization: Bearer {token}\r\n".encode(), 1)
-                found = await statuses(authorised if guarded else whole)
-                # what is too large ends its connection, unless all of it has come when it is refused
-                assert found in (
-                    [[400]] if status == 400 else [[status, 404], [413]] if status == 413 else [[status, 404]]
-                ), name
-            assert engine.events == 1
-            refused = await statuses(request("Host: x", "Authorization: Bearer nothing"))
-            assert refused == ([401, 404] if guarded else [200, 404])
-
-    asyncio.run(study())
+        for name, (whole, status) in REQUESTS.items():
+            authorised = whole.replace(b"\r\n", f"\r\nAuthorization: Bearer {token}\r\n".encode(), 1)
+            found = await statuses(authorised if guarded else whole)
+            # what is too large ends its connection, unless all of it has come when it is refused
+            assert found in (
+                [[400]] if status == 400 else [[status, 404], [413]] if status == 413 else [[status, 404]]
+            ), name
+        assert engine.events == 1
+        refused = await statuses(request("Host: x", "Authorization: Bearer nothing"))
+        assert refused == ([401, 404] if guarded else [200, 404])
 
 
 @pytest.mark.parametrize("whole", AMBIGUOUS.values(), ids=AMBIGUOUS)
-def test_a_request_that_may_be_read_in_two_ways_ends_its_connection_and_changes_nothing(
+async def test_a_request_that_may_be_read_in_two_ways_ends_its_connection_and_changes_nothing(
     tmp_path: Path, whole: bytes
 ) -> None:
     """It is refused before it is decided on, and nothing after it is answered: no request can be smuggled in."""
-
-    async def study() -> None:
-        async with serving(tmp_path / "s.db") as (port, engine):
-            found = await sent(port, whole + LAST)
-            assert re.findall(rb"HTTP/1\.1 (\d+)", found) == [b"400"] and engine.events == 0
-
-    asyncio.run(study())
+    async with serving(tmp_path / "s.db") as (port, engine):
+        found = await sent(port, whole + LAST)
+        assert re.findall(rb"HTTP/1\.1 (\d+)", found) == [b"400"] and engine.events == 0
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["with what follows", "alone"])
 @pytest.mark.parametrize("in_chunks", [False, True], ids=["length", "chunks"])
-def test_a_request_for_another_protocol_is_answered_as_without_and_is_the_last_of_its_connection(
+async def test_a_request_for_another_protocol_is_answered_as_without_and_is_the_last_of_its_connection(
     tmp_path: Path, in_chunks: bool, whole: bool
 ) -> None:
     """As `curl --http2` sends it. Its body is read, and not taken for requests of its own."""
-
-    async def study() -> None:
-        async with serving(tmp_path / "s.db") as (port, engine):
-            asked = (chunked(b"%x" % len(EVENT)) if in_chunks else request("Host: x")).replace(
-                b"Host: x",
-                b"Host: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk",
-            )
-            head, end, body = asked.partition(b"\r\n\r\n")
-            parts = [asked + LAST] if whole else [head + end, body + LAST]
-            found = await sent(port, *parts, pause=0.05)
-            assert re.findall(rb"HTTP/1\.1 (\d+)", found) == [b"200"]
-            assert b"connection: close" in found.lower() and engine.fleet.nic_of("x") is not None
-            another = request("Host: x", body=EVENT.replace(b'"x"', b'"y"'))
-            await sent(port, asked.replace(EVENT, another) + another)
-            assert engine.events == 1, "its body was read as a request"
-
-    asyncio.run(study())
+    async with serving(tmp_path / "s.db") as (port, engine):
+        asked = (chunked(b"%x" % len(EVENT)) if in_chunks else request("Host: x")).replace(
+            b"Host: x",
+            b"Host: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk",
+        )
+        head, end, body = asked.partition(b"\r\n\r\n")
+        parts = [asked + LAST] if whole else [head + end, body + LAST]
+        found = await sent(port, *parts, pause=0.05)
+        assert re.findall(rb"HTTP/1\.1 (\d+)", found) == [b"200"]
+        assert b"connection: close" in found.lower() and engine.fleet.nic_of("x") is not None
+        another = request("Host: x", body=EVENT.replace(b'"x"', b'"y"'))
+        await sent(port, asked.replace(EVENT, another) + another)
+        assert engine.events == 1, "its body was read as a request"
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.002], ids=["at once", "one after the other"])
-def test_a_client_that_does_not_wait_gets_its_answers_in_turn(tmp_path: Path, pause: float) -> None:
+async def test_a_client_that_does_not_wait_gets_its_answers_in_turn(tmp_path: Path, pause: float) -> None:
     """However its requests are cut, and whether they come before the answers to earlier ones."""
-
-    async def study() -> None:
-        parts = [request("Host: x", body=event(f"x{number}")) for number in range(20)]
-        joined = b"".join(parts)
-        for cuts in (parts, [joined], [joined[at : at + 100] for at in range(0, len(joined), 100)]):
-            async with serving(tmp_path / f"{len(cuts)}-{pause}.db") as (port, _):
-                found = await sent(port, *cuts, LAST, pause=pause)
-                assert re.findall(rb"'(x\d+)'", found) == [b"x%d" % number for number in range(20)]
-
-    asyncio.run(study())
+    parts = [request("Host: x", body=event(f"x{number}")) for number in range(20)]
+    joined = b"".join(parts)
+    for cuts in (parts, [joined], [joined[at : at + 100] for at in range(0, len(joined), 100)]):
+        async with serving(tmp_path / f"{len(cuts)}-{pause}.db") as (port, _):
+            found = await sent(port, *cuts, LAST, pause=pause)
+            assert re.findall(rb"'(x\d+)'", found) == [b"x%d" % number for number in range(20)]
 
 
-def test_a_service_that_stops_answers_what_it_has_read(tmp_path: Path) -> None:
+async def test_a_service_that_stops_answers_what_it_has_read(tmp_path: Path) -> None:
     """And then closes the connection."""
-
-    async def study() -> None:
-        async with serving(tmp_path / "s.db") as (port, engine):
-            answer = asyncio.create_task(sent(port, HEAD + EVENT))
-            while not engine.events:
-                await asyncio.sleep(0)
-        assert b'"placed"' in await answer
-
-    asyncio.run(study())
+    async with serving(tmp_path / "s.db") as (port, engine):
+        answer = asyncio.create_task(sent(port, HEAD + EVENT))
+        while not engine.events:
+            await asyncio.sleep(0)
+    assert b'"placed"' in await answer
 
 
-def test_a_client_that_leaves_disturbs_nobody(tmp_path: Path) -> None:
+async def test_a_client_that_leaves_disturbs_nobody(tmp_path: Path) -> None:
     """What it asked for is done."""
-
-    async def study() -> None:
-        async with serving(tmp_path / "s.db") as (port, engine):
-            for _ in range(5):
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-                writer.write(HEAD + EVENT)
-                await writer.drain()
-                writer.transport.abort()
-            found = await sent(port, request("Host: x", body=event("nobody")), LAST, pause=0.1)
-            assert b"409" in found and engine.fleet.nic_of("x") is not None
-
-    asyncio.run(study())
+    async with serving(tmp_path / "s.db") as (port, engine):
+        for _ in range(5):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(HEAD + EVENT)
+            await writer.drain()
+            writer.transport.abort()
+        found = await sent(port, request("Host: x", body=event("nobody")), LAST, pause=0.1)
+        assert b"409" in found and engine.fleet.nic_of("x") is not None
 
 
 @pytest.mark.long
-def test_answers_leave_no_cycle_of_objects_behind(tmp_path: Path) -> None:
+async def test_answers_leave_no_cycle_of_objects_behind(tmp_path: Path) -> None:
     """The service searches for such cycles only among young objects."""
-
-    async def study() -> None:
-        async with serving(tmp_path / "s.db") as (port, _):
-            ask = [request("Host: x", body=event(f"x{number}")) for number in range(200)]
-            await sent(port, *ask[:20], LAST, pause=0.001)
-            gc.collect()
-            gc.disable()
-            try:
-                await sent(port, *ask, LAST, pause=0.001)
-                assert gc.collect() < len(ask)
-            finally:
-                gc.enable()
-
-    asyncio.run(study())
+    async with serving(tmp_path / "s.db") as (port, _):
+        ask = [request("Host: x", body=event(f"x{number}")) for number in range(200)]
+        await sent(port, *ask[:20], LAST, pause=0.001)
+        gc.collect()
+        gc.disable()
+        try:
+            await sent(port, *ask, LAST, pause=0.001)
+            assert gc.collect() < len(ask)
+        finally:
+            gc.enable()
 
 
 KINDS = catalogue((3, 1.0)).kinds

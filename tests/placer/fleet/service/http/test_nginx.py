@@ -60,28 +60,26 @@ def nginx(folder: Path, service: int) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("name", [*ANSWERED, *REFUSED])
-def test_nothing_is_smuggled_through_a_proxy_and_the_next_client_gets_its_own_answer(tmp_path: Path, name: str) -> None:
+async def test_nothing_is_smuggled_through_a_proxy_and_the_next_client_gets_its_own_answer(
+    tmp_path: Path, name: str
+) -> None:
     """A body that is an event stays a body, whatever the request around it says."""
     whole = {**ANSWERED, **REFUSED}[name].replace(b"/first", b"/v1/first")
     if whole.endswith(b"\r\n\r\nabc"):
         whole = whole.replace(b"Content-Length: 3", b"Content-Length: %d" % len(EVENT)).replace(b"abc", EVENT)
     else:
         whole = whole.replace(b"3\r\nabc", b"%x\r\n%b" % (len(EVENT), EVENT))
-
-    async def study() -> None:
-        async with serving(tmp_path / "s.db") as (service, engine):
-            with nginx(tmp_path, service) as port:
-                for _ in range(200):
-                    try:
-                        socket.create_connection(("127.0.0.1", port)).close()
-                        break
-                    except ConnectionRefusedError:
-                        await asyncio.sleep(0.01)
-                await sent(port, whole, b"GET /after HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-                found = await sent(port, b"GET /v1/events HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-                assert re.findall(rb"HTTP/1\.1 (\d+)", found) == [b"403"]
-                found = await sent(port, b"GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-                assert re.findall(rb"HTTP/1\.1 (\d+)", found) == [b"404"] and b"no such path" in found
-                assert engine.events == 0
-
-    asyncio.run(study())
+    async with serving(tmp_path / "s.db") as (service, engine):
+        with nginx(tmp_path, service) as port:
+            for _ in range(200):
+                try:
+                    socket.create_connection(("127.0.0.1", port)).close()
+                    break
+                except ConnectionRefusedError:
+                    await asyncio.sleep(0.01)
+            await sent(port, whole, b"GET /after HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            found = await sent(port, b"GET /v1/events HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            assert re.findall(rb"HTTP/1\.1 (\d+)", found) == [b"403"]
+            found = await sent(port, b"GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            assert re.findall(rb"HTTP/1\.1 (\d+)", found) == [b"404"] and b"no such path" in found
+            assert engine.events == 0

@@ -125,40 +125,26 @@ def cuts(whole: bytes) -> list[list[bytes]]:
 
 
 @pytest.mark.parametrize("name", ANSWERED)
-def test_a_request_with_one_meaning_is_answered_wherever_it_is_cut_and_ends_its_connection(name: str) -> None:
-    async def study() -> None:
-        for parts in cuts(ANSWERED[name] + NEXT):
-            assert await answers(parts) == ([b"200"], [("/first", b"abc")], True), parts
-
-    asyncio.run(study())
+async def test_a_request_with_one_meaning_is_answered_wherever_it_is_cut_and_ends_its_connection(name: str) -> None:
+    for parts in cuts(ANSWERED[name] + NEXT):
+        assert await answers(parts) == ([b"200"], [("/first", b"abc")], True), parts
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_request_with_two_meanings_is_refused_wherever_it_is_cut_and_ends_its_connection(name: str) -> None:
-    async def study() -> None:
-        for parts in cuts(REFUSED[name] + NEXT):
-            assert await answers(parts) == ([b"400"], [], True), parts
-
-    asyncio.run(study())
+async def test_a_request_with_two_meanings_is_refused_wherever_it_is_cut_and_ends_its_connection(name: str) -> None:
+    for parts in cuts(REFUSED[name] + NEXT):
+        assert await answers(parts) == ([b"400"], [], True), parts
 
 
 @pytest.mark.parametrize("body", [LENGTH + b"\r\nabc", CHUNKS + b"\r\n3;x=y\r\nabc\r\n0\r\nHost: y\r\n\r\n"])
-def test_requests_one_after_the_other_are_answered_wherever_they_are_cut(body: bytes) -> None:
+async def test_requests_one_after_the_other_are_answered_wherever_they_are_cut(body: bytes) -> None:
     """Trailers are no headers."""
-
-    async def study() -> None:
-        for parts in cuts(HEAD + body + NEXT):
-            assert await answers(parts) == ([b"200", b"200"], [("/first", b"abc"), ("/smuggled", b"")], False), parts
-
-    asyncio.run(study())
+    for parts in cuts(HEAD + body + NEXT):
+        assert await answers(parts) == ([b"200", b"200"], [("/first", b"abc"), ("/smuggled", b"")], False), parts
 
 
-def test_what_has_no_meaning_does_not_take_the_place_of_an_earlier_answer() -> None:
+async def test_what_has_no_meaning_does_not_take_the_place_of_an_earlier_answer() -> None:
     """The answer to the first request is its own; then the connection ends."""
-
-    async def study() -> None:
-        for parts in cuts(NEXT + REFUSED["a length and chunks"]):
-            found = await answers(parts)
-            assert found[0][0] == b"200" and found[1:] == ([("/smuggled", b"")], True), parts
-
-    asyncio.run(study())
+    for parts in cuts(NEXT + REFUSED["a length and chunks"]):
+        found = await answers(parts)
+        assert found[0][0] == b"200" and found[1:] == ([("/smuggled", b"")], True), parts

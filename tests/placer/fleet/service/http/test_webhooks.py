@@ -115,36 +115,32 @@ def test_a_receiver_that_hangs_or_fails_gets_the_events_again(
     assert json.loads(line)["log"] == "a webhook was not delivered"
 
 
-def test_the_lag_of_a_receiver_is_shown_until_it_has_everything(tmp_path: Path) -> None:
+async def test_the_lag_of_a_receiver_is_shown_until_it_has_everything(tmp_path: Path) -> None:
     """Events and seconds, in the metrics; none are left once it has all."""
+    released = asyncio.Event()
 
-    async def study() -> None:
-        released = asyncio.Event()
+    async def wait(request: httpx.Request) -> httpx.Response:
+        await released.wait()
+        return httpx.Response(204)
 
-        async def wait(request: httpx.Request) -> httpx.Response:
-            await released.wait()
-            return httpx.Response(204)
-
-        with open_state(tmp_path / "s.db", KINDS) as state:
-            engine = Engine(Fleet(KINDS), [ToyOracle()])
-            writer = make_writer(engine, Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of), state)
-            hook = Webhook("http://127.0.0.1/x", SECRET, writer, httpx.MockTransport(wait))
-            assert hook.lag() == (0, 0.0)
-            running = [asyncio.create_task(writer.run()), asyncio.create_task(hook.run())]
-            for number in range(3):
-                event = {"event": "arrive", "id": f"{number}", "nf": "a", "sla_drop": 0.9}
-                await writer.submit([json.dumps(event).encode()])
-            await asyncio.sleep(0.01)
-            assert b"placer_webhook_lag_events 3.0" in writer.metrics.text() and hook.lag()[1] > 0
-            released.set()
-            async with asyncio.timeout(10):
-                while hook.lag() != (0, 0.0):
-                    await asyncio.sleep(0.005)
-            assert hook.sent == 3
-            writer.stop()
-            await asyncio.gather(*running)
-
-    asyncio.run(study())
+    with open_state(tmp_path / "s.db", KINDS) as state:
+        engine = Engine(Fleet(KINDS), [ToyOracle()])
+        writer = make_writer(engine, Reader(TOY_TRAFFIC, lambda workload: (), engine.workload_of), state)
+        hook = Webhook("http://127.0.0.1/x", SECRET, writer, httpx.MockTransport(wait))
+        assert hook.lag() == (0, 0.0)
+        running = [asyncio.create_task(writer.run()), asyncio.create_task(hook.run())]
+        for number in range(3):
+            event = {"event": "arrive", "id": f"{number}", "nf": "a", "sla_drop": 0.9}
+            await writer.submit([json.dumps(event).encode()])
+        await asyncio.sleep(0.01)
+        assert b"placer_webhook_lag_events 3.0" in writer.metrics.text() and hook.lag()[1] > 0
+        released.set()
+        async with asyncio.timeout(10):
+            while hook.lag() != (0, 0.0):
+                await asyncio.sleep(0.005)
+        assert hook.sent == 3
+        writer.stop()
+        await asyncio.gather(*running)
 
 
 NOT_SAFE = "no https:// address"
