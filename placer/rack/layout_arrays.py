@@ -103,7 +103,9 @@ def parted_at(rack: Rack) -> Bools:
 
     Connected NFs on a server are one subgroup, at one socket and one NIC.
     """
-    servers = np.array([*(-2 - at if each.is_smartnic else each.server for at, each in enumerate(rack.devices)), -1])
+    servers = np.array(
+        [*(-2 - at if device.is_smartnic else device.server for at, device in enumerate(rack.devices)), -1]
+    )
     parted: Bools = (servers[:, None] == servers) & ~np.eye(len(servers), dtype=bool)
     return parted
 

@@ -189,7 +189,7 @@ def all_options(chain: Chain, rack: Rack, until: float) -> Options:
         parts.append(Options(layouts, part.layout + begin, part.group_cores, part.cores, part.rate))
         if sum(map(len, parts)) > MOST_LAYOUTS:
             raise InputError.of(chain.name, f"has more than {MOST_LAYOUTS:,} layouts with cores on this rack")
-    columns = zip(*((one.layout, one.group_cores, one.cores, one.rate) for one in parts), strict=True)
+    columns = zip(*((part.layout, part.group_cores, part.cores, part.rate) for part in parts), strict=True)
     return Options(layouts, *map(np.concatenate, columns))
 
 

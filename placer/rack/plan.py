@@ -287,15 +287,14 @@ def core_numbers(chains: Sequence[ChainPlan]) -> list[list[list[int]]]:
     Reserved cores are the last ones of a socket.
     """
     by_pool: dict[int, list[tuple[int, int]]] = {}
-    for number, one in enumerate(chains):
-        for at, group in enumerate(one.layout.subgroups):
-            by_pool.setdefault(one.layout.rack.devices[group.device].pool, []).append((number, at))
-    found: list[list[list[int]]] = [[[] for _ in one.cores] for one in chains]
+    for number, chain in enumerate(chains):
+        for at, group in enumerate(chain.layout.subgroups):
+            by_pool.setdefault(chain.layout.rack.devices[group.device].pool, []).append((number, at))
+    found: list[list[list[int]]] = [[[] for _ in chain.cores] for chain in chains]
     for pool, groups in by_pool.items():
         first = chains[0].layout.rack.pools[pool].first_core
-        for (number, at), cores in zip(
-            groups, number_cores([chains[one].cores[at] for one, at in groups]), strict=True
-        ):
+        numbers = number_cores([chains[number].cores[at] for number, at in groups])
+        for (number, at), cores in zip(groups, numbers, strict=True):
             found[number][at] = [first + core for core in cores]
     return found
 

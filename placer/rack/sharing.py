@@ -39,6 +39,6 @@ def number_cores(given: Sequence[int | Fraction]) -> list[list[int]]:
             free += int(cores)
     parts = [at for at, cores in enumerate(given) if cores < 1]
     for core, on in enumerate(pack_turns(Fraction(given[at]).denominator for at in parts)):
-        for each in on:
-            found[parts[each]] = [free + core]
+        for part in on:
+            found[parts[part]] = [free + core]
     return found

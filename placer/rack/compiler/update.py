@@ -104,9 +104,9 @@ def _broken_slos(plan: PlanFile, chains: tuple[Chain, ...]) -> Iterator[str]:
     for chain in chains:
         on = plan.places[chain.name]
         sites = {nf.id: numbers.get(on[nf.id].on, SWITCH_SITE) for nf in chain.nfs}
-        for each in plan.subgroups.get(chain.name, ()):
-            if (site := each.site(plan.rack)) is not None:
-                sites.update(dict.fromkeys(each.nfs, site))
+        for subgroup in plan.subgroups.get(chain.name, ()):
+            if (site := subgroup.site(plan.rack)) is not None:
+                sites.update(dict.fromkeys(subgroup.nfs, site))
         layout = Layout(chain, plan.rack, tuple(sites[nf.id] for nf in chain.nfs))
         known = {(group.on, frozenset(group.nfs)): group.cores for group in plan.subgroups.get(chain.name, ())}
         cores = [

@@ -219,10 +219,10 @@ def _plan_file(plan: RackPlan, chains: Sequence[Chain], sources: Sources) -> Pla
         for one in plan.chains
     }
     subgroups: dict[str, list[SubgroupCores]] = {}
-    for one, numbers in zip(plan.chains, core_numbers(plan.chains), strict=True):
-        groups = subgroups[one.chain.name] = []
-        for (group, cores), on_cores in zip(one.subgroups, numbers, strict=True):
-            where, nfs = name_place(plan.rack, group.device, on_cores), (one.chain.nfs[at].id for at in group.nfs)
+    for placed, numbers in zip(plan.chains, core_numbers(plan.chains), strict=True):
+        groups = subgroups[placed.chain.name] = []
+        for (group, cores), on_cores in zip(placed.subgroups, numbers, strict=True):
+            where, nfs = name_place(plan.rack, group.device, on_cores), (placed.chain.nfs[at].id for at in group.nfs)
             named = tuple(where.get("on_cores", ())), where.get("nic")
             groups.append(SubgroupCores(plan.rack.devices[group.device].name, tuple(nfs), cores, *named))
     return PlanFile(chains, plan.rack, places, subgroups, sources=sources)

@@ -346,7 +346,7 @@ def rack_of(content: object, file: str) -> rack.Rack:
     parsed = validate(_Rack, content, file)
     names = [name for server in parsed.servers for name in server.server().names]
     faults = _repeat(names, "servers", file)
-    faults += [fault for at, one in enumerate(parsed.servers) for fault in one.faults(f"servers.{at}", file)]
+    faults += [fault for at, server in enumerate(parsed.servers) for fault in server.faults(f"servers.{at}", file)]
     if SWITCH_NAME in names:
         faults.append(Fault(file, None, "servers", f"{SWITCH_NAME!r} is how plans name the switch, and no device"))
     kinds = [kind.value for kind in rack.SwitchKind]

@@ -148,7 +148,7 @@ class _RackToml:
         if len(rack.servers) > MOST_SERVERS:
             self.fault(("server",), f"{len(rack.servers):,} servers are more than {MOST_SERVERS:,}")
         seen: set[str] = {"switch"}
-        names = [(number, one) for number, server in enumerate(rack.servers) for one in server.names]
+        names = [(number, name) for number, server in enumerate(rack.servers) for name in server.names]
         for number, name in names:
             if name in seen:
                 message = f"the name {name!r} is there twice"

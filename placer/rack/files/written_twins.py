@@ -90,7 +90,7 @@ def _server(server: Server) -> Mapping[str, object]:
     if server.sockets:
         cores = {"sockets": [asdict(socket) for socket in server.sockets]}
     if server.nics:
-        nic = {"nics": [{**asdict(each), "mbps": _number(each.mbps)} for each in server.nics]}
+        nic = {"nics": [{**asdict(card), "mbps": _number(card.mbps)} for card in server.nics]}
     written: dict[str, object] = {"name": server.name, **cores, "clock_mhz": _number(server.clock_mhz), **nic}
     if server.cross_socket_cycles:
         written["cross_socket_cycles"] = _number(server.cross_socket_cycles)

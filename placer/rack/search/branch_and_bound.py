@@ -72,7 +72,7 @@ class Search:
 
     def __post_init__(self) -> None:
         self.relaxation = MixtureProgram(self.rack, self.options)
-        self.turns = [turn_counts(each, self.rack) for each in self.options]
+        self.turns = [turn_counts(options, self.rack) for options in self.options]
         self.nodes = 0
         self.uncounted: frozenset[TableId] = frozenset()
         self.numbers = count()
@@ -147,7 +147,7 @@ class Search:
             for number, pool in enumerate(self.rack.pools)
             if pool.is_shared
         ]
-        return all(has_room(np.asarray(each), cores) for cores, each in counts)
+        return all(has_room(np.asarray(turns), cores) for cores, turns in counts)
 
     def _solve(self, allowed: Sequence[Bools]) -> Mixture | None:
         self.nodes += 1

@@ -162,8 +162,8 @@ def equal_servers(rack: Rack) -> Sequence[Sequence[int]]:
     def features(number: int) -> tuple[object, ...]:
         server, nic = rack.servers[number], rack.servers[number].smartnic
         own = (server.usable_cores, server.clock_mhz, server.nic_mbps)
-        sockets = tuple((one.cores, one.reserved_cores) for one in server.sockets)
-        nics = tuple((one.mbps, one.socket) for one in server.nics)
+        sockets = tuple((socket.cores, socket.reserved_cores) for socket in server.sockets)
+        nics = tuple((card.mbps, card.socket) for card in server.nics)
         more = (server.cross_socket_cycles, server.shared_cores) if sockets or nics or server.shared_cores else ()
         return *own, nic and (nic.cores, nic.clock_mhz), *sockets, *nics, *more
 

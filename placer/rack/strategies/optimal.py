@@ -47,7 +47,7 @@ def best_plan(
         # whole cores are a simpler question
         servers = tuple(replace(server, shared_cores=False) for server in rack.servers)
         whole = exact_plan(chains, replace(rack, servers=servers), time_limit=FOR_THE_HEURISTIC * time_limit)
-        placed = tuple(replace(one, layout=replace(one.layout, rack=rack)) for one in whole.chains)
+        placed = tuple(replace(chain, layout=replace(chain.layout, rack=rack)) for chain in whole.chains)
         status = Status.FEASIBLE if placed else Status.UNKNOWN
         return _better(plan, RackPlan(rack, status, placed, None, whole.seconds))
     if len(rack.servers) <= FEW_SERVERS:

@@ -353,20 +353,20 @@ class _RackDrawing:
         self.drawing.line(middle, top, middle, top + BAND_GAP, theme.on_paper("soft"), 2)
         y = top + BAND_GAP
         rack = self.plan.rack
-        pools = [(number, one) for number, one in enumerate(rack.pools) if one.server == server]
-        nics = [number for number, one in enumerate(rack.nics) if one.server == server]
+        pools = [(number, pool) for number, pool in enumerate(rack.pools) if pool.server == server]
+        nics = [number for number, nic in enumerate(rack.nics) if nic.server == server]
         height = (
             2 * ROW_HEIGHT * len(nics)
             + 22
-            + sum(26 + ROW_HEIGHT * _rows(self._cells(number, one), width) for number, one in pools)
+            + sum(26 + ROW_HEIGHT * _rows(self._cells(number, pool), width) for number, pool in pools)
         )
         self.drawing.box(x, y, width, height, theme.on_paper("raised"), theme.on_paper("line"))
         y += 8
         for nic, direction in product(nics, ("in", "out")):
             self._link(x + 12, y, width - 24, nic, direction, float(rack.nics[nic].mbps))
             y += ROW_HEIGHT
-        for number, one in sorted(pools, key=lambda pair: not pair[1].is_smartnic):
-            y = self._cores(x + 12, y + 6, width - 24, number, one)
+        for number, pool in sorted(pools, key=lambda pair: not pair[1].is_smartnic):
+            y = self._cores(x + 12, y + 6, width - 24, number, pool)
         return top + BAND_GAP + height
 
     def _link(self, x: float, y: float, width: float, nic: int, direction: str, limit: float) -> None:

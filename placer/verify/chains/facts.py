@@ -66,7 +66,7 @@ def core_sites(rack: Rack) -> list[CoreSite]:
     found: list[CoreSite] = []
     pool, side = -1, 0
     for at, server in enumerate(rack.servers):
-        sockets = [(each.cores, each.reserved_cores) for each in server.sockets]
+        sockets = [(socket.cores, socket.reserved_cores) for socket in server.sockets]
         nics = [(nic.name, nic.socket) for nic in server.nics] or [("", 0)]
         first = 0
         for socket, (cores, reserved) in enumerate(sockets or [(server.cores, server.reserved_cores)]):

@@ -105,7 +105,7 @@ class Ways:
         used = set(self.need_of[slice(None) if allowed is None else allowed].tolist())
         up_to = range(1, MOST_TURNS + 1)
         counts = [[sum(of <= turns for of in self.needs[need].turns[pool]) for turns in up_to] for need in used]
-        least = [min(each) for each in zip(*counts, strict=True)]
+        least = [min(column) for column in zip(*counts, strict=True)]
         return tuple(turns for turns in up_to for _ in range(least[turns - 1] - ([0, *least])[turns - 1]))
 
     def with_site(self, nf: int, site: int) -> Bools:

@@ -70,7 +70,7 @@ class Way:
     @cached_property
     def few_turns(self) -> list[int]:
         """By pool and number: on how many cores so many may take turns at most."""
-        return [sum(turns <= most for turns in each) for each in self.turns for most in range(1, MOST_TURNS + 1)]
+        return [sum(turns <= most for turns in pool) for pool in self.turns for most in range(1, MOST_TURNS + 1)]
 
 
 def list_ways(chain: Chain, at: int, machines: Machines, old: Mapping[str, str]) -> list[Way]:

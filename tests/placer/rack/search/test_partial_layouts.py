@@ -32,7 +32,7 @@ def test_parts_of_layouts_leave_the_undominated_options_of_all_layouts(generator
     """Rates and needs of both are equal, but for options that no NIC carries at t_min."""
 
     def differences(chains: Json, rack: Json) -> list[str]:
-        on = rack_of({**rack, "servers": [{**one, "shared_cores": False} for one in rack["servers"]]}, "rack")
+        on = rack_of({**rack, "servers": [{**server, "shared_cores": False} for server in rack["servers"]]}, "rack")
         return [chain.name for chain in chains_of(chains, "chains") if _of_all(chain, on) != _of_parts(chain, on)]
 
     assert not faulty(differences, generator, range(examples(100)))

@@ -115,7 +115,7 @@ def test_what_a_choice_ignores_is_refused_afterwards() -> None:
 @pytest.mark.parametrize("strategy", [name for name in CHAIN_STRATEGIES if name != "optimal"])
 def test_a_time_limit_ends_the_choice_of_layouts(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the first part of a chain's layouts, with a message."""
-    monkeypatch.setattr("placer.rack.options.PART_LAYOUTS", 4)
+    monkeypatch.setattr("placer.rack.layout_arrays.PART_LAYOUTS", 4)
     said: list[str] = []
     found = plan(strategy, chain("c", "A A A A"), time_limit=0.0, notify=said.append)
     assert said == ["the time is over: c gets the best of a part of its layouts"]
