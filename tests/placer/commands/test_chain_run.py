@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -131,6 +131,9 @@ def running(rack: Path, *more: object) -> Iterator[Running]:
                 assert process.stderr and "runs from" in (said := process.stderr.readline()), said
                 yield Running(process, sender, receiver)
             finally:
+                process.terminate()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(30)
                 process.kill()
     finally:
         for name in (names[0], names[2]):
