@@ -135,7 +135,7 @@ static enum tunnelled tunnel_unwrap(struct rte_mbuf *mbuf, uint16_t l3)
 	return TUNNELLED_WHOLE;
 }
 
-enum { KEY, NONCE, HMAC_KEY, SPI, SEED, TUNNEL, LOCAL, REMOTE, REVERSED, ERRORS_PER_S, ERRORS_AT_ONCE };
+enum { KEY, NONCE, HMAC_KEY, SPI, SEED, TUNNEL, LOCAL, REMOTE, REVERSED, PATH_MTU, ERRORS_PER_S, ERRORS_AT_ONCE };
 static const struct nf_parameter parameters[] = {
 	[KEY] = {"key", "key of AES, 32 hexadecimal digits",
 		 .text = "000102030405060708090a0b0c0d0e0f"},
@@ -156,6 +156,7 @@ static const struct nf_parameter parameters[] = {
 		    RTE_IPV4(198, 51, 100, 1)},
 	[REVERSED] = {"reversed", "1: the other end, which encrypts what comes from outside", 0, 1,
 		      0},
+	[PATH_MTU] = {"path_mtu", "1: a tunnel learns the MTU of its path", 0, 1, 1},
 	[ERRORS_PER_S] = {"errors_per_s", "ICMP errors per second, at most", 0, 1e6, 1000},
 	[ERRORS_AT_ONCE] = {"errors_at_once", "burst of ICMP errors, at most", 1, 1e6, 100},
 };
@@ -376,14 +377,14 @@ static int take(struct nf *nf, struct rte_mbuf *mbuf, struct rte_mbuf **made)
 		return packet.type == PACKET_MALFORMED ? MALFORMED : OTHER;
 	if (packet_from(mbuf) == ipsec->settings.encrypted)
 		return encrypt(nf, mbuf, &packet, number, made);
-	if (unlikely(ipsec->settings.tunnel &&
+	if (unlikely(ipsec->settings.tunnel && nf->settings[PATH_MTU] == 1 &&
 		     path_mtu_learn(&ipsec->path, mbuf, &packet, &ipsec->settings, ipsec->arrived,
 				    nf->now_us)))
 		return LEARNT;
 	return decrypt(nf, mbuf, &packet, made);
 }
 
-/* Tell the sender of a packet what the tunnel takes. */
+/* Send an error with what the tunnel takes to the sender of a packet. */
 static void report_too_big(struct nf *nf, struct rte_mbuf *mbuf, struct nf_out *out)
 {
 	struct ipsec *ipsec = nf->state;

@@ -403,6 +403,8 @@ struct device *device_open(const struct device_options *options, struct chain *c
 	device->whole = device->of == GPU_NIDS || device->of == GPU_IPSEC;
 	device->enter = enter;
 	device->state = state;
+	if (device->of == GPU_IPSEC && gpu_setting(device->nf, "path_mtu") == 1)
+		fprintf(stderr, "nf-run: IPSec: a kernel learns no MTU of a path, as with path_mtu=0\n");
 	if (gpu_state_build(device->nf, &device->tables) && start(device, options))
 		return device;
 	device_close(device);

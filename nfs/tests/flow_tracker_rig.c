@@ -22,7 +22,7 @@ bool passes_at(struct rig *rig, const struct packet_spec *packet_spec, bool repl
 	       uint32_t sequence, uint64_t now_us)
 {
 	const uint8_t flags = packet_spec->tcp_flags;
-	/* an end that lost the connection opens it with other numbers, and is told the right ones */
+	/* an end that lost the connection opens it with other numbers, and learns the right ones */
 	const bool lost = flags == SYN && rig_count(rig, "established") +
 							  rig_count(rig, "fin_wait") +
 							  rig_count(rig, "last_ack") > 0;

@@ -1,5 +1,5 @@
 /*
- * Sequence numbers of a TCP connection, as seen between its ends, to tell which resets its ends take
+ * Sequence numbers of a TCP connection, as seen between its ends, by which its ends judge resets
  * (RFC 5961, section 3.2): that with the very number that the other end awaits. Between the ends it
  * is known as one of those from the last one acknowledged to the last one sent.
  */
