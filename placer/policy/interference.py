@@ -45,14 +45,7 @@ class Interference:
         learn_losses(self.loss, np.asarray(nfs), np.asarray(logs), LEARNING_RATE, LEAST_LOSS)
 
 
-class Biases:
-    """What logarithms of throughput are beside rough ones on average: by how many share the NIC, and by who they are.
-
-    `by_size`: by NF, and by how many share the NIC, shape (NFs, most + 1). `by_neighbour`: of the NF in the row, per
-    neighbour in the column.
-    """
-
-    def __init__(self, nfs: int, most: int) -> None:
-        self.by_size = np.zeros((nfs, most + 1))
-        self.by_neighbour = np.zeros((nfs, nfs))
-        self.arrays = self.by_size, self.by_neighbour, np.zeros((nfs, most + 1))
+def no_biases(nfs: int, most: int) -> tuple[Floats, Floats, Floats]:
+    """What logarithms of throughput are beside rough ones on average, which is not known yet: by NF and by how many
+    share the NIC; of the NF in the row, per neighbour in the column; and how often the former was corrected."""
+    return np.zeros((nfs, most + 1)), np.zeros((nfs, nfs)), np.zeros((nfs, most + 1))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from placer.model.constraints import AllowedNics
 from placer.model.fleet import Nic, NicKind, Tenant
 from placer.model.oracle import Oracle, lowest_by_workload
-from placer.policy.interference import RATES, Biases, Interference
+from placer.policy.interference import RATES, Interference, no_biases
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import Rule
 from placer.policy.sampled_kernels import (
@@ -74,7 +74,7 @@ def margin_of(kpps: float, required: float) -> float:
 
 
 class SampledTenant(NamedTuple):
-    """A tenant in the index: its workload, what it takes of the port (Gb/s), and its throughput alone (kpps).
+    """A tenant in the index: its workload, and what it takes of the port (Gb/s).
 
     `key`: by which workloads are sorted. `numbers`: as kernels read an arrival: number of the NF, row as of
     `CoLocationChecks`, cores, the throughput that it requires (kpps), and its margin when it is alone on the NIC, in
@@ -86,7 +86,6 @@ class SampledTenant(NamedTuple):
     key: tuple[str | float, ...]
     numbers: tuple[int, int, float, float, float]
     gbps: float
-    solo: float
 
     @property
     def required(self) -> float:
@@ -160,7 +159,7 @@ class SampledIndex:
         self._limits = (SAFE_SLACK, COMPARED_NICS, -math.inf) if self._checks is None else estimated
         nfs, cores = len(self.interference.number_of), [cores for cores in kind.all_core_counts if cores > 0]
         width = kind.cores // min(cores, default=kind.cores) + 1
-        self._learnt = self.interference.loss, *Biases(nfs, width).arrays
+        self._learnt = self.interference.loss, *no_biases(nfs, width)
         nics = np.zeros((BY_NF + 2 * nfs, FIRST_SIZE))
         nics[FREE] = -1.0
         self._arrays: NicArrays = (
@@ -481,7 +480,7 @@ class SampledIndex:
         required, nf = tenant.required_kpps(solo), self.interference.number_of[workload.nf]
         numbers = nf, row, float(kind.cores_for(workload)), required, margin_of(solo, required)
         gbps = kind.gbps_of(workload) if kind.line_rate_gbps < math.inf else 0.0
-        return SampledTenant(tenant.id, workload, workload.sort_key, numbers, gbps, solo)
+        return SampledTenant(tenant.id, workload, workload.sort_key, numbers, gbps)
 
     def _take(self, sampled: SampledNic, tenants: list[SampledTenant]) -> None:
         """Let a NIC have these tenants, which take cores and line rate."""

@@ -293,7 +293,7 @@ def write_losses(loss, nfs, sizes, logarithms):  # type: ignore[no-untyped-def]
 
 @compile_kernel
 def add_biases(by_size, by_neighbour, nfs, sizes, logarithms):  # type: ignore[no-untyped-def]
-    """Add to the logarithms of members of co-locations, of which `nfs` holds the NFs, what `Biases` are of them."""
+    """Add to the logarithms of members of co-locations, of which `nfs` holds the NFs, their biases."""
     for at in range(len(sizes)):
         size = sizes[at]
         for place in range(size):

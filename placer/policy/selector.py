@@ -82,6 +82,7 @@ class Selector:
         self.everywhere = False
         self._in_trial = False
         self._opens_early = rule.opening_cost is not None and any(kind.count is None for kind in fleet.kinds)
+        self._has_gpus = any(isinstance(oracle, GpuOracle) for oracle in oracles)
         self._places: AllowedNics | None = None
         self._covered: Tenant | None = None
         self._included: Tenant | None = None
@@ -130,7 +131,9 @@ class Selector:
         best = best_of(self._compare(), tenant)
         if best is None:
             return self._beyond(tenant)
-        new = self._cheapest_new(tenant) if self._opens_early else None
+        # a sampled index scores a new NIC above any other
+        early = self._opens_early and (self._has_gpus or not self._sampled)
+        new = self._cheapest_new(tenant) if early else None
         return new[1] if new is not None and self._opens(new, best[0]) else best[1]
 
     @contextmanager
@@ -606,6 +609,10 @@ class Selector:
                 nic.tenants_by_id[tenant.id] = tenant
                 index.enter(nic)
                 index.best(tenant)
+                for _ in range(2):  # as it was found, and as a tenant that was put there
+                    index.joined(nic, tenant)
+                index.scores_on(tenant, [nic])
+                index.left(nic, tenant)
 
     def _count_stand_in(self, tenant: Tenant) -> None:
         """Begin to build tables with a workload that recurs, or an index that samples NICs where few recur. Until
