@@ -15,5 +15,9 @@ class LimiterNf(NoData):
     def server_settings(self, parameters: Mapping[str, float], files: Mapping[str, str]) -> dict[str, str]:
         return {"rate_mbps": repr(parameters["mbps"])}
 
+    def settings_of_copy(self, parameters: Mapping[str, float], copy: int, copies: int) -> dict[str, str]:
+        """An equal part of the rate: together they let through no more, and less where flows are uneven."""
+        return {"rate_mbps": repr(parameters["mbps"] / copies)}
+
 
 NF_KINDS.register(LimiterNf.name)(LimiterNf())

@@ -46,6 +46,14 @@ class NatNf(NoData):
         given = {name: f"{int(parameters[name])}" for name in ("first_address", "addresses")}
         return {**given, "sessions": "65536", "host_ports": "64512", "pairs": "0"}
 
+    def settings_of_copy(self, parameters: Mapping[str, float], copy: int, copies: int) -> dict[str, str]:
+        """A part of the external addresses: two copies would give the same port of one address to two flows."""
+        first, count = int(parameters["first_address"]), int(parameters["addresses"])
+        if count < copies:
+            raise ValueError(f"{copies} copies need an external address each, and it has {count}")
+        begin, end = count * copy // copies, count * (copy + 1) // copies
+        return {"first_address": f"{first + begin}", "addresses": f"{end - begin}"}
+
 
 def read_pool(given: GivenData) -> Prefix:
     """The prefix of the external addresses. Raises InputError where the text is none, or has too many addresses."""

@@ -127,6 +127,13 @@ class NfKind(ABC, Generic[Data]):
         """The settings of the function in C; `files` has the path of each file by its suffix."""
         return {}
 
+    def settings_of_copy(self, parameters: Mapping[str, float], copy: int, copies: int) -> dict[str, str]:
+        """What one of several copies has in place of `server_settings`, where copies would use the same twice.
+
+        Raises ValueError where there is too little for so many copies.
+        """
+        return {}
+
 
 class NoData(NfKind[None]):
     """A kind of NF whose parameters say everything."""

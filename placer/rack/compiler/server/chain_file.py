@@ -72,17 +72,23 @@ class _Writer:
     def subgroup(self, group: _Subgroup) -> None:
         for copy, end in enumerate(group.copies):
             for nf in group.nfs:
-                self.function(nf, end, group.first_core + copy)
+                self.function(nf, copy, group)
                 self.ways(nf, end, group)
         for nf in group.nfs:
             if nf.number in self.routing.entered:
                 self.entry(nf, group)
 
-    def function(self, nf: RackNf, end: str, core: int) -> None:
-        """The function of an NF, and the one that sorts packets behind it."""
-        instance = self.instances[nf.number]
+    def function(self, nf: RackNf, copy: int, group: _Subgroup) -> None:
+        """The function of a copy of an NF, and the one that sorts packets behind it."""
+        instance, end, core = self.instances[nf.number], group.copies[copy], group.first_core + copy
         name = nf.identifier + end
         settings = dict(instance.kind.server_settings(instance.parameters, self.files_of(instance)))
+        if group.cores > 1:
+            try:
+                settings |= instance.kind.settings_of_copy(instance.parameters, copy, group.cores)
+            except ValueError as error:
+                hint = f"`replicable = false` for {nf.kind} in the rack keeps it on one core"
+                raise InputError.of(nf.name, str(error), hint=hint) from None
         settings |= instance.kind.own_settings(nf.own) if nf.own else {}
         sorting = _sorting(nf)
         if sorting and nf.kind == SORTING_FUNCTION:

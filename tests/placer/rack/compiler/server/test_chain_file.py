@@ -41,6 +41,20 @@ def test_copies_share_the_flows_that_enter() -> None:
     assert program.cores == 2
 
 
+def test_copies_divide_what_none_may_use_twice() -> None:
+    """External addresses of a NAT and the rate of a Limiter; more copies than addresses are refused."""
+    cores = SubgroupCores("s0", ("f1", "f2"), 3)
+    chain = made_chain(["ACL", ("NAT", {"addresses": 4}), ("Limiter", {"mbps": 600}), "LB"])
+    lines = _server(made_plan((chain, "switch s0 s0 switch"), cores=[cores])).chain.splitlines()
+    nats = [dict(word.split("=") for word in line.split()[2:]) for line in lines if ": NAT " in line]
+    first = [int(nat["first_address"]) - int(nats[0]["first_address"]) for nat in nats]
+    assert first == [0, 1, 2] and [nat["addresses"] for nat in nats] == ["1", "1", "2"]
+    assert [line.split()[-1] for line in lines if ": Limiter " in line] == ["rate_mbps=200.0"] * 3
+    few = made_chain(["ACL", ("NAT", {"addresses": 2}), "Limiter", "LB"])
+    with pytest.raises(InputError, match="c/f1: 3 copies need an external address each, and it has 2"):
+        _server(made_plan((few, "switch s0 s0 switch"), cores=[cores]))
+
+
 def test_packets_are_sorted_by_matches_before_shares() -> None:
     """Behind an NF that is no Match stands one that sorts; its last gate has the shares of the rest."""
     edges = [(0, 1, "1/2", "udp"), (0, 2, "1/4", ""), (0, 3, "1/4", "")]
