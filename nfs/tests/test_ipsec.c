@@ -250,8 +250,8 @@ static struct rte_mbuf *too_big(struct rig *rig, uint32_t spi, uint32_t sequence
 		.ip = {.version_ihl = RTE_IPV4_VHL_DEF,
 		       .total_length = RTE_BE16(1400),
 		       .next_proto_id = IPPROTO_ESP,
-		       .src_addr = RTE_BE32(RTE_IPV4(192, 0, 2, 1)),
-		       .dst_addr = RTE_BE32(RTE_IPV4(198, 51, 100, 1))},
+		       .src_addr = RTE_BE32(RTE_IPV4(192u, 0, 2, 1)),
+		       .dst_addr = RTE_BE32(RTE_IPV4(198u, 51, 100, 1))},
 		.esp = {.spi = rte_cpu_to_be_32(spi), .seq = rte_cpu_to_be_32(sequence)},
 	};
 	uint8_t bytes[sizeof(error)];
@@ -261,7 +261,7 @@ static struct rte_mbuf *too_big(struct rig *rig, uint32_t spi, uint32_t sequence
 	error.ip.hdr_checksum = rte_ipv4_cksum(&error.ip);
 	memcpy(bytes, &error, sizeof(error));
 	packet = packet_from_spec(rig, &(struct packet_spec){.source = RTE_IPV4(9, 9, 9, 9),
-							    .destination = RTE_IPV4(192, 0, 2, 1),
+							    .destination = RTE_IPV4(192u, 0, 2, 1),
 							    .protocol = IPPROTO_ICMP,
 							    .payload = bytes + sizeof(error.icmp),
 							    .payload_length = sizeof(error) -
