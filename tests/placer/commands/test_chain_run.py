@@ -21,7 +21,7 @@ from placer.rack.compiler.directory import BUILT_FOLDER
 from tests.nfs.captures import write_capture
 from tests.placer.commands.conftest import refuse, run_placer
 from tests.placer.rack.compiler.library.frames import UDP, ipv4_frame
-from tests.placer.rack.compiler.openflow.test_open_vswitch import require_open_vswitch
+from tests.placer.rack.compiler.openflow.test_openflow import require_open_vswitch
 
 CHAINS = """slo c: 100 Mbps to 100 Gbps
 chain c: ACL(rules = "edge.acl") -> Monitor -> IPv4Fwd(routes = "edge.routes")
