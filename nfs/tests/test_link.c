@@ -54,7 +54,11 @@ static bool send_number(struct links *links, int link, uint64_t number, uint32_t
 	memset(bytes, (int)(number & 0xff), sizeof(bytes));
 	memcpy(bytes, &number, sizeof(number));
 	return links_send(links, link,
-			  &(struct link_message){LINK_PACKET, n, number + 7, bytes});
+			  &(struct link_message){.kind = LINK_PACKET,
+						 .length = n,
+						 .port = (uint16_t)number,
+						 .time_us = number + 7,
+						 .bytes = bytes});
 }
 
 static uint32_t length_of(uint64_t number)
@@ -70,6 +74,7 @@ static bool is_number(const struct link_message *message, uint64_t number)
 		return false;
 	memcpy(&found, message->bytes, sizeof(found));
 	return found == number && message->time_us == number + 7 &&
+	       message->port == (uint16_t)number &&
 	       (message->length == 8 ||
 		message->bytes[message->length - 1] == (uint8_t)(number & 0xff));
 }
