@@ -46,6 +46,8 @@ static __always_inline bool ipv4_fwd(struct xdp_md *ctx, const struct ipv4_route
 				     const __u32 *rules, __u32 n)
 {
 	const struct headers headers = read_headers(ctx);
+	/* read before rules are counted: behind that the kernel would want the packet's length checked again */
+	void *packet = packet_begin(ctx);
 	__u32 hop, before;
 	__u16 *first; /* time to live and protocol */
 
@@ -54,7 +56,7 @@ static __always_inline bool ipv4_fwd(struct xdp_md *ctx, const struct ipv4_route
 	hop = ipv4_hop_of(headers.ip->daddr, routes, rules, n);
 	if (hop == NO_HOP)
 		return false;
-	put_hop(packet_begin(ctx), hop);
+	put_hop(packet, hop);
 	first = (__u16 *)&headers.ip->ttl;
 	before = *first;
 	headers.ip->ttl--;
