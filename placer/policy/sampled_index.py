@@ -174,9 +174,10 @@ class SampledIndex:
 
     def observe(self, tenant: Tenant) -> None:
         """There is no forecast; workloads that have left make room, since none is being compared now."""
-        if self._checks is not None and self._trial is None:
+        if self._trial is None:
             self._checked = None
-            self._checks.release_rows()
+            if self._checks is not None:
+                self._checks.release_rows()
 
     def rows_in_use(self) -> NDArray[np.int64]:
         """The rows of all tenants, as of `CoLocationChecks`."""
@@ -272,10 +273,10 @@ class SampledIndex:
         self._note_before(nic.number)
         sampled, checked = self._nics.get(nic.number), self._checked
         self._checked = None
-        if checked is not None and sampled is not None and (checked.nic, checked.tenants[checked.at].id) == (
-            nic.number, tenant.id
+        arriving = None if checked is None else checked.tenants[checked.at]
+        if sampled and checked and arriving and (checked.nic, arriving.id, arriving.workload) == (
+            nic.number, tenant.id, tenant.workload
         ):  # fmt: skip
-            arriving = checked.tenants[checked.at]
             self._make_room(len(checked.tenants))
             add_checked(
                 *self._arrays, sampled.place, checked.at, arriving.numbers, checked.margins, checked.rough,
@@ -491,10 +492,11 @@ class SampledIndex:
     def _make_room(self, tenants: int) -> None:
         """Make room for so many tenants of a NIC: more than usual are only NFs that take no cores."""
         nics, members, of_tenants = self._arrays
-        if tenants > of_tenants.shape[1]:
-            most = of_tenants.shape[1]
+        if (most := of_tenants.shape[1]) < tenants:
+            more = max(most, tenants - most)
             members, of_tenants = (
-                np.concatenate([array, np.zeros_like(array[:, -most:])], axis=1) for array in (members, of_tenants)
+                np.concatenate([array, np.zeros_like(array, shape=(len(array), more, *array.shape[2:]))], axis=1)
+                for array in (members, of_tenants)
             )
             self._arrays = nics, members, of_tenants
 

@@ -4,6 +4,7 @@ own."""
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,32 @@ def chosen(index: SampledIndex, arriving: Tenant) -> str | None:
     """The id of the NIC that the index finds."""
     found = index.best(arriving)
     return None if found is None else found[1].id
+
+
+def test_a_nic_with_many_times_the_usual_tenants_has_room_for_all() -> None:
+    """Forty of an NF that takes no cores, in a place before another NIC's; of that, nothing is overwritten."""
+    kind = replace(KIND, cores_of={**KIND.cores_of, "a": 0})
+    fleet, index = Fleet([kind]), SampledIndex(kind, ToyOracle(), FIRST_FIT)
+    nics = [Nic(f"nic-{number}", kind, number) for number in (1, 2)]
+    for nic, tenants in zip(nics, ([tenant("y", "c", 0.5)], [tenant("z", "b", 0.5)]), strict=True):
+        fleet.adopt(nic, tenants)
+        index.enter(nic)
+    index.left(nics[0], nics[0].tenants_by_id.pop("y"))
+    nics[0].tenants_by_id |= {f"{number}": tenant(f"{number}", "a", 0.9) for number in range(40)}
+    index.enter(nics[0])
+    assert len(index.rows_in_use()) == 41
+
+
+def test_a_tenant_that_comes_again_as_another_nf_is_taken_as_that() -> None:
+    """It was looked at before, was placed elsewhere, and is now put on the NIC by name."""
+    nic = Nic("nic-1", KIND, 1)
+    fleet, index = Fleet([KIND]), SampledIndex(KIND, ToyOracle(), FIRST_FIT)
+    fleet.adopt(nic, [tenant("y", "b", 0.9), tenant("z", "b", 0.9)])
+    index.enter(nic)
+    assert chosen(index, tenant("x", "a", 0.9)) == "nic-1"
+    nic.tenants_by_id["x"] = again = tenant("x", "d", 0.9)
+    index.joined(nic, again)
+    assert chosen(index, tenant("w", "d", 0.9)) is None  # of 8 cores, 2 + 2 + 3 are taken
 
 
 def test_losses_are_learned_from_predictions() -> None:
