@@ -134,6 +134,10 @@ class NfKind(ABC, Generic[Data]):
         """
         return {}
 
+    def has_own_seed(self, parameters: Mapping[str, float]) -> bool:
+        """Whether no two functions of a rack may have the same `seed`: their initialization vectors come from it."""
+        return False
+
 
 class NoData(NfKind[None]):
     """A kind of NF whose parameters say everything."""
