@@ -3,7 +3,8 @@
 Chains whose NFs have parameters are meant to be compiled; others are about costs alone, and any plan for them will do.
 An NF is kept from devices for which the library has no program of it, or one that does not fit alone. NFs that fit a
 device one by one may not fit it together: where a plan does not compile, one of those NFs has to leave the device, and
-the best plan among all such choices is found by branch and bound over solutions of the whole program.
+the best plan among all such choices is found by branch and bound over solutions of the whole program. NFs with more
+copies than they can have get one core.
 """
 
 from __future__ import annotations
@@ -134,7 +135,9 @@ class _Search:
                 return self._found(node, first, refusal, exact)
             devices, _ = refused
             exact = exact and len(self.rack.servers) <= FEW_SERVERS and not devices.isdisjoint(self._smartnics())
-            for fewer in self._without_one(node, devices):
+            over = list(_too_often_copied(node.plan))
+            exact = exact and not over
+            for fewer in self._on_fewer_cores(node, over) if over else self._without_one(node, devices):
                 plan = self.solve(fewer)
                 exact = exact and (bool(plan.chains) or plan.status is Status.INFEASIBLE)  # else nobody knows
                 self._add(plan, fewer)
@@ -159,6 +162,16 @@ class _Search:
     def _smartnics(self) -> set[str]:
         return {device.name for device in self.rack.devices if device.is_smartnic}
 
+    def _on_fewer_cores(self, node: _Node, over: Sequence[tuple[int, int]]) -> Iterator[Sequence[Chain]]:
+        """The chains with these NFs on one core each, and with one of them that is kept from its device."""
+        fewer = list(node.chains)
+        for number, at in over:
+            fewer[number] = _with_nf(fewer[number], at, replace(fewer[number].nfs[at], most_copies=1))
+            nf, device = node.chains[number].nfs[at], node.plan.chains[number].site_name(at)
+            moved = _with_nf(node.chains[number], at, replace(nf, not_on=nf.not_on | {device}))
+            yield [*node.chains[:number], moved, *node.chains[number + 1 :]]
+        yield fewer
+
     def _without_one(self, node: _Node, devices: frozenset[str]) -> Iterator[Sequence[Chain]]:
         """The chains with one NF more that is kept from a device, each of those there once."""
         kept = devices if len(self.rack.servers) <= FEW_SERVERS else devices | self._smartnics()
@@ -169,11 +182,23 @@ class _Search:
                 if placed.site_name(at) not in devices or key in tried:
                     continue
                 tried |= {key} if len(self.rack.servers) > FEW_SERVERS else set()
-                nfs = list(node.chains[number].nfs)
-                nfs[at] = replace(nf, not_on=nf.not_on | kept)
                 chains = list(node.chains)
-                chains[number] = replace(chains[number], nfs=tuple(nfs))
+                chains[number] = _with_nf(chains[number], at, replace(nf, not_on=nf.not_on | kept))
                 yield chains
+
+
+def _with_nf(chain: Chain, at: int, nf: ChainNf) -> Chain:
+    return replace(chain, nfs=(*chain.nfs[:at], nf, *chain.nfs[at + 1 :]))
+
+
+def _too_often_copied(plan: RackPlan) -> Iterator[tuple[int, int]]:
+    """The chains and NFs of which the plan has more copies than there can be."""
+    for number, placed in enumerate(plan.chains):
+        for group, cores in placed.subgroups:
+            for at in group.nfs:
+                most = placed.chain.nfs[at].most_copies
+                if most is not None and cores > most:
+                    yield number, at
 
 
 def _with_bound(plan: RackPlan, bound: float | None) -> RackPlan:
@@ -250,12 +275,14 @@ def keep_from_devices(chains: Sequence[Chain], rack: Rack, sources: Sources = NO
 def _kept(chain: Chain, at: int, rack: Rack, reader: OwnDataReader, faults: list[Fault]) -> ChainNf:
     nf, name = chain.nfs[at], f"{chain.name}/{chain.nfs[at].id}"
     try:
-        not_on = frozenset(_without_program(nf, name, rack, reader))
+        own = reader.read(nf, lambda within, message, hint: Fault(name, None, within, message, hint))
+        parameters = NF_KINDS[nf.nf].completed(nf.parameters, name, *([own] if own else []))
+        not_on = frozenset(_without_program(nf, parameters, own, rack))
     except InputError as error:
         faults += error.faults
         return nf
-    kept = replace(nf, not_on=nf.not_on | not_on)
-    there = replace(chain, nfs=(*chain.nfs[:at], kept, *chain.nfs[at + 1 :]))
+    kept = replace(nf, not_on=nf.not_on | not_on, most_copies=NF_KINDS[nf.nf].most_copies(parameters))
+    there = _with_nf(chain, at, kept)
     if not rack.has_table(kept) and not any(rack.cost_on(there, at, device) for device in rack.devices):
         shown = ", ".join(f"{key}={value:g}" for key, value in nf.parameters.items())
         message = f"{nf.nf}({shown}) can run on no device of this rack"
@@ -263,11 +290,9 @@ def _kept(chain: Chain, at: int, rack: Rack, reader: OwnDataReader, faults: list
     return kept
 
 
-def _without_program(nf: ChainNf, name: str, rack: Rack, reader: OwnDataReader) -> Iterator[str]:
+def _without_program(nf: ChainNf, parameters: Mapping[str, float], own: Mapping[str, Any], rack: Rack) -> Iterator[str]:
     """The devices that the rack lets run an NF, and the library does not."""
     kind = NF_KINDS[nf.nf]
-    own = reader.read(nf, lambda within, message, hint: Fault(name, None, within, message, hint))
-    parameters = kind.completed(nf.parameters, name, *([own] if own else []))
     platforms = kind.runs_on(parameters)
     costs = rack.costs[nf.nf]
     openflow = rack.switch.kind is SwitchKind.OPENFLOW

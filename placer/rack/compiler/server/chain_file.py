@@ -84,12 +84,14 @@ class _Writer:
         instance, end, core = self.instances[nf.number], group.copies[copy], group.first_core + copy
         name = nf.identifier + end
         settings = dict(instance.kind.server_settings(instance.parameters, self.files_of(instance)))
+        most = instance.kind.most_copies(instance.parameters)
+        if most is not None and group.cores > most:
+            hint = f"`replicable = false` for {nf.kind} in the rack keeps it on one core"
+            raise InputError.of(
+                nf.name, f"{group.cores} copies are more than this {nf.kind} can have, {most}", hint=hint
+            )
         if group.cores > 1:
-            try:
-                settings |= instance.kind.settings_of_copy(instance.parameters, copy, group.cores)
-            except ValueError as error:
-                hint = f"`replicable = false` for {nf.kind} in the rack keeps it on one core"
-                raise InputError.of(nf.name, str(error), hint=hint) from None
+            settings |= instance.kind.settings_of_copy(instance.parameters, copy, group.cores)
         settings |= instance.kind.own_settings(nf.own) if nf.own else {}
         if instance.kind.has_own_seed(instance.parameters):
             settings["seed"] = f"{self.first_seeds[nf.number] + copy}"

@@ -51,7 +51,7 @@ def test_copies_divide_what_none_may_use_twice() -> None:
     assert first == [0, 1, 2] and [nat["addresses"] for nat in nats] == ["1", "1", "2"]
     assert [line.split()[-1] for line in lines if ": Limiter " in line] == ["rate_mbps=200.0"] * 3
     few = made_chain(["ACL", ("NAT", {"addresses": 2}), "Limiter", "LB"])
-    with pytest.raises(InputError, match="c/f1: 3 copies need an external address each, and it has 2"):
+    with pytest.raises(InputError, match="c/f1: 3 copies are more than this NAT can have, 2"):
         _server(made_plan((few, "switch s0 s0 switch"), cores=[cores]))
 
 
