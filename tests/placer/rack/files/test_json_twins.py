@@ -153,6 +153,14 @@ def test_a_fault_of_a_rack_is_named(changes: Json, fault: str) -> None:
     assert [one for one in found if one.startswith(f"r.json: {fault}")], found
 
 
+def test_null_is_as_absent() -> None:
+    """For sockets and NICs as for a SmartNIC; cycles that follow a number need a line or points."""
+    nothing: Json = {"sockets": None, "nics": None, "smartnic": None}
+    assert rack_of(rack({"X": ON_SERVER}, server("s0", **nothing)), "r") == rack_of(rack({"X": ON_SERVER}), "r")
+    cost = {"cycles": 1, "rules": 1, "cycles_by_rules": None}
+    assert any("rules goes with cycles_per_rule" in fault for fault in faults_of_rack(rack({"X": {"server": cost}})))
+
+
 def test_all_faults_of_a_rack_are_named_at_once() -> None:
     """Of its switch and of its servers."""
     content = rack({"X": ON_SWITCH}, server("s0"), server("s0"), switch={"kind": "p4", "table_order": ["Y", "Z"]})
