@@ -54,7 +54,7 @@ def _names_differ(tables: Sequence[TableTwin]) -> Sequence[TableTwin]:
     names = [table.name for table in tables]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"the name {name!r} is there twice")
+            raise ValueError(f"duplicate name {name!r}")
     return tables
 
 
@@ -393,7 +393,7 @@ def validate(model: type[Message], content: object, file: str, hint: str | None 
 def _repeat(names: Iterable[str], place: str, file: str) -> list[Fault]:
     names = list(names)
     repeated = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
-    return [Fault(file, None, place, f"the name {name!r} is there twice") for name in sorted(repeated)]
+    return [Fault(file, None, place, f"duplicate name {name!r}") for name in sorted(repeated)]
 
 
 @dataclass
