@@ -4,7 +4,7 @@ Chains whose NFs have parameters are meant to be compiled; others are about cost
 An NF is kept from devices for which the library has no program of it, or one that does not fit alone. NFs that fit a
 device one by one may not fit it together: where a plan does not compile, one of those NFs has to leave the device, and
 the best plan among all such choices is found by branch and bound over solutions of the whole program. NFs with more
-copies than they can have get one core.
+copies than they can have get fewer cores, or one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from placer.rack.chain import Chain, ChainNf
 from placer.rack.compiler.compile import compile_rack
 from placer.rack.compiler.ebpf.functions import NIC_FUNCTIONS
@@ -31,7 +33,7 @@ from placer.rack.compiler.routing import Label
 from placer.rack.compiler.server.chain_file import MOST_CORES
 from placer.rack.files.plan_file import PlanFile, SubgroupCores
 from placer.rack.files.sources import RecordedSource, SourceFolder
-from placer.rack.plan import RackPlan, Status, core_numbers, name_place
+from placer.rack.plan import RackPlan, Status, core_numbers, name_place, refine_rates
 from placer.rack.rack import SWITCH_NAME, Rack, Server, SwitchKind
 from placer.rack.replanning.moves import PlacedNf
 from profiles import Fault, InputError
@@ -95,18 +97,20 @@ def plan_within_limits(
     *,
     sources: Sources = NO_SOURCES,
     time_limit: float = float("inf"),
+    cuts_copies: bool = True,
 ) -> LimitedPlan:
     """The best plan of `solve` that compiles, or any where chains are not to be compiled.
 
     `solve`: places chains on the rack. `sources`: the files that chains name. `time_limit`: seconds, after which no
-    further plan is tried. Raises InputError when an NF can run on no device, or has parameters that its kind does not
-    take.
+    further plan is tried. `cuts_copies`: whether a plan with copies taken away counts, too, which `solve` has not seen:
+    not where it predicts what it returns. Raises InputError when an NF can run on no device, or has parameters that its
+    kind does not take.
     """
     if not is_to_compile(chains):
         plan = solve(chains)
         return LimitedPlan(plan, plan, chains)
     until = time.monotonic() + time_limit
-    return _Search(solve, rack, sources, until).run(keep_from_devices(chains, rack, sources))
+    return _Search(solve, rack, sources, until, cuts_copies).run(keep_from_devices(chains, rack, sources))
 
 
 @dataclass(order=True)
@@ -118,8 +122,9 @@ class _Node:
 
 
 class _Search:
-    def __init__(self, solve: Solve, rack: Rack, sources: Sources, until: float) -> None:
+    def __init__(self, solve: Solve, rack: Rack, sources: Sources, until: float, cuts_copies: bool) -> None:
         self.solve, self.rack, self.sources, self.until = solve, rack, sources, until
+        self.cuts_copies = cuts_copies
         self.numbers = count()
         self.waiting: list[_Node] = []
 
@@ -137,6 +142,8 @@ class _Search:
             exact = exact and len(self.rack.servers) <= FEW_SERVERS and not devices.isdisjoint(self._smartnics())
             over = list(_too_often_copied(node.plan))
             exact = exact and not over
+            if over and self.cuts_copies and (capped := _with_fewer_copies(node.plan)):
+                self._add(capped, node.chains)
             for fewer in self._on_fewer_cores(node, over) if over else self._without_one(node, devices):
                 plan = self.solve(fewer)
                 exact = exact and (bool(plan.chains) or plan.status is Status.INFEASIBLE)  # else nobody knows
@@ -189,6 +196,24 @@ class _Search:
 
 def _with_nf(chain: Chain, at: int, nf: ChainNf) -> Chain:
     return replace(chain, nfs=(*chain.nfs[:at], nf, *chain.nfs[at + 1 :]))
+
+
+def _with_fewer_copies(plan: RackPlan) -> RackPlan | None:
+    """The plan with as many copies as there can be, at the rates that they carry; None where some t_min needs more."""
+    placed = []
+    for one in plan.chains:
+        cores = []
+        for group, given in one.subgroups:
+            most = (one.chain.nfs[at].most_copies for at in group.nfs)
+            cores.append(min([given, *(copies for copies in most if copies is not None)]))
+        placed.append(replace(one, cores=tuple(cores)))
+    carried = [one.most_mbps for one in placed]
+    if any(rate < one.chain.slo.t_min_mbps for rate, one in zip(carried, placed, strict=True)):
+        return None
+    near = np.minimum([one.rate_mbps for one in placed], [float(rate) for rate in carried])
+    rates = refine_rates([one.layout for one in placed], carried, near)
+    chains = tuple(replace(one, rate_mbps=rate) for one, rate in zip(placed, rates, strict=True))
+    return replace(plan, status=Status.FEASIBLE, chains=chains, bound_mbps=None)
 
 
 def _too_often_copied(plan: RackPlan) -> Iterator[tuple[int, int]]:

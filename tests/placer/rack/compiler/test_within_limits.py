@@ -88,19 +88,21 @@ def test_of_nfs_that_fit_a_card_one_by_one_the_best_choice_leaves() -> None:
 
 
 def test_no_nf_has_more_copies_than_there_can_be() -> None:
-    """A NAT with two addresses and a Dedup are on one core where one is enough; a NAT with sixteen keeps its copies."""
+    """A NAT with two addresses is on two cores and a Dedup on one; a NAT with sixteen keeps its copies."""
     rack = replace(rack_with(1), costs={kind: NfCosts(SLOW) for kind in ("Dedup", "NAT")})
     few, many, dedup = ("NAT", {"addresses": 2}), ("NAT", {"addresses": 16}), ("Dedup", {})
     for nfs, cores, status in (
-        ([few], 1, Status.FEASIBLE),
+        ([few], 2, Status.FEASIBLE),
         ([many], 4, Status.OPTIMAL),
         ([few, dedup], 1, Status.OPTIMAL),
     ):
         plan = best([chain_of("c", *nfs)], rack)
         assert [given for _, given in plan.chains[0].subgroups] == [cores] and plan.status is status
+    predicted = plan_within_limits(lambda given: exact_plan(given, rack), [chain_of("c", few)], rack, cuts_copies=False)
+    assert predicted.plan.chains[0].cores == (1,)
     on_switch = replace(rack, costs={"NAT": NfCosts(SLOW, switch_blocks=1)})
     chain = chain_of("c", few)
-    fast = replace(chain, slo=replace(chain.slo, t_min_mbps=Fraction(700)))  # one core carries 600
+    fast = replace(chain, slo=replace(chain.slo, t_min_mbps=Fraction(1300)))  # two cores carry 1200
     assert best([fast], on_switch).chains[0].site_name(0) == "switch"
     with pytest.raises(InputError, match="c/f0: 2 copies are more than this Dedup can have, 1"):
         compile_rack(made_plan((made_chain(["Dedup"]), "s0"), cores=[SubgroupCores("s0", ("f0",), 2)]), "plan")
