@@ -173,7 +173,9 @@ def place_chains(
         by_plan[id(contended.plan)] = contended
         return contended.plan
 
-    limited = plan_within_limits(solve, read.chains, rack, sources=read.recorded, time_limit=time_limit)
+    limited = plan_within_limits(
+        solve, read.chains, rack, sources=read.recorded, time_limit=time_limit, cuts_copies=growth is None
+    )
     if is_unchecked(limited):
         progress.say("note: clang is not installed, so programs of SmartNICs were not checked against their limits")
     return limited, by_plan.get(id(limited.solved))

@@ -23,7 +23,8 @@ class ChainNf:
     """One NF of a chain. `id`: unique in its chain. `nf`: the kind of NF, as the rack names it.
 
     `parameters`: numbers; of own data, once it is read, how many entries it has. `not_on`: devices, by name, that
-    cannot run it, though they can run its kind. `data`: by parameter, own data.
+    cannot run it, though they can run its kind. `data`: by parameter, own data. `most_copies`: on how many cores it can
+    run at once, even if its kind is replicable; a plan keeps a limit of one.
     """
 
     id: str
@@ -31,6 +32,7 @@ class ChainNf:
     parameters: Mapping[str, float] = field(default_factory=dict)
     data: Mapping[str, OwnData] = field(default_factory=dict)
     not_on: frozenset[str] = frozenset()
+    most_copies: int | None = None
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,7 @@ class Chain:
 def same_but_for_names(chain: Chain) -> object:
     """Equal for chains that may exchange their places in a plan: their programs need the same, too."""
     nfs = tuple(
-        (nf.nf, tuple(sorted(nf.parameters.items())), repr(sorted(nf.data.items())), nf.not_on) for nf in chain.nfs
+        (nf.nf, tuple(sorted(nf.parameters.items())), repr(sorted(nf.data.items())), nf.not_on, nf.most_copies)
+        for nf in chain.nfs
     )
     return chain.packet_size, chain.slo, nfs, chain.edges

@@ -57,18 +57,21 @@ class Options:
         return Options(self.layouts, self.layout[rows], self.group_cores[rows], self.cores[rows], self.rate[rows])
 
 
-def options_at(layouts: Layouts, rack: Rack, tables: Collection[int] | None = None) -> Options:
+def options_at(
+    layouts: Layouts, rack: Rack, tables: Collection[int] | None = None, until: float = float("inf")
+) -> Options:
     """The undominated options among some layouts.
 
     `tables`: NFs that count as a need where they are on the switch; None: all, unless stages are without a bound.
+    `until`: of the monotonic clock; raises TimeoutError after it.
     """
     if rack.core_parts > 1:
-        layouts = layouts.at(_undominated_layouts(layouts, rack))
+        layouts = layouts.at(_undominated_layouts(layouts, rack, until))
     options = _allocations(layouts, rack)
-    return options.at(find_undominated_rows(options, rack, tables))
+    return options.at(find_undominated_rows(options, rack, tables, until))
 
 
-def _undominated_layouts(layouts: Layouts, rack: Rack) -> Ints:
+def _undominated_layouts(layouts: Layouts, rack: Rack, until: float) -> Ints:
     """The layouts of which no other one has cheaper subgroups in each pool: they alone have undominated options."""
     pools, order = _pools_at(layouts.sites, rack), np.argsort(-np.nan_to_num(layouts.cycles), axis=1, kind="stable")
     replicas = np.where(np.isnan(layouts.replica_cycles), np.inf, layouts.replica_cycles)
@@ -84,7 +87,7 @@ def _undominated_layouts(layouts: Layouts, rack: Rack) -> Ints:
                 here, np.take_along_axis(cycles, order, axis=1), -1.0
             )  # subgroups without cycles count
             needs.append(np.take_along_axis(sorted_cycles, first, axis=1)[:, : here.sum(axis=1).max(initial=0)])
-    return find_undominated(np.zeros(len(layouts)), np.hstack(needs))
+    return find_undominated(np.zeros(len(layouts)), np.hstack(needs), until)
 
 
 def drop_dominated_options(layouts: Layouts, rack: Rack, costs: Ints) -> Options:
@@ -94,9 +97,11 @@ def drop_dominated_options(layouts: Layouts, rack: Rack, costs: Ints) -> Options
     return options.at(find_undominated(options.rate, needs))
 
 
-def find_undominated_rows(options: Options, rack: Rack, tables: Collection[int] | None = None) -> Ints:
-    """The rows of options that no other one dominates; `tables` as in `options_at`."""
-    return find_undominated(options.rate, _needs(options, rack, tables))
+def find_undominated_rows(
+    options: Options, rack: Rack, tables: Collection[int] | None = None, until: float = float("inf")
+) -> Ints:
+    """The rows of options that no other one dominates; `tables` and `until` as in `options_at`."""
+    return find_undominated(options.rate, _needs(options, rack, tables), until)
 
 
 def _needs(options: Options, rack: Rack, counted: Collection[int] | None = None) -> Floats:

@@ -410,7 +410,10 @@ class Rack:
         nf = chain.nfs[at]
         costs = self.costs[nf.nf]
         cost = costs.smartnic if device.is_smartnic else costs.server
-        return None if cost is None or device.name in nf.not_on else cost.of(nf, chain.packet_size)
+        if cost is None or device.name in nf.not_on:
+            return None
+        cost = cost.of(nf, chain.packet_size)
+        return replace(cost, replicable=False) if nf.most_copies == 1 else cost
 
     def has_table(self, nf: ChainNf) -> bool:
         """Whether the switch can run an NF."""

@@ -3,7 +3,8 @@
 Chains whose NFs have parameters are meant to be compiled; others are about costs alone, and any plan for them will do.
 An NF is kept from devices for which the library has no program of it, or one that does not fit alone. NFs that fit a
 device one by one may not fit it together: where a plan does not compile, one of those NFs has to leave the device, and
-the best plan among all such choices is found by branch and bound over solutions of the whole program.
+the best plan among all such choices is found by branch and bound over solutions of the whole program. NFs with more
+copies than they can have get fewer cores, or one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from placer.rack.chain import Chain, ChainNf
 from placer.rack.compiler.compile import compile_rack
 from placer.rack.compiler.ebpf.functions import NIC_FUNCTIONS
@@ -30,7 +33,7 @@ from placer.rack.compiler.routing import Label
 from placer.rack.compiler.server.chain_file import MOST_CORES
 from placer.rack.files.plan_file import PlanFile, SubgroupCores
 from placer.rack.files.sources import RecordedSource, SourceFolder
-from placer.rack.plan import RackPlan, Status, core_numbers, name_place
+from placer.rack.plan import RackPlan, Status, core_numbers, name_place, refine_rates
 from placer.rack.rack import SWITCH_NAME, Rack, Server, SwitchKind
 from placer.rack.replanning.moves import PlacedNf
 from profiles import Fault, InputError
@@ -94,18 +97,20 @@ def plan_within_limits(
     *,
     sources: Sources = NO_SOURCES,
     time_limit: float = float("inf"),
+    cuts_copies: bool = True,
 ) -> LimitedPlan:
     """The best plan of `solve` that compiles, or any where chains are not to be compiled.
 
     `solve`: places chains on the rack. `sources`: the files that chains name. `time_limit`: seconds, after which no
-    further plan is tried. Raises InputError when an NF can run on no device, or has parameters that its kind does not
-    take.
+    further plan is tried. `cuts_copies`: whether a plan with copies taken away counts, too, which `solve` has not seen:
+    not where it predicts what it returns. Raises InputError when an NF can run on no device, or has parameters that its
+    kind does not take.
     """
     if not is_to_compile(chains):
         plan = solve(chains)
         return LimitedPlan(plan, plan, chains)
     until = time.monotonic() + time_limit
-    return _Search(solve, rack, sources, until).run(keep_from_devices(chains, rack, sources))
+    return _Search(solve, rack, sources, until, cuts_copies).run(keep_from_devices(chains, rack, sources))
 
 
 @dataclass(order=True)
@@ -117,8 +122,9 @@ class _Node:
 
 
 class _Search:
-    def __init__(self, solve: Solve, rack: Rack, sources: Sources, until: float) -> None:
+    def __init__(self, solve: Solve, rack: Rack, sources: Sources, until: float, cuts_copies: bool) -> None:
         self.solve, self.rack, self.sources, self.until = solve, rack, sources, until
+        self.cuts_copies = cuts_copies
         self.numbers = count()
         self.waiting: list[_Node] = []
 
@@ -134,7 +140,11 @@ class _Search:
                 return self._found(node, first, refusal, exact)
             devices, _ = refused
             exact = exact and len(self.rack.servers) <= FEW_SERVERS and not devices.isdisjoint(self._smartnics())
-            for fewer in self._without_one(node, devices):
+            over = list(_too_often_copied(node.plan))
+            exact = exact and not over
+            if over and self.cuts_copies and (capped := _with_fewer_copies(node.plan)):
+                self._add(capped, node.chains)
+            for fewer in self._on_fewer_cores(node, over) if over else self._without_one(node, devices):
                 plan = self.solve(fewer)
                 exact = exact and (bool(plan.chains) or plan.status is Status.INFEASIBLE)  # else nobody knows
                 self._add(plan, fewer)
@@ -159,6 +169,16 @@ class _Search:
     def _smartnics(self) -> set[str]:
         return {device.name for device in self.rack.devices if device.is_smartnic}
 
+    def _on_fewer_cores(self, node: _Node, over: Sequence[tuple[int, int]]) -> Iterator[Sequence[Chain]]:
+        """The chains with these NFs on one core each, and with one of them that is kept from its device."""
+        fewer = list(node.chains)
+        for number, at in over:
+            fewer[number] = _with_nf(fewer[number], at, replace(fewer[number].nfs[at], most_copies=1))
+            nf, device = node.chains[number].nfs[at], node.plan.chains[number].site_name(at)
+            moved = _with_nf(node.chains[number], at, replace(nf, not_on=nf.not_on | {device}))
+            yield [*node.chains[:number], moved, *node.chains[number + 1 :]]
+        yield fewer
+
     def _without_one(self, node: _Node, devices: frozenset[str]) -> Iterator[Sequence[Chain]]:
         """The chains with one NF more that is kept from a device, each of those there once."""
         kept = devices if len(self.rack.servers) <= FEW_SERVERS else devices | self._smartnics()
@@ -169,11 +189,41 @@ class _Search:
                 if placed.site_name(at) not in devices or key in tried:
                     continue
                 tried |= {key} if len(self.rack.servers) > FEW_SERVERS else set()
-                nfs = list(node.chains[number].nfs)
-                nfs[at] = replace(nf, not_on=nf.not_on | kept)
                 chains = list(node.chains)
-                chains[number] = replace(chains[number], nfs=tuple(nfs))
+                chains[number] = _with_nf(chains[number], at, replace(nf, not_on=nf.not_on | kept))
                 yield chains
+
+
+def _with_nf(chain: Chain, at: int, nf: ChainNf) -> Chain:
+    return replace(chain, nfs=(*chain.nfs[:at], nf, *chain.nfs[at + 1 :]))
+
+
+def _with_fewer_copies(plan: RackPlan) -> RackPlan | None:
+    """The plan with as many copies as there can be, at the rates that they carry; None where some t_min needs more."""
+    placed = []
+    for one in plan.chains:
+        cores = []
+        for group, given in one.subgroups:
+            most = (one.chain.nfs[at].most_copies for at in group.nfs)
+            cores.append(min([given, *(copies for copies in most if copies is not None)]))
+        placed.append(replace(one, cores=tuple(cores)))
+    carried = [one.most_mbps for one in placed]
+    if any(rate < one.chain.slo.t_min_mbps for rate, one in zip(carried, placed, strict=True)):
+        return None
+    near = np.minimum([one.rate_mbps for one in placed], [float(rate) for rate in carried])
+    rates = refine_rates([one.layout for one in placed], carried, near)
+    chains = tuple(replace(one, rate_mbps=rate) for one, rate in zip(placed, rates, strict=True))
+    return replace(plan, status=Status.FEASIBLE, chains=chains, bound_mbps=None)
+
+
+def _too_often_copied(plan: RackPlan) -> Iterator[tuple[int, int]]:
+    """The chains and NFs of which the plan has more copies than there can be."""
+    for number, placed in enumerate(plan.chains):
+        for group, cores in placed.subgroups:
+            for at in group.nfs:
+                most = placed.chain.nfs[at].most_copies
+                if most is not None and cores > most:
+                    yield number, at
 
 
 def _with_bound(plan: RackPlan, bound: float | None) -> RackPlan:
@@ -250,12 +300,14 @@ def keep_from_devices(chains: Sequence[Chain], rack: Rack, sources: Sources = NO
 def _kept(chain: Chain, at: int, rack: Rack, reader: OwnDataReader, faults: list[Fault]) -> ChainNf:
     nf, name = chain.nfs[at], f"{chain.name}/{chain.nfs[at].id}"
     try:
-        not_on = frozenset(_without_program(nf, name, rack, reader))
+        own = reader.read(nf, lambda within, message, hint: Fault(name, None, within, message, hint))
+        parameters = NF_KINDS[nf.nf].completed(nf.parameters, name, *([own] if own else []))
+        not_on = frozenset(_without_program(nf, parameters, own, rack))
     except InputError as error:
         faults += error.faults
         return nf
-    kept = replace(nf, not_on=nf.not_on | not_on)
-    there = replace(chain, nfs=(*chain.nfs[:at], kept, *chain.nfs[at + 1 :]))
+    kept = replace(nf, not_on=nf.not_on | not_on, most_copies=NF_KINDS[nf.nf].most_copies(parameters))
+    there = _with_nf(chain, at, kept)
     if not rack.has_table(kept) and not any(rack.cost_on(there, at, device) for device in rack.devices):
         shown = ", ".join(f"{key}={value:g}" for key, value in nf.parameters.items())
         message = f"{nf.nf}({shown}) can run on no device of this rack"
@@ -263,11 +315,9 @@ def _kept(chain: Chain, at: int, rack: Rack, reader: OwnDataReader, faults: list
     return kept
 
 
-def _without_program(nf: ChainNf, name: str, rack: Rack, reader: OwnDataReader) -> Iterator[str]:
+def _without_program(nf: ChainNf, parameters: Mapping[str, float], own: Mapping[str, Any], rack: Rack) -> Iterator[str]:
     """The devices that the rack lets run an NF, and the library does not."""
     kind = NF_KINDS[nf.nf]
-    own = reader.read(nf, lambda within, message, hint: Fault(name, None, within, message, hint))
-    parameters = kind.completed(nf.parameters, name, *([own] if own else []))
     platforms = kind.runs_on(parameters)
     costs = rack.costs[nf.nf]
     openflow = rack.switch.kind is SwitchKind.OPENFLOW

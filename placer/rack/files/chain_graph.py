@@ -155,7 +155,7 @@ class _Builder:
         for name, times in self.names.given.items():
             if times > 1:
                 places = [nf.at for nf, _ in _write(path) if nf.name == name]
-                message = f"the name {name!r} is there twice"
+                message = f"duplicate name {name!r}"
                 self.graph.faults.append(TextFault(places[1], message, "each NF of a chain has a name of its own"))
         for end in self.walk(path, []):
             if end.share != 1:

@@ -255,7 +255,7 @@ class _Reading:
     ) -> None:
         if name in known:
             what = f"'{keyword} {name}'".replace(" '", "'")
-            self.fault(statement, at, f"{what} is there twice", f"it is in line {known[name].line}, too")
+            self.fault(statement, at, f"duplicate {what}", f"it is in line {known[name].line}, too")
 
     def chains(self) -> tuple[Chain, ...]:
         """The chains; what does not belong together becomes a fault."""

@@ -54,7 +54,7 @@ def _names_differ(tables: Sequence[TableTwin]) -> Sequence[TableTwin]:
     names = [table.name for table in tables]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"the name {name!r} is there twice")
+            raise ValueError(f"duplicate name {name!r}")
     return tables
 
 
@@ -184,8 +184,10 @@ class _Server(_Part):
     clock_mhz: Positive
     nic_mbps: NotNegative
     smartnic: _SmartNic | None = None
-    sockets: Annotated[list[_Socket] | None, BeforeValidator(_alone), Field(min_length=1, max_length=16)] = None
-    nics: Annotated[list[_Nic] | None, BeforeValidator(_alone), Field(min_length=1, max_length=16)] = None
+    sockets: Annotated[Annotated[list[_Socket], Field(min_length=1, max_length=16)] | None, BeforeValidator(_alone)] = (
+        None
+    )
+    nics: Annotated[Annotated[list[_Nic], Field(min_length=1, max_length=16)] | None, BeforeValidator(_alone)] = None
     cross_socket_cycles: NotNegative = Fraction(0)
     shared_cores: bool = False
 
@@ -197,7 +199,7 @@ class _Server(_Part):
             return given
         filled = dict(given)
         for several, single in IN_PLACE_OF.items():
-            if several in given:
+            if given.get(several) is not None:
                 filled |= dict.fromkeys(single, 0)
                 if beside := [key for key in single if key in given]:
                     filled[several] = _TooMuch(beside)
@@ -284,9 +286,10 @@ class _CoreCost(_Part):
             at, per, points = cycles_by_keys(name)
             if not {at, per, points} & given.keys():
                 continue
-            if at not in given or (per in given) == (points in given):
+            if at not in given or (given.get(per) is None) == (given.get(points) is None):
                 raise ValueError(f"{name} goes with {per} or {points}, and either with {name}")
-            numbers = [point[0] for point in given.get(points, []) if isinstance(point, list) and point]
+            listed = given[points] if isinstance(given.get(points), list) else []
+            numbers = [point[0] for point in listed if isinstance(point, list) and point]
             if any(not isinstance(number, int | float) for number in numbers) or sorted(set(numbers)) != numbers:
                 raise ValueError(f"{points} is a list of [{name}, cycles], with ascending {name}")
             keys = {at: "at", per: "per", points: "points"}
@@ -390,7 +393,7 @@ def validate(model: type[Message], content: object, file: str, hint: str | None 
 def _repeat(names: Iterable[str], place: str, file: str) -> list[Fault]:
     names = list(names)
     repeated = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
-    return [Fault(file, None, place, f"the name {name!r} is there twice") for name in sorted(repeated)]
+    return [Fault(file, None, place, f"duplicate name {name!r}") for name in sorted(repeated)]
 
 
 @dataclass

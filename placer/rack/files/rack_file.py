@@ -142,7 +142,7 @@ class _RackToml:
         return servers
 
     def check(self, rack: Rack) -> None:
-        """Refuse names that are there twice, too many servers, none, and NFs that run nowhere."""
+        """Refuse duplicate names, too many servers, none, and NFs that run nowhere."""
         if not rack.servers and self.document.get("server"):
             self.fault(("server", 0, "count"), "the rack has no server: every count is 0")
         if len(rack.servers) > MOST_SERVERS:
@@ -151,7 +151,7 @@ class _RackToml:
         names = [(number, name) for number, server in enumerate(rack.servers) for name in server.names]
         for number, name in names:
             if name in seen:
-                message = f"the name {name!r} is there twice"
+                message = f"duplicate name {name!r}"
                 self.fault(("server", self.table_of(number), "name"), message, "the switch is named switch")
             seen.add(name)
         for nf, costs in rack.costs.items():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise, permutations
 from math import prod
@@ -41,6 +42,7 @@ NO_RATE = -1.0  # Mbps, of too few cores: less than a t_min of 0
 
 
 LISTED_LAYOUTS = 1 << 14  # so many are listed and compared as a whole
+FOR_PARTS = 0.5  # the share of the time in which parts are compared; then what is left of them is
 
 
 @dataclass(frozen=True)
@@ -70,26 +72,38 @@ def find_options(chain: Chain, rack: Rack, tables: Iterable[int], until: float) 
     `until`: of the monotonic clock; after it the options are some of these.
     """
     everything = frozenset(range(len(chain.nfs)))
-    if prod(len(sites) for sites in possible_sites(chain, rack)) <= LISTED_LAYOUTS:
-        return FoundOptions(options_at(all_layouts(chain, rack), rack), everything)
+    is_listed = prod(len(sites) for sites in possible_sites(chain, rack)) <= LISTED_LAYOUTS
     if rack.core_parts > 1:
-        return _options_in_parts(chain, rack, everything, until)
+        found_sites = (
+            FoundSites(all_layouts(chain, rack).sites, True) if is_listed else _sites_in_parts(chain, rack, until)
+        )
+        try:
+            options = options_at(layouts_at(chain, rack, found_sites.sites), rack, None, until)
+        except TimeoutError:
+            return FoundOptions(options_at(layouts_at(chain, rack, found_sites.sites[:0]), rack), everything, False)
+        return FoundOptions(options, everything, found_sites.complete)
+    if is_listed:
+        with suppress(TimeoutError):
+            until_listed = float("inf") if rack.is_simple else until
+            return FoundOptions(options_at(all_layouts(chain, rack), rack, None, until_listed), everything)
     counted = everything if rack.switch.usable_stages is None else frozenset(tables)
     found = undominated_sites(chain, rack, sorted(counted), until)
     return FoundOptions(options_at(layouts_at(chain, rack, found.sites), rack, counted), counted, found.complete)
 
 
-def _options_in_parts(chain: Chain, rack: Rack, tables: frozenset[int], until: float) -> FoundOptions:
-    """Options from a list of all layouts, of which parts with turns on cores are not compared."""
-    kept: list[Ints] = []
+def _sites_in_parts(chain: Chain, rack: Rack, until: float) -> FoundSites:
+    """Layouts that are undominated in their part of all, as parts with turns on cores are not compared."""
+    begin = time.monotonic()
+    kept = [np.empty((0, len(chain.nfs)), np.int64)]
     complete = True
     for layouts in layouts_in_parts(chain, rack):
-        options = options_at(layouts, rack)
-        kept.append(layouts.sites[np.unique(options.layout)])
-        if time.monotonic() > until:
+        try:
+            options = options_at(layouts, rack, None, begin + FOR_PARTS * (until - begin))
+        except TimeoutError:
             complete = False
             break
-    return FoundOptions(options_at(layouts_at(chain, rack, np.vstack(kept)), rack), tables, complete)
+        kept.append(layouts.sites[np.unique(options.layout)])
+    return FoundSites(np.vstack(kept), complete)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from placer.rack.search.partial_layouts import FoundOptions, find_options
 from placer.rack.stages.stage_oracles import stage_oracle
 from placer.rack.strategies import Notify, register
 from placer.rack.strategies.lemur import lemur
+from profiles import InputError
 
 NOTHING_FOUND = Found(None, np.empty(0), float("-inf"), float("inf"), 0)
 FOR_THE_HEURISTIC = 0.05  # a share of the time, beyond its end
@@ -37,16 +38,24 @@ def best_plan(
 
     On a few servers the search is exact; where the time ends it, the plan of Lemur's heuristic counts, too. On more,
     column generation comes first (`search/fleet_plan.py`), and the exact search follows where its plan is not proven
-    and the instance is small. With several sockets, NICs or shared cores, there is only the exact search.
+    and the instance is small. With several sockets, NICs or shared cores, there is only the exact search; of shared
+    cores the plan with whole ones counts, too, where that does not end in time or a chain has too many layouts.
     `time_limit`: seconds for the search; after them the plan is `feasible`, with the bound that was reached.
     """
     if not rack.is_simple:
-        plan = exact_plan(chains, rack, time_limit=time_limit)
+        begin = time.perf_counter()
+        try:
+            plan = exact_plan(chains, rack, time_limit=time_limit)
+        except InputError:  # a chain has too many layouts
+            if rack.core_parts == 1:
+                raise
+            plan = RackPlan(rack, Status.UNKNOWN, (), _largest_marginal(chains), time.perf_counter() - begin)
         if plan.status in (Status.OPTIMAL, Status.INFEASIBLE) or rack.core_parts == 1:
             return plan
         # whole cores are a simpler question
         servers = tuple(replace(server, shared_cores=False) for server in rack.servers)
-        whole = exact_plan(chains, replace(rack, servers=servers), time_limit=FOR_THE_HEURISTIC * time_limit)
+        left = max(FOR_THE_HEURISTIC * time_limit, time_limit - plan.seconds)
+        whole = exact_plan(chains, replace(rack, servers=servers), time_limit=left)
         placed = tuple(replace(chain, layout=replace(chain.layout, rack=rack)) for chain in whole.chains)
         status = Status.FEASIBLE if placed else Status.UNKNOWN
         return _better(plan, RackPlan(rack, status, placed, None, whole.seconds))
@@ -66,6 +75,11 @@ def best_plan(
 def layouts_in_all(chains: Sequence[Chain], rack: Rack) -> float:
     """How many layouts there are, before any is left out."""
     return sum(prod(float(len(sites)) for sites in possible_sites(chain, rack)) for chain in chains)
+
+
+def _largest_marginal(chains: Sequence[Chain]) -> float:
+    """What all chains have at their t_max, Mbps."""
+    return sum(float(chain.slo.t_max_mbps - chain.slo.t_min_mbps) for chain in chains)
 
 
 def _better(one: RackPlan, other: RackPlan) -> RackPlan:
@@ -110,7 +124,7 @@ def exact_plan(chains: Sequence[Chain], rack: Rack, *, time_limit: float = 60.0)
         cuts = search.relaxation.cuts
         options.count(search.uncounted)
     if bound == float("inf"):  # options are not complete
-        bound = sum(float(chain.slo.t_max_mbps - chain.slo.t_min_mbps) for chain in chains)
+        bound = _largest_marginal(chains)
     proven = replace(best, bound=max(bound, best.marginal))
     return plan_found(proven, best_options, chains, rack, time.perf_counter() - begin)
 
@@ -130,7 +144,9 @@ class ChainOptions:
         """Find options where there are none, or where they do not count all tables that they must."""
         for at, (chain, counted, known) in enumerate(zip(self.firsts, self.counted, self.found, strict=True)):
             if known is None or not counted <= known.tables:
-                self.found[at] = find_options(chain, self.rack, counted, until)
+                now = time.monotonic()
+                share = 1 if self.rack.is_simple else 1 / (len(self.firsts) - at)
+                self.found[at] = find_options(chain, self.rack, counted, now + share * (until - now))
 
     def count(self, tables: Iterable[TableId]) -> None:
         """From now on, options count these tables."""

@@ -1,6 +1,7 @@
 """Servers with several sockets and NICs, and subgroups that take turns on a core."""
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,22 @@ def shares(*n: int, cores: int = 1) -> tuple[Json, Json]:
     """Chains that need one of n turns on a core each; a rack with so many cores."""
     chains = [chain(f"c{at}", "X", t_min_mbps=12_000 / of) for at, of in enumerate(n)]
     return {"chains": chains}, rack(NFS, several(cores, shared_cores=True))
+
+
+@pytest.mark.parametrize("nfs", [4, 6, 9])
+def test_shared_cores_keep_the_time_limit(nfs: int) -> None:
+    """There is a plan in time where turns on cores have too many options to compare, and where layouts are too many."""
+    costs = {
+        kind: {"server": {"cycles": 500 + 337 * at}, "switch": {"blocks": 1}} for at, kind in enumerate("ABCDEFGHI")
+    }
+    servers = [with_nics(several(8, 8, shared_cores=True), 0, 1, mbps=40_000) | {"name": name} for name in ("s0", "s1")]
+    chains = {"chains": [chain(f"c{at}", "ABCDEFGHI"[:nfs], t_min_mbps=500 + 100 * at) for at in range(2)]}
+    for number, server in enumerate(servers):
+        server["nics"] = [nic | {"name": f"{nic['name']}{number}"} for nic in server["nics"]]
+    on = rack(costs, *servers, switch={"stages": 12, "blocks_per_stage": 2})
+    begin = time.process_time()
+    plan = best_plan(chains_of(chains, "chains"), rack_of(on, "rack"), time_limit=1)
+    assert plan.chains and time.process_time() - begin < 5
 
 
 def test_subgroups_take_turns() -> None:

@@ -28,6 +28,9 @@ class EncryptNf(NoData):
     def server_settings(self, parameters: Mapping[str, float], files: Mapping[str, str]) -> dict[str, str]:
         return esp_settings(parameters)
 
+    def has_own_seed(self, parameters: Mapping[str, float]) -> bool:
+        return True
+
     def own_settings(self, own: Mapping[str, Any]) -> dict[str, str]:
         return key_settings(own)
 

@@ -32,6 +32,9 @@ class FastEncryptNf(NfKind[bytes]):
     def own_settings(self, own: Mapping[str, Any]) -> dict[str, str]:
         return key_settings(own)
 
+    def has_own_seed(self, parameters: Mapping[str, float]) -> bool:
+        return not parameters["blocks"]
+
     def runs_on(self, parameters: Mapping[str, float]) -> frozenset[Platform]:
         return self.platforms if parameters["blocks"] else frozenset(("server",))
 

@@ -49,10 +49,12 @@ class NatNf(NoData):
     def settings_of_copy(self, parameters: Mapping[str, float], copy: int, copies: int) -> dict[str, str]:
         """A part of the external addresses: two copies would give the same port of one address to two flows."""
         first, count = int(parameters["first_address"]), int(parameters["addresses"])
-        if count < copies:
-            raise ValueError(f"{copies} copies need an external address each, and it has {count}")
         begin, end = count * copy // copies, count * (copy + 1) // copies
         return {"first_address": f"{first + begin}", "addresses": f"{end - begin}"}
+
+    def most_copies(self, parameters: Mapping[str, float]) -> int:
+        """One for each external address."""
+        return int(parameters["addresses"])
 
 
 def read_pool(given: GivenData) -> Prefix:

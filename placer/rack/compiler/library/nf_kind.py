@@ -128,11 +128,16 @@ class NfKind(ABC, Generic[Data]):
         return {}
 
     def settings_of_copy(self, parameters: Mapping[str, float], copy: int, copies: int) -> dict[str, str]:
-        """What one of several copies has in place of `server_settings`, where copies would use the same twice.
-
-        Raises ValueError where there is too little for so many copies.
-        """
+        """What one of several copies has in place of `server_settings`, where copies would use the same twice."""
         return {}
+
+    def most_copies(self, parameters: Mapping[str, float]) -> int | None:
+        """How many copies can run at once without disturbing one another; None: any number."""
+        return None
+
+    def has_own_seed(self, parameters: Mapping[str, float]) -> bool:
+        """Whether no two functions of a rack may have the same `seed`: their initialization vectors come from it."""
+        return False
 
 
 class NoData(NfKind[None]):

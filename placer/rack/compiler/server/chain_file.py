@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 from placer.rack.compiler.graph import NfInstance, Place, RackNf, Way
 from placer.rack.compiler.routing import BURST_S, Label, Routing
@@ -83,13 +84,17 @@ class _Writer:
         instance, end, core = self.instances[nf.number], group.copies[copy], group.first_core + copy
         name = nf.identifier + end
         settings = dict(instance.kind.server_settings(instance.parameters, self.files_of(instance)))
+        most = instance.kind.most_copies(instance.parameters)
+        if most is not None and group.cores > most:
+            hint = f"`replicable = false` for {nf.kind} in the rack keeps it on one core"
+            raise InputError.of(
+                nf.name, f"{group.cores} copies are more than this {nf.kind} can have, {most}", hint=hint
+            )
         if group.cores > 1:
-            try:
-                settings |= instance.kind.settings_of_copy(instance.parameters, copy, group.cores)
-            except ValueError as error:
-                hint = f"`replicable = false` for {nf.kind} in the rack keeps it on one core"
-                raise InputError.of(nf.name, str(error), hint=hint) from None
+            settings |= instance.kind.settings_of_copy(instance.parameters, copy, group.cores)
         settings |= instance.kind.own_settings(nf.own) if nf.own else {}
+        if instance.kind.has_own_seed(instance.parameters):
+            settings["seed"] = f"{self.first_seeds[nf.number] + copy}"
         sorting = _sorting(nf)
         if sorting and nf.kind == SORTING_FUNCTION:
             settings = sorting
@@ -97,6 +102,23 @@ class _Writer:
         if sorting and nf.kind != SORTING_FUNCTION:
             self.add(f"{nf.identifier}__sort{end}", SORTING_FUNCTION, sorting, core, nf.name)
             self.edges.append(f"{name} -> {nf.identifier}__sort{end}")
+
+    @cached_property
+    def first_seeds(self) -> dict[int, int]:
+        """By NF of the whole rack that has a seed of its own, that of its first copy; further copies count on.
+
+        They follow from names: those of an NF stay while others come and go, unless two names clash.
+        """
+        instances = [one for one in self.instances.values() if one.kind.has_own_seed(one.parameters)]
+        found: dict[int, int] = {}
+        taken: set[int] = set()
+        for nf in sorted((instance.nf for instance in instances), key=lambda nf: nf.name):
+            block = zlib.crc32(nf.name.encode()) // MOST_CORES
+            while block in taken:
+                block = (block + 1) % (2**32 // MOST_CORES)
+            taken.add(block)
+            found[nf.number] = block * MOST_CORES
+        return found
 
     def files_of(self, instance: NfInstance) -> dict[str, str]:
         names = {}

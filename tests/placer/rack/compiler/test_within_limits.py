@@ -9,13 +9,15 @@ from random import Random
 import pytest
 
 from placer.rack.chain import Chain, Slo
+from placer.rack.compiler.compile import compile_rack
 from placer.rack.compiler.within_limits import is_unchecked, keep_from_devices, plan_within_limits, refusal_of
+from placer.rack.files.plan_file import SubgroupCores
 from placer.rack.layout_arrays import possible_sites
 from placer.rack.plan import RackPlan, Status
 from placer.rack.rack import CoreCost, NfCosts, Rack, Server, SmartNic, Switch
 from placer.rack.strategies.optimal import exact_plan
 from profiles import InputError
-from tests.placer.rack.compiler.racks import made_chain
+from tests.placer.rack.compiler.racks import made_chain, made_plan
 
 QUICK_RACKS, RANDOM_RACKS, RACKS_PER_TEST = 6, 2000, 50  # a rack takes seconds of clang
 NEEDS_CLANG = pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed: `make deps` does it")
@@ -83,6 +85,27 @@ def test_of_nfs_that_fit_a_card_one_by_one_the_best_choice_leaves() -> None:
     assert refusal_of(plan, chains) is None and refusal_of(exact_plan(chains, rack), chains) is not None
     both = best(chains, rack_with(2))
     assert sorted(one.site_name(0) for one in both.chains) == ["n0", "n1"] and both.status is Status.OPTIMAL
+
+
+def test_no_nf_has_more_copies_than_there_can_be() -> None:
+    """A NAT with two addresses is on two cores and a Dedup on one; a NAT with sixteen keeps its copies."""
+    rack = replace(rack_with(1), costs={kind: NfCosts(SLOW) for kind in ("Dedup", "NAT")})
+    few, many, dedup = ("NAT", {"addresses": 2}), ("NAT", {"addresses": 16}), ("Dedup", {})
+    for nfs, cores, status in (
+        ([few], 2, Status.FEASIBLE),
+        ([many], 4, Status.OPTIMAL),
+        ([few, dedup], 1, Status.OPTIMAL),
+    ):
+        plan = best([chain_of("c", *nfs)], rack)
+        assert [given for _, given in plan.chains[0].subgroups] == [cores] and plan.status is status
+    predicted = plan_within_limits(lambda given: exact_plan(given, rack), [chain_of("c", few)], rack, cuts_copies=False)
+    assert predicted.plan.chains[0].cores == (1,)
+    on_switch = replace(rack, costs={"NAT": NfCosts(SLOW, switch_blocks=1)})
+    chain = chain_of("c", few)
+    fast = replace(chain, slo=replace(chain.slo, t_min_mbps=Fraction(1300)))  # two cores carry 1200
+    assert best([fast], on_switch).chains[0].site_name(0) == "switch"
+    with pytest.raises(InputError, match="c/f0: 2 copies are more than this Dedup can have, 1"):
+        compile_rack(made_plan((made_chain(["Dedup"]), "s0"), cores=[SubgroupCores("s0", ("f0",), 2)]), "plan")
 
 
 def test_without_clang_a_plan_with_smartnics_is_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:

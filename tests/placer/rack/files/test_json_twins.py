@@ -56,7 +56,7 @@ def faults_of_rack(content: object) -> list[str]:
         ({"edges": [["f0"]]}, "edges.0: an edge is [from, to]"),
         ({"edges": [["f0", "f1", 1, "dst 10/8", 2]]}, "edges.0: an edge is [from, to]"),
         ({"t_min_mbps": 700, "t_max_mbps": 600}, "t_min_mbps: 700 is above t_max_mbps"),
-        ({"nfs": [{"id": "f0", "nf": "X"}] * 2, "edges": []}, "nfs: the name 'f0' is there twice"),
+        ({"nfs": [{"id": "f0", "nf": "X"}] * 2, "edges": []}, "nfs: duplicate name 'f0'"),
     ],
 )
 def test_a_fault_of_a_chain_is_named(changes: Json, fault: str) -> None:
@@ -97,7 +97,7 @@ def test_all_faults_are_named_at_once() -> None:
         chain("c", "XXX", edges=[["f0", "f1", 0.2], ["f0", "f2", 0.2]]),
     )
     assert [one.removeprefix("x.json: ") for one in found] == [
-        "chains: the name 'a' is there twice",
+        "chains: duplicate name 'a'",
         "chains.0.t_min_mbps: 9 is above t_max_mbps",
         "chains.0.edges.0: there is no NF 'f7'",
         "chains.0.edges.1: 'x' is not a number",
@@ -118,13 +118,13 @@ SEVERAL: Json = {
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"servers": [server("s0"), server("s0")]}, "servers: the name 's0' is there twice"),
+        ({"servers": [server("s0"), server("s0")]}, "servers: duplicate name 's0'"),
         (
             {"servers": [server("s0", smartnic={"name": "s0", "cores": 1, "clock_mhz": 1000})]},
-            "servers: the name 's0' is there twice",
+            "servers: duplicate name 's0'",
         ),
         ({"servers": [server("switch")]}, "servers: 'switch' is how plans name the switch, and no device"),
-        ({"switch": {"table_order": ["X", "X"]}}, "switch.table_order: the name 'X' is there twice"),
+        ({"switch": {"table_order": ["X", "X"]}}, "switch.table_order: duplicate name 'X'"),
         ({"switch": {"tcam": {"blocks": 1, "bits": 0, "entries": 1}}}, "switch.tcam.bits: "),
         ({"servers": [server("s0", cores=-1)]}, "servers.0.cores: "),
         ({"servers": [server("s0", clock_mhz=0)]}, "servers.0.clock_mhz: "),
@@ -137,20 +137,28 @@ SEVERAL: Json = {
         ({"servers": [SEVERAL | {"sockets": []}]}, "servers.0.sockets: is too short"),
         ({"servers": [SEVERAL | {"sockets": [{"cores": -1}]}]}, "servers.0.sockets.0.cores: -1 is below 0"),
         ({"servers": [SEVERAL | {"nics": [PORT | {"socket": 2}]}]}, "servers.0.nics.0.socket: there is no socket 2"),
-        ({"servers": [SEVERAL | {"nics": [PORT, PORT]}]}, "servers.0.nics: the name 'a' is there twice"),
+        ({"servers": [SEVERAL | {"nics": [PORT, PORT]}]}, "servers.0.nics: duplicate name 'a'"),
         (
             {"servers": [SEVERAL | {"smartnic": {"name": "n", "cores": 1, "clock_mhz": 1}}]},
             "servers.0.nics: a server with a SmartNIC has no other NIC",
         ),
         ({"servers": [SEVERAL | {"cross_socket_cycles": -1}]}, "servers.0.cross_socket_cycles: -1 is below 0"),
         ({"servers": [SEVERAL | {"shared_cores": 1}]}, "servers.0.shared_cores: 1 is not true or false"),
-        ({"servers": [SEVERAL, server("s0 socket 1")]}, "servers: the name 's0 socket 1' is there twice"),
+        ({"servers": [SEVERAL, server("s0 socket 1")]}, "servers: duplicate name 's0 socket 1'"),
     ],
 )
 def test_a_fault_of_a_rack_is_named(changes: Json, fault: str) -> None:
     """Repeated names, `switch` among them, and wrong kinds."""
     found = faults_of_rack(rack({"X": ON_SERVER}) | changes)
     assert [one for one in found if one.startswith(f"r.json: {fault}")], found
+
+
+def test_null_is_as_absent() -> None:
+    """For sockets and NICs as for a SmartNIC; cycles that follow a number need a line or points."""
+    nothing: Json = {"sockets": None, "nics": None, "smartnic": None}
+    assert rack_of(rack({"X": ON_SERVER}, server("s0", **nothing)), "r") == rack_of(rack({"X": ON_SERVER}), "r")
+    cost = {"cycles": 1, "rules": 1, "cycles_by_rules": None}
+    assert any("rules goes with cycles_per_rule" in fault for fault in faults_of_rack(rack({"X": {"server": cost}})))
 
 
 def test_all_faults_of_a_rack_are_named_at_once() -> None:

@@ -196,9 +196,9 @@ def test_the_json_twin_is_read_too(tmp_path: Path) -> None:
         (f"{SERVER}count = true\n{NF}", "x:6: server.count: True is not a whole number"),
         (f"{SERVER}count = 0\n{NF}", "x:6: server.count: the rack has no server: every count is 0"),
         (f"{SERVER}count = 9000\n{SERVER}count = 9000\n{NF}", "18,000 servers are more than 10,000"),
-        (f"{SERVER}{SERVER}{NF}", "x:7: server.name: the name 's' is there twice"),
-        (SERVER.replace('"s"', '"switch"') + NF, "x:2: server.name: the name 'switch' is there twice"),
-        (f"{SERVER}count = 2\n{SECOND}{NF}", "x:8: server.name: the name 's1' is there twice"),
+        (f"{SERVER}{SERVER}{NF}", "x:7: server.name: duplicate name 's'"),
+        (SERVER.replace('"s"', '"switch"') + NF, "x:2: server.name: duplicate name 'switch'"),
+        (f"{SERVER}count = 2\n{SECOND}{NF}", "x:8: server.name: duplicate name 's1'"),
         (NF, "x: server: no [[server]] table"),
         (f"server = 3\n{NF}", "x:1: server: servers are written as [[server]] tables"),
         (SERVER, "x: nf: no [nf] table"),
@@ -221,7 +221,7 @@ def test_the_json_twin_is_read_too(tmp_path: Path) -> None:
         (SERVER + TABLES.replace("4096", "0"), "x:12: nf.Firewall.switch.tables.entries: "),
         (SERVER + TABLES.replace("entries = 4096", "size = 1"), "x:12: nf.Firewall.switch.tables.size: unknown key"),
         (SERVER + TABLES.replace('"rules"', '""'), "x:9: nf.Firewall.switch.tables.name: "),
-        (SERVER + TABLES + TABLES[TABLES.index("[[") :], "the name 'rules' is there twice"),
+        (SERVER + TABLES + TABLES[TABLES.index("[[") :], "duplicate name 'rules'"),
     ],
 )
 def test_a_fault_is_named_with_line_and_key(text: str, fault: str) -> None:

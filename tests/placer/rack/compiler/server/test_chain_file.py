@@ -51,8 +51,22 @@ def test_copies_divide_what_none_may_use_twice() -> None:
     assert first == [0, 1, 2] and [nat["addresses"] for nat in nats] == ["1", "1", "2"]
     assert [line.split()[-1] for line in lines if ": Limiter " in line] == ["rate_mbps=200.0"] * 3
     few = made_chain(["ACL", ("NAT", {"addresses": 2}), "Limiter", "LB"])
-    with pytest.raises(InputError, match="c/f1: 3 copies need an external address each, and it has 2"):
+    with pytest.raises(InputError, match="c/f1: 3 copies are more than this NAT can have, 2"):
         _server(made_plan((few, "switch s0 s0 switch"), cores=[cores]))
+
+
+def test_no_two_functions_that_encrypt_share_a_seed() -> None:
+    """NFs with one key, and copies, would else send packets with the same initialization vectors."""
+    assert zlib.crc32(b"plumless") == zlib.crc32(b"buckeroo")
+    ends = made_chain(["Encrypt", "FastEncrypt", "FastEncrypt", ("FastEncrypt", {"blocks": 1})])
+    taken = {"plumless": ("udp",), "buckeroo": ("tcp",)}
+    chains = [replace(ends, name=name, aggregates=filters) for name, filters in taken.items()]
+    cores = [SubgroupCores("s0", ("f0", "f1", "f2", "f3"), 3)]
+    plan = made_plan(*((chain, "s0 s0 s0 s0") for chain in chains))
+    lines = _server(replace(plan, subgroups=dict.fromkeys(taken, cores))).chain.splitlines()
+    seeds = [line.split()[-1] for line in lines if "ncrypt" in line.partition(": ")[2] and "blocks" not in line]
+    assert len(seeds) == len(set(seeds)) == 18 and all(seed.startswith("seed=") for seed in seeds)
+    assert not any("seed" in line for line in lines if "blocks" in line)
 
 
 def test_packets_are_sorted_by_matches_before_shares() -> None:
