@@ -42,20 +42,19 @@ def listen_for_updates(directory: Path) -> Iterator[socket.socket]:
 
 def answer_update(listener: socket.socket, update: Callable[[Mapping[str, str]], float]) -> None:
     """Take a request and answer it: for how long nothing was let in, ms, or what is wrong."""
-    connection, _ = listener.accept()
-    with connection, connection.makefile("rwb") as stream:
-        connection.settimeout(WHOLE_S)
-        try:
-            texts = json.loads(stream.readline() or "{}")
-            found: dict[str, object] = {"paused_ms": update(texts)} if texts else {}
-        except InputError as error:
-            found = {"faults": [(fault.file, fault.message, fault.hint) for fault in error.faults]}
-        except (OSError, ValueError) as error:
-            found = {"faults": [(None, str(error), None)]}
-        try:
+    with suppress(OSError):  # who asked is gone
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rwb") as stream:
+            connection.settimeout(WHOLE_S)
+            try:
+                texts = json.loads(stream.readline() or "{}")
+                found: dict[str, object] = {"paused_ms": update(texts)} if texts else {}
+            except InputError as error:
+                found = {"faults": [(fault.file, fault.message, fault.hint) for fault in error.faults]}
+            except (OSError, ValueError) as error:
+                found = {"faults": [(None, str(error), None)]}
             stream.write(json.dumps(found).encode() + b"\n")
-        except OSError:
-            return  # who asked is gone
+            stream.flush()
 
 
 def ask_running(directory: Path, texts: Mapping[str, str]) -> float | None:

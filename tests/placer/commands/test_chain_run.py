@@ -199,6 +199,17 @@ def test_a_switch_that_dies_is_started_again(tmp_path: Path) -> None:
         assert live.end()[1]["sent"] > 0
 
 
+def test_a_second_run_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
+    """The second one hangs up without a request; so may an update that is interrupted."""
+    rack = make_rack(tmp_path, "pisa")
+    with running(rack) as live:
+        assert f"{rack}: already runs\n" in refuse("chain", "run", rack, "--in", "lo", "--out", "lo")
+        live.send(2, port=54)
+        live.receive(2)
+        status, report, _ = live.end()
+    assert (status, report["sent"]) == (0, 2)
+
+
 def test_what_cannot_run_is_refused(tmp_path: Path) -> None:
     """An interface that is not there, an address without a port, and a SmartNIC without a program."""
     rack = make_rack(tmp_path, "pisa")
@@ -270,7 +281,6 @@ def test_an_update_that_a_device_refuses_changes_nothing(tmp_path: Path) -> None
         assert {file: file.read_bytes() for file in rack.rglob("*") if file.is_file()} == before
         live.send(2)
         assert live.receive(1)[0][5] == 3
-        assert f"{rack}: already runs\n" in refuse("chain", "run", rack, "--in", "lo", "--out", "lo")
 
 
 @pytest.mark.parametrize(
