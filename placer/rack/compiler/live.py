@@ -48,8 +48,11 @@ NEXT_FOLDER = "next"  # of a device: files that it prepares
 FIXED_FILES = (".spec", ".names", "routing.json", "groups", "meters", "labels")
 """Of a device: what cannot change while it runs."""
 TABLE_SIZE = re.compile(r"^\tsize \d+$", re.MULTILINE)
+TABLES_PATIENCE_S = 300.0  # for a device to read tables, and to take them
 REPORT_S = 1.0  # between two reports of all devices
 LOOK_S = 0.05
+END_PATIENCE_S = 60.0  # for what is inside to leave
+ENDED_STATUSES = (0, 130, 143, -signal.SIGINT, -signal.SIGTERM)  # at the end of all, also where all got the signal
 MOST_STARTS = 5  # in a row, of a device that does not come up
 SWITCH = "switch"  # the name of the device that begins and ends everything
 DEVICE_HINT = "`ip link` lists the network interfaces"
@@ -82,7 +85,7 @@ class LiveRack:
         self._rack, self._folder, self._command, self._say = rack, folder, command, say
         self._looked = selectors.DefaultSelector()
         self._devices: dict[str, _Device] = {}
-        self._is_ending, self._begun = False, time.monotonic()
+        self._is_ending, self._is_over, self._begun = False, False, time.monotonic()
 
     def start(self) -> None:
         """Start all devices, and wait until they are ready. Raises ExecutionError when one fails."""
@@ -129,7 +132,12 @@ class LiveRack:
         Raises ExecutionError when it does not come up at first, or several times in a row.
         """
         name, code = device.process.name, device.running.wait()
-        if self._is_ending and code == 0:
+        if self._is_ending and name == SWITCH and code in ENDED_STATUSES:
+            self._is_over = True
+            for other in self._devices.values():
+                if code:  # it lets out nothing more
+                    other.running.terminate()
+        if self._is_ending and (code in ENDED_STATUSES or self._is_over):
             return
         how, message = how_ended(code), message_of(self._folder, device.process)
         failed_starts = 0 if device.is_ready else device.failed_starts + 1
@@ -141,20 +149,33 @@ class LiveRack:
         past = [*device.past, *self._reports_of(device)]
         (self._folder / RUN_FOLDER / f"{name}.json").unlink(missing_ok=True)
         self._start(device.process, past, failed_starts)
+        if self._is_ending and name == SWITCH:
+            self._send(self._devices[SWITCH], "end")
 
     def order(self, word: str, names: Iterable[str] | None = None, deaths: int | None = None) -> dict[str, bool]:
         """Give devices, all by default, an order; whether each has done it. One that dies meanwhile has not.
 
-        `deaths`: with more of them nothing is waited for.
+        `deaths`: with more of them nothing is waited for. One that hangs is killed, to be started again, unless it may
+        wait for another one: for one that starts, or when it drains.
         """
+        patience_s = TABLES_PATIENCE_S if word in ("prepare", "swap") else PATIENCE_S
         asked = {name: self._devices[name] for name in (self._devices if names is None else names)}
         answers: dict[str, list[bool]] = {name: [] for name in asked}
         for name, device in asked.items():
             device.asked.append(answers[name])
             self._send(device, word)
-        while any(not answers[name] and self._devices[name] is device for name, device in asked.items()):
+        begun = settled = time.monotonic()
+        while late := [it for name, it in asked.items() if not answers[name] and self._devices[name] is it]:
             if deaths is not None and self.restarts.total() > deaths:
                 break
+            now = time.monotonic()
+            if not all(device.is_ready for device in self._devices.values()):
+                settled = now
+            if now - begun > patience_s:
+                if word == "drain" or (settled > now - patience_s and word != "swap"):
+                    break
+                for device in late:
+                    device.running.kill()
             self._look()
         return {name: answer == [True] for name, answer in answers.items()}
 
@@ -171,7 +192,7 @@ class LiveRack:
                 answer_update(updates, self.update)
             if time.monotonic() - asked >= REPORT_S:
                 asked = time.monotonic()
-                self.order("report")
+                self.order("report", [name for name, device in self._devices.items() if not device.asked])
                 self.counts = self._count()
             self._look()
 
@@ -200,7 +221,7 @@ class LiveRack:
         is_drained = self.order("drain", [SWITCH], deaths)[SWITCH]
         try:
             if not is_drained or self.restarts.total() > deaths:
-                raise InputError.of(SWITCH, "a device died meanwhile; the tables are the old ones")
+                raise InputError.of(SWITCH, "a device died or hangs; the tables are the old ones")
             self._exchange(touched)
             # first the switch, whose tables may be too small; what dies from now on starts with the new files
             if SWITCH in touched and not self.order("swap", [SWITCH])[SWITCH] and self.restarts.total() == deaths:
@@ -257,11 +278,17 @@ class LiveRack:
                 (folder / f".{file.name}").rename(file)
 
     def end(self) -> None:
-        """Let nothing more in, and wait until all that is inside has left and the devices have ended."""
-        self._is_ending = True
+        """Let nothing more in, and wait until all that is inside has left and the devices have ended.
+
+        Raises ExecutionError when they have not within END_PATIENCE_S.
+        """
+        self._is_ending, limit = True, time.monotonic() + END_PATIENCE_S
         self._send(self._devices[SWITCH], "end")
-        while self._devices[SWITCH].running.poll() is None or self._looked.get_map():
+        while self._looked.get_map():
             self._look()
+            if time.monotonic() > limit:
+                late = [name for name, device in self._devices.items() if device.running.poll() is None]
+                raise ExecutionError(f"{', '.join(late)}: not ended after {END_PATIENCE_S:.0f} s; all are killed")
         self.counts = self._count()
 
     def _count(self) -> RackRun:

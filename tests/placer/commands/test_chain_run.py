@@ -199,6 +199,42 @@ def test_a_switch_that_dies_is_started_again(tmp_path: Path) -> None:
         assert live.end()[1]["sent"] > 0
 
 
+def test_a_switch_that_dies_while_the_rack_ends_ends_once_it_is_back(tmp_path: Path) -> None:
+    """A server that is stopped holds up the end meanwhile."""
+    with running(make_rack(tmp_path, "pisa")) as live:
+        server = live.device("s0")
+        os.kill(server, signal.SIGSTOP)
+        live.process.terminate()
+        time.sleep(1)
+        os.kill(live.device("switch"), signal.SIGKILL)
+        assert live.process.stderr and "switch was ended by signal 9" in live.process.stderr.readline()
+        os.kill(server, signal.SIGCONT)
+        assert live.process.wait(60) == 0
+
+
+def test_a_signal_to_all_processes_at_once_ends_the_rack(tmp_path: Path) -> None:
+    """As systemd sends it."""
+    with running(make_rack(tmp_path, "pisa")) as live:
+        for name in ("s0", "switch"):
+            os.kill(live.device(name), signal.SIGSTOP)
+        live.process.terminate()
+        time.sleep(1)
+        for name in ("s0", "switch"):
+            os.kill(live.device(name), signal.SIGTERM)
+            os.kill(live.device(name), signal.SIGCONT)
+        assert live.process.wait(60) == 0
+
+
+def test_a_device_that_hangs_is_started_again(tmp_path: Path) -> None:
+    """It would keep the rack from its orders."""
+    with running(make_rack(tmp_path, "pisa")) as live:
+        os.kill(live.device("s0"), signal.SIGSTOP)
+        assert live.process.stderr and "s0 was ended by signal 9" in live.process.stderr.readline()
+        live.send(2, port=54)
+        live.receive(2)
+        assert live.end()[0] == 0
+
+
 def test_a_second_run_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
     """The second one hangs up without a request; so may an update that is interrupted."""
     rack = make_rack(tmp_path, "pisa")
