@@ -38,19 +38,25 @@ smartnic = {{name = "n0", cores = 2, clock_mhz = 1700}}
 [nf]
 ACL = {{{acl} = {{{cost}}}}}
 Monitor = {{server = {{cycles = 310}}}}
+FastEncrypt = {{server = {{cycles = 3000}}}}
+Encrypt = {{server = {{cycles = 3000}}}}
 NAT = {{{nat} = {{{nat_cost}}}}}
 IPv4Fwd = {{switch = {{blocks = 1}}}}
 """
 SO_RCVBUFFORCE = 33
+ESP_PORT, VECTOR_AT = 4500, 50  # of ESP in UDP
 KINDS = {"pisa": "blocks_per_stage = 24", "openflow": 'kind = "openflow"\ntable_order = ["ACL", "IPv4Fwd"]'}
 
 
-def make_rack(folder: Path, switch: str, acl: str = "switch", nat: str = "") -> Path:
-    """A compiled rack; `acl`: the kind of device that runs the ACL, `nat`: that of a NAT in place of the Monitor."""
+def make_rack(folder: Path, switch: str, acl: str = "switch", nat: str = "", middle: str = "Monitor") -> Path:
+    """A compiled rack; `acl`: the kind of device that runs the ACL, `nat`: that of a NAT in place of the Monitor.
+
+    `middle`: another NF in its place, on a server.
+    """
     costs = {"switch": "blocks = 1", "server": "cycles = 900, replicable = false", "smartnic": "cycles = 900"}
     on_nat = nat or "server"
     rack = RACK.format(switch=KINDS[switch], acl=acl, cost=costs[acl], nat=on_nat, nat_cost=costs[on_nat])
-    chains = CHAINS.replace("Monitor", "NAT" if nat else "Monitor")
+    chains = CHAINS.replace("Monitor", "NAT" if nat else middle)
     for name, text in {**FILES, "c.chains": chains, "rack.toml": rack}.items():
         (folder / name).write_text(text, encoding="utf-8")
     files = ("--rack", folder / "rack.toml", "--plan", folder / "plan.json")
@@ -62,8 +68,12 @@ def make_rack(folder: Path, switch: str, acl: str = "switch", nat: str = "") -> 
 class Running:
     """A rack that runs, and the far ends of its interfaces. `ended`: exit status, report and stderr, once it has."""
 
-    def __init__(self, process: subprocess.Popen[str], sender: socket.socket, receiver: socket.socket) -> None:
-        self.process, self._sender, self._receiver = process, sender, receiver
+    names: list[str]  # of the interfaces: far and near ends
+
+    def __init__(
+        self, process: subprocess.Popen[str], sender: socket.socket, receiver: socket.socket, names: list[str]
+    ) -> None:
+        self.process, self._sender, self._receiver, self.names = process, sender, receiver, names
 
     def send(self, count: int, port: int = 53, pause_s: float = 0.0) -> None:
         """Send UDP packets, half of them to addresses that the ACL denies at port 53."""
@@ -129,7 +139,7 @@ def running(rack: Path, *more: object) -> Iterator[Running]:
             receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 24)
             try:
                 assert process.stderr and "runs from" in (said := process.stderr.readline()), said
-                yield Running(process, sender, receiver)
+                yield Running(process, sender, receiver, names)
             finally:
                 process.terminate()
                 with suppress(subprocess.TimeoutExpired):
@@ -233,6 +243,30 @@ def test_a_device_that_hangs_is_started_again(tmp_path: Path) -> None:
         live.send(2, port=54)
         live.receive(2)
         assert live.end()[0] == 0
+
+
+@pytest.mark.parametrize(("cipher", "iv_bytes"), [("FastEncrypt", 8), ("Encrypt", 16)])
+def test_initialization_vectors_do_not_come_again_after_a_death(tmp_path: Path, cipher: str, iv_bytes: int) -> None:
+    """They show what two packets differ in where the key is the same."""
+    vectors = []
+    with running(make_rack(tmp_path, "pisa", middle=cipher)) as live:
+        for _ in range(2):
+            live.send(1, port=54)
+            frame = live.receive(1)[0]
+            assert int.from_bytes(frame[36:38]) == ESP_PORT
+            vectors.append(frame[VECTOR_AT : VECTOR_AT + iv_bytes])
+            os.kill(live.device("s0"), signal.SIGKILL)
+    assert vectors[0] != vectors[1]
+
+
+def test_an_interface_that_is_removed_ends_the_rack(tmp_path: Path) -> None:
+    """Without a word it would carry nothing for ever."""
+    with running(make_rack(tmp_path, "pisa")) as live:
+        subprocess.run(["ip", "link", "del", live.names[0]], check=True)
+        _, stderr = live.process.communicate(timeout=60)
+    assert live.process.returncode == 1
+    assert f"af_packet:{live.names[1]}: the network interface is gone" in stderr
+    assert "no such network interface" in stderr
 
 
 def test_a_second_run_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
