@@ -196,12 +196,13 @@ class LiveRack:
                 self.counts = self._count()
             self._look()
 
-    def update(self, texts: Mapping[str, str]) -> float:
-        """Replace the tables of all devices between two packets; for how long nothing was let in, ms.
+    def update(self, texts: Mapping[str, str]) -> Mapping[str, float]:
+        """Replace the tables of all devices between two packets; how long that took, empty if they have them.
 
-        `texts`: what the files of the directory are to be. A packet meets the old tables of all devices or the new
-        ones: those that are inside leave first. Raises InputError where more than tables changes, or a device refuses
-        or dies: nothing has changed then.
+        `texts`: what the files of the directory are to be. `prepare_ms`: for how long devices read tables; a server may
+        let packets wait meanwhile. `paused_ms`: for how long nothing was let in then. A packet meets the old tables of
+        all devices or the new ones: those that are inside leave first. Raises InputError where more than tables
+        changes, or a device refuses or dies: nothing has changed then.
         """
         changed = self._changed(texts)
         touched = [
@@ -210,13 +211,14 @@ class LiveRack:
             if any(path.startswith(f"{device.process.folder}/") for path in changed)
         ]
         if not touched:
-            return 0.0
+            return {}
         for name in touched:
             self._write_next(self._folder / self._devices[name].process.folder, changed)
-        deaths = self.restarts.total()
+        logged = {name: log_of(self._folder, self._devices[name].process).stat().st_size for name in touched}
+        deaths, asked = self.restarts.total(), time.monotonic()
         for name, is_prepared in self.order("prepare", touched).items():
             if not is_prepared:
-                raise self._refusal(name)
+                raise self._refusal(name, logged)
         begun = time.monotonic()
         is_drained = self.order("drain", [SWITCH], deaths)[SWITCH]
         try:
@@ -226,17 +228,19 @@ class LiveRack:
             # first the switch, whose tables may be too small; what dies from now on starts with the new files
             if SWITCH in touched and not self.order("swap", [SWITCH])[SWITCH] and self.restarts.total() == deaths:
                 self._exchange(touched)
-                raise self._refusal(SWITCH)
+                raise self._refusal(SWITCH, logged)
             others = {name: self._devices[name] for name in touched if name != SWITCH}
             for name, is_done in self.order("swap", others).items():
                 if not is_done:
                     others[name].running.kill()
         finally:
             self.order("go", [SWITCH])
-        return 1000 * (time.monotonic() - begun)
+        return {"prepare_ms": 1000 * (begun - asked), "paused_ms": 1000 * (time.monotonic() - begun)}
 
-    def _refusal(self, name: str) -> InputError:
-        message = message_of(self._folder, self._devices[name].process)
+    def _refusal(self, name: str, logged: Mapping[str, int]) -> InputError:
+        """`logged`: bytes of the logs of devices before they were asked."""
+        text = log_of(self._folder, self._devices[name].process).read_bytes()[logged[name] :]
+        message = text.decode(errors="replace").strip()
         return InputError.of(name, f"does not take the tables: {message or 'it died'}")
 
     def _changed(self, texts: Mapping[str, str]) -> dict[str, str]:
@@ -266,7 +270,10 @@ class LiveRack:
                 (folder / NEXT_FOLDER / Path(path).name).write_text(text, encoding="utf-8")
         if (folder / "nic.c").exists():
             (folder / NEXT_FOLDER / "nic.o").unlink()
-            build_nic(folder / NEXT_FOLDER)
+            try:
+                build_nic(folder / NEXT_FOLDER)
+            except ExecutionError as error:
+                raise InputError.of(folder.name, str(error)) from None
 
     def _exchange(self, names: Iterable[str]) -> None:
         """Let files of `next` take the places of those that devices read when they start, and those theirs."""

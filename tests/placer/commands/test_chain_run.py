@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 
 from placer.rack.compiler.directory import BUILT_FOLDER
+from placer.rack.compiler.live_socket import ask_running, socket_of
+from profiles import InputError
 from tests.nfs.captures import write_capture
 from tests.placer.commands.conftest import refuse, run_placer
 from tests.placer.rack.compiler.library.frames import UDP, ipv4_frame
@@ -270,10 +272,12 @@ def test_an_interface_that_is_removed_ends_the_rack(tmp_path: Path) -> None:
 
 
 def test_a_second_run_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
-    """The second one hangs up without a request; so may an update that is interrupted."""
+    """A client that hangs up, as an interrupted update does, does not end it either."""
     rack = make_rack(tmp_path, "pisa")
     with running(rack) as live:
         assert f"{rack}: already runs\n" in refuse("chain", "run", rack, "--in", "lo", "--out", "lo")
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(socket_of(rack)))
         live.send(2, port=54)
         live.receive(2)
         status, report, _ = live.end()
@@ -312,7 +316,9 @@ def test_an_update_replaces_tables_between_two_packets(tmp_path: Path, switch: s
         status, stdout, stderr = run_placer("chain", "update", rack, "--format", "json")
         sender.join()
         assert status == 0, stderr
-        assert 0 < json.loads(stdout)["paused_ms"] < 5000
+        document = json.loads(stdout)
+        assert 0 < document["paused_ms"] < 5000 and 0 < document["prepare_ms"] < 60_000
+        assert run_placer("chain", "update", rack).stdout == "No source has changed.\n"
         old = new = 0
         while new < 2 * (1000 - old):  # the old tables let half of the packets through, the new ones all
             hop = live.receive(1)[0][5]
@@ -322,6 +328,25 @@ def test_an_update_replaces_tables_between_two_packets(tmp_path: Path, switch: s
     assert (ended, report["explained"], report["received"]) == (0, True, 2040)
     assert report["sent"] - 20 - old - new in (0, 1)  # one more where the old tables let one more through than not
     assert report["nfs"]["c/Monitor"]["entered"] == report["sent"]
+
+
+def test_an_update_that_the_rack_missed_comes_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another user's update does not reach it, and says so."""
+    rack = make_rack(tmp_path, "pisa")
+    with running(rack) as live:
+        (tmp_path / "edge.routes").write_text("0.0.0.0/0 4\n", encoding="utf-8")
+        with monkeypatch.context() as other:
+            other.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+            assert f"No rack of yours runs from {rack}.\n" in run_placer("chain", "update", rack).stdout
+        assert "No source has changed.\nThe rack that runs has the new" in run_placer("chain", "update", rack).stdout
+        live.send(1, port=54)
+        assert live.receive(1)[0][5] == 4
+
+
+def test_a_rack_that_cannot_be_asked_is_not_taken_for_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ("x" * 120)))
+    with pytest.raises(InputError, match="cannot be seen: AF_UNIX path too long"):
+        ask_running(tmp_path, {})
 
 
 @pytest.mark.long
