@@ -199,7 +199,7 @@ class LiveRack:
     def update(self, texts: Mapping[str, str]) -> Mapping[str, float]:
         """Replace the tables of all devices between two packets; how long that took, empty if they have them.
 
-        `texts`: what the files of the directory are to be. `prepare_ms`: for how long devices read tables; a server may
+        `texts`: what the files of the directory are to be. `prepare_ms`: for how long devices read tables, which may
         let packets wait meanwhile. `paused_ms`: for how long nothing was let in then. A packet meets the old tables of
         all devices or the new ones: those that are inside leave first. Raises InputError where more than tables
         changes, or a device refuses or dies: nothing has changed then.

@@ -153,13 +153,13 @@ def running(rack: Path, *more: object) -> Iterator[Running]:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+    with socket.socket(socket.AF_INET6) as probe:
+        probe.bind(("::1", 0))
         return int(probe.getsockname()[1])
 
 
 def read_metrics(port: int) -> dict[str, float]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+    with urllib.request.urlopen(f"http://[::1]:{port}/metrics") as answer:
         lines = answer.read().decode().splitlines()
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
 
@@ -173,7 +173,7 @@ def test_a_device_that_dies_is_started_again_and_nothing_else_is_lost(tmp_path: 
         require_open_vswitch()
     port, ovs = free_port(), ["--openflow", "ovs"] * (switch == "ovs")
     rack = make_rack(tmp_path, "openflow" if ovs else switch)
-    with running(rack, "--metrics", f"127.0.0.1:{port}", *ovs) as live:
+    with running(rack, "--metrics", f"[::1]:{port}", *ovs) as live:
         live.send(40)
         assert {frame[5] for frame in live.receive(20)} == {3}
         deadline = time.monotonic() + 20
@@ -237,6 +237,16 @@ def test_a_signal_to_all_processes_at_once_ends_the_rack(tmp_path: Path) -> None
         assert live.process.wait(60) == 0
 
 
+def test_a_second_signal_ends_the_rack_at_once(tmp_path: Path) -> None:
+    with running(make_rack(tmp_path, "pisa")) as live:
+        os.kill(live.device("s0"), signal.SIGSTOP)
+        live.process.terminate()
+        time.sleep(1)
+        live.process.terminate()
+        _, stderr = live.process.communicate(timeout=30)
+    assert (live.process.returncode, stderr) == (130, "interrupted\n")
+
+
 def test_a_device_that_hangs_is_started_again(tmp_path: Path) -> None:
     """It would keep the rack from its orders."""
     with running(make_rack(tmp_path, "pisa")) as live:
@@ -285,11 +295,19 @@ def test_a_second_run_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
 
 
 def test_what_cannot_run_is_refused(tmp_path: Path) -> None:
-    """An interface that is not there, an address without a port, and a SmartNIC without a program."""
+    """An interface that is not there, an address without a free port, and a SmartNIC without a program."""
     rack = make_rack(tmp_path, "pisa")
     ends = ("--in", "lo", "--out")
     assert "--out: there is no network interface none9\n" in refuse("chain", "run", rack, *ends, "none9")
     assert "'host' is no address with a port\n" in refuse("chain", "run", rack, *ends, "lo", "--metrics", "host")
+    for text in ("127.0.0.1:0", "[::1]:65536"):
+        assert f"'{text}' is no address with a port\n" in refuse("chain", "run", rack, *ends, "lo", "--metrics", text)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        command = ("chain", "run", rack, *ends, "lo", "--metrics", address)
+        assert f"--metrics: {address}: Address already in use\n" in refuse(*command)
     assert f"--attach: no SmartNIC of {rack} runs a program\n" in refuse("chain", "run", rack, *ends, "lo", "--attach")
 
 
