@@ -53,6 +53,7 @@ REPORT_S = 1.0  # between two reports of all devices
 LOOK_S = 0.05
 END_PATIENCE_S = 60.0  # for what is inside to leave
 ENDED_STATUSES = (0, 130, 143, -signal.SIGINT, -signal.SIGTERM)  # at the end of all, also where all got the signal
+SIGNALS_S = 1.0  # within which a signal to all has ended the switch
 MOST_STARTS = 5  # in a row, of a device that does not come up
 SWITCH = "switch"  # the name of the device that begins and ends everything
 DEVICE_HINT = "`ip link` lists the network interfaces"
@@ -132,12 +133,7 @@ class LiveRack:
         Raises ExecutionError when it does not come up at first, or several times in a row.
         """
         name, code = device.process.name, device.running.wait()
-        if self._is_ending and name == SWITCH and code in ENDED_STATUSES:
-            self._is_over = True
-            for other in self._devices.values():
-                if code:  # it lets out nothing more
-                    other.running.terminate()
-        if self._is_ending and (code in ENDED_STATUSES or self._is_over):
+        if self._is_ending and self._has_ended(name, code):
             return
         how, message = how_ended(code), message_of(self._folder, device.process)
         failed_starts = 0 if device.is_ready else device.failed_starts + 1
@@ -151,6 +147,17 @@ class LiveRack:
         self._start(device.process, past, failed_starts)
         if self._is_ending and name == SWITCH:
             self._send(self._devices[SWITCH], "end")
+
+    def _has_ended(self, name: str, code: int) -> bool:
+        """Whether a device has ended as it was to, at the end of all; by a signal it has where the switch has, too."""
+        if not self._is_over and code in ENDED_STATUSES:
+            with suppress(subprocess.TimeoutExpired):
+                switch_code = self._devices[SWITCH].running.wait(SIGNALS_S)
+                self._is_over = switch_code in ENDED_STATUSES
+                for device in self._devices.values():
+                    if self._is_over and switch_code:  # it lets out nothing more
+                        device.running.terminate()
+        return self._is_over or (code == 0 and name != SWITCH)
 
     def order(self, word: str, names: Iterable[str] | None = None, deaths: int | None = None) -> dict[str, bool]:
         """Give devices, all by default, an order; whether each has done it. One that dies meanwhile has not.
