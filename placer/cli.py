@@ -30,7 +30,8 @@ PACKAGES_OF_COMMANDS = "placer.commands"  # entry points of other packages that 
 DISTRIBUTION = "nf-placer"
 INTERRUPTED_STATUS = 130
 
-ENDLESS_COMMANDS = ("online", "serve", "testbed")  # commands that go on until they are ended
+ENDLESS_COMMANDS = (["online"], ["serve"], ["testbed"], ["chain", "run"])
+"""Commands that go on until they are ended."""
 
 COLLECTED_AFTER = 20_000
 """Objects after which garbage is looked for by other commands, which make little of it: their objects are code and
@@ -124,13 +125,17 @@ def commands(version: Version = False) -> None:
 def main() -> None:
     """Run the command line and end the process with its exit status."""
     _open_closed_streams()
-    if not set(ENDLESS_COMMANDS).intersection(sys.argv[1:2]):
+    if not _is_endless():
         gc.set_threshold(COLLECTED_AFTER)
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:
         sys.exit(_run())
     except KeyboardInterrupt:
         sys.exit(_report("interrupted", INTERRUPTED_STATUS))
+
+
+def _is_endless() -> bool:
+    return any(sys.argv[1 : len(words) + 1] == words for words in ENDLESS_COMMANDS)
 
 
 def _open_closed_streams() -> None:
@@ -145,11 +150,9 @@ def _run() -> int:
         app()
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-        return (
-            _report("interrupted; the same command resumes where it can", status)
-            if status == INTERRUPTED_STATUS
-            else status
-        )
+        if status == INTERRUPTED_STATUS:
+            return _report("interrupted" + "; the same command resumes where it can" * (not _is_endless()), status)
+        return status
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

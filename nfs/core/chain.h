@@ -87,6 +87,7 @@ struct chain_config {
 	 */
 	bool timed;
 	bool counts_rules; /* of functions that can: how often each of their rules decided */
+	bool begins_at_random; /* see struct nf_config */
 };
 
 /* What a function did. Only its core writes it. */

@@ -218,7 +218,8 @@ static struct nf *make_instance(const struct chain_function *function,
 {
 	struct nf_config of_nf = {.name = function->kind->name,
 				  .execution = function->execution,
-				  .spare = config->spare};
+				  .spare = config->spare,
+				  .begins_at_random = config->begins_at_random};
 
 	struct nf *nf;
 

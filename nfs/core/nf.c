@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
 
 #include "core/memory.h"
 
@@ -137,6 +139,12 @@ struct nf *nf_create(const struct nf_config *config, const struct nf_setting *se
 		return NULL;
 	}
 	nf->kind = kind;
+	if (config->begins_at_random &&
+	    getrandom(&nf->first, sizeof(nf->first), 0) != sizeof(nf->first)) {
+		fprintf(stderr, "%s: no random numbers: %s\n", kind->name, strerror(errno));
+		free_instance(nf);
+		return NULL;
+	}
 	if (metadata_register() < 0 || configure(nf, config) < 0 ||
 	    nf_apply_settings(kind->name, kind->parameters, kind->n_parameters, settings,
 			      n_settings, nf->settings) < 0 ||

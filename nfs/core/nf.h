@@ -120,6 +120,7 @@ struct nf {
 	struct rte_mempool *spare; /* for packets that the function creates */
 	struct accelerator *accelerators[ACCELERATOR_KINDS];
 	int socket;
+	uint64_t first; /* what initialization vectors count from */
 	void *state;
 };
 
@@ -129,6 +130,11 @@ struct nf_config {
 	enum nf_execution execution; /* 0: the kind's default */
 	struct rte_mempool *spare;
 	struct accelerator *accelerators[ACCELERATOR_KINDS];
+	/*
+	 * Initialization vectors begin at random: those of an instance of the same key that was
+	 * before this one do not come again. Otherwise they are the same in each run.
+	 */
+	bool begins_at_random;
 };
 
 void nf_register(struct nf_kind *kind);

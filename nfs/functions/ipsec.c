@@ -219,7 +219,8 @@ bool ipsec_settings_of(const struct nf *nf, struct ipsec_settings *settings)
 {
 	*settings = (struct ipsec_settings){
 		.spi = (uint32_t)nf->settings[SPI],
-		.seed = (uint32_t)nf->settings[SEED],
+		/* of 31 bits */
+		.seed = (uint32_t)nf->settings[SEED] ^ (uint32_t)(nf->first >> 33),
 		.tunnel = nf->settings[TUNNEL] == 1,
 		.ends = {(uint32_t)nf->settings[LOCAL], (uint32_t)nf->settings[REMOTE]},
 		.encrypted = nf->settings[REVERSED] == 1 ? NF_OUTSIDE : NF_INSIDE,

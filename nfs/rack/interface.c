@@ -26,6 +26,9 @@
 
 struct interface {
 	int socket;
+	unsigned int index;
+	bool down, gone;
+	char name[IF_NAMESIZE];
 	uint64_t missed;
 	/* room for a tag that the kernel took off stands in front */
 	uint8_t bytes[TAG_BYTES + LINK_MOST_BYTES + 1];
@@ -56,8 +59,10 @@ struct interface *interface_open(const char *name, bool receives)
 	if (!interface)
 		return NULL;
 	interface->socket = -1;
+	snprintf(interface->name, sizeof(interface->name), "%s", name);
 	address.sll_ifindex = (int)if_nametoindex(name);
 	all.mr_ifindex = address.sll_ifindex;
+	interface->index = (unsigned int)address.sll_ifindex;
 	if (address.sll_ifindex == 0)
 		return refuse(interface, name, "no such network interface");
 	/* of no protocol yet: frames of other interfaces do not come in before it is bound */
@@ -132,6 +137,21 @@ static uint8_t *put_tag_back(uint8_t *frame, struct msghdr *message)
 	return frame;
 }
 
+/*
+ * Nothing was received. One that is down may come up again, and its socket receives then; one that
+ * is removed does not come back to it, and the kernel may only say that it is down.
+ */
+static void look_after(struct interface *interface, int error)
+{
+	char name[IF_NAMESIZE];
+
+	interface->down |= error != EAGAIN && error != EINTR;
+	if (!interface->down || interface->gone || if_indextoname(interface->index, name))
+		return;
+	fprintf(stderr, INTERFACE_PREFIX "%s: the network interface is gone\n", interface->name);
+	interface->gone = true;
+}
+
 const uint8_t *interface_receive(struct interface *interface, uint32_t *length)
 {
 	uint8_t *frame = interface->bytes + TAG_BYTES;
@@ -147,8 +167,11 @@ const uint8_t *interface_receive(struct interface *interface, uint32_t *length)
 		const ssize_t got = recvmsg(interface->socket, &message, MSG_TRUNC);
 		uint8_t *begin;
 
-		if (got < (ssize_t)sizeof(header))
+		if (got < (ssize_t)sizeof(header)) {
+			look_after(interface, got < 0 ? errno : EAGAIN);
 			return NULL;
+		}
+		interface->down = false;
 		*length = (uint32_t)((size_t)got - sizeof(header));
 		begin = *length <= LINK_MOST_BYTES ? put_tag_back(frame, &message) : frame;
 		*length += (uint32_t)(frame - begin);
@@ -170,11 +193,18 @@ bool interface_send(struct interface *interface, const uint8_t *bytes, uint32_t 
 	for (int waited_ms = 0; waited_ms < SEND_PATIENCE_MS; waited_ms++) {
 		if (writev(interface->socket, parts, 2) >= 0)
 			return true;
-		if (errno != EAGAIN && errno != ENOBUFS && errno != EINTR)
+		if (errno != EAGAIN && errno != ENOBUFS && errno != EINTR) {
+			look_after(interface, errno);
 			return false;
+		}
 		poll(&ready, 1, 1);
 	}
 	return false;
+}
+
+bool interface_is_gone(const struct interface *interface)
+{
+	return interface->gone;
 }
 
 void interface_shut(struct interface *interface)

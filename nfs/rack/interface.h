@@ -22,6 +22,9 @@ const uint8_t *interface_receive(struct interface *interface, uint32_t *length);
 /* False if the kernel does not take it: the interface is down, or the frame longer than its MTU. */
 bool interface_send(struct interface *interface, const uint8_t *bytes, uint32_t length);
 
+/* Whether receiving or sending has shown, after printing it, that the interface was removed. */
+bool interface_is_gone(const struct interface *interface);
+
 /* Let no more frames in than already wait to be received. */
 void interface_shut(struct interface *interface);
 

@@ -240,6 +240,7 @@ static int open_chain(struct server *server)
 		.interrupt = &interrupted,
 		.timed = true,
 		.counts_rules = true,
+		.begins_at_random = options->control,
 	};
 	const struct server_cores_config of_cores = {
 		.n = spec->n_cores,

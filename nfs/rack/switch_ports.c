@@ -64,7 +64,7 @@ struct rte_mbuf *switch_packet_of(struct switch_state *state, const struct link_
 	return mbuf;
 }
 
-/* The next packet of the interface, at the time of the clock. NULL if none is there. */
+/* The next packet of the interface, at a time that goes on when a clock is set. NULL if none is there. */
 static struct rte_mbuf *next_of_interface(struct switch_state *state)
 {
 	uint32_t length;
@@ -72,9 +72,10 @@ static struct rte_mbuf *next_of_interface(struct switch_state *state)
 	struct rte_mbuf *mbuf = NULL;
 	struct timespec now;
 
+	state->failed |= interface_is_gone(state->world_in);
 	state->world_ended = !bytes && state->ending;
 	if (bytes) {
-		clock_gettime(CLOCK_REALTIME, &now);
+		clock_gettime(CLOCK_MONOTONIC, &now);
 		mbuf = switch_packet_of(state, &(struct link_message){
 						.length = length,
 						.time_us = (uint64_t)now.tv_sec * 1000000 +
@@ -190,10 +191,11 @@ void switch_world_send(struct switch_state *state, struct rte_mbuf *mbuf)
 
 	if (!mbuf)
 		return;
-	if (state->world_out)
+	if (state->world_out) {
 		sent = interface_send(state->world_out, rte_pktmbuf_mtod(mbuf, uint8_t *),
 				      mbuf->data_len);
-	else
+		state->failed |= interface_is_gone(state->world_out);
+	} else
 		state->failed |= !capture_writer_write(state->out, mbuf,
 						       more_of(mbuf)->time_us * 1000, 0);
 	*(sent ? &state->counts.sent : &state->counts.unsent) += 1;

@@ -218,7 +218,7 @@ RIG_TEST(wrong_keys_and_drivers_are_refused)
 /* With a window the last sequence number is the last one sent (RFC 4303, section 3.3.3). */
 RIG_TEST(sequence_numbers_repeat_only_without_a_window)
 {
-	struct association association = association_of(256, 1, false);
+	struct association association = association_of(256, 1, 0, false);
 	uint32_t sequence;
 
 	association.sequence = UINT32_MAX - 1;

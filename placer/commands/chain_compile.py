@@ -123,10 +123,10 @@ def update(directory: Directory, dry_run: DryRun = False, format: Format = "tabl
     one_of("--format", format, PLAN_FORMATS)
     progress = Progress(quiet=quiet)
     read_rack_file(directory)
-    paused_ms = None
+    took = None
     with progress.waiting("generating tables", AFTER_S):
         found = read_update(directory)
-        if found.sources and not dry_run:
-            paused_ms = found.write()
-    document = update_document(found, is_written=bool(found.sources) and not dry_run, paused_ms=paused_ms)
+        if not dry_run:
+            took = found.write()
+    document = update_document(found, is_dry=dry_run, took=took)
     typer.echo(json.dumps(document) + "\n" if format == "json" else format_update(document, directory), nl=False)

@@ -1,7 +1,7 @@
 """`placer chain run`: a compiled rack that stays up, between network interfaces."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +22,7 @@ Incoming = Annotated[
 Outgoing = Annotated[
     str, typer.Option("--out", metavar="INTERFACE", help="Where packets go to the outside world.", show_default=False)
 ]
+LAST_PORT = 65535
 MetricsAddress = Annotated[
     str | None,
     typer.Option(
@@ -60,9 +61,10 @@ def run(
     with (
         heed_signals() as is_time,
         listen_for_updates(directory) as updates,
+        _serve_metrics(address) as show_metrics,
         start_live_rack(directory, source, target, progress.say, openflow=openflow, attach=attach) as live,
-        _serve_metrics(address, live),
     ):
+        show_metrics(live)
         progress.say(f"{directory} runs from {source} to {target}")
         live.watch(is_time.is_set, updates)
         live.end()
@@ -72,29 +74,31 @@ def run(
 
 def _address_of(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
-    if not port.isdecimal() or int(port) > 65535:
+    if not (port.isascii() and port.isdecimal()) or not 0 < int(port) <= LAST_PORT:
         raise InputError.of("--metrics", f"'{text}' is no address with a port", hint="as in 127.0.0.1:9100")
+    if host.startswith("[") and host.endswith("]"):  # of IPv6
+        host = host[1:-1]
     return host or "127.0.0.1", int(port)
 
 
 @contextmanager
-def _serve_metrics(address: tuple[str, int] | None, live: "LiveRack") -> Iterator[None]:
+def _serve_metrics(address: tuple[str, int] | None) -> Iterator[Callable[["LiveRack"], None]]:
+    """What lets the counters of a rack be seen at an address, which is taken before the rack starts."""
     if address is None:
-        yield
+        yield lambda live: None
         return
     from prometheus_client import CollectorRegistry, start_http_server
 
     from placer.report.rack.metrics import RackMetrics
 
     registry = CollectorRegistry()
-    registry.register(RackMetrics(live))
     host, port = address
     try:
         server, _ = start_http_server(port, host, registry)
     except OSError as error:
         raise InputError.of("--metrics", f"{host}:{port}: {error.strerror or error}") from None
     try:
-        yield
+        yield lambda live: registry.register(RackMetrics(live))
     finally:
         server.shutdown()
         server.server_close()

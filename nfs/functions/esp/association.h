@@ -18,15 +18,18 @@ struct association {
 	uint32_t spi;
 	uint32_t sequence; /* the last one sent, or the highest one received */
 	uint64_t seen;     /* received ones: bit k is `sequence` - k */
-	uint64_t sent;     /* packets, for initialization vectors */
+	uint64_t sent;     /* packets, from `first` on, for initialization vectors */
 	uint32_t seed;
 	bool inward; /* of the two directions */
 };
 
-static inline struct association association_of(uint32_t spi, uint32_t seed, bool inward)
+/* `first`: what initialization vectors count from. */
+static inline struct association association_of(uint32_t spi, uint32_t seed, uint64_t first,
+						bool inward)
 {
 	/* numbers begin with 1 */
-	return (struct association){.spi = spi + inward, .seen = 1, .seed = seed, .inward = inward};
+	return (struct association){
+		.spi = spi + inward, .seen = 1, .sent = first, .seed = seed, .inward = inward};
 }
 
 /*

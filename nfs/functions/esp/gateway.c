@@ -84,8 +84,8 @@ int esp_create(struct nf *nf, const struct crypto_keys *keys, const uint8_t salt
 	gateway->encrypted = reversed ? NF_OUTSIDE : NF_INSIDE;
 	memcpy(gateway->salt, salt, SALT);
 	gateway->window = (uint32_t)nf->settings[ESP_REPLAY_WINDOW];
-	gateway->associations[NF_INSIDE] = association_of(spi, seed, false);
-	gateway->associations[NF_OUTSIDE] = association_of(spi, seed, true);
+	gateway->associations[NF_INSIDE] = association_of(spi, seed, nf->first, false);
+	gateway->associations[NF_OUTSIDE] = association_of(spi, seed, nf->first, true);
 	nf->state = gateway;
 	return 0;
 }

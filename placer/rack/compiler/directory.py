@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -56,8 +56,10 @@ def _switch_files(rack: CompiledRack) -> dict[str, str]:
     }
 
 
-def write_rack(rack: CompiledRack, plan: Path, out: Path) -> dict[str, NicUse]:
-    """Write the directory; one that this has written before is replaced.
+def write_rack(
+    rack: CompiledRack, plan: Path, out: Path, before: Callable[[], None] = lambda: None
+) -> dict[str, NicUse]:
+    """Write the directory; one that this has written before is replaced, after `before` if that raises nothing.
 
     Programs of SmartNICs are compiled, and held to the limits of the card, where clang is installed. Returns what the
     program of each SmartNIC takes of the card; none without clang. Raises InputError when something else is there, or a
@@ -85,6 +87,7 @@ def write_rack(rack: CompiledRack, plan: Path, out: Path) -> dict[str, NicUse]:
         else:
             shutil.copyfile(plan, aside / PLAN_FILE)
         shutil.copymode(plan, aside / PLAN_FILE)  # it may hold keys
+        before()
     return {name: use for name, (_, use) in objects.items()}
 
 

@@ -48,8 +48,12 @@ NEXT_FOLDER = "next"  # of a device: files that it prepares
 FIXED_FILES = (".spec", ".names", "routing.json", "groups", "meters", "labels")
 """Of a device: what cannot change while it runs."""
 TABLE_SIZE = re.compile(r"^\tsize \d+$", re.MULTILINE)
+TABLES_PATIENCE_S = 300.0  # for a device to read tables, and to take them
 REPORT_S = 1.0  # between two reports of all devices
 LOOK_S = 0.05
+END_PATIENCE_S = 60.0  # for what is inside to leave
+ENDED_STATUSES = (0, 130, 143, -signal.SIGINT, -signal.SIGTERM)  # at the end of all, also where all got the signal
+SIGNALS_S = 1.0  # within which a signal to all has ended the switch
 MOST_STARTS = 5  # in a row, of a device that does not come up
 SWITCH = "switch"  # the name of the device that begins and ends everything
 DEVICE_HINT = "`ip link` lists the network interfaces"
@@ -82,7 +86,7 @@ class LiveRack:
         self._rack, self._folder, self._command, self._say = rack, folder, command, say
         self._looked = selectors.DefaultSelector()
         self._devices: dict[str, _Device] = {}
-        self._is_ending, self._begun = False, time.monotonic()
+        self._is_ending, self._is_over, self._begun = False, False, time.monotonic()
 
     def start(self) -> None:
         """Start all devices, and wait until they are ready. Raises ExecutionError when one fails."""
@@ -129,7 +133,7 @@ class LiveRack:
         Raises ExecutionError when it does not come up at first, or several times in a row.
         """
         name, code = device.process.name, device.running.wait()
-        if self._is_ending and code == 0:
+        if self._is_ending and self._has_ended(name, code):
             return
         how, message = how_ended(code), message_of(self._folder, device.process)
         failed_starts = 0 if device.is_ready else device.failed_starts + 1
@@ -141,20 +145,44 @@ class LiveRack:
         past = [*device.past, *self._reports_of(device)]
         (self._folder / RUN_FOLDER / f"{name}.json").unlink(missing_ok=True)
         self._start(device.process, past, failed_starts)
+        if self._is_ending and name == SWITCH:
+            self._send(self._devices[SWITCH], "end")
+
+    def _has_ended(self, name: str, code: int) -> bool:
+        """Whether a device has ended as it was to, at the end of all; by a signal it has where the switch has, too."""
+        if not self._is_over and code in ENDED_STATUSES:
+            with suppress(subprocess.TimeoutExpired):
+                switch_code = self._devices[SWITCH].running.wait(SIGNALS_S)
+                self._is_over = switch_code in ENDED_STATUSES
+                for device in self._devices.values():
+                    if self._is_over and switch_code:  # it lets out nothing more
+                        device.running.terminate()
+        return self._is_over or (code == 0 and name != SWITCH)
 
     def order(self, word: str, names: Iterable[str] | None = None, deaths: int | None = None) -> dict[str, bool]:
         """Give devices, all by default, an order; whether each has done it. One that dies meanwhile has not.
 
-        `deaths`: with more of them nothing is waited for.
+        `deaths`: with more of them nothing is waited for. One that hangs is killed, to be started again, unless it may
+        wait for another one: for one that starts, or when it drains.
         """
+        patience_s = TABLES_PATIENCE_S if word in ("prepare", "swap") else PATIENCE_S
         asked = {name: self._devices[name] for name in (self._devices if names is None else names)}
         answers: dict[str, list[bool]] = {name: [] for name in asked}
         for name, device in asked.items():
             device.asked.append(answers[name])
             self._send(device, word)
-        while any(not answers[name] and self._devices[name] is device for name, device in asked.items()):
+        begun = settled = time.monotonic()
+        while late := [it for name, it in asked.items() if not answers[name] and self._devices[name] is it]:
             if deaths is not None and self.restarts.total() > deaths:
                 break
+            now = time.monotonic()
+            if not all(device.is_ready for device in self._devices.values()):
+                settled = now
+            if now - begun > patience_s:
+                if word == "drain" or (settled > now - patience_s and word != "swap"):
+                    break
+                for device in late:
+                    device.running.kill()
             self._look()
         return {name: answer == [True] for name, answer in answers.items()}
 
@@ -171,16 +199,17 @@ class LiveRack:
                 answer_update(updates, self.update)
             if time.monotonic() - asked >= REPORT_S:
                 asked = time.monotonic()
-                self.order("report")
+                self.order("report", [name for name, device in self._devices.items() if not device.asked])
                 self.counts = self._count()
             self._look()
 
-    def update(self, texts: Mapping[str, str]) -> float:
-        """Replace the tables of all devices between two packets; for how long nothing was let in, ms.
+    def update(self, texts: Mapping[str, str]) -> Mapping[str, float]:
+        """Replace the tables of all devices between two packets; how long that took, empty if they have them.
 
-        `texts`: what the files of the directory are to be. A packet meets the old tables of all devices or the new
-        ones: those that are inside leave first. Raises InputError where more than tables changes, or a device refuses
-        or dies: nothing has changed then.
+        `texts`: what the files of the directory are to be. `prepare_ms`: for how long devices read tables, which may
+        let packets wait meanwhile. `paused_ms`: for how long nothing was let in then. A packet meets the old tables of
+        all devices or the new ones: those that are inside leave first. Raises InputError where more than tables
+        changes, or a device refuses or dies: nothing has changed then.
         """
         changed = self._changed(texts)
         touched = [
@@ -189,33 +218,36 @@ class LiveRack:
             if any(path.startswith(f"{device.process.folder}/") for path in changed)
         ]
         if not touched:
-            return 0.0
+            return {}
         for name in touched:
             self._write_next(self._folder / self._devices[name].process.folder, changed)
-        deaths = self.restarts.total()
+        logged = {name: log_of(self._folder, self._devices[name].process).stat().st_size for name in touched}
+        deaths, asked = self.restarts.total(), time.monotonic()
         for name, is_prepared in self.order("prepare", touched).items():
             if not is_prepared:
-                raise self._refusal(name)
+                raise self._refusal(name, logged)
         begun = time.monotonic()
         is_drained = self.order("drain", [SWITCH], deaths)[SWITCH]
         try:
             if not is_drained or self.restarts.total() > deaths:
-                raise InputError.of(SWITCH, "a device died meanwhile; the tables are the old ones")
+                raise InputError.of(SWITCH, "a device died or hangs; the tables are the old ones")
             self._exchange(touched)
             # first the switch, whose tables may be too small; what dies from now on starts with the new files
             if SWITCH in touched and not self.order("swap", [SWITCH])[SWITCH] and self.restarts.total() == deaths:
                 self._exchange(touched)
-                raise self._refusal(SWITCH)
+                raise self._refusal(SWITCH, logged)
             others = {name: self._devices[name] for name in touched if name != SWITCH}
             for name, is_done in self.order("swap", others).items():
                 if not is_done:
                     others[name].running.kill()
         finally:
             self.order("go", [SWITCH])
-        return 1000 * (time.monotonic() - begun)
+        return {"prepare_ms": 1000 * (begun - asked), "paused_ms": 1000 * (time.monotonic() - begun)}
 
-    def _refusal(self, name: str) -> InputError:
-        message = message_of(self._folder, self._devices[name].process)
+    def _refusal(self, name: str, logged: Mapping[str, int]) -> InputError:
+        """`logged`: bytes of the logs of devices before they were asked."""
+        text = log_of(self._folder, self._devices[name].process).read_bytes()[logged[name] :]
+        message = text.decode(errors="replace").strip()
         return InputError.of(name, f"does not take the tables: {message or 'it died'}")
 
     def _changed(self, texts: Mapping[str, str]) -> dict[str, str]:
@@ -245,7 +277,10 @@ class LiveRack:
                 (folder / NEXT_FOLDER / Path(path).name).write_text(text, encoding="utf-8")
         if (folder / "nic.c").exists():
             (folder / NEXT_FOLDER / "nic.o").unlink()
-            build_nic(folder / NEXT_FOLDER)
+            try:
+                build_nic(folder / NEXT_FOLDER)
+            except ExecutionError as error:
+                raise InputError.of(folder.name, str(error)) from None
 
     def _exchange(self, names: Iterable[str]) -> None:
         """Let files of `next` take the places of those that devices read when they start, and those theirs."""
@@ -257,11 +292,17 @@ class LiveRack:
                 (folder / f".{file.name}").rename(file)
 
     def end(self) -> None:
-        """Let nothing more in, and wait until all that is inside has left and the devices have ended."""
-        self._is_ending = True
+        """Let nothing more in, and wait until all that is inside has left and the devices have ended.
+
+        Raises ExecutionError when they have not within END_PATIENCE_S.
+        """
+        self._is_ending, limit = True, time.monotonic() + END_PATIENCE_S
         self._send(self._devices[SWITCH], "end")
-        while self._devices[SWITCH].running.poll() is None or self._looked.get_map():
+        while self._looked.get_map():
             self._look()
+            if time.monotonic() > limit:
+                late = [name for name, device in self._devices.items() if device.running.poll() is None]
+                raise ExecutionError(f"{', '.join(late)}: not ended after {END_PATIENCE_S:.0f} s; all are killed")
         self.counts = self._count()
 
     def _count(self) -> RackRun:

@@ -1,5 +1,7 @@
 """How `placer chain update` reaches the `placer chain run` of the same directory: a socket that only its user opens."""
 
+import errno
+import fcntl
 import hashlib
 import json
 import socket
@@ -25,14 +27,17 @@ def socket_of(directory: Path) -> Path:
 def listen_for_updates(directory: Path) -> Iterator[socket.socket]:
     """A socket that takes updates in the block. Raises InputError where the directory already runs."""
     path = socket_of(directory)
-    with socket.socket(socket.AF_UNIX) as listener:
+    with socket.socket(socket.AF_UNIX) as listener, path.with_suffix(".lock").open("w") as lock:
         try:
-            with socket.socket(socket.AF_UNIX) as probe:
-                probe.connect(str(path))
-            raise InputError.of(str(directory), "already runs", hint="`placer chain update` gives it new tables")
-        except OSError:
-            path.unlink(missing_ok=True)  # of a run that was killed
-        listener.bind(str(path))
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            hint = "`placer chain update` gives it new tables"
+            raise InputError.of(str(directory), "already runs", hint=hint) from None
+        path.unlink(missing_ok=True)  # of a run that was killed
+        try:
+            listener.bind(str(path))
+        except OSError as error:
+            raise InputError.of(str(path), f"cannot take updates: {error.strerror or error}") from None
         listener.listen()
         try:
             yield listener
@@ -40,34 +45,36 @@ def listen_for_updates(directory: Path) -> Iterator[socket.socket]:
             path.unlink(missing_ok=True)
 
 
-def answer_update(listener: socket.socket, update: Callable[[Mapping[str, str]], float]) -> None:
-    """Take a request and answer it: for how long nothing was let in, ms, or what is wrong."""
-    connection, _ = listener.accept()
-    with connection, connection.makefile("rwb") as stream:
-        connection.settimeout(WHOLE_S)
-        try:
-            texts = json.loads(stream.readline() or "{}")
-            found: dict[str, object] = {"paused_ms": update(texts)} if texts else {}
-        except InputError as error:
-            found = {"faults": [(fault.file, fault.message, fault.hint) for fault in error.faults]}
-        except (OSError, ValueError) as error:
-            found = {"faults": [(None, str(error), None)]}
-        try:
+def answer_update(listener: socket.socket, update: Callable[[Mapping[str, str]], Mapping[str, float]]) -> None:
+    """Take a request and answer it: how long its update took, or what is wrong."""
+    with suppress(OSError):  # who asked is gone
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rwb") as stream:
+            connection.settimeout(WHOLE_S)
+            try:
+                texts = json.loads(stream.readline() or "{}")
+                found: dict[str, object] = dict(update(texts)) if texts else {}
+            except InputError as error:
+                found = {"faults": [(fault.file, fault.message, fault.hint) for fault in error.faults]}
+            except (OSError, ValueError) as error:
+                found = {"faults": [(None, str(error), None)]}
             stream.write(json.dumps(found).encode() + b"\n")
-        except OSError:
-            return  # who asked is gone
+            stream.flush()
 
 
-def ask_running(directory: Path, texts: Mapping[str, str]) -> float | None:
-    """Give the rack that runs from a directory new files; for how long it let nothing in, ms. None if none runs.
+def ask_running(directory: Path, texts: Mapping[str, str]) -> Mapping[str, float] | None:
+    """Give the rack of the same user that runs from a directory new files; how long that took. None if none runs.
 
-    Raises InputError when it does not take them.
+    Raises InputError when it does not take them, or cannot be asked.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         try:
             connection.connect(str(socket_of(directory)))
-        except OSError:
-            return None
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ECONNREFUSED):
+                return None
+            message = f"whether a rack runs from it cannot be seen: {error.strerror or error}"
+            raise InputError.of(str(directory), message) from None
         line = b""
         with suppress(OSError), connection.makefile("rwb") as stream:
             stream.write(json.dumps(dict(texts)).encode() + b"\n")
@@ -77,4 +84,4 @@ def ask_running(directory: Path, texts: Mapping[str, str]) -> float | None:
     if "faults" in answer:
         running = f"the rack that runs from {directory}"
         raise InputError([Fault(file or running, None, None, text, hint) for file, text, hint in answer["faults"]])
-    return float(answer["paused_ms"])
+    return {name: float(ms) for name, ms in answer.items()}

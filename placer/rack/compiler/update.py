@@ -43,21 +43,31 @@ class TableUpdate:
     chains: tuple[Chain, ...]
     rack: CompiledRack
 
-    def write(self) -> float | None:
+    def write(self) -> Mapping[str, float] | None:
         """Give the tables to the rack that runs from the directory, and replace the directory, each in one step.
 
-        Returns for how long that rack let nothing in, ms; None if none runs. Raises InputError when it does not take
-        the tables, and as `write_rack`: then nothing has changed.
+        Where no source has changed, the rack gets what the directory has: it may have missed an update. Returns how
+        long the rack took, empty if it had the tables; None if none runs. Raises InputError when it does not take the
+        tables, and as `write_rack`: then nothing has changed.
         """
-        paused_ms = ask_running(self.directory, write_files(self.rack))
+        texts = write_files(self.rack)
+        if not self.sources:
+            there = {name: text for name in texts if (text := _text_of(self.directory / name)) is not None}
+            return ask_running(self.directory, there)
+        took: Mapping[str, float] | None = None
+
+        def ask() -> None:
+            nonlocal took
+            took = ask_running(self.directory, texts)
+
         document = json.loads((self.directory / PLAN_FILE).read_text(encoding="utf-8"))
         document["chains"] = write_chains(self.chains)
         with tempfile.TemporaryDirectory() as folder:
             plan = Path(folder) / PLAN_FILE
             plan.write_text(json.dumps(document), encoding="utf-8")
             shutil.copymode(self.directory / PLAN_FILE, plan)
-            write_rack(self.rack, plan, self.directory)
-        return paused_ms
+            write_rack(self.rack, plan, self.directory, before=ask)
+        return took
 
 
 def read_update(directory: Path) -> TableUpdate:

@@ -71,20 +71,27 @@ def format_compiled(document: Mapping[str, Any], out: Path) -> str:
     return "\n".join(parts) + _stages(document["switch"]) + f"\nWritten to {out}.\n"
 
 
-def update_document(update: TableUpdate, *, is_written: bool, paused_ms: float | None) -> Mapping[str, object]:
-    """What `placer chain update --format json` prints. `paused_ms`: for how long a rack that runs let nothing in."""
+def update_document(update: TableUpdate, *, is_dry: bool, took: Mapping[str, float] | None) -> Mapping[str, object]:
+    """What `placer chain update --format json` prints.
+
+    `took`: times of a rack that runs, ms; empty if it had the tables, None if none runs.
+    """
     entries = {
         change.name: {nf: {"entries": now, "before": before} for nf, (now, before) in change.entries.items()}
         for change in update.sources
     }
-    found = {"sources": entries, "files": list(update.files), "written": is_written}
-    return found if paused_ms is None else {**found, "paused_ms": round(paused_ms, 1)}
+    found = {"sources": entries, "files": list(update.files), "written": bool(entries) and not is_dry}
+    runs = {} if is_dry else {"runs": took is not None}
+    return {**found, **runs, **{name: round(ms, 1) for name, ms in (took or {}).items()}}
 
 
 def format_update(document: Mapping[str, Any], directory: Path) -> str:
     """What `placer chain update` prints."""
+    brought = ""
+    if "paused_ms" in document:
+        brought = f"The rack that runs has the new tables; packets waited for {document['paused_ms']:,} ms.\n"
     if not document["sources"]:
-        return "No source has changed.\n"
+        return f"No source has changed.\n{brought}"
     rows = [
         (name, nf, f"{one['entries']:,}", f"{one['before']:,}")
         for name, nfs in document["sources"].items()
@@ -93,9 +100,9 @@ def format_update(document: Mapping[str, Any], directory: Path) -> str:
     table = text_table(("source", "NF", "entries", "before"), rows, words=2)
     files = "".join(f"  {file}\n" for file in document["files"]) or "  none: the entries are the same\n"
     end = f"Written to {directory}.\n" if document["written"] else "Nothing was written.\n"
-    if "paused_ms" in document:
-        end += f"The rack that runs has the new tables; packets waited for {document['paused_ms']:,} ms.\n"
-    return f"{table}\nFiles that differ:\n{files}{end}"
+    if document["written"] and not document["runs"]:
+        brought = f"No rack of yours runs from {directory}.\n"
+    return f"{table}\nFiles that differ:\n{files}{end}{brought}"
 
 
 def _card(nic: Mapping[str, Any]) -> str:

@@ -245,7 +245,9 @@ def test_update_writes_new_tables(placer: Placer, folder: Path, rack: Path) -> N
     status, stdout, _ = placer("chain", "update", rack)
     assert status == 0
     assert "edge.routes  c/IPv4Fwd routes        1       2\n" in stdout
-    assert stdout.endswith(f"  switch/switch.entries\n  switch/switch.p4\nWritten to {rack}.\n")
+    assert stdout.endswith(
+        f"  switch/switch.entries\n  switch/switch.p4\nWritten to {rack}.\nNo rack of yours runs from {rack}.\n"
+    )
     place(placer, folder)
     placer("chain", "compile", folder / "plan.json", "--out", folder / "again")
     for file in (folder / "again").rglob("*"):

@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 
 from placer.rack.compiler.directory import BUILT_FOLDER
+from placer.rack.compiler.live_socket import ask_running, socket_of
+from profiles import InputError
 from tests.nfs.captures import write_capture
 from tests.placer.commands.conftest import refuse, run_placer
 from tests.placer.rack.compiler.library.frames import UDP, ipv4_frame
@@ -38,19 +40,25 @@ smartnic = {{name = "n0", cores = 2, clock_mhz = 1700}}
 [nf]
 ACL = {{{acl} = {{{cost}}}}}
 Monitor = {{server = {{cycles = 310}}}}
+FastEncrypt = {{server = {{cycles = 3000}}}}
+Encrypt = {{server = {{cycles = 3000}}}}
 NAT = {{{nat} = {{{nat_cost}}}}}
 IPv4Fwd = {{switch = {{blocks = 1}}}}
 """
 SO_RCVBUFFORCE = 33
+ESP_PORT, VECTOR_AT = 4500, 50  # of ESP in UDP
 KINDS = {"pisa": "blocks_per_stage = 24", "openflow": 'kind = "openflow"\ntable_order = ["ACL", "IPv4Fwd"]'}
 
 
-def make_rack(folder: Path, switch: str, acl: str = "switch", nat: str = "") -> Path:
-    """A compiled rack; `acl`: the kind of device that runs the ACL, `nat`: that of a NAT in place of the Monitor."""
+def make_rack(folder: Path, switch: str, acl: str = "switch", nat: str = "", middle: str = "Monitor") -> Path:
+    """A compiled rack; `acl`: the kind of device that runs the ACL, `nat`: that of a NAT in place of the Monitor.
+
+    `middle`: another NF in its place, on a server.
+    """
     costs = {"switch": "blocks = 1", "server": "cycles = 900, replicable = false", "smartnic": "cycles = 900"}
     on_nat = nat or "server"
     rack = RACK.format(switch=KINDS[switch], acl=acl, cost=costs[acl], nat=on_nat, nat_cost=costs[on_nat])
-    chains = CHAINS.replace("Monitor", "NAT" if nat else "Monitor")
+    chains = CHAINS.replace("Monitor", "NAT" if nat else middle)
     for name, text in {**FILES, "c.chains": chains, "rack.toml": rack}.items():
         (folder / name).write_text(text, encoding="utf-8")
     files = ("--rack", folder / "rack.toml", "--plan", folder / "plan.json")
@@ -62,8 +70,12 @@ def make_rack(folder: Path, switch: str, acl: str = "switch", nat: str = "") -> 
 class Running:
     """A rack that runs, and the far ends of its interfaces. `ended`: exit status, report and stderr, once it has."""
 
-    def __init__(self, process: subprocess.Popen[str], sender: socket.socket, receiver: socket.socket) -> None:
-        self.process, self._sender, self._receiver = process, sender, receiver
+    names: list[str]  # of the interfaces: far and near ends
+
+    def __init__(
+        self, process: subprocess.Popen[str], sender: socket.socket, receiver: socket.socket, names: list[str]
+    ) -> None:
+        self.process, self._sender, self._receiver, self.names = process, sender, receiver, names
 
     def send(self, count: int, port: int = 53, pause_s: float = 0.0) -> None:
         """Send UDP packets, half of them to addresses that the ACL denies at port 53."""
@@ -81,6 +93,16 @@ class Running:
         """So many frames, which must come."""
         self._receiver.settimeout(20)
         return [self._receiver.recv(4096) for _ in range(count)]
+
+    def pass_one(self) -> None:
+        """Send packets until one comes."""
+        self._receiver.settimeout(0.2)
+        for _ in range(150):
+            self.send(1, port=54)
+            with suppress(TimeoutError):
+                self._receiver.recv(4096)
+                return
+        raise TimeoutError
 
     def device(self, name: str) -> int:
         """The process that plays a device."""
@@ -129,7 +151,7 @@ def running(rack: Path, *more: object) -> Iterator[Running]:
             receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 24)
             try:
                 assert process.stderr and "runs from" in (said := process.stderr.readline()), said
-                yield Running(process, sender, receiver)
+                yield Running(process, sender, receiver, names)
             finally:
                 process.terminate()
                 with suppress(subprocess.TimeoutExpired):
@@ -141,13 +163,13 @@ def running(rack: Path, *more: object) -> Iterator[Running]:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+    with socket.socket(socket.AF_INET6) as probe:
+        probe.bind(("::1", 0))
         return int(probe.getsockname()[1])
 
 
 def read_metrics(port: int) -> dict[str, float]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+    with urllib.request.urlopen(f"http://[::1]:{port}/metrics") as answer:
         lines = answer.read().decode().splitlines()
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
 
@@ -161,7 +183,7 @@ def test_a_device_that_dies_is_started_again_and_nothing_else_is_lost(tmp_path: 
         require_open_vswitch()
     port, ovs = free_port(), ["--openflow", "ovs"] * (switch == "ovs")
     rack = make_rack(tmp_path, "openflow" if ovs else switch)
-    with running(rack, "--metrics", f"127.0.0.1:{port}", *ovs) as live:
+    with running(rack, "--metrics", f"[::1]:{port}", *ovs) as live:
         live.send(40)
         assert {frame[5] for frame in live.receive(20)} == {3}
         deadline = time.monotonic() + 20
@@ -187,24 +209,111 @@ def test_a_switch_that_dies_is_started_again(tmp_path: Path) -> None:
     with running(make_rack(tmp_path, "pisa")) as live:
         os.kill(live.device("switch"), signal.SIGKILL)
         assert live.process.stderr and "switch was ended by signal 9" in live.process.stderr.readline()
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            live.send(2, port=54)
-            try:
-                live._receiver.settimeout(0.2)
-                live._receiver.recv(4096)
-                break
-            except TimeoutError:
-                continue
+        live.pass_one()
         assert live.end()[1]["sent"] > 0
 
 
+def test_a_switch_that_dies_while_the_rack_ends_ends_once_it_is_back(tmp_path: Path) -> None:
+    """A server that is stopped holds up the end meanwhile."""
+    with running(make_rack(tmp_path, "pisa")) as live:
+        server = live.device("s0")
+        os.kill(server, signal.SIGSTOP)
+        live.process.terminate()
+        time.sleep(1)
+        os.kill(live.device("switch"), signal.SIGKILL)
+        assert live.process.stderr and "switch was ended by signal 9" in live.process.stderr.readline()
+        os.kill(server, signal.SIGCONT)
+        assert live.process.wait(60) == 0
+
+
+def test_a_signal_to_all_processes_at_once_ends_the_rack(tmp_path: Path) -> None:
+    """As systemd sends it."""
+    with running(make_rack(tmp_path, "pisa")) as live:
+        for name in ("s0", "switch"):
+            os.kill(live.device(name), signal.SIGSTOP)
+        live.process.terminate()
+        time.sleep(1)
+        for name in ("s0", "switch"):
+            os.kill(live.device(name), signal.SIGTERM)
+            os.kill(live.device(name), signal.SIGCONT)
+        assert live.process.wait(60) == 0
+
+
+def test_a_second_signal_ends_the_rack_at_once(tmp_path: Path) -> None:
+    with running(make_rack(tmp_path, "pisa")) as live:
+        os.kill(live.device("s0"), signal.SIGSTOP)
+        live.process.terminate()
+        time.sleep(1)
+        live.process.terminate()
+        _, stderr = live.process.communicate(timeout=30)
+    assert (live.process.returncode, stderr) == (130, "interrupted\n")
+
+
+def test_a_device_that_hangs_is_started_again(tmp_path: Path) -> None:
+    """It would keep the rack from its orders."""
+    with running(make_rack(tmp_path, "pisa")) as live:
+        os.kill(live.device("s0"), signal.SIGSTOP)
+        assert live.process.stderr and "s0 was ended by signal 9" in live.process.stderr.readline()
+        live.send(2, port=54)
+        live.receive(2)
+        assert live.end()[0] == 0
+
+
+@pytest.mark.parametrize(("cipher", "iv_bytes"), [("FastEncrypt", 8), ("Encrypt", 16)])
+def test_initialization_vectors_do_not_come_again_after_a_death(tmp_path: Path, cipher: str, iv_bytes: int) -> None:
+    """They show what two packets differ in where the key is the same."""
+    vectors = []
+    with running(make_rack(tmp_path, "pisa", middle=cipher)) as live:
+        for _ in range(2):
+            live.send(1, port=54)
+            frame = live.receive(1)[0]
+            assert int.from_bytes(frame[36:38]) == ESP_PORT
+            vectors.append(frame[VECTOR_AT : VECTOR_AT + iv_bytes])
+            os.kill(live.device("s0"), signal.SIGKILL)
+    assert vectors[0] != vectors[1]
+
+
+def test_an_interface_that_is_removed_ends_the_rack(tmp_path: Path) -> None:
+    """Without a word it would carry nothing for ever. One that was only down carries packets again."""
+    with running(make_rack(tmp_path, "pisa")) as live:
+        for state in ("down", "up"):
+            time.sleep(0.2)
+            subprocess.run(["ip", "link", "set", live.names[1], state], check=True)
+        live.pass_one()
+        subprocess.run(["ip", "link", "del", live.names[0]], check=True)
+        _, stderr = live.process.communicate(timeout=60)
+    assert live.process.returncode == 1
+    assert f"af_packet:{live.names[1]}: the network interface is gone" in stderr
+    assert "no such network interface" in stderr
+
+
+def test_a_second_run_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
+    """A client that hangs up, as an interrupted update does, does not end it either."""
+    rack = make_rack(tmp_path, "pisa")
+    with running(rack) as live:
+        assert f"{rack}: already runs\n" in refuse("chain", "run", rack, "--in", "lo", "--out", "lo")
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(socket_of(rack)))
+        live.send(2, port=54)
+        live.receive(2)
+        status, report, _ = live.end()
+    assert (status, report["sent"]) == (0, 2)
+
+
 def test_what_cannot_run_is_refused(tmp_path: Path) -> None:
-    """An interface that is not there, an address without a port, and a SmartNIC without a program."""
+    """An interface that is not there, an address without a free port, and a SmartNIC without a program."""
     rack = make_rack(tmp_path, "pisa")
     ends = ("--in", "lo", "--out")
     assert "--out: there is no network interface none9\n" in refuse("chain", "run", rack, *ends, "none9")
     assert "'host' is no address with a port\n" in refuse("chain", "run", rack, *ends, "lo", "--metrics", "host")
+    for text in ("127.0.0.1:0", "[::1]:65536"):
+        assert f"'{text}' is no address with a port\n" in refuse("chain", "run", rack, *ends, "lo", "--metrics", text)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        command = ("chain", "run", rack, *ends, "lo", "--metrics", address)
+        assert f"--metrics: {address}: Address already in use\n" in refuse(*command)
     assert f"--attach: no SmartNIC of {rack} runs a program\n" in refuse("chain", "run", rack, *ends, "lo", "--attach")
 
 
@@ -231,7 +340,9 @@ def test_an_update_replaces_tables_between_two_packets(tmp_path: Path, switch: s
         status, stdout, stderr = run_placer("chain", "update", rack, "--format", "json")
         sender.join()
         assert status == 0, stderr
-        assert 0 < json.loads(stdout)["paused_ms"] < 5000
+        document = json.loads(stdout)
+        assert 0 < document["paused_ms"] < 5000 and 0 < document["prepare_ms"] < 60_000
+        assert run_placer("chain", "update", rack).stdout == "No source has changed.\n"
         old = new = 0
         while new < 2 * (1000 - old):  # the old tables let half of the packets through, the new ones all
             hop = live.receive(1)[0][5]
@@ -241,6 +352,25 @@ def test_an_update_replaces_tables_between_two_packets(tmp_path: Path, switch: s
     assert (ended, report["explained"], report["received"]) == (0, True, 2040)
     assert report["sent"] - 20 - old - new in (0, 1)  # one more where the old tables let one more through than not
     assert report["nfs"]["c/Monitor"]["entered"] == report["sent"]
+
+
+def test_an_update_that_the_rack_missed_comes_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another user's update does not reach it, and says so."""
+    rack = make_rack(tmp_path, "pisa")
+    with running(rack) as live:
+        (tmp_path / "edge.routes").write_text("0.0.0.0/0 4\n", encoding="utf-8")
+        with monkeypatch.context() as other:
+            other.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+            assert f"No rack of yours runs from {rack}.\n" in run_placer("chain", "update", rack).stdout
+        assert "No source has changed.\nThe rack that runs has the new" in run_placer("chain", "update", rack).stdout
+        live.send(1, port=54)
+        assert live.receive(1)[0][5] == 4
+
+
+def test_a_rack_that_cannot_be_asked_is_not_taken_for_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ("x" * 120)))
+    with pytest.raises(InputError, match="cannot be seen: AF_UNIX path too long"):
+        ask_running(tmp_path, {})
 
 
 @pytest.mark.long
@@ -270,7 +400,6 @@ def test_an_update_that_a_device_refuses_changes_nothing(tmp_path: Path) -> None
         assert {file: file.read_bytes() for file in rack.rglob("*") if file.is_file()} == before
         live.send(2)
         assert live.receive(1)[0][5] == 3
-        assert f"{rack}: already runs\n" in refuse("chain", "run", rack, "--in", "lo", "--out", "lo")
 
 
 @pytest.mark.parametrize(
