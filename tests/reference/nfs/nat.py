@@ -189,7 +189,7 @@ class NatModel(FunctionModel):
     def cross(self, sent: Sent) -> tuple[int, list[bytes]]:
         """The side where a packet leaves, and its frames."""
         frame, headers, largest = sent.frame, read_headers(sent.frame), 0
-        portless = headers.protocol in (GRE, ESP) or (headers.protocol == SCTP and not headers.later)
+        portless = headers.protocol in (GRE, ESP) or (headers.protocol == SCTP and not headers.fragment)
         if headers.kind == "ipv4" and portless and self.number("pairs", 1):
             return self.cross_pair(frame, headers, sent.side)
         if headers.fragment:
@@ -242,6 +242,10 @@ class NatModel(FunctionModel):
             return INSIDE, [with_address(frame, headers.l3, DESTINATION, pair.inside)]
         if pair and pair.inside != source:
             return OUTSIDE, self.drop("exhausted")[0]
+        if pair is None:
+            of_host = sum(other.inside == source and self.pair_lives(other) for other in self.pairs.values())
+            if of_host >= max(self.number("pairs", 4096) // 16, 1):
+                return OUTSIDE, self.drop("exhausted")[0]
         self.pairs[key] = Pair(source, self.now_us)
         self.counted["outward"] += 1
         return OUTSIDE, [with_address(frame, headers.l3, SOURCE, external)]
