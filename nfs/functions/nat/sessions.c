@@ -72,7 +72,7 @@ static struct rte_hash *make_table(const char *of, uint32_t entries, int socket)
 		.name = name,
 		.entries = entries,
 		.key_len = sizeof(struct flow_key),
-		.hash_func = rte_hash_crc,
+		.hash_func = flow_hash_of,
 		.socket_id = socket,
 	};
 
