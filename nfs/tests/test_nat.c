@@ -397,6 +397,29 @@ FOLDER_TEST(ports_are_forwarded)
 	unlink("file");
 }
 
+/* All packets of a host leave from the external address of its forwards. */
+FOLDER_TEST(a_host_keeps_the_address_of_its_forwards)
+{
+	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP, 50};
+
+	for (uint32_t address = 0; address < 4; address++) {
+		char line[64];
+
+		snprintf(line, sizeof(line), "tcp 203.0.113.%u:443 10.0.0.1:8443\n", address);
+		write_file("file", line);
+		RIG_MAKE(rig, "NAT", {"addresses", 4}, {"sessions", 64}, {"forwards", .text = "file"});
+		for (size_t i = 0; i < RTE_DIM(protocols); i++) {
+			struct packet_spec packet = udp;
+
+			packet.protocol = protocols[i];
+			rig_offer(rig, packet_from_spec(rig, &packet), 1);
+			assert_int_equal(rte_be_to_cpu_32(ipv4_of(rig_sent(rig))->src_addr),
+					 outside + address);
+		}
+	}
+	unlink("file");
+}
+
 /* No other mapping gets a forwarded port. */
 FOLDER_TEST(forwarded_ports_are_of_no_other_host)
 {
@@ -423,7 +446,7 @@ FOLDER_TEST(wrong_forwards_are_refused)
 			   "tcp 203.0.113.0:1\nudp 203.0.114.0:1 10.0.0.1:1\n"
 			   "udp 203.0.113.1:1 10.0.0.0/8:1\nudp 203.0.113.1:65536 10.0.0.1:1\n"
 			   "tcp 203.0.113.0:1 10.0.0.1:1\ntcp 203.0.113.0:1 10.0.0.2:1\n"
-			   "tcp 203.0.113.0:2 10.0.0.1:1\n");
+			   "tcp 203.0.113.0:2 10.0.0.1:1\ntcp 203.0.113.1:2 10.0.0.1:2\n");
 	assert_string_equal(
 		refusal("NAT", SETTINGS({"addresses", 2}, {"forwards", .text = "file"})),
 		"file:1: sctp: neither tcp nor udp\n"
@@ -434,6 +457,7 @@ FOLDER_TEST(wrong_forwards_are_refused)
 		"file:6: 203.0.113.1:65536: without a port from 1 to 65535\n"
 		"file:8: 203.0.113.0:1: forwarded already\n"
 		"file:9: 10.0.0.1:1: has another external endpoint already\n"
+		"file:10: 10.0.0.1:2: has forwards of another external address\n"
 		"hint: PROTOCOL EXTERNAL:PORT INSIDE:PORT, as `tcp 203.0.113.1:443 "
 		"10.0.0.5:8443`\n");
 }

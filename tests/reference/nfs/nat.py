@@ -116,7 +116,12 @@ class NatModel(FunctionModel):
 
     @classmethod
     def made_files(cls) -> dict[str, str]:
-        return {"forwards": "tcp 203.0.113.0:443 10.0.0.5:8443\nudp 203.0.113.1:2000 10.0.0.5:53\n"}
+        lines = (
+            "tcp 203.0.113.0:443 10.0.0.5:8443",
+            "udp 203.0.113.0:2000 10.0.0.5:53",
+            "udp 203.0.113.1:9 10.0.0.8:9",
+        )
+        return {"forwards": "".join(f"{line}\n" for line in lines)}
 
     def prepare(self) -> None:
         self.first = self.number("first_address", int(IPv4Address("203.0.113.0")))
@@ -134,6 +139,7 @@ class NatModel(FunctionModel):
         for protocol, outside, inside in self.read_forwards():
             mapping = Mapping(inside, outside, forwards=True)
             self.mappings[protocol, inside] = self.outside[protocol, outside] = mapping
+            self.address_of[inside[0]] = outside[0]
 
     def traffic(self, seed: int, n: int, run: FirstRun) -> Iterator[Sent]:
         protocols = (*(TCP, UDP) * 3, ICMP, GRE, ESP, SCTP)
