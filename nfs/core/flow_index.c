@@ -2,7 +2,6 @@
 
 #include <errno.h>
 
-#include <rte_random.h>
 
 #include "core/memory.h"
 
@@ -20,8 +19,8 @@ int flow_index_create(struct flow_index *index, uint32_t most)
 		.mask = n - 1,
 		.entries = nf_zalloc((most + 1) * sizeof(*index->entries)),
 		.most = most,
-		.secrets = {rte_rand(), rte_rand()},
 	};
+	draw_secrets(index->secrets, RTE_DIM(index->secrets));
 	if (!index->slots || !index->entries) {
 		nf_free(index->slots);
 		nf_free(index->entries);

@@ -38,21 +38,9 @@ struct flow_index {
 int flow_index_create(struct flow_index *index, uint32_t most);
 void flow_index_destroy(struct flow_index *index);
 
-/*
- * NH of UMAC (Black et al., CRYPTO 1999), folded and multiplied: who does not know the secrets
- * cannot choose keys that collide more often than others. Without the last multiplication, keys in
- * sequence would often cluster.
- */
 static inline uint32_t flow_index_hash(const struct flow_index *index, const struct flow_key *key)
 {
-	uint64_t halves[2];
-
-	memcpy(halves, key, sizeof(halves));
-	halves[0] += index->secrets[0];
-	halves[1] += index->secrets[1];
-	halves[0] = halves[0] * halves[1] ^
-		    (uint64_t)((unsigned __int128)halves[0] * halves[1] >> 64);
-	return halves[0] * 0x9e3779b97f4a7c15ull >> 32;
+	return flow_hash(index->secrets, key);
 }
 
 /* The next step reads this. */

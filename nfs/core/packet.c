@@ -1,6 +1,10 @@
 #include "core/packet.h"
 
-#include <rte_random.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <rte_debug.h>
 
 static const struct packet malformed = {.type = PACKET_MALFORMED};
 
@@ -208,10 +212,23 @@ struct packet packet_parse_any(const struct rte_mbuf *mbuf)
 
 uint64_t packet_flow_secrets[4];
 
+void draw_secrets(uint64_t *secrets, size_t n)
+{
+	if (getrandom(secrets, n * sizeof(*secrets), 0) != (ssize_t)(n * sizeof(*secrets)))
+		rte_panic("no random bytes: %s\n", strerror(errno));
+}
+
 void packet_flow_begin(void)
 {
-	for (size_t i = 0; i < RTE_DIM(packet_flow_secrets) && packet_flow_secrets[3] == 0; i++)
-		packet_flow_secrets[i] = rte_rand() | 1;
+	if (packet_flow_secrets[0] == 0)
+		draw_secrets(packet_flow_secrets, RTE_DIM(packet_flow_secrets));
+}
+
+uint32_t flow_hash_of(const void *key, uint32_t n, uint32_t initial)
+{
+	(void)n;
+	(void)initial;
+	return flow_hash(packet_flow_secrets, key);
 }
 
 struct flow_key packet_flow_ipv6(struct rte_mbuf *mbuf, const struct packet *packet)

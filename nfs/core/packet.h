@@ -227,30 +227,56 @@ static inline const struct rte_ipv6_hdr *packet_ipv6(const struct rte_mbuf *mbuf
 	return rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv6_hdr *, packet->l3);
 }
 
-/* Choose the secrets of packet_flow_ipv6(), once. */
+/* Fill in secrets that nobody outside can compute. */
+void draw_secrets(uint64_t *secrets, size_t n);
+
+/* Draw the secrets of packet_flow_ipv6() and flow_hash_of(), once. */
 extern uint64_t packet_flow_secrets[4];
 void packet_flow_begin(void);
 
 /*
+ * NH of UMAC (Black et al., CRYPTO 1999), folded and multiplied: who does not know the secrets
+ * cannot choose keys that collide more often than others. Without the last multiplication, keys in
+ * sequence would often cluster.
+ */
+static inline uint32_t flow_hash(const uint64_t secrets[2], const struct flow_key *key)
+{
+	uint64_t halves[2];
+
+	memcpy(halves, key, sizeof(halves));
+	halves[0] += secrets[0];
+	halves[1] += secrets[1];
+	halves[0] = halves[0] * halves[1] ^
+		    (uint64_t)((unsigned __int128)halves[0] * halves[1] >> 64);
+	return halves[0] * 0x9e3779b97f4a7c15ull >> 32;
+}
+
+/* The same with the secrets of all tables, of a key in a table of DPDK; `n` and `initial` are not used. */
+uint32_t flow_hash_of(const void *key, uint32_t n, uint32_t initial);
+
+/*
  * The flow between addresses of IPv6, which are hashed with secrets that nobody outside knows, by NH
- * of UMAC (Black et al., CRYPTO 1999): two of n flows of the same ports are taken for one with a
- * probability of about n^2 / 2^65, 1 in 2 million for a table of 4 million. `ports` are both, as in
- * a packet. The key is written in whole words: as a value it would be built field by field.
+ * of UMAC. All 128 bits of two pairs of addresses are the same with a probability of 2^-64 at most.
+ * The key has room for 80: the halves, folded, and 16 bits of the upper one. No bound is proven for
+ * these, but a change of any one of the 128 changes them, so that no part of the sum may be kept by
+ * a choice of addresses where the rest is not looked at. `ports` are both, as in a packet. The key is
+ * written in whole words: as a value it would be built field by field.
  */
 static inline void flow_between_ipv6(struct flow_key *key, const uint8_t *source,
 				     const uint8_t *destination, uint8_t protocol, uint32_t ports)
 {
 	const uint64_t *secrets = packet_flow_secrets;
-	uint64_t words[4], halves[2];
+	uint64_t words[4], halves[2], fold;
 	unsigned __int128 sum;
 
 	memcpy(words, source, 16);
 	memcpy(words + 2, destination, 16);
 	sum = (unsigned __int128)(words[0] + secrets[0]) * (words[1] + secrets[1]) +
 	      (unsigned __int128)(words[2] + secrets[2]) * (words[3] + secrets[3]);
-	/* the fields of the key in their order, with the middle 80 bits */
-	halves[0] = (uint64_t)(sum >> 64) << 16 | (uint64_t)protocol << 8 | FLOW_IPV6;
-	halves[1] = (uint64_t)ports << 32 | (uint64_t)sum >> 32;
+	fold = (uint64_t)sum ^ (uint64_t)(sum >> 64);
+	/* the fields of the key in their order */
+	halves[0] = fold << 16 | (uint64_t)protocol << 8 | FLOW_IPV6;
+	halves[1] = (uint64_t)ports << 32 | (uint32_t)(sum >> 64) << 16 | fold >> 48;
 	memcpy(key, halves, sizeof(*key));
 }
 

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include <rte_random.h>
 
 #include "core/fragment.h"
 #include "core/memory.h"
@@ -77,8 +76,7 @@ struct reassembly *reassembly_create(const char *name, const struct reassembly_l
 		return NULL;
 	}
 	begin_lists(reassembly, limits);
-	for (size_t i = 0; i < RTE_DIM(reassembly->keys); i++)
-		reassembly->keys[i] = rte_rand();
+	draw_secrets(reassembly->keys, RTE_DIM(reassembly->keys));
 	reassembly->most[PENDING_DATAGRAMS] = limits->datagrams;
 	reassembly->most[PENDING_BUFFERS] = limits->buffers;
 	reassembly->most[PENDING_BYTES] = limits->bytes;

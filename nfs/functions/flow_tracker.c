@@ -32,6 +32,25 @@ struct candidates {
 	uint16_t n;
 };
 
+/* The scale of windows among options of TCP, as struct segment_numbers has it (RFC 7323, section 2). */
+static __rte_noinline uint8_t window_scale(const uint8_t *option, const uint8_t *end)
+{
+	enum { END, NOTHING, SCALE = 3, LARGEST = 14 };
+
+	while (option < end && *option != END) {
+		if (*option == NOTHING) {
+			option++;
+			continue;
+		}
+		if (end - option < 2 || option[1] < 2 || end - option < option[1])
+			return 0;
+		if (*option == SCALE && option[1] == 3)
+			return RTE_MIN(option[2], LARGEST) + 1;
+		option += option[1];
+	}
+	return 0;
+}
+
 /* End 0 is the one with the lower address, then port; keys are in its direction. */
 static inline void candidates_add(struct candidates *candidates, struct rte_mbuf *mbuf,
 				  const struct packet *packet)
@@ -65,8 +84,13 @@ static inline void candidates_add(struct candidates *candidates, struct rte_mbuf
 			.acknowledged = rte_be_to_cpu_32(tcp->recv_ack),
 			.end = sequence + packet->payload_length + (flags & RTE_TCP_FIN_FLAG) +
 			       (flags >> 1 & 1), /* SYN */
+			.window = rte_be_to_cpu_16(tcp->rx_win),
 			.flags = flags,
 		};
+		if (unlikely(flags & RTE_TCP_SYN_FLAG))
+			candidates->numbers[at].scale = window_scale(
+				(const uint8_t *)(tcp + 1),
+				(const uint8_t *)tcp + packet->payload - packet->l4);
 	}
 }
 

@@ -281,6 +281,17 @@ static bool is_too_big(const struct ipsec *ipsec, const struct rte_ipv4_hdr *ip,
 	       ip->fragment_offset & RTE_BE16(RTE_IPV4_HDR_DF_FLAG);
 }
 
+/* Let routers fragment a packet in a tunnel. */
+static void let_fragment(struct rte_mbuf *made, uint16_t l3, uint32_t sequence)
+{
+	struct rte_ipv4_hdr *outer = rte_pktmbuf_mtod_offset(made, struct rte_ipv4_hdr *, l3);
+
+	outer->fragment_offset = 0;
+	outer->packet_id = rte_cpu_to_be_16((uint16_t)sequence);
+	outer->hdr_checksum = 0;
+	outer->hdr_checksum = rte_ipv4_cksum(outer);
+}
+
 /* Encrypt a packet into `*made`; returns its counter. */
 static int encrypt(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
 		   uint64_t number, struct rte_mbuf **made)
@@ -304,6 +315,8 @@ static int encrypt(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *pa
 				 settings->spi + settings->encrypted, &parts, &too_long);
 	if (!*made)
 		return too_long ? TOO_LONG : NO_BUFFER;
+	if (settings->tunnel && path_mtu_fragments(&ipsec->path, nf->now_us))
+		let_fragment(*made, packet->l3, sequence);
 	return seal(ipsec, *made, &parts, sequence) ? ENCRYPTED : FAILED;
 }
 
@@ -398,6 +411,9 @@ static void report_too_big(struct nf *nf, struct rte_mbuf *mbuf, struct nf_out *
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
+	struct ipsec *ipsec = nf->state;
+
+	path_mtu_begin(&ipsec->path, ipsec->arrived, nf->now_us);
 	for (uint16_t i = 0; i < n; i++) {
 		struct rte_mbuf *made = NULL;
 		const int counter = take(nf, packets[i], &made);

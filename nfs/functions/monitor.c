@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <rte_hash_crc.h>
 #include <rte_prefetch.h>
 
 #include "core/memory.h"
@@ -190,7 +189,7 @@ static inline void count_protocol(struct nf *nf, const struct rte_mbuf *mbuf,
 	const uint32_t bytes = rte_pktmbuf_pkt_len(mbuf);
 	const int protocol = protocol_of(counted->flow.protocol);
 
-	counted->hash = rte_hash_crc(&counted->flow, sizeof(counted->flow), 0);
+	counted->hash = flow_hash(packet_flow_secrets, &counted->flow);
 	counted->bytes = bytes;
 	rte_prefetch0(&monitor->top.buckets[counted->hash & monitor->top.mask]);
 	nf->counters[PACKETS_OF + protocol]++;

@@ -108,7 +108,7 @@ static const struct nf_counter counters[] = {
 	[STARTED] = {"started", "sessions opened"},
 	[AGED] = {"aged", "sessions removed after a timeout"},
 	[EXHAUSTED] = {"exhausted",
-		       "packets freed because no port is left, or none for their host"},
+		       "packets freed because no port or pair is left, or none for their host"},
 	[FULL] = {"full", "packets freed because the table is full"},
 	[UNMAPPED] = {"unmapped", "packets without a mapping, freed"},
 	[FRAGMENTS] = {"fragments", "fragments received"},

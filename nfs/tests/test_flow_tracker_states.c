@@ -236,3 +236,109 @@ RIG_TEST(resets_need_the_number_that_is_due)
 		assert_string_equal(state_now(rig), cases[i / 2].state);
 	}
 }
+
+/* A segment of the connection with these numbers, and a window of 65535; a SYN with 4 bytes of options. */
+static void offer_with_options(struct rig *rig, bool reply, uint8_t flags, uint32_t sequence,
+			       uint32_t acknowledged, uint16_t length, const uint8_t *options)
+{
+	struct packet_spec spec = reply ? reply_to(&tcp) : tcp;
+	struct rte_mbuf *packet;
+	struct rte_tcp_hdr *header;
+
+	spec.tcp_flags = flags;
+	spec.payload = options;
+	spec.payload_length = options ? 4 : length;
+	packet = packet_from_spec(rig, &spec);
+	header = rte_pktmbuf_mtod_offset(packet, struct rte_tcp_hdr *,
+					 sizeof(struct rte_ether_hdr) + 20);
+	header->sent_seq = rte_cpu_to_be_32(sequence);
+	header->recv_ack = rte_cpu_to_be_32(acknowledged);
+	header->rx_win = 0xffff;
+	if (options)
+		header->data_off = 6 << 4;
+	rig_offer(rig, packet, 1);
+}
+
+static void offer_numbered(struct rig *rig, bool reply, uint8_t flags, uint32_t sequence,
+			   uint32_t acknowledged, uint16_t length)
+{
+	offer_with_options(rig, reply, flags, sequence, acknowledged, length, NULL);
+}
+
+/*
+ * What answers a SYN with another number than its own, the client resets: with that number, which
+ * closes nothing, then or later; and the server's numbers are those of the answer that is right.
+ */
+RIG_TEST(a_wrong_answer_to_a_syn_closes_nothing)
+{
+	static const uint8_t wrong[] = {ACK, SYN | ACK};
+
+	for (size_t i = 0; i < RTE_DIM(wrong); i++) {
+		rig_make(rig, "FlowTracker", NULL, 0);
+		offer_numbered(rig, false, SYN, 1000, 0, 0);
+		offer_numbered(rig, true, wrong[i], 5, 1u << 31, 0);
+		offer_numbered(rig, false, RST, 1u << 31, 0, 0);
+		assert_int_equal(rig->out.n, 1);
+		assert_int_equal(rig_count(rig, "closed"), 0);
+		offer_numbered(rig, true, SYN | ACK, 7000000, 1001, 0);
+		offer_numbered(rig, false, ACK, 1001, 7000001, 0);
+		assert_string_equal(state_now(rig), "established");
+		offer_numbered(rig, false, RST, 1u << 31, 0, 0);
+		offer_numbered(rig, true, RST, 5 + (wrong[i] == (SYN | ACK)), 0, 0);
+		assert_string_equal(state_now(rig), "established");
+		offer_numbered(rig, i == 0, RST, i == 0 ? 7000001 : 1001, 0, 0);
+		assert_string_equal(state_now(rig), "closed");
+	}
+}
+
+/* Segments count only within the window: who does not see the connection cannot widen what is due. */
+RIG_TEST(blind_segments_make_no_number_due)
+{
+	rig_make(rig, "FlowTracker", NULL, 0);
+	offer_numbered(rig, false, SYN, 1000, 0, 0);
+	offer_numbered(rig, true, SYN | ACK, 7000000, 1001, 0);
+	offer_numbered(rig, false, ACK, 1001, 7000001, 0);
+	for (uint32_t number = 1001 + 65536; number < 1u << 30; number += 1u << 28) {
+		offer_numbered(rig, false, ACK, number, 7000001, 0);
+		offer_numbered(rig, false, ACK, number, 7000001, 1);
+		offer_numbered(rig, false, RST, number, 0, 0);
+		assert_string_equal(state_now(rig), "established");
+	}
+	offer_numbered(rig, false, ACK, 1001 + 64936, 7000001, 600);
+	offer_numbered(rig, false, RST, 1001 + 65535, 0, 0);
+	assert_string_equal(state_now(rig), "established");
+	offer_numbered(rig, false, ACK, 1001 + 64935, 7000001, 600);
+	offer_numbered(rig, false, RST, 1001 + 65535, 0, 0);
+	assert_string_equal(state_now(rig), "closed");
+}
+
+/* A window has the scale of its end's SYN if both have one, but that of a SYN has none. */
+RIG_TEST(windows_have_the_scale_of_both_syns)
+{
+	static const struct {
+		uint8_t client[4], server[4]; /* options */
+		uint32_t window;              /* of the server */
+	} cases[] = {
+		{{1, 3, 3, 2}, {3, 3, 3, 0}, 65535 << 3}, {{3, 3, 0, 0}, {1, 3, 3, 200}, 65535 << 14},
+		{{1, 1, 1, 1}, {1, 3, 3, 3}, 65535},      {{1, 3, 3, 3}, {0, 3, 3, 3}, 65535},
+		{{1, 3, 3, 3}, {8, 0, 3, 3}, 65535},      {{1, 3, 3, 3}, {1, 1, 3, 3}, 65535},
+	};
+
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
+		const uint32_t most = 1 + cases[i].window;
+
+		rig_make(rig, "FlowTracker", NULL, 0);
+		offer_with_options(rig, false, SYN, 0, 0, 0, cases[i].client);
+		offer_with_options(rig, true, SYN | ACK, 0, 1, 0, cases[i].server);
+		offer_numbered(rig, false, ACK, 65536, 1, 1);
+		offer_numbered(rig, false, RST, 65537, 0, 0);
+		assert_int_equal(rig_count(rig, "closed"), 0);
+		offer_numbered(rig, true, ACK, 1, 1, 0);
+		offer_numbered(rig, false, ACK, most, 1, 1);
+		offer_numbered(rig, false, RST, most, 0, 0);
+		assert_int_equal(rig_count(rig, "closed"), 0);
+		offer_numbered(rig, false, ACK, most - 1, 1, 1);
+		offer_numbered(rig, false, RST, most, 0, 0);
+		assert_int_equal(rig_count(rig, "closed"), 1);
+	}
+}

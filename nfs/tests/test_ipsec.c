@@ -311,6 +311,49 @@ RIG_TEST(the_path_mtu_limits_packets)
 	assert_counts(rig, {"too_big", 2}, {"errors_sent", 2});
 }
 
+/* An error is believed about a packet of the last seconds, however many there were, and of no older one. */
+RIG_TEST(errors_come_behind_many_packets)
+{
+	struct rte_mbuf *burst[32];
+
+	rig_make(rig, "IPSec", tunnel, 1);
+	assert_true(is_sealed(rig, 1400, 1));
+	for (int i = 0; i < 70000 / 32; i++) {
+		for (int k = 0; k < 32; k++)
+			burst[k] = packet_of(rig, (const uint8_t[14]){[12] = 0x88}, 14);
+		rig_offer_burst(rig, burst, 32, 35000);
+	}
+	rig_frees(rig, too_big(rig, 256, 1, 1003), 35000);
+	assert_counts(rig, {"learnt", 1});
+	assert_false(is_sealed(rig, 1400, 35000));
+	for (uint64_t s = 1; s < 9; s++)
+		rig_offer(rig, packet_of(rig, (const uint8_t[14]){[12] = 0x88}, 14), s * SECOND);
+	rig_frees(rig, too_big(rig, 256, 1, 1003), 9 * SECOND);
+	assert_counts(rig, {"learnt", 1}, {"foreign", 1});
+}
+
+/* Where the path takes less than 576 bytes, routers may fragment what leaves; else not. */
+RIG_TEST(routers_fragment_where_the_path_takes_less_than_any_host)
+{
+	static const uint16_t mtus[] = {0, 576, 575, 0};
+
+	rig_make(rig, "IPSec", tunnel, 1);
+	assert_true(is_sealed(rig, 500, 1));
+	for (size_t i = 0; i < RTE_DIM(mtus); i++) {
+		const struct rte_ipv4_hdr *outer;
+
+		rig_frees(rig, too_big(rig, 256, 1, mtus[i]), 1);
+		assert_true(is_sealed(rig, 500, 1));
+		outer = ipv4_of(rig_sent(rig));
+		assert_int_equal(rte_be_to_cpu_16(outer->fragment_offset),
+				 i < 2 ? RTE_IPV4_HDR_DF_FLAG : 0);
+		assert_int_equal(outer->packet_id != 0, i >= 2);
+		assert_int_equal(rte_raw_cksum(outer, sizeof(*outer)), 0xffff);
+	}
+	assert_true(is_sealed(rig, 500, 1 + AGED));
+	assert_int_not_equal(ipv4_of(rig_sent(rig))->fragment_offset, 0);
+}
+
 /* A packet that routers may fragment leaves; so does any in transport mode. */
 RIG_TEST(packets_that_may_be_fragmented_are_not_limited)
 {

@@ -1,4 +1,7 @@
-/* Headers of IPv6 behind extension headers (RFC 8200). */
+/* Headers of IPv6 behind extension headers (RFC 8200), and flows of IPv6. */
+#include <rte_hash_crc.h>
+
+#include "core/random.h"
 #include "tests/ipv6.h"
 
 #define EXTENSIONS(...)                                                                            \
@@ -123,4 +126,42 @@ RIG_TEST(flows_differ_in_every_field)
 			assert_memory_not_equal(&keys[i], &keys[k], sizeof(keys[i]));
 		rte_pktmbuf_free(packet);
 	}
+}
+
+/*
+ * Flows of one network stay apart, even of one for which the product of half of the address is small:
+ * its changes are in few bits of the sum.
+ */
+TEST(no_network_makes_flows_alike)
+{
+	uint64_t words[2][4] = {{0}}, random = 1;
+	struct flow_key keys[2];
+	int alike = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		words[0][0] = (random_next(&random) >> 32) - packet_flow_secrets[0];
+		for (int k = 1; k < 4; k++)
+			words[0][k] = random_next(&random);
+		memcpy(words[1], words[0], sizeof(words[0]));
+		words[1][1] ^= 1;
+		for (int k = 0; k < 2; k++)
+			flow_between_ipv6(&keys[k], (const uint8_t *)words[k],
+					  (const uint8_t *)(words[k] + 2), UDP, 0);
+		alike += memcmp(&keys[0], &keys[1], sizeof(keys[0])) == 0;
+	}
+	assert_int_equal(alike, 0);
+}
+
+/* Keys that collide under a hash without a secret, whatever its seed, do not where all tables have one. */
+TEST(tables_hash_with_a_secret)
+{
+	static const struct flow_key keys[] = {
+		{.protocol = 17, .source = 0x54a0e708, .destination = 0xa22aabae},
+		{.protocol = 17, .source = 0x0e330c8d, .destination = 0xe3b25ae8},
+	};
+
+	assert_int_equal(rte_hash_crc(&keys[0], sizeof(keys[0]), 7),
+			 rte_hash_crc(&keys[1], sizeof(keys[1]), 7));
+	assert_int_not_equal(flow_hash_of(&keys[0], sizeof(keys[0]), 7),
+			     flow_hash_of(&keys[1], sizeof(keys[1]), 7));
 }

@@ -323,6 +323,54 @@ RIG_TEST(protocols_without_ports_are_translated_by_addresses)
 	assert_counts(rig, {"exhausted", 3}, {"unmapped", 3}, {"outward", 6}, {"inward", 3});
 }
 
+/* No host takes more than a sixteenth of the pairs, until the old ones are silent. */
+RIG_TEST(a_host_leaves_pairs_to_others)
+{
+	struct packet_spec packet = {.source = host, .protocol = 50, .payload = "sealed",
+				     .payload_length = 6, .from = NF_INSIDE};
+
+	RIG_MAKE(rig, "NAT", {"addresses", 1}, {"sessions", 64}, {"pairs", 64});
+	for (uint32_t i = 0; i < 64; i++) {
+		packet.destination = server + i;
+		rig_offer(rig, packet_from_spec(rig, &packet), 1);
+		assert_int_equal(rig->out.n, i < 4);
+	}
+	assert_counts(rig, {"exhausted", 60}, {"outward", 4});
+	packet.destination = server + 100;
+	for (uint32_t i = 1; i < 16; i++) {
+		packet.source = host + i;
+		for (uint32_t k = 0; k < 4; k++) {
+			packet.destination = server + 100 + 4 * i + k;
+			rig_offer(rig, packet_from_spec(rig, &packet), 1);
+			assert_int_equal(rig->out.n, 1);
+		}
+	}
+	packet.source = host + 100;
+	packet.destination = server + 200;
+	rig_frees(rig, packet_from_spec(rig, &packet), 300 * SECOND);
+	assert_counts(rig, {"full", 1});
+	packet.source = host;
+	packet.destination = server + 9;
+	rig_offer(rig, packet_from_spec(rig, &packet), 320 * SECOND);
+	assert_int_equal(rig->out.n, 1);
+}
+
+/* SCTP in fragments is freed whole: only the first one has ports. */
+RIG_TEST(fragments_of_sctp_are_freed)
+{
+	struct packet_spec packet = udp;
+
+	packet.protocol = IPPROTO_SCTP;
+	packet.payload = "\0\1\0\2tag.sum.chunks..";
+	packet.payload_length = 16;
+	rig_make(rig, "NAT", one_address, 2);
+	packet.fragment = RTE_IPV4_HDR_MF_FLAG;
+	rig_frees(rig, packet_from_spec(rig, &packet), 1);
+	packet.fragment = 2;
+	rig_frees(rig, packet_from_spec(rig, &packet), 1);
+	assert_counts(rig, {"unsupported", 2}, {"outward", 0});
+}
+
 /* An external port is forwarded to an inside one, also without a packet from there before. */
 FOLDER_TEST(ports_are_forwarded)
 {
@@ -346,6 +394,29 @@ FOLDER_TEST(ports_are_forwarded)
 	}
 	packet.destination_port = 444;
 	rig_frees(rig, packet_from_spec(rig, &packet), 1);
+	unlink("file");
+}
+
+/* All packets of a host leave from the external address of its forwards. */
+FOLDER_TEST(a_host_keeps_the_address_of_its_forwards)
+{
+	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP, 50};
+
+	for (uint32_t address = 0; address < 4; address++) {
+		char line[64];
+
+		snprintf(line, sizeof(line), "tcp 203.0.113.%u:443 10.0.0.1:8443\n", address);
+		write_file("file", line);
+		RIG_MAKE(rig, "NAT", {"addresses", 4}, {"sessions", 64}, {"forwards", .text = "file"});
+		for (size_t i = 0; i < RTE_DIM(protocols); i++) {
+			struct packet_spec packet = udp;
+
+			packet.protocol = protocols[i];
+			rig_offer(rig, packet_from_spec(rig, &packet), 1);
+			assert_int_equal(rte_be_to_cpu_32(ipv4_of(rig_sent(rig))->src_addr),
+					 outside + address);
+		}
+	}
 	unlink("file");
 }
 
@@ -375,7 +446,7 @@ FOLDER_TEST(wrong_forwards_are_refused)
 			   "tcp 203.0.113.0:1\nudp 203.0.114.0:1 10.0.0.1:1\n"
 			   "udp 203.0.113.1:1 10.0.0.0/8:1\nudp 203.0.113.1:65536 10.0.0.1:1\n"
 			   "tcp 203.0.113.0:1 10.0.0.1:1\ntcp 203.0.113.0:1 10.0.0.2:1\n"
-			   "tcp 203.0.113.0:2 10.0.0.1:1\n");
+			   "tcp 203.0.113.0:2 10.0.0.1:1\ntcp 203.0.113.1:2 10.0.0.1:2\n");
 	assert_string_equal(
 		refusal("NAT", SETTINGS({"addresses", 2}, {"forwards", .text = "file"})),
 		"file:1: sctp: neither tcp nor udp\n"
@@ -386,6 +457,7 @@ FOLDER_TEST(wrong_forwards_are_refused)
 		"file:6: 203.0.113.1:65536: without a port from 1 to 65535\n"
 		"file:8: 203.0.113.0:1: forwarded already\n"
 		"file:9: 10.0.0.1:1: has another external endpoint already\n"
+		"file:10: 10.0.0.1:2: has forwards of another external address\n"
 		"hint: PROTOCOL EXTERNAL:PORT INSIDE:PORT, as `tcp 203.0.113.1:443 "
 		"10.0.0.5:8443`\n");
 }

@@ -1,3 +1,4 @@
+#include "tests/files.h"
 #include "tests/nat_rig.h"
 
 #include <stdlib.h>
@@ -234,4 +235,28 @@ RIG_TEST(mutated_errors_are_translated_or_freed)
 		offer_mutations_of(rig, &error, 1, check_crossed);
 	}
 	assert_true(rig_count(rig, "errors") > 1000);
+}
+
+/* An error about what left from a forwarded port reaches its host, which no session has sent before. */
+FOLDER_TEST(errors_about_forwarded_flows_are_translated)
+{
+	struct packet_spec packet = udp, original;
+	struct rte_mbuf *error;
+
+	packet.source_port = 53;
+	write_file("file", "udp 203.0.113.0:2000 10.0.0.1:53\n");
+	RIG_MAKE(rig, "NAT", {"addresses", 1}, {"sessions", 64}, {"forwards", .text = "file"});
+	original = packet;
+	original.source = outside;
+	original.source_port = 2000;
+	error = error_about(rig, packet_from_spec(rig, &original), 28, server + 77, outside, NF_OUTSIDE);
+	rig_offer(rig, error, 1);
+	assert_int_equal(side_of(rig_sent(rig)), NF_INSIDE);
+	assert_int_equal(ends_of(rig_sent(rig)).destination, host);
+	error = packet_from_spec(rig, &packet);
+	assert_memory_equal(rte_pktmbuf_mtod_offset(rig_sent(rig), uint8_t *, 42),
+			    rte_pktmbuf_mtod_offset(error, uint8_t *, 14), 24);
+	rte_pktmbuf_free(error);
+	assert_int_equal(rig_count(rig, "errors"), 1);
+	unlink("file");
 }

@@ -3,7 +3,8 @@
 #include <stdio.h>
 
 #include <rte_hash.h>
-#include <rte_hash_crc.h>
+
+#include "core/packet.h"
 
 void *software_create(uint32_t connections, int socket)
 {
@@ -13,7 +14,7 @@ void *software_create(uint32_t connections, int socket)
 		.name = name,
 		.entries = connections,
 		.key_len = sizeof(struct flow_key),
-		.hash_func = rte_hash_crc,
+		.hash_func = flow_hash_of,
 		.socket_id = socket,
 	};
 	struct rte_hash *table;

@@ -4,7 +4,7 @@
 
 #include "core/rewrite.h"
 
-#define RECENT (1u << 16) /* packets */
+#define RECENT (1u << 16) /* packets, if those of the last seconds are not more */
 
 enum { UNREACHABLE = 3, FRAGMENTATION_NEEDED = 4 };
 
@@ -13,6 +13,7 @@ bool path_mtu_learn(struct path_mtu *path, struct rte_mbuf *mbuf, const struct p
 {
 	const enum nf_side side = settings->encrypted;
 	const rte_be32_t local = rte_cpu_to_be_32(settings->ends[side]);
+	const uint64_t oldest = path->begun[(path->second + 1) % PATH_MTU_SECONDS];
 	const struct rte_ipv4_hdr *ip;
 	struct rte_esp_hdr esp;
 	struct packet quoted;
@@ -31,11 +32,14 @@ bool path_mtu_learn(struct path_mtu *path, struct rte_mbuf *mbuf, const struct p
 	if (ip->next_proto_id != IPPROTO_ESP || ip->src_addr != local ||
 	    ip->dst_addr != rte_cpu_to_be_32(settings->ends[!side]) ||
 	    esp.spi != rte_cpu_to_be_32(settings->spi + side) ||
-	    (uint32_t)arrived - rte_be_to_cpu_32(esp.seq) >= RECENT)
+	    (uint32_t)arrived - rte_be_to_cpu_32(esp.seq) >= RTE_MAX(arrived - oldest, RECENT))
 		return false;
 	mtu = (uint16_t)(icmp[6] << 8 | icmp[7]);
+	if (now_us >= path->until_us)
+		path->mtu = path->below = 0;
+	path->below |= mtu != 0 && mtu < PATH_MTU_LEAST; /* 0: of a router before RFC 1191 */
 	mtu = RTE_MAX(mtu, PATH_MTU_LEAST);
-	if (path->mtu == 0 || now_us >= path->until_us || mtu < path->mtu)
+	if (path->mtu == 0 || mtu < path->mtu)
 		path->mtu = mtu;
 	path->until_us = now_us + PATH_MTU_HELD_US;
 	return true;

@@ -36,6 +36,7 @@ static void read_forward(struct table_file *file, struct sessions *sessions)
 				 : strcmp(file->words[0], "udp") == 0 ? IPPROTO_UDP
 								      : 0;
 	struct endpoint outside, inside;
+	rte_be32_t address;
 
 	if (!protocol) {
 		table_fault(file, "%s: neither tcp nor udp", file->words[0]);
@@ -50,6 +51,10 @@ static void read_forward(struct table_file *file, struct sessions *sessions)
 			table_fault(file, "%s: forwarded already", file->words[1]);
 		else if (mapping_inside(sessions, protocol, inside))
 			table_fault(file, "%s: has another external endpoint already",
+				    file->words[2]);
+		else if (sessions_forwarded(sessions, inside.address, &address) &&
+			 address != outside.address)
+			table_fault(file, "%s: has forwards of another external address",
 				    file->words[2]);
 		else if (!sessions_forward(sessions, protocol, outside, inside))
 			table_fault(file, "more forwards than there may be sessions");

@@ -8,6 +8,7 @@
  *
  *     PROTOCOL EXTERNAL:PORT INSIDE:PORT
  *
- * PROTOCOL is tcp or udp, EXTERNAL an address of the NAT. Each endpoint is in one line at most.
+ * PROTOCOL is tcp or udp, EXTERNAL an address of the NAT. Each endpoint is in one line at most,
+ * and all lines of an inside address have one external address.
  */
 bool forwards_read(const char *path, struct sessions *sessions);

@@ -3,19 +3,27 @@
 #include "core/flow_index.h"
 #include "core/memory.h"
 
-#define MOST_TRIED 16 /* pairs considered to be given up for another one */
+#define HOST_SHARE 16 /* no inside host has more than 1 / 16 of the pairs (RFC 6888, REQ-4) */
+#define ROUNDS 16     /* searches for silent pairs within their timeout, at most */
 
 /* A struct flow_entry. Its key is of the external and the outside address. */
 struct pair {
 	struct flow_key key;
 	uint64_t last_us;
 	rte_be32_t inside;
+	bool used;
+} __rte_aligned(sizeof(struct flow_entry));
+
+/* A struct flow_entry. Its key is of the inside address. */
+struct pair_host {
+	struct flow_key key;
+	uint32_t pairs;
 } __rte_aligned(sizeof(struct flow_entry));
 
 struct pairs {
-	struct flow_index index;
+	struct flow_index index, hosts;
 	uint64_t timeout_us;
-	uint32_t hand; /* the next one to be considered to be given up */
+	uint64_t searched_us; /* when silent pairs were searched */
 };
 
 struct pairs *pairs_create(uint32_t most, uint64_t timeout_us)
@@ -25,8 +33,11 @@ struct pairs *pairs_create(uint32_t most, uint64_t timeout_us)
 	if (!pairs)
 		return NULL;
 	pairs->timeout_us = timeout_us;
-	if (flow_index_create(&pairs->index, most) == 0)
-		return pairs;
+	if (flow_index_create(&pairs->index, most) == 0) {
+		if (flow_index_create(&pairs->hosts, most) == 0)
+			return pairs;
+		flow_index_destroy(&pairs->index);
+	}
 	fprintf(stderr, "NAT: no memory for %u pairs of addresses\n", most);
 	nf_free(pairs);
 	return NULL;
@@ -37,6 +48,7 @@ void pairs_destroy(struct pairs *pairs)
 	if (!pairs)
 		return;
 	flow_index_destroy(&pairs->index);
+	flow_index_destroy(&pairs->hosts);
 	nf_free(pairs);
 }
 
@@ -74,41 +86,95 @@ static bool is_silent(const struct pairs *pairs, const struct pair *pair, uint64
 	return now_us - pair->last_us >= pairs->timeout_us;
 }
 
-/* The place for a key, in which an old pair may be given up; negative without room. */
-static int32_t place_for(struct pairs *pairs, const struct flow_key *key, uint64_t now_us)
+/* The place of a host, which is added if it is not known; negative without room. */
+static int32_t host_place(struct pairs *pairs, rte_be32_t inside)
 {
-	const uint32_t hash = flow_index_hash(&pairs->index, key);
-	int32_t place = flow_index_add(&pairs->index, key, hash);
+	const struct flow_key key = {.source = inside};
 
-	for (uint32_t i = 0; place < 0 && i < MOST_TRIED; i++) {
-		const uint32_t tried = pairs->hand;
+	return flow_index_add(&pairs->hosts, &key, flow_index_hash(&pairs->hosts, &key));
+}
 
-		pairs->hand = tried + 1 < pairs->index.most ? tried + 1 : 0;
-		if (!is_silent(pairs, pair_at(pairs, (int32_t)tried), now_us))
-			continue;
-		flow_index_remove(&pairs->index, tried);
-		place = flow_index_add(&pairs->index, key, hash);
+static struct pair_host *host_at(const struct pairs *pairs, int32_t place)
+{
+	return (struct pair_host *)&pairs->hosts.entries[place];
+}
+
+static void remove_pair(struct pairs *pairs, uint32_t place)
+{
+	const int32_t host = host_place(pairs, pair_at(pairs, (int32_t)place)->inside);
+
+	flow_index_remove(&pairs->index, place);
+	if (--host_at(pairs, host)->pairs == 0)
+		flow_index_remove(&pairs->hosts, (uint32_t)host);
+}
+
+/* Remove all silent pairs, unless that was done just now; true if it is done. */
+static bool remove_silent_pairs(struct pairs *pairs, uint64_t now_us)
+{
+	if (now_us - pairs->searched_us < pairs->timeout_us / ROUNDS)
+		return false;
+	pairs->searched_us = now_us;
+	for (uint32_t place = 0; place < pairs->index.begun; place++) {
+		const struct pair *pair = pair_at(pairs, (int32_t)place);
+
+		if (pair->used && is_silent(pairs, pair, now_us))
+			remove_pair(pairs, place);
 	}
-	return place;
+	return true;
+}
+
+/* Add a pair of an inside host, PAIR_TRANSLATED, unless there is no room. */
+static enum pair_result add_pair(struct pairs *pairs, const struct flow_key *key, rte_be32_t inside,
+				 struct pair **pair)
+{
+	const uint32_t most = RTE_MAX(pairs->index.most / HOST_SHARE, 1u);
+	const int32_t place = host_place(pairs, inside);
+	struct pair_host *host = host_at(pairs, place);
+	int32_t at = -1;
+
+	if (place < 0)
+		return PAIR_FULL;
+	if (host->pairs >= most)
+		return PAIR_TAKEN;
+	at = flow_index_add(&pairs->index, key, flow_index_hash(&pairs->index, key));
+	if (at < 0) {
+		if (host->pairs == 0)
+			flow_index_remove(&pairs->hosts, (uint32_t)place);
+		return PAIR_FULL;
+	}
+	host->pairs++;
+	*pair = pair_at(pairs, at);
+	(*pair)->inside = inside;
+	(*pair)->used = true;
+	return PAIR_TRANSLATED;
 }
 
 enum pair_result pair_outward(struct pairs *pairs, struct rte_mbuf *mbuf,
 			      const struct packet *packet, rte_be32_t external, uint64_t now_us)
 {
 	const rte_be32_t inside = packet_ipv4(mbuf, packet)->src_addr;
+	enum pair_result result = PAIR_TRANSLATED;
 	struct flow_key key;
 	struct pair *pair;
 	int32_t place;
 
 	if (!key_of(mbuf, packet, external, true, &key))
 		return PAIR_CUT;
-	place = place_for(pairs, &key, now_us);
-	if (place < 0)
-		return PAIR_FULL;
+	place = flow_index_find(&pairs->index, &key, flow_index_hash(&pairs->index, &key));
 	pair = pair_at(pairs, place);
-	if (pair->last_us != 0 && pair->inside != inside && !is_silent(pairs, pair, now_us))
-		return PAIR_TAKEN;
-	pair->inside = inside;
+	if (place >= 0 && pair->inside != inside) {
+		if (!is_silent(pairs, pair, now_us))
+			return PAIR_TAKEN;
+		remove_pair(pairs, (uint32_t)place);
+		place = -1;
+	}
+	if (place < 0) {
+		result = add_pair(pairs, &key, inside, &pair);
+		if (result != PAIR_TRANSLATED && remove_silent_pairs(pairs, now_us))
+			result = add_pair(pairs, &key, inside, &pair);
+	}
+	if (result != PAIR_TRANSLATED)
+		return result;
 	pair->last_us = now_us;
 	address_rewrite(mbuf, packet, END_SOURCE, external);
 	return PAIR_TRANSLATED;

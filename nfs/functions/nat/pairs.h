@@ -2,7 +2,8 @@
  * Packets whose protocol has no ports that a NAT may change: GRE, ESP and SCTP. Only addresses are
  * translated; what comes back from a host goes to the one inside host that sends to it by the same
  * external address (GRE, RFC 2784, and ESP, RFC 4303), or by it and the same ports (SCTP, RFC 9260,
- * whose checksum does not cover addresses).
+ * whose checksum does not cover addresses), of which fragments other than the first have no ports: none is
+ * taken.
  */
 #pragma once
 
@@ -10,7 +11,10 @@
 
 struct pairs;
 
-/* Room for `most` pairs, each kept for a time after its last packet; NULL after printing why. */
+/*
+ * Room for `most` pairs, of one inside host for a sixteenth of them, each kept for a time after its
+ * last packet; NULL after printing why.
+ */
 struct pairs *pairs_create(uint32_t most, uint64_t timeout_us);
 void pairs_destroy(struct pairs *pairs);
 
@@ -18,7 +22,7 @@ static inline bool pairs_take(const struct packet *packet)
 {
 	return packet->type == PACKET_IPV4 &&
 	       (packet->protocol == IPPROTO_GRE || packet->protocol == IPPROTO_ESP ||
-		(packet->protocol == IPPROTO_SCTP && !packet->non_initial_fragment));
+		(packet->protocol == IPPROTO_SCTP && !packet->fragment));
 }
 
 enum pair_result { PAIR_TRANSLATED, PAIR_TAKEN, PAIR_FULL, PAIR_UNKNOWN, PAIR_CUT };

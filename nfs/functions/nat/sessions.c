@@ -72,7 +72,7 @@ static struct rte_hash *make_table(const char *of, uint32_t entries, int socket)
 		.name = name,
 		.entries = entries,
 		.key_len = sizeof(struct flow_key),
-		.hash_func = rte_hash_crc,
+		.hash_func = flow_hash_of,
 		.socket_id = socket,
 	};
 
@@ -222,8 +222,23 @@ static void give_port(struct sessions *sessions, const struct mapping *mapping)
 		rte_hash_del_key(sessions->hosts, &key);
 }
 
+/* The external address of a host's forwards is kept like the ports that it has, without a protocol. */
+bool sessions_forwarded(const struct sessions *sessions, rte_be32_t host, rte_be32_t *address)
+{
+	const struct flow_key key = host_key(0, host);
+	const int32_t place = sessions->forwards ? rte_hash_lookup(sessions->hosts, &key) : -1;
+
+	if (place >= 0)
+		*address = sessions->taken[place];
+	return place >= 0;
+}
+
 rte_be32_t sessions_address_of(const struct sessions *sessions, rte_be32_t host)
 {
+	rte_be32_t address;
+
+	if (unlikely(sessions_forwarded(sessions, host, &address)))
+		return address;
 	return rte_cpu_to_be_32(sessions->first_address +
 				rte_hash_crc_4byte(host, 0) % sessions->addresses);
 }
@@ -267,13 +282,17 @@ bool sessions_forward(struct sessions *sessions, uint8_t protocol, struct endpoi
 		      struct endpoint inside)
 {
 	const struct flow_key key = endpoint_key(protocol, inside);
+	const struct flow_key of_host = host_key(0, inside.address);
 	const int32_t place = rte_hash_add_key(sessions->endpoints, &key);
+	const int32_t host = rte_hash_add_key(sessions->hosts, &of_host);
 	const uint32_t address = rte_be_to_cpu_32(outside.address) - sessions->first_address;
 	const uint16_t port = rte_be_to_cpu_16(outside.port);
 	struct mapping *mapping = &sessions->mappings[place];
 
-	if (place < 0)
+	if (place < 0 || host < 0)
 		return false;
+	sessions->forwards = true;
+	sessions->taken[host] = outside.address;
 	*mapping = (struct mapping){
 		.inside = inside, .outside = outside, .protocol = protocol, .forwards = true};
 	*outside_of(sessions, mapping) = (uint32_t)place + 1;

@@ -90,6 +90,7 @@ struct sessions {
 	struct mapping *mappings;
 	struct rte_hash *hosts; /* maps an inside address and a protocol to an index of `taken` */
 	uint32_t *taken;        /* ports that the host has */
+	bool forwards;          /* to any host */
 	uint32_t host_ports;
 	uint32_t *outside;   /* by protocol, address, port: index of a mapping + 1 */
 	struct ports *ports; /* by protocol, address */
@@ -141,10 +142,16 @@ static inline struct mapping *mapping_outside(const struct sessions *sessions,
 	return place ? &sessions->mappings[place - 1] : NULL;
 }
 
-/* The external address of an inside host (RFC 4787, REQ-2). */
+/* Whether an inside host has forwards, all of one external address, which is stored. */
+bool sessions_forwarded(const struct sessions *sessions, rte_be32_t host, rte_be32_t *address);
+
+/* The external address of an inside host (RFC 4787, REQ-2): that of its forwards if it has some. */
 rte_be32_t sessions_address_of(const struct sessions *sessions, rte_be32_t host);
 
-/* Map an external endpoint, whose address must be one of `sessions_own`, for good; false if full. */
+/*
+ * Map an external endpoint, whose address must be one of `sessions_own`, and that of the host's other
+ * forwards, for good; false if full.
+ */
 bool sessions_forward(struct sessions *sessions, uint8_t protocol, struct endpoint outside,
 		      struct endpoint inside);
 

@@ -379,7 +379,8 @@ class AesCtr:
 class IpsecModel(EspModel):
     """A tunnel is transport mode around a packet that already has its outer header.
 
-    It learns the path's MTU from ICMP errors about one of its last 65,536 packets, and keeps it for ten minutes.
+    It learns the path's MTU from ICMP errors about one of its last 65,536 packets, or of the last seconds, and keeps it
+    for ten minutes. Seconds begin with a burst; errors are believed about packets since the eighth last began.
     """
 
     LEAST_MTU = 576
@@ -395,7 +396,9 @@ class IpsecModel(EspModel):
         self.encrypted_side = self.number("reversed", 0)
         self.near, self.far = (LOCAL, REMOTE) if self.encrypted_side == INSIDE else (REMOTE, LOCAL)
         self.reporter = Reporter(self.near, self.settings)
-        self.mtu, self.until_us = 0, 0
+        self.mtu, self.until_us, self.splits_until_us = 0, 0, 0
+        self.begun: list[tuple[int, int]] = []
+        """When seconds began, and how many packets had arrived."""
         self.errors: list[bytes] = []
 
     def traffic(self, seed: int, n: int, run: FirstRun) -> Iterator[Sent]:
@@ -423,17 +426,25 @@ class IpsecModel(EspModel):
         if found is None or frame[found[0] + 9] != ESP or frame[found[0] + 12 : found[0] + 20] != self.near + self.far:
             return False
         spi, sequence = struct.unpack_from("!II", frame, found[1])
-        if spi != self.spi_of(self.encrypted_side) or not 0 <= self.arrived + 1 - sequence < 1 << 16:
+        since = self.begun[-8][1] if len(self.begun) >= 8 else 0
+        oldest = min(since + 1, self.arrived + 2 - (1 << 16))
+        if spi != self.spi_of(self.encrypted_side) or not oldest <= sequence <= self.arrived + 1:
             return False
-        mtu = max(word_at(frame, headers.l4 + 6), self.LEAST_MTU)
-        self.mtu = min(self.mtu, mtu) if sent.time_us < self.until_us else mtu
+        says = word_at(frame, headers.l4 + 6)
+        mtu = max(says, self.LEAST_MTU)
+        held = sent.time_us < self.until_us
+        self.mtu = min(self.mtu, mtu) if held else mtu
         self.until_us = sent.time_us + self.HELD_US
+        if 0 < says < self.LEAST_MTU or (held and self.splits_until_us > sent.time_us):
+            self.splits_until_us = self.until_us
         self.arrived += 1
         self.counted["learnt"] += 1
         return True
 
     def take_burst(self, burst: list[Sent]) -> Left:
-        self.errors = []
+        self.errors, now_us = [], burst[0].time_us
+        if not self.begun or now_us >= self.begun[-1][0] + 1_000_000:
+            self.begun.append((now_us, self.arrived))
         out, back = super().take_burst(burst)
         if burst[0].side != self.encrypted_side:
             return out, back
@@ -478,7 +489,7 @@ class IpsecModel(EspModel):
         if not self.tunnel:
             return sent.frame, headers
         inner = sent.frame[headers.l3 : headers.end]
-        kept = word_at(inner, 6) & DONT_FRAGMENT
+        kept = word_at(inner, 6) & DONT_FRAGMENT if sent.time_us >= self.splits_until_us else 0
         source, destination = (LOCAL, REMOTE) if sent.side == INSIDE else (REMOTE, LOCAL)
         fields = {"tos": inner[1], "id": 0 if kept else sequence & 0xFFFF, "flags": kept}
         frame = sent.frame[: headers.l3] + ipv4_header(source, destination, IPIP, len(inner), **fields) + inner

@@ -172,6 +172,8 @@ class Segment:
     first: int
     acknowledged: int
     length: int
+    window: int = 0
+    shift: int | None = None  # of windows, as a SYN says it
 
     @property
     def end(self) -> int:
@@ -182,6 +184,18 @@ class Segment:
 def numbers_from(first: int, n: int) -> range:
     """The number of a byte, and those behind each of the next ones."""
     return range(first % NUMBERS, first % NUMBERS + n % NUMBERS + 1)
+
+
+def read_shift(options: bytes) -> int | None:
+    """The shift of windows among the options of a SYN (RFC 7323, section 2.3); None without one."""
+    while options and options[0]:
+        length = 1 if options[0] == 1 else options[1] if len(options) > 1 else 0
+        if length == 0 or length > len(options) or (length == 1 and options[0] != 1):
+            return None
+        if options[0] == 3 and length == 3:
+            return min(options[2], 14)
+        options = options[length:]
+    return None
 
 
 def is_due(due: range, number: int) -> bool:
@@ -199,6 +213,11 @@ class Tracked:
     closed: list[End] = field(default_factory=list)  # ends that have sent FIN, in that order
     due: dict[End, range] = field(default_factory=dict)
     """By end: the number acknowledged last, and the others up to the one behind what was sent."""
+    shifts: dict[End, int | None] = field(default_factory=dict)
+    windows: dict[End, int] = field(default_factory=dict)
+    """By end: the most bytes that it ever had room for."""
+    refused: set[int] = field(default_factory=set)
+    """What was acknowledged last to an opener that has sent no such number: its reset has that (RFC 9293, 3.5.1)."""
 
     def close(self, end: End) -> None:
         """Note a FIN."""
@@ -226,28 +245,33 @@ class Tracked:
 
     def note(self, end: End, other: End, segment: Segment) -> None:
         """Learn the numbers of a segment that fits; who does not see the connection cannot know what to acknowledge."""
-        known, expected = end in self.due, self.due.get(other)
-        if segment.flags & SYN:
-            if self.state not in ("syn_sent", "syn_received"):
-                return
-            if self.state == "syn_sent":
-                self.due, expected = {}, None
-            self.due.setdefault(end, numbers_from(segment.first + 1, segment.length))
-        if not segment.flags & ACK or expected is None:
+        syn, known = bool(segment.flags & SYN), end in self.due
+        if syn and self.state == "syn_sent":
+            self.due, self.refused, known = {}, set(), False
+        answers = bool(segment.flags & ACK) and other in self.due
+        right = answers and is_due(self.due[other], segment.acknowledged)
+        if answers and ((self.state == "syn_sent" and not syn) or (syn and not known and not right)):
+            self.refused = {segment.acknowledged}
             return
-        if is_due(expected, segment.acknowledged):
-            self.due[other] = numbers_from(segment.acknowledged, (expected[-1] - segment.acknowledged) % NUMBERS)
-        elif self.state == "syn_sent":
-            self.due[other] = numbers_from(segment.acknowledged, 0)
-        if (self.due[other][0] - segment.acknowledged) % NUMBERS >= 1 << 16:
+        if syn and known and self.state != "syn_received":
             return
-        if not known:
-            self.due[end] = numbers_from(segment.first + bool(segment.flags & SYN), segment.length)
-            self.due[end] = numbers_from(self.due[end][0], segment.end - self.due[end][0])
-        else:
-            ahead = (segment.end - self.due[end][-1]) % NUMBERS
-            if 0 < ahead <= 1 << 30:
-                self.due[end] = numbers_from(self.due[end][0], self.due[end][-1] + ahead - self.due[end][0])
+        if syn and not known:
+            self.due[end] = numbers_from(segment.first + 1, segment.length)
+            self.shifts[end], self.windows[end] = segment.shift, max(segment.window, 65535)
+        if right:
+            left = self.due[other][-1] - self.due[other][0]
+            passed = (segment.acknowledged - self.due[other][0]) % NUMBERS
+            self.due[other] = numbers_from(segment.acknowledged, left - passed)
+        if len(self.due) < 2 or not answers:
+            return
+        if not right and (self.due[other][0] - segment.acknowledged) % NUMBERS >= 1 << 16:
+            return
+        sent = (segment.end - self.due[end][0]) % NUMBERS
+        if sent <= self.windows[other]:
+            self.due[end] = numbers_from(self.due[end][0], max(sent, self.due[end][-1] - self.due[end][0]))
+            shifts = [self.shifts[of] for of in (end, other)]
+            shift = shifts[0] if not syn and None not in shifts else 0
+            self.windows[end] = max(self.windows[end], segment.window << (shift or 0))
 
     def reset(self, end: End, other: End, segment: Segment) -> str:
         """The counter of a reset, which closes with a number that the other end may await (RFC 5961, section 3.2)."""
@@ -256,7 +280,7 @@ class Tracked:
             near = False
         else:
             closes = is_due(self.due[end], segment.first)
-            near = (segment.first - self.due[end][0]) % NUMBERS < 1 << 30
+            near = (segment.first - self.due[end][0]) % NUMBERS < 1 << 30 or segment.first in self.refused
         if closes:
             self.state = "closed"
         return "tracked" if closes else "challenged" if near else "invalid"
@@ -337,8 +361,9 @@ class FlowTrackerModel(FunctionModel):
         source, destination, protocol, source_port, destination_port = flow_of(frame, headers)
         numbers = Segment(0, 0, 0, 0)
         if protocol != UDP:
-            first, acknowledged, flags = struct.unpack_from("!IIxB", frame, headers.l4 + 4)
-            numbers = Segment(flags, first, acknowledged, headers.end - headers.payload)
+            first, acknowledged, flags, window = struct.unpack_from("!IIxBH", frame, headers.l4 + 4)
+            shift = read_shift(frame[headers.l4 + 20 : headers.payload]) if flags & SYN else None
+            numbers = Segment(flags, first, acknowledged, headers.end - headers.payload, window, shift)
         counter = self.track(protocol, (source, source_port), (destination, destination_port), numbers)
         self.counted[counter] += 1
         return [frame] if counter == "tracked" or self.number("pass_invalid", 0) else [], []

@@ -361,7 +361,7 @@ def error_about(rng: random.Random, quoted: bytes, source: bytes, destination: b
     """A frame with an ICMP error that quotes a datagram, sometimes damaged."""
     kind = rng.choice(((3, 1), (3, 3), (3, 4), (11, 0), (12, 0), (4, 0)))
     quote = quoted[: rng.choice((28, 36, 60, 200, 24))]
-    message = struct.pack("!BBHHH", *kind, 0, 0, rng.choice((0, 1400))) + quote
+    message = struct.pack("!BBHHH", *kind, 0, 0, rng.choice((0, 500, 1400))) + quote
     checksum = internet_checksum(message) ^ (rng.random() < 0.03)
     message = message[:2] + checksum.to_bytes(2, "big") + message[4:]
     addresses = OUTSIDE_MAC + INSIDE_MAC if outward else INSIDE_MAC + OUTSIDE_MAC

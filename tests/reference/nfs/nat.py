@@ -116,7 +116,12 @@ class NatModel(FunctionModel):
 
     @classmethod
     def made_files(cls) -> dict[str, str]:
-        return {"forwards": "tcp 203.0.113.0:443 10.0.0.5:8443\nudp 203.0.113.1:2000 10.0.0.5:53\n"}
+        lines = (
+            "tcp 203.0.113.0:443 10.0.0.5:8443",
+            "udp 203.0.113.0:2000 10.0.0.5:53",
+            "udp 203.0.113.1:9 10.0.0.8:9",
+        )
+        return {"forwards": "".join(f"{line}\n" for line in lines)}
 
     def prepare(self) -> None:
         self.first = self.number("first_address", int(IPv4Address("203.0.113.0")))
@@ -134,6 +139,7 @@ class NatModel(FunctionModel):
         for protocol, outside, inside in self.read_forwards():
             mapping = Mapping(inside, outside, forwards=True)
             self.mappings[protocol, inside] = self.outside[protocol, outside] = mapping
+            self.address_of[inside[0]] = outside[0]
 
     def traffic(self, seed: int, n: int, run: FirstRun) -> Iterator[Sent]:
         protocols = (*(TCP, UDP) * 3, ICMP, GRE, ESP, SCTP)
@@ -189,7 +195,7 @@ class NatModel(FunctionModel):
     def cross(self, sent: Sent) -> tuple[int, list[bytes]]:
         """The side where a packet leaves, and its frames."""
         frame, headers, largest = sent.frame, read_headers(sent.frame), 0
-        portless = headers.protocol in (GRE, ESP) or (headers.protocol == SCTP and not headers.later)
+        portless = headers.protocol in (GRE, ESP) or (headers.protocol == SCTP and not headers.fragment)
         if headers.kind == "ipv4" and portless and self.number("pairs", 1):
             return self.cross_pair(frame, headers, sent.side)
         if headers.fragment:
@@ -242,6 +248,10 @@ class NatModel(FunctionModel):
             return INSIDE, [with_address(frame, headers.l3, DESTINATION, pair.inside)]
         if pair and pair.inside != source:
             return OUTSIDE, self.drop("exhausted")[0]
+        if pair is None:
+            of_host = sum(other.inside == source and self.pair_lives(other) for other in self.pairs.values())
+            if of_host >= max(self.number("pairs", 4096) // 16, 1):
+                return OUTSIDE, self.drop("exhausted")[0]
         self.pairs[key] = Pair(source, self.now_us)
         self.counted["outward"] += 1
         return OUTSIDE, [with_address(frame, headers.l3, SOURCE, external)]

@@ -137,8 +137,9 @@ class NatTraffic:
         return self.hairpinned(time_us)
 
     def forwarded(self, time_us: int) -> Sent:
-        """A packet to a forwarded end from outside, or from its inside end."""
-        protocol, outside, inside = self.rng.choice(self.forwards)
+        """A packet to a forwarded end from outside, or from its inside end or another one of its host."""
+        protocol, outside, (host, port) = self.rng.choice(self.forwards)
+        inside = host, port + self.rng.choice((0, 0, 7))
         remote = int.from_bytes(bytes([20, 1, 0, self.rng.randrange(1, 9)]), "big"), 5000
         inward = self.rng.random() < 0.5
         source, destination = (remote, outside) if inward else (inside, remote)

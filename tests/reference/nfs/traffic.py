@@ -121,6 +121,8 @@ def l4_of(rng: random.Random, flow: FlowEnds, outward: bool, payload: bytes, mix
         return segment[:6] + checksum.to_bytes(2, "big") + payload
     if flow.protocol == TCP:
         options = b"\x02\x04\x05\xb4" if rng.random() < 0.1 else b""
+        if mix.flags[0] & SYN and mix.numbers and mix.numbers[0] % 4:
+            options += bytes([1, 3, 3, mix.numbers[0] % 16])
         numbers = mix.numbers or (rng.getrandbits(32), rng.getrandbits(32))
         words = (*ends, *numbers, (5 + len(options) // 4) << 4, rng.choice(mix.flags))
         segment = struct.pack("!HHIIBBHHH", *words, 65535, 0, 0) + options + payload
