@@ -19,6 +19,8 @@
 #define STREAM_PARTS 3
 /* How long a stream waits for what is missing, us: longer than servers wait for a request. */
 #define STREAM_WAIT_US 120000000ull
+/* How long after a stream's last segment no SYN begins another one of its ports, us: as TIME_WAIT. */
+#define STREAM_SYN_WAIT_US 60000000ull
 
 /* Bytes that came ahead, as offsets in the buffer. */
 struct stream_part {
@@ -28,7 +30,7 @@ struct stream_part {
 /* A struct flow_entry. */
 struct stream {
 	struct flow_key key;
-	uint64_t last_us;
+	uint64_t last_us;    /* when its last segment was sent on */
 	uint32_t begin;      /* sequence number of the buffer's first byte */
 	uint32_t skipped;    /* bytes that are not in the buffer, ... */
 	uint16_t skipped_at; /* ... before this offset */
@@ -85,6 +87,17 @@ static inline uint8_t *stream_bytes(const struct streams *streams, const struct 
 static inline bool stream_waits(const struct stream *stream)
 {
 	return stream->read < stream->have || stream->n_parts > 0;
+}
+
+/*
+ * Whether the receiver of a stream may ignore a SYN whose first byte is `begin` (RFC 5961, 4), and go
+ * on with what came before: soon after the last segment, or close to its bytes.
+ */
+static inline bool stream_ignores_syn(const struct stream *stream, uint32_t begin, uint64_t now_us)
+{
+	return begin != stream->origin &&
+	       (now_us - stream->last_us < STREAM_SYN_WAIT_US ||
+		begin - stream->begin + 2 * STREAM_BYTES <= 4 * STREAM_BYTES);
 }
 
 /* The stream of a key; NULL if it is not followed. */

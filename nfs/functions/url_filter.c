@@ -441,10 +441,9 @@ static int judge_alone(struct nf *nf, const struct segment *segment, bool follow
 static struct stream *open_stream(struct nf *nf, struct stream *stream,
 				  const struct segment *segment, int *counter)
 {
-	if (stream && stream->begun && stream->begin == segment->bytes.sequence)
+	if (stream && stream->origin == segment->bytes.sequence)
 		return stream; /* the same again */
-	if (stream && stream_waits(stream) && !(stream->mark & STOPPED) &&
-	    nf->now_us - stream->last_us < STREAM_WAIT_US) {
+	if (stream && stream_ignores_syn(stream, segment->bytes.sequence, nf->now_us)) {
 		*counter = OUTSIDE;
 		return NULL;
 	}
@@ -472,8 +471,6 @@ static int judge_stream(struct nf *nf, const struct segment *segment)
 	}
 	if (!stream)
 		return judge_alone(nf, segment, true);
-	stream->last_us = nf->now_us;
-	stream->used = true;
 	if (unlikely(stream->mark & STOPPED))
 		return BLOCKED;
 	result = stream_take(&filter->streams, stream, segment->bytes, read_requests, &reading);
@@ -485,6 +482,8 @@ static int judge_stream(struct nf *nf, const struct segment *segment)
 	}
 	switch (result) {
 	case STREAM_TAKEN:
+		stream->last_us = nf->now_us;
+		stream->used = true;
 		return reading.web ? PASSED : judge_alone(nf, segment, false);
 	case STREAM_DIFFERS:
 		return DIFFERING;

@@ -132,6 +132,22 @@ BOTH_TEST(forgotten_bytes_are_scanned_alone)
 	assert_counts(rig, {"behind", 2}, {"outside", 2}, {"differing", 1}, {"dropped", 1});
 }
 
+/* A SYN in a stream is freed and changes nothing: its receiver ignores it. Later it opens another. */
+BOTH_TEST(blind_syns_change_nothing)
+{
+	rig_make(rig, "PacketFilter", NULL, 0);
+	assert_true(passes(rig, segment(rig, 1, UINT32_MAX, "", RTE_TCP_SYN_FLAG)));
+	assert_true(passes(rig, segment(rig, 1, 0, "abc", 0)));
+	assert_false(passes(rig, segment(rig, 1, 100000, "", RTE_TCP_SYN_FLAG)));
+	assert_false(passes(rig, segment(rig, 1, 2, "", RTE_TCP_SYN_FLAG)));
+	assert_true(passes(rig, segment(rig, 1, 3, "SSH-2", 0)));
+	assert_false(passes(rig, segment(rig, 1, 8, ".0-Any_9.2", 0)));
+	assert_true(passes(rig, segment(rig, 1, UINT32_MAX, "", RTE_TCP_SYN_FLAG)));
+	rig_offer(rig, segment(rig, 1, 100000, "", RTE_TCP_SYN_FLAG), 1 + STREAM_SYN_WAIT_US);
+	assert_int_equal(rig->out.n, 1);
+	assert_counts(rig, {"outside", 2}, {"dropped", 1});
+}
+
 /* Where all streams wait, a further one is not followed and freed; one that does not is given up. */
 BOTH_TEST(streams_are_limited)
 {
