@@ -6,7 +6,8 @@
  * last of them is sent on. A stream has a buffer of STREAM_BYTES with what is not read yet, what was
  * read before as long as there is room, and at most STREAM_PARTS parts that came ahead of others.
  * The first content of a byte counts: a segment that repeats it otherwise, whose first copy its
- * receiver might not have taken, is STREAM_DIFFERS.
+ * receiver might not have taken, is STREAM_DIFFERS, unless it is a keepalive of a stream all of which
+ * was read and nothing is kept.
  *
  * A stream is of FLOW_ENTRY bytes and its buffer. Where all are used, one that waits for nothing and
  * was not used for long is given up; there is none for a further stream while all wait.

@@ -135,6 +135,8 @@ TEST(keepalives_pass)
 	reading->text[99] ^= 1;
 	assert_int_equal(take(reading, 99, 100), STREAM_TAKEN);
 	assert_int_equal(take(reading, 98, 100), STREAM_DIFFERS);
+	reading->streams.kept = 1; /* read together with what goes on */
+	assert_int_equal(take(reading, 99, 100), STREAM_DIFFERS);
 	streams_destroy(&reading->streams);
 }
 

@@ -105,6 +105,12 @@ def behind(place: float, n: int) -> Way:
     return send
 
 
+def behind_another_byte(client: Client, text: bytes) -> Frames:
+    """Of a byte within the host another copy comes first, which the server does not get."""
+    (_, first), (at, rest) = halves(text, len(text) - 14)
+    return client.send((0, first), (at, b"_"), (at, rest[:1]), (at + 1, rest[1:]))
+
+
 def tagged(tags: bytes) -> Way:
     return lambda client, text: [frame[:12] + tags + frame[12:] for frame in client.send(*halves(text, 40))]
 
@@ -167,6 +173,7 @@ WAYS: dict[str, Way] = {
     "behind other bytes at the begin": behind(0, 20),
     "behind other bytes in the middle": behind(0.3, 20),
     "behind other bytes at the end": behind(0.9, 4),
+    "behind another byte, and that byte": behind_another_byte,
     "behind one tag": tagged(b"\x81\0\0\5"),
     "behind two tags": tagged(b"\x88\xa8\0\5\x81\0\0\6"),
     "behind three tags": tagged(b"\x81\0\0\5\x81\0\0\6\x81\0\0\7"),
@@ -337,6 +344,7 @@ def joined_fragments(
 
 UNTAKEN = (
     "behind other bytes",
+    "behind another byte",
     "three tags",
     "an unknown tag",
     "fragments",
