@@ -43,7 +43,10 @@ void streams_forget(struct streams *streams, struct stream *stream)
 			  (uint32_t)((struct flow_entry *)stream - streams->index.entries));
 }
 
-/* Give up a stream that waits for nothing, or did for too long; false if there is none. */
+/*
+ * Give up a stream that waits for nothing, whose begin is not known, or that was silent for too long;
+ * false if there is none.
+ */
 static bool give_up(struct streams *streams, uint64_t now_us)
 {
 	for (uint32_t i = 0; i < MOST_TRIED; i++) {
@@ -51,7 +54,7 @@ static bool give_up(struct streams *streams, uint64_t now_us)
 		const bool silent = now_us - stream->last_us >= STREAM_WAIT_US;
 
 		streams->hand = streams->hand + 1 < streams->index.most ? streams->hand + 1 : 0;
-		if (silent || (!stream->used && !stream_waits(stream))) {
+		if (silent || (!stream->used && !(stream->begun && stream_waits(stream)))) {
 			streams_forget(streams, stream);
 			streams->given_up++;
 			return true;

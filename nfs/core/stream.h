@@ -9,8 +9,9 @@
  * receiver might not have taken, is STREAM_DIFFERS, unless it is a keepalive of a stream all of which
  * was read and nothing is kept.
  *
- * A stream is of FLOW_ENTRY bytes and its buffer. Where all are used, one that waits for nothing and
- * was not used for long is given up; there is none for a further stream while all wait.
+ * A stream is of FLOW_ENTRY bytes and its buffer. Where all are used, one that waits for nothing, or
+ * whose first byte did not come, and that was not used for long is given up; there is none for a
+ * further stream while all others wait.
  */
 #pragma once
 
@@ -18,8 +19,11 @@
 
 #define STREAM_BYTES 8192
 #define STREAM_PARTS 3
-/* How long a stream waits for what is missing, us: longer than servers wait for a request. */
-#define STREAM_WAIT_US 120000000ull
+/*
+ * How long a silent stream waits for what is missing where all are used, us: for some repetitions. A
+ * longer time would let who opens many streams shut out all others.
+ */
+#define STREAM_WAIT_US 10000000ull
 /* How long after a stream's last segment no SYN begins another one of its ports, us: as TIME_WAIT. */
 #define STREAM_SYN_WAIT_US 60000000ull
 

@@ -148,17 +148,22 @@ BOTH_TEST(blind_syns_change_nothing)
 	assert_counts(rig, {"outside", 2}, {"dropped", 1});
 }
 
-/* Where all streams wait, a further one is not followed and freed; one that does not is given up. */
+/* Where all streams wait, a further one is not followed and freed; given up is one that does not, or
+ * whose SYN was not seen.
+ */
 BOTH_TEST(streams_are_limited)
 {
 	RIG_MAKE(rig, "PacketFilter", {"streams", 1});
 	assert_true(passes(rig, segment(rig, 1, 0, "a", 0)));
-	assert_true(passes(rig, segment(rig, 2, 0, "a", 0)));
+	assert_true(passes(rig, segment(rig, 2, UINT32_MAX, "a", RTE_TCP_SYN_FLAG)));
 	assert_true(passes(rig, segment(rig, 2, 2, "a", 0)));
 	assert_false(passes(rig, segment(rig, 3, 0, "a", 0)));
 	rig_offer(rig, segment(rig, 3, 0, "a", 0), 1 + STREAM_WAIT_US);
 	assert_int_equal(rig->out.n, 1);
 	assert_counts(rig, {"given_up", 2}, {"unfollowed", 1});
+	assert_true(passes(rig, segment(rig, 3, 2, "a", 0)));
+	assert_true(passes(rig, segment(rig, 4, 0, "a", 0)));
+	assert_int_equal(rig_count(rig, "given_up"), 3);
 }
 
 /* Anchors of a file's rules hold in a payload by itself, too; each rule counts once. */

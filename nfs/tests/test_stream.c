@@ -164,6 +164,7 @@ TEST(streams_that_wait_are_kept)
 	struct flow_key keys[5] = {key, key, key, key, key};
 
 	reading->keep = LENGTH;
+	reading->stream->begun = true;
 	for (uint16_t i = 1; i < 5; i++)
 		keys[i].source_port = 10 + i;
 	assert_int_equal(take(reading, 0, 1), STREAM_TAKEN);
@@ -175,7 +176,7 @@ TEST(streams_that_wait_are_kept)
 		struct stream *stream = streams_find(&reading->streams, &keys[i]);
 
 		if (stream)
-			stream->have = 1;
+			stream->begun = stream->have = 1;
 	}
 	keys[0].source_port = 99;
 	assert_null(streams_follow(&reading->streams, &keys[0], 0, STREAM_WAIT_US));
