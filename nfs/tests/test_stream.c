@@ -175,8 +175,10 @@ TEST(streams_that_wait_are_kept)
 	for (uint16_t i = 1; i < 5; i++) {
 		struct stream *stream = streams_find(&reading->streams, &keys[i]);
 
-		if (stream)
-			stream->begun = stream->have = 1;
+		if (!stream)
+			continue;
+		stream->begun = true;
+		stream->have = 1;
 	}
 	keys[0].source_port = 99;
 	assert_null(streams_follow(&reading->streams, &keys[0], 0, STREAM_WAIT_US));
