@@ -5,7 +5,6 @@
 #include "core/memory.h"
 
 #define MOST_PAYLOAD RTE_MBUF_DEFAULT_BUF_SIZE /* of a segment in one buffer */
-#define KEPT (STREAM_BYTES / 2)
 
 int stream_scan_create(struct stream_scan *scan, const struct offload *offload, uint32_t most,
 		       bool drops, uint64_t *counters)
@@ -26,7 +25,7 @@ int stream_scan_create(struct stream_scan *scan, const struct offload *offload, 
 		nf_free(scan->joined);
 		return -ENOMEM;
 	}
-	scan->streams.kept = KEPT;
+	scan->streams.kept = STREAM_SCAN_MOST_AROUND;
 	scan->follows = true;
 	return 0;
 }

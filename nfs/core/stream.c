@@ -230,7 +230,9 @@ enum stream_result stream_take(struct streams *streams, struct stream *stream,
 
 			at -= before ? 0 : stream->skipped;
 			if (at + n > STREAM_BYTES && stream->read > streams->kept &&
-			    at >= stream->read) {
+			    at >= stream->read &&
+			    (at <= stream->have ||
+			     at + n <= STREAM_BYTES + (uint32_t)(stream->read - streams->kept))) {
 				forget_read(streams, stream);
 				continue;
 			}

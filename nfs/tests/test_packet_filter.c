@@ -132,6 +132,20 @@ BOTH_TEST(forgotten_bytes_are_scanned_alone)
 	assert_counts(rig, {"behind", 2}, {"outside", 2}, {"differing", 1}, {"dropped", 1});
 }
 
+/* Where a segment is lost, 6 kB behind it pass, also late in a stream. */
+BOTH_TEST(a_loss_holds_up_little)
+{
+	rig_make(rig, "PacketFilter", NULL, 0);
+	assert_true(passes(rig, segment(rig, 1, UINT32_MAX, "", RTE_TCP_SYN_FLAG)));
+	for (uint32_t lost = 0; lost < 70000; lost += 7000) {
+		for (uint32_t at = lost + 1000; at < lost + 7000; at += 1000)
+			assert_true(passes(rig, segment(rig, 1, at, NULL, 0)));
+		assert_true(passes(rig, segment(rig, 1, lost, NULL, 0)));
+	}
+	assert_false(passes(rig, segment(rig, 1, 78192, "a", 0)));
+	assert_counts(rig, {"outside", 1});
+}
+
 /* A SYN in a stream is freed and changes nothing: its receiver ignores it. Later it opens another. */
 BOTH_TEST(blind_syns_change_nothing)
 {

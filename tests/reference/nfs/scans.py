@@ -167,7 +167,7 @@ class StreamScanModel(ScanModel):
 
     AROUND: ClassVar[int] = 147
     """One less than the widest rule, that of XMPP, has."""
-    KEPT: ClassVar[int] = 4096
+    KEPT: ClassVar[int] = 1024
 
     def prepare(self) -> None:
         super().prepare()

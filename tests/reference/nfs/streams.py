@@ -133,7 +133,8 @@ class Stream:
                 continue
             until = self.hole_at if far < self.hole_at else len(self.text)
             at = far - (0 if far < self.hole_at else self.hole)
-            if at + len(data) > self.ROOM and self.kept < self.read <= at:
+            fits = at <= len(self.text) or at + len(data) <= self.ROOM + self.read - self.kept
+            if at + len(data) > self.ROOM and self.kept < self.read <= at and fits:
                 self.forget()
                 continue
             if at > len(self.text) and at + len(data) > self.ROOM:
