@@ -32,6 +32,16 @@ void streams_destroy(struct streams *streams)
 	nf_free(streams->bytes);
 }
 
+void streams_take_over(struct streams *streams, struct streams *from)
+{
+	const struct streams own = *streams;
+
+	if (own.index.most != from->index.most)
+		return;
+	*streams = *from;
+	*from = own;
+}
+
 static struct stream *stream_at(const struct streams *streams, uint32_t place)
 {
 	return (struct stream *)&streams->index.entries[place];

@@ -82,6 +82,9 @@ typedef bool (*stream_reader)(void *context, struct stream *stream);
 int streams_create(struct streams *streams, const char *name, uint32_t most);
 void streams_destroy(struct streams *streams);
 
+/* Go on with the streams of another function, which gets the own ones, if it has room for as many. */
+void streams_take_over(struct streams *streams, struct streams *from);
+
 static inline uint8_t *stream_bytes(const struct streams *streams, const struct stream *stream)
 {
 	return streams->bytes +

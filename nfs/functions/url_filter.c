@@ -212,12 +212,7 @@ static void take_over(struct nf *nf, struct nf *from)
 {
 	struct url_filter *filter = nf->state, *before = from->state;
 
-	if (filter->follows && before->follows) {
-		const struct streams own = filter->streams;
-
-		filter->streams = before->streams;
-		before->streams = own;
-	}
+	streams_take_over(&filter->streams, &before->streams);
 }
 
 static int create(struct nf *nf)

@@ -180,6 +180,28 @@ BOTH_TEST(streams_are_limited)
 	assert_int_equal(rig_count(rig, "given_up"), 3);
 }
 
+/* Other settings do not end streams, unless there is room for another number of them. */
+BOTH_TEST(another_filter_takes_over_streams)
+{
+	for (double streams = 1; streams <= 2; streams++) {
+		struct nf *before;
+
+		RIG_MAKE(rig, "PacketFilter", {"streams", 1});
+		assert_true(passes(rig, segment(rig, 1, 0, "a", 0)));
+		assert_true(passes(rig, segment(rig, 2, 0, "SSH-2", 0)));
+		before = rig->nf;
+		rig->nf = NULL;
+		RIG_MAKE(rig, "PacketFilter", {"streams", streams});
+		memcpy(rig->nf->counters, before->counters, sizeof(before->counters));
+		rig->nf->kind->take_over(rig->nf, before);
+		nf_destroy(before);
+		assert_int_equal(passes(rig, segment(rig, 2, 5, ".0-Any_9.2", 0)), streams > 1);
+		assert_true(passes(rig, segment(rig, 3, 0, "a", 0)));
+		assert_true(passes(rig, segment(rig, 4, 0, "a", 0)));
+		assert_int_equal(rig_count(rig, "given_up"), streams > 1 ? 2 : 3);
+	}
+}
+
 /* Anchors of a file's rules hold in a payload by itself, too; each rule counts once. */
 TEST_WITH(anchors_are_those_of_payloads, struct rig *rig, setup_engines_in_folder, teardown_folder)
 {
