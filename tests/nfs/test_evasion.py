@@ -135,6 +135,13 @@ def with_other_syns(*others: int, flags: int = SYN) -> Way:
     return send
 
 
+def with_syn_behind(client: Client, text: bytes) -> Frames:
+    """When a filter has blocked the rest, another stream seems to begin with it."""
+    first, rest = halves(text, len(text) - 13)
+    other = client.packet(client.segment(rest[0] - 1, b"", SYN))
+    return [*client.send(first, rest), other, client.packet(client.segment(*rest))]
+
+
 def with_skipping_syn(client: Client, text: bytes) -> Frames:
     """Another SYN comes with a request whose body seems to be all that follows."""
     fake = b"POST / HTTP/1.1\r\nHost: c.net\r\nContent-Length: 100000\r\n\r\n"
@@ -164,6 +171,7 @@ WAYS: dict[str, Way] = {
     "another SYN between, far ahead": with_other_syns(100_000),
     "two other SYNs between": with_other_syns(100_000, -1),
     "two SYN-ACKs between": with_other_syns(100_000, -1, flags=SYN | ACK),
+    "another SYN behind all, and the rest again": with_syn_behind,
     "a SYN with bytes that skip the rest": with_skipping_syn,
     "one byte far ahead between": lambda client, text: client.send(
         (0, text[:-13]), (900_000, b"x"), (len(text) - 13, text[-13:])
