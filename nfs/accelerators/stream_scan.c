@@ -5,7 +5,6 @@
 #include "core/memory.h"
 
 #define MOST_PAYLOAD RTE_MBUF_DEFAULT_BUF_SIZE /* of a segment in one buffer */
-#define KEPT (STREAM_BYTES / 2)
 
 int stream_scan_create(struct stream_scan *scan, const struct offload *offload, uint32_t most,
 		       bool drops, uint64_t *counters)
@@ -26,7 +25,7 @@ int stream_scan_create(struct stream_scan *scan, const struct offload *offload, 
 		nf_free(scan->joined);
 		return -ENOMEM;
 	}
-	scan->streams.kept = KEPT;
+	scan->streams.kept = STREAM_SCAN_MOST_AROUND;
 	scan->follows = true;
 	return 0;
 }
@@ -56,19 +55,11 @@ static bool is_scanned_alone(struct stream_scan *scan, unsigned int counter)
 static struct stream *follow(struct stream_scan *scan, const struct flow_key *key, uint32_t begin,
 			     uint64_t now_us)
 {
+	const uint64_t before = scan->streams.given_up;
 	struct stream *stream = streams_follow(&scan->streams, key, begin, now_us);
 
-	scan->counters[STREAM_SCAN_GIVEN_UP] = scan->streams.given_up;
+	scan->counters[STREAM_SCAN_GIVEN_UP] += scan->streams.given_up - before;
 	return stream;
-}
-
-/*
- * Whether a SYN may be one of a connection that follows another one of the same ports. Else its
- * receiver ignores it, and goes on with what came before.
- */
-static bool opens_another(const struct stream *stream, uint32_t begin)
-{
-	return begin - stream->begin + 2 * STREAM_BYTES > 4 * STREAM_BYTES;
 }
 
 /* Put what is around a segment, of which bytes may be left out, into its job. */
@@ -96,25 +87,9 @@ static void join(const struct stream_scan *scan, const struct offload *offload,
 	job->behind = behind;
 }
 
-/* The stream of a segment, which may begin with it; NULL if there is none for it. */
-static struct stream *stream_of(struct stream_scan *scan, const struct flow_key *key,
-				uint32_t begin, bool opens, uint64_t now_us)
-{
-	struct stream *stream = streams_find(&scan->streams, key);
-
-	if (unlikely(!stream || (opens && (!stream->begun || opens_another(stream, begin))))) {
-		stream = follow(scan, key, begin, now_us);
-		if (!stream)
-			return NULL;
-		stream->begun = opens;
-	}
-	stream->last_us = now_us;
-	stream->used = true;
-	return stream;
-}
-
 /* Leave out the bytes of a segment that are forgotten; whether they are of the stream. */
-static bool cut(const struct stream *stream, struct stream_segment *segment)
+static bool cut(struct stream_scan *scan, const struct stream *stream,
+		struct stream_segment *segment)
 {
 	const uint32_t before = stream->begin - segment->sequence;
 	const uint32_t n = RTE_MIN(before, segment->length);
@@ -125,6 +100,7 @@ static bool cut(const struct stream *stream, struct stream_segment *segment)
 	segment->sequence += n;
 	segment->bytes += n;
 	segment->length -= n;
+	scan->counters[STREAM_SCAN_BEHIND] += segment->length == 0;
 	return true;
 }
 
@@ -139,30 +115,33 @@ bool stream_scan_take(struct stream_scan *scan, const struct offload *offload,
 	const uint64_t now_us = offload->nf->now_us;
 	struct stream_segment segment = {rte_be_to_cpu_32(tcp->sent_seq) + opens,
 					 offloaded->job.length, offloaded->job.input};
-	struct stream *stream = stream_of(scan, &key, segment.sequence, opens, now_us);
-	enum stream_result result;
+	struct stream *stream = streams_find(&scan->streams, &key);
+	enum stream_result result = STREAM_OUTSIDE;
 
-	if (unlikely(!stream))
-		return is_scanned_alone(scan, STREAM_SCAN_UNFOLLOWED);
 	if (unlikely(segment.length > MOST_PAYLOAD ||
-		     (opens && segment.sequence != stream->origin)))
+		     (opens && stream && stream_ignores_syn(stream, segment.sequence, now_us))))
 		return is_scanned_alone(scan, STREAM_SCAN_OUTSIDE);
-	if (unlikely(stream->begin - segment.sequence - 1 < INT32_MAX)) {
-		if (!cut(stream, &segment) && stream->begun &&
-		    !is_scanned_alone(scan, STREAM_SCAN_OUTSIDE))
-			return false;
-		scan->counters[STREAM_SCAN_BEHIND] += segment.length == 0;
+	if (unlikely(!stream || (opens && segment.sequence != stream->origin))) {
+		stream = follow(scan, &key, segment.sequence, now_us);
+		if (!stream)
+			return is_scanned_alone(scan, STREAM_SCAN_UNFOLLOWED);
 	}
-	result = stream_take(&scan->streams, stream, segment, read_all, NULL);
+	stream->begun |= opens;
+	if (likely(stream->begin - segment.sequence - 1 >= INT32_MAX) || cut(scan, stream, &segment))
+		result = stream_take(&scan->streams, stream, segment, read_all, NULL);
 	if (unlikely(result == STREAM_OUTSIDE)) {
-		if (stream->begun && !is_scanned_alone(scan, STREAM_SCAN_OUTSIDE))
-			return false;
+		/* where its first byte is known, and it goes on, its receiver takes no such segment */
+		if (stream->begun && (scan->drops || now_us - stream->last_us < STREAM_SYN_WAIT_US))
+			return is_scanned_alone(scan, STREAM_SCAN_OUTSIDE);
+		scan->counters[STREAM_SCAN_OUTSIDE]++;
 		stream = follow(scan, &key, segment.sequence, now_us);
 		stream_take(&scan->streams, stream, segment, read_all, NULL);
 	} else if (unlikely(result == STREAM_DIFFERS) &&
 		   !is_scanned_alone(scan, STREAM_SCAN_DIFFERING)) {
 		return false;
 	}
+	stream->last_us = now_us;
+	stream->used = true;
 	if (likely(segment.length > 0))
 		join(scan, offload, stream, offloaded, &segment);
 	return true;

@@ -32,6 +32,16 @@ void streams_destroy(struct streams *streams)
 	nf_free(streams->bytes);
 }
 
+void streams_take_over(struct streams *streams, struct streams *from)
+{
+	const struct streams own = *streams;
+
+	if (own.index.most != from->index.most)
+		return;
+	*streams = *from;
+	*from = own;
+}
+
 static struct stream *stream_at(const struct streams *streams, uint32_t place)
 {
 	return (struct stream *)&streams->index.entries[place];
@@ -43,7 +53,10 @@ void streams_forget(struct streams *streams, struct stream *stream)
 			  (uint32_t)((struct flow_entry *)stream - streams->index.entries));
 }
 
-/* Give up a stream that waits for nothing, or did for too long; false if there is none. */
+/*
+ * Give up a stream that waits for nothing, whose begin is not known, or that was silent for too long;
+ * false if there is none.
+ */
 static bool give_up(struct streams *streams, uint64_t now_us)
 {
 	for (uint32_t i = 0; i < MOST_TRIED; i++) {
@@ -51,7 +64,7 @@ static bool give_up(struct streams *streams, uint64_t now_us)
 		const bool silent = now_us - stream->last_us >= STREAM_WAIT_US;
 
 		streams->hand = streams->hand + 1 < streams->index.most ? streams->hand + 1 : 0;
-		if (silent || (!stream->used && !stream_waits(stream))) {
+		if (silent || (!stream->used && !(stream->begun && stream_waits(stream)))) {
 			streams_forget(streams, stream);
 			streams->given_up++;
 			return true;
@@ -193,13 +206,15 @@ static enum stream_result take_part(struct streams *streams, struct stream *stre
 	return STREAM_TAKEN;
 }
 
-/* Whether a byte repeats the last one otherwise, as some do to see whether the other end is there
- * (RFC 1122, 4.2.3.6).
+/*
+ * Whether a byte repeats the last one otherwise, as some do to see whether the other end is there
+ * (RFC 1122, 4.2.3.6). Where bytes are kept, what goes on is read together with this one, too.
  */
-static bool keeps_alive(const struct stream *stream, const struct stream_segment *segment,
-			uint32_t at)
+static bool keeps_alive(const struct streams *streams, const struct stream *stream,
+			const struct stream_segment *segment, uint32_t at)
 {
-	return segment->length == 1 && at + 1 == stream->have && !stream_waits(stream);
+	return streams->kept == 0 && segment->length == 1 && at + 1 == stream->have &&
+	       !stream_waits(stream);
 }
 
 enum stream_result stream_take(struct streams *streams, struct stream *stream,
@@ -225,7 +240,9 @@ enum stream_result stream_take(struct streams *streams, struct stream *stream,
 
 			at -= before ? 0 : stream->skipped;
 			if (at + n > STREAM_BYTES && stream->read > streams->kept &&
-			    at >= stream->read) {
+			    at >= stream->read &&
+			    (at <= stream->have ||
+			     at + n <= STREAM_BYTES + (uint32_t)(stream->read - streams->kept))) {
 				forget_read(streams, stream);
 				continue;
 			}
@@ -233,7 +250,7 @@ enum stream_result stream_take(struct streams *streams, struct stream *stream,
 				n = RTE_MIN(n, (before && stream->skipped ? stream->skipped_at
 									  : stream->have) - at);
 				if (memcmp(all + at, segment.bytes, n) != 0 &&
-				    !keeps_alive(stream, &segment, at))
+				    !keeps_alive(streams, stream, &segment, at))
 					return STREAM_DIFFERS;
 			} else if (at == stream->have) {
 				const uint32_t room =

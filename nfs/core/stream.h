@@ -6,10 +6,12 @@
  * last of them is sent on. A stream has a buffer of STREAM_BYTES with what is not read yet, what was
  * read before as long as there is room, and at most STREAM_PARTS parts that came ahead of others.
  * The first content of a byte counts: a segment that repeats it otherwise, whose first copy its
- * receiver might not have taken, is STREAM_DIFFERS.
+ * receiver might not have taken, is STREAM_DIFFERS, unless it is a keepalive of a stream all of which
+ * was read and nothing is kept.
  *
- * A stream is of FLOW_ENTRY bytes and its buffer. Where all are used, one that waits for nothing and
- * was not used for long is given up; there is none for a further stream while all wait.
+ * A stream is of FLOW_ENTRY bytes and its buffer. Where all are used, one that waits for nothing, or
+ * whose first byte did not come, and that was not used for long is given up; there is none for a
+ * further stream while all others wait.
  */
 #pragma once
 
@@ -17,8 +19,13 @@
 
 #define STREAM_BYTES 8192
 #define STREAM_PARTS 3
-/* How long a stream waits for what is missing, us: longer than servers wait for a request. */
-#define STREAM_WAIT_US 120000000ull
+/*
+ * How long a silent stream waits for what is missing where all are used, us: for some repetitions. A
+ * longer time would let who opens many streams shut out all others.
+ */
+#define STREAM_WAIT_US 10000000ull
+/* How long after a stream's last segment no SYN begins another one of its ports, us: as TIME_WAIT. */
+#define STREAM_SYN_WAIT_US 60000000ull
 
 /* Bytes that came ahead, as offsets in the buffer. */
 struct stream_part {
@@ -28,7 +35,7 @@ struct stream_part {
 /* A struct flow_entry. */
 struct stream {
 	struct flow_key key;
-	uint64_t last_us;
+	uint64_t last_us;    /* when its last segment was sent on */
 	uint32_t begin;      /* sequence number of the buffer's first byte */
 	uint32_t skipped;    /* bytes that are not in the buffer, ... */
 	uint16_t skipped_at; /* ... before this offset */
@@ -75,6 +82,9 @@ typedef bool (*stream_reader)(void *context, struct stream *stream);
 int streams_create(struct streams *streams, const char *name, uint32_t most);
 void streams_destroy(struct streams *streams);
 
+/* Go on with the streams of another function, which gets the own ones, if it has room for as many. */
+void streams_take_over(struct streams *streams, struct streams *from);
+
 static inline uint8_t *stream_bytes(const struct streams *streams, const struct stream *stream)
 {
 	return streams->bytes +
@@ -85,6 +95,17 @@ static inline uint8_t *stream_bytes(const struct streams *streams, const struct 
 static inline bool stream_waits(const struct stream *stream)
 {
 	return stream->read < stream->have || stream->n_parts > 0;
+}
+
+/*
+ * Whether the receiver of a stream may ignore a SYN whose first byte is `begin` (RFC 5961, 4), and go
+ * on with what came before: soon after the last segment, or close to its bytes.
+ */
+static inline bool stream_ignores_syn(const struct stream *stream, uint32_t begin, uint64_t now_us)
+{
+	return begin != stream->origin &&
+	       (now_us - stream->last_us < STREAM_SYN_WAIT_US ||
+		begin - stream->begin + 2 * STREAM_BYTES <= 4 * STREAM_BYTES);
 }
 
 /* The stream of a key; NULL if it is not followed. */

@@ -85,8 +85,16 @@ static int create(struct nf *nf)
 	return error;
 }
 
+/* Matches that have come in part go on where they were; flows begin anew. */
+static void take_over(struct nf *nf, struct nf *from)
+{
+	struct flow_scan *scan = nf->state, *before = from->state;
+
+	streams_take_over(&scan->streams.streams, &before->streams.streams);
+}
+
 NF_KIND("NIDS", "raises alerts about flows whose payloads match rules; can drop packets of one "
 	"class", OFFLOADS(NF_USES(ACCELERATOR_REGEX)), .create = create,
-	.process = flow_scan_process, .destroy = flow_scan_destroy)
+	.process = flow_scan_process, .take_over = take_over, .destroy = flow_scan_destroy)
 
 _Static_assert(SEGMENTS + STREAM_SCAN_COUNTERS <= NF_MOST_COUNTERS, "more counters than an nf has");

@@ -77,6 +77,14 @@ static int create(struct nf *nf)
 	return error;
 }
 
+/* Matches that have come in part go on where they were. */
+static void take_over(struct nf *nf, struct nf *from)
+{
+	struct packet_filter *filter = nf->state, *before = from->state;
+
+	streams_take_over(&filter->streams.streams, &before->streams.streams);
+}
+
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
 	struct packet_filter *filter = nf->state;
@@ -97,4 +105,4 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 
 NF_KIND("PacketFilter", "drops packets whose payload matches a rule",
 	OFFLOADS(NF_USES(ACCELERATOR_REGEX)), .default_execution = NF_PIPELINE, .create = create,
-	.process = process, .destroy = destroy)
+	.process = process, .take_over = take_over, .destroy = destroy)

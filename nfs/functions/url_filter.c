@@ -212,12 +212,7 @@ static void take_over(struct nf *nf, struct nf *from)
 {
 	struct url_filter *filter = nf->state, *before = from->state;
 
-	if (filter->follows && before->follows) {
-		const struct streams own = filter->streams;
-
-		filter->streams = before->streams;
-		before->streams = own;
-	}
+	streams_take_over(&filter->streams, &before->streams);
 }
 
 static int create(struct nf *nf)
@@ -441,10 +436,9 @@ static int judge_alone(struct nf *nf, const struct segment *segment, bool follow
 static struct stream *open_stream(struct nf *nf, struct stream *stream,
 				  const struct segment *segment, int *counter)
 {
-	if (stream && stream->begun && stream->begin == segment->bytes.sequence)
+	if (stream && stream->origin == segment->bytes.sequence)
 		return stream; /* the same again */
-	if (stream && stream_waits(stream) && !(stream->mark & STOPPED) &&
-	    nf->now_us - stream->last_us < STREAM_WAIT_US) {
+	if (stream && stream_ignores_syn(stream, segment->bytes.sequence, nf->now_us)) {
 		*counter = OUTSIDE;
 		return NULL;
 	}
@@ -472,8 +466,6 @@ static int judge_stream(struct nf *nf, const struct segment *segment)
 	}
 	if (!stream)
 		return judge_alone(nf, segment, true);
-	stream->last_us = nf->now_us;
-	stream->used = true;
 	if (unlikely(stream->mark & STOPPED))
 		return BLOCKED;
 	result = stream_take(&filter->streams, stream, segment->bytes, read_requests, &reading);
@@ -485,6 +477,8 @@ static int judge_stream(struct nf *nf, const struct segment *segment)
 	}
 	switch (result) {
 	case STREAM_TAKEN:
+		stream->last_us = nf->now_us;
+		stream->used = true;
 		return reading.web ? PASSED : judge_alone(nf, segment, false);
 	case STREAM_DIFFERS:
 		return DIFFERING;

@@ -132,17 +132,74 @@ BOTH_TEST(forgotten_bytes_are_scanned_alone)
 	assert_counts(rig, {"behind", 2}, {"outside", 2}, {"differing", 1}, {"dropped", 1});
 }
 
-/* Where all streams wait, a further one is not followed and freed; one that does not is given up. */
+/* Where a segment is lost, 6 kB behind it pass, also late in a stream. */
+BOTH_TEST(a_loss_holds_up_little)
+{
+	rig_make(rig, "PacketFilter", NULL, 0);
+	assert_true(passes(rig, segment(rig, 1, UINT32_MAX, "", RTE_TCP_SYN_FLAG)));
+	for (uint32_t lost = 0; lost < 70000; lost += 7000) {
+		for (uint32_t at = lost + 1000; at < lost + 7000; at += 1000)
+			assert_true(passes(rig, segment(rig, 1, at, NULL, 0)));
+		assert_true(passes(rig, segment(rig, 1, lost, NULL, 0)));
+	}
+	assert_false(passes(rig, segment(rig, 1, 78192, "a", 0)));
+	assert_counts(rig, {"outside", 1});
+}
+
+/* A SYN in a stream is freed and changes nothing: its receiver ignores it. Later it opens another. */
+BOTH_TEST(blind_syns_change_nothing)
+{
+	rig_make(rig, "PacketFilter", NULL, 0);
+	assert_true(passes(rig, segment(rig, 1, UINT32_MAX, "", RTE_TCP_SYN_FLAG)));
+	assert_true(passes(rig, segment(rig, 1, 0, "abc", 0)));
+	assert_false(passes(rig, segment(rig, 1, 100000, "", RTE_TCP_SYN_FLAG)));
+	assert_false(passes(rig, segment(rig, 1, 2, "", RTE_TCP_SYN_FLAG)));
+	assert_true(passes(rig, segment(rig, 1, 3, "SSH-2", 0)));
+	assert_false(passes(rig, segment(rig, 1, 8, ".0-Any_9.2", 0)));
+	assert_true(passes(rig, segment(rig, 1, UINT32_MAX, "", RTE_TCP_SYN_FLAG)));
+	rig_offer(rig, segment(rig, 1, 100000, "", RTE_TCP_SYN_FLAG), 1 + STREAM_SYN_WAIT_US);
+	assert_int_equal(rig->out.n, 1);
+	assert_counts(rig, {"outside", 2}, {"dropped", 1});
+}
+
+/* Where all streams wait, a further one is not followed and freed; given up is one that does not, or
+ * whose SYN was not seen.
+ */
 BOTH_TEST(streams_are_limited)
 {
 	RIG_MAKE(rig, "PacketFilter", {"streams", 1});
 	assert_true(passes(rig, segment(rig, 1, 0, "a", 0)));
-	assert_true(passes(rig, segment(rig, 2, 0, "a", 0)));
+	assert_true(passes(rig, segment(rig, 2, UINT32_MAX, "a", RTE_TCP_SYN_FLAG)));
 	assert_true(passes(rig, segment(rig, 2, 2, "a", 0)));
 	assert_false(passes(rig, segment(rig, 3, 0, "a", 0)));
 	rig_offer(rig, segment(rig, 3, 0, "a", 0), 1 + STREAM_WAIT_US);
 	assert_int_equal(rig->out.n, 1);
 	assert_counts(rig, {"given_up", 2}, {"unfollowed", 1});
+	assert_true(passes(rig, segment(rig, 3, 2, "a", 0)));
+	assert_true(passes(rig, segment(rig, 4, 0, "a", 0)));
+	assert_int_equal(rig_count(rig, "given_up"), 3);
+}
+
+/* Other settings do not end streams, unless there is room for another number of them. */
+BOTH_TEST(another_filter_takes_over_streams)
+{
+	for (double streams = 1; streams <= 2; streams++) {
+		struct nf *before;
+
+		RIG_MAKE(rig, "PacketFilter", {"streams", 1});
+		assert_true(passes(rig, segment(rig, 1, 0, "a", 0)));
+		assert_true(passes(rig, segment(rig, 2, 0, "SSH-2", 0)));
+		before = rig->nf;
+		rig->nf = NULL;
+		RIG_MAKE(rig, "PacketFilter", {"streams", streams});
+		memcpy(rig->nf->counters, before->counters, sizeof(before->counters));
+		rig->nf->kind->take_over(rig->nf, before);
+		nf_destroy(before);
+		assert_int_equal(passes(rig, segment(rig, 2, 5, ".0-Any_9.2", 0)), streams > 1);
+		assert_true(passes(rig, segment(rig, 3, 0, "a", 0)));
+		assert_true(passes(rig, segment(rig, 4, 0, "a", 0)));
+		assert_int_equal(rig_count(rig, "given_up"), streams > 1 ? 2 : 3);
+	}
 }
 
 /* Anchors of a file's rules hold in a payload by itself, too; each rule counts once. */

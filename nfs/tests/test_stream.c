@@ -135,6 +135,8 @@ TEST(keepalives_pass)
 	reading->text[99] ^= 1;
 	assert_int_equal(take(reading, 99, 100), STREAM_TAKEN);
 	assert_int_equal(take(reading, 98, 100), STREAM_DIFFERS);
+	reading->streams.kept = 1; /* read together with what goes on */
+	assert_int_equal(take(reading, 99, 100), STREAM_DIFFERS);
 	streams_destroy(&reading->streams);
 }
 
@@ -162,6 +164,7 @@ TEST(streams_that_wait_are_kept)
 	struct flow_key keys[5] = {key, key, key, key, key};
 
 	reading->keep = LENGTH;
+	reading->stream->begun = true;
 	for (uint16_t i = 1; i < 5; i++)
 		keys[i].source_port = 10 + i;
 	assert_int_equal(take(reading, 0, 1), STREAM_TAKEN);
@@ -172,8 +175,10 @@ TEST(streams_that_wait_are_kept)
 	for (uint16_t i = 1; i < 5; i++) {
 		struct stream *stream = streams_find(&reading->streams, &keys[i]);
 
-		if (stream)
-			stream->have = 1;
+		if (!stream)
+			continue;
+		stream->begun = true;
+		stream->have = 1;
 	}
 	keys[0].source_port = 99;
 	assert_null(streams_follow(&reading->streams, &keys[0], 0, STREAM_WAIT_US));

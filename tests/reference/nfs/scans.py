@@ -167,7 +167,7 @@ class StreamScanModel(ScanModel):
 
     AROUND: ClassVar[int] = 147
     """One less than the widest rule, that of XMPP, has."""
-    KEPT: ClassVar[int] = 4096
+    KEPT: ClassVar[int] = 1024
 
     def prepare(self) -> None:
         super().prepare()
@@ -177,7 +177,8 @@ class StreamScanModel(ScanModel):
     def traffic(self, seed: int, n: int, run: FirstRun) -> Iterator[Sent]:
         if self.number("streams", 4096) == 0:
             return mixed_frames(seed, n, self.mix())
-        return stream_frames(seed, n, Mix(flows=1000, payload=scan_payload, protocols=(TCP,) * 9 + (17,), ipv6=0.5))
+        mix = Mix(flows=1000, payload=scan_payload, protocols=(TCP,) * 9 + (17,), ipv6=0.5)
+        return stream_frames(seed, n, mix, pauses=self.number("timeout_s", 86400) > 60)  # few flows age at once
 
     def drops(self) -> bool:
         """Whether packets that match are dropped."""
@@ -188,12 +189,14 @@ class StreamScanModel(ScanModel):
         self.counted[counter] += 1
         return None if self.drops() else (b"", b"")
 
-    def find_stream(self, key: Flow, sequence: int, opens: bool, now_us: int) -> Stream:
-        """The stream of a segment, which may begin with it."""
+    def find_stream(self, key: Flow, sequence: int, opens: bool, now_us: int) -> Stream | None:
+        """The stream of a segment, which may begin with it; None if its receiver may ignore the segment."""
         stream = self.streams.get(key)
-        near = stream and (sequence - stream.first + 2 * Stream.ROOM) % NUMBERS <= 4 * Stream.ROOM
-        if not stream or (opens and not (stream.begun and near)):
-            stream = self.streams[key] = Stream(sequence, now_us, begun=opens, kept=self.KEPT)
+        if stream and opens and stream.ignores(sequence, now_us):
+            return None
+        if not stream or (opens and sequence != stream.origin):
+            stream = self.streams[key] = Stream(sequence, now_us, kept=self.KEPT)
+        stream.begun |= opens
         return stream
 
     def find_around(self, sent: Sent, headers: Headers) -> tuple[bytes, bytes] | None:
@@ -207,25 +210,26 @@ class StreamScanModel(ScanModel):
         key = flow_of(frame, headers)
         sequence = (int.from_bytes(frame[headers.l4 + 4 : headers.l4 + 8], "big") + opens) % NUMBERS
         stream = self.find_stream(key, sequence, opens, sent.time_us)
-        if opens and sequence != stream.origin:
+        if not stream:
             return self.count("outside")
         gone, rest = (stream.first - sequence) % NUMBERS, payload
-        if 0 < gone < NUMBERS // 2:
-            asks = gone == len(payload) == 1  # whether the other end is there
-            if gone <= (stream.first - stream.origin) % NUMBERS or asks:
-                rest = payload[gone:]
-                sequence = (sequence + len(payload) - len(rest)) % NUMBERS
-            elif stream.begun and self.count("outside") is None:
-                return None
+        asks = gone == len(payload) == 1  # whether the other end is there
+        behind = 0 < gone < NUMBERS // 2
+        if behind and (asks or gone <= (stream.first - stream.origin) % NUMBERS):
+            rest = payload[gone:]
+            sequence = (sequence + len(payload) - len(rest)) % NUMBERS
+            behind = False
             self.counted["behind"] += not rest
-        taken = stream.take(sequence, rest, read_all)
+        taken = Taken.OUTSIDE if behind else stream.take(sequence, rest, read_all)
         if taken is Taken.OUTSIDE:
-            if stream.begun and self.count("outside") is None:
-                return None
+            alone = self.count("outside")
+            if stream.begun and (self.drops() or stream.goes_on(sent.time_us)):
+                return alone
             stream = self.streams[key] = Stream(sequence, sent.time_us, kept=self.KEPT)
             stream.take(sequence, rest, read_all)
         elif taken is Taken.DIFFERING and self.count("differing") is None:
             return None
+        stream.last_us = sent.time_us
         at = (sequence - stream.first) % NUMBERS
         before = stream.before(at) if rest == payload else b""
         return (before[-self.AROUND :], stream.behind(at + len(rest))[: self.AROUND]) if rest else (b"", b"")
@@ -291,6 +295,7 @@ class NidsModel(StreamScanModel):
         {"timeout_s": "0.05", "flows": "32768", "streams": "0"},
         {"flows": "900", "streams": "0"},
         {"timeout_s": "2"},
+        {"timeout_s": "86400"},
     )
 
     def prepare(self) -> None:

@@ -26,6 +26,7 @@ class Stream:
 
     ROOM: ClassVar[int] = 8192
     PARTS: ClassVar[int] = 3
+    SYN_WAIT_US: ClassVar[int] = 60_000_000
 
     first: int  # sequence number of the first byte of `text`
     last_us: int
@@ -49,6 +50,16 @@ class Stream:
     def waits(self) -> bool:
         """Whether bytes are missing before others, or not read yet."""
         return self.read < len(self.text) or bool(self.ahead)
+
+    def goes_on(self, now_us: int) -> bool:
+        """Whether its last segment that was sent on is not long ago."""
+        return now_us - self.last_us < self.SYN_WAIT_US
+
+    def ignores(self, sequence: int, now_us: int) -> bool:
+        """Whether its receiver may ignore a SYN in front of a byte, as it does while a connection is open."""
+        far = (sequence - self.first) % NUMBERS
+        near = min(far, NUMBERS - far) <= 2 * self.ROOM
+        return sequence != self.origin and (near or self.goes_on(now_us))
 
     def end(self) -> None:
         """Read nothing more."""
@@ -122,7 +133,8 @@ class Stream:
                 continue
             until = self.hole_at if far < self.hole_at else len(self.text)
             at = far - (0 if far < self.hole_at else self.hole)
-            if at + len(data) > self.ROOM and self.kept < self.read <= at:
+            fits = at <= len(self.text) or at + len(data) <= self.ROOM + self.read - self.kept
+            if at + len(data) > self.ROOM and self.kept < self.read <= at and fits:
                 self.forget()
                 continue
             if at > len(self.text) and at + len(data) > self.ROOM:
@@ -151,7 +163,7 @@ class Stream:
         """Compare bytes with those that came before; how many."""
         n = min(len(data), until - at)
         asks = len(data) == 1 and at + 1 == len(self.text) and not self.waits  # whether the other end is there
-        return n if asks or self.text[at : at + n] == data[:n] else Taken.DIFFERING
+        return n if (asks and self.kept == 0) or self.text[at : at + n] == data[:n] else Taken.DIFFERING
 
     def go_on(self, data: bytes, read: Callable[["Stream"], str]) -> int | Taken:
         """Append bytes and read them; how many."""
@@ -214,14 +226,18 @@ class Speaker:
         return made
 
 
-def stream_frames(seed: int, n: int, mix: Mix) -> Iterator[Sent]:
-    """`n` frames of streams whose texts are payloads of the mix, and of other flows as they come."""
+def stream_frames(seed: int, n: int, mix: Mix, pauses: bool = True) -> Iterator[Sent]:
+    """`n` frames of streams whose texts are payloads of the mix, and of other flows as they come.
+
+    With `pauses` all are silent now and then, so long that other connections of their ports may follow.
+    """
     rng = random.Random(seed)
     speakers = [Speaker(flow, side, rng.getrandbits(32)) for flow in make_flows(rng, mix) for side in (INSIDE, OUTSIDE)]
     now_us, done, number = 1_000_000, 0, 0
     make_payload = mix.payload or random_payload
+    share = 0.01 if pauses else 0.0
     while done < n:
-        now_us += 1 + int(rng.expovariate(1 / mix.gap_us))
+        now_us += 1 + int(rng.expovariate(1 / mix.gap_us)) + (rng.random() < share) * Stream.SYN_WAIT_US
         chosen = [speakers[int(len(speakers) * rng.random() ** 2)] for _ in range(rng.randrange(1, mix.burst + 1))]
         side = chosen[0].side
         burst: list[bytes] = []

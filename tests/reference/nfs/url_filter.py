@@ -109,9 +109,6 @@ def web_payload(rng: random.Random, urls: Sequence[str]) -> bytes:
     return made[: rng.randrange(len(made))] if rng.random() < 0.2 else made
 
 
-STREAM_WAIT_US = 120_000_000
-
-
 class UrlFilterModel(FunctionModel):
     """A listed domain covers its subdomains, a path what is below it.
 
@@ -251,14 +248,12 @@ class UrlFilterModel(FunctionModel):
     def judge_segment(self, key: Flow, sequence: int, segment: bytes, opens: bool) -> str:
         """The counter of a segment of TCP."""
         stream = self.streams.get(key)
-        if opens and not (stream and stream.begun and stream.first == sequence):
-            waits = stream and stream.waits and not stream.stopped
-            if stream and waits and self.now_us - stream.last_us < STREAM_WAIT_US:
+        if opens and not (stream and stream.origin == sequence):
+            if stream and stream.ignores(sequence, self.now_us):
                 return "outside"
             stream = self.streams[key] = Stream(sequence, self.now_us, begun=True)
         if not stream:
             return self.judge_alone(key, sequence, segment, True)
-        stream.last_us = self.now_us
         if stream.stopped:
             return "blocked"
         self.others = False
@@ -266,6 +261,8 @@ class UrlFilterModel(FunctionModel):
         if taken is Taken.OVERLONG and not stream.begun:
             stream.read, stream.counted, stream.mode = len(stream.text), False, ""
             taken = stream.take(sequence, segment, self.read_stream)
+        if taken is Taken.PASSED:
+            stream.last_us = self.now_us
         if taken is Taken.BLOCKED:
             stream.stopped = True
         if (taken is Taken.PASSED and self.others) or (taken is Taken.OUTSIDE and not stream.begun):
