@@ -256,6 +256,23 @@ def test_update_writes_new_tables(placer: Placer, folder: Path, rack: Path) -> N
     assert placer("chain", "update", rack).stdout == "No source has changed.\n"
 
 
+def test_a_directory_that_cannot_be_written_gives_a_rack_no_new_tables(
+    folder: Path, rack: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rack that runs has what its directory has."""
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    (folder / "edge.routes").write_text("0.0.0.0/0 4\n", encoding="utf-8")
+    asked: list[object] = []
+    monkeypatch.setattr("placer.rack.compiler.update.ask_running", lambda *given: asked.append(given))
+    monkeypatch.setattr("placer.rack.compiler.directory.copy_sources", fail)
+    with pytest.raises(OSError, match="the disk is full"):
+        read_update(rack).write()
+    assert not asked
+
+
 @pytest.mark.parametrize("kills", [4, pytest.param(50, marks=pytest.mark.slow)])
 def test_a_killed_update_leaves_the_old_rack_or_the_new_one(
     placer: Placer, folder: Path, rack: Path, kills: int
