@@ -10,8 +10,8 @@
  * is freed and reported to its sender.
  *
  * Not implemented: a window against replays, IPv6, fragments in transport mode and of ESP (freed,
- * counted), key exchange, extended sequence numbers, fragmentation, the inner time to
- * live (routers decrement it).
+ * counted), key exchange, extended sequence numbers, fragmentation, the inner time to live (routers
+ * decrement it).
  */
 #include <errno.h>
 #include <openssl/crypto.h>

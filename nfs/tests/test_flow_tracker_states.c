@@ -259,11 +259,7 @@ static void offer_with_options(struct rig *rig, bool reply, uint8_t flags, uint3
 	rig_offer(rig, packet, 1);
 }
 
-static void offer_numbered(struct rig *rig, bool reply, uint8_t flags, uint32_t sequence,
-			   uint32_t acknowledged, uint16_t length)
-{
-	offer_with_options(rig, reply, flags, sequence, acknowledged, length, NULL);
-}
+#define OFFER(...) offer_with_options(rig, __VA_ARGS__, NULL)
 
 /*
  * What answers a SYN with another number than its own, the client resets: with that number, which
@@ -275,18 +271,18 @@ RIG_TEST(a_wrong_answer_to_a_syn_closes_nothing)
 
 	for (size_t i = 0; i < RTE_DIM(wrong); i++) {
 		rig_make(rig, "FlowTracker", NULL, 0);
-		offer_numbered(rig, false, SYN, 1000, 0, 0);
-		offer_numbered(rig, true, wrong[i], 5, 1u << 31, 0);
-		offer_numbered(rig, false, RST, 1u << 31, 0, 0);
+		OFFER(false, SYN, 1000, 0, 0);
+		OFFER(true, wrong[i], 5, 1u << 31, 0);
+		OFFER(false, RST, 1u << 31, 0, 0);
 		assert_int_equal(rig->out.n, 1);
 		assert_int_equal(rig_count(rig, "closed"), 0);
-		offer_numbered(rig, true, SYN | ACK, 7000000, 1001, 0);
-		offer_numbered(rig, false, ACK, 1001, 7000001, 0);
+		OFFER(true, SYN | ACK, 7000000, 1001, 0);
+		OFFER(false, ACK, 1001, 7000001, 0);
 		assert_string_equal(state_now(rig), "established");
-		offer_numbered(rig, false, RST, 1u << 31, 0, 0);
-		offer_numbered(rig, true, RST, 5 + (wrong[i] == (SYN | ACK)), 0, 0);
+		OFFER(false, RST, 1u << 31, 0, 0);
+		OFFER(true, RST, 5 + (wrong[i] == (SYN | ACK)), 0, 0);
 		assert_string_equal(state_now(rig), "established");
-		offer_numbered(rig, i == 0, RST, i == 0 ? 7000001 : 1001, 0, 0);
+		OFFER(i == 0, RST, i == 0 ? 7000001 : 1001, 0, 0);
 		assert_string_equal(state_now(rig), "closed");
 	}
 }
@@ -295,20 +291,20 @@ RIG_TEST(a_wrong_answer_to_a_syn_closes_nothing)
 RIG_TEST(blind_segments_make_no_number_due)
 {
 	rig_make(rig, "FlowTracker", NULL, 0);
-	offer_numbered(rig, false, SYN, 1000, 0, 0);
-	offer_numbered(rig, true, SYN | ACK, 7000000, 1001, 0);
-	offer_numbered(rig, false, ACK, 1001, 7000001, 0);
+	OFFER(false, SYN, 1000, 0, 0);
+	OFFER(true, SYN | ACK, 7000000, 1001, 0);
+	OFFER(false, ACK, 1001, 7000001, 0);
 	for (uint32_t number = 1001 + 65536; number < 1u << 30; number += 1u << 28) {
-		offer_numbered(rig, false, ACK, number, 7000001, 0);
-		offer_numbered(rig, false, ACK, number, 7000001, 1);
-		offer_numbered(rig, false, RST, number, 0, 0);
+		OFFER(false, ACK, number, 7000001, 0);
+		OFFER(false, ACK, number, 7000001, 1);
+		OFFER(false, RST, number, 0, 0);
 		assert_string_equal(state_now(rig), "established");
 	}
-	offer_numbered(rig, false, ACK, 1001 + 64936, 7000001, 600);
-	offer_numbered(rig, false, RST, 1001 + 65535, 0, 0);
+	OFFER(false, ACK, 1001 + 64936, 7000001, 600);
+	OFFER(false, RST, 1001 + 65535, 0, 0);
 	assert_string_equal(state_now(rig), "established");
-	offer_numbered(rig, false, ACK, 1001 + 64935, 7000001, 600);
-	offer_numbered(rig, false, RST, 1001 + 65535, 0, 0);
+	OFFER(false, ACK, 1001 + 64935, 7000001, 600);
+	OFFER(false, RST, 1001 + 65535, 0, 0);
 	assert_string_equal(state_now(rig), "closed");
 }
 
@@ -330,15 +326,15 @@ RIG_TEST(windows_have_the_scale_of_both_syns)
 		rig_make(rig, "FlowTracker", NULL, 0);
 		offer_with_options(rig, false, SYN, 0, 0, 0, cases[i].client);
 		offer_with_options(rig, true, SYN | ACK, 0, 1, 0, cases[i].server);
-		offer_numbered(rig, false, ACK, 65536, 1, 1);
-		offer_numbered(rig, false, RST, 65537, 0, 0);
+		OFFER(false, ACK, 65536, 1, 1);
+		OFFER(false, RST, 65537, 0, 0);
 		assert_int_equal(rig_count(rig, "closed"), 0);
-		offer_numbered(rig, true, ACK, 1, 1, 0);
-		offer_numbered(rig, false, ACK, most, 1, 1);
-		offer_numbered(rig, false, RST, most, 0, 0);
+		OFFER(true, ACK, 1, 1, 0);
+		OFFER(false, ACK, most, 1, 1);
+		OFFER(false, RST, most, 0, 0);
 		assert_int_equal(rig_count(rig, "closed"), 0);
-		offer_numbered(rig, false, ACK, most - 1, 1, 1);
-		offer_numbered(rig, false, RST, most, 0, 0);
+		OFFER(false, ACK, most - 1, 1, 1);
+		OFFER(false, RST, most, 0, 0);
 		assert_int_equal(rig_count(rig, "closed"), 1);
 	}
 }
