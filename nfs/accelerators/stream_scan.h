@@ -5,7 +5,7 @@
  * earlier, as many as the widest rule needs.
  *
  * A function that drops what matches frees segments, too, of which it cannot know what their
- * receiver makes of them. Others scan such a segment by itself, and follow the stream from it on.
+ * receiver makes of them. Others scan such a segment by itself, and leave its stream as it is.
  */
 #pragma once
 
