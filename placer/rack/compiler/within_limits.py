@@ -201,18 +201,18 @@ def _with_nf(chain: Chain, at: int, nf: ChainNf) -> Chain:
 def _with_fewer_copies(plan: RackPlan) -> RackPlan | None:
     """The plan with as many copies as there can be, at the rates that they carry; None where some t_min needs more."""
     placed = []
-    for one in plan.chains:
+    for chain in plan.chains:
         cores = []
-        for group, given in one.subgroups:
-            most = (one.chain.nfs[at].most_copies for at in group.nfs)
+        for group, given in chain.subgroups:
+            most = (chain.chain.nfs[at].most_copies for at in group.nfs)
             cores.append(min([given, *(copies for copies in most if copies is not None)]))
-        placed.append(replace(one, cores=tuple(cores)))
-    carried = [one.most_mbps for one in placed]
-    if any(rate < one.chain.slo.t_min_mbps for rate, one in zip(carried, placed, strict=True)):
+        placed.append(replace(chain, cores=tuple(cores)))
+    carried = [chain.most_mbps for chain in placed]
+    if any(rate < chain.chain.slo.t_min_mbps for rate, chain in zip(carried, placed, strict=True)):
         return None
-    near = np.minimum([one.rate_mbps for one in placed], [float(rate) for rate in carried])
-    rates = refine_rates([one.layout for one in placed], carried, near)
-    chains = tuple(replace(one, rate_mbps=rate) for one, rate in zip(placed, rates, strict=True))
+    near = np.minimum([chain.rate_mbps for chain in placed], [float(rate) for rate in carried])
+    rates = refine_rates([chain.layout for chain in placed], carried, near)
+    chains = tuple(replace(chain, rate_mbps=rate) for chain, rate in zip(placed, rates, strict=True))
     return replace(plan, status=Status.FEASIBLE, chains=chains, bound_mbps=None)
 
 
@@ -255,7 +255,9 @@ def refusal_of(
 def _devices(plan: RackPlan, error: InputError) -> frozenset[str]:
     """The devices of faults: these name devices, or NFs."""
     places = {
-        f"{one.chain.name}/{nf.id}": one.site_name(at) for one in plan.chains for at, nf in enumerate(one.chain.nfs)
+        f"{placed.chain.name}/{nf.id}": placed.site_name(at)
+        for placed in plan.chains
+        for at, nf in enumerate(placed.chain.nfs)
     }
     names = {SWITCH_NAME, *(device.name for device in plan.rack.devices)}
     found = {places.get(fault.file, fault.file) for fault in error.faults} & names
@@ -265,8 +267,8 @@ def _devices(plan: RackPlan, error: InputError) -> frozenset[str]:
 def _plan_file(plan: RackPlan, chains: Sequence[Chain], sources: Sources) -> PlanFile:
     """The plan as its file would be read."""
     places = {
-        one.chain.name: {nf.id: PlacedNf(nf.nf, one.site_name(at)) for at, nf in enumerate(one.chain.nfs)}
-        for one in plan.chains
+        placed.chain.name: {nf.id: PlacedNf(nf.nf, placed.site_name(at)) for at, nf in enumerate(placed.chain.nfs)}
+        for placed in plan.chains
     }
     subgroups: dict[str, list[SubgroupCores]] = {}
     for placed, numbers in zip(plan.chains, core_numbers(plan.chains), strict=True):

@@ -109,7 +109,7 @@ class _Writer:
 
         They follow from names: those of an NF stay while others come and go, unless two names clash.
         """
-        instances = [one for one in self.instances.values() if one.kind.has_own_seed(one.parameters)]
+        instances = [nf for nf in self.instances.values() if nf.kind.has_own_seed(nf.parameters)]
         found: dict[int, int] = {}
         taken: set[int] = set()
         for nf in sorted((instance.nf for instance in instances), key=lambda nf: nf.name):
