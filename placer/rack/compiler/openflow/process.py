@@ -56,6 +56,10 @@ class RulesProcess:
             if not moved and (given is None or given.has_ended) and time.monotonic() - looked > LOOK_S:
                 looked = time.monotonic()
                 if not self._link.is_alive:
+                    while left := self._pass():  # what it sent before it ended
+                        pass
+                    if left is None:
+                        return
                     raise LinkError(f"{self._link.path}: the process at the other end is gone")
 
     def _pass(self) -> bool | None:
