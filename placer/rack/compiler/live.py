@@ -349,8 +349,8 @@ def start_live_rack(
     rack = read_rack_file(directory)
     check_sources(directory)
     refuse_options(rack, directory, openflow, attach)
-    programs = find_programs(bool(rack.nics))
     ends = {"IN": _interface_of("--in", source), "OUT": _interface_of("--out", target)}
+    programs = find_programs(bool(rack.nics))
     with copy_programs(directory, rack) as folder:
         live = LiveRack(rack, folder, lambda process: command_of(process, programs, ends, openflow, attach), say)
         try:

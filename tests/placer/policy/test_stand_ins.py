@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pytest
+
 from placer.model.feasibility import below_sla
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
@@ -105,6 +107,7 @@ def test_a_workload_that_recurs_is_in_the_next_table() -> None:
     assert RECURS_FROM <= 400 // 50
 
 
+@pytest.mark.long
 def test_nics_are_sampled_while_most_traffic_differs_and_no_event_asks_for_all() -> None:
     """Both ways take many events, each a few steps; afterwards tables are compared again."""
     oracle, draw = FlowsOracle(), random.Random(0)

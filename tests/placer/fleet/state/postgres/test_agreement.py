@@ -272,7 +272,7 @@ def any_event(draw: random.Random, fleet: Fleet) -> FleetEvent:
     )[0]
 
 
-@pytest.mark.parametrize("when_full", [REJECT, QUEUE])
+@pytest.mark.parametrize("when_full", [pytest.param(REJECT, marks=pytest.mark.long), QUEUE])
 @pytest.mark.parametrize("kinds", [pytest.param(TWO_KINDS, marks=pytest.mark.long), NAMED])
 def test_what_is_taken_back_leaves_no_trace(when_full: str, kinds: Sequence[NicKind]) -> None:
     """Batches of ten events of any kind, taken back, between others that stay."""
