@@ -3,10 +3,9 @@
 import random
 from collections.abc import Iterator, Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-import pytest
 
 from placer.model.feasibility import below_sla
 from placer.model.fleet import Fleet, Tenant
