@@ -131,8 +131,8 @@ struct nf_config {
 	struct rte_mempool *spare;
 	struct accelerator *accelerators[ACCELERATOR_KINDS];
 	/*
-	 * Initialization vectors begin at random: those of an instance of the same key that was
-	 * before this one do not come again. Otherwise they are the same in each run.
+	 * Initialization vectors begin at random, so that they do not repeat those of an earlier
+	 * instance with the same key. Otherwise they are the same in each run.
 	 */
 	bool begins_at_random;
 };

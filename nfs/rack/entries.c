@@ -383,7 +383,7 @@ bool entries_prepare(const char *old_path, const char *path, struct rte_swx_pipe
 	bool good;
 
 	rte_swx_ctl_pipeline_abort(control);
-	/* what goes is staged first: an entry may come again with another action */
+	/* what goes is staged first: an entry may be given again with another action */
 	good = keep_lines(old_path, &present) && keep_lines(path, &staying) &&
 	       unstage(old_path, &staying, control) && stage(path, &present, pipeline, control);
 	free_lines(&present);

@@ -166,7 +166,7 @@ def test_each_round_has_every_chain_once(tmp_path: Path) -> None:
         measured = rounds.measure(LOADS, 3)
     ran = [loads[0] for loads in server.requests]
     assert len(ran) == 9 and ran[:3] == ran[3:6] == ran[6:] and set(ran) == set(LOADS)
-    assert list(measured) == LOADS and [len(one.runs) for one in measured.values()] == [3, 3, 3]
+    assert list(measured) == LOADS and [len(load.runs) for load in measured.values()] == [3, 3, 3]
 
 
 def test_a_later_request_runs_only_what_is_new(tmp_path: Path) -> None:

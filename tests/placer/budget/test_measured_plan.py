@@ -80,7 +80,7 @@ class Predicted:
 
     def solo(self, workloads: Sequence[Workload]) -> NDArray[np.float64]:
         """As alone."""
-        return np.array([SOLO_KPPS[one.nf] for one in workloads])
+        return np.array([SOLO_KPPS[workload.nf] for workload in workloads])
 
     def throughput(
         self, co_locations: Sequence[Sequence[Workload]], *, risk: float | None = None

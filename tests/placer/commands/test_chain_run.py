@@ -274,7 +274,7 @@ def test_initialization_vectors_do_not_come_again_after_a_death(tmp_path: Path, 
 
 
 def test_an_interface_that_is_removed_ends_the_rack(tmp_path: Path) -> None:
-    """Without a word it would carry nothing for ever. One that was only down carries packets again."""
+    """It would carry nothing from then on. An interface that was only down carries packets again."""
     with running(make_rack(tmp_path, "pisa")) as live:
         for state in ("down", "up"):
             time.sleep(0.2)

@@ -9,6 +9,7 @@ import pytest
 from placer.fleet.service.http.tokens import new_token
 from predictor.fitting.model_file import models_text
 from tests.placer.commands.conftest import refuse
+from tests.placer.commands.test_sweep import SMALL_SWEEP
 from tests.predictor.fitting.made_up_models import FOUR_SEGMENTS
 from tests.profiler.foreign import FOREIGN, bytes_of
 from traces.arrivals import Recipe, generate
@@ -17,19 +18,6 @@ REPO = Path(__file__).parents[3]
 EXAMPLES = REPO / "examples"
 MIXED = f"{EXAMPLES}/mixed.csv --fleet {EXAMPLES}/mixed-fleet.toml"
 STUDY = "[[trace]]\ncount = 12\n"
-SWEEP = """\
-testbed = "simulated"
-[workload]
-nf = "FlowStats"
-[[vary]]
-key = "flows"
-from = 1
-to = 500_000
-points = 12
-scale = "log"
-[measure]
-repeats = 2
-"""
 DRIFT = '[measure]\nshare = 0.2\n[[drift]]\nnf = "FlowStats"\nat = 20\nfactor = 0.85\n'
 FILES = {
     "trace.csv": "".join(generate(Recipe(count=30, seed=5))),
@@ -38,7 +26,7 @@ FILES = {
     "loads.csv": "name,1,2,3\nday,0.1,1,0.2\nnight,1,0,0.1\n",
     "drift.toml": DRIFT,
     "fleet.toml": f'[[nic]]\nmodel = "titan-xp"\ndevice = "{EXAMPLES}/gpu.json"\n',
-    "small.toml": SWEEP,
+    "small.toml": SMALL_SWEEP,
     "risky.toml": f'strategies = ["greedy"]\nrisks = [0.05, 0.5]\n{STUDY}',
     "line.csv": "load,kpps\n" + "".join(f"{x},{5 + 2 * x}\n" for x in range(1, 21)),
     "model.json": models_text([FOUR_SEGMENTS]),
@@ -292,7 +280,7 @@ WITH_OWN: Sequence[tuple[str, str, str]] = [
         ('{"fit": 1}', " x: is missing"),
         ("{", "1: column 2: is not JSON"),
       )),
-    *(("sweep own --out s", SWEEP.replace(*change), f"own:{fault}") for change, fault in (
+    *(("sweep own --out s", SMALL_SWEEP.replace(*change), f"own:{fault}") for change, fault in (
         (('nf = "FlowStats"', 'nf = "FlowStat"'), "3: workload.nf: simulated-bluefield-2 has no FlowStat\nhint: did"),
         (('key = "flows"', 'key = "flow"'), "5: vary.1.key: FlowStats has no flow\nhint: did you mean flows?"),
         (("to = 500_000", "to = 500_001"), "7: vary.1.to: flows 500001 is outside [1, 500000]"),

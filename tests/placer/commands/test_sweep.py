@@ -19,7 +19,7 @@ from tests.profiler.foreign import bytes_of
 EXAMPLES = Path(__file__).parents[3] / "examples" / "sweeps"
 FILES = {"fits.json", "machine.json", "measurements.csv", "report.html", "spec.toml"}
 
-SMALL = """\
+SMALL_SWEEP = """\
 testbed = "simulated"
 [workload]
 nf = "FlowStats"
@@ -38,7 +38,7 @@ repeats = 2
 def small(tmp_path: Path) -> Path:
     """Twelve points, twice each."""
     path = tmp_path / "small.toml"
-    path.write_text(SMALL, encoding="utf-8")
+    path.write_text(SMALL_SWEEP, encoding="utf-8")
     return path
 
 
@@ -52,7 +52,7 @@ def test_a_sweep_is_measured_fitted_and_written(small: Path, tmp_path: Path, pla
     assert set(files) == FILES
     table = pd.read_csv(tmp_path / "s" / "measurements.csv")
     assert table.columns.tolist() == ["flows", "repeat", "run", "throughput_kpps"] and len(table) == 24
-    assert tomllib.loads((tmp_path / "s" / "spec.toml").read_text()) == tomllib.loads(SMALL)
+    assert tomllib.loads((tmp_path / "s" / "spec.toml").read_text()) == tomllib.loads(SMALL_SWEEP)
     assert set(json.loads((tmp_path / "s" / "machine.json").read_text())) == {"testbed", "description"}
     status, again, err = placer("sweep", small, "--out", tmp_path / "s")
     assert (status, again) == (0, out) and err.startswith("nothing to measure: 24 runs are recorded\n")
@@ -66,7 +66,7 @@ def test_the_same_seed_gives_the_same_bytes(small: Path, tmp_path: Path, placer:
         assert placer("sweep", small, "--out", tmp_path / name, "--quiet").stderr == ""
     assert bytes_of(tmp_path / "a") == bytes_of(tmp_path / "b")
     other = tmp_path / "other.toml"
-    other.write_text(f"seed = 1\n{SMALL}", encoding="utf-8")
+    other.write_text(f"seed = 1\n{SMALL_SWEEP}", encoding="utf-8")
     placer("sweep", other, "--out", tmp_path / "c")
     assert bytes_of(tmp_path / "c")["measurements.csv"] != bytes_of(tmp_path / "a")["measurements.csv"]
 
@@ -132,11 +132,11 @@ def test_a_changed_file_is_refused_and_the_folder_stays(small: Path, tmp_path: P
     """With what differs; another fit is allowed."""
     placer("sweep", small, "--out", tmp_path / "s")
     before = bytes_of(tmp_path / "s")
-    small.write_text(SMALL.replace("points = 12", "points = 13"), encoding="utf-8")
+    small.write_text(SMALL_SWEEP.replace("points = 12", "points = 13"), encoding="utf-8")
     err = refuse("sweep", small, "--out", tmp_path / "s")
     assert err.startswith("--out: holds another sweep: vary.1.points was 12, is 13\nhint: choose")
     assert bytes_of(tmp_path / "s") == before
-    small.write_text(f"{SMALL}[fit]\nselect = 'bic'\n", encoding="utf-8")
+    small.write_text(f"{SMALL_SWEEP}[fit]\nselect = 'bic'\n", encoding="utf-8")
     assert placer("sweep", small, "--out", tmp_path / "s").status == 0
 
 

@@ -85,10 +85,10 @@ class Tenths:
     """A predictor by which every instance falls short with a tenth per instance on its NIC beyond the first."""
 
     def solo(self, workloads: Sequence[Workload]) -> np.ndarray:
-        return np.array([SOLO_KPPS[one.nf] for one in workloads])
+        return np.array([SOLO_KPPS[workload.nf] for workload in workloads])
 
     def shortfall(self, co_locations: Sequence[Sequence[Workload]], required: Any) -> list[np.ndarray]:
-        return [np.full(len(one), 0.1 * (len(one) - 1)) for one in co_locations]
+        return [np.full(len(members), 0.1 * (len(members) - 1)) for members in co_locations]
 
 
 def _catalogue() -> Catalogue:

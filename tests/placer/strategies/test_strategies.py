@@ -138,7 +138,7 @@ class Known:
     """A predictor that measured a next to b: a kept 85 %, where 90 % were predicted; b as predicted."""
 
     def solo(self, workloads: list[Workload]) -> np.ndarray:
-        return np.array([SOLO_KPPS[one.nf] for one in workloads])
+        return np.array([SOLO_KPPS[workload.nf] for workload in workloads])
 
     def left_out(self, default: TrafficProfile) -> dict[tuple[Workload, ...], LeftOutCoLocation]:
         measured, predicted = np.array([85.0, 190.0]), np.array([90.0, 190.0])

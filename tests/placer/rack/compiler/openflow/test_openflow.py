@@ -1,8 +1,10 @@
 """Rules for an OpenFlow switch, run by the emulated one and by Open vSwitch, do what the reference does."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -27,7 +29,7 @@ from tests.effort import THOROUGH, examples
 from tests.nfs.captures import read_capture, read_frames, write_capture
 from tests.placer.rack.compiler.library.frames import ipv4_frame, random_frames
 from tests.placer.rack.compiler.openflow.labelled_rack import LabelledRack
-from tests.placer.rack.compiler.own_chains import draw_own_chains
+from tests.placer.rack.compiler.own_chains import OwnChains, draw_own_chains
 from tests.placer.rack.compiler.rack_packets import rack_packets
 from tests.placer.rack.compiler.racks import SAME_BYTES, made_chain, made_plan, random_chain, random_subgroups
 from tests.placer.rack.compiler.test_executed_racks import ExecutedRack, require_programs, run_rack, write_rack_files
@@ -82,16 +84,22 @@ def test_random_chains_do_what_the_reference_does(seed: int) -> None:
     assert ReferenceRun(chains, packets).differences(rack.outcome(packets)) == []
 
 
-def test_rules_and_routes_of_files_do_what_the_text_says(tmp_path: Path) -> None:
-    """Own data on an OpenFlow switch, and on the servers behind it."""
-    on_switch = Counter[str]()
-    for seed in range(examples(40)):
+def draw_chains(seeds: Iterable[int], tmp_path: Path) -> Iterator[tuple[int, Path, OwnChains]]:
+    """Chains with own data, each with its seed and the folder of its files; without those that no list of ways says."""
+    for seed in seeds:
         folder = tmp_path / str(seed)
         folder.mkdir()
         try:
             chains = draw_own_chains(seed, folder, kinds=(*SAME_BYTES, "ACL", "ACL", "IPv4Fwd"))
-        except InputError:  # what no list of ways can say
+        except InputError:
             continue
+        yield seed, folder, chains
+
+
+def test_rules_and_routes_of_files_do_what_the_text_says(tmp_path: Path) -> None:
+    """Own data on an OpenFlow switch, and on the servers behind it."""
+    on_switch = Counter[str]()
+    for seed, _, chains in draw_chains(range(examples(40)), tmp_path):
         random, own = Random(seed), chains.plan.chains
         plan = plan_of(list(own), [random_places(random, chain) for chain in own])
         graph = graph_of(replace(plan, sources=chains.plan.sources), "plan")
@@ -324,14 +332,8 @@ def test_packets_with_two_tags_are_dropped_where_it_does_not_see_behind_them(tmp
 def test_random_chains_with_own_rules_do_what_the_text_says(part: int, tmp_path: Path) -> None:
     """Ten chains; no shares on the switch: Open vSwitch deals flows out by a hash of its own."""
     require_open_vswitch()
-    on_switch, runs, seed = Counter[str](), 0, 1000 * part
-    while runs < 10:
-        seed, folder = seed + 1, tmp_path / str(seed)
-        folder.mkdir()
-        try:
-            chains = draw_own_chains(seed, folder, kinds=(*SAME_BYTES, "ACL", "ACL", "IPv4Fwd"))
-        except InputError:  # what no list of ways can say
-            continue
+    on_switch, runs = Counter[str](), 0
+    for seed, folder, chains in draw_chains(count(1000 * part + 1), tmp_path):
         random, own = Random(seed), chains.plan.chains
         # no packet gets a second tag, behind which the switch would not see
         if (tunnels := max(sum(nf.nf == "Tunnel" for nf in chain.nfs) for chain in own)) > 1:
@@ -350,6 +352,8 @@ def test_random_chains_with_own_rules_do_what_the_text_says(part: int, tmp_path:
         assert found.differences == [], chains.text
         on_switch.update(nf.kind for nf in rack.routing.graph.nfs if nf.place.name == "switch")
         runs += 1
+        if runs == 10:
+            break
     assert set(on_switch) >= {"ACL", "IPv4Fwd"}
 
 
