@@ -11,6 +11,7 @@ The same command resumes after an interrupt.
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -21,10 +22,10 @@ from benches.bench import register
 from experiments.vnf_chains.methodology.chain_rounds import ChainRounds
 from experiments.vnf_chains.methodology.loads import FLOW_STEP, LOADS_FOLDER, load_chains, rising_loads
 from experiments.vnf_chains.methodology.scaling import scaling_table
-from experiments.vnf_chains.methodology.shares import share_loads, topologies
+from experiments.vnf_chains.methodology.shares import FLOW_COUNT, share_loads, topologies
 from profiler.testbed_stack import RetryingTestbed
 from profiler.testbeds import open_testbed
-from profiles import InputError
+from profiles import ChainLoad, InputError
 from profiles.table import write_table
 
 FOLDER = Path("build") / "chains"
@@ -36,12 +37,22 @@ Testbed = Annotated[str, typer.Option(help="Where chains run: `host`, or any oth
 Out = Annotated[Path | None, typer.Option(help="Folder of what is measured; build/chains/TESTBED by default.")]
 Part = Annotated[str, typer.Option(help="`shares` of cores: the paper's tables, and scaling; or rising `loads`.")]
 Rounds = Annotated[int, typer.Option(min=1, help="Runs of each chain at each traffic.")]
+Share = Annotated[list[float] | None, typer.Option(help="Of a core; repeatable: pairs run at every combination.")]
+Size = Annotated[list[float] | None, typer.Option(help="Of packets, bytes; repeatable.")]
+Flows = Annotated[float, typer.Option(min=1, help="Flows, if the testbed allows as many.")]
 Seed = Annotated[int, typer.Option(min=0)]
 
 
 @register("chains")
 def run(
-    testbed: Testbed = SIMULATED, out: Out = None, part: Part = SHARES, rounds: Rounds = 3, seed: Seed = 0
+    testbed: Testbed = SIMULATED,
+    out: Out = None,
+    part: Part = SHARES,
+    rounds: Rounds = 3,
+    share: Share = None,
+    size: Size = None,
+    flows: Flows = FLOW_COUNT,
+    seed: Seed = 0,
 ) -> pd.DataFrame:
     """Allocations that meet targets, or the chains that ran at rising load."""
     if part not in (SHARES, LOADS):
@@ -52,17 +63,20 @@ def run(
         RetryingTestbed(lambda: open_testbed(testbed), _say) as opened,
         ChainRounds(opened, out, seed=seed, notify=_say) as measuring,
     ):
-        table = _shares(measuring, rounds) if part == SHARES else _loads(measuring, rounds)
+        if part == SHARES:
+            loads = share_loads(measuring.description, cpu=share or (), sizes=size or (), flows=flows)
+            table = _shares(measuring, loads, rounds, flows)
+        else:
+            table = _loads(measuring, rounds)
     write_table(table, out / ("scaling.csv" if part == SHARES else "loaded.csv"))
     _say(f"written: {out}")
     return table.astype(object).fillna("")
 
 
-def _shares(measuring: ChainRounds, repeats: int) -> pd.DataFrame:
-    loads = share_loads(measuring.description)
+def _shares(measuring: ChainRounds, loads: Sequence[ChainLoad], repeats: int, flows: float) -> pd.DataFrame:
     _say(f"{len(loads)} settings, {repeats} runs of each")
     measuring.measure(loads, repeats)
-    scaling = scaling_table(topologies(measuring.write()), measuring, repeats)
+    scaling = scaling_table(topologies(measuring.write()), measuring, repeats, flows)
     measuring.write()
     return scaling
 

@@ -19,7 +19,6 @@ from profiler.journal.records import MEASURED_BY_ORIGIN, journal_faults, merge
 from profiler.protocol.protocol import write_measurement
 from profiler.testbed import (
     GPU_STAGES,
-    LATENCY_NAMES,
     BestEffort,
     GpuStages,
     Measurement,
@@ -279,16 +278,11 @@ def _parse_run(answer: str) -> Run:
 
 def _measurement(fields: dict[str, Any]) -> Measurement:
     measured = Measurement(float(fields["throughput_kpps"]), Counters.from_mapping(fields["counters"]))
-    stages = [
-        StageMeasurement(float(stage["throughput_kpps"]), float(stage["dropped_pct"]))
-        for stage in fields.get("stages", ())
-    ]
     latency = fields.get("latency_us")
-    latency_us = PacketLatency(*(float(latency[name]) for name in LATENCY_NAMES)) if latency else None
     return replace(
         measured,
-        stages=tuple(stages),
-        latency_us=latency_us,
+        stages=tuple(StageMeasurement(**stage) for stage in fields.get("stages", ())),
+        latency_us=PacketLatency(**latency) if latency else None,
         stages_us=_gpu_stages(fields.get("stages_us")),
         stages_p99_us=_gpu_stages(fields.get("stages_p99_us")),
     )

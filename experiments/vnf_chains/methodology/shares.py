@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from profiles.chain import parse_chain
 from profiles.chain_table import CHAIN_KPPS, CORES_COLUMN, ORDER_COLUMN, RATE_COLUMN, SHARES_COLUMN, drop_column_of
 
 NF_PAIRS = (("NAT", "LB"), ("ACL", "Match"))
-"""Each is measured in both orders, as the paper's two pairs are; a testbed without them has pairs of its first NFs."""
+"""Each is measured in both orders, as the paper's two pairs are; a testbed without them has all pairs of its NFs."""
 SHARES_ALONE = (0.25, 0.5, 0.75, 1.0)
 SHARES_TOGETHER = ((0.25, 1.0), (1.0, 0.25), (0.5, 0.5), (0.5, 1.0), (1.0, 0.5), (1.0, 1.0))
 PACKET_SIZES = (128.0, 256.0, 512.0, 1024.0, 1400.0)
@@ -34,7 +34,7 @@ def pairs_of(description: TestbedDescription) -> Sequence[tuple[str, str]]:
     known = [nf.name for nf in description.nfs if nf.cores == 1 and not nf.accelerators]
     if len(known) < 2 or any(nf in known for pair in NF_PAIRS for nf in pair):
         return NF_PAIRS
-    return [(known[0], known[1]), *([(known[2], known[3])] if len(known) > 3 else [])]
+    return list(combinations(known, 2))
 
 
 def most_flows(description: TestbedDescription, flows: float) -> float:
@@ -42,23 +42,30 @@ def most_flows(description: TestbedDescription, flows: float) -> float:
     return min(flows, description.attributes.get("flows", (0.0, flows))[1])
 
 
-def share_loads(description: TestbedDescription, pairs: Sequence[tuple[str, str]] | None = None) -> list[ChainLoad]:
-    """Every function alone, then every chain, at every share and packet size. Raises `InputError` when the testbed
-    lacks a function, or a second core."""
+def share_loads(
+    description: TestbedDescription,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    *,
+    cpu: Sequence[float] = (),
+    sizes: Sequence[float] = (),
+    flows: float = FLOW_COUNT,
+) -> list[ChainLoad]:
+    """Every function alone, then every chain, at every share and packet size. `pairs`, `cpu`, `sizes`, `flows`: of
+    functions, shares of a core (pairs at every combination), packet sizes and flows in place of those that all testbeds
+    have. Raises `InputError` when the testbed lacks a function, or a second core."""
     pairs = pairs_of(description) if pairs is None else pairs
     known = {nf.name for nf in description.nfs if nf.cores == 1 and not nf.accelerators}
     if missing := [nf for pair in pairs for nf in pair if nf not in known]:
         raise InputError.of("--testbed", f"{description.name} runs no {', '.join(missing)} on one core")
     if description.nic.cores < 2:
         raise InputError.of("--testbed", f"{description.name} has one core, pipelines need two")
-    flows = most_flows(description, FLOW_COUNT)
-    traffics = [TrafficProfile(flows, size, description.traffic.mtbr) for size in PACKET_SIZES]
+    flows = most_flows(description, flows)
+    traffics = [TrafficProfile(flows, size, description.traffic.mtbr) for size in sizes or PACKET_SIZES]
     nfs = dict.fromkeys(nf for pair in pairs for nf in pair)
-    alone = [share_load([nf], traffic, [share]) for nf, share, traffic in product(nfs, SHARES_ALONE, traffics)]
+    alone = [share_load([nf], traffic, [share]) for nf, share, traffic in product(nfs, cpu or SHARES_ALONE, traffics)]
     chains = [order for pair in pairs for order in (pair, pair[::-1])]
-    return alone + [
-        share_load(nfs, traffic, shares) for nfs, shares, traffic in product(chains, SHARES_TOGETHER, traffics)
-    ]
+    together = list(product(cpu, repeat=2)) or SHARES_TOGETHER
+    return alone + [share_load(nfs, traffic, shares) for nfs, shares, traffic in product(chains, together, traffics)]
 
 
 def share_load(nfs: Sequence[str], traffic: TrafficProfile, shares: Sequence[float]) -> ChainLoad:

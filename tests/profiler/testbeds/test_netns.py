@@ -40,7 +40,7 @@ def left_over(process: int = os.getpid()) -> list[str]:
     """The namespaces and control groups of a process."""
     spaces = Path("/run/netns").glob(f"{netns.NAMES}{process}-*")
     groups = [
-        folder for parent in ("cpu", ".") for folder in (netns.CGROUPS / parent).glob(f"{netns.NAMES}{process}-*")
+        folder for parent in ("cpu", "cpuacct", ".") for folder in (netns.CGROUPS / parent).glob(f"{netns.NAMES}{process}-*")
     ]
     return sorted(map(str, [*spaces, *groups]))
 
@@ -60,7 +60,9 @@ def test_a_chain_carries_more_with_more_of_a_cpu(testbed: Testbed) -> None:
     assert all(0 < reached[count, 0.1] < 0.7 * reached[count, 1.0] for count in range(1, len(names) + 1))
     longest = kpps[len(names), 1.0]
     assert longest.latency_us and longest.latency_us.p50 <= longest.latency_us.p99 <= longest.latency_us.max
+    assert longest.latency_us.p95 and longest.latency_us.p50 <= longest.latency_us.p95 <= longest.latency_us.p99
     assert [stage.throughput_kpps for stage in longest.stages] == [longest.throughput_kpps] * len(names)
+    assert all(0 < (stage.cpu_pct or 0) < 120 for stage in longest.stages)
     assert left_over()
     testbed.close()
     assert left_over() == []
