@@ -82,7 +82,7 @@ class Topology:
     inputs: tuple[str, ...]
     """Names of the inputs: `NAT.cpu` for each function of a chain, `cpu` for one alone, then `packet_size`."""
     at: Floats  # their values, shape (runs, inputs)
-    kpps: Floats  # packets that enter, shape (runs,)
+    kpps: Floats  # packets that enter, or another measure; shape (runs,)
     dropped_pct: float  # of the packets that reach the first function, mean over runs
 
     @property
@@ -101,9 +101,9 @@ class Topology:
         return dict(zip(self.inputs, self.settings.inputs.T, strict=True))
 
 
-def topologies(table: pd.DataFrame) -> dict[str, Topology]:
+def topologies(table: pd.DataFrame, measure: str = CHAIN_KPPS) -> dict[str, Topology]:
     """The functions and chains of a table of chains that were measured at shares of cores, functions first. `table`: of
-    `profiles.chain_table`."""
+    `profiles.chain_table`. `measure`: its column."""
     found: dict[str, Topology] = {}
     closed = table[table[RATE_COLUMN] == 0]
     for (order, cores), rows in closed.groupby([ORDER_COLUMN, CORES_COLUMN], sort=False):
@@ -118,7 +118,7 @@ def topologies(table: pd.DataFrame) -> dict[str, Topology]:
             continue
         of_shares = [CPU_INPUT] if len(nfs) == 1 else [f"{nf}.{CPU_INPUT}" for nf in nfs]
         at = np.column_stack([shares, rows[SIZE_INPUT].to_numpy(float)])[kept]
-        kpps, dropped = rows[CHAIN_KPPS].to_numpy(float)[kept], rows[drop_column_of(0)].to_numpy(float)[kept]
+        kpps, dropped = rows[measure].to_numpy(float)[kept], rows[drop_column_of(0)].to_numpy(float)[kept]
         one = Topology(nfs, (*of_shares, SIZE_INPUT), at, kpps, float(dropped.mean()))
         if len(one.settings) >= FEWEST_SETTINGS:
             found[one.name] = one

@@ -40,7 +40,9 @@ def left_over(process: int = os.getpid()) -> list[str]:
     """The namespaces and control groups of a process."""
     spaces = Path("/run/netns").glob(f"{netns.NAMES}{process}-*")
     groups = [
-        folder for parent in ("cpu", "cpuacct", ".") for folder in (netns.CGROUPS / parent).glob(f"{netns.NAMES}{process}-*")
+        folder
+        for parent in ("cpu", "cpuacct", ".")
+        for folder in (netns.CGROUPS / parent).glob(f"{netns.NAMES}{process}-*")
     ]
     return sorted(map(str, [*spaces, *groups]))
 
