@@ -45,7 +45,7 @@ def run(setting: Setting) -> Result:
     return Result(
         table,
         (
-            f"{SIMULATED_CARD}: no runs; training and ground truth are on {TESTBED}, a simulated card of another maker.",
+            f"{SIMULATED_CARD}: no runs; training and ground truth are on {TESTBED}, another simulated card.",
             f"{HARDWARE_CARD}: no runs.",
         ),
         partial(draw_scores, table=table),
