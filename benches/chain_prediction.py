@@ -74,7 +74,7 @@ def measured_rows(folder: Path, measure: str, draws: int) -> Iterator[dict[str, 
             of_chain = {nf: fitted[nf] for nf in chain.nfs}
             for count in RUN_COUNTS:
                 errors = mean_errors(
-                    MeasuredChain.of(chain), of_chain, place_on_cores(chain, functions), count, draws,
+                    MeasuredChain.of_topology(chain), of_chain, place_on_cores(chain, functions), count, draws,
                     higher_is_better=measure == CHAIN_KPPS,
                 )  # fmt: skip
                 rows.append({"chain": name, "runs": count, **errors})
@@ -110,7 +110,7 @@ class MeasuredChain:
     repeats: list[Floats]  # of each setting
 
     @classmethod
-    def of(cls, chain: Topology) -> "MeasuredChain":
+    def of_topology(cls, chain: Topology) -> "MeasuredChain":
         """The settings of a chain of a folder."""
         distinct, of_run = np.unique(chain.at, axis=0, return_inverse=True)
         return cls(chain.inputs, distinct, [chain.kpps[of_run.ravel() == row] for row in range(len(distinct))])

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benches.chain_prediction import ORDERS, RUN_COUNTS, control_row, corrected_errors
+from benches.chain_prediction import ORDERS, RUN_COUNTS, MeasuredOrder, control_row, mean_errors
 from predictor.chains.chain_fitting import fit_chain
 from predictor.chains.chain_model import ChainModel
 from predictor.chains.placed_chain import PlacedChain, weakest_link
@@ -248,8 +248,8 @@ def test_another_order_is_predicted_better_than_by_plain_methods(
     measured: pd.DataFrame, profiled: str, order: str, count: int
 ) -> None:
     """At most 6 % after ten runs and 5 % after fifteen; intervals hold what they say, in seconds."""
-    found = [corrected_errors(measured, profiled, order, count, seed) for seed in range(DRAWS)]
-    mean = pd.DataFrame(found).mean()
+    chain, profiles = MeasuredOrder.of(measured, order), MeasuredOrder.of(measured, profiled).profiles()
+    mean = mean_errors(chain, profiles, PlacedChain.of(chain.nfs), count, DRAWS)
     assert mean["error_pct"] <= MOST_ERROR_PCT[count]
     assert mean["error_pct"] <= mean["hindsight_pct"] + 0.5
     assert mean["inside_pct"] >= 85
