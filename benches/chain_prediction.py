@@ -61,7 +61,7 @@ def run(
     return pd.DataFrame(rows).fillna("")
 
 
-def measured_rows(folder: Path, measure: str, draws: int) -> Iterator[dict[str, object]]:
+def measured_rows(folder: Path, measure: str, draws: int) -> Iterator[dict[str, Any]]:
     """Every chain of a folder with its errors; at the end, their mean by number of runs."""
     if measure not in (CHAIN_KPPS, *LATENCY_COLUMNS):
         raise InputError.of("--measure", f"'{measure}' is none of {', '.join((CHAIN_KPPS, *LATENCY_COLUMNS))}")
