@@ -74,7 +74,7 @@ def measured_rows(folder: Path, measure: str, draws: int) -> Iterator[dict[str, 
             of_chain = {nf: fitted[nf] for nf in chain.nfs}
             for count in RUN_COUNTS:
                 errors = mean_errors(
-                    MeasuredChain.of_topology(chain), of_chain, place_on_cores(chain, functions), count, draws,
+                    RepeatedChain.of_topology(chain), of_chain, place_on_cores(chain, functions), count, draws,
                     higher_is_better=measure == CHAIN_KPPS,
                 )  # fmt: skip
                 rows.append({"chain": name, "runs": count, **errors})
@@ -85,7 +85,7 @@ def measured_rows(folder: Path, measure: str, draws: int) -> Iterator[dict[str, 
 
 
 def mean_errors(
-    chain: "MeasuredChain",
+    chain: "RepeatedChain",
     profiles: Mapping[str, ProfiledNf],
     placed: PlacedChain,
     count: int,
@@ -102,7 +102,7 @@ def mean_errors(
 
 
 @dataclass(frozen=True)
-class MeasuredChain:
+class RepeatedChain:
     """A chain at settings, each of which was run several times."""
 
     names: Sequence[str]  # of the inputs
@@ -110,7 +110,7 @@ class MeasuredChain:
     repeats: list[Floats]  # of each setting
 
     @classmethod
-    def of_topology(cls, chain: Topology) -> "MeasuredChain":
+    def of_topology(cls, chain: Topology) -> "RepeatedChain":
         """The settings of a chain of a folder."""
         distinct, of_run = np.unique(chain.at, axis=0, return_inverse=True)
         return cls(chain.inputs, distinct, [chain.kpps[of_run.ravel() == row] for row in range(len(distinct))])
@@ -133,7 +133,7 @@ class MeasuredChain:
 
 
 @dataclass(frozen=True)
-class MeasuredOrder(MeasuredChain):
+class MeasuredOrder(RepeatedChain):
     """Chains of the VNFs in one order, at CPU shares."""
 
     nfs: list[str]
@@ -169,7 +169,7 @@ def control_row(table: pd.DataFrame, order: str) -> dict[str, object]:
 
 
 def corrected_errors(
-    chain: MeasuredChain,
+    chain: RepeatedChain,
     profiles: Mapping[str, ProfiledNf],
     placed: PlacedChain,
     count: int,

@@ -16,36 +16,38 @@ from profiler.profiling import profile
 from profiler.simulated import PENSANDO, PENSANDO_NFS, SimulatedTestbed
 from profiles.profile import read_profile
 
-TESTBED = "simulated:pensando"
-NF = "Firewall"
+PENSANDO_SPEC = "simulated:pensando"
+FIREWALL_NF = "Firewall"
 COMPARED_RUNS = 200
-PUBLISHED_ACCURACY = {(NF, "slomo"): (18.4, 58.7, 64.7), (NF, "tomur"): (0.9, 100.0, 100.0)}
+PUBLISHED_ACCURACY = {(FIREWALL_NF, "slomo"): (18.4, 58.7, 64.7), (FIREWALL_NF, "tomur"): (0.9, 100.0, 100.0)}
 
 
 @experiment(PAPER, "table9", "Prediction accuracy on a card of another maker, with memory contention alone")
 def run(setting: Setting) -> Result:
     """A firewall that walks a table of flows, at random traffic beside mem-bench at random levels."""
     card = SimulatedTestbed(card=PENSANDO, nfs=PENSANDO_NFS)
-    setting.say(f"profiling and training {NF} on {TESTBED}")
+    setting.say(f"profiling and training {FIREWALL_NF} on {PENSANDO_SPEC}")
     with tempfile.TemporaryDirectory() as folder:
-        out = profile(card, Path(folder) / "profile", nfs=[NF], quota=RUNS_PER_NF, seed=setting.seed)
+        out = profile(card, Path(folder) / "profile", nfs=[FIREWALL_NF], quota=RUNS_PER_NF, seed=setting.seed)
         models = train(read_profile(out))
     compared = {
-        "slomo": train_slomo(models, TESTBED, setting.seed, setting.count(RUNS_PER_NF, least=60)),
+        "slomo": train_slomo(models, PENSANDO_SPEC, setting.seed, setting.count(RUNS_PER_NF, least=60)),
         "tomur": TomurPredictor(drop_corrections(models)),
     }
     rng = setting.rng("table9")
     traffics = random_traffics(setting.count(COMPARED_RUNS), rng)
-    measured = run_with_benches(NF, [(traffic, (random_mem_bench(rng),)) for traffic in traffics], setting, card)
+    measured = run_with_benches(
+        FIREWALL_NF, [(traffic, (random_mem_bench(rng),)) for traffic in traffics], setting, card
+    )
     errors = {
-        (NF, name, TESTBED): errors_pct(measured.predicted(predictor), measured.truth)
+        (FIREWALL_NF, name, PENSANDO_SPEC): errors_pct(measured.predicted(predictor), measured.truth)
         for name, predictor in compared.items()
     }
     table = score_table(errors, PUBLISHED_ACCURACY)
     return Result(
         table,
         (
-            f"{SIMULATED_CARD}: no runs; training and ground truth are on {TESTBED}, another simulated card.",
+            f"{SIMULATED_CARD}: no runs; training and ground truth are on {PENSANDO_SPEC}, another simulated card.",
             f"{HARDWARE_CARD}: no runs.",
         ),
         partial(draw_scores, table=table),

@@ -259,7 +259,7 @@ def _effort_fields(run: Run, workloads: Sequence[dict[str, object]]) -> dict[str
     return {"best_effort": True, "disturbed_pct": run.best_effort.disturbed_pct}
 
 
-def _measured(readings: StageMeasurement | PacketLatency) -> dict[str, float]:
+def _write_readings(readings: StageMeasurement | PacketLatency) -> dict[str, float]:
     return {name: value for name, value in asdict(readings).items() if value is not None}
 
 
@@ -267,9 +267,9 @@ def write_measurement(one: Measurement) -> dict[str, object]:
     """A measurement as answers write it; stages and latencies only where there are any."""
     answer: dict[str, object] = {"throughput_kpps": one.throughput_kpps, "counters": one.counters.as_dict()}
     if one.stages:
-        answer["stages"] = [_measured(stage) for stage in one.stages]
+        answer["stages"] = [_write_readings(stage) for stage in one.stages]
     if one.latency_us:
-        answer["latency_us"] = _measured(one.latency_us)
+        answer["latency_us"] = _write_readings(one.latency_us)
     if one.stages_us:
         answer["stages_us"] = one.stages_us.as_dict()
     if one.stages_p99_us:

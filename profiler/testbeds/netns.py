@@ -143,7 +143,7 @@ def _socat_command(file: str, to: str) -> list[str]:
     return ["socat", f"TCP-LISTEN:{PORT},fork,reuseaddr,nodelay,backlog=1024", f"TCP:{to},nodelay"]
 
 
-PORTS = "echo 1 >/proc/sys/net/ipv4/tcp_tw_reuse; echo 1024 65535 >/proc/sys/net/ipv4/ip_local_port_range"
+PORT_SETTINGS = "echo 1 >/proc/sys/net/ipv4/tcp_tw_reuse; echo 1024 65535 >/proc/sys/net/ipv4/ip_local_port_range"
 """So that programs that open a connection for each request, such as tinyproxy, do not run out of ports."""
 VNFS: Mapping[str, VnfProgram] = {
     "nginx": VnfProgram("nginx-light", _nginx, _nginx_command),
@@ -252,7 +252,7 @@ class RunningChain:
             _ip("netns", "add", space)
             self._left.callback(_remove_space, space)
             _ip("-n", space, "link", "set", "lo", "up")
-            _ip("netns", "exec", space, "sh", "-c", PORTS)
+            _ip("netns", "exec", space, "sh", "-c", PORT_SETTINGS)
         for number, (space, following) in enumerate(zip(self._spaces, self._spaces[1:], strict=False)):
             _ip("link", "add", "next", "netns", space, "type", "veth", "peer", "name", "last", "netns", following)
             for end, name, host in ((space, "next", 1), (following, "last", 2)):

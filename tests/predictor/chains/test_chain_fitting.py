@@ -268,4 +268,4 @@ def test_chains_of_programs_are_predicted_as_well_as_repeats_agree(
     folder = Path(__file__).parents[3] / "traces" / "netns"
     *chains, _ = chain_prediction.measured_rows(folder, measure, draws=4)
     assert len(chains) == 20
-    assert [one["chain"] for one in chains if one["error_pct"] > 1.3 * one["repeats_pct"] + 5] == []
+    assert [chain["chain"] for chain in chains if chain["error_pct"] > 1.3 * chain["repeats_pct"] + 5] == []
