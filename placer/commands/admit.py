@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import Quiet, Seed, one_of, refuse_same_files, refuse_unwritable
+from placer.commands.options import (
+    Quiet,
+    Seed,
+    one_of,
+    refuse_same_files,
+    refuse_unwritable,
+    take_argument,
+    take_option,
+)
 from placer.gpu.registry import METHODS
 from profiles import Fault, InputError
 from profiles.aside import file_aside
@@ -24,22 +32,12 @@ ADMISSION_FORMATS = ("table", "json")
 PREDICTED_METHOD = "predicted"  # the method that needs models; its answers say nothing of the model of a device
 AFTER_S = 1.0  # seconds after which a message says what takes so long
 
-SlosFile = Annotated[
-    str,
-    typer.Argument(
-        metavar="SLOS", help="The SLOs: JSON Lines, one per line; - for standard input.", show_default=False
-    ),
-]
-DeviceFile = Annotated[
-    Path | None, typer.Option("--device", help="The GPU: JSON with its size and times.", show_default=False)
-]
+SlosFile = Annotated[str, take_argument("SLOS", "The SLOs: JSON Lines, one per line; - for standard input.")]
+DeviceFile = Annotated[Path | None, take_option("The GPU: JSON with its size and times.", "--device")]
 ModelsFolder = Annotated[
     Path | None,
-    typer.Option(
-        "--models",
-        metavar="DIR",
-        help="Instead of --device: a folder written by `placer train` from the profile of a GPU.",
-        show_default=False,
+    take_option(
+        "Instead of --device: a folder written by `placer train` from the profile of a GPU.", "--models", metavar="DIR"
     ),
 ]
 MethodName = Annotated[
@@ -58,10 +56,8 @@ Explain = Annotated[
     ),
 ]
 CertificateFile = Annotated[
-    Path | None,
-    typer.Option("--certificate", help="Write device, SLOs and answer, for `placer verify`, as JSON.",
-                 show_default=False),
-]  # fmt: skip
+    Path | None, take_option("Write device, SLOs and answer, for `placer verify`, as JSON.", "--certificate")
+]
 Format = Annotated[str, typer.Option(help="table or json.")]
 
 

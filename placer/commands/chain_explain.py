@@ -27,7 +27,7 @@ from placer.commands.chain_place import (
     place_chains,
     read_chains_and_rack,
 )
-from placer.commands.options import Quiet, one_of, refuse_same_files, refuse_unwritable
+from placer.commands.options import Quiet, one_of, refuse_same_files, refuse_unwritable, take_option
 from profiles import Fault, InputError
 from profiles.aside import file_aside
 from profiles.faults import collect_faults, suggestion
@@ -43,14 +43,13 @@ if TYPE_CHECKING:
     from placer.rack.reasons.explain import ChainExplanation, LayoutQuestions
 
 
-ChainName = Annotated[str | None, typer.Option("--chain", help="Explain only this chain.", show_default=False)]
+ChainName = Annotated[str | None, take_option("Explain only this chain.", "--chain")]
 Placement = Annotated[
     str | None,
-    typer.Option(
+    take_option(
+        "Find the best plan with NFs of the chain on these devices: 'ACL=switch LB=s0'. Other NFs may be on any "
+        "device.",
         metavar="NF=DEVICE ...",
-        help="Find the best plan with NFs of the chain on these devices: 'ACL=switch LB=s0'. Other NFs may be on "
-        "any device.",
-        show_default=False,
     ),
 ]
 Layouts = Annotated[
@@ -59,12 +58,11 @@ Layouts = Annotated[
 RECORDED_MODELS = Path("recorded")
 GivenModels = Annotated[
     Path | None,
-    typer.Option(
+    take_option(
+        "A folder written by `placer train`, or `recorded` for those of the rack's testbed, to predict contention"
+        " as `placer chain place` does. By default contention is ignored.",
         "--models",
         metavar="DIR",
-        help="A folder written by `placer train`, or `recorded` for those of the rack's testbed, to predict contention "
-        "as `placer chain place` does. By default contention is ignored.",
-        show_default=False,
     ),
 ]
 
@@ -194,18 +192,14 @@ OldPlanFile = Annotated[
 ChangedChains = Annotated[
     Path, typer.Argument(metavar="CHAINS", help="The new set of all chains: a .chains file, or its JSON twin.")
 ]
-OtherRackFile = Annotated[
-    Path | None,
-    typer.Option("--rack", help="A rack: TOML, or its JSON twin. By default the plan's.", show_default=False),
-]
+OtherRackFile = Annotated[Path | None, take_option("A rack: TOML, or its JSON twin. By default the plan's.", "--rack")]
 Moves = Annotated[
     int | None,
-    typer.Option(
+    take_option(
+        "The largest number of NFs that may change their device; by default unlimited. NFs of new chains and "
+        "changed numbers of cores do not count.",
         "--moves",
         min=0,
-        help="The largest number of NFs that may change their device; by default unlimited. NFs of new chains and "
-        "changed numbers of cores do not count.",
-        show_default=False,
     ),
 ]
 

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import Quiet, Report, command_line, one_of, refuse_same_files, refuse_unwritable
+from placer.commands.options import (
+    Quiet,
+    Report,
+    command_line,
+    one_of,
+    refuse_same_files,
+    refuse_unwritable,
+    take_option,
+)
 from placer.rack.strategies import CHAIN_STRATEGIES
 from profiles import Fault, InputError
 from profiles.aside import file_aside
@@ -31,7 +39,7 @@ PLAN_FORMATS = ("table", "json")
 AFTER_S = 1.0  # seconds after which a message says what takes so long
 
 ChainsFile = Annotated[Path, typer.Argument(metavar="CHAINS", help="A .chains file, or its JSON twin.")]
-RackFile = Annotated[Path, typer.Option("--rack", help="A rack: TOML, or its JSON twin.", show_default=False)]
+RackFile = Annotated[Path, take_option("A rack: TOML, or its JSON twin.", "--rack")]
 StrategyName = Annotated[
     str, typer.Option("--strategy", help=f"The strategy: {', '.join(CHAIN_STRATEGIES.file_names())}.")
 ]
@@ -41,18 +49,15 @@ TimeLimit = Annotated[
         min=0.1, help="Time limit in seconds. If it is reached, the best plan so far and its gap are printed."
     ),
 ]
-PlanFile = Annotated[
-    Path | None, typer.Option("--plan", help="Write the plan, with chains and rack, as JSON.", show_default=False)
-]
+PlanFile = Annotated[Path | None, take_option("Write the plan, with chains and rack, as JSON.", "--plan")]
 ModelsFolder = Annotated[
     Path | None,
-    typer.Option(
+    take_option(
+        "A folder written by `placer train`, to predict contention between subgroups on a server or a SmartNIC. "
+        "By default the recorded models of the rack's testbed; without a testbed, or with `none`, contention is "
+        "ignored.",
         "--models",
         metavar="DIR",
-        help="A folder written by `placer train`, to predict contention between subgroups on a server or a "
-        "SmartNIC. By default the recorded models of the rack's testbed; without a testbed, or with `none`, "
-        "contention is ignored.",
-        show_default=False,
     ),
 ]
 ModelRisk = Annotated[
@@ -64,10 +69,7 @@ ModelRisk = Annotated[
     ),
 ]
 CertificateFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--certificate", help="Write the plan with a proof, for `placer verify`, as JSON.", show_default=False
-    ),
+    Path | None, take_option("Write the plan with a proof, for `placer verify`, as JSON.", "--certificate")
 ]
 Stages = Annotated[
     str,

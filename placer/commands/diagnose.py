@@ -18,19 +18,16 @@ if TYPE_CHECKING:
 
 Nf = Annotated[
     str,
-    typer.Argument(
-        metavar="NF",
+    options.take_argument(
+        "NF",
+        "NF or NF:flows=N,packet_size=N,mtbr=N, also with rate_kpps=N or rate_gbps=N, and cores=N.",
         autocompletion=options.complete_nf,
-        help="NF or NF:flows=N,packet_size=N,mtbr=N, also with rate_kpps=N or rate_gbps=N, and cores=N.",
-        show_default=False,
     ),
 ]
 Beside = Annotated[
     list[str] | None,
-    typer.Option(
-        autocompletion=options.complete_nf,
-        help="An NF on the same NIC, in the same format as NF; repeatable.",
-        show_default=False,
+    options.take_option(
+        "An NF on the same NIC, in the same format as NF; repeatable.", autocompletion=options.complete_nf
     ),
 ]
 CORES = "cores"

@@ -18,13 +18,11 @@ from placer.commands.options import (
     SkipEmptyStays,
     one_of,
     refuse_bad_budget,
+    take_argument,
     trace_options,
 )
 
-Arrivals = Annotated[
-    str,
-    typer.Argument(metavar="ARRIVALS", help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False),
-]
+Arrivals = Annotated[str, take_argument("ARRIVALS", "The trace: CSV, .csv.gz, or - for standard input.")]
 Id = Annotated[
     str | None, typer.Argument(metavar="ID", help="The arrival to explain. Without ID, the causes of unused capacity.")
 ]

@@ -26,6 +26,7 @@ from placer.commands.options import (
     refuse_bad_budget,
     refuse_unwritable,
     refuse_without_arrivals,
+    take_option,
     trace_options,
 )
 
@@ -39,24 +40,16 @@ if TYPE_CHECKING:
     from placer.model.plan import Plan
     from placer.progress import Progress
 
-StateFile = Annotated[
-    Path | None,
-    typer.Option("--state", help="Keep the fleet in this SQLite file, and continue from it.", show_default=False),
-]
+StateFile = Annotated[Path | None, take_option("Keep the fleet in this SQLite file, and continue from it.", "--state")]
 Backup = Annotated[
-    Path | None,
-    typer.Option(
-        help="Copy the state to this new file and exit, even while a service uses the state.", show_default=False
-    ),
+    Path | None, take_option("Copy the state to this new file and exit, even while a service uses the state.")
 ]
 Retrain = Annotated[
     list[Path] | None,
-    typer.Option(
+    take_option(
+        "Retrain the models on measurements and on this profile of the NIC model; repeatable, one per NIC model. "
+        "A retrained version becomes active when it has proved better. Versions are stored next to the state.",
         metavar="PROFILE",
-        help="Retrain the models on measurements and on this profile of the NIC model; repeatable, one per NIC "
-        "model. A retrained version becomes active when it has proved better. Versions are stored next to the"
-        " state.",
-        show_default=False,
     ),
 ]
 Repair = Annotated[
@@ -69,28 +62,22 @@ Repair = Annotated[
 ]
 Arrivals = Annotated[
     Path | None,
-    typer.Option(
-        metavar="TRACE",
-        help="Start an empty fleet with the instances of this trace; departures are ignored.",
-        show_default=False,
-    ),
+    take_option("Start an empty fleet with the instances of this trace; departures are ignored.", metavar="TRACE"),
 ]
 PlanFile = Annotated[
     Path | None,
-    typer.Option(
+    take_option(
+        "Place the instances of --arrivals on the NICs of this plan, written by `placer run --plan`.",
         "--plan",
         metavar="FILE",
-        help="Place the instances of --arrivals on the NICs of this plan, written by `placer run --plan`.",
-        show_default=False,
     ),
 ]
 PlanStrategy = Annotated[
     str | None,
-    typer.Option(
+    take_option(
+        "The strategy whose plan is used if the file has several; by default planned. Of several predictors, the "
+        "plan of --predictor is used.",
         metavar="NAME",
-        help="The strategy whose plan is used if the file has several; by default planned. Of several predictors, "
-        "the plan of --predictor is used.",
-        show_default=False,
     ),
 ]
 WhenFull = Annotated[str, typer.Option(help="What happens to an arrival that fits on no NIC: reject or queue.")]

@@ -21,6 +21,7 @@ from placer.commands.options import (
     refuse_bad_budget,
     refuse_unwritable_folder,
     refuse_without_arrivals,
+    take_option,
     trace_options,
 )
 from placer.report.text.table import text_table
@@ -35,10 +36,8 @@ if TYPE_CHECKING:
     from placer.progress import Progress
 
 
-TestbedSpec = Annotated[
-    str | None, typer.Option(autocompletion=complete_testbed, help=f"One of {list_testbeds()}.", show_default=False)
-]
-Out = Annotated[Path, typer.Option(help="The PROFILE folder to write.", show_default=False)]
+TestbedSpec = Annotated[str | None, take_option(f"One of {list_testbeds()}.", autocompletion=complete_testbed)]
+Out = Annotated[Path, take_option("The PROFILE folder to write.")]
 Nf = Annotated[
     list[str] | None,
     typer.Option(
@@ -49,20 +48,19 @@ Nf = Annotated[
 MethodName = Annotated[str, typer.Option(help=f"How runs are chosen: {list_methods()}.")]
 Quota = Annotated[
     int | None,
-    typer.Option(
+    take_option(
+        "Runs per NF; 400 by default. On the simulated card, throughput with random neighbours and traffic is "
+        "then predicted with a mean error of 0.7 %; with 200 runs 0.9 %, with 800 0.6 %. Repeats of doubtful runs"
+        " are not counted. With --cores, 600 by default, over all numbers of cores.",
         min=1,
-        help="Runs per NF; 400 by default. On the simulated card, throughput with random neighbours and traffic is "
-        "then predicted with a mean error of 0.7 %; with 200 runs 0.9 %, with 800 0.6 %. Repeats of doubtful runs are "
-        "not counted. With --cores, 600 by default, over all numbers of cores.",
-        show_default=False,
     ),
 ]
 Cores = Annotated[
     str | None,
-    typer.Option(
-        help="Numbers of cores to measure each NF on besides its default, as in 1,2,4. On each, the NF runs alone and "
-        "beside benches; then, where the testbed offers rates, co-locations run at random rates and numbers of cores.",
-        show_default=False,
+    take_option(
+        "Numbers of cores to measure each NF on besides its default, as in 1,2,4. On each, the NF runs alone and "
+        "beside benches; then, where the testbed offers rates, co-locations run at random rates and numbers of "
+        "cores."
     ),
 ]
 ShowStatus = Annotated[bool, typer.Option("--status", help="Print the progress and the remaining time; run nothing.")]
@@ -75,69 +73,48 @@ Merge = Annotated[
 
 For = Annotated[
     str | None,
-    typer.Option(
+    take_option(
+        "Arrivals (CSV). Add runs to an existing profile: of the co-locations that matter most for placing such "
+        "arrivals, in rounds of planning, measuring and training. --quota is then the number of runs over all "
+        "NFs.",
         "--for",
-        help="Arrivals (CSV). Add runs to an existing profile: of the co-locations that matter most for placing "
-        "such arrivals, in rounds of planning, measuring and training. --quota is then the number of runs "
-        "over all NFs.",
-        show_default=False,
     ),
 ]
-ModelsOf = Annotated[
-    Path | None,
-    typer.Option("--models", help="With --for: the MODELS folder, trained on the profile.", show_default=False),
-]
+ModelsOf = Annotated[Path | None, take_option("With --for: the MODELS folder, trained on the profile.", "--models")]
 BudgetOf = Annotated[
     float | None,
-    typer.Option(
+    take_option(
+        "With --for: the SLA violations to accept when such arrivals are placed, in % of the instances.  [default: 2]",
         "--budget",
-        help="With --for: the SLA violations to accept when such arrivals are placed, in % of the instances.  "
-        "[default: 2]",
-        show_default=False,
     ),
 ]
 Chain = Annotated[
     list[str] | None,
-    typer.Option(
-        help="Measure a chain of NFs instead of contention: the NFs in order, as in ACL,NAT or ACL:rules=1024,NAT;"
-        " repeatable. A chain runs to completion on one core, and as every possible pipeline on several; | "
-        "begins the next core, and then only this placement is measured. The NFs alone, and their cycles per "
-        "packet, are measured, too.",
-        show_default=False,
+    take_option(
+        "Measure a chain of NFs instead of contention: the NFs in order, as in ACL,NAT or ACL:rules=1024,NAT; "
+        "repeatable. A chain runs to completion on one core, and as every possible pipeline on several; | begins "
+        "the next core, and then only this placement is measured. The NFs alone, and their cycles per packet, are"
+        " measured, too."
     ),
 ]
 Chains = Annotated[
     list[str] | None,
-    typer.Option(
-        help=f"Draw chains by the seed, from all NFs or those of --nf: {' or '.join(CHAIN_LENGTHS)}; repeatable.",
-        show_default=False,
-    ),
+    take_option(f"Draw chains by the seed, from all NFs or those of --nf: {' or '.join(CHAIN_LENGTHS)}; repeatable."),
 ]
-ChainCount = Annotated[
-    int | None,
-    typer.Option(min=1, help=f"Chains drawn of each length.  [default: {ORDERS_PER_LENGTH}]", show_default=False),
-]
+ChainCount = Annotated[int | None, take_option(f"Chains drawn of each length.  [default: {ORDERS_PER_LENGTH}]", min=1)]
 CoresOfChain = Annotated[
-    int | None,
-    typer.Option(
-        min=1, help="The largest number of cores of a chain; by default, all cores of the NIC.", show_default=False
-    ),
+    int | None, take_option("The largest number of cores of a chain; by default, all cores of the NIC.", min=1)
 ]
 Share = Annotated[
     list[float] | None,
-    typer.Option(
-        help="The share of its time that each core spends on the chain; repeatable: every combination is measured."
-        "  [default: 1]",
-        show_default=False,
+    take_option(
+        "The share of its time that each core spends on the chain; repeatable: every combination is measured.  "
+        "[default: 1]"
     ),
 ]
 Repeats = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        help="Runs of a chain at each traffic and offered load, or of an NF at each rate.  [default: 2]",
-        show_default=False,
-    ),
+    take_option("Runs of a chain at each traffic and offered load, or of an NF at each rate.  [default: 2]", min=1),
 ]
 Latency = Annotated[
     bool,

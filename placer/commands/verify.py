@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from placer.commands.options import IgnoreColumns, SkipEmptyStays, Timeout, refuse_without_arrivals, trace_options
+from placer.commands.options import (
+    IgnoreColumns,
+    SkipEmptyStays,
+    Timeout,
+    refuse_without_arrivals,
+    take_argument,
+    take_option,
+    trace_options,
+)
 from profiles import Fault, InputError, TrafficProfile
 
 if TYPE_CHECKING:
@@ -26,16 +34,13 @@ if TYPE_CHECKING:
 One = TypeVar("One")
 File = Annotated[
     Path,
-    typer.Argument(
-        metavar="FILE",
-        help="Written by `placer run --certificate`, `placer chain place --certificate` or `placer admit "
+    take_argument(
+        "FILE",
+        "Written by `placer run --certificate`, `placer chain place --certificate` or `placer admit "
         "--certificate`; or an answer of `placer admit --format json`, with --slos and --device.",
-        show_default=False,
     ),
 ]
-Arrivals = Annotated[
-    str | None, typer.Option(help="The trace that the tenants must match: CSV, .csv.gz or -.", show_default=False)
-]
+Arrivals = Annotated[str | None, take_option("The trace that the tenants must match: CSV, .csv.gz or -.")]
 Testbeds = Annotated[
     list[str] | None,
     typer.Option(
@@ -53,19 +58,11 @@ ModelsDirs = Annotated[
 
 
 ChainsFile = Annotated[
-    Path | None,
-    typer.Option("--chains", help="The chains that a plan of chains must match: .chains or JSON.", show_default=False),
+    Path | None, take_option("The chains that a plan of chains must match: .chains or JSON.", "--chains")
 ]
-RackFile = Annotated[
-    Path | None,
-    typer.Option("--rack", help="The rack that a plan of chains must match: TOML or JSON.", show_default=False),
-]
-SlosFile = Annotated[
-    Path | None, typer.Option("--slos", help="The SLOs that an admission must match: JSON Lines.", show_default=False)
-]
-DeviceFile = Annotated[
-    Path | None, typer.Option("--device", help="The GPU that an admission must match: JSON.", show_default=False)
-]
+RackFile = Annotated[Path | None, take_option("The rack that a plan of chains must match: TOML or JSON.", "--rack")]
+SlosFile = Annotated[Path | None, take_option("The SLOs that an admission must match: JSON Lines.", "--slos")]
+DeviceFile = Annotated[Path | None, take_option("The GPU that an admission must match: JSON.", "--device")]
 
 
 def command(
