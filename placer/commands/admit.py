@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import (
-    Quiet,
-    Seed,
-    one_of,
-    refuse_same_files,
-    refuse_unwritable,
-    take_argument,
-    take_option,
-)
+from placer.commands import options
 from placer.gpu.registry import METHODS
 from profiles import Fault, InputError
 from profiles.aside import file_aside
@@ -32,11 +24,11 @@ ADMISSION_FORMATS = ("table", "json")
 PREDICTED_METHOD = "predicted"  # the method that needs models; its answers say nothing of the model of a device
 AFTER_S = 1.0  # seconds after which a message says what takes so long
 
-SlosFile = Annotated[str, take_argument("SLOS", "The SLOs: JSON Lines, one per line; - for standard input.")]
-DeviceFile = Annotated[Path | None, take_option("The GPU: JSON with its size and times.", "--device")]
+SlosFile = Annotated[str, options.take_argument("SLOS", "The SLOs: JSON Lines, one per line; - for standard input.")]
+DeviceFile = Annotated[Path | None, options.take_option("The GPU: JSON with its size and times.", "--device")]
 ModelsFolder = Annotated[
     Path | None,
-    take_option(
+    options.take_option(
         "Instead of --device: a folder written by `placer train` from the profile of a GPU.", "--models", metavar="DIR"
     ),
 ]
@@ -56,7 +48,7 @@ Explain = Annotated[
     ),
 ]
 CertificateFile = Annotated[
-    Path | None, take_option("Write device, SLOs and answer, for `placer verify`, as JSON.", "--certificate")
+    Path | None, options.take_option("Write device, SLOs and answer, for `placer verify`, as JSON.", "--certificate")
 ]
 Format = Annotated[str, typer.Option(help="table or json.")]
 
@@ -67,21 +59,21 @@ def command(
     models: ModelsFolder = None,
     method: MethodName = "exact",
     time_limit: TimeLimit = 1.0,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     explain: Explain = False,
     certificate: CertificateFile = None,
     format: Format = "table",
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Decide which latency SLOs a GPU can keep together, with which batches, transfer orders and SMs."""
     from placer.gpu.registry import MethodSetting
     from placer.progress import Progress
     from placer.report.text.admission import admission_report, answer
 
-    one_of("--format", format, ADMISSION_FORMATS)
+    options.one_of("--format", format, ADMISSION_FORMATS)
     admit = METHODS.find(method)
-    refuse_unwritable("--certificate", certificate)
-    refuse_same_files({"--certificate": certificate}, {"SLOS": _path(slos), "--device": device})
+    options.refuse_unwritable("--certificate", certificate)
+    options.refuse_same_files({"--certificate": certificate}, {"SLOS": _path(slos), "--device": device})
     if method == PREDICTED_METHOD:
         _refuse_for_predicted(models, {"--explain": explain, "--certificate": certificate is not None})
     gpu, read, latencies = _read(slos, device, models)
