@@ -23,16 +23,9 @@ _PLACES = {
 }
 
 __all__ = [
-    "PREDICTORS",
-    "Models",
-    "Prediction",
-    "Predictor",
-    "ResourceDemand",
-    "SlomoPredictor",
-    "TomurPredictor",
-    "load_models",
-    "train",
-]
+    "PREDICTORS", "Models", "Prediction", "Predictor", "ResourceDemand", "SlomoPredictor", "TomurPredictor",
+    "load_models", "train",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -136,14 +136,9 @@ def fit(
         profiles = {nf: _profile(files, nf, regressor) for nf in needed}
     with progress.waiting("fitting the chain to its runs ..."):
         model = fit_chain(
-            profiles,
-            chain,
-            higher_is_better=higher_is_better,
-            measured_at=files.measured_at,
-            measured=files.measured,
-            cores_are_known=cores_are_known,
-            source=source,
-        )
+            profiles, chain, higher_is_better=higher_is_better, measured_at=files.measured_at, measured=files.measured,
+            cores_are_known=cores_are_known, source=source,
+        )  # fmt: skip
     for line in describe(model):
         progress.say(line)
     return model

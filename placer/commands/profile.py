@@ -313,15 +313,9 @@ def profile_latency(
 
 
 ROUND_HEADINGS = (
-    "round",
-    "runs",
-    "co-locations measured",
-    "repeats",
-    "NICs planned",
-    "expected violations %",
-    "after",
+    "round", "runs", "co-locations measured", "repeats", "NICs planned", "expected violations %", "after",
     "largest change %",
-)
+)  # fmt: skip
 
 
 def as_table(rounds: Sequence[Round]) -> str:

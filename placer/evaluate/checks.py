@@ -28,15 +28,10 @@ class InvalidPlan(Exception):
 def check_plan(plan: Plan, arrivals: Sequence[Arrival], kinds: Sequence[NicKind]) -> None:
     """Hold a plan to every constraint that does not depend on throughput. Raises `InvalidPlan` with every fault."""
     faults = [
-        *decide_once(plan, arrivals),
-        *workloads_kept(plan, arrivals),
-        *running_kept(plan, kinds),
-        *one_kind_per_nic(plan),
-        *cores_kept(plan),
-        *line_rate_kept(plan),
-        *counts_kept(plan, kinds),
+        *decide_once(plan, arrivals), *workloads_kept(plan, arrivals), *running_kept(plan, kinds),
+        *one_kind_per_nic(plan), *cores_kept(plan), *line_rate_kept(plan), *counts_kept(plan, kinds),
         *constraints_kept(plan),
-    ]
+    ]  # fmt: skip
     if faults:
         raise InvalidPlan(f"strategy {plan.strategy} violates its constraints:\n" + "\n".join(faults))
 

@@ -76,11 +76,6 @@ def expects_violations(compared: wastage.Compared) -> bool:
     return any(evaluation.expected_violations_pct is not None for evaluation in compared.plans)
 
 
-def is_by_measuring(compared: wastage.Compared) -> bool:
-    """Whether some plan was made by measuring."""
-    return any(evaluation.measured_pct is not None for evaluation in compared.plans)
-
-
 def _align(compared: wastage.Compared, evaluation: Evaluation, pct: float | None) -> str:
     """A wastage with its mark; where some plan is marked, the wastage of others is aligned with it."""
     mark = wastage.mark_of(compared, evaluation)
@@ -105,7 +100,7 @@ def _has_budget(compared: wastage.Compared, evaluation: Evaluation) -> bool:
 
 
 def _is_measured(compared: wastage.Compared, evaluation: Evaluation) -> bool:
-    return is_by_measuring(compared)
+    return any(evaluation.measured_pct is not None for evaluation in compared.plans)
 
 
 def spare_cores_pct(kinds: Sequence[NicKind], evaluation: Evaluation) -> float | None:

@@ -261,13 +261,9 @@ def _classes(arrivals: Sequence[Arrival]) -> tuple[list[int], list[Arrival]]:
     class_of = []
     for arrival in arrivals:
         key = (
-            arrival.workload,
-            arrival.sla,
-            arrival.departure,
-            arrival.nic is not None,
-            arrival.constraints,
+            arrival.workload, arrival.sla, arrival.departure, arrival.nic is not None, arrival.constraints,
             arrival.priority,
-        )
+        )  # fmt: skip
         if key not in numbers:
             numbers[key] = len(numbers)
             example.append(arrival)

@@ -46,38 +46,16 @@ from profiler.simulated.chain_demand import (
 )
 
 SERVER_CARD = Card(
-    model="server-16",
-    cores=16,
-    clock_ghz=1.7,
-    l2_bytes_per_core=1024 * 1024,
-    llc_bytes=22 * 1024 * 1024,
-    io_share=0.0,
-    l2_ns=6.0,
-    l3_ns=24.0,
-    dram_ns=70.0,
-    dram_gbps=80.0,
-    dram_queue_ns=15.0,
-    dma_leak=0.0,
-    line_gbps=1e9,
-    window=48,
+    model="server-16", cores=16, clock_ghz=1.7, l2_bytes_per_core=1024 * 1024, llc_bytes=22 * 1024 * 1024, io_share=0.0,
+    l2_ns=6.0, l3_ns=24.0, dram_ns=70.0, dram_gbps=80.0, dram_queue_ns=15.0, dma_leak=0.0, line_gbps=1e9, window=48,
     engines={},
-)
+)  # fmt: skip
 
 SERVER_PATH = PacketPath(
-    source_instructions=90,
-    sink_instructions=40,
-    ring_instructions=45,
-    ring_batch_instructions=400,
-    batch_instructions=160,
-    ipc=1.6,
-    batch=32,
-    pool=2048,
-    ring=1024,
-    header_lines=2,
-    payload_overlap=10,
-    remote_overlap=4,
-    code_cache=32 * 1024,
-)
+    source_instructions=90, sink_instructions=40, ring_instructions=45, ring_batch_instructions=400,
+    batch_instructions=160, ipc=1.6, batch=32, pool=2048, ring=1024, header_lines=2, payload_overlap=10,
+    remote_overlap=4, code_cache=32 * 1024,
+)  # fmt: skip
 
 KB = 1024.0
 MB = 1e6

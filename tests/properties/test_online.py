@@ -1,7 +1,5 @@
 """The decisions of the engine hold before an auditor that knows only the log, for any events in any order."""
 
-from __future__ import annotations
-
 import tempfile
 from collections import Counter
 from dataclasses import replace

@@ -436,17 +436,9 @@ class _Search:
         steps = max(effort * len(placed), LEAST_STEPS)
         target = allowed * self.share * (1.0 - ROUNDING_ERROR)
         total, found = search.lower_sum(
-            self.graph,
-            self._only(placed),
-            state.kind,
-            state.nic[placed],
-            at,
-            draw,
-            steps,
-            WARM_TEMPERATURE,
-            target,
+            self.graph, self._only(placed), state.kind, state.nic[placed], at, draw, steps, WARM_TEMPERATURE, target,
             search.UPHILL_DRAWS,
-        )
+        )  # fmt: skip
         lowered = state.with_nics(placed, found)
         if total > target:
             return self._by_value(lowered, placed, allowed)[1] if len(placed) <= FEW_TENANTS else None
@@ -468,17 +460,9 @@ class _Search:
         self._seed += 1
         draw, weights = np.random.default_rng(self._seed), np.array([SELECTED_RESERVE, REPEATED_RESERVE])
         before, value, found = search.lower_value(
-            self.graph,
-            self._only(placed),
-            state.kind,
-            state.nic[placed],
-            at,
-            draw,
-            steps,
-            COOL_TEMPERATURE,
-            weights,
+            self.graph, self._only(placed), state.kind, state.nic[placed], at, draw, steps, COOL_TEMPERATURE, weights,
             target,
-        )
+        )  # fmt: skip
         return float(before), float(value), state.with_nics(placed, found)
 
     def _only(self, placed: Ints) -> search.Movers:

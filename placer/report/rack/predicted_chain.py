@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placer.report.text.table import text_table
+from placer.report.text.table import csv_text, text_table
 
 if TYPE_CHECKING:
     from predictor.chains.chain_model import ChainModel, ChainPredictions
@@ -60,7 +58,7 @@ def predictions(model: ChainModel, asked: CsvTable, predicted: ChainPredictions,
         return text_table(header, rows, words=0)
     if form == "json":
         return _as_json(model, predicted, measure, [dict(zip(header[: len(kept)], row, strict=False)) for row in rows])
-    return _csv(header, rows)
+    return csv_text(header, rows)
 
 
 def comparison(errors: Mapping[str, Sequence[RegressorError]], form: str) -> str:
@@ -83,21 +81,13 @@ def comparison(errors: Mapping[str, Sequence[RegressorError]], form: str) -> str
         return text_table(header, rows, words=2)
     if form == "json":
         return json.dumps([dict(zip(header, row, strict=True)) for row in rows]) + "\n"
-    return _csv(header, rows)
+    return csv_text(header, rows)
 
 
 def _add(predicted: ChainPredictions) -> Iterator[list[str]]:
     columns = (predicted.predicted, predicted.low, predicted.high, predicted.weakest, predicted.extrapolated)
     for value, low, high, weakest, outside in zip(*columns, strict=True):
         yield [f"{value:.6g}", f"{low:.6g}", f"{high:.6g}", weakest, str(bool(outside)).lower()]
-
-
-def _csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def _as_json(model: ChainModel, predicted: ChainPredictions, measure: str, asked: Sequence[Mapping[str, str]]) -> str:

@@ -1,14 +1,12 @@
 """A simulated production as a table for people, and as JSON and CSV for programs (docs/formats/production.md)."""
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from placer.fleet.simulated.monitor import TrueDrift
 from placer.fleet.simulated.outcome import LATE_AFTER, WITH_FEEDBACK, FleetOutcome, Production
-from placer.report.text.table import count_noun, text_table
+from placer.report.text.table import count_noun, csv_text, text_table
 
 
 def as_table(production: Production) -> str:
@@ -29,27 +27,18 @@ def as_json(production: Production) -> str:
 
 def as_csv(production: Production) -> str:
     """One row per fleet and point in time."""
-    text = io.StringIO()
     nfs = sorted({nf for fleet in production.fleets for point in fleet.points for nf in point.believed})
-    headings = ["fleet", "event", "time", "nics", "tenants", "violating", "model", *(f"drift_{nf}" for nf in nfs)]
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(headings)
-    for fleet in production.fleets:
-        for point in fleet.points:
-            believed = [round(point.believed.get(nf, 1.0), 4) for nf in nfs]
-            writer.writerow(
-                [
-                    fleet.name,
-                    point.event,
-                    point.time,
-                    point.nics,
-                    point.tenants,
-                    point.violating,
-                    point.model,
-                    *believed,
-                ]
-            )
-    return text.getvalue()
+    figures = ("event", "time", "nics", "tenants", "violating", "model")
+    rows = [
+        [
+            fleet.name,
+            *(getattr(point, name) for name in figures),
+            *(round(point.believed.get(nf, 1.0), 4) for nf in nfs),
+        ]
+        for fleet in production.fleets
+        for point in fleet.points
+    ]
+    return csv_text(["fleet", *figures, *(f"drift_{nf}" for nf in nfs)], rows)
 
 
 PRODUCTION_FORMATS: dict[str, Callable[[Production], str]] = {"table": as_table, "json": as_json, "csv": as_csv}

@@ -1,7 +1,5 @@
 """The comparison of `placer run` as a table for people, and as JSON and CSV for programs (docs/formats/run.md)."""
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,7 +11,7 @@ from placer.model.arrival import have_priorities
 from placer.optimal.bounded_plan import ids_of_rejected
 from placer.optimal.shortfall import Shortfall
 from placer.report.text import recommendation as choice
-from placer.report.text.table import count_nics, count_noun, text_table
+from placer.report.text.table import count_nics, count_noun, csv_text, text_table
 from placer.run import Comparison
 
 MOST_LISTED = 5  # Co-locations that a sentence lists at most
@@ -51,13 +49,8 @@ def as_csv(comparison: Comparison) -> str:
         {"arrivals": summary["arrivals"], "seed": summary["seed"], "truth": summary["truth"], **_flat(row), **optimal}
         for row in summary["strategies"]
     ]
-    text = io.StringIO()
-    writer = csv.DictWriter(
-        text, list(dict.fromkeys(key for row in rows for key in row)) or ["strategy"], lineterminator="\n"
-    )
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    headings = list(dict.fromkeys(key for row in rows for key in row)) or ["strategy"]
+    return csv_text(headings, [[row.get(key, "") for key in headings] for row in rows])
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:

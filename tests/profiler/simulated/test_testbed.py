@@ -26,18 +26,9 @@ from profiles import COUNTERS, BenchLoad, Load, TrafficProfile, Workload
 from tests.effort import examples
 
 TABLE_1 = [
-    "FlowStats",
-    "IPRouter",
-    "IPTunnel",
-    "NAT",
-    "FlowMonitor",
-    "NIDS",
-    "IPCompGateway",
-    "ACL",
-    "FlowClassifier",
-    "FlowTracker",
-    "PacketFilter",
-]
+    "FlowStats", "IPRouter", "IPTunnel", "NAT", "FlowMonitor", "NIDS", "IPCompGateway", "ACL", "FlowClassifier",
+    "FlowTracker", "PacketFilter",
+]  # fmt: skip
 TRUTH = SimulatedTestbed()
 DEFAULT = TRUTH.describe().traffic
 
