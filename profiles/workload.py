@@ -11,8 +11,7 @@ from profiles.chain import ChainLoad, Parameters, sort_parameters
 from profiles.gpu import GpuSettings
 from profiles.traffic import TrafficProfile
 
-P99 = "p99"
-"""The statistic of latency that 99 of 100 packets stay within."""
+P99 = "p99"  # the statistic of latency that 99 of 100 packets stay within
 
 
 class _Hashed:
@@ -187,8 +186,7 @@ class GpuWorkload:
         return {**self.workload.as_request(), "gpu": self.gpu.as_request()}
 
 
-Load = Workload | BenchLoad | ConfiguredWorkload | GpuWorkload | ChainLoad
-"""Anything that a testbed can run."""
+Load = Workload | BenchLoad | ConfiguredWorkload | GpuWorkload | ChainLoad  # anything that a testbed can run
 
 CoLocation = tuple[Workload, ...]
 """NF workloads that share a NIC; sorted where equal ones are to be recognised, since their order has no meaning."""

@@ -41,8 +41,7 @@ is dealt alike on any machine."""
 ROUNDS = 30  # how often each tenant in conflict is looked at
 
 Nics = list[tuple[NicKind, tuple[Tenant, ...]]]
-Fits = Callable[[NicKind, Sequence[Tenant]], bool]
-"""Whether the tenants may share a NIC of the kind, groups aside."""
+Fits = Callable[[NicKind, Sequence[Tenant]], bool]  # whether the tenants may share a NIC of the kind, groups aside
 
 
 def keep_groups(

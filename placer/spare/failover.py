@@ -42,8 +42,7 @@ class _Known:
     added: Added
     takeover: Takeover
     more: float
-    in_use: frozenset[str]
-    """NICs of the plan on which they go."""
+    in_use: frozenset[str]  # NICs of the plan on which they go
 
 
 class FailoverSearch:

@@ -30,8 +30,7 @@ class SharingRule(ABC):
 
     worst: Mapping[str, float] = {}
     """By instance, the chance that it violates its SLA in the plan; none is listed where chances do not count."""
-    slack = inf
-    """By how much the sum of chances may grow."""
+    slack = inf  # by how much the sum of chances may grow
 
     @abstractmethod
     def chances(self, groups: Sequence[Group]) -> list[Sequence[float] | None]:

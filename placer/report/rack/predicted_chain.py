@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from predictor.chains.scaling import ScalingResult, ScalingTarget
 
 
-SHOWN_RULES, LEAST_SHOWN_CHANCE = 3, 0.05
-"""Rules that are shown, and how probable each must be."""
+SHOWN_RULES, LEAST_SHOWN_CHANCE = 3, 0.05  # rules that are shown, and how probable each must be
 ADDED_COLUMNS = ("predicted", "low", "high", "weakest", "extrapolated")
 
 

@@ -37,8 +37,7 @@ from tests.placer.model.test_constraints import RACKS, breaks, nics
 from tests.placer.model.test_constraints import traces as constrained_traces
 from tests.properties.test_plans import FLEETS, traces
 
-Together = Callable[[Sequence[Arrival]], bool]
-"""Whether these instances may share a toy NIC."""
+Together = Callable[[Sequence[Arrival]], bool]  # whether these instances may share a toy NIC
 
 
 def keep_slas(arrivals: Sequence[Arrival]) -> bool:
