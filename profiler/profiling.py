@@ -109,18 +109,10 @@ def profile(
         for nf in targets:
             profiles.append(
                 profile_nf(
-                    stack.part(nf.name),
-                    nf,
-                    benches,
-                    chosen,
-                    neighbours,
-                    shares=shares[nf.name],
-                    seed=seed,
-                    done=steps.done,
-                    notify=notify,
-                    suggest=suggest,
+                    stack.part(nf.name), nf, benches, chosen, neighbours, shares=shares[nf.name], seed=seed,
+                    done=steps.done, notify=notify, suggest=suggest,
                 )
-            )
+            )  # fmt: skip
             journal.finished(nf.name)
         deciding = measure_deciding(
             stack.part(TOGETHER_PART), list(shares), together, seed=seed, done=steps.done, notify=notify

@@ -248,15 +248,9 @@ class _Opening:
             )
         asked = DEFAULT_BUDGET_PCT if self.cards.budget_pct is None else self.cards.budget_pct
         return Catalogue(
-            tuple(self.kinds),
-            tuple(self.models),
-            tuple(self.testbeds),
-            self.cards.risk,
-            tuple(self.specs),
-            asked if self.cards.risk is None else None,
-            self.curves,
-            self.gpus,
-        )
+            tuple(self.kinds), tuple(self.models), tuple(self.testbeds), self.cards.risk, tuple(self.specs),
+            asked if self.cards.risk is None else None, self.curves, self.gpus,
+        )  # fmt: skip
 
 
 def _latency_curves(models: Models, folder: Path | None) -> dict[str, LatencyCurve]:

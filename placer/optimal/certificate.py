@@ -134,15 +134,10 @@ def round_price(price: float, to_whole: Any) -> Fraction:
 def kind_entry(kind: NicKind, spec: str) -> dict[str, Any]:
     """A kind of NIC as the file holds it."""
     return {
-        "model": kind.model,
-        "testbed": spec,
-        "cores": kind.cores,
-        "cores_of": dict(sorted(kind.cores_of.items())),
-        "count": kind.count,
-        "cost": kind.cost,
-        **({"pool": kind.pool} if kind.pool else {}),
+        "model": kind.model, "testbed": spec, "cores": kind.cores, "cores_of": dict(sorted(kind.cores_of.items())),
+        "count": kind.count, "cost": kind.cost, **({"pool": kind.pool} if kind.pool else {}),
         **({"domain": kind.domain} if kind.domain else {}),
-    }
+    }  # fmt: skip
 
 
 def tenant_entry(arrival: Arrival) -> dict[str, Any]:

@@ -108,16 +108,10 @@ def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
         nic = [arrival.nic or ""] if running else []
         writer.writerow(
             [
-                arrival.id,
-                repr(arrival.time),
-                arrival.workload.nf,
-                *traffic,
-                *numbers,
-                *nic,
-                *map(arrival.constraints.of, constrained),
-                *(repr(arrival.priority) for _ in ranked),
+                arrival.id, repr(arrival.time), arrival.workload.nf, *traffic, *numbers, *nic,
+                *map(arrival.constraints.of, constrained), *(repr(arrival.priority) for _ in ranked),
             ]
-        )
+        )  # fmt: skip
     return text.getvalue()
 
 

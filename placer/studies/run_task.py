@@ -58,14 +58,9 @@ def run_task(task: RunTask) -> list[Row]:
     Raises InputError, TestbedError, InvalidPlan as `run`.
     """
     request = RunRequest(
-        arrivals=io.StringIO(task.trace, newline=""),
-        strategies=task.strategies,
-        predictors=task.predictors,
-        cards=task.cards,
-        time_limit=task.time_limit,
-        spare=task.spare,
-        spare_domains=task.spare_domains,
-    )
+        arrivals=io.StringIO(task.trace, newline=""), strategies=task.strategies, predictors=task.predictors,
+        cards=task.cards, time_limit=task.time_limit, spare=task.spare, spare_domains=task.spare_domains,
+    )  # fmt: skip
     with_optimum = task.with_optimum or not task.strategies or OPTIMAL in task.strategies
     evaluations = (run if with_optimum else run_online)(request, Progress(quiet=True))
     return [{**task.labels, **_results(evaluations, evaluation)} for evaluation in evaluations.evaluations]

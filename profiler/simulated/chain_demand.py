@@ -169,18 +169,10 @@ class _Core:
         accesses = (*filter_accesses(self._touched, 1, card), *self._near, self._refetched())
         size = sum(part.size for part in self._touched) + sum(self._code)
         return LoadDemand(
-            cores=self._share,
-            instructions=instructions,
-            compute_ns=cycles / card.clock_ghz,
-            accesses=accesses,
-            offered=offered,
-            dma_bytes=0.0,
-            queues=(0,) * len(card.engines),
-            service_us=(0.0,) * len(card.engines),
-            serial=False,
-            wss_mb=size / 1e6,
-            follows=follows,
-        )
+            cores=self._share, instructions=instructions, compute_ns=cycles / card.clock_ghz, accesses=accesses,
+            offered=offered, dma_bytes=0.0, queues=(0,) * len(card.engines), service_us=(0.0,) * len(card.engines),
+            serial=False, wss_mb=size / 1e6, follows=follows,
+        )  # fmt: skip
 
     def batch_us(self, card: Card) -> float:
         """Time per batch."""

@@ -203,15 +203,10 @@ def readings(batch: Batch, solution: SteadyState, card: Card) -> Floats:
         writes = writes + rate * accesses * share
     return np.stack(
         [
-            retired / cycles,
-            retired,
-            reads,
-            writes,
-            retired * LOADS_PER_INSTRUCTION,
-            retired * STORES_PER_INSTRUCTION,
+            retired / cycles, retired, reads, writes, retired * LOADS_PER_INSTRUCTION, retired * STORES_PER_INSTRUCTION,
             batch.wss_mb,
         ]
-    )
+    )  # fmt: skip
 
 
 def of_loads(answers: Floats, cores: Floats, co_locations: Sequence[Sequence[PreparedLoad]]) -> Floats:

@@ -304,13 +304,9 @@ class Constrained(Online):
     """A fleet whose instances have constraints, and whose NICs are in pools and domains."""
 
     @initialize(
-        places=PLACES,
-        count=st.sampled_from([1, 2, None]),
-        rule=st.sampled_from(list(RULES_BY_NAME.values())),
-        when_full=st.sampled_from(WHEN_FULL),
-        most_patterns=st.sampled_from([4_000, 1]),
-        family=st.booleans(),
-    )
+        places=PLACES, count=st.sampled_from([1, 2, None]), rule=st.sampled_from(list(RULES_BY_NAME.values())),
+        when_full=st.sampled_from(WHEN_FULL), most_patterns=st.sampled_from([4_000, 1]), family=st.booleans(),
+    )  # fmt: skip
     def begin(  # type: ignore[override]
         self,
         places: list[tuple[str, str]],

@@ -146,14 +146,9 @@ def _sections_of_all(pairs: Sequence[tuple[FittedModel, MeasuredCurve]], most: i
         )
         text = f"{_errors(fit)} {_draw(fit, curve, most)}"
         yield Section(
-            f"model-{place + 1}",
-            words.model_name(fit),
-            text,
-            figures,
-            tables.segments_list(fit),
-            expanded=True,
+            f"model-{place + 1}", words.model_name(fit), text, figures, tables.segments_list(fit), expanded=True,
             notes=_notes(fit),
-        )
+        )  # fmt: skip
 
 
 def _draw(fit: FittedModel, curve: MeasuredCurve, most: int) -> str:

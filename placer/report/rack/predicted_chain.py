@@ -161,10 +161,7 @@ def _scaling_as_json(result: ScalingResult, predicted: ChainPredictions | None) 
     if result.allocation is None or predicted is None:
         return {"allocation": None, "chain_runs": len(result.tried)}
     return {
-        "allocation": dict(result.allocation),
-        "total": result.total,
-        "predicted": float(f"{predicted.predicted[0]:.6g}"),
-        "low": float(f"{predicted.low[0]:.6g}"),
-        "high": float(f"{predicted.high[0]:.6g}"),
-        "chain_runs": len(result.tried),
-    }
+        "allocation": dict(result.allocation), "total": result.total,
+        "predicted": float(f"{predicted.predicted[0]:.6g}"), "low": float(f"{predicted.low[0]:.6g}"),
+        "high": float(f"{predicted.high[0]:.6g}"), "chain_runs": len(result.tried),
+    }  # fmt: skip

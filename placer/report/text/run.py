@@ -177,10 +177,6 @@ def _range(comparison: Comparison) -> dict[str, Any] | None:
 
 def _shortfall(shortfall: Shortfall) -> dict[str, Any]:
     return {
-        "left_out": list(shortfall.left_out),
-        "smallest": shortfall.proven,
-        "nics_to_add": shortfall.to_add,
-        "fewest": shortfall.to_add_proven,
-        "hopeless": list(shortfall.unsatisfiable),
-        "why": shortfall.reason or None,
-    }
+        "left_out": list(shortfall.left_out), "smallest": shortfall.proven, "nics_to_add": shortfall.to_add,
+        "fewest": shortfall.to_add_proven, "hopeless": list(shortfall.unsatisfiable), "why": shortfall.reason or None,
+    }  # fmt: skip

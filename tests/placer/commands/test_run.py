@@ -31,13 +31,9 @@ def test_run_compares_all_strategies(placer: Placer, trace: Path, tmp_path: Path
     optimal = printed["optimal"]
     assert optimal["proven"] and optimal["nics"] == optimal["lower_bound"]
     assert [(row["strategy"], row["predictor"]) for row in printed["strategies"]] == [
-        ("monopolization", None),
-        ("greedy", None),
-        ("contention-aware", "tomur"),
-        ("contention-aware", "slomo"),
-        ("planned", "tomur"),
-        ("optimal", None),
-    ]
+        ("monopolization", None), ("greedy", None), ("contention-aware", "tomur"), ("contention-aware", "slomo"),
+        ("planned", "tomur"), ("optimal", None),
+    ]  # fmt: skip
     for row in printed["strategies"]:
         assert row["wastage_pct"] == pytest.approx(100 * (row["nics"] / optimal["nics"] - 1), abs=1e-3)
         assert row["sla_violations_pct"] == pytest.approx(100 * row["violated"] / 30, abs=1e-3)
