@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 from placer.fleet.simulated.monitor import TrueDrift
@@ -98,14 +99,9 @@ def _measure(production: Production) -> Iterator[str]:
 
 
 def _summary(production: Production) -> dict[str, Any]:
+    names = ("arrivals", "events", "seed", "truth", "predictor", "rule", "risk")
     return {
-        "arrivals": production.arrivals,
-        "events": production.events,
-        "seed": production.seed,
-        "truth": production.truth,
-        "predictor": production.predictor,
-        "rule": production.rule,
-        "risk": production.risk,
+        **{name: getattr(production, name) for name in names},
         "sla": production.file.tables.sla,
         "drift": [
             {"nf": drift.nf, "event": drift.start, "until": drift.end, "factor": drift.factor}
@@ -116,33 +112,18 @@ def _summary(production: Production) -> dict[str, Any]:
 
 
 def _fleet(production: Production, fleet: FleetOutcome) -> dict[str, Any]:
+    def figures(*names: str) -> dict[str, Any]:
+        return {name: getattr(fleet, name) for name in names}
+
+    late, learns = fleet.late_violations_pct, fleet.name == WITH_FEEDBACK
     return {
         "fleet": fleet.name,
-        "nics": fleet.nics,
-        "placed": fleet.placed,
-        "rejected": fleet.rejected,
-        "violated": fleet.violated,
+        **figures("nics", "placed", "rejected", "violated"),
         "sla_violations_pct": round(fleet.violations_pct, 4),
-        "late_placed": fleet.late_placed,
-        "late_violated": fleet.late_violated,
-        "late_violations_pct": None if fleet.late_violations_pct is None else round(fleet.late_violations_pct, 4),
-        "measurements": fleet.measurements,
-        "readings": fleet.readings,
-        "moves": fleet.moves,
-        "repeated": fleet.repeated,
-        "model": fleet.model,
-        "found_after": [fleet.count_until_found(drift) for drift in production.drifts]
-        if fleet.name == WITH_FEEDBACK
-        else None,
+        **figures("late_placed", "late_violated"),
+        "late_violations_pct": None if late is None else round(late, 4),
+        **figures("measurements", "readings", "moves", "repeated", "model"),
+        "found_after": [fleet.count_until_found(drift) for drift in production.drifts] if learns else None,
         "false_alarms": fleet.false_alarms,
-        "alarms": [
-            {
-                "event": alarm.event,
-                "nf": alarm.nf,
-                "factor": round(alarm.factor, 4),
-                "readings": alarm.readings,
-                "false": alarm.false,
-            }
-            for alarm in fleet.alarms
-        ],
+        "alarms": [{**asdict(alarm), "factor": round(alarm.factor, 4)} for alarm in fleet.alarms],
     }
