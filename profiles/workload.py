@@ -41,8 +41,7 @@ class Workload(_Hashed):
         workload, because a GPU chooses batches by it, and NICs compare instances of one workload by throughput alone.
     latency_statistic
         Of which statistic of their latency that is, by its name in the testbed protocol; `p99` where nothing is
-        promised.
-    """
+        promised."""
 
     nf: str
     traffic: TrafficProfile

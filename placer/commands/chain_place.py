@@ -217,8 +217,7 @@ def read_chains_and_rack(chains: Path, rack: Path) -> tuple[ChainsText, Rack]:
 def check_nfs(read: ChainsText, rack: Rack) -> ChainsText:
     """The chains with the sizes of their own data.
 
-    Raises `InputError` with every NF that the rack does not name, and every fault of own data.
-    """
+    Raises `InputError` with every NF that the rack does not name, and every fault of own data."""
     from placer.rack.compiler.own_data import load_own_data
 
     faults: list[Fault] = []

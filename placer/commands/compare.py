@@ -34,8 +34,7 @@ def command(
     """Compare strategies, predictors, budgets and fleets on many traces, by medians and ranges.
 
     If the study lists no budgets and contention-aware exceeds the budget, it is also placed for smaller ones. Every
-    result is stored as soon as it is ready; after an interruption, the same command resumes.
-    """
+    result is stored as soon as it is ready; after an interruption, the same command resumes."""
     from placer.model.catalogue import DEFAULT_BUDGET_PCT
     from placer.placing import RISK_DIVISORS
     from placer.progress import Progress

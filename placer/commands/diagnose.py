@@ -62,8 +62,7 @@ def command(
     """Find the bottleneck of an NF in a co-location, and the traffic at which the bottleneck changes.
 
     On the simulated card, the true bottleneck is shown next to the predicted one. Of an NF at an offered rate, the
-    output says on how many cores it carries that load.
-    """
+    output says on how many cores it carries that load."""
     from dataclasses import replace
 
     from placer.explain.bottleneck import choose_cores, core_needs, diagnose

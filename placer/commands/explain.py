@@ -36,8 +36,7 @@ def command(
     """Explain why an arrival was placed on its NIC: which NICs were feasible at that time, and why others were not.
 
     Without ID: the unused capacity by cause, at the time with the most NICs in use. NFs are placed like
-    contention-aware in `placer run`: at the risk at which the trace is expected to stay within the budget.
-    """
+    contention-aware in `placer run`: at the risk at which the trace is expected to stay within the budget."""
     from placer.explain.candidates import explain
     from placer.explain.waste import waste_of
     from placer.inputs.arrivals import read_arrivals

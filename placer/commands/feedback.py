@@ -70,8 +70,7 @@ def command(
 ) -> None:
     """Show what a service has learnt from measurements; freeze or roll back its models, or export a profile.
 
-    A service may use the state at the same time; changes take effect with its next measurement.
-    """
+    A service may use the state at the same time; changes take effect with its next measurement."""
     from placer.fleet.feedback_summary import FeedbackSummary
     from placer.fleet.state.looking import looking
     from placer.inputs.catalogue import Cards

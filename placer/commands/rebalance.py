@@ -42,8 +42,7 @@ def command(
 ) -> None:
     """Find moves of tenants that end expected SLA violations or empty NICs, and print them as one JSON object.
 
-    Every move gains more than it costs, and every SLA that was met stays met after each move.
-    """
+    Every move gains more than it costs, and every SLA that was met stays met after each move."""
     from placer.fleet.engine import Engine
     from placer.fleet.event_lines import decision_line
     from placer.fleet.events import Rebalance

@@ -109,8 +109,7 @@ def command(
 ) -> None:
     """Place a trace with every strategy; compare NICs and SLA violations with the proven optimum.
 
-    Without --models, the recorded models of the simulated BlueField-2 are used, and plans are evaluated on it.
-    """
+    Without --models, the recorded models of the simulated BlueField-2 are used, and plans are evaluated on it."""
     if production is not None:
         from placer.commands.run_production import command as simulate
 

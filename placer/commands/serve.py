@@ -134,8 +134,7 @@ def command(
     """Place NFs over HTTP, by events and questions, with a web page; the fleet is kept in a file or a database.
 
     It decides like `placer online`, for any number of clients. An answer is sent after its event is on disk. Without
-    tokens, only clients on this machine can connect.
-    """
+    tokens, only clients on this machine can connect."""
     from profiles import InputError
 
     missing = [name for name in ("starlette", "uvicorn", "httptools", "prometheus_client") if find_spec(name) is None]

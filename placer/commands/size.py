@@ -76,8 +76,7 @@ def command(
     """Recommend how many NICs to buy for next year, depending on growth, SLAs, traffic and NIC model.
 
     The first line is the recommendation. Next year's arrivals are drawn from today's; 500 arrivals take a minute on two
-    cores. More --draws give more precise ranges and take longer. After an interruption, the same command resumes.
-    """
+    cores. More --draws give more precise ranges and take longer. After an interruption, the same command resumes."""
     from placer.progress import Progress
     from placer.report.text.sizing import SIZING_FORMATS
     from placer.studies.execute import RESULTS_FILE

@@ -75,8 +75,7 @@ def command(
     """Check a certificate without the solver: the plan by querying the testbed, the bound by weak duality.
 
     A plan of chains is checked against the chains and the rack in the file, an admission to a GPU against its SLOs and
-    its device. The exit status is 1 if a check fails; stderr lists the errors.
-    """
+    its device. The exit status is 1 if a check fails; stderr lists the errors."""
     from placer.verify import completeness_of, faults_of, fleet_faults, read_certificate
     from placer.verify.chains import read_chain_certificate
 

@@ -1,8 +1,7 @@
 """Checkers: one per constraint, which knows plans and arrivals but no strategy.
 
 Each returns a sentence per fault; none shares code with what it checks. `placer run` checks every plan before it
-reports a figure of it.
-"""
+reports a figure of it."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence

@@ -2,8 +2,7 @@
 
 A column is one entry of `RESULT_COLUMNS`. Its key names it in JSON, in CSV, in the DataFrame of
 `PlacementResult.table` and in docs/formats; those with a heading are in the table on a terminal, those with a page
-heading in the HTML report.
-"""
+heading in the HTML report."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

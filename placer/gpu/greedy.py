@@ -4,8 +4,7 @@ SLOs as arrays -> batches -> SMs of the least penalty -> queue on the bus -> wha
 
 The paper's text, lines 16 to 21, never charges an accepted NF its own transfer and its wait, shifts orders by one, and
 never resets `accepted`. Here every SLO is admitted only if all that are admitted keep their latency with it. Figure 13
-has this method decide on 100 SLOs within 300 us, so it is compiled.
-"""
+has this method decide on 100 SLOs within 300 us, so it is compiled."""
 
 import time
 from collections.abc import Callable, Sequence

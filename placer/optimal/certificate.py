@@ -1,7 +1,6 @@
 """Certificates: an optimum in a file, with everything that is needed to check it without its search.
 
-`placer verify` reads them (`placer/verify/`); docs/formats/certificate.md describes the format.
-"""
+`placer verify` reads them (`placer/verify/`); docs/formats/certificate.md describes the format."""
 
 import json
 from collections.abc import Mapping, Sequence

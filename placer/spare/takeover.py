@@ -1,8 +1,7 @@
 """Where the tenants of NICs that fail together go.
 
 Tenants stay together on an empty NIC of the same kind while there is one. The others are placed by a search that tries
-first the tenant that fewest NICs take, on the NIC that it fills most.
-"""
+first the tenant that fewest NICs take, on the NIC that it fills most."""
 
 from abc import ABC, abstractmethod
 from collections import Counter

@@ -9,8 +9,7 @@ them; there is no port. What a chain needs is more than the sum of its NFs, or l
   packet come from the private cache of the other core.
 - What a stage drops, later stages do not see; what it adds to packets or takes from them, they do.
 
-All figures are per packet that enters the chain.
-"""
+All figures are per packet that enters the chain."""
 
 from __future__ import annotations
 

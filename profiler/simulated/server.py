@@ -31,8 +31,7 @@ Assumed are: how cycles divide into instructions, bytes and memory accesses; siz
 by how much it changes packets; the source, the sink and the rings; all of latency; and that packets which are offered
 to an NF at a rate come in bursts, the longer the fewer flows (`arrivals`). That NAT and Limiter cannot run on
 several cores is taken from the paper, which says so of Limiter, and does not split NAT's one space of ports. The two
-sockets are one here, with one cache of 22 MB (2 x 11 MB) and six channels of DDR4-2133, of which 0.8 is reached.
-"""
+sockets are one here, with one cache of 22 MB (2 x 11 MB) and six channels of DDR4-2133, of which 0.8 is reached."""
 
 from profiler.simulated.card import Card
 from profiler.simulated.chain_demand import (

@@ -320,8 +320,7 @@ def pass_packets(arrived, times, batch_us, batch, ring):  # type: ignore[no-unty
     kept
         Their indices, shape (kept,).
     left
-        When they leave, shape (kept,).
-    """
+        When they leave, shape (kept,)."""
     packets = len(arrived)
     until = np.zeros(packets + 1)
     until[1:] = np.cumsum(times)

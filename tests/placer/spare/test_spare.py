@@ -1,7 +1,6 @@
 """Spare NICs: what a plan is said to survive, it does by a search that tries every place; and no NIC is wasted.
 
-Recorded traces: any single failure of each strategy's plan is replayed, and everything else stays where it is.
-"""
+Recorded traces: any single failure of each strategy's plan is replayed, and everything else stays where it is."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,6 @@
 """The simulated testbed keeps to the testbed protocol, and its mechanisms slow NFs as they should.
 
-Offered loads and numbers of cores on the simulated card.
-"""
+Offered loads and numbers of cores on the simulated card."""
 
 import io
 import json
