@@ -42,8 +42,10 @@ class NfLatency:
     settings: int  # Co-locations in which the NF itself was measured
 
     def predict(self, traffic: TrafficProfile, rate_kpps: float, capacity_kpps: float) -> PredictedLatency | None:
-        """The latency at a rate, where the NF could have a throughput of `capacity_kpps` in its co-location. None
-        beyond the utilisation up to which traffic of this kind was carried."""
+        """The latency at a rate, where the NF could have a throughput of `capacity_kpps` in its co-location.
+
+        None beyond the utilisation up to which traffic of this kind was carried.
+        """
         used = rate_kpps / capacity_kpps if capacity_kpps > 0 else np.inf
         if used > self.law.most(traffic):
             return None
@@ -138,8 +140,10 @@ class LatencyLaw:
         return value
 
     def most(self, traffic: TrafficProfile) -> float:
-        """The largest utilisation that is predicted: all of the settings of the most similar traffic carried it. The
-        longer bursts are, the sooner packets are lost, and then there is no latency to predict."""
+        """The largest utilisation that is predicted: all of the settings of the most similar traffic carried it.
+
+        The longer bursts are, the sooner packets are lost, and then there is no latency to predict.
+        """
         low, high = self.settings.min(axis=0), self.settings.max(axis=0)
         here = np.log([traffic.flows, traffic.packet_size])
         distance = np.abs((self.settings - here) / np.where(high > low, high - low, 1.0)).sum(axis=1)
@@ -180,7 +184,8 @@ def save_latencies(folder: Path, models: Mapping[str, NfLatency]) -> None:
 
 def load_latencies(folder: Path, nfs: Iterable[str]) -> dict[str, NfLatency]:
     """The models of those of the NFs that have one. Raises `KeyError, TypeError, ValueError, OSError` when the files
-    are damaged."""
+    are damaged.
+    """
     if not (folder / SHARED_FILE).exists():
         return {}
     arrays = read_arrays(folder / SHARED_FILE)

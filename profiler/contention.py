@@ -239,13 +239,14 @@ def neighbour_traffics(description: TestbedDescription, seed: int) -> list[Traff
 
 
 class MemoryContention:
-    """Memory contention of every strength for one NF: no bench, the strongest, mixtures, and mixtures similar to NFs. A
-    mixture is one or more bench instances, as many as fit, in one setting or two: summed counters of co-located NFs (a
-    large and slow one with a small and fast one) are matched by few or many benches of any kind. Mixtures alone hardly
-    cover the mild contention that NFs cause, so half of them are chosen for their similarity to co-located NFs: the
-    mixture with the nearest summed counters. `levels`: the memory bench's settings, measured alone. `cores`: cores that
-    the NF leaves free. `rng`: draws the mixtures. `neighbours`: the NFs that may share the NIC; without any, no mixture
-    is chosen by similarity."""
+    """Memory contention of every strength for one NF: no bench, the strongest, mixtures, and mixtures similar to NFs.
+
+    A mixture is one or more bench instances, as many as fit, in one setting or two: summed counters of co-located NFs
+    (a large and slow one with a small and fast one) are matched by few or many benches of any kind. Mixtures alone
+    hardly cover the mild contention that NFs cause, so half of them are chosen for their similarity to co-located NFs:
+    the mixture with the nearest summed counters. `levels`: the memory bench's settings, measured alone. `cores`: cores
+    that the NF leaves free. `rng`: draws the mixtures. `neighbours`: the NFs that may share the NIC; without any, no
+    mixture is chosen by similarity."""
 
     BLOCK = 24
     CANDIDATES = 2000

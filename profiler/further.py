@@ -51,14 +51,15 @@ def profile_further(
     progress: Done | None = None,
     notify: Notify = lambda message: None,
 ) -> Profile:
-    """Add up to `most` runs of co-locations to the profile directory `out`; returns the profile with them. `testbed`:
-    the testbed of the profile. `out`: the profile directory; its journal is made where there is none. `choose`: chooses
-    the runs of each round. It must choose the same for the same profile. `key`: what they are chosen for. A call with
-    the key of an unfinished one resumes it. `most`: the most runs, over all NFs; repeats of doubtful runs are not
-    counted. `seed`: of the noise of a simulated testbed. `progress`: called after every batch of runs. `notify`: called
-    with messages: outliers, drift, what is left out. Raises `InputError` when `out` is no profile of this testbed, or
-    `most` is too small or too large. Raises `TestbedError` when the testbed fails; what it measured before is in the
-    journal. Raises `OSError` when the journal or the directory cannot be written."""
+    """Add up to `most` runs of co-locations to the profile directory `out`; returns the profile with them.
+
+    `testbed`: the testbed of the profile. `out`: the profile directory; its journal is made where there is none.
+    `choose`: chooses the runs of each round. It must choose the same for the same profile. `key`: what they are chosen
+    for. A call with the key of an unfinished one resumes it. `most`: the most runs, over all NFs; repeats of doubtful
+    runs are not counted. `seed`: of the noise of a simulated testbed. `progress`: called after every batch of runs.
+    `notify`: called with messages: outliers, drift, what is left out. Raises `InputError` when `out` is no profile of
+    this testbed, or `most` is too small or too large. Raises `TestbedError` when the testbed fails; what it measured
+    before is in the journal. Raises `OSError` when the journal or the directory cannot be written."""
     refuse_quota(most)
     profile, description = _without_lines(read_profile(out)), testbed.describe()
     _refuse_other_testbed(profile, description, out)

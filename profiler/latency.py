@@ -136,11 +136,12 @@ def profile_latency(
     progress: Done | None = None,
     notify: Notify = lambda message: None,
 ) -> Path:
-    """Measure the latency of NFs at offered rates, alone and beside others, into the profile directory `out`. Every run
-    is kept in the journal of `out` before the next begins, so the same call resumes what was interrupted. All other
-    files of `out` stay. `testbed`: where the NFs run; it offers packets at rates, to NFs or at least to chains. `out`:
-    the profile directory. `nfs`: their names; when None, all of the testbed that fit its NIC. `times`: runs at each
-    rate. `seed`: of every choice, and of the noise of a simulated testbed. `progress`: called after every batch of
+    """Measure the latency of NFs at offered rates, alone and beside others, into the profile directory `out`.
+
+    Every run is kept in the journal of `out` before the next begins, so the same call resumes what was interrupted. All
+    other files of `out` stay. `testbed`: where the NFs run; it offers packets at rates, to NFs or at least to chains.
+    `out`: the profile directory. `nfs`: their names; when None, all of the testbed that fit its NIC. `times`: runs at
+    each rate. `seed`: of every choice, and of the noise of a simulated testbed. `progress`: called after every batch of
     runs. `notify`: called with messages: drift, what is left out, nothing left to do. Returns `out`. Raises
     `InputError` when the testbed offers no rates or measures no latency, an NF is not known, or `out` holds something
     else. Raises `TestbedError` when the testbed fails; what it measured before is in the journal. Raises `OSError` when

@@ -60,22 +60,23 @@ def profile(
     notify: Notify = lambda message: None,
     suggest: Suggest | None = None,
 ) -> Path:
-    """Profile NFs on a testbed into the profile directory `out`. Every run is kept in a journal next to `out` before
-    the next begins: the same call resumes what was interrupted, and measures nothing when nothing is missing. The
-    directory is written when all is measured. NFs profiled into it before stay. Doubtful runs are decided by repeats
-    (`outliers`), drift is measured and corrected (`testbed_stack`); the journal keeps the raw measurements, the
-    directory the results. `testbed`: where NFs and benches run. All that is known of it is its description. `out`: the
-    profile directory. `nfs`: their names; when None, all of the testbed that fit its NIC. `method`: the profiling
-    method, which chooses the runs for the memory model: `adaptive`, `active`, `random` or `full`. `quota`: runs per NF,
-    everything counted; when None, the method's own, or `CORES_QUOTA` with further numbers of cores. `cores`: the
-    numbers of cores to measure NFs on besides their default; with any, they are measured at rates, too, where the
-    testbed offers them. Two thirds of the quota are then used as all of it is otherwise. `seed`: of every choice, and
-    of the noise of a simulated testbed. `progress`: called after every step. `notify`: called with messages: outliers,
-    drift, what is left out, nothing left to do. `suggest`: the model that the method `active` queries. Returns `out`.
-    Raises `InputError` when an NF or method is not known, an NF does not fit the NIC or no NF can be given such cores,
-    the quota is too small, the seed negative, or `out` holds something else. Raises `TestbedError` when the testbed
-    fails; what it measured before is in the journal. Raises `OSError` when the journal or the directory cannot be
-    written; what was measured before stays."""
+    """Profile NFs on a testbed into the profile directory `out`.
+
+    Every run is kept in a journal next to `out` before the next begins: the same call resumes what was interrupted, and
+    measures nothing when nothing is missing. The directory is written when all is measured. NFs profiled into it before
+    stay. Doubtful runs are decided by repeats (`outliers`), drift is measured and corrected (`testbed_stack`); the
+    journal keeps the raw measurements, the directory the results. `testbed`: where NFs and benches run. All that is
+    known of it is its description. `out`: the profile directory. `nfs`: their names; when None, all of the testbed that
+    fit its NIC. `method`: the profiling method, which chooses the runs for the memory model: `adaptive`, `active`,
+    `random` or `full`. `quota`: runs per NF, everything counted; when None, the method's own, or `CORES_QUOTA` with
+    further numbers of cores. `cores`: the numbers of cores to measure NFs on besides their default; with any, they are
+    measured at rates, too, where the testbed offers them. Two thirds of the quota are then used as all of it is
+    otherwise. `seed`: of every choice, and of the noise of a simulated testbed. `progress`: called after every step.
+    `notify`: called with messages: outliers, drift, what is left out, nothing left to do. `suggest`: the model that the
+    method `active` queries. Returns `out`. Raises `InputError` when an NF or method is not known, an NF does not fit
+    the NIC or no NF can be given such cores, the quota is too small, the seed negative, or `out` holds something else.
+    Raises `TestbedError` when the testbed fails; what it measured before is in the journal. Raises `OSError` when the
+    journal or the directory cannot be written; what was measured before stays."""
     chosen = find_method(method)
     refuse_large(quota)
     if seed < 0:

@@ -217,12 +217,13 @@ PAUSES_S = (0.5, 2.0)  # before the second and the third attempt
 
 
 class RetryingTestbed(testbed_api.Testbed):
-    """A testbed that is closed and opened again whenever it fails. A run whose testbed ended, hung, answered late,
-    under another id or with invalid values is attempted three times; the last failure is the error. A run that the
-    testbed refuses is not repeated, because it would be refused again. A testbed that does not start, or first
-    describes itself wrongly, is not restarted: the user has just started it and can correct the command. `reopen`:
-    starts the testbed. Called once at the beginning, then after each failure. `notify`: called with a message about
-    every failure that is retried. `pause`: waits that many seconds."""
+    """A testbed that is closed and opened again whenever it fails.
+
+    A run whose testbed ended, hung, answered late, under another id or with invalid values is attempted three times;
+    the last failure is the error. A run that the testbed refuses is not repeated, because it would be refused again. A
+    testbed that does not start, or first describes itself wrongly, is not restarted: the user has just started it and
+    can correct the command. `reopen`: starts the testbed. Called once at the beginning, then after each failure.
+    `notify`: called with a message about every failure that is retried. `pause`: waits that many seconds."""
 
     def __init__(
         self,

@@ -16,11 +16,12 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """What is registered, by name: the room's own in alphabetical order, then those of other packages. Looking up one
-    name imports the file of that name alone (`contention_aware.py` for `contention-aware`); listing imports all of
-    them. `noun`: what one of them is, for messages: `strategy`. `room`: the package whose files register what they
-    define. `group`: the entry-point group of other packages. `option`: the command-line option that names one, for
-    messages: `--strategy`. `first`: names that are listed before all others, in this order."""
+    """What is registered, by name: the room's own in alphabetical order, then those of other packages.
+
+    Looking up one name imports the file of that name alone (`contention_aware.py` for `contention-aware`); listing
+    imports all of them. `noun`: what one of them is, for messages: `strategy`. `room`: the package whose files register
+    what they define. `group`: the entry-point group of other packages. `option`: the command-line option that names
+    one, for messages: `--strategy`. `first`: names that are listed before all others, in this order."""
 
     def __init__(self, noun: str, room: str, group: str, option: str, *, first: Sequence[str] = ()) -> None:
         self.noun = noun

@@ -75,11 +75,12 @@ def plan_by_measuring(
     say: Say = lambda message: None,
     progress: Advance | None = None,
 ) -> MeasuredPlan:
-    """The plan after at most `most` runs: of the strategy that knows all arrivals, or of the `online` one. `arrivals`:
-    the trace. `catalogue`: the NICs; each has a testbed. Kinds with the same testbed share its measurements.
-    `predictor`: the name of a predictor that estimates its errors. `most`: the number of runs. `seed`: of the noise of
-    simulated testbeds. `say`: called with a line per round, and per co-location that does not run. `progress`: of
-    placing."""
+    """The plan after at most `most` runs: of the strategy that knows all arrivals, or of the `online` one.
+
+    `arrivals`: the trace. `catalogue`: the NICs; each has a testbed. Kinds with the same testbed share its
+    measurements. `predictor`: the name of a predictor that estimates its errors. `most`: the number of runs. `seed`: of
+    the noise of simulated testbeds. `say`: called with a line per round, and per co-location that does not run.
+    `progress`: of placing."""
     rounds = _Rounds(arrivals, catalogue, predictor, seed, say, progress, online)
     while True:
         current = rounds.placed()

@@ -161,11 +161,12 @@ def open_rounds(
     budget_pct: float | None = None,
     options: TraceOptions = STRICT_OPTIONS,
 ) -> tuple[MeasuringRounds, str]:
-    """The rounds, and a key that is the same for the same arrivals, models and budget. `arrivals`: a path, or `-` for
-    standard input. `models`, `out`: the folders of the models and of the profile. `say`: called with messages, and with
-    a line after each round. `budget_pct`: SLA violations per 100 instances that plans may be expected to have; None
-    means the default. `options`: what is skipped in the arrivals. Raises `InputError` when the profile, the models or
-    the arrivals are refused, or are not of one card."""
+    """The rounds, and a key that is the same for the same arrivals, models and budget.
+
+    `arrivals`: a path, or `-` for standard input. `models`, `out`: the folders of the models and of the profile. `say`:
+    called with messages, and with a line after each round. `budget_pct`: SLA violations per 100 instances that plans
+    may be expected to have; None means the default. `options`: what is skipped in the arrivals. Raises `InputError`
+    when the profile, the models or the arrivals are refused, or are not of one card."""
     profile = read_profile(out)
     with ExitStack() as stack:
         catalogue = open_catalogue(Cards(models=models, testbed=NONE, budget_pct=budget_pct), stack, say)

@@ -82,11 +82,12 @@ def choose_runs(
     risk: float = DEFAULT_RISK,
     refused: Set[CoLocation] = frozenset(),
 ) -> list[CoLocation]:
-    """The co-locations that are worth most, one several times for repeats, at most `most` in all. `predictor`: what is
-    known so far. `weights`: NICs per set of tenants. `runs`: how often each co-location was run: the mean of its runs
-    is as certain as that. `most`: the number of runs. `noise`: relative standard deviation of a run. `risk`: the
-    probability of a violation up to which plans use a co-location. `refused`: Co-locations that do not run on the
-    testbed."""
+    """The co-locations that are worth most, one several times for repeats, at most `most` in all.
+
+    `predictor`: what is known so far. `weights`: NICs per set of tenants. `runs`: how often each co-location was run:
+    the mean of its runs is as certain as that. `most`: the number of runs. `noise`: relative standard deviation of a
+    run. `risk`: the probability of a violation up to which plans use a co-location. `refused`: Co-locations that do not
+    run on the testbed."""
     candidates = _candidates(predictor, weights, runs, noise)
     heap = [(-one.worth(0, noise, risk), key, 0) for key, one in sorted(candidates.items()) if key not in refused]
     heapq.heapify(heap)

@@ -23,12 +23,14 @@ Cell = Callable[[wastage.Compared, Evaluation], str]
 
 @dataclass(frozen=True)
 class TableColumn:
-    """One figure of a plan. `key`: its name for programs; empty where only people see it. `value`: the figure, as JSON
-    holds it: rounded, None where it is not known. `help`: what it is, in a line, with its unit. `heading`, `cell`: its
-    heading in the text table, and how the figure is written there. `page`, `page_value`: its heading in the HTML
-    report, and the figure there; by default `value`. `where`: whether the tables for people have it. `in_json`: whether
-    the output for programs has it. `in_studies`: the figure in the results of studies, which know no optimum; None
-    where they have no such column."""
+    """One figure of a plan.
+
+    `key`: its name for programs; empty where only people see it. `value`: the figure, as JSON holds it: rounded, None
+    where it is not known. `help`: what it is, in a line, with its unit. `heading`, `cell`: its heading in the text
+    table, and how the figure is written there. `page`, `page_value`: its heading in the HTML report, and the figure
+    there; by default `value`. `where`: whether the tables for people have it. `in_json`: whether the output for
+    programs has it. `in_studies`: the figure in the results of studies, which know no optimum; None where they have no
+    such column."""
 
     key: str
     value: Value

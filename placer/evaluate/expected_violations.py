@@ -83,9 +83,11 @@ def shortfalls(
     predictor: Predictor,
     least: Sequence[Callable[[Workload], float]] = (lambda one: 0.0,),
 ) -> Iterator[tuple[CoLocation, tuple[Tenant, ...], list[float]]]:
-    """Per group of tenants its co-location, and the probability that each tenant falls short of its SLA. `least` is the
-    throughput (kpps) that a workload must be able to have for the latency that it is promised; of several, each is as
-    likely as the others."""
+    """Per group of tenants its co-location, and the probability that each tenant falls short of its SLA.
+
+    `least` is the throughput (kpps) that a workload must be able to have for the latency that it is promised; of
+    several, each is as likely as the others.
+    """
     groups = list(groups)
     workloads = sorted({tenant.workload for tenants in groups for tenant in tenants})
     solo = dict(zip(workloads, predictor.solo(workloads).tolist(), strict=True))

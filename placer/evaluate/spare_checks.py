@@ -31,6 +31,7 @@ class Failures:
 @dataclass(frozen=True)
 class Spare:
     """The NICs that a plan needs beside its own, empty, so that the tenants of what fails fit on the others.
+
     `failures`: what may fail. `added`: the kind of each such NIC; None where the fleet has not enough of them.
     `without`: then, NICs for whose tenants no place was found when they fail together; empty where the failures of a
     limited fleet are too many to try each."""
@@ -79,9 +80,10 @@ def spare_faults(
     takeovers: Sequence[Takeover],
     oracles: Sequence[Oracle] | None = None,
 ) -> Iterator[str]:
-    """A sentence for each takeover that breaks a constraint, and for each NIC that may fail without one. A NIC needs
-    none while an empty one of its kind is left, to which its tenants move together; and those of NICs that are alike
-    are the same."""
+    """A sentence for each takeover that breaks a constraint, and for each NIC that may fail without one.
+
+    A NIC needs none while an empty one of its kind is left, to which its tenants move together; and those of NICs that
+    are alike are the same."""
     there = Counter({kind.index: checks.peak_nics(plan, kind) for kind in kinds})
     there.update(kind.index for kind in spare.added or ())
     at: defaultdict[float, list[Takeover]] = defaultdict(list)

@@ -42,6 +42,7 @@ class CoLocatedNf:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What holds for one class of NICs, which have one co-location and on which the same SLA would be violated, if any.
+
     `kind`: their kind. `nics`: their ids; empty for a NIC that would have to be opened. `free_cores`: before the
     arrival. `nfs`: the co-location with the arrival; without it where cores do not suffice. `cause`: what keeps the
     arrival off; None where it fits. `resource`: where an SLA would be violated: the resource on which `violated` loses

@@ -26,11 +26,13 @@ SLOPE_SHARE = 0.25  # share of a segment, from its breakpoint, over which its sl
 
 @dataclass(frozen=True)
 class Turn:
-    """What happens at a breakpoint. `at`, `low`, `high`: the value of the attribute; with its 90 % interval, None where
-    predictions were fitted. `before`, `after`: relative change of throughput over a range as wide as that from one end
-    of the attribute's to the other, on each side (1 is all of it); 0 where it is steady. `jump`: by how much throughput
-    changes at once (kpps). `cause`: why, where the models know it: `cache`, or the resource that becomes the bottleneck
-    of the NF alone; else None."""
+    """What happens at a breakpoint.
+
+    `at`, `low`, `high`: the value of the attribute; with its 90 % interval, None where predictions were fitted.
+    `before`, `after`: relative change of throughput over a range as wide as that from one end of the attribute's to the
+    other, on each side (1 is all of it); 0 where it is steady. `jump`: by how much throughput changes at once (kpps).
+    `cause`: why, where the models know it: `cache`, or the resource that becomes the bottleneck of the NF alone; else
+    None."""
 
     at: float
     low: float | None

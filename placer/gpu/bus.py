@@ -136,8 +136,12 @@ def in_time(sporadic, order, count, transfer, period, due, tries):  # type: igno
 @compile_kernel
 def once_in_time(order, count, transfer, due, blocks):  # type: ignore[no-untyped-def]
     """Whether transfers in the order of their deadlines are in time if each comes once, and the largest later one
-    blocks where transfers recur: then it is necessary. References ---------- K. Jeffay, D. F. Stanat, C. U. Martel, "On
-    non-preemptive scheduling of periodic and sporadic tasks", RTSS 1991."""
+    blocks where transfers recur: then it is necessary.
+
+    References
+    ----------
+    K. Jeffay, D. F. Stanat, C. U. Martel, "On non-preemptive scheduling of periodic and sporadic tasks", RTSS 1991.
+    """
     finished = 0.0
     for k in range(count):
         finished += transfer[order[k]]
@@ -154,11 +158,16 @@ def once_in_time(order, count, transfer, due, blocks):  # type: ignore[no-untype
 
 @compile_kernel
 def audsley(order, count, transfer, period, due, tries):  # type: ignore[no-untyped-def]
-    """Whether fixed priorities without preemption are found under which all are in time; sorts `order` into them. From
-    the lowest level up, `tries` SLOs are tried at each level, late deadlines first; with all of them, priorities are
-    found wherever there are any. References ---------- N. C. Audsley, "On priority assignment in fixed priority
-    scheduling", Information Processing Letters 79, 2001; without preemption: L. George, N. Rivierre, M. Spuri, INRIA
-    RR-2966, 1996."""
+    """Whether fixed priorities without preemption are found under which all are in time; sorts `order` into them.
+
+    From the lowest level up, `tries` SLOs are tried at each level, late deadlines first; with all of them, priorities
+    are found wherever there are any.
+
+    References
+    ----------
+    N. C. Audsley, "On priority assignment in fixed priority scheduling", Information Processing Letters 79, 2001;
+    without preemption: L. George, N. Rivierre, M. Spuri, INRIA RR-2966, 1996.
+    """
     times, periods = np.empty(count), np.empty(count)
     blocking, utilisation, once = 0.0, 0.0, 0.0
     for k in range(count):

@@ -27,11 +27,13 @@ class GpuNf:
 
 @dataclass(frozen=True)
 class GpuDevice:
-    """A GPU, its bus, and the CPU cores that serve it. `sms`: streaming multiprocessors (SMs). `executors_per_sm`:
-    slots of an SM. `packets_per_executor`: packets that one executor processes at once. `workers`: CPU cores; every
-    admitted SLO takes one. `transfer_us`: by class, per packet of a batch and fixed. `sharing_us`: by NF and other NF,
-    the sharing penalty `beta`: how much longer the NF's kernel takes beside the other. Absent is 0. Raises `ValueError`
-    when a time is negative or not finite, a size is below 1, or an NF has an unknown class."""
+    """A GPU, its bus, and the CPU cores that serve it.
+
+    `sms`: streaming multiprocessors (SMs). `executors_per_sm`: slots of an SM. `packets_per_executor`: packets that one
+    executor processes at once. `workers`: CPU cores; every admitted SLO takes one. `transfer_us`: by class, per packet
+    of a batch and fixed. `sharing_us`: by NF and other NF, the sharing penalty `beta`: how much longer the NF's kernel
+    takes beside the other. Absent is 0. Raises `ValueError` when a time is negative or not finite, a size is below 1,
+    or an NF has an unknown class."""
 
     sms: int
     executors_per_sm: int

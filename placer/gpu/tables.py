@@ -52,11 +52,13 @@ TENANT_COUNT, QUEUE_ROW = range(2)
     BEFORE_ROW, NOW_ROW, LATER_ROW, OWN_PERIOD_ROW, DUE_ROW, _OTHER_DUE_ROW, TRANSFER_ROW, _OTHER_TRANSFER_ROW,
     PERIOD_ROW, _OTHER_PERIOD_ROW, OVER_ROW, _OTHER_OVER_ROW, USED_ROW, _OTHER_USED_ROW, BASE_ROW,
 ) = range(15)  # fmt: skip
-"""Rows of `times`. By tenant: the latency without batching, pre- and post-processing, the kernel `NOW_ROW`, and beside
-an arrival (`LATER_ROW`), and the period. By place in the queue, in two rows each: when a transfer is due, its time and
-period, when it is `OVER_ROW` if each came once, and the share of the bus that is `USED_ROW` up to it. From `BASE_ROW`
-on, a row for each SM: the time of each minibatch alone. Then by NF and SM the penalty of an arrival, and as many rows
-with the largest delay of a tenant, infinite where one would exceed its period."""
+"""Rows of `times`.
+
+By tenant: the latency without batching, pre- and post-processing, the kernel `NOW_ROW`, and beside an arrival
+(`LATER_ROW`), and the period. By place in the queue, in two rows each: when a transfer is due, its time and period,
+when it is `OVER_ROW` if each came once, and the share of the bus that is `USED_ROW` up to it. From `BASE_ROW` on, a row
+for each SM: the time of each minibatch alone. Then by NF and SM the penalty of an arrival, and as many rows with the
+largest delay of a tenant, infinite where one would exceed its period."""
 
 
 class GpuNumbers(NamedTuple):

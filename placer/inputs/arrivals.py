@@ -78,11 +78,13 @@ def read_arrivals(
     kinds: Sequence[NicKind] | None = None,
     may_run: bool = True,
 ) -> list[Arrival]:
-    """The arrivals of a file, in its order. `source`: a path of a `.csv` or `.csv.gz` file, `-` for standard input, or
-    an open text file. `default_traffic`: what a missing or empty traffic column means. `check`: refuses NFs that are
-    not profiled and traffic outside the profiled range. `options`: what is skipped rather than refused. `kinds`: the
-    kinds of NIC, by which constraints and the NICs of instances that already run are checked; None where there may be
-    neither. `may_run`: whether instances may already run. Raises `InputError` with every fault of the file."""
+    """The arrivals of a file, in its order.
+
+    `source`: a path of a `.csv` or `.csv.gz` file, `-` for standard input, or an open text file. `default_traffic`:
+    what a missing or empty traffic column means. `check`: refuses NFs that are not profiled and traffic outside the
+    profiled range. `options`: what is skipped rather than refused. `kinds`: the kinds of NIC, by which constraints and
+    the NICs of instances that already run are checked; None where there may be neither. `may_run`: whether instances
+    may already run. Raises `InputError` with every fault of the file."""
     with ExitStack() as stack:
         name, lines = open_lines(source, stack, LineLimit(MOST_ARRIVALS, "arrivals", "split the trace"))
         reader = csv.reader(lines, strict=True)

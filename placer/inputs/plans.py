@@ -23,12 +23,14 @@ SAME_TRACE = "--arrivals is the trace that the plan was made for"
 def read_plan(
     source: str, strategy: str | None, predictor: str, trace: str, arrivals: Sequence[Arrival], fleet: Fleet
 ) -> Plan:
-    """The plan of one strategy for a trace, on NICs that an empty fleet has. A file does not say of which kind a NIC
-    is, where several have its model. It is of the cheapest one that has the cores for its instances, and NICs that fit
-    fewer kinds come first. `source`: a `.csv` or `.csv.gz` file, or `-` for standard input. `strategy`: whose plan;
-    None for `planned`, or the only one of the file. `predictor`: whose plan, where the strategy has several. `trace`,
-    `arrivals`: the trace that the plan is for, and its name. `fleet`: the fleet, in which no NIC is in use. Raises
-    `InputError` with every fault of the file, and of the trace that cannot be taken over."""
+    """The plan of one strategy for a trace, on NICs that an empty fleet has.
+
+    A file does not say of which kind a NIC is, where several have its model. It is of the cheapest one that has the
+    cores for its instances, and NICs that fit fewer kinds come first. `source`: a `.csv` or `.csv.gz` file, or `-` for
+    standard input. `strategy`: whose plan; None for `planned`, or the only one of the file. `predictor`: whose plan,
+    where the strategy has several. `trace`, `arrivals`: the trace that the plan is for, and its name. `fleet`: the
+    fleet, in which no NIC is in use. Raises `InputError` with every fault of the file, and of the trace that cannot be
+    taken over."""
     table = read_csv_table(source)
     hint = f"a plan file has the columns {', '.join(PLAN_COLUMNS)}"
     missing = [

@@ -24,9 +24,11 @@ PRICE_SECONDS = 60.0  # time for the prices of the bound from cores
 
 
 def refuse_uncertifiable(arrivals: Sequence[Arrival], catalogue: Catalogue | None = None) -> None:
-    """Refuse a trace whose optimum cannot be certified. Raises InputError when the trace has departures, rates,
-    promised latencies, priorities, constraints that no certificate knows or instances that already run, or the fleet
-    has GPUs."""
+    """Refuse a trace whose optimum cannot be certified.
+
+    Raises InputError when the trace has departures, rates, promised latencies, priorities, constraints that no
+    certificate knows or instances that already run, or the fleet has GPUs.
+    """
     gpus = catalogue is not None and catalogue.gpus
     if gpus or any(arrival.workload.promises_latency for arrival in arrivals):
         raise InputError.of("--certificate", "only throughput can be certified, neither latency nor GPUs")

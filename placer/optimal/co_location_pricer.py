@@ -34,9 +34,11 @@ ON_GPU = 16  # Co-locations of one kind of GPU that are found in a round, at mos
 
 
 class CoLocationPricer:
-    """The worker: one row per class of tenants with the same workload and the same SLA. `classes`: a tenant of each
-    row. `oracles`: by kind, the throughputs in a co-location; repeated queries cost nothing. `costs`: by kind, the cost
-    of a NIC in whole units."""
+    """The worker: one row per class of tenants with the same workload and the same SLA.
+
+    `classes`: a tenant of each row. `oracles`: by kind, the throughputs in a co-location; repeated queries cost
+    nothing. `costs`: by kind, the cost of a NIC in whole units.
+    """
 
     def __init__(
         self, classes: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle], costs: Ints
@@ -134,9 +136,11 @@ def _copies(classes: Sequence[Tenant], kind: NicKind, prices: Floats, needed: In
 def _co_locations_by_worth(
     copies: Sequence[_Copy], cores: int, above: float
 ) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """Co-locations within the cores that are worth more than `above`, highest worth first, each once. A dynamic program
-    bounds what any partial choice can become worth. The best choice is followed to its end; every alternative waits
-    with its own bound."""
+    """Co-locations within the cores that are worth more than `above`, highest worth first, each once.
+
+    A dynamic program bounds what any partial choice can become worth. The best choice is followed to its end; every
+    alternative waits with its own bound.
+    """
     bound_of = _best_worths(copies, cores)
     waiting: list[tuple[float, tuple[int, ...], int, int, float]] = [(-bound_of[0][cores], (), 0, cores, 0.0)]
     while waiting:
@@ -177,8 +181,10 @@ def generate_plan(
     incumbent: Incumbent, kinds: Sequence[NicKind], oracles: Sequence[Oracle], *, deadline: float
 ) -> tuple[Incumbent, Fraction]:
     """The incumbent or a better plan, and a lower bound on the cost of every plan that places all of its tenants.
+
     Tenants that the incumbent leaves out stay out, and the bound is then 0. The plan is found by diving, a heuristic:
-    only the bound can prove it."""
+    only the bound can prove it.
+    """
     members: defaultdict[object, list[Tenant]] = defaultdict(list)
     for _, on_nic in incumbent.nics:
         for tenant in on_nic:

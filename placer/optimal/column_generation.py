@@ -59,8 +59,11 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PricedColumns:
-    """What the worker found. `columns`: feasible columns that are worth more than they cost, best first. `most`: by
-    kind, a bound on the worth of every column, listed or not; infinite where there is none."""
+    """What the worker found.
+
+    `columns`: feasible columns that are worth more than they cost, best first. `most`: by kind, a bound on the worth of
+    every column, listed or not; infinite where there is none.
+    """
 
     columns: list[Column]
     most: Floats
@@ -75,9 +78,12 @@ class Worker(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The rows to be carried, and the NICs for them. `needed`: how many instances of each row are to be carried.
-    `costs`: cost of a NIC of each kind, whole numbers. `counts`: NICs of each kind that there are. `exactly`: whether
-    no row may be carried more often than needed, because a part of a feasible column may be infeasible."""
+    """The rows to be carried, and the NICs for them.
+
+    `needed`: how many instances of each row are to be carried. `costs`: cost of a NIC of each kind, whole numbers.
+    `counts`: NICs of each kind that there are. `exactly`: whether no row may be carried more often than needed, because
+    a part of a feasible column may be infeasible.
+    """
 
     needed: Ints
     costs: Ints
@@ -124,9 +130,11 @@ class GeneratedColumns:
 def generate(
     task: Task, columns: Sequence[Column], worker: Worker, *, enough: int, deadline: float, at_least: int = 0
 ) -> GeneratedColumns:
-    """Add columns until none improves the relaxed leader, the bound is `enough`, or the deadline. `columns`: to begin
-    with; those that the task admits are kept. `enough`: the cost of the best known plan: with a bound that high the
-    generation ends. `deadline`: of `time.monotonic`. `at_least`: a bound that is known already."""
+    """Add columns until none improves the relaxed leader, the bound is `enough`, or the deadline.
+
+    `columns`: to begin with; those that the task admits are kept. `enough`: the cost of the best known plan: with a
+    bound that high the generation ends. `deadline`: of `time.monotonic`. `at_least`: a bound that is known already.
+    """
     known = dict.fromkeys(column for column in columns if task.admits(column))
     bound = at_least
     while True:
@@ -149,8 +157,11 @@ def generate(
 def dive(
     task: Task, columns: Sequence[Column], worker: Worker, *, below: int, deadline: float
 ) -> tuple[list[Column] | None, list[Column]]:
-    """A plan that costs less than `below`, or None; and all columns that came to be known. Each round fixes the columns
-    that the relaxed leader takes whole, or else the one of the largest fraction, and generates columns for the rest."""
+    """A plan that costs less than `below`, or None; and all columns that came to be known.
+
+    Each round fixes the columns that the relaxed leader takes whole, or else the one of the largest fraction, and
+    generates columns for the rest.
+    """
     known = dict.fromkeys(columns)
     plan: list[Column] = []
     while task.needed.any():

@@ -28,9 +28,11 @@ class NoContention(Oracle):
 def cores_bounds(
     tenants: Sequence[Tenant], kinds: Sequence[NicKind], left_out: int, seconds: float, in_use: Collection[int] = ()
 ) -> tuple[int, int]:
-    """Bounds on the cost, in units, and on the NICs of every plan that leaves out no more than `left_out` tenants. NFs
-    that take as many cores on every kind are treated as one, and every SLA as met. So few workloads remain that the
-    relaxed pattern program is small, and each plan for the tenants is a plan of it. `in_use` as of `pattern_plan`."""
+    """Bounds on the cost, in units, and on the NICs of every plan that leaves out no more than `left_out` tenants.
+
+    NFs that take as many cores on every kind are treated as one, and every SLA as met. So few workloads remain that the
+    relaxed pattern program is small, and each plan for the tenants is a plan of it. `in_use` as of `pattern_plan`.
+    """
     found = _program(tenants, kinds)
     if found is None:
         return 0, 0

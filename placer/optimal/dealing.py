@@ -53,10 +53,12 @@ def keep_groups(
     departure_safe: bool = False,
     seconds: float = MOST_SECONDS,
 ) -> tuple[Nics, list[Tenant]]:
-    """The NICs of a plan in which all groups are kept, and the tenants without a NIC. `nics`: those of the plan as it
-    is. `oracles`: by kind; every SLA is met by them where it was before, of any part of a NIC's tenants with
-    `departure_safe`. `fixed`: ids of the tenants that already run: they stay, whatever they meet. `seconds`: of
-    exchanging, at most."""
+    """The NICs of a plan in which all groups are kept, and the tenants without a NIC.
+
+    `nics`: those of the plan as it is. `oracles`: by kind; every SLA is met by them where it was before, of any part of
+    a NIC's tenants with `departure_safe`. `fixed`: ids of the tenants that already run: they stay, whatever they meet.
+    `seconds`: of exchanging, at most.
+    """
     began = time.process_time()
     placed = [tenant for _, tenants in nics for tenant in tenants]
     lowest = min((tenant.priority for tenant in placed), default=0)
@@ -164,8 +166,10 @@ class _Dealing:
         return self.cores[key]
 
     def lower_conflicts(self, deadline: float) -> None:
-        """Exchange tenants and domains as long as a conflict can be avoided. Where none can be, a tenant changes places
-        with one that then is in conflict instead, and has other places."""
+        """Exchange tenants and domains as long as a conflict can be avoided.
+
+        Where none can be, a tenant changes places with one that then is in conflict instead, and has other places.
+        """
         for _ in range(ROUNDS):
             if time.process_time() >= deadline:
                 return

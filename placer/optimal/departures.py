@@ -23,8 +23,10 @@ TIME_PARTS = 8  # one moment gets at most the time divided by this number
 
 @dataclass(frozen=True)
 class BoundOverTime:
-    """Lower bounds on the cost and on the NICs of every plan that places all of these arrivals. They are from the
-    `examined` fullest of all `moments`."""
+    """Lower bounds on the cost and on the NICs of every plan that places all of these arrivals.
+
+    They are from the `examined` fullest of all `moments`.
+    """
 
     lower_bound: float
     nics_lower_bound: int
@@ -44,10 +46,14 @@ def bound_over_time(
     seconds: float,
     solver: str,
 ) -> BoundOverTime:
-    """The highest static optimum of all moments that precede a departure, the fullest first. The NICs on which
-    instances already run are in use at one moment, before the first arrival. `fullest`: the static optimum of the
-    fullest moment. `enough`: the cost of the best plan: with a bound that high, no other moment is examined. `seconds`:
-    seconds after which no other moment is examined. `solver`: as of `optimal_plan`."""
+    """The highest static optimum of all moments that precede a departure, the fullest first.
+
+    The NICs on which instances already run are in use at one moment, before the first arrival.
+
+    `fullest`: the static optimum of the fullest moment. `enough`: the cost of the best plan: with a bound that high, no
+    other moment is examined. `seconds`: seconds after which no other moment is examined. `solver`: as of
+    `optimal_plan`.
+    """
     deadline = time.monotonic() + seconds
     moments = peaks(arrivals, kinds)
     running = running_nics(arrivals, kinds)
@@ -210,11 +216,13 @@ def plan_over_time(
     deadline: float,
     by_priority: bool = False,
 ) -> list[Placement] | None:
-    """A plan without migration, made from the fullest moment outwards; None where the deadline is earlier. What already
-    runs is on its NIC. The tenants of the fullest moment are placed as in its static optimum. Then the other tenants of
-    every further moment are placed, fullest moment first and most demanding tenant first: on the NIC with the fewest
-    free cores that meets every SLA during the whole stay, preferably one in use throughout the stay; else on a new NIC;
-    else rejected. With `by_priority`, all of a higher priority come first."""
+    """A plan without migration, made from the fullest moment outwards; None where the deadline is earlier.
+
+    What already runs is on its NIC. The tenants of the fullest moment are placed as in its static optimum. Then the
+    other tenants of every further moment are placed, fullest moment first and most demanding tenant first: on the NIC
+    with the fewest free cores that meets every SLA during the whole stay, preferably one in use throughout the stay;
+    else on a new NIC; else rejected. With `by_priority`, all of a higher priority come first.
+    """
     by_id = {arrival.id: arrival for arrival in arrivals}
     nics: list[_NicOverTime] = []
     nic_of: dict[str, int] = {}
@@ -253,8 +261,10 @@ def plan_over_time(
 def _nics_of_fullest(
     nics: list[_NicOverTime], nic_of: Mapping[str, int], fullest: Optimum
 ) -> Iterator[tuple[int, tuple[Tenant, ...]]]:
-    """The number of each NIC of the fullest moment, and its tenants; a new one unless tenants of it already run. Where
-    the kind has no other NIC, it is one whose tenants that already ran are gone at that moment."""
+    """The number of each NIC of the fullest moment, and its tenants; a new one unless tenants of it already run.
+
+    Where the kind has no other NIC, it is one whose tenants that already ran are gone at that moment.
+    """
     homes = {nic_of[tenant.id] for _, tenants in fullest.nics for tenant in tenants if tenant.id in nic_of}
     left = [number for number in range(len(nics)) if number not in homes]
     for kind, tenants in fullest.nics:

@@ -31,7 +31,9 @@ def first_incumbent(
     tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle], deadline: float
 ) -> Incumbent:
     """NICs filled one after another, cheapest kind first, each with those that fit of the next `MAX_TRIED_TENANTS`.
-    After the deadline, every tenant gets a NIC of its own."""
+
+    After the deadline, every tenant gets a NIC of its own.
+    """
     waiting = list(tenants)
     nics: list[NicAssignment] = []
     for number in sorted(range(len(kinds)), key=lambda number: (kinds[number].cost, number)):

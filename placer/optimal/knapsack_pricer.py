@@ -30,9 +30,11 @@ class _Sets:
 
 
 class KnapsackPricer:
-    """The worker for one kind of bin, of cost 1. `capacities`: of the bin, shape (dimensions,). `sizes`: of every item,
-    none below zero, shape (items, dimensions). `widths`: sets of one size that are kept at most, from the first attempt
-    to the last."""
+    """The worker for one kind of bin, of cost 1.
+
+    `capacities`: of the bin, shape (dimensions,). `sizes`: of every item, none below zero, shape (items, dimensions).
+    `widths`: sets of one size that are kept at most, from the first attempt to the last.
+    """
 
     def __init__(self, capacities: Ints, sizes: Ints, widths: tuple[int, ...] = BEAM_WIDTHS) -> None:
         self.capacities = capacities
@@ -92,8 +94,10 @@ class _SetSearch:
         return [members for _, members in found[:MOST_COLUMNS]], most
 
     def _grow(self, layer: _Sets, deadline: float) -> tuple[_Sets, Floats] | None:
-        """Sets with one more item that may become worth more than a bin, and a bound on the worth of each. None after
-        the deadline."""
+        """Sets with one more item that may become worth more than a bin, and a bound on the worth of each.
+
+        None after the deadline.
+        """
         last = layer.places[:, -1] if layer.places.shape[1] else np.full(len(layer.worth), -1)
         places, rooms, worths, bounds = [], [], [], []
         for item in range(len(self.prices)):

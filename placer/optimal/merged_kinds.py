@@ -22,8 +22,11 @@ NicPlan = Sequence[tuple[NicKind, Sequence[Tenant]]]
 
 @dataclass(frozen=True, eq=False)
 class MergedKinds:
-    """NIC kinds after merging. `kinds`, `oracles`: the merged kinds, numbered by their `index`, and the oracle of each.
-    `members`: by merged kind, the kinds of the fleet that it stands for."""
+    """NIC kinds after merging.
+
+    `kinds`, `oracles`: the merged kinds, numbered by their `index`, and the oracle of each. `members`: by merged kind,
+    the kinds of the fleet that it stands for.
+    """
 
     kinds: tuple[NicKind, ...]
     oracles: tuple[Oracle, ...]
@@ -152,9 +155,11 @@ class BesideRunning(Oracle):
 
 @dataclass(frozen=True, eq=False)
 class KindsBesideRunning:
-    """The kinds of a fleet, less the NICs on which instances already run, and a kind for each class of those. `kinds`,
-    `oracles`: the fleet's kinds, then the others; and the oracle of each. `fleet`: the fleet's kinds as they are.
-    `classes`: by further kind, its NICs."""
+    """The kinds of a fleet, less the NICs on which instances already run, and a kind for each class of those.
+
+    `kinds`, `oracles`: the fleet's kinds, then the others; and the oracle of each. `fleet`: the fleet's kinds as they
+    are. `classes`: by further kind, its NICs.
+    """
 
     kinds: tuple[NicKind, ...]
     oracles: tuple[Oracle, ...]

@@ -54,9 +54,11 @@ class Exhausted:
 
 
 class SearchStep(NamedTuple):
-    """A sequence of decisions: arrivals rejected, peaks of NICs in use, the last decision, and the step before. The
-    decision is the NIC that an arrival joins, with its tenants before that (none for a new NIC); None where the arrival
-    is rejected. A peak is that of one kind of NIC, or of all where the number of NICs is minimised."""
+    """A sequence of decisions: arrivals rejected, peaks of NICs in use, the last decision, and the step before.
+
+    The decision is the NIC that an arrival joins, with its tenants before that (none for a new NIC); None where the
+    arrival is rejected. A peak is that of one kind of NIC, or of all where the number of NICs is minimised.
+    """
 
     rejected: Losses
     peaks: tuple[int, ...]
@@ -78,9 +80,12 @@ def search_moments(
     fewest_nics: bool = False,
 ) -> Exhausted | None:
     """The plan that rejects fewest of the highest priority, then of the next, then costs least; None where it gives up.
-    Of plans that cost the same it is one with fewest NICs to buy, where some are owned. `better_than`: plans that are
-    no better are not looked at. `deadline`: of `time.monotonic`. `fewest_nics`: whether to minimise the peak number of
-    NICs of all kinds together instead of the cost."""
+
+    Of plans that cost the same it is one with fewest NICs to buy, where some are owned.
+
+    `better_than`: plans that are no better are not looked at. `deadline`: of `time.monotonic`. `fewest_nics`: whether
+    to minimise the peak number of NICs of all kinds together instead of the cost.
+    """
     by_domain = {name for name, constraint in CONSTRAINTS.items() if getattr(constraint, "by_domain", False)}
     apart = any(name in by_domain for arrival in arrivals for name, _ in arrival.constraints.values)
     merged = MergedKinds.of(kinds, oracles, keep_domains=apart or not by_pool_only(arrivals))
@@ -221,8 +226,10 @@ class _MomentSearch:
             layer[state] = known
 
     def _query(self, layer: dict[State, list[SearchStep]]) -> None:
-        """Find out which NICs of these states are feasible; one batch of queries per kind. Where all of a NIC's tenants
-        already run, nothing was decided that could be wrong."""
+        """Find out which NICs of these states are feasible; one batch of queries per kind.
+
+        Where all of a NIC's tenants already run, nothing was decided that could be wrong.
+        """
         unknown = [nic for nic in dict.fromkeys(nic for state in layer for nic in state) if nic not in self.feasible]
         self.feasible |= {
             nic: True for nic in unknown if all(self.example[member].nic is not None for member in nic[1])
@@ -253,8 +260,10 @@ class _MomentSearch:
 
 
 def _classes(arrivals: Sequence[Arrival]) -> tuple[list[int], list[Arrival]]:
-    """The class of each arrival, and an arrival of each class. Those of a class are equal in workload, SLA, departure,
-    constraints and priority, and all may move or none."""
+    """The class of each arrival, and an arrival of each class.
+
+    Those of a class are equal in workload, SLA, departure, constraints and priority, and all may move or none.
+    """
     numbers: dict[object, int] = {}
     example: list[Arrival] = []
     class_of = []

@@ -50,8 +50,10 @@ def neighbourhood_plan(
     solver: str,
     in_use: Collection[int] = (),
 ) -> Optimum:
-    """The best plan found until `deadline` (of `time.monotonic`), no worse than `start`. `in_use` as of
-    `pattern_plan`."""
+    """The best plan found until `deadline` (of `time.monotonic`), no worse than `start`.
+
+    `in_use` as of `pattern_plan`.
+    """
     incumbent = start or first_incumbent(tenants, kinds, oracles, deadline)
     search = _NeighbourhoodSearch(kinds, oracles, solver, deadline, in_use)
     while not search.is_over(incumbent):
@@ -205,8 +207,10 @@ Move = tuple[int, Tenant | None]  # the number of a NIC, and the tenant that is 
 
 
 class EjectionSearch:
-    """Empties one NIC after another, and counts how often each tenant is hard to place. `oracles`: by kind, the
-    throughputs in a co-location; repeated queries cost nothing."""
+    """Empties one NIC after another, and counts how often each tenant is hard to place.
+
+    `oracles`: by kind, the throughputs in a co-location; repeated queries cost nothing.
+    """
 
     def __init__(self, kinds: Sequence[NicKind], oracles: Sequence[Oracle], chance: random.Random) -> None:
         self.kinds = kinds

@@ -86,9 +86,11 @@ class TimedOracle(Oracle):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Duals(Shown):
-    """Prices that are safe against rounding: lowered until no pattern is worth more than it costs. `of_groups`: by
-    group, the price of each of its tenants, in the order of `TenantGroup.tenants`. `of_kinds`: by NIC kind, the price
-    of one NIC on top of its cost; 0 where there is no limit."""
+    """Prices that are safe against rounding: lowered until no pattern is worth more than it costs.
+
+    `of_groups`: by group, the price of each of its tenants, in the order of `TenantGroup.tenants`. `of_kinds`: by NIC
+    kind, the price of one NIC on top of its cost; 0 where there is no limit.
+    """
 
     groups: tuple[TenantGroup, ...]
     of_groups: tuple[Floats, ...]
@@ -114,9 +116,11 @@ def duals_of(
     groups: Sequence[TenantGroup],
     kinds: Sequence[NicKind],
 ) -> Duals:
-    """Prices of tenants and NICs from the row prices of a pattern program. The price of a tenant after the first l of
-    its group is the sum over the rows that require slots above a level up to l, less the sum over the rows that require
-    slots of such a level to be filled."""
+    """Prices of tenants and NICs from the row prices of a pattern program.
+
+    The price of a tenant after the first l of its group is the sum over the rows that require slots above a level up to
+    l, less the sum over the rows that require slots of such a level to be filled.
+    """
     described = len(program.rows)
     prices = np.maximum(row_prices[:described], 0.0)
     prices[[row.requires == "count" for row in program.rows]] = 0.0

@@ -35,8 +35,10 @@ MOST_ITEMS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """Items to pack. `capacities`: of every bin, shape (dimensions,). `sizes`: of every item, shape (items,
-    dimensions)."""
+    """Items to pack.
+
+    `capacities`: of every bin, shape (dimensions,). `sizes`: of every item, shape (items, dimensions).
+    """
 
     capacities: Ints
     sizes: Ints
@@ -63,7 +65,9 @@ class Packed:
 
 def read_vbp(path: Path) -> Packing:
     """The instance in a `.vbp` file: dimensions, capacities, number of items, then sizes and quantity of every item.
-    Raises InputError if the file is no such file, or an item fits no bin."""
+
+    Raises InputError if the file is no such file, or an item fits no bin.
+    """
     try:
         numbers = [int(word) for word in read_text(path, LARGEST_FILE).split()]
     except ValueError as error:
@@ -126,8 +130,10 @@ def _by_generation(packing: Packing, packed: Packed, deadline: float) -> Packed:
 
 
 def _patterns(packing: Packing, most: int, deadline: float) -> Ints | None:
-    """Sets of items that fit a bin, a row each, padded with -1; None after the deadline or beyond `most`. Where no item
-    has a negative size, only sets to which no item can be added."""
+    """Sets of items that fit a bin, a row each, padded with -1; None after the deadline or beyond `most`.
+
+    Where no item has a negative size, only sets to which no item can be added.
+    """
     kept: list[Ints] = []
     found = 0
     sets, room = np.arange(len(packing.sizes))[:, None], packing.capacities - packing.sizes
@@ -157,8 +163,10 @@ def _extensible(packing: Packing, sets: Ints, room: Ints, deadline: float) -> np
 
 
 def _with_one_more(packing: Packing, sets: Ints, room: Ints, most: int, deadline: float) -> tuple[Ints, Ints] | None:
-    """The sets with one more item of a higher number, and the room that each leaves; None as of `_patterns`. Sets that
-    do not fit are among them only where items still to come, of negative size, could make room."""
+    """The sets with one more item of a higher number, and the room that each leaves; None as of `_patterns`.
+
+    Sets that do not fit are among them only where items still to come, of negative size, could make room.
+    """
     gain = np.maximum(-packing.sizes, 0)
     to_come = gain.sum(axis=0) - np.cumsum(gain, axis=0)
     grown: list[Ints] = []
@@ -219,9 +227,12 @@ def size_bound(capacities: Ints, sizes: Ints) -> int:
 
 
 def _in_one_dimension(capacity: int, sizes: Ints) -> int:
-    """Bound L2 where no size is negative, else the sum of the sizes over the capacity. For any threshold up to half the
-    capacity: items above half the capacity need a bin each. Items of at least the threshold that are no larger than
-    half a bin share bins only with one another and with large items that leave room for the threshold."""
+    """Bound L2 where no size is negative, else the sum of the sizes over the capacity.
+
+    For any threshold up to half the capacity: items above half the capacity need a bin each. Items of at least the
+    threshold that are no larger than half a bin share bins only with one another and with large items that leave room
+    for the threshold.
+    """
     if capacity <= 0 or not len(sizes):
         return 0
     if sizes.min() < 0:
@@ -247,9 +258,11 @@ BLOCK_SIZE = 128
 
 
 def first_fit_decreasing(capacities: Ints, sizes: Ints, deadline: float) -> list[list[int]]:
-    """Items, largest share of the total first, each in the first bin that has room for it. `capacities`: of every bin,
-    shape (dimensions,). `sizes`: of every item, none above the capacities, shape (items, dimensions). `deadline`: of
-    `time.monotonic`; after it, an item goes into the last bin or into a new one."""
+    """Items, largest share of the total first, each in the first bin that has room for it.
+
+    `capacities`: of every bin, shape (dimensions,). `sizes`: of every item, none above the capacities, shape (items,
+    dimensions). `deadline`: of `time.monotonic`; after it, an item goes into the last bin or into a new one.
+    """
     share = sizes / np.maximum(sizes.sum(axis=0), 1)
     largest_first = np.argsort(-share.sum(axis=1), kind="stable").tolist()
     bins: list[list[int]] = []

@@ -29,12 +29,14 @@ def pattern_plan(
     departure_safe: bool = False,
     in_use: Collection[int] = (),
 ) -> Optimum:
-    """The optimum over plans whose NICs carry these co-locations, listed by kind, or parts of them, listed too. With
-    `departure_safe`, only over plans in which no tenant needs a neighbour to meet its SLA. First the number of tenants
-    placed is maximised; that is needed only where a group cannot be placed on NICs of its own without limit. Where no
-    group has tenants of several priorities, it is the number of the highest first, then of the next. Then the cost is
-    minimised, and of plans that cost the same, one with few NICs to buy is taken. NICs of the kinds numbered `in_use`
-    are in use whatever is placed, and cost nothing."""
+    """The optimum over plans whose NICs carry these co-locations, listed by kind, or parts of them, listed too.
+
+    With `departure_safe`, only over plans in which no tenant needs a neighbour to meet its SLA. First the number of
+    tenants placed is maximised; that is needed only where a group cannot be placed on NICs of its own without limit.
+    Where no group has tenants of several priorities, it is the number of the highest first, then of the next.
+    Then the cost is minimised, and of plans that cost the same, one with few NICs to buy is taken. NICs of the kinds
+    numbered `in_use` are in use whatever is placed, and cost nothing.
+    """
     patterns = join(
         [
             patterns_of(number, members, *slots_and_levels(number, members, groups, oracle))
@@ -120,10 +122,12 @@ Assignment = list[tuple[NicKind, tuple[Tenant, ...]]]  # the NICs of a plan: the
 def assign(
     times: Ints, left_out: Ints, patterns: Patterns, groups: Sequence[TenantGroup], kinds: Sequence[NicKind]
 ) -> tuple[Assignment, list[Tenant]]:
-    """Tenants on NICs that carry each pattern the given number of times, and the tenants left out. Each slot of a group
-    is good enough for the least demanding tenants up to its level. Slots of strict patterns are filled first, lowest
-    level first, each with the most demanding tenant it can take; then those of loose patterns, the best slot with the
-    most demanding tenant. NICs without tenants are not used."""
+    """Tenants on NICs that carry each pattern the given number of times, and the tenants left out.
+
+    Each slot of a group is good enough for the least demanding tenants up to its level. Slots of strict patterns are
+    filled first, lowest level first, each with the most demanding tenant it can take; then those of loose patterns,
+    the best slot with the most demanding tenant. NICs without tenants are not used.
+    """
     pattern_of = np.repeat(np.arange(len(patterns)), times)
     carried: list[list[Tenant]] = [[] for _ in pattern_of]
     unplaced: list[Tenant] = []
@@ -177,9 +181,11 @@ def with_owned_first(
     solver: str,
     deadline: float,
 ) -> Ints:
-    """A solution of the pattern program that costs no more than this one, with as few NICs to buy as are found. One
-    variable for each kind is how many of its NICs must be bought: those that carry patterns, less those owned. NICs of
-    the kinds numbered `in_use` never are."""
+    """A solution of the pattern program that costs no more than this one, with as few NICs to buy as are found.
+
+    One variable for each kind is how many of its NICs must be bought: those that carry patterns, less those owned. NICs
+    of the kinds numbered `in_use` never are.
+    """
     for_sale = [number for number in range(len(kinds)) if number not in in_use]
     if len(for_sale) < 2 or not any(kinds[number].owned for number in for_sale):
         return values

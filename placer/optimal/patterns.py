@@ -28,12 +28,16 @@ NO_SLOT = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """Columns of the pattern program, one per row of every array. Any slots of a *loose* pattern may be empty: its
-    levels hold for the tenants in the others. The levels of a *strict* pattern hold only when every slot is taken.
-    Strict patterns are needed because an oracle need not be monotone: where a tenant departs, the throughput of the
-    others may fall. `kind`: number of the NIC kind, shape (patterns,). `slots`: slots offered to each group, shape
-    (patterns, groups). `levels`: level of those slots (`TenantGroup.levels`), shape (patterns, groups); 0 where there
-    are none. `strict`: whether all slots must be taken, shape (patterns,)."""
+    """Columns of the pattern program, one per row of every array.
+
+    Any slots of a *loose* pattern may be empty: its levels hold for the tenants in the others. The levels of a *strict*
+    pattern hold only when every slot is taken. Strict patterns are needed because an oracle need not be monotone: where
+    a tenant departs, the throughput of the others may fall.
+
+    `kind`: number of the NIC kind, shape (patterns,). `slots`: slots offered to each group, shape (patterns, groups).
+    `levels`: level of those slots (`TenantGroup.levels`), shape (patterns, groups); 0 where there are none. `strict`:
+    whether all slots must be taken, shape (patterns,).
+    """
 
     kind: Ints
     slots: Ints
@@ -75,9 +79,11 @@ def co_locations_within(kind: NicKind, groups: Sequence[TenantGroup]) -> Iterato
 
 
 def co_locations_on(kind: NicKind, groups: Sequence[TenantGroup], oracle: Oracle, most: int) -> list[Members]:
-    """The co-locations of which patterns are made, or more than `most` of them: those within the cores. Of GPUs they
-    are only those that the admission test admits. Every part of one is admitted, too, so they are found from smaller
-    ones (as of `PatternTable`): within the workers alone there would be far too many."""
+    """The co-locations of which patterns are made, or more than `most` of them: those within the cores.
+
+    Of GPUs they are only those that the admission test admits. Every part of one is admitted, too, so they are found
+    from smaller ones (as of `PatternTable`): within the workers alone there would be far too many.
+    """
     if not kind.paced:
         return list(islice(co_locations_within(kind, groups), most + 1))
     alone = list(co_locations_within(replace(kind, cores=1), groups))
@@ -114,8 +120,10 @@ def workloads_of(members: Members, groups: Sequence[TenantGroup]) -> CoLocation:
 def slots_and_levels(
     kind: int, co_locations: Sequence[Members], groups: Sequence[TenantGroup], oracle: Oracle
 ) -> tuple[Ints, Ints]:
-    """Slots and levels, each of shape (co-locations, groups), of co-locations on NIC kind number `kind`. Where an
-    oracle returns different throughputs for equal workloads, the lowest counts for all of them."""
+    """Slots and levels, each of shape (co-locations, groups), of co-locations on NIC kind number `kind`.
+
+    Where an oracle returns different throughputs for equal workloads, the lowest counts for all of them.
+    """
     answers = oracle.throughput([workloads_of(members, groups) for members in co_locations])
     sizes = np.array([len(members) for members in co_locations], dtype=np.int64)
     row = np.repeat(np.arange(len(co_locations)), sizes)
@@ -135,11 +143,13 @@ def slots_and_levels(
 
 
 def patterns_of(kind: int, co_locations: Sequence[Members], slots: Ints, levels: Ints) -> Patterns:
-    """The patterns of these co-locations that no other dominates; every part of one of them must be among them. A
-    co-location makes a loose pattern with the lowest levels that its slots have in any part of it, and a strict pattern
-    where its own levels are higher than that. With a monotone oracle there is no strict pattern. A loose pattern is
-    dominated by a co-location with one more member that offers the same levels to the others: an empty slot costs
-    nothing. No larger ones need be compared, because loose levels never rise from a co-location to a larger one."""
+    """The patterns of these co-locations that no other dominates; every part of one of them must be among them.
+
+    A co-location makes a loose pattern with the lowest levels that its slots have in any part of it, and a strict
+    pattern where its own levels are higher than that. With a monotone oracle there is no strict pattern. A loose
+    pattern is dominated by a co-location with one more member that offers the same levels to the others: an empty slot
+    costs nothing. No larger ones need be compared, because loose levels never rise from a co-location to a larger one.
+    """
     smaller_of = _without_one(co_locations)
     loose = np.where(slots > 0, levels, NO_SLOT)
     order = np.argsort(slots.sum(axis=1), kind="stable")
@@ -188,10 +198,13 @@ def _without_one(co_locations: Sequence[Members]) -> Ints:
 @dataclass(frozen=True, eq=False, repr=False)
 class TenantGroup(Shown):
     """Tenants of one workload that the same kinds may carry, sorted so that every slot is good enough for the first.
+
     The *level* of a slot is the number of tenants, the least demanding first, whose SLA it meets. Levels compare slots
     of different NIC kinds, and two throughputs between which no tenant's requirement lies have the same level.
+
     `tenants`: the least demanding first. `required`: by NIC kind, the throughput (kpps) that each of `tenants` requires
-    there, ascending; None where the kind cannot run the workload, or is of another pool."""
+    there, ascending; None where the kind cannot run the workload, or is of another pool.
+    """
 
     workload: Workload
     tenants: tuple[Tenant, ...]
@@ -208,10 +221,12 @@ class TenantGroup(Shown):
 def group_tenants(
     tenants: Sequence[Tenant], kinds: Sequence[NicKind], oracles: Sequence[Oracle], *, by_priority: bool = False
 ) -> list[TenantGroup]:
-    """The tenants as groups, sorted by workload; each of one priority with `by_priority`. One group per workload and
-    set of kinds that may carry it, unless drops and throughputs order its tenants differently on two NIC kinds: then
-    tenants with `max_drop` and tenants with `min_kpps` are two groups, each of which has the same order on all
-    kinds."""
+    """The tenants as groups, sorted by workload; each of one priority with `by_priority`.
+
+    One group per workload and set of kinds that may carry it, unless drops and throughputs order its tenants
+    differently on two NIC kinds: then tenants with `max_drop` and tenants with `min_kpps` are two groups, each of which
+    has the same order on all kinds.
+    """
     alike: defaultdict[tuple[Workload, tuple[bool, ...], int], list[Tenant]] = defaultdict(list)
     constrained = are_constrained(tenants, kinds)
     for tenant in tenants:

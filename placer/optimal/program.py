@@ -33,15 +33,18 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class IntegerProgram:
-    """Minimise `cost @ v` over whole `v` between 0 and `upper`, subject to `matrix @ v >= least`. The first variables
-    are how many NICs carry each pattern, the last ones how many tenants of each group are left out, the most demanding
-    first. The rows are Hall's condition, twice. For every group and level l, only slots of a level above l are good
-    enough for the tenants after the first l: there must be as many as such tenants, less those left out. And since the
-    slots of strict patterns must be taken, those of a level up to l must be no more than l, and all of them no more
-    than the tenants placed. A matching that saturates the tenants and another that saturates the strict slots make one
-    that does both (Mendelsohn and Dulmage, 1958). Limited kinds add a row each. `matrix`, `least`, `cost`, `upper`: as
-    above; all whole numbers. `patterns`: how many of the variables are patterns; the others are tenants left out.
-    `rows`: what the first rows require; limits come after them."""
+    """Minimise `cost @ v` over whole `v` between 0 and `upper`, subject to `matrix @ v >= least`.
+
+    The first variables are how many NICs carry each pattern, the last ones how many tenants of each group are left
+    out, the most demanding first. The rows are Hall's condition, twice. For every group and level l, only slots of a
+    level above l are good enough for the tenants after the first l: there must be as many as such tenants, less those
+    left out. And since the slots of strict patterns must be taken, those of a level up to l must be no more than l, and
+    all of them no more than the tenants placed. A matching that saturates the tenants and another that saturates the
+    strict slots make one that does both (Mendelsohn and Dulmage, 1958). Limited kinds add a row each.
+
+    `matrix`, `least`, `cost`, `upper`: as above; all whole numbers. `patterns`: how many of the variables are patterns;
+    the others are tenants left out. `rows`: what the first rows require; limits come after them.
+    """
 
     matrix: sparse.csr_array
     least: Ints
@@ -162,9 +165,11 @@ class _RowBuilder:
 
 
 def costs_in_units(kinds: Sequence[NicKind]) -> tuple[Ints, Fraction]:
-    """The cost of every kind as a whole number of units, and the unit; rounded down where the unit would be tiny. The
-    unit is as large as the costs allow: every plan costs a whole number of them, so a bound may be rounded up to one.
-    Kinds without any NIC do not count."""
+    """The cost of every kind as a whole number of units, and the unit; rounded down where the unit would be tiny.
+
+    The unit is as large as the costs allow: every plan costs a whole number of them, so a bound may be rounded up to
+    one. Kinds without any NIC do not count.
+    """
     exact = [exact_cost(kind) for kind in kinds]
     usable = [cost for cost, kind in zip(exact, kinds, strict=True) if kind.count != 0 and cost] or [Fraction(1)]
     whole = lcm(*(cost.denominator for cost in usable))
@@ -181,8 +186,10 @@ def exact_cost(kind: NicKind) -> Fraction:
 @dataclass(frozen=True, eq=False)
 class WeakDuality:
     """The bound that row prices prove, exact or not: prices below zero count as zero, and rounding lowers the bound.
+
     `value`: a lower bound on the program's cost, not rounded. `reduced`: what one more of each variable adds to that
-    bound. `prices`: the row prices that prove it, none below zero."""
+    bound. `prices`: the row prices that prove it, none below zero.
+    """
 
     value: float
     reduced: Floats
@@ -191,7 +198,8 @@ class WeakDuality:
     @classmethod
     def of(cls, program: IntegerProgram, duals: Floats) -> WeakDuality:
         """The higher of two bounds: with variables of negative reduced cost at their limits, or with all prices lowered
-        until there are none (Farley, 1990), which makes the prices of a few columns valid for all."""
+        until there are none (Farley, 1990), which makes the prices of a few columns valid for all.
+        """
         prices = np.maximum(duals, 0.0)
         worth = program.matrix.T @ prices
         too_high = worth > program.cost

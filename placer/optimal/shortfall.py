@@ -18,12 +18,15 @@ MAX_LISTED_IDS = 20
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Why a plan rejects arrivals. `left_out`: ids of the rejected arrivals. `proven`: whether it is proven that no
-    plan rejects fewer. `everything`: whether no arrival is placed at all. `to_add`: NICs, by model, with which every
-    arrival is placed whose SLA any NIC can meet; None where that is not known. `to_add_proven`: whether it is proven
-    that fewer NICs are not enough. `unsatisfiable`: ids of rejected arrivals whose SLA no NIC of the fleet meets, with
-    any neighbours and any number of NICs. `reason`: for an arrival whose SLA is not even met alone: the throughput it
-    requires and the one it gets, in words."""
+    """Why a plan rejects arrivals.
+
+    `left_out`: ids of the rejected arrivals. `proven`: whether it is proven that no plan rejects fewer. `everything`:
+    whether no arrival is placed at all. `to_add`: NICs, by model, with which every arrival is placed whose SLA any NIC
+    can meet; None where that is not known. `to_add_proven`: whether it is proven that fewer NICs are not enough.
+    `unsatisfiable`: ids of rejected arrivals whose SLA no NIC of the fleet meets, with any neighbours and any number of
+    NICs. `reason`: for an arrival whose SLA is not even met alone: the throughput it requires and the one it gets, in
+    words.
+    """
 
     left_out: tuple[str, ...]
     proven: bool
@@ -61,9 +64,11 @@ def shortfall_of(
     seconds: float,
     solver: str,
 ) -> Shortfall | None:
-    """What the fleet lacks where the optimum leaves tenants out; None where it places all beside what already runs. The
-    NICs to add are an optimum, too: that of a fleet with all its NICs at no cost, and any number of others of the same
-    kinds at a cost of one each."""
+    """What the fleet lacks where the optimum leaves tenants out; None where it places all beside what already runs.
+
+    The NICs to add are an optimum, too: that of a fleet with all its NICs at no cost, and any number of others of the
+    same kinds at a cost of one each.
+    """
     if not optimum.unplaced:
         return None
     everybody = [*tenants, *(tenant for nic in running for tenant in nic.tenants)]

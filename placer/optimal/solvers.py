@@ -45,9 +45,11 @@ class IntegerSolution:
 
 
 def relaxation(program: IntegerProgram, seconds: float, start: Ints | None = None) -> Relaxation:
-    """The relaxation of the program by the simplex method; its bound is safe against rounding errors. With many
-    variables it is sifted: solved over some of them, with those of a feasible `start`, to which the variables of
-    negative reduced cost are added until there are none."""
+    """The relaxation of the program by the simplex method; its bound is safe against rounding errors.
+
+    With many variables it is sifted: solved over some of them, with those of a feasible `start`, to which the variables
+    of negative reduced cost are added until there are none.
+    """
     began = time.monotonic()
     number = len(program.cost)
     active = np.arange(number)
@@ -76,9 +78,11 @@ def relaxation(program: IntegerProgram, seconds: float, start: Ints | None = Non
 def solve_integers(
     program: IntegerProgram, lower: Ints, upper: Ints, *, start: Ints, solver: str, seconds: float, briefly: bool
 ) -> IntegerSolution:
-    """The program's best whole numbers between `lower` and `upper`. `start`: a solution to start from, which need not
-    be feasible; HiGHS ignores it. `solver`: one of `SOLVERS`. `seconds`: time limit. `briefly`: whether to give up
-    after a few seconds' effort."""
+    """The program's best whole numbers between `lower` and `upper`.
+
+    `start`: a solution to start from, which need not be feasible; HiGHS ignores it. `solver`: one of `SOLVERS`.
+    `seconds`: time limit. `briefly`: whether to give up after a few seconds' effort.
+    """
     free = np.flatnonzero(upper > 0)
     name, settings = SOLVERS[solver]
     model = _model(program.only(free), lower[free], upper[free])
@@ -151,11 +155,13 @@ class Solution:
 
 
 def solve(program: IntegerProgram, start: Ints, *, solver: str, deadline: float) -> Solution:
-    """The best solution found until `deadline` (of `time.monotonic`), no worse than the feasible `start`. The bound
-    from the relaxation is mostly the optimum itself, so the search looks for a solution of just that cost. First
-    briefly, with most of the relaxation's whole part fixed: the rest is small even with a million tenants. Then in
-    full; if there is no such solution, the bound rises, and the next search allows one NIC more, then two, then four. A
-    NIC may cost many units, and a search for each unit would take long."""
+    """The best solution found until `deadline` (of `time.monotonic`), no worse than the feasible `start`.
+
+    The bound from the relaxation is mostly the optimum itself, so the search looks for a solution of just that cost.
+    First briefly, with most of the relaxation's whole part fixed: the rest is small even with a million tenants. Then
+    in full; if there is no such solution, the bound rises, and the next search allows one NIC more, then two, then
+    four. A NIC may cost many units, and a search for each unit would take long.
+    """
     relaxed = relaxation(program, deadline - time.monotonic(), start)
     best = Solution(start, int(start @ program.cost), relaxed.proof.bound, relaxed.proof)
     if relaxed.values is None:
@@ -185,8 +191,10 @@ def _attempt(
     deadline: float,
     few: int | None = None,
 ) -> Solution:
-    """Search for the best solution that costs at most `target`, with all variables that it could use or with a few. If
-    no variable is fixed or left out and there is no such solution, the bound rises."""
+    """Search for the best solution that costs at most `target`, with all variables that it could use or with a few.
+
+    If no variable is fixed or left out and there is no such solution, the bound rises.
+    """
     last = target >= best.cost - 1
     target = min(target, best.cost - 1)
     remaining = deadline - time.monotonic()

@@ -56,7 +56,9 @@ def find_optimum(
     progress: Advance | None = None,
 ) -> BoundedPlan:
     """The cheapest plan for the trace without SLA violations by these oracles, with its proof or its bound.
-    Co-locations of GPUs for which the admission test is undecided are in no plan, and the bound allows for them."""
+
+    Co-locations of GPUs for which the admission test is undecided are in no plan, and the bound allows for them.
+    """
     solve = partial(_find, arrivals, catalogue, time_limit=time_limit, solver=solver, progress=progress)
     found = solve(oracles)
     undecided = sum(
@@ -148,9 +150,11 @@ def _at_loads(
     time_limit: float,
     progress: Advance | None,
 ) -> BoundedPlan:
-    """A plan for instances with rates: cores are chosen, too. The bound is that of cores and line rate. A search begins
-    with what a predictor expects, and goes on with what is true. Where it does not place all, or an SLA is violated
-    after a departure, the plans of the online rules are looked at, too."""
+    """A plan for instances with rates: cores are chosen, too. The bound is that of cores and line rate.
+
+    A search begins with what a predictor expects, and goes on with what is true. Where it does not place all, or an SLA
+    is violated after a departure, the plans of the online rules are looked at, too.
+    """
     began = time.monotonic()
     kinds = catalogue.kinds
     able = [name for name in catalogue.predictors() if catalogue.supports_loads(name)]

@@ -42,6 +42,7 @@ def find_spare(
     plan: Plan, failures: Failures, catalogue: Catalogue, strategy: NamedStrategy | None, judges: Sequence[Oracle] = ()
 ) -> Spare:
     """The cheapest empty NICs with which a plan survives the failures; each one that was tried is replayed and checked.
+
     `strategy`: the one that made the plan; None for the optimum, which the `judges` made, per kind of NIC. Raises
     `InvalidPlan` when tenants were put where they must not be."""
     rule = _rule_of(plan, catalogue, strategy, judges)

@@ -34,7 +34,9 @@ class ByThroughput(SharingRule):
 
 class ByExpectation(SharingRule):
     """Tenants share a NIC where so few SLA violations are expected of all that the budget, less its reserve, is kept.
-    Where instances leave, each counts with its likeliest violation of all its stay, as in the plan."""
+
+    Where instances leave, each counts with its likeliest violation of all its stay, as in the plan.
+    """
 
     def __init__(self, plan: Plan, catalogue: Catalogue, predictor: str) -> None:
         self._catalogue, self._predictor = catalogue, predictor

@@ -128,9 +128,11 @@ class SharingAnswers:
 
 
 class Room:
-    """The NICs that are left after a failure, while tenants are placed on them. `left`: how many NICs of each kind are
-    empty, by its index. `homes`: the NIC of each tenant that was placed; those that were empty have numbers below 0.
-    `more`: what this adds to the sum of chances."""
+    """The NICs that are left after a failure, while tenants are placed on them.
+
+    `left`: how many NICs of each kind are empty, by its index. `homes`: the NIC of each tenant that was placed; those
+    that were empty have numbers below 0. `more`: what this adds to the sum of chances.
+    """
 
     def __init__(
         self, kinds: Sequence[NicKind], answers: SharingAnswers, moment: Moment, failure: Failure, left: Counter[int]

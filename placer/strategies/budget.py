@@ -123,9 +123,11 @@ RISKS_TRIED = (0.5, 0.35, 0.25, 0.18, 0.13, 0.09, 0.065, 0.045, 0.03, 0.02, 0.01
 """Risks that are tried, the least careful first."""
 
 SELECTION_FACTOR = 1.3
-"""Times as many violations as in replays are allowed for. Replays only have co-locations that were left out. Of those
-that were measured, placement selects the ones whose measurements were too high by noise. On six testbeds 0.6 to 1.6
-times as many were violated as replays lead to expect."""
+"""Times as many violations as in replays are allowed for.
+
+Replays only have co-locations that were left out. Of those that were measured, placement selects the ones whose
+measurements were too high by noise. On six testbeds 0.6 to 1.6 times as many were violated as replays lead to expect.
+"""
 UNREPLAYED_VIOLATIONS = 3.0  # expected violations in replays that count as much as what would be expected by chance
 REPEATED_DEVIATIONS = 0.7  # standard deviations by which the expected violations must stay below the budget
 RISK_GUESS = 0.045  # the risk that usually keeps a budget of 1 %, and in proportion others
@@ -138,11 +140,13 @@ def risk_within_budget(
     place: Callable[[float], Plan],
     replay: Callable[[float], Replayed] = lambda risk: Replayed(),
 ) -> float:
-    """The largest risk whose plan is expected to keep the catalogue's budget; else the smallest. It is searched by
-    halving, as if violations only grew with the risk. They nearly do: on a short trace, a larger budget may find a
-    smaller risk. The catalogue's own risk where it has one, and the default where a predictor does not estimate its
-    errors. `catalogue`: the NICs, and the budget. `predictor`: the name of the predictor that plans are made by.
-    `place`: makes the plan of a risk. `replay`: replays the decisions of a risk; by default they are not."""
+    """The largest risk whose plan is expected to keep the catalogue's budget; else the smallest.
+
+    It is searched by halving, as if violations only grew with the risk. They nearly do: on a short trace, a larger
+    budget may find a smaller risk. The catalogue's own risk where it has one, and the default where a predictor does
+    not estimate its errors. `catalogue`: the NICs, and the budget. `predictor`: the name of the predictor that plans
+    are made by. `place`: makes the plan of a risk. `replay`: replays the decisions of a risk; by default they are
+    not."""
     if catalogue.budget_pct is None or not catalogue.supports_risk(predictor):
         return DEFAULT_RISK if catalogue.risk is None else catalogue.risk
     low, high, tries = 0, len(RISKS_TRIED) - 1, 0
@@ -167,8 +171,10 @@ def with_reserves(expected: ExpectedViolations, replayed: Replayed) -> float:
 
 
 def _select(replayed: Replayed) -> float:
-    """Violations per expected one; the fewer are expected in replays, the nearer to `SELECTION_FACTOR`. What noise of
-    measurements adds to violations is as expected; all that is not is due to predictions."""
+    """Violations per expected one; the fewer are expected in replays, the nearer to `SELECTION_FACTOR`.
+
+    What noise of measurements adds to violations is as expected; all that is not is due to predictions.
+    """
     of_predictions = max(replayed.of_predictions + replayed.violations - replayed.expected, 0.0)
     return SELECTION_FACTOR * max(
         (of_predictions + UNREPLAYED_VIOLATIONS) / (replayed.of_predictions + UNREPLAYED_VIOLATIONS), 1.0

@@ -113,8 +113,10 @@ class ContentionAware(OnlineStrategy):
         return min(reversed(plans), key=lambda plan: (plan.rejected, peak_cost(plan, self.catalogue.kinds)))
 
     def _largest_risk(self, arrivals: Sequence[Arrival]) -> float:
-        """The catalogue's risk; without one, the largest at which these arrivals are expected to keep the budget. What
-        already runs is not decided on, and shows nothing of the risk."""
+        """The catalogue's risk; without one, the largest at which these arrivals are expected to keep the budget.
+
+        What already runs is not decided on, and shows nothing of the risk.
+        """
         placed = [arrival for arrival in arrivals if arrival.nic is None]
         few = placed[:: -(-len(placed) // TRIED_ARRIVALS)] if placed else placed
         plain = len({arrival.workload for arrival in few}) == len({arrival.workload.nf for arrival in few})
@@ -161,9 +163,12 @@ class ContentionAware(OnlineStrategy):
         tried: bool = False,
         progress: Advance | None = None,
     ) -> Plan:
-        """A plan by these throughputs. `ends` is whether the length of the trace is known. Where all arrivals are
-        `known`, as of a plan that only shows what to expect, their co-locations are predicted before the first. Of a
-        plan that is only `tried`, there are no reasons."""
+        """A plan by these throughputs.
+
+        `ends` is whether the length of the trace is known. Where all arrivals are `known`, as of a plan that only shows
+        what to expect, their co-locations are predicted before the first. Of a plan that is only `tried`, there are no
+        reasons.
+        """
         self.oracles, self._length, self._tried = oracles, length_of(arrivals) if ends else None, tried
         self._known = [arrival.tenant for arrival in arrivals] if known else []
         return super().place(arrivals, progress)

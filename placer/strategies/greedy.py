@@ -16,10 +16,12 @@ FULLY_USED = 1.0 + 1e-9
 
 @register
 class Greedy(OnlineStrategy):
-    """Among the NICs in use on which the arrival fits, the one with most left; a new NIC only when none fits. It fits
-    when the solo demands add up to no more than the NIC has: cores, last-level cache (by working set), and the time of
-    each accelerator. A NIC has as much left as its scarcest resource. Contention is ignored, which is why SLAs are
-    violated, but not on GPUs: they run only what their admission test admits."""
+    """Among the NICs in use on which the arrival fits, the one with most left; a new NIC only when none fits.
+
+    It fits when the solo demands add up to no more than the NIC has: cores, last-level cache (by working set), and
+    the time of each accelerator. A NIC has as much left as its scarcest resource. Contention is ignored, which is why
+    SLAs are violated, but not on GPUs: they run only what their admission test admits.
+    """
 
     name = "greedy"
 

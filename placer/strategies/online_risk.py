@@ -24,8 +24,10 @@ TYPICAL_ARRIVALS = 500  # arrivals of a typical trace
 def oracles_within_budget(
     catalogue: Catalogue, predictor: str, arrivals: Sequence[Arrival], rule: Rule
 ) -> tuple[float | None, tuple[Oracle, ...]]:
-    """The risk at which these arrivals are expected to keep the catalogue's budget, and per kind the oracle at it. A
-    given risk is kept. The risk is None where it has no effect."""
+    """The risk at which these arrivals are expected to keep the catalogue's budget, and per kind the oracle at it.
+
+    A given risk is kept. The risk is None where it has no effect.
+    """
     if not catalogue.supports_risk(predictor):
         return None, catalogue.oracles(predictor)
     risk = ContentionAware(catalogue, predictor, rule=rule).risk_for(arrivals)
@@ -33,8 +35,10 @@ def oracles_within_budget(
 
 
 def typical_arrivals(catalogue: Catalogue, tenants: Sequence[Tenant] = ()) -> list[Arrival]:
-    """Arrivals like these tenants; without tenants a trace as of `placer generate`, of all NFs at default traffic. None
-    of NFs that run on GPUs only, whose rates are not known."""
+    """Arrivals like these tenants; without tenants a trace as of `placer generate`, of all NFs at default traffic.
+
+    None of NFs that run on GPUs only, whose rates are not known.
+    """
     if not tenants:
         known = dict.fromkeys(nf for kind in catalogue.kinds for nf in kind.cores_of)
         nfs = tuple(nf for nf in known if not catalogue.check(Workload(nf, catalogue.default_traffic)))

@@ -51,6 +51,7 @@ def _compile(kernel: Kernel, fastmath: set[str]) -> Kernel:
 
 def cache_kernel(made: Any, folders: tuple[Path, ...]) -> Kernel:
     """A kernel that Numba has made, kept on disk until a file of the folders changes, which hold all that it calls.
+
     Numba alone looks at the file of the kernel, although kernels of other files are compiled into it, and at when that
     file was written, which installing placer again changes. Where nothing may be written, and where kernels are
     interpreted (NUMBA_DISABLE_JIT=1), it is returned as it is. Each digest of the folders has a folder of its own:

@@ -23,11 +23,12 @@ ENOUGH_RUNS = 20  # runs in real co-locations from which on errors are estimated
 
 
 def calibrate(models: Mapping[str, NfModel], measured: Measurements) -> dict[str, NfModel]:
-    """The models with corrections, where real co-locations were measured and they help, and with error models. First a
-    correction by the conditions of predictions, which helps everywhere; then, in units of the spread that is left, one
-    by the NFs that share the NIC, which answers measured co-locations as measured. Without real co-locations, errors
-    next to benches that were left out of training are used. Raises `InputError` when measured co-locations contradict
-    the other runs beyond belief."""
+    """The models with corrections, where real co-locations were measured and they help, and with error models.
+
+    First a correction by the conditions of predictions, which helps everywhere; then, in units of the spread that is
+    left, one by the NFs that share the NIC, which answers measured co-locations as measured. Without real co-locations,
+    errors next to benches that were left out of training are used. Raises `InputError` when measured co-locations
+    contradict the other runs beyond belief."""
     default = np.array(measured.default_traffic.as_tuple())
     scales = {name: TrafficScale.of(default, model.measured) for name, model in models.items()}
     models = {

@@ -27,12 +27,13 @@ def plausible_models(
     seed: int,
     solo_fit: SoloCurve | None = None,
 ) -> list[NfModel]:
-    """A model per execution pattern that the measurements allow, the best fit first. Where an accelerator binds
-    whatever the memory does, benches cannot distinguish a pipeline with slow requests from run to completion with quick
-    ones. Real co-locations can: the two slow other NFs differently. `measured`: the measurements of the NF. `benches`:
-    per accelerator, the service time of its bench. `most_accesses`: cache accesses per second that the other NFs of a
-    NIC can exert on it. `seed`: seeds the boosting. `solo_fit`: a curve of its throughput alone, or `OWN_RUNS`, as
-    `with_fit_of_runs` takes it; None for none."""
+    """A model per execution pattern that the measurements allow, the best fit first.
+
+    Where an accelerator binds whatever the memory does, benches cannot distinguish a pipeline with slow requests from
+    run to completion with quick ones. Real co-locations can: the two slow other NFs differently. `measured`: the
+    measurements of the NF. `benches`: per accelerator, the service time of its bench. `most_accesses`: cache accesses
+    per second that the other NFs of a NIC can exert on it. `seed`: seeds the boosting. `solo_fit`: a curve of its
+    throughput alone, or `OWN_RUNS`, as `with_fit_of_runs` takes it; None for none."""
     detect = measured.described and bool(measured.accelerators)
     models = [
         _fit(measured, pattern, benches, infer_queues=detect, most_accesses=most_accesses, seed=seed, solo_fit=solo_fit)
@@ -119,14 +120,15 @@ def fit_uses(
     *,
     infer_queues: bool,
 ) -> tuple[AcceleratorUse, ...]:
-    """Queues and service time per accelerator. The throughput that `Execution` predicts is fitted to all runs at once,
-    so that runs in which an accelerator does not bind contribute as well. Two equilibrium runs with different
-    competitors suffice (Tomur, section 4.1.1): in a pipeline 1/T = t + S/n, in run to completion 1/T = 1/T_solo + S/n.
-    There the part of the service time that every packet takes cannot be separated from the cores' time; the bench's is
-    taken. `measured`: the measurements of the NF. `pattern`: the execution pattern that is assumed. `base`: what the
-    cores reach with the least accelerator work at the traffic of each of `measured.queues` (kpps); None to infer it as
-    well. `benches`: per accelerator, the service time of its bench, where known. `infer_queues`: whether to infer queue
-    counts; else each is one."""
+    """Queues and service time per accelerator.
+
+    The throughput that `Execution` predicts is fitted to all runs at once, so that runs in which an accelerator does
+    not bind contribute as well. Two equilibrium runs with different competitors suffice (Tomur, section 4.1.1): in a
+    pipeline 1/T = t + S/n, in run to completion 1/T = 1/T_solo + S/n. There the part of the service time that every
+    packet takes cannot be separated from the cores' time; the bench's is taken. `measured`: the measurements of the NF.
+    `pattern`: the execution pattern that is assumed. `base`: what the cores reach with the least accelerator work at
+    the traffic of each of `measured.queues` (kpps); None to infer it as well. `benches`: per accelerator, the service
+    time of its bench, where known. `infer_queues`: whether to infer queue counts; else each is one."""
     runs = measured.queues
     # without solo runs, a run without competitors may be of the accelerator without the NF's cores
     bare = runs.without_accelerator_contention & (len(measured.solo) == 0)

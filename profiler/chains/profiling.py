@@ -37,15 +37,16 @@ def profile_chains(
     progress: Done | None = None,
     notify: Notify = lambda message: None,
 ) -> Path:
-    """Profile chains of NFs on a testbed into the profile directory `out`. Every run is kept in the journal of `out`
-    before the next begins, so the same call resumes what was interrupted. Chains and cycles that were measured into
-    `out` before stay, and so do all other files. `testbed`: where the chains run. `out`: the profile directory.
-    `request`: which chains. `repeats`: runs of each chain at each traffic and offered load. `seed`: of every choice,
-    and of the noise of a simulated testbed. `progress`: called after every batch of runs. `notify`: called with
-    messages: outliers, drift, what is left out, nothing left to do. Returns `out`. Raises `InputError` when the request
-    cannot be carried out, the testbed runs no chains, or `out` holds something else. Raises `TestbedError` when the
-    testbed fails; what it measured before is in the journal. Raises `OSError` when the journal or the directory cannot
-    be written; what was measured before stays."""
+    """Profile chains of NFs on a testbed into the profile directory `out`.
+
+    Every run is kept in the journal of `out` before the next begins, so the same call resumes what was interrupted.
+    Chains and cycles that were measured into `out` before stay, and so do all other files. `testbed`: where the chains
+    run. `out`: the profile directory. `request`: which chains. `repeats`: runs of each chain at each traffic and
+    offered load. `seed`: of every choice, and of the noise of a simulated testbed. `progress`: called after every batch
+    of runs. `notify`: called with messages: outliers, drift, what is left out, nothing left to do. Returns `out`.
+    Raises `InputError` when the request cannot be carried out, the testbed runs no chains, or `out` holds something
+    else. Raises `TestbedError` when the testbed fails; what it measured before is in the journal. Raises `OSError` when
+    the journal or the directory cannot be written; what was measured before stays."""
     if seed < 0:
         raise InputError.of("--seed", f"{seed} is negative")
     if not 1 <= repeats <= MOST_REPEATS:

@@ -60,15 +60,16 @@ def profile_gpu(
     progress: Done | None = None,
     notify: Notify = lambda message: None,
 ) -> Path:
-    """Profile NFs of a GPU server into the profile directory `out`. Every run is kept in the journal of `out` before
-    the next begins, so the same call resumes what was interrupted. Other files in `out` stay. `testbed`: where NFs run;
-    its `nic.kind` is `gpu`. `out`: the profile directory. `nfs`: their names; all when None. `quota`: runs per NF,
-    everything counted; `DEFAULT_QUOTA` when None. Further runs decide repeats that disagree. `seed`: of every choice,
-    and of the noise of a simulated testbed. `progress`: called after every batch of runs. `notify`: called with
-    messages: what is left out, nothing left to do. Returns `out`. Raises `InputError` when an NF is not known, the
-    quota too small, the seed negative, or `out` holds something else. Raises `TestbedError` when the testbed fails or
-    measures no latency; what it measured before is in the journal. Raises `OSError` when the journal or the directory
-    cannot be written; what was measured before stays."""
+    """Profile NFs of a GPU server into the profile directory `out`.
+
+    Every run is kept in the journal of `out` before the next begins, so the same call resumes what was interrupted.
+    Other files in `out` stay. `testbed`: where NFs run; its `nic.kind` is `gpu`. `out`: the profile directory. `nfs`:
+    their names; all when None. `quota`: runs per NF, everything counted; `DEFAULT_QUOTA` when None. Further runs decide
+    repeats that disagree. `seed`: of every choice, and of the noise of a simulated testbed. `progress`: called after
+    every batch of runs. `notify`: called with messages: what is left out, nothing left to do. Returns `out`. Raises
+    `InputError` when an NF is not known, the quota too small, the seed negative, or `out` holds something else. Raises
+    `TestbedError` when the testbed fails or measures no latency; what it measured before is in the journal. Raises
+    `OSError` when the journal or the directory cannot be written; what was measured before stays."""
     refuse_large(quota)
     if quota is not None and quota < LEAST_QUOTA:
         raise InputError.of("--quota", f"{quota} is too small: a GPU server needs {LEAST_QUOTA} runs per NF")

@@ -38,11 +38,12 @@ CREATE TABLE IF NOT EXISTS kept (run TEXT PRIMARY KEY);
 
 
 class Journal:
-    """The runs of one testbed under one seed. Only one process at a time may hold it. Written runs survive kill -9; a
-    power failure may lose the last runs, never more. `path`: the SQLite file, created when it does not exist. Raises
-    `InputError` when another process holds it, or it is no journal. The other methods raise it for a damaged journal.
-    Raises `JournalError` when it cannot be opened. The other methods raise it when the journal cannot be read or
-    written."""
+    """The runs of one testbed under one seed.
+
+    Only one process at a time may hold it. Written runs survive kill -9; a power failure may lose the last runs, never
+    more. `path`: the SQLite file, created when it does not exist. Raises `InputError` when another process holds it, or
+    it is no journal. The other methods raise it for a damaged journal. Raises `JournalError` when it cannot be opened.
+    The other methods raise it when the journal cannot be read or written."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -22,8 +22,9 @@ FIRST_NF_HINT = (
 
 
 def merge(database: sqlite3.Connection, path: Path, other: Path) -> int:
-    """Add the runs of the journal `other` to that at `path`, in the open transaction; returns how many were new. Runs
-    that both hold must have the same answer. On real cards two measurements never have, so two machines begin with
+    """Add the runs of the journal `other` to that at `path`, in the open transaction; returns how many were new.
+
+    Runs that both hold must have the same answer. On real cards two measurements never have, so two machines begin with
     copies of one journal that holds the benches. Co-locations of several NFs may be run on both machines, since no
     other run depends on them: the answer at `path` stays. Raises `InputError` when `other` is no journal, is of another
     testbed or seed, or holds other answers to the same requests."""

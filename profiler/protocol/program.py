@@ -33,13 +33,15 @@ PROCESS_MARK = "PLACER_PROGRAM_"
 
 
 class Program:
-    """A running program, with its stdin and stdout as queues of lines. The program gets a session of its own, and an
-    environment variable that marks it and every process that it starts. By the mark, `end` also finds processes that
-    moved to a session of their own or lost their parent. A process that drops its environment, runs as another user or
-    on another machine is not found. A program that was not ended, as after a signal at a bad moment, is killed when
-    this process exits. `command`: as typed in a shell, but run without one. `on_stderr`: called with every line that
-    the program writes to stderr, from a thread of its own. Raises `InputError` when `command` is empty, badly quoted or
-    holds a NUL. Raises `TestbedError` when it cannot be started."""
+    """A running program, with its stdin and stdout as queues of lines.
+
+    The program gets a session of its own, and an environment variable that marks it and every process that it starts.
+    By the mark, `end` also finds processes that moved to a session of their own or lost their parent. A process that
+    drops its environment, runs as another user or on another machine is not found. A program that was not ended, as
+    after a signal at a bad moment, is killed when this process exits. `command`: as typed in a shell, but run without
+    one. `on_stderr`: called with every line that the program writes to stderr, from a thread of its own. Raises
+    `InputError` when `command` is empty, badly quoted or holds a NUL. Raises `TestbedError` when it cannot be started.
+    """
 
     def __init__(self, command: str, on_stderr: Callable[[str], None] = lambda line: None) -> None:
         self._mark = f"{PROCESS_MARK}{uuid.uuid4().hex}"

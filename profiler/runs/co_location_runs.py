@@ -29,11 +29,12 @@ FIRST_SEED = 16  # the first runs of an NF and of its random co-locations have t
 
 
 class CoLocationRuns:
-    """The runs of co-locations, sorted tuples of workloads; one workload is an NF alone. `testbed`: where they run. Its
-    repeats are not counted. `known`: what ran there before. `most`: the most runs. `seed`: of the noise of a simulated
-    testbed. `done`: called with the number of runs, after each batch. `crowded`: the smallest share of its solo
-    throughput that every NF of a pair keeps where the pair excludes nothing. `first`: the number of the first run of a
-    co-location; runs of equal numbers have equal noise on a simulated testbed."""
+    """The runs of co-locations, sorted tuples of workloads; one workload is an NF alone.
+
+    `testbed`: where they run. Its repeats are not counted. `known`: what ran there before. `most`: the most runs.
+    `seed`: of the noise of a simulated testbed. `done`: called with the number of runs, after each batch. `crowded`:
+    the smallest share of its solo throughput that every NF of a pair keeps where the pair excludes nothing. `first`:
+    the number of the first run of a co-location; runs of equal numbers have equal noise on a simulated testbed."""
 
     def __init__(
         self,

@@ -33,11 +33,12 @@ CHOSEN_ON = 150
 
 
 class ConfirmedTestbed(testbed_api.TestbedWrapper):
-    """A testbed that confirms every run by a second one. Where two runs of a co-location differ by more than 10 % in
-    throughput (or, of a load alone, in a counter), it is repeated until two agree, at most five runs in all; then the
-    one of middle throughput counts. Best-effort runs may also differ by what their errors explain. `first`: makes the
-    first run of each co-location. `repeats`: makes the repeats: the same testbed, or one that records them
-    separately."""
+    """A testbed that confirms every run by a second one.
+
+    Where two runs of a co-location differ by more than 10 % in throughput (or, of a load alone, in a counter), it is
+    repeated until two agree, at most five runs in all; then the one of middle throughput counts. Best-effort runs may
+    also differ by what their errors explain. `first`: makes the first run of each co-location. `repeats`: makes the
+    repeats: the same testbed, or one that records them separately."""
 
     def __init__(self, first: testbed_api.Testbed, repeats: testbed_api.Testbed) -> None:
         super().__init__(first)

@@ -223,13 +223,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class StageSpec:
-    """A network function of a server. `instructions`, `instructions_per_byte`, `instructions_per_match`: per packet,
-    per payload byte, and per match of its patterns in the payload. `instructions_each`: per unit of a parameter, as per
-    rule. `ipc`: instructions per cycle while every access hits the L1 cache. `payload_touches`, `payload_writes`: how
-    often each line of the payload is touched, and the share that writes. `code_bytes`: what it executes per batch; NFs
-    of one core compete for its instruction cache. `added_bytes`: by which packets grow. `blocked_per_match`: the share
-    of matches for which the packet is dropped. `replicable`: whether several cores can run copies of it: packets of one
-    flow go to one copy."""
+    """A network function of a server.
+
+    `instructions`, `instructions_per_byte`, `instructions_per_match`: per packet, per payload byte, and per match of
+    its patterns in the payload. `instructions_each`: per unit of a parameter, as per rule. `ipc`: instructions per
+    cycle while every access hits the L1 cache. `payload_touches`, `payload_writes`: how often each line of the payload
+    is touched, and the share that writes. `code_bytes`: what it executes per batch; NFs of one core compete for its
+    instruction cache. `added_bytes`: by which packets grow. `blocked_per_match`: the share of matches for which the
+    packet is dropped. `replicable`: whether several cores can run copies of it: packets of one flow go to one copy."""
 
     name: str
     instructions: float

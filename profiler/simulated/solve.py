@@ -260,8 +260,9 @@ def waiting_step(card: Card, waiting: Floats, gbps: Floats, slope: Floats) -> Fl
 
 
 def turns_step(turns: Floats, offered: Floats, queues: Floats, service: Floats) -> Floats:
-    """One Newton step towards the rate (1/us) at which each load's queues would be served if they were never empty. For
-    load i it solves sum over j != i of queues_j service_j min(offered_j, turns_i) + queues_i service_i turns_i = 1,
+    """One Newton step towards the rate (1/us) at which each load's queues would be served if they were never empty.
+
+    For load i it solves sum over j != i of queues_j service_j min(offered_j, turns_i) + queues_i service_i turns_i = 1,
     concave and piecewise linear: from anywhere the first step lands on the near side, then each kink takes one.
     `turns`: the present estimate, shape (loads, batch); kept for loads that do not use the engine. `offered`:
     requests/us that each queue would receive, shape (loads, batch). `queues` and `service`: number of queues and time

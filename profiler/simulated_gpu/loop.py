@@ -257,11 +257,12 @@ def advance(now, w):  # type: ignore[no-untyped-def]
 
 @compile_kernel
 def share(now, w):  # type: ignore[no-untyped-def]
-    """Set how fast every executing part goes from now on. Per warp, the scheduler needs the issue time, and the warp
-    waits for its own results and for its reads. The warps of a scheduler are a closed queueing network of one server
-    and a delay: a warp that comes finds what the others have there on average (mean value analysis, as Schweitzer
-    approximates it). Reads miss more where tables of several NFs share the cache of an SM, and take longer the more of
-    the memory's bandwidth all SMs together use."""
+    """Set how fast every executing part goes from now on.
+
+    Per warp, the scheduler needs the issue time, and the warp waits for its own results and for its reads. The warps of
+    a scheduler are a closed queueing network of one server and a delay: a warp that comes finds what the others have
+    there on average (mean value analysis, as Schweitzer approximates it). Reads miss more where tables of several NFs
+    share the cache of an SM, and take longer the more of the memory's bandwidth all SMs together use."""
     number, wait = int(w.card[of.ACTIVE]), w.card[of.MEMORY_WAIT]
     for _ in range(SOLVER_ROUNDS):
         memory_us = w.card[of.MEMORY_US] * (1 + wait * w.card[of.USED] / (1 - w.card[of.USED]))

@@ -87,9 +87,11 @@ class TableLine:
 
 @dataclass(frozen=True)
 class TableForm(Generic[Entry]):
-    """What a table is made of: `read` makes an entry of a line, or raises WordError. `hint`: how a line is written.
-    `noun`: what entries are, and `most`: how many a table may have. `most_words`: of a line. `key`: of an entry that no
-    other may have, and `twice`: what is wrong with a second one."""
+    """What a table is made of: `read` makes an entry of a line, or raises WordError.
+
+    `hint`: how a line is written. `noun`: what entries are, and `most`: how many a table may have. `most_words`: of a
+    line. `key`: of an entry that no other may have, and `twice`: what is wrong with a second one.
+    """
 
     read: Callable[[TableLine], Entry]
     hint: str

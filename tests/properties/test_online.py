@@ -241,8 +241,10 @@ class Online(RuleBasedStateMachine):
 
     @rule(budget=st.sampled_from([1, 3, 100]))
     def rebalance(self, budget: int) -> None:
-        """Moves stay within the budget, each pays, the fleet improves, and a second run finds nothing to do. Tables
-        that are being built are complete before: what they add would be found by the second run alone."""
+        """Moves stay within the budget, each pays, the fleet improves, and a second run finds nothing to do.
+
+        Tables that are being built are complete before: what they add would be found by the second run alone.
+        """
         while self.engine.selector.rebuilding:
             self.engine.selector.advance()
         before = self.badness()

@@ -20,12 +20,14 @@ KEPT_LIMIT = 1.0 + 0.9 * NEAR_LIMIT
 
 
 class SmLayout(NamedTuple):
-    """Minibatches on SMs, by SLO and by SM, and what follows from them. `chosen`: all that was chosen, as one array;
-    those up to `tenant_executors` are views of it. `parts`: by SLO, the number of minibatches; 0 is not admitted.
-    `part_sm`, `part_executors`: by SLO and minibatch. `wish`: by SLO, the least batch that is wanted. `used`,
-    `tenants`: by SM, occupied executors and the number of minibatches. `tenant`: by SM and place, the SLO.
-    `tenant_executors`: by SM and place. `kernel`, `batch`, `transfer`, `period`, `due`: by admitted SLO; `due` is the
-    time by which its transfer must be finished, us. `order`: admitted SLOs by priority on the bus."""
+    """Minibatches on SMs, by SLO and by SM, and what follows from them.
+
+    `chosen`: all that was chosen, as one array; those up to `tenant_executors` are views of it. `parts`: by SLO, the
+    number of minibatches; 0 is not admitted. `part_sm`, `part_executors`: by SLO and minibatch. `wish`: by SLO, the
+    least batch that is wanted. `used`, `tenants`: by SM, occupied executors and the number of minibatches. `tenant`: by
+    SM and place, the SLO. `tenant_executors`: by SM and place. `kernel`, `batch`, `transfer`, `period`, `due`: by
+    admitted SLO; `due` is the time by which its transfer must be finished, us. `order`: admitted SLOs by priority on
+    the bus."""
 
     chosen: Ints
     parts: Ints

@@ -85,7 +85,9 @@ def _find_bound(
     plan: Plan, kept_back: float, arrivals: Sequence[Arrival], catalogue: Catalogue, planner: Planner, deadline: float
 ) -> Within:
     """The bound of the fullest moments on plans that place the same arrivals; NICs that already run are in all of them.
-    The planner forbids places that an instance may already have, so that it bounds nothing while one runs."""
+
+    The planner forbids places that an instance may already have, so that it bounds nothing while one runs.
+    """
     kinds = catalogue.kinds
     placed = [placement.arrival for placement in plan.placed]
     budget = 1.0 if catalogue.budget_pct is None else catalogue.budget_pct / 100.0

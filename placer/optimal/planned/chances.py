@@ -27,9 +27,12 @@ Usable = Callable[[int, CoLocation], bool]  # whether a co-location may be used 
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """Tenants by workload and requirement. `groups`: tenants of one workload each, the least demanding first. `first`:
-    per group, the number of the first tenant of each class, ascending, shape (classes,). `arrived`: per group, the
-    place of each tenant in the order of arrival."""
+    """Tenants by workload and requirement.
+
+    `groups`: tenants of one workload each, the least demanding first. `first`: per group, the number of the first
+    tenant of each class, ascending, shape (classes,). `arrived`: per group, the place of each tenant in the order of
+    arrival.
+    """
 
     groups: tuple[TenantGroup, ...]
     first: tuple[Ints, ...]
@@ -67,11 +70,14 @@ def _first_of_classes(group: TenantGroup) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Chances:
-    """The table of chances. `members`: each co-location as numbers of groups, ascending; every part of one is among
-    them, on the same kind. `kind`: the number of the kind of NIC of each co-location. `of_group`: per group: the
-    co-locations that it is in, how many of it are in each, and the chance that a tenant of each class falls short
-    there, shapes (cases,), (cases,) and (cases, classes); infinite where no tenant is placed. `gaps`: per group, the
-    logarithm of what each class requires in each case, over the median prediction."""
+    """The table of chances.
+
+    `members`: each co-location as numbers of groups, ascending; every part of one is among them, on the same kind.
+    `kind`: the number of the kind of NIC of each co-location. `of_group`: per group: the co-locations that it is in,
+    how many of it are in each, and the chance that a tenant of each class falls short there, shapes (cases,), (cases,)
+    and (cases, classes); infinite where no tenant is placed. `gaps`: per group, the logarithm of what each class
+    requires in each case, over the median prediction.
+    """
 
     classes: Classes
     members: tuple[Members, ...]

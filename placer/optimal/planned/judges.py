@@ -52,8 +52,10 @@ def _short(kpps: float, required_kpps: float) -> float:
 
 @dataclass(frozen=True)
 class ChanceJudge:
-    """An instance is short with the probability that a predictor's error model says. `risk`: where it is given, what is
-    no likelier costs nothing, and what is likelier may not be."""
+    """An instance is short with the probability that a predictor's error model says.
+
+    `risk`: where it is given, what is no likelier costs nothing, and what is likelier may not be.
+    """
 
     predictor: Predictor
     risk: float | None = None
@@ -77,8 +79,10 @@ class ChanceJudge:
 
 @dataclass(frozen=True)
 class DayJudge:
-    """Another judge asked for the parts of the day, of which the costliest counts for each instance. Only parts that
-    are less busy than no other are asked: less load in all costs less, but for what a judge errs."""
+    """Another judge asked for the parts of the day, of which the costliest counts for each instance.
+
+    Only parts that are less busy than no other are asked: less load in all costs less, but for what a judge errs.
+    """
 
     judge: Judge
 

@@ -73,8 +73,11 @@ class NicColumn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ClassPrices:
-    """What proves a bound. `of_classes`: per group, of a tenant of each class, shape (classes,). `of_kinds`: of a NIC
-    of each limited kind, beyond its cost; not negative. `of_violations`: of an expected violation; not negative."""
+    """What proves a bound.
+
+    `of_classes`: per group, of a tenant of each class, shape (classes,). `of_kinds`: of a NIC of each limited kind,
+    beyond its cost; not negative. `of_violations`: of an expected violation; not negative.
+    """
 
     of_classes: tuple[Floats, ...]
     of_kinds: Floats
@@ -83,8 +86,11 @@ class ClassPrices:
 
 @dataclass(frozen=True, eq=False)
 class ClassRows:
-    """Which classes are rows: all, or per group some that stand for the less demanding ones before them. `classes`: per
-    group the class whose requirement each row has, ascending. `counts`: per group the tenants of each row."""
+    """Which classes are rows: all, or per group some that stand for the less demanding ones before them.
+
+    `classes`: per group the class whose requirement each row has, ascending. `counts`: per group the tenants of each
+    row.
+    """
 
     classes: tuple[Ints, ...]
     counts: tuple[Ints, ...]
@@ -128,8 +134,11 @@ def _sums(counts: Ints, starts: Ints) -> Ints:
 
 
 class ColumnWorker:
-    """The best column of every co-location at given prices. `rows`: the classes that columns are made of. `among`: the
-    co-locations that are looked at; all for None. Of others the worth has no meaning."""
+    """The best column of every co-location at given prices.
+
+    `rows`: the classes that columns are made of. `among`: the co-locations that are looked at; all for None. Of others
+    the worth has no meaning.
+    """
 
     def __init__(self, chances: Chances, rows: ClassRows, among: Ints | None = None) -> None:
         self._members, self._kind = chances.members, chances.kind
@@ -205,8 +214,11 @@ class Relaxed:
 
 
 class Leader:
-    """The program over the columns that are known, and the search for more. `allowed`: violations that may be expected
-    where all tenants are placed. `share`: by how much fewer per tenant that is left out."""
+    """The program over the columns that are known, and the search for more.
+
+    `allowed`: violations that may be expected where all tenants are placed. `share`: by how much fewer per tenant that
+    is left out.
+    """
 
     def __init__(
         self, chances: Chances, rows: ClassRows, kinds: Sequence[NicKind], allowed: float, share: float

@@ -16,7 +16,9 @@ from placer.optimal.planned.reserve import planned_pct
 
 def mend(plan: Plan, catalogue: Catalogue, predictor: str, budget_pct: float) -> tuple[Plan, ExpectedViolations]:
     """The plan with doubtful instances moved until it keeps the budget, reserve included, and what to expect of it.
-    More are moved at once from round to round, since each round replays the plan."""
+
+    More are moved at once from round to round, since each round replays the plan.
+    """
     moved: set[str] = set()
     rounds = 0
     while True:

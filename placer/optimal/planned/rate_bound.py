@@ -34,9 +34,11 @@ NODES = 2_000  # the program of integers ends after so many nodes; its bound hol
 
 @dataclass(frozen=True)
 class LeastNeed:
-    """What one instance takes at least, per kind of NIC, and during which moments. `cores`: the fewest on which it
-    keeps its SLA alone, 0 where it cannot. `gbps`: what is offered to it in each part of the day. `first`, `last`: its
-    first moment, and the one after its last."""
+    """What one instance takes at least, per kind of NIC, and during which moments.
+
+    `cores`: the fewest on which it keeps its SLA alone, 0 where it cannot. `gbps`: what is offered to it in each part
+    of the day. `first`, `last`: its first moment, and the one after its last.
+    """
 
     cores: tuple[int, ...]
     gbps: tuple[float, ...]
@@ -46,9 +48,12 @@ class LeastNeed:
 
 @dataclass(frozen=True)
 class FewestNics:
-    """A fleet, and the lower bounds that its program proves. `counts`: NICs of each kind. `kind_of`: the kind of each
-    instance, -1 where NICs are too few. `enough`: whether the NICs that there are may be enough. `cost`, `nics`: if so,
-    no plan that places all instances costs less, or uses fewer NICs; 0 with slack."""
+    """A fleet, and the lower bounds that its program proves.
+
+    `counts`: NICs of each kind. `kind_of`: the kind of each instance, -1 where NICs are too few. `enough`: whether the
+    NICs that there are may be enough. `cost`, `nics`: if so, no plan that places all instances costs less, or uses
+    fewer NICs; 0 with slack.
+    """
 
     counts: tuple[int, ...]
     kind_of: tuple[int, ...]
@@ -60,8 +65,10 @@ class FewestNics:
 def fewest_nics(
     needs: Sequence[LeastNeed], kinds: Sequence[NicKind], running: Sequence[int], slack: float = 0.0
 ) -> FewestNics:
-    """The cheapest fleet on which `slack` of the cores and of the line rate may stay free. `running`: NICs of each kind
-    that are in use anyway."""
+    """The cheapest fleet on which `slack` of the cores and of the line rate may stay free.
+
+    `running`: NICs of each kind that are in use anyway.
+    """
     at_once = _at_once(needs)
     if len(kinds) == 1:
         return _of_one_kind(needs, kinds[0], running[0], at_once, slack)
@@ -80,8 +87,10 @@ def fewest_nics(
 
 
 def _at_once(needs: Sequence[LeastNeed]) -> Floats:
-    """Per moment, the fewest cores of those present on any kind, and their Gb/s in each part of the day. Shape
-    (moments, 1 + parts)."""
+    """Per moment, the fewest cores of those present on any kind, and their Gb/s in each part of the day.
+
+    Shape (moments, 1 + parts).
+    """
     moments = max((need.last for need in needs), default=0)
     change = np.zeros((moments + 1, 1 + max((len(need.gbps) for need in needs), default=1)))
     for need in needs:

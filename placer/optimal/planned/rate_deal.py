@@ -15,9 +15,11 @@ DEALT_CORES = 0.97  # the share of all cores that instances have before the sear
 
 
 def deal(choices: Sequence[Choice], nics: Sequence[RateNic], fleet: FewestNics, rates: RateNics) -> list[Choice]:
-    """Put instances on these NICs, the largest first, each where the resources are used most evenly then. Before that,
-    cores that no instance needs alone are given to those that have least to spare. Where there are too few NICs, the
-    small ones come first, of which more fit. What fits on no NIC comes back."""
+    """Put instances on these NICs, the largest first, each where the resources are used most evenly then.
+
+    Before that, cores that no instance needs alone are given to those that have least to spare. Where there are too few
+    NICs, the small ones come first, of which more fit. What fits on no NIC comes back.
+    """
     kind_of = dict(zip(choices, fleet.kind_of, strict=False))
     for choice in choices:
         choice.at = [0] * len(rates.known)

@@ -24,8 +24,11 @@ MOST_MOMENTS = 1_000  # with more, neighbouring ones are taken for one, at which
 
 @dataclass(frozen=True)
 class KnownKind:
-    """A kind of NIC, and what a search knows of it. `judge`: what its co-locations cost. `shares`: the share of each of
-    its resources that a workload takes alone. `alone`: what workloads could carry alone on it, kpps."""
+    """A kind of NIC, and what a search knows of it.
+
+    `judge`: what its co-locations cost. `shares`: the share of each of its resources that a workload takes alone.
+    `alone`: what workloads could carry alone on it, kpps.
+    """
 
     kind: NicKind
     judge: Judge
@@ -36,10 +39,12 @@ class KnownKind:
 @dataclass(eq=False)
 class Choice:
     """An instance with, per kind of NIC, each number of cores on which it keeps its SLA alone there, the fewest first.
+
     `room`: what it could carry alone on each, relative to what its SLA requires. `gbps`: what is offered to it in each
     part of the day. `first`, `last`: its first moment, and the one after its last, of those that a search looks at;
     `stay`: the same of all moments. `at`: which of them it has now, per kind. `stays`: whether it already runs where it
-    is."""
+    is.
+    """
 
     tenants: tuple[list[Tenant], ...]
     cores: tuple[list[int], ...]
@@ -178,7 +183,9 @@ class RateNics:
 
     def fits(self, number: int, choices: Sequence[Choice], larger: Choice | None = None) -> bool:
         """Whether a NIC of that kind has the cores and the line rate for all of these, whenever they are there.
-        `larger` is one that gets its next number of cores."""
+
+        `larger` is one that gets its next number of cores.
+        """
         kind = self.known[number].kind
         if not all(choice.cores[number] for choice in choices):
             return False
@@ -202,8 +209,10 @@ class RateNics:
             nic.costs = costs
 
     def costs(self, asked: Sequence[tuple[int, Sequence[Choice], Choice | None]]) -> list[list[float]]:
-        """Per kind of NIC and instances, what each of these costs there, at its worst moment. The last of each is an
-        instance that gets its next number of cores, if any."""
+        """Per kind of NIC and instances, what each of these costs there, at its worst moment.
+
+        The last of each is an instance that gets its next number of cores, if any.
+        """
         found = [[0.0] * len(choices) for _, choices, _ in asked]
         for number, known in enumerate(self.known):
             where, groups = [], []

@@ -54,10 +54,12 @@ class _Tried:
 
 
 class RatePlanner:
-    """Plans for these instances on NICs of these kinds. `allowed` is the share of the instances that may be expected to
-    violate their SLA. `deadline`, of `time.monotonic`, only ends what takes far longer than usual: else a search ends
-    after it has judged so many co-locations, so that a busy machine finds the same plan. `effort`: how often each
-    instance may be judged."""
+    """Plans for these instances on NICs of these kinds.
+
+    `allowed` is the share of the instances that may be expected to violate their SLA. `deadline`, of `time.monotonic`,
+    only ends what takes far longer than usual: else a search ends after it has judged so many co-locations, so that a
+    busy machine finds the same plan. `effort`: how often each instance may be judged.
+    """
 
     def __init__(self, arrivals: Sequence[Arrival], known: Sequence[KnownKind], *, effort: int = USUAL_EFFORT) -> None:
         self.kinds, self.effort = [of.kind for of in known], effort
@@ -100,8 +102,11 @@ class RatePlanner:
         return self._fewest(self.choices, step / (nics + step)) if step else self.fewest
 
     def plan(self, allowed: float, deadline: float) -> NicPlan:
-        """The cheapest plan that is found. Fleets are tried upwards in steps that double, then between the last two. At
-        last, the one below the smallest is tried again where it was given up soon."""
+        """The cheapest plan that is found.
+
+        Fleets are tried upwards in steps that double, then between the last two. At last, the one below the smallest is
+        tried again where it was given up soon.
+        """
         allowed *= self._number
         self._spend(self.effort)
         too_few, enough, step = -1, -1, 0
@@ -367,8 +372,10 @@ class RatePlanner:
         return (other, here, there, None) if fit else None
 
     def _mend(self, nics: list[RateNic], allowed: float) -> None:
-        """Give the most doubtful instances NICs of their own while too many violations are to be expected. Where there
-        is no further NIC, or an instance is doubtful alone, it is left out."""
+        """Give the most doubtful instances NICs of their own while too many violations are to be expected.
+
+        Where there is no further NIC, or an instance is doubtful alone, it is left out.
+        """
         while sum(nic.cost for nic in nics) > allowed + 1e-9:
             nic = max((nic for nic in nics if nic.movable), key=lambda nic: nic.cost, default=None)
             if nic is None or nic.cost <= 0:

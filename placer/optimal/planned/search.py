@@ -37,11 +37,14 @@ class Movers(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """How co-locations change by a tenant, in arrays. `larger`, `smaller`: the co-location with one more, or one less,
-    of each group; -1 for none, shape (co-locations, groups). `case`: the row of `chance` of each group in each
-    co-location; -1 for none, same shape. `chance`: what a tenant of each class counts in each case, shape (cases,
-    classes). `empty`: per kind, the number of the co-location of an empty NIC. `eases`: whether a part of each
-    co-location, which a NIC has on the way to it, is worse for some tenant."""
+    """How co-locations change by a tenant, in arrays.
+
+    `larger`, `smaller`: the co-location with one more, or one less, of each group; -1 for none, shape (co-locations,
+    groups). `case`: the row of `chance` of each group in each co-location; -1 for none, same shape. `chance`: what a
+    tenant of each class counts in each case, shape (cases, classes). `empty`: per kind, the number of the co-location
+    of an empty NIC. `eases`: whether a part of each co-location, which a NIC has on the way to it, is worse for some
+    tenant.
+    """
 
     larger: Ints
     smaller: Ints
@@ -72,8 +75,10 @@ def find_easing(smaller, case, chance, by_size):  # type: ignore[no-untyped-def]
 
 
 def graph_of(chances: Chances, kinds: int, barred: float) -> Graph:
-    """The graph of all co-locations of the table; an empty one per kind comes after them. A tenant at a place that it
-    must not have counts at least as `barred` violations: more than are allowed in all."""
+    """The graph of all co-locations of the table; an empty one per kind comes after them.
+
+    A tenant at a place that it must not have counts at least as `barred` violations: more than are allowed in all.
+    """
     number = {(int(kind), one): at for at, (kind, one) in enumerate(zip(chances.kind, chances.members, strict=True))}
     empty = np.arange(kinds) + len(number)
     for kind in range(kinds):
@@ -142,10 +147,12 @@ def tenants_by_nic(nic, nics):  # type: ignore[no-untyped-def]  # pragma: no cov
 @_compile
 def stay(graph, movers, kind, at, carried, count, out, enters, limit, worst):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Expected violations on a NIC without tenant `out` and with `enters`, whose co-location is `at` then; some above
-    `limit` where they are more. Tenants come one after the other, and of all co-locations on the way the worst counts
-    for each that is there. Example: of a, b and c the chance of a is the largest of those alone, in {a, b} and in {a,
-    b, c}; that of c is the one in {a, b, c}. Written to `worst` are tenant, chance and case of each, in order of
-    arrival."""
+    `limit` where they are more.
+
+    Tenants come one after the other, and of all co-locations on the way the worst counts for each that is there.
+    Example: of a, b and c the chance of a is the largest of those alone, in {a, b} and in {a, b, c}; that of c is the
+    one in {a, b, c}. Written to `worst` are tenant, chance and case of each, in order of arrival.
+    """
     at_once = not graph.eases[at]
     if not at_once:
         at = graph.empty[kind]
@@ -295,9 +302,11 @@ def count_stay(sign, number, worst, sums, squares, touched, before, many):  # ty
 @_compile
 def lower_value(graph, movers, kind, nic, at, draw, steps, warm, weights, target):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Move tenants until the expected violations and their reserve, in these weights, are `target`, or for so many
-    steps; this value before, the best one, and the NIC of each tenant then. Only plans without a tenant at a place that
-    it must not have are answered; the value is infinite without one. `nic` is where each tenant is, `kind` and `at` the
-    kind and the co-location of each NIC; `nic` and `at` are overwritten."""
+    steps; this value before, the best one, and the NIC of each tenant then.
+
+    Only plans without a tenant at a place that it must not have are answered; the value is infinite without one. `nic`
+    is where each tenant is, `kind` and `at` the kind and the co-location of each NIC; `nic` and `at` are overwritten.
+    """
     carried, count = tenants_by_nic(nic, len(at))
     sums, squares = np.zeros(len(graph.chance)), np.zeros(len(graph.chance))
     worst = room_for_worst()

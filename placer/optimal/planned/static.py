@@ -45,9 +45,11 @@ Nics = list[tuple[int, list[int]]]  # the kind of each NIC, and its tenants by n
 
 @dataclass(frozen=True, eq=False)
 class StaticPlan:
-    """A plan of tenants that are all present. `nics`: the kind of each NIC in use, and its tenants. `bound`: no plan
-    within the budget, reserve aside, that leaves out as few costs less. `fewest_left_out`: no plan within the budget
-    leaves out fewer."""
+    """A plan of tenants that are all present.
+
+    `nics`: the kind of each NIC in use, and its tenants. `bound`: no plan within the budget, reserve aside, that leaves
+    out as few costs less. `fewest_left_out`: no plan within the budget leaves out fewer.
+    """
 
     nics: list[tuple[NicKind, tuple[Tenant, ...]]]
     left_out: list[Tenant]
@@ -101,10 +103,13 @@ class _State:
 
 
 class StaticPlanner:
-    """Plans for one table of chances. `budget`: the share of tenants placed that may be expected to violate their SLA,
-    reserve included. `seconds`: processor time of the search, not wall time: a busy machine finds the same plan. Half
-    of it is for columns. `began`: when planning began, predictions being known, of `time.monotonic`. `complete`:
-    whether there was time for all columns that improve the program."""
+    """Plans for one table of chances.
+
+    `budget`: the share of tenants placed that may be expected to violate their SLA, reserve included. `seconds`:
+    processor time of the search, not wall time: a busy machine finds the same plan. Half of it is for columns. `began`:
+    when planning began, predictions being known, of `time.monotonic`. `complete`: whether there was time for all
+    columns that improve the program.
+    """
 
     def __init__(self, chances: Chances, catalogue: Catalogue, budget: float, seconds: float) -> None:
         self.began = time.monotonic()
@@ -163,8 +168,10 @@ class StaticPlanner:
         )
 
     def _branch(self, leader: Leader, found: Relaxed, near: float) -> float:
-        """The program's bound, where there are pools with a whole number of NICs of each kind. A tenant goes to no
-        other pool, so every pool rounds up by itself, as far as the budget they share allows."""
+        """The program's bound, where there are pools with a whole number of NICs of each kind.
+
+        A tenant goes to no other pool, so every pool rounds up by itself, as far as the budget they share allows.
+        """
         if len({kind.pool for kind in self.kinds}) < 2:
             return found.bound
         unlimited = leader.limits
@@ -208,8 +215,10 @@ class StaticPlanner:
     def plan(
         self, keep: float = 0.0, beginning: Sequence[tuple[NicKind, Sequence[Tenant]]] | None = None
     ) -> StaticPlan:
-        """The plan that keeps back a further share `keep` of the budget. It is sought from the program's columns, or
-        from the NICs of another plan as the `beginning`."""
+        """The plan that keeps back a further share `keep` of the budget.
+
+        It is sought from the program's columns, or from the NICs of another plan as the `beginning`.
+        """
         target = (1.0 - keep) * self.budget
         if self.number > MAX_SEARCHED_TENANTS:
             nics, left = self._without_search(target)
@@ -279,8 +288,10 @@ class StaticPlanner:
 
 
 class _Search:
-    """Searches from plan to plan. `target`: the share of tenants placed that may be expected to violate their SLA,
-    reserve included."""
+    """Searches from plan to plan.
+
+    `target`: the share of tenants placed that may be expected to violate their SLA, reserve included.
+    """
 
     def __init__(self, planner: StaticPlanner, tenants: Ints, target: float) -> None:
         self.planner, self.target = planner, target
@@ -320,8 +331,9 @@ class _Search:
 
     def begin(self, state: _State) -> _State:
         """A plan that keeps the budget: as long as it does not, the most doubtful tenants get NICs, or are left out.
-        They must leave by hand, since no move of the search may pass a co-location that is far worse than all
-        others."""
+
+        They must leave by hand, since no move of the search may pass a co-location that is far worse than all others.
+        """
         state = self._fill(state, np.argsort(-self.movers.of_class, kind="stable"))
         placed = np.flatnonzero(state.nic != search.NO_TENANT)
         kept = self._by_value(state, placed, self.target * len(placed))[1] if len(placed) else None
@@ -455,7 +467,9 @@ class _Search:
 
     def _value_plan(self, state: _State, placed: Ints, target: float, steps: int) -> tuple[float, float, _State]:
         """The violations to expect of a plan with their reserve, their least in so many moves, and the plan of these.
-        The least is infinite where no plan keeps each tenant from places that it must not have."""
+
+        The least is infinite where no plan keeps each tenant from places that it must not have.
+        """
         at = search.co_locations(self.graph, self.movers, state.kind, state.nic)
         self._seed += 1
         draw, weights = np.random.default_rng(self._seed), np.array([SELECTED_RESERVE, REPEATED_RESERVE])

@@ -44,7 +44,9 @@ ALL_AT_ONCE = "all arrivals at once"
 @register
 class Planned(Strategy):
     """Places all arrivals together, on the NICs of least cost that keep the budget by the predictor's error model.
-    `usable`: which co-locations may be used; all for None."""
+
+    `usable`: which co-locations may be used; all for None.
+    """
 
     name = PLANNED
     needs_predictor = True
@@ -155,8 +157,10 @@ class Planned(Strategy):
         return 1.0 if self.catalogue.budget_pct is None else self.catalogue.budget_pct / 100.0
 
     def planner(self, tenants: Sequence[Tenant], budget: float, seconds: float) -> StaticPlanner | None:
-        """What plans for these tenants, all present, in about so many seconds after predictions. None where there are
-        too many co-locations to look at each."""
+        """What plans for these tenants, all present, in about so many seconds after predictions.
+
+        None where there are too many co-locations to look at each.
+        """
         catalogue, predictor = self.alike, self.predictor or ""
         oracles = catalogue.oracles(predictor)
         classes = Classes.of(tenants, catalogue.kinds, self._relative_to(oracles))

@@ -72,8 +72,10 @@ def format_compiled(document: Mapping[str, Any], out: Path) -> str:
 
 
 def update_document(update: TableUpdate, *, is_dry: bool, took: Mapping[str, float] | None) -> Mapping[str, object]:
-    """What `placer chain update --format json` prints. `took`: times of a rack that runs, ms; empty if it had the
-    tables, None if none runs."""
+    """What `placer chain update --format json` prints.
+
+    `took`: times of a rack that runs, ms; empty if it had the tables, None if none runs.
+    """
     entries = {
         change.name: {nf: {"entries": now, "before": before} for nf, (now, before) in change.entries.items()}
         for change in update.sources

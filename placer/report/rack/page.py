@@ -394,8 +394,10 @@ class _RackDrawing:
         return y + 20 + ROW_HEIGHT * _rows(cells, width + 24)
 
     def _cells(self, number: int, pool: CorePool) -> Sequence[str]:
-        """The colour of each core: those of chains first, then idle ones, then reserved ones. A shared core has the
-        colour of the first chain on it."""
+        """The colour of each core: those of chains first, then idle ones, then reserved ones.
+
+        A shared core has the colour of the first chain on it.
+        """
         rack, colours = self.plan.rack, dict[int, str]()
         for at, (one, numbers) in enumerate(zip(self.plan.chains, core_numbers(self.plan.chains), strict=True)):
             for group, on_cores in zip(one.layout.subgroups, numbers, strict=True):

@@ -210,8 +210,10 @@ def _aggregate(plan: RackPlan) -> float:
 def replan_report(
     found: Replanned, before: Sequence[Chain], after: Sequence[Chain], form: str, contended: ContendedPlan | None = None
 ) -> str:
-    """A plan after a change for people (`table`) or programs (`json`, docs/formats/rack-plan.md). `contended`: what is
-    predicted of it; None where cycles alone count."""
+    """A plan after a change for people (`table`) or programs (`json`, docs/formats/rack-plan.md).
+
+    `contended`: what is predicted of it; None where cycles alone count.
+    """
     if form == "json":
         written = answer(found.plan) if contended is None else build_contended(contended)
         return json.dumps({**written, **_moves_json(found)}) + "\n"

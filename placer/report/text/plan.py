@@ -16,8 +16,10 @@ PLAN_COLUMNS = (
 )  # fmt: skip
 SPARE_REASON = "spare"  # the reason of rows without an instance, whose NICs stay empty for failures
 RATE_COLUMN, CORES_COLUMN = "rate_kpps", "cores"
-"""Further columns, where an arrival has an offered rate, and where one has that or a number of cores. Before them are
-two for each kind of latency SLA that an arrival has: `predicted_latency_us` and `true_latency_us`."""
+"""Further columns, where an arrival has an offered rate, and where one has that or a number of cores.
+
+Before them are two for each kind of latency SLA that an arrival has: `predicted_latency_us` and `true_latency_us`.
+"""
 
 
 def plans_csv(comparison: Comparison) -> str:

@@ -52,7 +52,9 @@ KINDS = {"pisa": "blocks_per_stage = 24", "openflow": 'kind = "openflow"\ntable_
 
 def make_rack(folder: Path, switch: str, acl: str = "switch", nat: str = "", middle: str = "Monitor") -> Path:
     """A compiled rack; `acl`: the kind of device that runs the ACL, `nat`: that of a NAT in place of the Monitor.
-    `middle`: another NF in its place, on a server."""
+
+    `middle`: another NF in its place, on a server.
+    """
     costs = {"switch": "blocks = 1", "server": "cycles = 900, replicable = false", "smartnic": "cycles = 900"}
     on_nat = nat or "server"
     rack = RACK.format(switch=KINDS[switch], acl=acl, cost=costs[acl], nat=on_nat, nat_cost=costs[on_nat])

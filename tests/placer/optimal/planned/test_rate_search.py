@@ -334,8 +334,10 @@ def test_every_plan_carries_every_part_of_the_day_and_none_is_below_the_bound(lo
 
 
 def test_few_plans_have_a_nic_too_many_and_hours_save_one_in_many() -> None:
-    """Of 150 sets of five instances, at most a tenth has one NIC too many, and none has two. Hours save a NIC in at
-    least a quarter of the sets, where all plans are tried by hours and by peaks."""
+    """Of 150 sets of five instances, at most a tenth has one NIC too many, and none has two.
+
+    Hours save a NIC in at least a quarter of the sets, where all plans are tried by hours and by peaks.
+    """
     rng = random.Random(7)
     beyond: Counter[int] = Counter()
     saved: Counter[int] = Counter()
