@@ -4,7 +4,15 @@ long as each batch is done before the next one comes. Where transfers recur, a l
 
 import numpy as np
 
-from placer.gpu import tables
+from placer.gpu.tables import (
+    FIXED_ROW,
+    KERNEL_ROW,
+    PER_EXECUTOR_ROW,
+    PRE_POST_ROW,
+    SLOPE_ROW,
+    WITHIN_LIMIT,
+    compile_kernel,
+)
 
 HEADROOM_SHARES = (0.0, 0.5, 0.25, 0.625)
 """Shares of the headroom that batches take: of the latency that is left when the SLO has the GPU alone. None where each
@@ -15,7 +23,7 @@ MANY_LAYOUTS = 1 << 20  # more than there are
 MOST_PACKETS = 4e18  # more than any GPU processes at once, and few enough to be counted
 
 
-@tables.compile_kernel
+@compile_kernel
 def layouts(gpu, nfs, nf, rate, latency, pinned, allowance, share, most):  # type: ignore[no-untyped-def]
     """Batches of an SLO and executors of their largest minibatches, on few SMs first: at most so many rows. A kernel on
     one SM takes longest and shares with fewest; on more SMs it is faster. `pinned`: the batch where it is fixed; else
@@ -45,7 +53,7 @@ def layouts(gpu, nfs, nf, rate, latency, pinned, allowance, share, most):  # typ
     return found[:count]
 
 
-@tables.compile_kernel
+@compile_kernel
 def batch_of(gpu, nfs, nf, rate, latency, pinned, executors, allowance, share):  # type: ignore[no-untyped-def]
     """The batch of an SLO on at most so many executors of each SM; -1 where there is none."""
     if pinned > 0:
@@ -56,48 +64,46 @@ def batch_of(gpu, nfs, nf, rate, latency, pinned, executors, allowance, share): 
     return batch
 
 
-@tables.compile_kernel
+@compile_kernel
 def _smallest_batch(gpu, nfs, nf, rate, executors, allowance):  # type: ignore[no-untyped-def]
     """The smallest batch whose kernel, CPU and transfer fit the period; -1 where bus or SMs are too slow."""
-    left, fixed = 1000.0 / rate - nfs[tables.SLOPE_ROW, nf], nfs[tables.FIXED_ROW, nf]
+    left, fixed = 1000.0 / rate - nfs[SLOPE_ROW, nf], nfs[FIXED_ROW, nf]
     if left < 0.0 or (left == 0.0 and fixed > 0.0):
         return -1
     least = 1 if left == 0.0 else _whole(fixed / left)
-    least = max(least, _whole(nfs[tables.PRE_POST_ROW, nf] * (rate / 1000.0)))
+    least = max(least, _whole(nfs[PRE_POST_ROW, nf] * (rate / 1000.0)))
     packets = gpu.packets
     for used in range(1, executors + 1):
-        kernel = nfs[tables.PER_EXECUTOR_ROW, nf] * used + nfs[tables.KERNEL_ROW, nf] + allowance
+        kernel = nfs[PER_EXECUTOR_ROW, nf] * used + nfs[KERNEL_ROW, nf] + allowance
         batch = max(least, _whole(kernel * (rate / 1000.0)), (used - 1) * packets + 1)
         if batch <= used * packets * (gpu.sms if used == executors else 1):
             return batch
     return -1
 
 
-@tables.compile_kernel
+@compile_kernel
 def _whole(packets):  # type: ignore[no-untyped-def]
     """A number of packets, rounded up."""
     return max(1, int(np.ceil(min(packets * WHOLE_PACKETS, MOST_PACKETS))))
 
 
-@tables.compile_kernel
+@compile_kernel
 def _keeps_up(gpu, nfs, nf, rate, batch, executors):  # type: ignore[no-untyped-def]
     """Whether kernel and CPU fit the period of this batch, on at most so many executors of each SM."""
     used = min(executors, -(-batch // gpu.packets))
-    longest = max(nfs[tables.PER_EXECUTOR_ROW, nf] * used + nfs[tables.KERNEL_ROW, nf], nfs[tables.PRE_POST_ROW, nf])
-    return batch <= gpu.sms * executors * gpu.packets and longest <= 1000.0 * batch / rate * tables.WITHIN_LIMIT
+    longest = max(nfs[PER_EXECUTOR_ROW, nf] * used + nfs[KERNEL_ROW, nf], nfs[PRE_POST_ROW, nf])
+    return batch <= gpu.sms * executors * gpu.packets and longest <= 1000.0 * batch / rate * WITHIN_LIMIT
 
 
-@tables.compile_kernel
+@compile_kernel
 def _larger_batch(gpu, nfs, nf, rate, latency, batch, executors, share):  # type: ignore[no-untyped-def]
     """A batch that spends a share of the headroom."""
-    per_executor, packets = nfs[tables.PER_EXECUTOR_ROW, nf], gpu.packets
-    per_packet = 1000.0 / rate + nfs[tables.SLOPE_ROW, nf]
+    per_executor, packets = nfs[PER_EXECUTOR_ROW, nf], gpu.packets
+    per_packet = 1000.0 / rate + nfs[SLOPE_ROW, nf]
     per_packet += per_executor / packets
     used = min(executors, -(-batch // packets))
-    taken = 1000.0 * (batch - 1) / rate + nfs[tables.PRE_POST_ROW, nf]
-    taken += (
-        nfs[tables.SLOPE_ROW, nf] * batch + nfs[tables.FIXED_ROW, nf] + per_executor * used + nfs[tables.KERNEL_ROW, nf]
-    )
+    taken = 1000.0 * (batch - 1) / rate + nfs[PRE_POST_ROW, nf]
+    taken += nfs[SLOPE_ROW, nf] * batch + nfs[FIXED_ROW, nf] + per_executor * used + nfs[KERNEL_ROW, nf]
     headroom = max(latency - taken - per_executor, 0.0)
     more = int(np.floor(min(share * headroom / per_packet, MOST_PACKETS)))
     return min(batch + more, gpu.sms * executors * packets)

@@ -6,13 +6,27 @@ from math import ceil, floor, inf, log10
 
 import numpy as np
 
-from placer.gpu import tables
 from placer.gpu.batches import HEADROOM_SHARES, MANY_LAYOUTS, layouts
 from placer.gpu.bus import ends
 from placer.gpu.device import Arbitration, GpuDevice
 from placer.gpu.latency import LatencyParts, latency_of
 from placer.gpu.plan import Admission, Admitted, LatencySlo, Rejected
 from placer.gpu.sms import kernel_on, next_sm, note_sms, put, write_later
+from placer.gpu.tables import (
+    BEFORE_ROW,
+    CHANGED_ROW,
+    CHOSEN_ROW,
+    LATER_ROW,
+    NF_ROW,
+    NOW_ROW,
+    OWN_PERIOD_ROW,
+    TRANSFER_ROW,
+    WITHIN_LIMIT,
+    empty_tables,
+    gpu_numbers,
+    nf_times,
+    numbers_of,
+)
 from profiles.arrays import Floats
 
 SM_CHOICES = 3  # of each layout, the SMs that are tried
@@ -93,14 +107,14 @@ class _OtherSlos:
     def __init__(self, device: GpuDevice, admission: Admission) -> None:
         self.device = device
         self.gpu, self.nfs, self.numbers = (
-            tables.gpu_numbers(device),
-            tables.nf_times(device),
-            tables.numbers_of(device),
+            gpu_numbers(device),
+            nf_times(device),
+            numbers_of(device),
         )
         self.names = {admitted.slo.nf for admitted in admission.admitted}
         ordered = sorted(admission.admitted, key=lambda one: one.order)
         self.count = len(ordered)
-        self.whole, self.times = tables.empty_tables(self.gpu, self.count)
+        self.whole, self.times = empty_tables(self.gpu, self.count)
         latencies = latency_of(device, ordered)
         for number, one in enumerate(ordered):
             self._add(number, one, latencies[one.slo.id].kernel)
@@ -108,14 +122,12 @@ class _OtherSlos:
 
     def _add(self, number: int, one: Admitted, kernel_us: float) -> None:
         device, whole, times, slo = self.device, self.whole, self.times, one.slo
-        whole[tables.NF_ROW, number] = self.numbers[slo.nf]
-        times[tables.TRANSFER_ROW, number] = device.transfer(slo.nf, one.batch)
-        times[tables.OWN_PERIOD_ROW, number] = device.period_us(one.batch, slo.rate_kpps)
+        whole[NF_ROW, number] = self.numbers[slo.nf]
+        times[TRANSFER_ROW, number] = device.transfer(slo.nf, one.batch)
+        times[OWN_PERIOD_ROW, number] = device.period_us(one.batch, slo.rate_kpps)
         batching_us = device.batching_us(one.batch, slo.rate_kpps)
-        times[tables.BEFORE_ROW, number] = (
-            slo.latency_us * tables.WITHIN_LIMIT - batching_us - device.nfs[slo.nf].pre_post_us
-        )
-        times[tables.NOW_ROW, number] = kernel_us
+        times[BEFORE_ROW, number] = slo.latency_us * WITHIN_LIMIT - batching_us - device.nfs[slo.nf].pre_post_us
+        times[NOW_ROW, number] = kernel_us
         for part, share in enumerate(one.minibatches):
             put(self.gpu, self.nfs, whole, times, number, part, share.sm, device.executors(share.packets))
 
@@ -163,11 +175,11 @@ class _OtherSlos:
         gpu, nf, whole, times, device = self.gpu, self.numbers[slo.nf], self.whole, self.times, self.device
         batching = device.batching_us(batch, slo.rate_kpps)
         transfer, period = device.transfer(slo.nf, batch), device.period_us(batch, slo.rate_kpps)
-        whole[tables.CHOSEN_ROW, : len(sms)] = sms
+        whole[CHOSEN_ROW, : len(sms)] = sms
         kernel = kernel_on(gpu, self.nfs, whole, times, nf, batch, largest, len(sms))
-        changed = whole[tables.CHANGED_ROW, : write_later(gpu, self.nfs, whole, times, nf, len(sms))]
-        dues = times[tables.BEFORE_ROW, : self.count] - times[tables.NOW_ROW, : self.count]
-        dues[changed] = times[tables.BEFORE_ROW, changed] - times[tables.LATER_ROW, changed]
+        changed = whole[CHANGED_ROW, : write_later(gpu, self.nfs, whole, times, nf, len(sms))]
+        dues = times[BEFORE_ROW, : self.count] - times[NOW_ROW, : self.count]
+        dues[changed] = times[BEFORE_ROW, changed] - times[LATER_ROW, changed]
         first, last = 0, self.count
         if self._end(transfer, period, dues, last) is None:
             return None
@@ -182,10 +194,10 @@ class _OtherSlos:
 
     def _end(self, transfer: float, period: float, dues: Floats, place: int) -> float | None:
         """When the transfer is over at this place, us; None where another one would be too late, or itself never."""
-        transfers = np.insert(self.times[tables.TRANSFER_ROW, : self.count], place, transfer)
-        periods = np.insert(self.times[tables.OWN_PERIOD_ROW, : self.count], place, period)
+        transfers = np.insert(self.times[TRANSFER_ROW, : self.count], place, transfer)
+        periods = np.insert(self.times[OWN_PERIOD_ROW, : self.count], place, period)
         # so near to overload, waits have no useful bound
-        if self.gpu.sporadic and sum((transfers / periods).tolist()) * tables.WITHIN_LIMIT > 0.999:
+        if self.gpu.sporadic and sum((transfers / periods).tolist()) * WITHIN_LIMIT > 0.999:
             return None
         over = ends(self.gpu.sporadic, transfers, periods, np.insert(dues, place, inf)).tolist()
         return None if inf in over else over[place]

@@ -124,8 +124,8 @@ def test_the_same_seed_gives_the_same_bytes(placer: Placer, short: Path, tmp_pat
 def test_options_narrow_the_run_and_choose_the_format(placer: Placer, trace: Path) -> None:
     """--strategy and --predictor narrow; CSV has a row per strategy; the table names the ground truth."""
     ended = placer(
-        "run", trace, "--strategy", "greedy", "--strategy", "contention-aware", "--predictor", "tomur", "--format",
-        "csv",
+        "run", trace, "--strategy", "greedy", "--strategy", "contention-aware", "--predictor", "tomur",
+        "--format", "csv",
     )  # fmt: skip
     rows = list(csv.DictReader(io.StringIO(ended.stdout)))
     assert [(row["strategy"], row["predictor"]) for row in rows] == [("greedy", ""), ("contention-aware", "tomur")]
