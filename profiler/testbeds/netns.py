@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +22,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from profiler import testbed
 from profiler.protocol.request_checks import refusals
@@ -43,13 +47,43 @@ TOOLS = {"ip": "iproute2", "nsenter": "util-linux", "taskset": "util-linux", "wr
 """Programs that every run needs, and their Debian packages."""
 REPORT = """
 function done(summary, latency, requests)
-  io.stderr:write(string.format('{"requests": %d, "us": %d, "failed": %d, ' ..
-    '"latency": {"mean": %f, "p50": %d, "p99": %d, "max": %d, "p95": %d}}',
-    summary.requests, summary.duration, summary.errors.status + summary.errors.timeout + summary.errors.connect,
-    latency.mean, latency:percentile(50), latency:percentile(99), latency.max, latency:percentile(95)))
+  io.stderr:write('{')
+  local errors, counts = summary.errors, {}
+  for at = 1, #latency do counts[at] = string.format('[%d, %d]', latency(at)) end
+  io.stderr:write(string.format('"requests": %d, "us": %d, "failed": %d, "ended": %d, "latency": [%s]}',
+    summary.requests, summary.duration, errors.status + errors.timeout + errors.connect + errors.write, errors.read,
+    table.concat(counts, ', ')))
 end
 """
-"""What wrk writes at its end; times in us."""
+"""What wrk writes at its end: a brace at once; times in us, the connections that ended without an answer, and how many
+answers took so long, after its correction."""
+MOST_WAITING = 1.1
+"""Requests that wait on average, by their number and latency, for each connection: more than one are none that were
+measured. The first and last requests of a run make the difference."""
+LEAST_SERVED = 0.8  # of the connections, below which some are never served
+
+
+def measured_latency(corrected: Sequence[Sequence[int]], requests: int, us: int, flows: int) -> testbed.PacketLatency:
+    """The latency of the requests that were made. wrk takes connections for clients that send at the mean interval of a
+    connection: for an answer that took longer than two, it adds answers that took an interval less, two less and so on,
+    down to one. In a closed loop, there are none of these; they are taken away again, from the longest on. `corrected`:
+    times and their numbers. Raises `TestbedError` where the rest is not what was measured."""
+    counts = np.zeros(corrected[-1][0] + 1, dtype=np.int64)
+    counts[[time for time, _ in corrected]] = [count for _, count in corrected]
+    if rounds := requests // flows:
+        interval = us // rounds
+        for longest in range(len(counts) - 1, 2 * interval - 1, -1):
+            if counts[longest]:
+                counts[longest - interval : interval : -interval] -= counts[longest]
+    waiting = float(counts @ np.arange(len(counts))) / us
+    if counts.min() < 0 or counts.sum() != requests or waiting > MOST_WAITING * flows:
+        raise testbed.TestbedError(
+            f"testbed netns: wrk reports {counts.sum()} latencies of {requests} requests, and that {waiting:.3g} of"
+            f" them wait on average on {flows} connections"
+        )
+    ends = np.cumsum(counts)
+    p50, p95, p99 = (float(np.searchsorted(ends, part * requests)) for part in (0.5, 0.95, 0.99))
+    return testbed.PacketLatency(waiting * us / requests, p50, p99, len(counts) - 1.0, p95)
 
 
 # The programs, each a file of settings and a command. They listen on PORT and pass requests on to `to`.
@@ -62,6 +96,8 @@ class VnfProgram:
     package: str
     settings: Callable[[str], str]  # from the address and port of the next one
     command: Callable[[str, str], list[str]]  # from the file of settings, and that address
+    closes: bool = False  # connections after an answer, without saying so
+    relays: bool = False  # connections and not requests: they end where the next one ends them
 
 
 NGINX = """daemon off; worker_processes 1; pid nginx.pid; error_log stderr crit; events { worker_connections 1024; }
@@ -148,9 +184,9 @@ PORT_SETTINGS = "echo 1 >/proc/sys/net/ipv4/tcp_tw_reuse; echo 1024 65535 >/proc
 VNFS: Mapping[str, VnfProgram] = {
     "nginx": VnfProgram("nginx-light", _nginx, _nginx_command),
     "haproxy": VnfProgram("haproxy", _haproxy, lambda file, to: ["haproxy", "-db", "-f", file]),
-    "tinyproxy": VnfProgram("tinyproxy-bin", _tinyproxy, lambda file, to: ["tinyproxy", "-d", "-c", file]),
+    "tinyproxy": VnfProgram("tinyproxy-bin", _tinyproxy, lambda file, to: ["tinyproxy", "-d", "-c", file], closes=True),
     "squid": VnfProgram("squid", _squid, lambda file, to: ["squid", "-N", "-f", file]),
-    "socat": VnfProgram("socat", lambda to: "", _socat_command),
+    "socat": VnfProgram("socat", lambda to: "", _socat_command, relays=True),
 }  # fmt: skip
 """Programs that can stand in a chain: HTTP proxies, a caching proxy whose cache is off, and a relay of TCP."""
 
@@ -291,34 +327,46 @@ class RunningChain:
             group.limit(share * core)
         size, flows = round(chain.traffic.packet_size), round(chain.traffic.flows)
         (self._folder / str(size)).write_bytes(b"x" * size)
-        before = [group.used_us() for group in self._groups]
         reached = self._generate(str(size), flows, seconds)
-        used = [group.used_us() - us for group, us in zip(self._groups, before, strict=True)]
         if not reached.get("requests"):
             raise testbed.TestbedError(f"testbed netns: {','.join(self._names)} answered no request within {seconds} s")
-        if reached["failed"]:
-            failed = f"{reached['failed']:g} of {reached['requests']:g} requests failed"
-            raise testbed.TestbedError(f"testbed netns: {','.join(self._names)}: {failed}")
+        first = next((VNFS[name] for name in self._names if not VNFS[name].relays), None)
+        after_answers = reached["requests"] if first and first.closes else 0
+        if failed := reached["failed"] + max(0, reached["ended"] - after_answers):
+            raise testbed.TestbedError(
+                f"testbed netns: {','.join(self._names)}: {failed} requests failed beside"
+                f" {reached['requests']} that were answered"
+            )
         kpps = 1e3 * reached["requests"] / reached["us"]
-        of_stage = {stage: us for stages, us in zip(self._cores, used, strict=True) for stage in stages}
+        of_stage = {stage: part for stages, part in zip(self._cores, reached["cpu"], strict=True) for stage in stages}
         stages = [
-            testbed.StageMeasurement(kpps, 0.0, round(100 * us / (core * reached["us"]), 1))
-            for _, us in sorted(of_stage.items())
+            testbed.StageMeasurement(kpps, 0.0, round(100 * part / core, 1)) for _, part in sorted(of_stage.items())
         ]
-        return testbed.Measurement(kpps, Counters(), tuple(stages), testbed.PacketLatency(**reached["latency"]))
+        latency = measured_latency(reached["latency"], reached["requests"], reached["us"], flows)
+        served = latency.mean * reached["requests"] / max(reached["us"] - latency.max, 1.0)
+        if served < LEAST_SERVED * flows:
+            names = ",".join(self._names)
+            print(f"netns: {names} serves about {served:.0f} of {flows} connections", file=sys.stderr, flush=True)
+        return testbed.Measurement(kpps, Counters(), tuple(stages), latency)
 
     def _generate(self, path: str, flows: int, seconds: int) -> dict[str, Any]:
-        """Requests from `flows` connections for that time; what wrk reports, empty where it could not connect."""
+        """Requests from `flows` connections for that time; what wrk reports, empty where it could not connect, and what
+        each core used of a CPU."""
         command = ["wrk", "-t", "1", "-c", str(flows), "-d", str(seconds), "--timeout", f"{START_S:g}s"]
         command += ["-s", str(self._folder / "report.lua"), f"http://10.77.0.2:{PORT}/{path}"]
         words = _inside(self._spaces[0], command, self._load_cpu, self._load_group)
-        try:
-            done = subprocess.run(words, capture_output=True, timeout=seconds + self._timeout, check=False)
-        except subprocess.TimeoutExpired:
-            raise testbed.TestbedError(f"testbed netns: wrk does not end {self._timeout:g} s after a run") from None
-        report = done.stderr[done.stderr.find(b"{") :]
+        began, before = time.monotonic(), [group.used_us() for group in self._groups]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as wrk:
+            ended, _, _ = select.select([wrk.stderr], [], [], seconds + self._timeout)
+            lasted, after = time.monotonic() - began, [group.used_us() for group in self._groups]
+            try:
+                _, report = wrk.communicate(timeout=self._timeout if ended else 0)
+            except subprocess.TimeoutExpired:
+                wrk.kill()
+                raise testbed.TestbedError(f"testbed netns: wrk does not end {self._timeout:g} s after a run") from None
+        report = report[report.find(b"{") :]
         answered: dict[str, Any] = json.loads(report) if report.startswith(b"{") else {}
-        return answered
+        return answered | {"cpu": [(end - us) / 1e6 / lasted for us, end in zip(before, after, strict=True)]}
 
     def _settings(self, name: str, text: str) -> str:
         folder = self._folder / name
@@ -439,6 +487,8 @@ def _remove_abandoned() -> None:
 
 def _remove_group(folder: Path) -> None:
     for _ in range(200):  # the kernel keeps a killed process in its group a moment longer
+        if not folder.is_dir():  # as where `cpuacct` is a link to the group of `cpu`
+            return
         with suppress(OSError):
             folder.rmdir()
             return
