@@ -87,6 +87,11 @@ class Oracle(ABC):
         """What estimates throughputs roughly; None where nothing does."""
         return None
 
+    @property
+    def is_checked(self) -> bool:
+        """Whether `meets` answers what `checks` does now, unless that is too close."""
+        return False
+
     def _cached(self, co_location: CoLocation) -> tuple[float, ...] | None:
         answer = self._recent.get(co_location)
         if answer is None and co_location in self._older:
@@ -156,6 +161,10 @@ class PredictorOracle(Oracle):
     def checks(self) -> CoLocationChecks | None:
         """Those of the predictor."""
         return self.predictor.checks(self.risk)
+
+    @property
+    def is_checked(self) -> bool:
+        return self.checks is not None and self.checks.knows_all
 
     def meets(self, co_location: CoLocation, required_kpps: Sequence[float]) -> Verdict:
         if self.checks is not None and len(co_location) > 1:
