@@ -3,7 +3,6 @@ own."""
 
 import math
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from placer.evaluate.checks import check_plan, slas_kept
 from placer.model.feasibility import below_sla
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
-from placer.model.oracle import PredictorOracle, Verdict
+from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
 from placer.policy.gpu_index import GpuIndex
 from placer.policy.interference import Interference
@@ -24,7 +23,7 @@ from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from predictor import load_models
 from predictor.contention import workload_table
 from predictor.predictors.tomur import TomurPredictor
-from profiles import CoLocation, TrafficProfile, Workload
+from profiles import TrafficProfile, Workload
 from tests.placer.toy_gpu import mixed, promised
 from tests.predictor.made_up import CRYPTO, LOOKUP, PLAIN
 
@@ -125,20 +124,28 @@ class FollowingObserver:
 
 
 class CountingOracle(PredictorOracle):
-    """Counts the NICs that are checked."""
+    """Counts the NICs that are checked. `compiled`: whether the index may do so by itself."""
 
-    checked = 0
+    checked, compiled = 0, True
 
-    def meets(self, co_location: CoLocation, required_kpps: Sequence[float]) -> Verdict:
+    @property
+    def is_checked(self) -> bool:
         self.checked += 1
-        return super().meets(co_location, required_kpps)
+        return self.compiled and super().is_checked
 
 
 def test_nics_are_checked_in_the_order_of_rough_estimates(made_up_models: Path) -> None:
     """All traffic differs, and instances come and go: every SLA is met, and most of the NICs checked first take the
-    arrival."""
-    predictor = load_models(made_up_models).predictors["tomur"]
+    arrival. What `meets` answers leads to the same NICs as the index by itself."""
+    by_itself, asking = _placed(made_up_models, compiled=True), _placed(made_up_models, compiled=False)
+    assert by_itself == asking
+
+
+def _placed(made_up_models: Path, *, compiled: bool) -> list[str]:
+    """The NICs of 300 instances, of which a third leave; all are as the test above says."""
+    predictor, homes = load_models(made_up_models).predictors["tomur"], list[str]()
     oracle, draw, present = CountingOracle(predictor, 0.05), random.Random(0), list[str]()
+    oracle.compiled = compiled
     kind = NicKind(0, "made-up", 6, {nf.name: 1 for nf in (PLAIN, CRYPTO, LOOKUP)})
     fleet, index, joined = Fleet([kind]), SampledIndex(kind, oracle, LOOK_AHEAD), 0
     for number in range(300):
@@ -151,6 +158,7 @@ def test_nics_are_checked_in_the_order_of_rough_estimates(made_up_models: Path) 
         fleet.place(arriving, nic)
         index.joined(nic, arriving)
         present.append(arriving.id)
+        homes.append(nic.id)
         if number % 3 == 0:
             gone = fleet.nic_of(name := present.pop(draw.randrange(len(present))))
             assert gone is not None
@@ -159,6 +167,7 @@ def test_nics_are_checked_in_the_order_of_rough_estimates(made_up_models: Path) 
             index.left(gone, leaving)
     assert [nic.id for nic in fleet.nics.values() if below_sla(PredictorOracle(predictor, 0.05), nic.tenants)] == []
     assert 150 < joined <= oracle.checked < 2 * joined
+    return homes
 
 
 def test_rows_of_workloads_that_left_are_given_to_others(made_up_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
