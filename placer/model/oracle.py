@@ -173,11 +173,11 @@ class PredictorOracle(Oracle):
 
     def meets(self, co_location: CoLocation, required_kpps: Sequence[float]) -> Verdict:
         if self.checks is not None and len(co_location) > 1:
-            known = self._verdicts.get(co_location)
-            if known is None or known[0] != required_kpps:
+            required, known = tuple(required_kpps), self._verdicts.get(co_location)
+            if known is None or known[0] != required:
                 if len(self._verdicts) >= KEPT_VERDICTS:
-                    self._verdicts.clear()
-                known = self._verdicts[co_location] = required_kpps, *self.checks.meets(co_location, required_kpps)
+                    del self._verdicts[next(iter(self._verdicts))]
+                known = self._verdicts[co_location] = required, *self.checks.meets(co_location, required)
             _, verdict, kpps = known
             if verdict != CLOSE:
                 return verdict == MET, kpps

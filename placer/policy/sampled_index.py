@@ -160,8 +160,7 @@ class SampledIndex:
         self.kinds = {kind: None}
         self._checked: Checked | None = None
         self._checks = oracle.checks
-        if self._checks is not None:
-            self._checks.add_user(self)
+        self._keep_rows()
         estimated = SAFE_SLACK, CHECKED_NICS, LEAST_ESTIMATED_SLACK
         limits = (SAFE_SLACK, COMPARED_NICS, -math.inf) if self._checks is None else estimated
         self._limits = *limits, LEAST_SLACK
@@ -179,6 +178,15 @@ class SampledIndex:
         self._mean_cores = sum(cores) / len(cores) if cores else 1.0
         self._mean_loss = float(self.interference.loss.mean())
         self._weights = self._weigh()
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        """Of a copy, which keeps rows of the same checks."""
+        self.__dict__ |= state
+        self._keep_rows()
+
+    def _keep_rows(self) -> None:
+        if self._checks is not None:
+            self._checks.add_user(self)
 
     def observe(self, tenant: Tenant) -> None:
         """There is no forecast; workloads that have left make room, since none is being compared now."""
@@ -450,7 +458,7 @@ class SampledIndex:
         if arriving.gbps > 0.0 and not self._has_port_for(sampled.with_tenant(arriving, at)):
             return None
         margins, verdict = np.empty(1 + len(sampled.tenants)), CLOSE
-        if self._checks is not None and self.oracle.is_checked:
+        if self._checks is not None and self.oracle.checks is self._checks and self.oracle.is_checked:
             verdict, score, mean_loss = check_arrival(
                 self._arrays, sampled.place, at, arriving.numbers, self._checks.arrays, self._checks.exponents, rough,
                 margins, self._learnt, self._weights, RATES, learns,

@@ -7,6 +7,7 @@ bounds the rest, and mostly the bounds already decide. `write_rough_logarithms` 
 
 import math
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +83,10 @@ class CoLocationChecks:
         self._surfaces = np.zeros((0, ACCESS_NODES, SPILL_NODES))
         self._filled = np.zeros(0, dtype=np.int64)
         self._surface_of: dict[tuple[str, TrafficProfile], Floats] = {}
-        self._asked: tuple[Sequence[Workload], Sequence[float], int, Floats] | None = None
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Itself, as it only remembers answers: rows that a copied index knows stay those of these arrays."""
+        return self
 
     def add_user(self, user: RowUser) -> None:
         """As of `WorkloadTable`."""
@@ -129,15 +133,11 @@ class CoLocationChecks:
         """`MET`, `VIOLATED` or `CLOSE`, and about the throughput (kpps) of each of at least two workloads, NaN behind
         that of the first violated SLA. The co-location is sorted.
         """
-        # a change is checked, and what it has changed is then written down
-        asked, table = self._asked, self._table
-        if asked is not None and asked[1] == required_kpps and asked[0] == co_location:
-            return asked[2:]
+        table = self._table
         rows = np.array([*map(table.row, co_location)])
         table.refuse_unknown_contention(rows)
         required, kpps = np.array(required_kpps), np.empty(len(rows))
         verdict = check_members(table.numbers, table.whole, self._models, self.exponents, rows, required, kpps)
-        self._asked = co_location, required_kpps, verdict, kpps
         return verdict, kpps
 
     @property
