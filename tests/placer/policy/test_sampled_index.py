@@ -200,20 +200,23 @@ def test_rows_of_workloads_that_left_are_given_to_others(made_up_models: Path, m
 
 
 def test_a_copy_decides_as_its_original(made_up_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A copy after 40 arrivals, on 100 more: it chooses the NICs that the original then chooses, though both have
-    offered rates, which are scaled, and few rows, which each takes from workloads that have left."""
+    """A copy after 40 arrivals, on 100 more: it chooses the NICs that the original then chooses, with the same scores,
+    though both have offered rates, which are scaled, and few rows, which each takes from workloads that have left."""
     monkeypatch.setattr(workload_table, "LEAST_RELEASED", 4)
     oracle = PredictorOracle(load_models(made_up_models).predictors["tomur"], 0.05)
     kind = NicKind(0, "made-up", 6, {nf.name: 1 for nf in (PLAIN, CRYPTO, LOOKUP)})
     fleet, index = Fleet([kind]), SampledIndex(kind, oracle, LOOK_AHEAD)
     _place_at_rates(fleet, index, oracle, range(40))
     copied = copy.deepcopy((fleet, index), {id(oracle): oracle})
+    assert copied[1]._checks is index._checks  # a copied table of workloads has views of arrays that nobody reads
     assert _place_at_rates(*copied, oracle, range(40, 140)) == _place_at_rates(fleet, index, oracle, range(40, 140))
 
 
-def _place_at_rates(fleet: Fleet, index: SampledIndex, oracle: PredictorOracle, numbers: range) -> list[str]:
-    """The NICs of these arrivals, each of which leaves when the twelfth after it comes."""
-    homes = list[str]()
+def _place_at_rates(
+    fleet: Fleet, index: SampledIndex, oracle: PredictorOracle, numbers: range
+) -> list[tuple[float, str]]:
+    """The scores and NICs of these arrivals, each of which leaves when the twelfth after it comes."""
+    homes = list[tuple[float, str]]()
     for number in numbers:
         draw = random.Random(number)
         traffic = TrafficProfile(draw.randrange(1, 100_000), draw.randrange(64, 1_500), draw.randrange(1_000))
@@ -225,7 +228,7 @@ def _place_at_rates(fleet: Fleet, index: SampledIndex, oracle: PredictorOracle, 
         nic = fleet.open(index.kind) if found is None else found[1]
         fleet.place(arriving, nic)
         index.joined(nic, arriving)
-        homes.append(nic.id)
+        homes.append((0.0 if found is None else found[0], nic.id))
         if (gone := fleet.nic_of(name := f"{number - 12}")) is not None:
             leaving = gone.tenants_by_id[name]
             fleet.remove(name)
