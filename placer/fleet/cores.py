@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from placer.model.feasibility import Misfit, fits, keeps_slas, tenant_margin
+from placer.model.feasibility import Misfit, fits, keeps_slas
 from placer.model.fleet import Nic, NicKind, Tenant
-from placer.model.oracle import Oracle, co_location_of
+from placer.model.oracle import Oracle
 from placer.policy.cores import order_choices
 from profiles import Workload
 
@@ -80,17 +80,9 @@ def stay(home: Nic, oracle: Oracle, before: Tenant, after: Tenant, choices: Sequ
         return next((choice for choice in by_cores.values() if keeps_slas(kind, oracle, [*others, choice])), None)
     if after.workload.rate_kpps < before.workload.rate_kpps:
         for cores, choice in by_cores.items():
-            if cores < held and _keeps_with_headroom(kind, oracle, others, choice):
+            if cores < held and keeps_slas(kind, oracle, [*others, choice], (choice, LEAST_HEADROOM)):
                 return choice
     return as_before
-
-
-def _keeps_with_headroom(kind: NicKind, oracle: Oracle, others: Sequence[Tenant], tenant: Tenant) -> bool:
-    """Whether all SLAs are met on a NIC, that of the tenant with `LEAST_HEADROOM`."""
-    together = [*others, tenant]
-    if not keeps_slas(kind, oracle, together):
-        return False
-    return tenant_margin(oracle, co_location_of(member.workload for member in together), tenant) >= LEAST_HEADROOM
 
 
 def stay_at_risk(home: Nic, before: Tenant, after: Tenant, choices: Sequence[Tenant]) -> Tenant | None:

@@ -80,12 +80,20 @@ def feasible(kind: NicKind, oracle: Oracle, groups: Sequence[Sequence[Tenant]]) 
     return [fit and _slas_met(oracle, *next(answers)) for fit in fitting]
 
 
-def keeps_slas(kind: NicKind, oracle: Oracle, tenants: Sequence[Tenant]) -> bool:
-    """As `feasible` for one group of tenants, which takes less time by itself."""
+def keeps_slas(
+    kind: NicKind, oracle: Oracle, tenants: Sequence[Tenant], headroom: tuple[Tenant | None, float] = (None, 0.0)
+) -> bool:
+    """As `feasible` for one group of tenants, which takes less time by itself.
+
+    `headroom`: the margin above its SLA that one of them has at least.
+    """
     if not fits(kind, (tenant.workload for tenant in tenants)):
         return False
     together = sorted(tenants, key=lambda tenant: tenant.workload.sort_key)
-    required = [tenant.required_kpps(oracle.solo(tenant.workload)) for tenant in together]
+    required = [
+        tenant.required_kpps(oracle.solo(tenant.workload)) * (1.0 + headroom[1] * (tenant is headroom[0]))
+        for tenant in together
+    ]
     return oracle.meets(tuple([tenant.workload for tenant in together]), required)[0]
 
 

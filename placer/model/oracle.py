@@ -42,6 +42,10 @@ DEFAULT_RISK = 0.22
 
 CACHED_ANSWERS = 200_000  # answers that an oracle keeps at least, and at most twice as many
 
+KEPT_VERDICTS = 64
+"""Latest co-locations whose verdicts are kept: a change is checked on several numbers of cores, and what it has changed
+is then written down."""
+
 
 Verdict = tuple[bool, Sequence[float] | Floats]
 """Whether every SLA is met, and about the throughput (kpps) of each workload."""
@@ -86,6 +90,11 @@ class Oracle(ABC):
     def checks(self) -> CoLocationChecks | None:
         """What estimates throughputs roughly; None where nothing does."""
         return None
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether `meets` answers what `checks` does now, unless that is too close."""
+        return False
 
     def _cached(self, co_location: CoLocation) -> tuple[float, ...] | None:
         answer = self._recent.get(co_location)
@@ -151,15 +160,25 @@ class PredictorOracle(Oracle):
         self.predictor = predictor
         self.risk = risk
         self._bottlenecks: dict[CoLocation, tuple[str, ...]] = {}
+        self._verdicts: dict[CoLocation, tuple[Sequence[float], int, Floats]] = {}
 
     @cached_property
     def checks(self) -> CoLocationChecks | None:
         """Those of the predictor."""
         return self.predictor.checks(self.risk)
 
+    @property
+    def is_checked(self) -> bool:
+        return self.checks is not None and self.checks.knows_all
+
     def meets(self, co_location: CoLocation, required_kpps: Sequence[float]) -> Verdict:
         if self.checks is not None and len(co_location) > 1:
-            verdict, kpps = self.checks.meets(co_location, required_kpps)
+            required, known = tuple(required_kpps), self._verdicts.get(co_location)
+            if known is None or known[0] != required:
+                if len(self._verdicts) >= KEPT_VERDICTS:
+                    del self._verdicts[next(iter(self._verdicts))]
+                known = self._verdicts[co_location] = required, *self.checks.meets(co_location, required)
+            _, verdict, kpps = known
             if verdict != CLOSE:
                 return verdict == MET, kpps
         return super().meets(co_location, required_kpps)

@@ -30,15 +30,17 @@ from placer.policy.sampled_kernels import (
     GBPS,
     add_checked,
     add_member,
+    check_arrival,
     estimate_margins,
     preferred_nics,
+    rank_nics,
     rank_roughly,
-    remove_member,
+    remove_tenant,
     score_of,
     take_check,
     write_known,
 )
-from predictor.contention.checks import NO_CHECKS, ModelArrays
+from predictor.contention.checks import CLOSE, MET, NO_CHECKS, ModelArrays
 from profiles import CoLocation, Workload
 from profiles.arrays import Floats
 
@@ -106,10 +108,13 @@ class SampledNic:
     def co_location(self) -> CoLocation:
         return tuple([tenant.workload for tenant in self.tenants])
 
-    def with_tenant(self, tenant: SampledTenant) -> tuple[list[SampledTenant], int]:
-        """Its tenants and one more, sorted by workload, and where that is."""
-        at = bisect([present.key for present in self.tenants], tenant.key)
-        return [*self.tenants[:at], tenant, *self.tenants[at:]], at
+    def place_of(self, tenant: SampledTenant) -> int:
+        """Where one more tenant is among its tenants, which are sorted by workload."""
+        return bisect([present.key for present in self.tenants], tenant.key)
+
+    def with_tenant(self, tenant: SampledTenant, at: int) -> list[SampledTenant]:
+        """Its tenants and one more, at that place."""
+        return [*self.tenants[:at], tenant, *self.tenants[at:]]
 
 
 class SamplingTrial(NamedTuple):
@@ -129,7 +134,7 @@ class Checked(NamedTuple):
 
     nic: int
     at: int
-    tenants: list[SampledTenant]
+    arriving: SampledTenant
     margins: Floats
     rough: Floats
 
@@ -155,8 +160,10 @@ class SampledIndex:
         self.kinds = {kind: None}
         self._checked: Checked | None = None
         self._checks = oracle.checks
+        self._keep_rows()
         estimated = SAFE_SLACK, CHECKED_NICS, LEAST_ESTIMATED_SLACK
-        self._limits = (SAFE_SLACK, COMPARED_NICS, -math.inf) if self._checks is None else estimated
+        limits = (SAFE_SLACK, COMPARED_NICS, -math.inf) if self._checks is None else estimated
+        self._limits = *limits, LEAST_SLACK
         nfs, cores = len(self.interference.number_of), [cores for cores in kind.all_core_counts if cores > 0]
         width = kind.cores // min(cores, default=kind.cores) + 1
         self._learnt = self.interference.loss, *no_biases(nfs, width)
@@ -171,6 +178,15 @@ class SampledIndex:
         self._mean_cores = sum(cores) / len(cores) if cores else 1.0
         self._mean_loss = float(self.interference.loss.mean())
         self._weights = self._weigh()
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        """Of a copy, which keeps rows of the same checks."""
+        self.__dict__ |= state
+        self._keep_rows()
+
+    def _keep_rows(self) -> None:
+        if self._checks is not None:
+            self._checks.add_user(self)
 
     def observe(self, tenant: Tenant) -> None:
         """There is no forecast; workloads that have left make room, since none is being compared now."""
@@ -273,23 +289,28 @@ class SampledIndex:
         self._note_before(nic.number)
         sampled, checked = self._nics.get(nic.number), self._checked
         self._checked = None
-        arriving = None if checked is None else checked.tenants[checked.at]
-        if sampled and checked and arriving and (checked.nic, arriving.id, arriving.workload) == (
-            nic.number, tenant.id, tenant.workload
-        ):  # fmt: skip
-            self._make_room(len(checked.tenants))
+        if (
+            sampled is not None
+            and checked is not None
+            and checked.nic == nic.number
+            and checked.arriving.id == tenant.id
+            and checked.arriving.workload == tenant.workload
+        ):
+            arriving = checked.arriving
+            sampled.tenants = sampled.with_tenant(arriving, checked.at)
+            self._make_room(len(sampled.tenants))
             add_checked(
-                *self._arrays, sampled.place, checked.at, arriving.numbers, checked.margins, checked.rough,
-                self.interference.loss,
+                *self._arrays, sampled.place, checked.at, arriving.numbers, self._gbps_of(sampled.tenants),
+                checked.margins, checked.rough, self.interference.loss,
             )  # fmt: skip
-            self._take(sampled, checked.tenants)
             return
         if sampled is None:
             self.enter(nic)
             sampled = self._nics[nic.number]
         elif all(tenant.id != present.id for present in sampled.tenants):
             arriving = self._sample(tenant)
-            together, at = sampled.with_tenant(arriving)
+            at = sampled.place_of(arriving)
+            together = sampled.with_tenant(arriving, at)
             self._make_room(len(together))
             add_member(*self._arrays[1:], sampled.place, at, arriving.numbers)
             self._take(sampled, together)
@@ -305,15 +326,16 @@ class SampledIndex:
         """Follow a tenant that left the NIC; the others have an estimated larger margin than before."""
         self._note_before(nic.number)
         sampled, self._checked = self._nics[nic.number], None
-        at = next(at for at, present in enumerate(sampled.tenants) if present.id == tenant.id)
-        remaining = [*sampled.tenants[:at], *sampled.tenants[at + 1 :]]
-        if not remaining:
-            sampled.tenants = remaining
+        at = [present.id for present in sampled.tenants].index(tenant.id)
+        leaving = sampled.tenants[at]
+        sampled.tenants = [*sampled.tenants[:at], *sampled.tenants[at + 1 :]]
+        if not sampled.tenants:
             self._take_out(sampled)
             return
-        remove_member(*self._arrays[1:], sampled.place, at)
-        self._take(sampled, remaining)
-        estimate_margins(*self._arrays, sampled.place, self._models, self._learnt, True)
+        remove_tenant(
+            *self._arrays, sampled.place, at, leaving.numbers[2], self._gbps_of(sampled.tenants), self._models,
+            self._learnt,
+        )  # fmt: skip
 
     def restrict(self, places: AllowedNics | None) -> None:
         """Close NICs that constraints bar; None takes them up again."""
@@ -393,17 +415,20 @@ class SampledIndex:
         """NICs that take the tenant, out of a few, with their scores; about the best first."""
         if not self.kind.hosts(tenant.workload) or not self._nics:
             return
-        arriving = self._sample(tenant)
-        places = self._preferred(arriving, COMPARED_NICS, LEAST_SLACK)
-        count = len(places)
-        if not count:
-            return
-        members = self._arrays[1]
-        rough, order = np.empty((count, members.shape[1])), np.empty(count, dtype=np.int64)
-        checked = rank_roughly(
-            *self._arrays, places, arriving.numbers, self._models, self._learnt, self._weights, self._limits, learns,
-            rough, order,
-        )  # fmt: skip
+        arriving, members = self._sample(tenant), self._arrays[1]
+        places, order = np.empty(COMPARED_NICS, dtype=np.int64), np.empty(COMPARED_NICS, dtype=np.int64)
+        rough = np.empty((COMPARED_NICS, members.shape[1]))
+        given = self._models, self._learnt, self._weights
+        if self._among is None:
+            port = arriving.gbps, self.kind.line_rate_gbps
+            checked = rank_nics(
+                self._arrays, self._used, arriving.numbers, port, *given, self._limits, learns, places, rough, order
+            )
+        else:
+            places = self._preferred(arriving, COMPARED_NICS, LEAST_SLACK)
+            checked = rank_roughly(
+                *self._arrays, places, arriving.numbers, *given, self._limits[:3], learns, rough, order
+            )
         for at in order[:checked].tolist():
             sampled = self._nics[int(members[places[at], 0, 0])]
             found = self._check(sampled, arriving, rough[at], learns=learns)
@@ -429,22 +454,30 @@ class SampledIndex:
 
         `rough`: rough logarithms of its tenants, and of the arrival behind them.
         """
-        together, at = sampled.with_tenant(arriving)
-        if arriving.gbps > 0.0 and not self._has_port_for(together):
+        at = sampled.place_of(arriving)
+        if arriving.gbps > 0.0 and not self._has_port_for(sampled.with_tenant(arriving, at)):
             return None
-        required = [tenant.numbers[3] for tenant in together]
-        met, kpps = self.oracle.meets(tuple([tenant.workload for tenant in together]), required)
-        margins = np.empty(len(together))
-        score, mean_loss = take_check(
-            *self._arrays, sampled.place, at, arriving.numbers, np.asarray(kpps), rough, margins, self._learnt,
-            self._weights, RATES, learns,
-        )  # fmt: skip
+        margins, verdict = np.empty(1 + len(sampled.tenants)), CLOSE
+        if self._checks is not None and self.oracle.checks is self._checks and self.oracle.is_checked:
+            verdict, score, mean_loss = check_arrival(
+                self._arrays, sampled.place, at, arriving.numbers, self._checks.arrays, self._checks.exponents, rough,
+                margins, self._learnt, self._weights, RATES, learns,
+            )  # fmt: skip
+        met = verdict == MET
+        if verdict == CLOSE:
+            together = sampled.with_tenant(arriving, at)
+            required = [tenant.required for tenant in together]
+            met, kpps = self.oracle.meets(tuple([tenant.workload for tenant in together]), required)
+            score, mean_loss = take_check(
+                *self._arrays, sampled.place, at, arriving.numbers, np.asarray(kpps), rough, margins, self._learnt,
+                self._weights, RATES, learns,
+            )  # fmt: skip
         if mean_loss > 0.0:
             self._mean_loss = mean_loss
             self._weights = self._weigh()
         if not met:
             return None
-        self._checked = Checked(sampled.nic.number, at, together, margins, rough)
+        self._checked = Checked(sampled.nic.number, at, arriving, margins, rough)
         return self._of_kind(score)
 
     def _has_port_for(self, tenants: Sequence[SampledTenant]) -> bool:
@@ -453,7 +486,7 @@ class SampledIndex:
 
     def _score_all(self, candidates: Sequence[SampledNic], arriving: SampledTenant) -> dict[int, float]:
         """By number, the scores of the NICs on which every SLA is met; all are predicted at once."""
-        together = [sampled.with_tenant(arriving)[0] for sampled in candidates]
+        together = [sampled.with_tenant(arriving, sampled.place_of(arriving)) for sampled in candidates]
         answers = self.oracle.throughput([tuple([tenant.workload for tenant in tenants]) for tenants in together])
         found = dict[int, float]()
         for sampled, tenants, kpps in zip(candidates, together, answers, strict=True):
@@ -477,7 +510,7 @@ class SampledIndex:
     def _sample(self, tenant: Tenant) -> SampledTenant:
         """The tenant as it would be alone on the NIC."""
         workload, kind, solo = tenant.workload, self.kind, self.oracle.solo(tenant.workload)
-        row = 0 if self._checks is None else self._checks.row(workload, self)
+        row = 0 if self._checks is None else self._checks.row(workload)
         required, nf = tenant.required_kpps(solo), self.interference.number_of[workload.nf]
         numbers = nf, row, float(kind.cores_for(workload)), required, margin_of(solo, required)
         gbps = kind.gbps_of(workload) if kind.line_rate_gbps < math.inf else 0.0
@@ -487,7 +520,11 @@ class SampledIndex:
         """Let a NIC have these tenants, which take cores and line rate."""
         sampled.tenants, nics = tenants, self._arrays[0]
         nics[FREE, sampled.place] = self.kind.cores - sum([tenant.numbers[2] for tenant in tenants])
-        nics[GBPS, sampled.place] = sum([tenant.gbps for tenant in tenants])
+        nics[GBPS, sampled.place] = self._gbps_of(tenants)
+
+    def _gbps_of(self, tenants: Sequence[SampledTenant]) -> float:
+        """What these tenants take of the port together, 0 where it does not matter."""
+        return float(sum([tenant.gbps for tenant in tenants])) if self.kind.line_rate_gbps < math.inf else 0.0
 
     def _make_room(self, tenants: int) -> None:
         """Make room for so many tenants of a NIC: more than usual are only NFs that take no cores."""

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from placer.policy.kernels import compile_kernel
-from predictor.contention.checks import write_rough_logarithms
+from predictor.contention.checks import CLOSE, check_members, write_rough_logarithms
 
 FREE, GBPS, MARGIN, BY_NF = range(4)
 OFFSET, REQUIRED, ALONE = range(3)
@@ -63,6 +63,21 @@ def preferred_nics(nics, members, used, arriving, port, least_slack, weights, pl
             places[at], best[at] = place, score
             worst = best[most - 1]
     return found
+
+
+@compile_kernel
+def rank_nics(known, used, arriving, port, models, learnt, weights, limits, learns, places, rough, order):  # type: ignore[no-untyped-def]
+    """`rank_roughly` for the places that `preferred_nics` writes: one call hands over the arrays once.
+
+    `known`: all that is known of NICs. The last of `limits` is the `least_slack` of `preferred_nics`.
+    """
+    nics, members, tenants = known
+    safe, most, least_checked, least_slack = limits
+    found = preferred_nics(nics, members, used, arriving, port, least_slack, weights, places)
+    checked = safe, most, least_checked
+    return rank_roughly(
+        nics, members, tenants, places[:found], arriving, models, learnt, weights, checked, learns, rough, order
+    )
 
 
 @compile_kernel
@@ -151,6 +166,28 @@ def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weigh
 
 
 @compile_kernel
+def check_arrival(known, place, at, arriving, models, exponents, rough, margins, learnt, weights, rates, learns):  # type: ignore[no-untyped-def]
+    """Check whether every SLA is met on a NIC with an arrival at `at` of its tenants; return what `check_members` does,
+    and what `take_check` returns, which is done unless it is too close. `known`: all that is known of NICs."""
+    (nics, members, tenants), (numbers, whole, packed, _) = known, models
+    size = 1 + members[place, 0, 1]
+    rows, needed, kpps = np.empty(size, dtype=np.int64), np.empty(size), np.empty(size)
+    for number in range(size):
+        present = number if number < at else number - 1
+        if number == at:
+            rows[number], needed[number] = arriving[1], arriving[3]
+        else:
+            rows[number], needed[number] = members[place, 1 + present, 1], tenants[place, present, REQUIRED]
+    verdict = check_members(numbers, whole, packed, exponents, rows, needed, kpps)
+    if verdict == CLOSE:
+        return verdict, 0.0, 0.0
+    score, mean_loss = take_check(
+        nics, members, tenants, place, at, arriving, kpps, rough, margins, learnt, weights, rates, learns
+    )
+    return verdict, score, mean_loss
+
+
+@compile_kernel
 def take_check(nics, members, tenants, place, at, arriving, kpps, rough, margins, learnt, weights, rates, learns):  # type: ignore[no-untyped-def]
     """Write the margins of the tenants of a NIC with an arrival at `at` of them, which were checked to get `kpps`, NaN
     where they are not known; return the score of the NIC, and the mean loss, 0 where nothing was learnt.
@@ -219,9 +256,11 @@ def add_member(members, tenants, place, at, arriving):  # type: ignore[no-untype
 
 
 @compile_kernel
-def add_checked(nics, members, tenants, place, at, arriving, margins, rough, loss):  # type: ignore[no-untyped-def]
-    """As `add_member`; these are the margins of all then, and are written down."""
+def add_checked(nics, members, tenants, place, at, arriving, gbps, margins, rough, loss):  # type: ignore[no-untyped-def]
+    """As `add_member`; the NIC has so much taken of its port and these margins then, which are written down."""
     add_member(members, tenants, place, at, arriving)
+    nics[FREE, place] -= arriving[2]
+    nics[GBPS, place] = gbps
     write_margins(nics, members, tenants, place, margins, rough, loss)
 
 
@@ -245,6 +284,16 @@ def remove_member(members, tenants, place, at):  # type: ignore[no-untyped-def]
             members[place, 1 + tenant, number] = members[place, 2 + tenant, number]
         for number in range(3):
             tenants[place, tenant, number] = tenants[place, tenant + 1, number]
+
+
+@compile_kernel
+def remove_tenant(nics, members, tenants, place, at, cores, gbps, models, learnt):  # type: ignore[no-untyped-def]
+    """As `remove_member`, of a tenant with so many cores; estimate the margins of those that stay, which take so much
+    of the port."""
+    remove_member(members, tenants, place, at)
+    nics[FREE, place] += cores
+    nics[GBPS, place] = gbps
+    estimate_margins(nics, members, tenants, place, models, learnt, True)
 
 
 @compile_kernel

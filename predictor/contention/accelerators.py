@@ -104,32 +104,37 @@ def limits(service_ms: Floats, queues: Floats, demand_kpps: Floats) -> Floats:
 
 
 @compile_kernel
-def write_limits(service_ms, queues, demand_kpps, kpps):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Write `limits` of one co-location, shape (members,)."""
-    members = len(queues)
-    turn, taken, demand_per_queue = np.empty(members), np.zeros(members), np.empty(members)
-    turns, order = 0.0, np.empty(members, dtype=np.int64)
-    for member in range(members):
-        turn[member], demand_per_queue[member] = queues[member] * service_ms[member], np.inf
-        turns += turn[member]
-        if queues[member] > 0:
-            taken[member] = demand_kpps[member] * service_ms[member]
-            demand_per_queue[member] = demand_kpps[member] / max(queues[member], 1.0)
-        place = member  # sorted by insertion, as there are few
-        while place > 0 and demand_per_queue[order[place - 1]] > demand_per_queue[member]:
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = member
+def write_limits(service_ms, queues, demand_kpps, kpps, scratch, order):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Write `limits` of one co-location, shape (members,).
+
+    `scratch`, shape (3, at least members), and `order`, of whole numbers, are overwritten.
+    """
+    members, users = len(queues), 0
+    turn, taken, demand_per_queue = scratch
+    turns = 0.0
     for member in range(members):
         if queues[member] <= 0:
             kpps[member] = np.inf
             continue
+        turn[member] = queues[member] * service_ms[member]
+        turns += turn[member]
+        taken[member] = demand_kpps[member] * service_ms[member]
+        demand_per_queue[member] = demand_kpps[member] / max(queues[member], 1.0)
+        place = users  # sorted by insertion, as there are few
+        while place > 0 and demand_per_queue[order[place - 1]] > demand_per_queue[member]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = member
+        users += 1
+    for member in range(members):
+        if queues[member] <= 0:
+            continue
         # a wrong split into light and heavy overstates what the others take, so the right one gives the highest rate
         light, heavy, rate = 0.0, turns - turn[member], -np.inf
-        for split in range(members + 1):
+        for split in range(users + 1):
             rate = max(rate, (1.0 - light) / max(turn[member] + heavy, 1e-12))
             # an NF is neither light nor heavy to itself
-            if split < members and order[split] != member:
+            if split < users and order[split] != member:
                 light += taken[order[split]]
                 heavy -= turn[order[split]]
         kpps[member] = queues[member] * rate
@@ -137,8 +142,9 @@ def write_limits(service_ms, queues, demand_kpps, kpps):  # type: ignore[no-unty
 
 @compile_kernel
 def _write_all_limits(service_ms, queues, demand_kpps, kpps):  # type: ignore[no-untyped-def]  # pragma: no cover
+    scratch, order = np.empty((3, queues.shape[1])), np.empty(queues.shape[1], dtype=np.int64)
     for row in range(len(queues)):
-        write_limits(service_ms[row], queues[row], demand_kpps[row], kpps[row])
+        write_limits(service_ms[row], queues[row], demand_kpps[row], kpps[row], scratch, order)
 
 
 def equilibrium(queues: Sequence[float], service_ms: Sequence[float]) -> Floats:

@@ -7,12 +7,20 @@ bounds the rest, and mostly the bounds already decide. `write_rough_logarithms` 
 
 import math
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.contention.correcting import Corrected, correct_throughput, corrections_at, count_competitors, widen
-from predictor.contention.equilibrium import BY_PATTERN, composition_of, settle_one, share_accelerators
+from predictor.contention.correcting import (
+    Corrected,
+    correct_throughput,
+    corrections_at,
+    count_competitors,
+    largest_of,
+    widen,
+)
+from predictor.contention.equilibrium import BY_PATTERN, composition_of, scratch_rows, settle_one, share_accelerators
 from predictor.contention.execution import compose
 from predictor.contention.memory import (
     INPUT_COUNT,
@@ -71,18 +79,23 @@ class CoLocationChecks:
     def __init__(self, table: WorkloadTable, models: PackedArrays, exponents: Floats | None) -> None:
         self._table = table
         self._models = models
-        self._exponents = np.zeros((0, 3)) if exponents is None else exponents
+        self.exponents = np.zeros((0, 3)) if exponents is None else exponents
         self._surfaces = np.zeros((0, ACCESS_NODES, SPILL_NODES))
         self._filled = np.zeros(0, dtype=np.int64)
         self._surface_of: dict[tuple[str, TrafficProfile], Floats] = {}
-        self._asked: tuple[Sequence[Workload], Sequence[float], int, Floats] | None = None
 
-    def row(self, workload: Workload, user: RowUser | None = None) -> int:
-        """The row of the workload, by which `arrays` know it, for a user that names the rows it keeps.
+    def __deepcopy__(self, memo: object) -> Self:
+        """Itself, as it only remembers answers: rows that a copied index knows stay those of these arrays."""
+        return self
 
-        Without one, it may be given to another workload by `release_rows`.
-        """
-        table, row = self._table, self._table.row_of_user(workload, user)
+    def add_user(self, user: RowUser) -> None:
+        """As of `WorkloadTable`."""
+        self._table.add_user(user)
+
+    def row(self, workload: Workload) -> int:
+        """The row of the workload, by which `arrays` know it. Unless a user keeps it, it may be given to another
+        workload by `release_rows`."""
+        table, row = self._table, self._table.row(workload)
         if len(self._filled) < len(table.numbers):
             surfaces, filled = self._surfaces, self._filled
             self._surfaces = np.zeros((len(table.numbers), ACCESS_NODES, SPILL_NODES))
@@ -111,19 +124,20 @@ class CoLocationChecks:
         row = self._table.row(workload)
         return significant_number(float(self._table.modelled_solo[row] * self._table.factor[row]))
 
+    @property
+    def knows_all(self) -> bool:
+        """Whether the contention that each NF exerts is known."""
+        return self._table.measured_alone
+
     def meets(self, co_location: Sequence[Workload], required_kpps: Sequence[float]) -> tuple[int, Floats]:
         """`MET`, `VIOLATED` or `CLOSE`, and about the throughput (kpps) of each of at least two workloads, NaN behind
         that of the first violated SLA. The co-location is sorted.
         """
-        # a change is checked, and what it has changed is then written down
-        asked, table = self._asked, self._table
-        if asked is not None and asked[1] == required_kpps and asked[0] == co_location:
-            return asked[2:]
+        table = self._table
         rows = np.array([*map(table.row, co_location)])
         table.refuse_unknown_contention(rows)
         required, kpps = np.array(required_kpps), np.empty(len(rows))
-        verdict = check_members(table.numbers, table.whole, self._models, self._exponents, rows, required, kpps)
-        self._asked = co_location, required_kpps, verdict, kpps
+        verdict = check_members(table.numbers, table.whole, self._models, self.exponents, rows, required, kpps)
         return verdict, kpps
 
     @property
@@ -171,6 +185,7 @@ def write_rough_logarithms(numbers, whole, packed, surfaces, member, sizes, loga
     rates, solo, inputs = np.empty(most), np.empty(most), np.empty(OF_COMPETITORS)
     lost, limits = np.empty((most, 1 + accelerators)), np.empty((most, 1 + accelerators))
     total, others = np.empty(table.counters.shape[1]), np.empty(table.counters.shape[1])
+    scratch, order = np.empty((scratch_rows(table), most)), np.empty(most, dtype=np.int64)
     for at in range(len(sizes)):
         size, rows = sizes[at], member[at, : sizes[at]]
         _clear(lost, limits)
@@ -196,8 +211,9 @@ def write_rough_logarithms(numbers, whole, packed, surfaces, member, sizes, loga
             rates[place] = compose(composition_of(table, BY_PATTERN, row), solo[place], lost[place])
         if _is_shared(table, rows):
             share_accelerators(
-                table, BY_PATTERN, ROUGH_ROUNDS, rows, solo[:size], rates[:size], lost[:size], limits[:size]
-            )
+                table, BY_PATTERN, ROUGH_ROUNDS, rows, solo[:size], rates[:size], lost[:size], limits[:size], scratch,
+                order,
+            )  # fmt: skip
         for place in range(size):
             logarithms[at, place] = math.log(max(min(rates[place] / solo[place], 1.0), 1e-9))
 
@@ -209,12 +225,13 @@ def _interpolate(surface, low, high, inputs):  # type: ignore[no-untyped-def]  #
     before_end = min(max((high[1] - inputs[1]) / max(high[1] - low[1], 1e-12), 0.0), 1.0)
     second = (1.0 - math.sqrt(before_end)) * (SPILL_NODES - 1)
     row, column = min(int(first), ACCESS_NODES - 2), min(int(second), SPILL_NODES - 2)
-    total = 0.0
+    total, apart = 0.0, second - column
+    along = _cubic(0, apart), _cubic(1, apart), _cubic(2, apart), _cubic(3, apart)
     for at in range(4):
         line, weight = surface[min(max(row + at - 1, 0), ACCESS_NODES - 1)], _cubic(at, first - row)
         for other in range(4):
             node = line[min(max(column + other - 1, 0), SPILL_NODES - 1)]
-            total += weight * _cubic(other, second - column) * node
+            total += weight * along[other] * node
     return total
 
 
@@ -293,9 +310,7 @@ def _bounds(table, corrections, exponents, rows, place, near, usual, own, median
         return exactly, exactly
     size, smooth = models.at.size[nf], models.at.smooth[nf]
     # of an error that was measured itself nothing may remain; of all others at least their own variance
-    nearest, remains = 0.0, own
-    for point in range(size):
-        nearest = max(nearest, near[point])
+    nearest, remains = largest_of(near, size), own
     if nearest > smooth:
         remains = 0.0
     others = count_competitors(table, rows, place)

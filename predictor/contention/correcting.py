@@ -188,6 +188,18 @@ def correct(table, corrections, member, sizes, where, equilibrium, solo, certain
 
 
 @compile_kernel
+def largest_of(values, count):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """The largest of the first `count` numbers, or 0; of four at a time, as a comparison waits for the one before."""
+    first = second = third = fourth = 0.0
+    for at in range(0, count - 3, 4):
+        first, second = max(first, values[at]), max(second, values[at + 1])
+        third, fourth = max(third, values[at + 2]), max(fourth, values[at + 3])
+    for at in range(count - count % 4, count):
+        first = max(first, values[at])
+    return max(max(first, second), max(third, fourth))
+
+
+@compile_kernel
 def widen(left, others, competitors, most):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """What is left of a spread by co-runs, where these had at most `most` competitors.
 
@@ -226,8 +238,7 @@ def correct_throughput(table, corrections, rows, place, arrays, equilibrium, sol
         points = write_similarity(corrections.calibration, nf, inputs, similar)
         logarithm += corrections.calibration.mean[nf, 0]
         logarithm += dot(similar, corrections.calibration.weights[nf, 0], points)
-        for point in range(points):
-            corrected.near[at, place] = max(corrected.near[at, place], similar[point])
+        corrected.near[at, place] = max(corrected.near[at, place], largest_of(similar, points))
     if len(rows) > 1 and corrections.by_neighbours[nf]:
         nfs = len(corrections.usual)
         neighbours = np.empty(nfs * (1 + ATTRIBUTE_COUNT) + ATTRIBUTE_COUNT)

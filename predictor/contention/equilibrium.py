@@ -121,7 +121,8 @@ def settle_one(table, models, composition, rows, shares, rates, solo, lost, limi
             lost[place, 0] = max(alone - cores, 0.0)
             rates[place] = compose(composition_of(table, composition, row), alone, lost[place])
     if size > 1:
-        share_accelerators(table, composition, MOST_ROUNDS, rows, solo, rates, lost, limits)
+        scratch, order = np.empty((scratch_rows(table), size)), np.empty(size, dtype=np.int64)
+        share_accelerators(table, composition, MOST_ROUNDS, rows, solo, rates, lost, limits, scratch, order)
     for place in range(size):
         if place > 0 and rows[place - 1] == rows[place]:
             # to the last bit: sums round by position
@@ -137,26 +138,34 @@ def settle_one(table, models, composition, rows, shares, rates, solo, lost, limi
 
 
 @compile_kernel
-def share_accelerators(table, composition, rounds, rows, solo, rates, lost, limits):  # type: ignore[no-untyped-def]  # pragma: no cover
+def scratch_rows(table):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """How many rows of numbers `share_accelerators` overwrites."""
+    return 3 * table.queues.shape[1] + 4
+
+
+@compile_kernel
+def share_accelerators(table, composition, rounds, rows, solo, rates, lost, limits, scratch, order):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Settle the throughput of every member, its drop on each accelerator, and what each allows.
 
     An NF's demand for an accelerator depends on what its other resources leave it; a few of at most that many rounds
-    settle that.
+    settle that. `scratch`, shape (`scratch_rows`, at least members), and `order` are overwritten.
     """
-    size, accelerators = len(rows), table.queues.shape[1]
-    queues, service, used = np.empty((accelerators, size)), np.empty((accelerators, size)), False
+    size, accelerators, users = len(rows), table.queues.shape[1], 0
+    queues, service, allowed = scratch[:accelerators], scratch[accelerators:], scratch[2 * accelerators :]
+    demand, of_limits = scratch[3 * accelerators, :size], scratch[3 * accelerators + 1 :]
     for at in range(accelerators):
+        fill(allowed[at], np.inf)
         for place in range(size):
             queues[at, place] = table.queues[rows[place], at]
             service[at, place] = table.service[rows[place], at] if queues[at, place] > 0 else 0.0
-            used = used or queues[at, place] > 0
-    if not used:
+            users |= (queues[at, place] > 0) << at
+    if not users:
         return
-    demand, allowed = np.empty((accelerators, size)), np.empty((accelerators, size))
     for turn in range(rounds):
         for at in range(accelerators):
-            _write_demand(table, rows, limits, rates, at, demand[at])
-            write_limits(service[at], queues[at], demand[at], allowed[at])
+            if users >> at & 1:
+                _write_demand(table, rows, limits, rates, at, demand)
+                write_limits(service[at, :size], queues[at, :size], demand, allowed[at, :size], of_limits, order)
         changed, fastest = 0.0, 0.0
         for place in range(size):
             staged = table.pipeline[rows[place]]

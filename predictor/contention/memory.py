@@ -254,8 +254,11 @@ def write_logarithms(models, which, counters, traffic, own_wss, logarithm):  # t
             add_squared(models.trend, which, inputs, 0, OF_COMPETITORS, squared)
             logarithm[row] = value_at(models.trend, which, squared)
             accesses = max(counters[row, READS_COUNTER] + counters[row, WRITES_COUNTER], 1.0)
-            excess = math.log(accesses) - math.log(models.most_accesses[which])
-            share = beyond[row - start] = min(max(excess / math.log(FADED_FACTOR), 0.0), 1.0)
+            share = 0.0
+            if accesses > models.most_accesses[which]:
+                excess = math.log(accesses) - math.log(models.most_accesses[which])
+                share = min(max(excess / math.log(FADED_FACTOR), 0.0), 1.0)
+            beyond[row - start] = share
             least, most = min(least, share), max(most, share)
             # trees compare single-precision values
             for column in range(counters.shape[1]):

@@ -209,6 +209,8 @@ class MeasuredAlone(Shown):
 
     def at(self, traffic: TrafficProfile) -> tuple[float, float]:
         """The factor on solo throughput at that traffic, and its spread."""
+        if round(traffic.flows, POSITION_DECIMALS) not in self._flows:
+            return 1.0, 0.0
         logarithm, spread = self._known.get(_key(traffic.as_tuple()), (0.0, 0.0))
         return float(np.exp(logarithm)) if logarithm else 1.0, spread
 
@@ -217,6 +219,11 @@ class MeasuredAlone(Shown):
         """Logarithm of the factor and its spread, by traffic."""
         values = zip(self.logarithm.tolist(), self.spread.tolist(), strict=True)
         return dict(zip(_keys(self.traffic), values, strict=True))
+
+    @cached_property
+    def _flows(self) -> frozenset[float]:
+        """The first attribute of that traffic: three are rounded only where it is known."""
+        return frozenset(flows for flows, *_ in self._known)
 
     def as_arrays(self) -> dict[str, Floats]:
         """What was learnt, as plain arrays."""

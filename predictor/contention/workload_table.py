@@ -75,6 +75,8 @@ class WorkloadTable:
         cores, shape (workloads,).
     queues, service
         Per accelerator in `accelerators`, 0 where it is not used, shape (workloads, accelerators).
+    measured_alone
+        Whether every NF was, so that the contention that it exerts is known.
     """
 
     nf: NDArray[np.int64]
@@ -95,6 +97,7 @@ class WorkloadTable:
     doubt: Floats
     queues: Floats
     service: Floats
+    measured_alone: bool
 
     def __init__(self, nfs: Mapping[str, NfModel]) -> None:
         self.models = nfs
@@ -107,7 +110,7 @@ class WorkloadTable:
         self._release_from = LEAST_RELEASED
         self._fillings = 0
         self._unloaded: dict[tuple[str, TrafficProfile, int] | None, tuple[Floats, NDArray[np.int64]]] = {}
-        self._measured_alone = all(model.solo for model in nfs.values())
+        self.measured_alone = all(model.solo for model in nfs.values())
         self._hold(0)
         self._number_of = {name: number for number, name in enumerate(self.names)}
         self._models: SoloModels = solo_models(list(nfs.values()), self.accelerators)
@@ -124,11 +127,9 @@ class WorkloadTable:
         solo: Floats = self.modelled_solo[rows] * self.factor[rows]
         return solo
 
-    def row_of_user(self, workload: Workload, user: RowUser | None) -> int:
-        """As `row`, for one who names the rows that it keeps; others are given to other workloads by `release_rows`."""
-        if user is not None:
-            self._users.add(user)
-        return self._index.number(workload)
+    def add_user(self, user: RowUser) -> None:
+        """Let somebody keep rows from one call to another."""
+        self._users.add(user)
 
     def release_rows(self) -> None:
         """Let rows that no user keeps be given to other workloads, where about half of them are such.
@@ -175,7 +176,7 @@ class WorkloadTable:
         """Refuse workloads that have competitors, of NFs that were not measured alone. Raises `InputError` when there
         is one, so that the contention that it exerts is not known.
         """
-        if not self._measured_alone and np.isnan(self.counters[rows]).any():
+        if not self.measured_alone and np.isnan(self.counters[rows]).any():
             missing = next(name for name, model in self.models.items() if not model.solo)
             raise InputError.of(
                 f"{missing}/solo.csv",
@@ -343,12 +344,20 @@ class WorkloadIndex:
     def number(self, workload: Workload) -> int:
         """The number of one workload, which is added if it is new."""
         known = self._numbers.get(workload)
-        return int(self.numbers((workload,))[0]) if known is None or known in self.free else known
+        if known is None or known in self.free:
+            known = self._number(workload, {})
+            self._fill_new()
+        return known
 
     def numbers(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
         """The number of each workload; new ones are added."""
         by_identity: dict[int, int] = {}
         numbers = [self._number(workload, by_identity) for workload in workloads]
+        self._fill_new()
+        return np.array(numbers, dtype=np.intp)
+
+    def _fill_new(self) -> None:
+        """Let the workloads be added that have got numbers; when that fails, they have none."""
         new, self._new = self._new, []
         if new:
             try:
@@ -359,7 +368,6 @@ class WorkloadIndex:
                     # in the place of one that was free the workload stays, without its number
                     self.free[number] = None
                 raise
-        return np.array(numbers, dtype=np.intp)
 
     def batch(self, co_locations: Sequence[Sequence[Workload]]) -> CoLocationBatch:
         """The co-locations as arrays.

@@ -93,6 +93,10 @@ class CorrectedOracle(PredictorOracle):
             return Oracle.meets(self, co_location, required_kpps)
         return super().meets(co_location, required_kpps)
 
+    @property
+    def is_checked(self) -> bool:
+        return not self.corrections.stamp and super().is_checked
+
     def solo(self, workload: Workload) -> float:
         return Oracle.solo(self, workload) if self.corrections.stamp else super().solo(workload)
 

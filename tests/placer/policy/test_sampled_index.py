@@ -1,9 +1,9 @@
 """The sampled index and its estimate of interference, on toy NICs. GPUs where nearly every arrival has a rate of its
 own."""
 
+import copy
 import math
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pytest
 from placer.evaluate.checks import check_plan, slas_kept
 from placer.model.feasibility import below_sla
 from placer.model.fleet import Fleet, Nic, NicKind, Tenant
-from placer.model.oracle import PredictorOracle, Verdict
+from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
 from placer.policy.gpu_index import GpuIndex
 from placer.policy.interference import Interference
@@ -24,7 +24,7 @@ from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from predictor import load_models
 from predictor.contention import workload_table
 from predictor.predictors.tomur import TomurPredictor
-from profiles import CoLocation, TrafficProfile, Workload
+from profiles import TrafficProfile, Workload
 from tests.placer.toy_gpu import mixed, promised
 from tests.predictor.made_up import CRYPTO, LOOKUP, PLAIN
 
@@ -125,20 +125,28 @@ class FollowingObserver:
 
 
 class CountingOracle(PredictorOracle):
-    """Counts the NICs that are checked."""
+    """Counts the NICs that are checked. `compiled`: whether the index may do so by itself."""
 
-    checked = 0
+    checked, compiled = 0, True
 
-    def meets(self, co_location: CoLocation, required_kpps: Sequence[float]) -> Verdict:
+    @property
+    def is_checked(self) -> bool:
         self.checked += 1
-        return super().meets(co_location, required_kpps)
+        return self.compiled and super().is_checked
 
 
 def test_nics_are_checked_in_the_order_of_rough_estimates(made_up_models: Path) -> None:
     """All traffic differs, and instances come and go: every SLA is met, and most of the NICs checked first take the
-    arrival."""
-    predictor = load_models(made_up_models).predictors["tomur"]
+    arrival. What `meets` answers leads to the same NICs as the index by itself."""
+    by_itself, asking = _placed(made_up_models, compiled=True), _placed(made_up_models, compiled=False)
+    assert by_itself == asking
+
+
+def _placed(made_up_models: Path, *, compiled: bool) -> list[str]:
+    """The NICs of 300 instances, of which a third leave; all are as the test above says."""
+    predictor, homes = load_models(made_up_models).predictors["tomur"], list[str]()
     oracle, draw, present = CountingOracle(predictor, 0.05), random.Random(0), list[str]()
+    oracle.compiled = compiled
     kind = NicKind(0, "made-up", 6, {nf.name: 1 for nf in (PLAIN, CRYPTO, LOOKUP)})
     fleet, index, joined = Fleet([kind]), SampledIndex(kind, oracle, LOOK_AHEAD), 0
     for number in range(300):
@@ -151,6 +159,7 @@ def test_nics_are_checked_in_the_order_of_rough_estimates(made_up_models: Path) 
         fleet.place(arriving, nic)
         index.joined(nic, arriving)
         present.append(arriving.id)
+        homes.append(nic.id)
         if number % 3 == 0:
             gone = fleet.nic_of(name := present.pop(draw.randrange(len(present))))
             assert gone is not None
@@ -159,6 +168,7 @@ def test_nics_are_checked_in_the_order_of_rough_estimates(made_up_models: Path) 
             index.left(gone, leaving)
     assert [nic.id for nic in fleet.nics.values() if below_sla(PredictorOracle(predictor, 0.05), nic.tenants)] == []
     assert 150 < joined <= oracle.checked < 2 * joined
+    return homes
 
 
 def test_rows_of_workloads_that_left_are_given_to_others(made_up_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,6 +197,43 @@ def test_rows_of_workloads_that_left_are_given_to_others(made_up_models: Path, m
         choices.append(found)
     assert choices[0] == choices[1]
     assert rows[1] <= 64 < 400 <= rows[0]
+
+
+def test_a_copy_decides_as_its_original(made_up_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy after 40 arrivals, on 100 more: it chooses the NICs that the original then chooses, with the same scores,
+    though both have offered rates, which are scaled, and few rows, which each takes from workloads that have left."""
+    monkeypatch.setattr(workload_table, "LEAST_RELEASED", 4)
+    oracle = PredictorOracle(load_models(made_up_models).predictors["tomur"], 0.05)
+    kind = NicKind(0, "made-up", 6, {nf.name: 1 for nf in (PLAIN, CRYPTO, LOOKUP)})
+    fleet, index = Fleet([kind]), SampledIndex(kind, oracle, LOOK_AHEAD)
+    _place_at_rates(fleet, index, oracle, range(40))
+    copied = copy.deepcopy((fleet, index), {id(oracle): oracle})
+    assert copied[1]._checks is index._checks  # a copied table of workloads has views of arrays that nobody reads
+    assert _place_at_rates(*copied, oracle, range(40, 140)) == _place_at_rates(fleet, index, oracle, range(40, 140))
+
+
+def _place_at_rates(
+    fleet: Fleet, index: SampledIndex, oracle: PredictorOracle, numbers: range
+) -> list[tuple[float, str]]:
+    """The scores and NICs of these arrivals, each of which leaves when the twelfth after it comes."""
+    homes = list[tuple[float, str]]()
+    for number in numbers:
+        draw = random.Random(number)
+        traffic = TrafficProfile(draw.randrange(1, 100_000), draw.randrange(64, 1_500), draw.randrange(1_000))
+        workload = Workload(draw.choice(list(index.kind.cores_of)), traffic)
+        workload = replace(workload, rate_kpps=oracle.solo(workload) * draw.uniform(0.2, 0.9))
+        arriving = Tenant(f"{number}", workload, Sla(max_drop=0.02))
+        index.observe(arriving)
+        found = index.best(arriving)
+        nic = fleet.open(index.kind) if found is None else found[1]
+        fleet.place(arriving, nic)
+        index.joined(nic, arriving)
+        homes.append((0.0 if found is None else found[0], nic.id))
+        if (gone := fleet.nic_of(name := f"{number - 12}")) is not None:
+            leaving = gone.tenants_by_id[name]
+            fleet.remove(name)
+            index.left(gone, leaving)
+    return homes
 
 
 def filled(rule: Rule, *rates: float) -> tuple[GpuIndex, list[Nic]]:
