@@ -10,6 +10,7 @@ ridge, forest, boosting, nearest neighbours, Gaussian process and weakest link t
 `hindsight` is the one that is best on the settings that were not run. `repeats_pct` is how far a run is from the median
 of the others at its setting."""
 
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,12 +74,23 @@ def measured_rows(folder: Path, measure: str, draws: int) -> Iterator[dict[str, 
         if len(chain.nfs) > 1 and all(nf in fitted for nf in chain.nfs):
             of_chain = {nf: fitted[nf] for nf in chain.nfs}
             for count in RUN_COUNTS:
+                if count >= len(chain.settings):
+                    print(
+                        f"{name}: {count} of its {len(chain.settings)} settings leave none to predict",
+                        file=sys.stderr,
+                        flush=True,
+                    )
+                    continue
                 errors = mean_errors(
                     RepeatedChain.of_topology(chain), of_chain, place_on_cores(chain, functions), count, draws,
                     higher_is_better=measure == CHAIN_KPPS,
                 )  # fmt: skip
                 rows.append({"chain": name, "runs": count, **errors})
                 yield rows[-1]
+    if not rows:
+        raise InputError.of(
+            "--chains", f"{folder} has no chain at {min(RUN_COUNTS) + 1} settings whose functions ran alone"
+        )
     for count, of_count in pd.DataFrame(rows).groupby("runs"):
         means = of_count.drop(columns=["chain", "runs"]).mean().round(2)
         yield {"chain": ALL_CHAINS, "runs": count, **means}

@@ -126,7 +126,7 @@ defaults
   timeout client 60s
   timeout server 60s
   http-reuse always
-  retries 3
+  retries 20
   retry-on all-retryable-errors
   no option tcp-smart-accept
 frontend f
