@@ -34,6 +34,7 @@ from profiles.chain_table import CHAIN_KPPS, CHAINS_FILE, LATENCY_COLUMNS, read_
 MEASUREMENTS = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "nfv-chains" / "measurements.csv"
 ORDERS = ("nx-sc-sq", "sc-sq-nx")
 RUN_COUNTS = (10, 15)
+LEAST_LEFT = 3  # settings of a chain that are predicted, beside those that were run
 MEASURE, FOLDS = "throughput_kbyte_per_second", 5
 ALL_CHAINS = "mean"
 
@@ -74,12 +75,9 @@ def measured_rows(folder: Path, measure: str, draws: int) -> Iterator[dict[str, 
         if len(chain.nfs) > 1 and all(nf in fitted for nf in chain.nfs):
             of_chain = {nf: fitted[nf] for nf in chain.nfs}
             for count in RUN_COUNTS:
-                if count >= len(chain.settings):
-                    print(
-                        f"{name}: {count} of its {len(chain.settings)} settings leave none to predict",
-                        file=sys.stderr,
-                        flush=True,
-                    )
+                if count + LEAST_LEFT > (settings := len(chain.settings)):
+                    left_out = f"{name}: {count} of its {settings} settings leave fewer than {LEAST_LEFT} to predict"
+                    print(left_out, file=sys.stderr, flush=True)
                     continue
                 errors = mean_errors(
                     RepeatedChain.of_topology(chain), of_chain, place_on_cores(chain, functions), count, draws,
@@ -88,9 +86,8 @@ def measured_rows(folder: Path, measure: str, draws: int) -> Iterator[dict[str, 
                 rows.append({"chain": name, "runs": count, **errors})
                 yield rows[-1]
     if not rows:
-        raise InputError.of(
-            "--chains", f"{folder} has no chain at {min(RUN_COUNTS) + 1} settings whose functions ran alone"
-        )
+        least = min(RUN_COUNTS) + LEAST_LEFT
+        raise InputError.of("--chains", f"{folder} has no chain at {least} settings whose functions ran alone")
     for count, of_count in pd.DataFrame(rows).groupby("runs"):
         means = of_count.drop(columns=["chain", "runs"]).mean().round(2)
         yield {"chain": ALL_CHAINS, "runs": count, **means}
