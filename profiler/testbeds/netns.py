@@ -357,6 +357,7 @@ class RunningChain:
         words = _inside(self._spaces[0], command, self._load_cpu, self._load_group)
         began, before = time.monotonic(), [group.used_us() for group in self._groups]
         with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as wrk:
+            assert wrk.stderr
             ended, _, _ = select.select([wrk.stderr], [], [], seconds + self._timeout)
             lasted, after = time.monotonic() - began, [group.used_us() for group in self._groups]
             try:
