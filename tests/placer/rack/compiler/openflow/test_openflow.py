@@ -33,6 +33,7 @@ from tests.placer.rack.compiler.own_chains import OwnChains, draw_own_chains
 from tests.placer.rack.compiler.rack_packets import rack_packets
 from tests.placer.rack.compiler.racks import SAME_BYTES, made_chain, made_plan, random_chain, random_subgroups
 from tests.placer.rack.compiler.test_executed_racks import ExecutedRack, require_programs, run_rack, write_rack_files
+from tests.placer.rack.compiler.test_own_chains import update_after_redrawing
 from tests.reference.compare import ReferenceRun
 from tests.reference.interpret import Interpreter
 from tests.reference.nfs.monitor import MonitorModel
@@ -330,9 +331,9 @@ def test_packets_with_two_tags_are_dropped_where_it_does_not_see_behind_them(tmp
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(5 if THOROUGH else 1))
 def test_random_chains_with_own_rules_do_what_the_text_says(part: int, tmp_path: Path) -> None:
-    """Ten chains; no shares on the switch: Open vSwitch deals flows out by a hash of its own."""
+    """Ten chains, before and after an update; no shares on the switch: Open vSwitch has a hash of its own."""
     require_open_vswitch()
-    on_switch, runs = Counter[str](), 0
+    on_switch, runs, updates = Counter[str](), 0, 0
     for seed, folder, chains in draw_chains(count(1000 * part + 1), tmp_path):
         random, own = Random(seed), chains.plan.chains
         # no packet gets a second tag, behind which the switch would not see
@@ -350,11 +351,15 @@ def test_random_chains_with_own_rules_do_what_the_text_says(part: int, tmp_path:
         frames = [one for one in drawn if count_tags(one) <= most_tags and len(one) >= SHORTEST_TAGGED_FRAME]
         found = run_rack(plan, rack, seed, folder, frames, chains.meaning.meaning(), "ovs")
         assert found.differences == [], chains.text
+        if plan.sources and (update := update_after_redrawing(seed, folder, replace(chains, plan=plan))):
+            found = run_rack(plan, update.rack, seed, folder, frames, chains.meaning.meaning(), "ovs")
+            assert found.differences == [], chains.text
+            updates += 1
         on_switch.update(nf.kind for nf in rack.routing.graph.nfs if nf.place.name == "switch")
         runs += 1
         if runs == 10:
             break
-    assert set(on_switch) >= {"ACL", "IPv4Fwd"}
+    assert set(on_switch) >= {"ACL", "IPv4Fwd"} and updates > 3
 
 
 @pytest.mark.parametrize("seconds", [2, pytest.param(10, marks=pytest.mark.slow)])
