@@ -41,6 +41,12 @@ struct switch_packet {
 	uint64_t time_us; /* when it came in from the world */
 };
 
+/* In front of each packet, for a program with a header of this shape, `arrival`: it meters by that. */
+struct switch_arrival {
+	rte_be64_t time_us;
+	rte_be32_t bytes;
+} __rte_packed;
+
 struct switch_port {
 	struct switch_state *state;
 	int link;        /* -1: the world, or no link */
@@ -68,6 +74,8 @@ struct switch_state {
 	struct links *links;
 	struct switch_port ports[LINKS_MOST + 2]; /* the world, links, and where packets end */
 	struct switch_counts counts;
+	struct switch_names *names; /* NULL: none */
+	bool has_arrivals;
 	unsigned int in_flight; /* packets in the pipeline */
 	uint64_t moves;         /* whatever was received */
 	bool paused;            /* nothing is let in from the world */
@@ -108,7 +116,8 @@ bool switch_cycles_measure(struct switch_state *state, const volatile sig_atomic
 struct switch_names;
 struct switch_names *switch_names_read(const char *path, struct rte_swx_pipeline *pipeline);
 void switch_names_free(struct switch_names *names);
+/* Read them again for other tables, whose rules are counted from 0. False after printing every fault. */
+bool switch_names_replace(struct switch_state *state);
 
 /* Write the report to a file, or to stdout. False after printing why. */
-bool switch_report_write(const struct switch_state *state, const struct switch_names *names,
-			 bool interrupted);
+bool switch_report_write(const struct switch_state *state, bool interrupted);

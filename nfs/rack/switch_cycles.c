@@ -9,6 +9,7 @@
 
 #include "core/packet.h"
 #include "rack/switch.h"
+#include "rack/switch_port_stubs.h"
 
 #define BATCH 256
 #define MOST_PACKETS 4096
@@ -33,10 +34,7 @@ static int receive(void *port, struct rte_swx_pkt *packet)
 	    batches.entered - batches.left >= batches.options->in_flight)
 		return 0;
 	mbuf = batches.batch[batches.entered++];
-	packet->handle = mbuf;
-	packet->pkt = mbuf->buf_addr;
-	packet->offset = mbuf->data_off;
-	packet->length = mbuf->data_len;
+	port_give(mbuf, packet);
 	return 1;
 }
 

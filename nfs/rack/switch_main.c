@@ -49,7 +49,9 @@ static int load(struct switch_state *state)
 	for (unsigned int i = 0; options->control && i < spec->n_tables; i++)
 		if (spec->tables[i].kind == SPEC_TABLE)
 			spec->tables[i].size = RTE_MAX(spec->tables[i].size, LEAST_ENTRIES);
-	built = spec_build(spec, state->pipeline, (unsigned int)options->n_links + 1);
+	state->has_arrivals = spec_has_arrivals(spec);
+	built = (!options->cycles || spec_is_measurable(spec)) &&
+		spec_build(spec, state->pipeline, (unsigned int)options->n_links + 1);
 	spec_free(spec);
 	if (!built)
 		return BAD_INPUT;
@@ -151,12 +153,11 @@ static bool go_on(struct switch_state *state, struct rounds *rounds)
 }
 
 /* Do what is ordered; what takes time is answered once it is done. */
-static void obey(struct switch_state *state, const struct switch_names *names,
-		 enum control_order order)
+static void obey(struct switch_state *state, enum control_order order)
 {
 	switch (order) {
 	case CONTROL_REPORT:
-		control_answer(switch_report_write(state, names, false));
+		control_answer(switch_report_write(state, false));
 		return;
 	case CONTROL_DRAIN:
 		state->paused = state->draining = true;
@@ -168,7 +169,8 @@ static void obey(struct switch_state *state, const struct switch_names *names,
 					       state->control));
 		return;
 	case CONTROL_SWAP:
-		control_answer(entries_commit(state->options->entries, state->control));
+		control_answer(entries_commit(state->options->entries, state->control) &&
+			       switch_names_replace(state));
 		return;
 	case CONTROL_GO:
 		if (state->draining)
@@ -201,7 +203,7 @@ static bool settle(struct switch_state *state, struct rounds *rounds)
 	return false;
 }
 
-static void run(struct switch_state *state, const struct switch_names *names)
+static void run(struct switch_state *state)
 {
 	struct rounds rounds = {0};
 	bool over = false, idle = false;
@@ -214,7 +216,7 @@ static void run(struct switch_state *state, const struct switch_names *names)
 		const uint64_t moves = state->moves;
 
 		if (order != CONTROL_NONE)
-			obey(state, names, order);
+			obey(state, order);
 		if (state->options->rules)
 			switch_rules_run(state);
 		else
@@ -229,13 +231,13 @@ static void run(struct switch_state *state, const struct switch_names *names)
 		state->failed |= !links_send_end(state->links, i);
 }
 
-static int finish(struct switch_state *state, const struct switch_names *names)
+static int finish(struct switch_state *state)
 {
 	/* who is interrupted fails to send or to wait, which is no failure */
 	bool keep = !state->bad && (!state->failed || interrupted);
 
 	if (keep)
-		keep = switch_report_write(state, names, interrupted);
+		keep = switch_report_write(state, interrupted);
 	keep &= !state->out || capture_writer_close(state->out, keep);
 	if (state->bad)
 		return BAD_INPUT;
@@ -246,23 +248,22 @@ static int finish(struct switch_state *state, const struct switch_names *names)
 static int work(struct switch_state *state)
 {
 	const struct switch_options *options = state->options;
-	struct switch_names *names = NULL;
 	int result = DONE;
 
 	if (options->names) {
-		names = switch_names_read(options->names, state->pipeline);
-		result = names ? DONE : BAD_INPUT;
+		state->names = switch_names_read(options->names, state->pipeline);
+		result = state->names ? DONE : BAD_INPUT;
 	}
 	if (result == DONE && !options->check) {
 		result = open_ends(state);
 		if (result == DONE && options->cycles) {
 			result = switch_cycles_measure(state, &interrupted) ? DONE : FAILED;
 		} else if (result == DONE) {
-			run(state, names);
-			result = finish(state, names);
+			run(state);
+			result = finish(state);
 		}
 	}
-	switch_names_free(names);
+	switch_names_free(state->names);
 	capture_reader_close(state->in);
 	interface_close(state->world_in);
 	interface_close(state->world_out);

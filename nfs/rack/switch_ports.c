@@ -21,10 +21,13 @@ static void enter(struct switch_state *state, struct rte_mbuf *mbuf, struct rte_
 		(uint16_t)RTE_MIN((uint32_t)rte_pktmbuf_tailroom(mbuf), (uint32_t)ZEROS_BEHIND);
 
 	memset(rte_pktmbuf_mtod_offset(mbuf, char *, mbuf->data_len), 0, behind);
-	packet->handle = mbuf;
-	packet->pkt = mbuf->buf_addr;
-	packet->offset = mbuf->data_off;
-	packet->length = mbuf->data_len;
+	if (state->has_arrivals) {
+		const struct switch_arrival arrival = {rte_cpu_to_be_64(more_of(mbuf)->time_us),
+						       rte_cpu_to_be_32(mbuf->data_len)};
+
+		memcpy(rte_pktmbuf_prepend(mbuf, sizeof(arrival)), &arrival, sizeof(arrival));
+	}
+	port_give(mbuf, packet);
 	state->in_flight++;
 }
 

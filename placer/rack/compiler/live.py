@@ -45,7 +45,7 @@ from profiles import InputError
 
 INTERFACE_PREFIX = "af_packet:"
 NEXT_FOLDER = "next"  # of a device: files that it prepares
-FIXED_FILES = (".spec", ".names", "routing.json", "groups", "meters", "labels")
+FIXED_FILES = (".spec", "routing.json", "groups", "meters", "labels")
 """Of a device: what cannot change while it runs."""
 TABLE_SIZE = re.compile(r"^\tsize \d+$", re.MULTILINE)
 TABLES_PATIENCE_S = 300.0  # for a device to read tables, and to take them

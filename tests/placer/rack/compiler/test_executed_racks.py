@@ -133,7 +133,7 @@ def test_processes_of_random_racks_with_smartnics_do_what_chains_say(seed: int, 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("kind", "first"), [("pisa", "s0"), ("openflow", "s0"), ("openflow", "switch"), ("pisa", "n0"), ("openflow", "n0")]
+    ("kind", "first"), [(kind, first) for kind in ("pisa", "openflow") for first in ("switch", "s0", "n0")]
 )
 def test_processes_keep_t_max(kind: str, first: str, tmp_path: Path) -> None:
     """Of 25 Mbps, 10 pass, by the stamps of the capture, over 10 s after the first second."""
@@ -238,7 +238,6 @@ def test_a_smartnic_keeps_the_t_max_of_a_chain_that_begins_there() -> None:
     limited = made_chain(["Tunnel"], name="a", aggregates=["udp"])
     limited = replace(limited, slo=replace(limited.slo, t_max_mbps=Fraction(1)))
     rack = compile_rack(made_plan((limited, "n0"), (made_chain(["Tunnel"], name="b"), "n0")), "plan")
-    assert rack.without_limit == []
     frames = [ipv4_frame(payload=bytes(1500 - headers), protocol=protocol) for protocol, headers in ((17, 42), (6, 54))]
     packets = [(4800 * at + 1, frame) for at in range(625) for frame in frames]
     found = emulated(rack, packets, rack_runs.object_of, rack_runs.sorted_by_libpcap)
