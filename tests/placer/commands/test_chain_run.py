@@ -352,6 +352,7 @@ def test_an_update_replaces_tables_between_two_packets(tmp_path: Path, switch: s
     assert (ended, report["explained"], report["received"]) == (0, True, 2040)
     assert report["sent"] - 20 - old - new in (0, 1)  # one more where the old tables let one more through than not
     assert report["nfs"]["c/Monitor"]["entered"] == report["sent"]
+    assert report["rules"]["c/IPv4Fwd"] == {"1": report["sent"] - 20 - old}  # counted from 0 with the new tables
 
 
 def test_an_update_that_the_rack_missed_comes_with_the_next(
@@ -408,6 +409,7 @@ def test_an_update_that_a_device_refuses_changes_nothing(tmp_path: Path) -> None
     ("switch", "acl"),
     [
         ("pisa", "server"),
+        ("pisa", "switch"),
         *(pytest.param(*pair, marks=pytest.mark.long) for pair in (("pisa", "smartnic"), ("openflow", "switch"))),
     ],
 )
@@ -419,4 +421,5 @@ def test_rules_count_alike_on_all_devices(tmp_path: Path, switch: str, acl: str)
     capture = write_capture(tmp_path / "in.pcap", frames)
     ended = run_placer("chain", "exec", rack, "--in", capture, "--out", tmp_path / "out.pcap", "--format", "json")
     assert ended.status == 0, ended.stderr
-    assert json.loads(ended.stdout)["rules"]["c/ACL"] == {"1": 10, "2": 20}
+    rules = json.loads(ended.stdout)["rules"]
+    assert rules == {"c/ACL": {"1": 10, "2": 20}, "c/IPv4Fwd": {"1": 50}}

@@ -232,12 +232,13 @@ def test_programs_of_random_racks_with_smartnics_do_what_chains_say() -> None:
     assert coverage.refused <= 1
 
 
-def test_a_smartnic_keeps_the_t_max_of_a_chain_that_begins_there() -> None:
+@pytest.mark.parametrize("place", ["n0", "switch"])
+def test_a_device_keeps_the_t_max_of_a_chain_that_begins_there(place: str) -> None:
     """Of 2.5 Mbps, 1 passes, over 2 s after the first second; packets of another chain all pass."""
     require_clang()
     limited = made_chain(["Tunnel"], name="a", aggregates=["udp"])
     limited = replace(limited, slo=replace(limited.slo, t_max_mbps=Fraction(1)))
-    rack = compile_rack(made_plan((limited, "n0"), (made_chain(["Tunnel"], name="b"), "n0")), "plan")
+    rack = compile_rack(made_plan((limited, place), (made_chain(["Tunnel"], name="b"), place)), "plan")
     frames = [ipv4_frame(payload=bytes(1500 - headers), protocol=protocol) for protocol, headers in ((17, 42), (6, 54))]
     packets = [(4800 * at + 1, frame) for at in range(625) for frame in frames]
     found = emulated(rack, packets, rack_runs.object_of, rack_runs.sorted_by_libpcap)

@@ -66,7 +66,8 @@ def test_packets_without_a_right_label_are_dropped_for_a_reason() -> None:
     assert pipeline.process(frame, 1) is None
     assert pipeline.process(outer + bytes.fromhex("000009ff") + frame, 1) is None
     counted = dict(zip(program.reasons, pipeline.registers["reasons"], strict=True))
-    assert counted == {"forged": 1, "unclassified": 0, "unknown_path": 1, "without_label": 1, "unmatched": 0}
+    assert {reason for reason, count in counted.items() if count} == {"forged", "unknown_path", "without_label"}
+    assert set(counted.values()) == {0, 1}
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 32))
