@@ -323,14 +323,17 @@ def test_what_cannot_run_is_refused(tmp_path: Path) -> None:
         ("pisa", "switch"),
         *(
             pytest.param(*pair, marks=pytest.mark.long)
-            for pair in (("openflow", "switch"), ("pisa", "server"), ("pisa", "smartnic"))
+            for pair in (("openflow", "switch"), ("ovs", "switch"), ("pisa", "server"), ("pisa", "smartnic"))
         ),
     ],
 )
 def test_an_update_replaces_tables_between_two_packets(tmp_path: Path, switch: str, acl: str) -> None:
     """No packet is lost; each meets the old rules and routes, or the new ones; counts and flows stay."""
-    rack = make_rack(tmp_path, switch, acl)
-    with running(rack, *["--attach"] * (acl == "smartnic")) as live:
+    if switch == "ovs":
+        require_open_vswitch()
+    rack = make_rack(tmp_path, "openflow" if switch == "ovs" else switch, acl)
+    more = ["--openflow", "ovs"] * (switch == "ovs") + ["--attach"] * (acl == "smartnic")
+    with running(rack, *more) as live:
         live.send(40)
         assert {frame[5] for frame in live.receive(20)} == {3}
         (tmp_path / "edge.acl").write_text("permit udp any any 53\ndeny udp any 192.0.2.0/24 55\n", encoding="utf-8")

@@ -25,6 +25,7 @@ from types import TracebackType
 from placer.rack.compiler.openflow.headers import is_tag, word_at
 from placer.rack.compiler.openflow.link_end import LinkError
 from placer.rack.compiler.openflow.pipeline import WORLD_PORT
+from placer.rack.compiler.openflow.rules import FLOWS_TABLE
 from profiles import InputError
 
 OPENFLOW_SWITCHES = ("emulated", "ovs")  # what can run the rules of an OpenFlow switch
@@ -112,9 +113,25 @@ class OpenVSwitch:
         self._control("add-groups", str(groups))
         for meter in meters.splitlines():
             self._control("add-meter", meter)
+        self._add_rules(flows)
+
+    def _add_rules(self, flows: Path) -> None:
         self._control("add-flows", str(flows))
         back = f"table=0,priority={OWN_TABLE_PRIORITY},in_port={WORLD_PORT + len(self._ports)},actions=in_port"
         self._control("add-flow", back)
+
+    def check_rules(self, flows: Path) -> None:
+        """Raises InputError where it would refuse rules."""
+        self._run("ovs-ofctl", "-O", "OpenFlow13", "parse-flows", str(flows))
+
+    def replace_rules(self, flows: str) -> None:
+        """Go on with other rules, which count from 0; what was learnt stays. No packet is inside meanwhile."""
+        for table in {*re.findall(r"table=(\d+)", self._control("dump-flows"))} - {str(FLOWS_TABLE)}:
+            self._control("del-flows", f"table={table}")
+        self._too_short = 0
+        file = self._folder / "flows"
+        file.write_text(flows, encoding="utf-8")
+        self._add_rules(file)
 
     def _control(self, command: str, *arguments: str) -> str:
         bridge = f"unix:{self._folder}/rack.mgmt"
