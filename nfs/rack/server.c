@@ -47,6 +47,7 @@ struct server {
 	struct rte_mempool *pool;  /* for packets from the link */
 	struct rte_mempool *spare; /* for those that functions make */
 	struct control control;
+	struct server_preparing preparing;
 	struct server_update *update; /* if one is prepared */
 	struct links *links;
 	int link;
@@ -289,6 +290,7 @@ static int open_link(struct server *server)
 static void close_all(struct server *server)
 {
 	server_cores_stop(server->cores);
+	server_update_free(server_preparing_end(&server->preparing));
 	server_update_free(server->update);
 	chain_destroy(server->chain);
 	server_cores_destroy(server->cores);
@@ -373,8 +375,11 @@ static void obey(struct server *server, enum control_order order)
 {
 	if (order == CONTROL_PREPARE) {
 		server_update_free(server->update);
-		server->update = server_update_prepare(server->chain, &server->options->chain.spec);
-		control_answer(server->update != NULL);
+		server->update = NULL;
+		server->preparing.chain = server->chain;
+		server->preparing.spec = &server->options->chain.spec;
+		if (server->preparing.on || !server_preparing_begin(&server->preparing))
+			control_answer(false);
 	} else if (order == CONTROL_SWAP && server->update) {
 		server_cores_flush(server->cores);
 		server_cores_pause(server->cores, true);
@@ -404,6 +409,10 @@ static bool loop(struct server *server)
 
 		if (order != CONTROL_NONE)
 			obey(server, order);
+		if (server->preparing.on && atomic_load(&server->preparing.done)) {
+			server->update = server_preparing_end(&server->preparing);
+			control_answer(server->update != NULL);
+		}
 		if (n > 0)
 			chain_enter(server->chain, packets, n, server->now_us);
 		moved += chain_step(server->chain, 0, server->now_us);

@@ -1,9 +1,12 @@
 #include "rack/server_update.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <rte_lcore.h>
 
 #include "rack/control.h"
 
@@ -116,6 +119,39 @@ struct server_update *server_update_prepare(const struct chain *chain,
 	}
 	server_update_free(update);
 	return NULL;
+}
+
+static void *prepare(void *argument)
+{
+	struct server_preparing *preparing = argument;
+	const bool registered = rte_thread_register() == 0;
+
+	/* from here on, the folder that this thread goes to is its own */
+	if (unshare(CLONE_FS) == 0)
+		preparing->update = server_update_prepare(preparing->chain, preparing->spec);
+	if (registered)
+		rte_thread_unregister();
+	atomic_store(&preparing->done, true);
+	return NULL;
+}
+
+bool server_preparing_begin(struct server_preparing *preparing)
+{
+	preparing->update = NULL;
+	atomic_store(&preparing->done, false);
+	preparing->on = pthread_create(&preparing->thread, NULL, prepare, preparing) == 0;
+	if (!preparing->on)
+		fprintf(stderr, "nf-server: no thread to read tables\n");
+	return preparing->on;
+}
+
+struct server_update *server_preparing_end(struct server_preparing *preparing)
+{
+	if (!preparing->on)
+		return NULL;
+	pthread_join(preparing->thread, NULL);
+	preparing->on = false;
+	return preparing->update;
 }
 
 void server_update_free(struct server_update *update)

@@ -1,6 +1,10 @@
 /* New tables for the functions of a running chain. */
 #pragma once
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
 #include "core/chain.h"
 #include "run/chain_file.h"
 
@@ -9,6 +13,21 @@ struct server_update {
 	struct chain_file file;
 	struct nf *instances[CHAIN_MOST_FUNCTIONS]; /* NULL: the function stays as it is */
 };
+
+/* What another thread prepares, so that packets go on meanwhile. */
+struct server_preparing {
+	pthread_t thread;
+	const struct chain *chain;
+	const struct chain_spec *spec;
+	struct server_update *update;
+	atomic_bool done;
+	bool on;
+};
+
+/* Begin to prepare, as server_update_prepare(); false after printing that there is no thread. */
+bool server_preparing_begin(struct server_preparing *preparing);
+/* What was prepared, or NULL; waits for it. */
+struct server_update *server_preparing_end(struct server_preparing *preparing);
 
 /*
  * Prepare what the chain file of the folder CONTROL_NEXT says, which has the same functions as the

@@ -113,8 +113,6 @@ bool spec_build(struct spec *spec, struct rte_swx_pipeline *pipeline, unsigned i
 
 /* Whether a program has a header `arrival` of 64 and 32 bits (`switch.h`). */
 bool spec_has_arrivals(const struct spec *spec);
-/* Whether it runs on packets that do not arrive; false after printing why not. */
-bool spec_is_measurable(struct spec *spec);
 
 /* The files of the reader share what is below. */
 

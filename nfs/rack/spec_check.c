@@ -153,15 +153,6 @@ bool spec_has_arrivals(const struct spec *spec)
 	return in && in->n == 2 && in->fields[0].n_bits == 64 && in->fields[1].n_bits == 32;
 }
 
-bool spec_is_measurable(struct spec *spec)
-{
-	const struct spec_header *header = spec_find_header(spec, "arrival", strlen("arrival"));
-
-	if (spec_has_arrivals(spec))
-		text_fault(&spec->text, header->line, "packets that are measured never arrive");
-	return !spec_has_arrivals(spec);
-}
-
 void spec_check(struct spec *spec)
 {
 	check_structs(spec);

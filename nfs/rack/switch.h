@@ -26,7 +26,6 @@ struct switch_options {
 	struct switch_link_option links[LINKS_MOST];
 	int n_links;
 	unsigned int memory_mb, in_flight;
-	unsigned int cycles; /* batches to measure */
 	bool check;          /* only read the program and its entries */
 	bool control;        /* stay up, and take orders */
 };
@@ -89,14 +88,6 @@ struct switch_state {
 /* Make the ports of the pipeline: world, links, and the last one, which drops. */
 bool switch_ports_make(struct switch_state *state);
 
-/* Register what ports "from world", "from link", "to world", "to link" and "drop" do. */
-bool switch_ports_register(struct switch_state *state, const char *name,
-			   rte_swx_port_in_pkt_rx_t receive);
-bool switch_ports_register_out(struct switch_state *state, const char *name,
-			       rte_swx_port_out_pkt_tx_t send);
-/* Configure all ports with what is registered. */
-bool switch_ports_configure(struct switch_state *state);
-
 /* What ports do at the end that is the world: the next packet, or NULL; and send one, and free it. */
 struct rte_mbuf *switch_world_next(struct switch_state *state);
 void switch_world_send(struct switch_state *state, struct rte_mbuf *mbuf);
@@ -106,11 +97,6 @@ struct rte_mbuf *switch_packet_of(struct switch_state *state, const struct link_
 
 /* Let packets pass between the world, links and the process that runs rules, some at a time. */
 void switch_rules_run(struct switch_state *state);
-
-/* Ports for measuring: packets come from memory, and end where they leave. */
-bool switch_cycles_ports_make(struct switch_state *state);
-/* Measure cycles per packet, and print them; stops when `*stop` is not 0. False if it failed. */
-bool switch_cycles_measure(struct switch_state *state, const volatile sig_atomic_t *stop);
 
 /* Names of places in the register arrays. */
 struct switch_names;

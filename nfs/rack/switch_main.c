@@ -21,7 +21,6 @@
 #include "run/start.h"
 
 #define PACKETS 255
-#define PACKETS_TO_MEASURE 8191
 /* Room in front of a packet is the default headroom: 128 bytes. */
 #define PACKET_BYTES (RTE_PKTMBUF_HEADROOM + LINK_MOST_BYTES + 128)
 #define INSTRUCTIONS_PER_RUN 256
@@ -40,7 +39,7 @@ static int load(struct switch_state *state)
 	if (!spec)
 		return BAD_INPUT;
 	if (rte_swx_pipeline_config(&state->pipeline, "switch", 0) != 0 ||
-	    !(options->cycles ? switch_cycles_ports_make(state) : switch_ports_make(state))) {
+	    !switch_ports_make(state)) {
 		fprintf(stderr, "nf-switch: no memory for the pipeline\n");
 		spec_free(spec);
 		return FAILED;
@@ -50,8 +49,7 @@ static int load(struct switch_state *state)
 		if (spec->tables[i].kind == SPEC_TABLE)
 			spec->tables[i].size = RTE_MAX(spec->tables[i].size, LEAST_ENTRIES);
 	state->has_arrivals = spec_has_arrivals(spec);
-	built = (!options->cycles || spec_is_measurable(spec)) &&
-		spec_build(spec, state->pipeline, (unsigned int)options->n_links + 1);
+	built = spec_build(spec, state->pipeline, (unsigned int)options->n_links + 1);
 	spec_free(spec);
 	if (!built)
 		return BAD_INPUT;
@@ -75,9 +73,8 @@ static int open_ends(struct switch_state *state)
 {
 	const struct switch_options *options = state->options;
 
-	state->pool = rte_pktmbuf_pool_create(
-		"packets", options->cycles ? PACKETS_TO_MEASURE : PACKETS, 0,
-		sizeof(struct switch_packet), PACKET_BYTES, SOCKET_ID_ANY);
+	state->pool = rte_pktmbuf_pool_create("packets", PACKETS, 0, sizeof(struct switch_packet),
+					      PACKET_BYTES, SOCKET_ID_ANY);
 	state->links = links_create(&interrupted);
 	if (!state->pool || !state->links) {
 		fprintf(stderr, "nf-switch: no memory for packets\n");
@@ -90,8 +87,6 @@ static int open_ends(struct switch_state *state)
 		state->in = capture_reader_open(options->in, "the switch");
 	if (!state->in && !state->world_in)
 		return BAD_INPUT;
-	if (options->cycles)
-		return DONE;
 	for (int i = 0; i < options->n_links; i++)
 		if (links_open(state->links, options->links[i].path, LINK_A) < 0)
 			return BAD_INPUT;
@@ -256,9 +251,7 @@ static int work(struct switch_state *state)
 	}
 	if (result == DONE && !options->check) {
 		result = open_ends(state);
-		if (result == DONE && options->cycles) {
-			result = switch_cycles_measure(state, &interrupted) ? DONE : FAILED;
-		} else if (result == DONE) {
+		if (result == DONE) {
 			run(state);
 			result = finish(state);
 		}
