@@ -112,8 +112,10 @@ def command(
     for option, path in outputs.items():
         refuse_unwritable(option, path)
     refuse_same_files(outputs, {"CHAINS": chains, "--rack": rack})
-    if certificate is not None and stages != "blocks":
-        raise InputError.of("--certificate", f"holds no proof of --stages {stages}", hint="--stages blocks")
+    if certificate is not None and stages.startswith("exec:"):
+        raise InputError.of(
+            "--certificate", f"holds no proof of --stages {stages}", hint="--stages blocks or --stages tables"
+        )
     read, on = read_chains_and_rack(chains, rack)
     on = check_stages(on, read.chains, stages)
     progress = Progress(quiet=quiet)
