@@ -98,7 +98,7 @@ def command(
 ) -> None:
     """Place chains such that each keeps its SLO, with the largest marginal throughput (rates above t_min)."""
     from placer.progress import Progress
-    from placer.rack.compiler.within_limits import cap_cores, is_to_compile
+    from placer.rack.compiler.within_limits import cap_cores, is_to_compile, refuse_copies
     from placer.rack.files.sources import permissions, write_sources
     from placer.rack.files.written_twins import plan_document
     from placer.rack.plan import Status
@@ -125,8 +125,8 @@ def command(
     with progress.waiting(f"placing {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
         limited, contended = place_chains(strategy, read, on, growth, time_limit, progress)
     found = limited.plan
-    if limited.refusal is not None:
-        progress.say(f"note: `placer chain compile` refuses this plan: {limited.refusal}")
+    if reason := limited.refusal or (plan is not None and refuse_copies(found)):
+        progress.say(f"note: `placer chain compile` refuses this plan: {reason}")
     if found.status is Status.INFEASIBLE:
         with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):
             found = explain_infeasible(found, limited.chains, seconds=time_limit)
