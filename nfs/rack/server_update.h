@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -17,11 +18,12 @@ struct server_update {
 /* What another thread prepares, so that packets go on meanwhile. */
 struct server_preparing {
 	pthread_t thread;
+	cpu_set_t processors; /* on which it may run */
 	const struct chain *chain;
 	const struct chain_spec *spec;
 	struct server_update *update;
 	atomic_bool done;
-	bool on;
+	bool running; /* until its end is waited for */
 };
 
 /* Begin to prepare, as server_update_prepare(); false after printing that there is no thread. */

@@ -73,7 +73,9 @@ struct switch_state {
 	struct links *links;
 	struct switch_port ports[LINKS_MOST + 2]; /* the world, links, and where packets end */
 	struct switch_counts counts;
-	struct switch_names *names; /* NULL: none */
+	struct switch_names *names;      /* NULL: none */
+	struct switch_names *next_names; /* of the tables that are prepared */
+	bool prepared;                   /* tables, for the next order to swap */
 	bool has_arrivals;
 	unsigned int in_flight; /* packets in the pipeline */
 	uint64_t moves;         /* whatever was received */
@@ -102,8 +104,8 @@ void switch_rules_run(struct switch_state *state);
 struct switch_names;
 struct switch_names *switch_names_read(const char *path, struct rte_swx_pipeline *pipeline);
 void switch_names_free(struct switch_names *names);
-/* Read them again for other tables, whose rules are counted from 0. False after printing every fault. */
-bool switch_names_replace(struct switch_state *state);
+/* Go on with the names of other tables, whose rules are counted from 0. */
+void switch_names_replace(struct switch_state *state);
 
 /* Write the report to a file, or to stdout. False after printing why. */
 bool switch_report_write(const struct switch_state *state, bool interrupted);

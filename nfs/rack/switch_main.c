@@ -147,6 +147,32 @@ static bool go_on(struct switch_state *state, struct rounds *rounds)
 	return false;
 }
 
+/* Read the tables of the folder CONTROL_NEXT, and the names of their rules. */
+static bool prepare(struct switch_state *state)
+{
+	const struct switch_options *options = state->options;
+
+	switch_names_free(state->next_names);
+	state->next_names = options->names ? switch_names_read(CONTROL_NEXT "/switch.names",
+							       state->pipeline)
+					   : NULL;
+	return options->entries && (state->next_names || !options->names) &&
+	       entries_prepare(options->entries, CONTROL_NEXT "/switch.entries", state->pipeline,
+			       state->control);
+}
+
+/* Take what is prepared; all of it, or nothing. */
+static bool swap(struct switch_state *state)
+{
+	const bool taken = state->prepared &&
+			   entries_commit(state->options->entries, state->control);
+
+	state->prepared = false;
+	if (taken)
+		switch_names_replace(state);
+	return taken;
+}
+
 /* Do what is ordered; what takes time is answered once it is done. */
 static void obey(struct switch_state *state, enum control_order order)
 {
@@ -158,14 +184,11 @@ static void obey(struct switch_state *state, enum control_order order)
 		state->paused = state->draining = true;
 		return;
 	case CONTROL_PREPARE:
-		control_answer(state->options->entries &&
-			       entries_prepare(state->options->entries,
-					       CONTROL_NEXT "/switch.entries", state->pipeline,
-					       state->control));
+		state->prepared = prepare(state);
+		control_answer(state->prepared);
 		return;
 	case CONTROL_SWAP:
-		control_answer(entries_commit(state->options->entries, state->control) &&
-			       switch_names_replace(state));
+		control_answer(swap(state));
 		return;
 	case CONTROL_GO:
 		if (state->draining)
@@ -257,6 +280,7 @@ static int work(struct switch_state *state)
 		}
 	}
 	switch_names_free(state->names);
+	switch_names_free(state->next_names);
 	capture_reader_close(state->in);
 	interface_close(state->world_in);
 	interface_close(state->world_out);

@@ -8,7 +8,7 @@
 #include <rte_swx_port.h>
 
 /* A packet as the pipeline takes it. */
-static inline void port_give(struct rte_mbuf *mbuf, struct rte_swx_pkt *packet)
+static inline void fill_packet(struct rte_mbuf *mbuf, struct rte_swx_pkt *packet)
 {
 	packet->handle = mbuf;
 	packet->pkt = mbuf->buf_addr;

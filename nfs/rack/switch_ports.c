@@ -27,7 +27,7 @@ static void enter(struct switch_state *state, struct rte_mbuf *mbuf, struct rte_
 
 		memcpy(rte_pktmbuf_prepend(mbuf, sizeof(arrival)), &arrival, sizeof(arrival));
 	}
-	port_give(mbuf, packet);
+	fill_packet(mbuf, packet);
 	state->in_flight++;
 }
 

@@ -97,20 +97,17 @@ void switch_names_free(struct switch_names *names)
 	free(names);
 }
 
-bool switch_names_replace(struct switch_state *state)
+void switch_names_replace(struct switch_state *state)
 {
-	const char *path = state->options->names;
-	struct switch_names *names = path ? switch_names_read(path, state->pipeline) : NULL;
+	const struct switch_names *names = state->next_names;
 
 	for (unsigned int i = 0; names && i < names->n; i++)
 		for (uint32_t k = 0; names->names[i].kind == NAME_RULES && k < names->names[i].n; k++)
 			rte_swx_ctl_pipeline_regarray_write(state->pipeline, arrays[NAME_RULES],
 							    names->names[i].place + k, 0);
-	if (names) {
-		switch_names_free(state->names);
-		state->names = names;
-	}
-	return names || !path;
+	switch_names_free(state->names);
+	state->names = state->next_names;
+	state->next_names = NULL;
 }
 
 static uint64_t value_of(const struct switch_names *names, const char *array, uint32_t place)

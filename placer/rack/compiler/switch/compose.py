@@ -74,7 +74,7 @@ SWITCH_ACTIONS = (
 device with the label that the packet has."""
 COMPARED_LABELS = 2  # labels; more of them are looked up in a table
 GROUPED_RUNS = 3  # runs side by side; from so many on, else-if does not nest them deeper
-ROOM_FOR_RULES = 65_536  # counters of rules, so that an update of a running switch finds room
+ROOM_FOR_RULES = 65_536  # counters of rules, an equal part for each NF: an update of one leaves the others as they are
 
 
 @dataclass
@@ -87,7 +87,7 @@ class _Composer:
     only_steering: bool = False
     tables: list[MatchTable] = field(default_factory=list)
     actions: list[SwitchAction] = field(default_factory=list)
-    rules: list[tuple[str, int]] = field(default_factory=list)  # by NF, how many the program counts
+    rules: list[tuple[str, int, int]] = field(default_factory=list)  # as those of the program
 
     def __post_init__(self) -> None:
         self.graph = self.routing.graph
@@ -95,11 +95,14 @@ class _Composer:
         self.runs = runs_of(self.graph)
         self.functions = [nf for run in self.runs.values() for nf in run.nfs]
         self.instances = dict(self.instances)
-        for nf in self.functions:
-            instance = self.instances[nf.number]
-            if nf.kind in COUNTED_KINDS and instance.data:
-                self.instances[nf.number] = replace(instance, first_rule=sum(count for _, count in self.rules))
-                self.rules.append((nf.name, len(instance.data)))
+        counted = [self.instances[nf.number] for nf in self.functions if nf.kind in COUNTED_KINDS]
+        room, first = ROOM_FOR_RULES // max(len(counted), 1), 0
+        has_room = all(len(instance.data) <= room for instance in counted)
+        for instance in counted:
+            if count := len(instance.data):
+                self.instances[instance.nf.number] = replace(instance, first_rule=first)
+                self.rules.append((instance.nf.name, first, count))
+            first += room if has_room else count
         self.meters = [
             RateMeter(entry.chain, entry.t_max_mbps, round(1e6 * BURST_S))
             for entry in self.graph.entries
@@ -326,7 +329,7 @@ def compose(
     metadata = {**SWITCH_METADATA, "found": 8, "shared": 8}
     for _, block in blocks:
         metadata |= block.metadata
-    rules = sum(count for _, count in composer.rules)
+    rules = max((first + count for _, first, count in composer.rules), default=0)
     program = SwitchProgram(
         headers=tuple(HEADER_TYPES.values()),
         parser=merge_parser([*steering, *((name, block.parser) for name, block in blocks)]),

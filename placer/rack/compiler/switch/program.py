@@ -148,7 +148,7 @@ class IsValid:
 
 @dataclass(frozen=True)
 class IsOverRate:
-    """Whether a packet is more than its meter admits; a packet that is not counts there."""
+    """Whether a packet is over the rate of its meter; one that is not over is counted by the meter."""
 
     meter: int  # in the order of the program's meters
 
@@ -253,7 +253,7 @@ class SwitchProgram:
     control: Body
     functions: Sequence[str]  # names of NFs, in the order of the registers `entered` and `sent`
     reasons: Sequence[str]  # why packets are dropped, in the order of the registers `reasons`
-    rules: Sequence[tuple[str, int]] = ()  # NFs whose rules are counted, with their number, in the order of `rules`
+    rules: Sequence[tuple[str, int, int]] = ()  # NFs whose rules are counted: the first place in `rules`, and how many
     meters: Sequence[RateMeter] = ()
     notes: Sequence[str] = ()  # for readers, one line each
 

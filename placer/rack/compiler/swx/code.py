@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from placer.rack.compiler.routing import MOST_BACK_US
 from placer.rack.compiler.switch import program
 
 ARRIVAL_HEADER, ARRIVAL_FIELDS = "arrival", {"time_us": 64, "bytes": 32}  # in front of packets (`nfs/rack/switch.h`)
@@ -128,7 +129,7 @@ class SpecCode:
         self.instruction(f"regrd m.then {TIMES_REGISTER} {number}")
         self.instruction(f"mov m.gone h.{ARRIVAL_HEADER}.time_us")
         self.instruction("sub m.gone m.then")
-        self.instruction(f"jmpgt {back} m.gone {2**63:#x}")  # time went back
+        self.instruction(f"jmpgt {back} m.gone {2**64 - MOST_BACK_US:#x}")  # time went back; by far it begins anew
         self.instruction(f"regwr {TIMES_REGISTER} {number} h.{ARRIVAL_HEADER}.time_us")
         self.instruction(f"jmpgt {long} m.gone {LONG_US:#x}")
         self.instruction(f"shl m.gone {shift:#x}")

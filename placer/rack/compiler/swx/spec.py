@@ -60,10 +60,7 @@ def names_text(program: SwitchProgram) -> str:
     """What the places of its registers stand for."""
     lines = [f"function {at} {name}" for at, name in enumerate(program.functions)]
     lines += [f"reason {at} {name}" for at, name in enumerate(program.reasons)]
-    first = 0
-    for name, count in program.rules:
-        lines.append(f"rules {first} {name} {count}")
-        first += count
+    lines += [f"rules {first} {name} {count}" for name, first, count in program.rules]
     return "".join(f"{line}\n" for line in lines)
 
 
