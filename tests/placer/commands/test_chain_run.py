@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
-from placer.rack.compiler.directory import BUILT_FOLDER
+from placer.rack.compiler.directory import BUILT_FOLDER, write_files
 from placer.rack.compiler.live_socket import ask_running, socket_of
+from placer.rack.compiler.update import read_update
 from profiles import InputError
 from tests.nfs.captures import write_capture
 from tests.placer.commands.conftest import refuse, run_placer
@@ -406,6 +407,52 @@ def test_an_update_that_a_device_refuses_changes_nothing(tmp_path: Path) -> None
         assert {file: file.read_bytes() for file in rack.rglob("*") if file.is_file()} == before
         live.send(2)
         assert live.receive(1)[0][5] == 3
+
+
+@pytest.mark.parametrize(
+    ("switch", "file", "line", "message"),
+    [
+        ("pisa", "switch/switch.names", "rules 99999999 c/ACL 1", "the program has no place 99999999"),
+        ("ovs", "openflow/flows", "table=0,priority=9,actions=group:77", "OFPBAC_BAD_OUT_GROUP"),
+    ],
+)
+def test_tables_that_the_switch_refuses_change_nothing(
+    tmp_path: Path, switch: str, file: str, line: str, message: str
+) -> None:
+    """Nor does a device die; right ones are taken then."""
+    if switch == "ovs":
+        require_open_vswitch()
+    rack = make_rack(tmp_path, "openflow" if switch == "ovs" else switch)
+    with running(rack, *["--openflow", "ovs"] * (switch == "ovs")) as live:
+        (tmp_path / "edge.routes").write_text("0.0.0.0/0 4\n", encoding="utf-8")
+        texts = write_files(read_update(rack).rack)
+        with pytest.raises(InputError, match=message):
+            ask_running(rack, {**texts, file: f"{texts[file]}{line}\n"})
+        live.send(1, port=54)
+        assert live.receive(1)[0][5] == 3
+        assert ask_running(rack, texts)
+        live.send(1, port=54)
+        assert live.receive(1)[0][5] == 4
+        status, report, stderr = live.end()
+    assert (status, stderr) == (0, "") and not any(report["restarts"].values())
+
+
+@pytest.mark.long
+def test_rules_of_a_device_that_died_before_an_update_count_no_more(tmp_path: Path) -> None:
+    """The new ones have the same numbers."""
+    rack = make_rack(tmp_path, "pisa", "server")
+    with running(rack) as live:
+        live.send(4)
+        live.receive(2)
+        time.sleep(2)  # for a report
+        os.kill(live.device("s0"), signal.SIGKILL)
+        live.pass_one()
+        (tmp_path / "edge.acl").write_text("permit udp any any 54\n", encoding="utf-8")
+        assert run_placer("chain", "update", rack).status == 0
+        live.send(1, port=54)
+        live.receive(1)
+        _, report, _ = live.end()
+    assert report["rules"]["c/ACL"] == {"1": 1} and report["nfs"]["c/ACL"]["dropped"] == 2
 
 
 @pytest.mark.parametrize(

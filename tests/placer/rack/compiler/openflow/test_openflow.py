@@ -26,7 +26,7 @@ from placer.rack.rack import CoreCost, NfCosts, Rack, Server, Switch, SwitchKind
 from placer.rack.replanning.moves import PlacedNf
 from profiles.faults import InputError
 from tests.effort import THOROUGH, examples
-from tests.nfs.captures import read_capture, read_frames, write_capture
+from tests.nfs.captures import LAST_SECOND, read_capture, read_frames, write_capture, write_frames
 from tests.placer.rack.compiler.library.frames import ipv4_frame, random_frames
 from tests.placer.rack.compiler.openflow.labelled_rack import LabelledRack
 from tests.placer.rack.compiler.own_chains import OwnChains, draw_own_chains
@@ -364,15 +364,17 @@ def test_random_chains_with_own_rules_do_what_the_text_says(part: int, tmp_path:
 
 @pytest.mark.parametrize("seconds", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_meters_keep_t_max(seconds: int, tmp_path: Path) -> None:
-    """Of 3 Mbps, 1 passes, by the stamps of the capture; NFs count what has passed the meter."""
+    """Of 3 Mbps, 1 passes, by the stamps of the capture, one of them wrong; NFs count what has passed the meter."""
     require_open_vswitch()
     chain = made_chain(["Monitor", "Match"])
     chain = replace(chain, slo=replace(chain.slo, t_max_mbps=Fraction(1)))
     write_rack_files(compile_rack(plan_of([chain], [{"f0": "switch", "f1": "s0"}]), "plan"), tmp_path / "rack")
     frame = ipv4_frame(payload=bytes(1458))
-    source = write_capture(tmp_path / "in.pcap", [frame] * (250 * (1 + seconds)), gap_us=4000)
+    times = [1_000_000 + 4000 * at for at in range(250 * (1 + seconds))]
+    times.insert(100, LAST_SECOND * 1_000_000)
+    source = write_frames(tmp_path / "in.pcap", [(time_us, frame) for time_us in times])
     run = execute_rack(tmp_path / "rack", source, tmp_path / "out.pcap", openflow="ovs")
-    passed = sum(len(out) for time_us, out in read_frames(tmp_path / "out.pcap") if time_us >= 2_000_000)
+    passed = sum(len(out) for time_us, out in read_frames(tmp_path / "out.pcap") if 2 <= time_us / 1e6 < LAST_SECOND)
     assert 8 * passed / (1e6 * seconds) == pytest.approx(1, rel=0.02)
     assert run.is_explained and run.dropped == {"rate_limit": run.received - run.sent}
     assert run.nfs["c/f0"].entered == run.nfs["c/f1"].entered == run.sent
