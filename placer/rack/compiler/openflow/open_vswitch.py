@@ -135,6 +135,7 @@ class OpenVSwitch:
         """
         tables = {*re.findall(r"table=(\d+)", self._control("dump-flows"))} - {str(FLOWS_TABLE)}
         self._add_rules(flows, "".join(f"delete table={table}\n" for table in tables))
+        self._ask("revalidator/purge")  # else packets may meet what its datapath knows of the old ones
         self._too_short = 0
 
     def _control(self, *command: str) -> str:
