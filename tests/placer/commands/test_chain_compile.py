@@ -45,15 +45,9 @@ def test_the_directory_has_a_program_for_each_device(placer: Placer, plan: Path,
     assert "switch, emulated" in stdout and "Stages of the switch, by our packer: " in stdout
     files = {str(file.relative_to(tmp_path / "rack")) for file in (tmp_path / "rack").rglob("*") if file.is_file()}
     assert files == {
-        "Makefile",
-        "plan.json",
-        "routing.json",
-        "servers/s0/server.chain",
-        "switch/switch.entries",
-        "switch/switch.names",
-        "switch/switch.p4",
-        "switch/switch.spec",
-    }
+        "Makefile", "plan.json", "routing.json", "servers/s0/server.chain", "switch/switch.entries",
+        "switch/switch.names", "switch/switch.p4", "switch/switch.spec",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("t_max", "metered"), [("2 Gbps", True), ("100 Gbps", False)])
