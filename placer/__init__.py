@@ -8,8 +8,7 @@
     print(result.table()[["strategy", "predictor", "nics", "sla_violations_pct"]])
     result.plot("nics.svg")
 
-Names are loaded when they are used, so that the command line starts fast.
-"""
+Names are loaded when they are used, so that the command line starts fast."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

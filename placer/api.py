@@ -88,8 +88,7 @@ class PlacementResult:
     Parameters
     ----------
     comparison
-        What `placer run` works with: every plan, its evaluation, the optimum.
-    """
+        What `placer run` works with: every plan, its evaluation, the optimum."""
 
     comparison: Comparison
 
@@ -129,8 +128,7 @@ class PlacementResult:
         - `sla_violations_pct`: instances that violate their SLA by the ground truth, in %; `violated` is their number;
         - `expected_violations_pct`: the same as the predictor expects it;
         - `budget_pct`, `keeps_budget`: the SLA violations to accept, and whether the plan has no more;
-        - `rejected`: arrivals without a NIC.
-        """
+        - `rejected`: arrivals without a NIC."""
         return pd.DataFrame(json.loads(as_json(self.comparison))["strategies"])
 
     def placements(self) -> pd.DataFrame:
@@ -141,8 +139,7 @@ class PlacementResult:
         - `strategy`, `predictor`, `id`: which instance in which plan; `id` is text;
         - `nic`, `nic_model`: where it is placed; missing where it was rejected;
         - `predicted_kpps`, `true_kpps`: its lowest throughput as predicted and by the ground truth; `solo_kpps`: alone;
-        - `sla_met`: whether its SLA is met by the ground truth.
-        """
+        - `sla_met`: whether its SLA is met by the ground truth."""
         text = dict.fromkeys(("strategy", "predictor", "id", "nic", "nic_model", "reason"), str)
         plans = io.StringIO(plans_csv(self.comparison))
         return pd.read_csv(plans, dtype=text, keep_default_na=False, na_values=[""])
@@ -153,8 +150,7 @@ class PlacementResult:
         Parameters
         ----------
         file
-            Where to save the chart: SVG, PNG, HTML or JSON by its suffix. Without one it is only returned.
-        """
+            Where to save the chart: SVG, PNG, HTML or JSON by its suffix. Without one it is only returned."""
         from placer.report.html.run import nics_chart
 
         chart = nics_chart(self.comparison)
@@ -183,8 +179,7 @@ def read_trace(
     Raises
     ------
     InputError
-        With every fault, as FILE:LINE; of a frame as DataFrame:ROW, where ROW is the label in its index.
-    """
+        With every fault, as FILE:LINE; of a frame as DataFrame:ROW, where ROW is the label in its index."""
     chosen = Cards(testbed=NONE) if cards is None else _cards(cards)
     with _in_words_of_python(source), ExitStack() as stack:
         readable = _readable(source)
@@ -263,8 +258,7 @@ def place(
     --------
     >>> trace = placer.read_trace("traces/arrivals-500.csv")
     >>> placer.place(trace, ["greedy", "contention-aware"], predictors="tomur").optimum
-    127
-    """
+    127"""
     _refuse_below("time_limit", time_limit, 0.1)
     _refuse_below("spare", spare, 0)
     _refuse_below("spare_domains", spare_domains, 0)

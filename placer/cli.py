@@ -30,8 +30,7 @@ PACKAGES_OF_COMMANDS = "placer.commands"  # entry points of other packages that 
 DISTRIBUTION = "nf-placer"
 INTERRUPTED_STATUS = 130
 
-ENDLESS_COMMANDS = (["online"], ["serve"], ["testbed"], ["chain", "run"])
-"""Commands that go on until they are ended."""
+ENDLESS_COMMANDS = (["online"], ["serve"], ["testbed"], ["chain", "run"])  # commands that go on until they are ended
 
 COLLECTED_AFTER = 20_000
 """Objects after which garbage is looked for by other commands, which make little of it: their objects are code and

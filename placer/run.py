@@ -65,8 +65,7 @@ class RunRequest:
     headroom_pct
         By how much more than its rate each instance with a rate is planned for, %.
     spare, spare_domains
-        How many NICs, and how many domains, may fail at one time: for this each plan gets spare NICs.
-    """
+        How many NICs, and how many domains, may fail at one time: for this each plan gets spare NICs."""
 
     arrivals: str | TextIO | Sequence[Arrival]
     strategies: tuple[str | NamedStrategy, ...] = ()
@@ -102,8 +101,7 @@ class Evaluations(Shown):
     evaluations
         One per strategy and predictor.
     catalogue
-        The NICs and what is predicted of them; its testbeds are closed.
-    """
+        The NICs and what is predicted of them; its testbeds are closed."""
 
     arrivals: tuple[Arrival, ...]
     truth: str
@@ -128,8 +126,7 @@ class Comparison(Evaluations):
     similar
         What the strategy of the recommended plan does on traces drawn from this one; empty where none was drawn.
     unlimited
-        Where that plan rejects arrivals of a limited fleet, the plan of its strategy on any number of NICs.
-    """
+        Where that plan rejects arrivals of a limited fleet, the plan of its strategy on any number of NICs."""
 
     seed: int
     judge: str
@@ -175,8 +172,7 @@ def run(request: RunRequest, progress: Progress) -> Comparison:
     TestbedError
         When the ground truth's testbed fails.
     InvalidPlan
-        When a strategy violates a constraint.
-    """
+        When a strategy violates a constraint."""
     chosen = choose_strategies(request.strategies)
     refuse_unknown(request.solver)
     with ExitStack() as stack:
@@ -225,8 +221,7 @@ def run_online(request: RunRequest, progress: Progress) -> Evaluations:
     Raises
     ------
     InputError, TestbedError, InvalidPlan
-        As `run`; InputError where the optimum is among the strategies, too.
-    """
+        As `run`; InputError where the optimum is among the strategies, too."""
     chosen = choose_strategies(request.strategies)
     if None in chosen:
         raise InputError.of("--strategy", f"{OPTIMAL} is not an online strategy")
@@ -308,8 +303,7 @@ def choose_strategies(names: Sequence[str | NamedStrategy]) -> list[NamedStrateg
     Raises
     ------
     InputError
-        With every name that is unknown.
-    """
+        With every name that is unknown."""
     chosen: list[NamedStrategy | None] = []
     faults: list[Fault] = []
     for name in dict.fromkeys(names or (*STRATEGIES, OPTIMAL)):
@@ -370,8 +364,7 @@ def _with_loads(predictors: Sequence[str], request: RunRequest, catalogue: Catal
     Raises
     ------
     InputError
-        Where one that does not was asked for by name, none is left, or a testbed cannot offer rates.
-    """
+        Where one that does not was asked for by name, none is left, or a testbed cannot offer rates."""
     able = [name for name in predictors if catalogue.supports_loads(name)]
     missing = [name for name in predictors if name not in able]
     if missing and (request.predictors or not able):
@@ -443,8 +436,7 @@ NOT_BY_PRIORITY = "not proven to reject by priority"
 def _rejects_out_of_order(plan: Plan) -> bool:
     """Whether the plan rejects arrivals of more than the lowest priority: that none rejects fewer then proves nothing.
 
-    Where all that it rejects have the lowest priority, and none rejects fewer, none loses less by priority.
-    """
+    Where all that it rejects have the lowest priority, and none rejects fewer, none loses less by priority."""
     return sum(plan.losses[:-1]) > 0
 
 
@@ -478,8 +470,7 @@ def check_gpus(plan: Plan, catalogue: Catalogue) -> None:
     Raises
     ------
     InvalidPlan
-        With every fault.
-    """
+        With every fault."""
     faults = list(gpu_faults(plan, catalogue)) if catalogue.gpus else []
     if faults:
         raise InvalidPlan(f"strategy {plan.strategy} breaks promises on GPUs:\n" + "\n".join(faults))

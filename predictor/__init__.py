@@ -11,28 +11,16 @@ if TYPE_CHECKING:
     from predictor.registry import PREDICTORS, Prediction, Predictor, ResourceDemand
 
 _PLACES = {
-    "PREDICTORS": "predictor.registry",
-    "Models": "predictor.models",
-    "Prediction": "predictor.registry",
-    "Predictor": "predictor.registry",
-    "ResourceDemand": "predictor.registry",
-    "SlomoPredictor": "predictor.predictors.slomo",
-    "TomurPredictor": "predictor.predictors.tomur",
-    "load_models": "predictor.models",
-    "train": "predictor.models",
-}
+    "PREDICTORS": "predictor.registry", "Models": "predictor.models", "Prediction": "predictor.registry",
+    "Predictor": "predictor.registry", "ResourceDemand": "predictor.registry",
+    "SlomoPredictor": "predictor.predictors.slomo", "TomurPredictor": "predictor.predictors.tomur",
+    "load_models": "predictor.models", "train": "predictor.models",
+}  # fmt: skip
 
 __all__ = [
-    "PREDICTORS",
-    "Models",
-    "Prediction",
-    "Predictor",
-    "ResourceDemand",
-    "SlomoPredictor",
-    "TomurPredictor",
-    "load_models",
-    "train",
-]
+    "PREDICTORS", "Models", "Prediction", "Predictor", "ResourceDemand", "SlomoPredictor", "TomurPredictor",
+    "load_models", "train",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -77,8 +77,7 @@ class NfLatency:
         Returns
         -------
         utilisations, latencies_us
-            Rising, and never falling; the last utilisation is the largest that is predicted.
-        """
+            Rising, and never falling; the last utilisation is the largest that is predicted."""
         least, most = self.law.least, self.law.most(traffic)
         used = np.concatenate([
             np.geomspace(IDLE_UTILISATION, least, IDLE_STEPS, endpoint=False),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from predictor import model_folder
 from predictor.contention.accelerators import AcceleratorUse, ServiceTime
 from predictor.contention.calibration import Calibration
 from predictor.contention.core_counts import stack_scales, unstack_scales
@@ -26,15 +27,6 @@ from predictor.contention.nf_model import NfModel
 from predictor.contention.solo import MeasuredAlone, SoloFit, SoloModel
 from predictor.contention.workload_table import WorkloadTable
 from predictor.latency import LATENCY_FOLDER, NfLatency, load_latencies, save_latencies
-from predictor.model_folder import (
-    MANIFEST_FILE,
-    TRAIN_AGAIN,
-    check_files,
-    read_arrays,
-    read_manifest,
-    replace_models,
-    write_arrays,
-)
 from predictor.registry import PREDICTORS, Predictor, Progress, ResourceDemand, Warn
 from profiles import ATTRIBUTES, InputError, TestbedDescription, TrafficProfile, Workload
 from profiles.faults import suggestion
@@ -225,7 +217,7 @@ def load_models(path: Path) -> Models:
     """The models that `Models.save` wrote. Raises `InputError` when they were written in another format, are damaged,
     or are no models at all."""
     models = Models(*read_models(path))
-    object.__setattr__(models, "digest", hashlib.sha256((path / MANIFEST_FILE).read_bytes()).hexdigest())
+    object.__setattr__(models, "digest", hashlib.sha256((path / model_folder.MANIFEST_FILE).read_bytes()).hexdigest())
     return models
 
 
@@ -258,7 +250,7 @@ def save_models(
         "nfs": list(models),
         "default_traffic": default_traffic.as_dict(),
     }
-    with replace_models(directory, manifest) as aside:
+    with model_folder.replace_models(directory, manifest) as aside:
         for name, model in models.items():
             _save_nf(model, aside / name)
         for name, predictor in predictors.items():
@@ -271,11 +263,11 @@ def save_models(
 
 def read_models(directory: Path) -> Loaded:
     """Everything that `save` wrote, or InputError."""
-    manifest = read_manifest(directory)
+    manifest = model_folder.read_manifest(directory)
     if manifest.get("kind") is not None:
         hint = "`placer predict --scenarios` and `placer admit` use them"
         raise InputError.of(str(directory), f"holds models of another kind: {manifest['kind']}", hint=hint)
-    check_files(directory, manifest, READABLE_FORMATS)
+    model_folder.check_files(directory, manifest, READABLE_FORMATS)
     try:
         models = {name: _load_nf(directory / name) for name in manifest["nfs"]}
         predictors = {
@@ -288,7 +280,7 @@ def read_models(directory: Path) -> Loaded:
         return predictors, testbed, traffic, models, manifest["seed"], latencies
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise InputError.of(
-            str(directory), f"does not hold models that can be read: {error}", hint=TRAIN_AGAIN
+            str(directory), f"does not hold models that can be read: {error}", hint=model_folder.TRAIN_AGAIN
         ) from error
 
 
@@ -321,19 +313,19 @@ def _comparison(solo_fit: SoloFit) -> dict[str, object]:
 def _save_nf(model: NfModel, folder: Path) -> None:
     folder.mkdir()
     write_json(complete_model(model), folder / "nf.json")
-    write_arrays(folder / "memory.npz", model.memory.as_arrays())
-    write_arrays(folder / "errors.npz", model.error_model.as_arrays())
+    model_folder.write_arrays(folder / "memory.npz", model.memory.as_arrays())
+    model_folder.write_arrays(folder / "errors.npz", model.error_model.as_arrays())
     if model.calibration:
-        write_arrays(folder / "calibration.npz", model.calibration.as_arrays())
+        model_folder.write_arrays(folder / "calibration.npz", model.calibration.as_arrays())
     if model.alone:
-        write_arrays(folder / "alone.npz", model.alone.as_arrays())
+        model_folder.write_arrays(folder / "alone.npz", model.alone.as_arrays())
     if model.neighbours:
-        write_arrays(folder / "neighbours.npz", model.neighbours.as_arrays())
+        model_folder.write_arrays(folder / "neighbours.npz", model.neighbours.as_arrays())
     if model.core_scales or model.doubt_at_loads != 1.0:
         doubt = {"doubt": np.array([model.doubt_at_loads])}
-        write_arrays(folder / "cores.npz", {**stack_scales(model.core_scales), **doubt})
+        model_folder.write_arrays(folder / "cores.npz", {**stack_scales(model.core_scales), **doubt})
     if model.solo:
-        write_arrays(folder / "solo.npz", model.solo.as_arrays())
+        model_folder.write_arrays(folder / "solo.npz", model.solo.as_arrays())
         if model.solo.fit_of_runs:
             from predictor.fitting.fitted_model import FittedModel
             from predictor.fitting.model_file import models_text
@@ -352,21 +344,25 @@ def _load_nf(folder: Path) -> NfModel:
     solo, calibration, alone, neighbours, cores = (
         folder / f"{part}.npz" for part in ("solo", "calibration", "alone", "neighbours", "cores")
     )
-    scales = read_arrays(cores) if cores.exists() else {}
+    scales = model_folder.read_arrays(cores) if cores.exists() else {}
     doubt = float(scales.pop("doubt")[0]) if scales else 1.0
     return NfModel(
         name=found["name"],
         cores=found["cores"],
         execution=Execution(found["execution_pattern"], uses),
-        solo=SoloModel.from_arrays(read_arrays(solo), _load_solo_fit(folder, found)) if solo.exists() else None,
-        memory=MemoryModel.from_arrays(read_arrays(folder / "memory.npz")),
+        solo=SoloModel.from_arrays(model_folder.read_arrays(solo), _load_solo_fit(folder, found))
+        if solo.exists()
+        else None,
+        memory=MemoryModel.from_arrays(model_folder.read_arrays(folder / "memory.npz")),
         measured={name: (bounds[0], bounds[1]) for name, bounds in found["measured"].items()},
         evidence=found["evidence"]["mape_pct"],
         evidence_in_co_location=found["evidence"]["mape_in_co_locations_pct"],
-        calibration=Calibration.from_arrays(read_arrays(calibration)) if calibration.exists() else None,
-        alone=MeasuredAlone.from_arrays(read_arrays(alone)) if alone.exists() else None,
-        neighbours=NeighbourCorrection.from_arrays(read_arrays(neighbours)) if neighbours.exists() else None,
-        error_model=ErrorModel.from_arrays(read_arrays(folder / "errors.npz")),
+        calibration=Calibration.from_arrays(model_folder.read_arrays(calibration)) if calibration.exists() else None,
+        alone=MeasuredAlone.from_arrays(model_folder.read_arrays(alone)) if alone.exists() else None,
+        neighbours=NeighbourCorrection.from_arrays(model_folder.read_arrays(neighbours))
+        if neighbours.exists()
+        else None,
+        error_model=ErrorModel.from_arrays(model_folder.read_arrays(folder / "errors.npz")),
         core_scales=unstack_scales(scales),
         doubt_at_loads=doubt,
     )

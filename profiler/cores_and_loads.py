@@ -14,15 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.random import Generator
 
+from profiler import contention as contention_runs
 from profiler.bench_points import accelerator_points
-from profiler.contention import (
-    NEIGHBOUR_TRAFFICS,
-    BenchLevels,
-    MemoryContention,
-    Neighbour,
-    OperatingPoint,
-    neighbour_traffics,
-)
 from profiler.export import nf_profile, with_loads
 from profiler.journal.journal import Journal
 from profiler.journal.records import CORES_PART, LOADS_PART
@@ -51,8 +44,8 @@ class FurtherCores:
 
     stack: TestbedStack
     journal: Journal
-    benches: BenchLevels
-    neighbours: Sequence[Neighbour]
+    benches: contention_runs.BenchLevels
+    neighbours: Sequence[contention_runs.Neighbour]
     counts: Mapping[str, Sequence[int]]
     seed: int
     done: Callable[[int], None]
@@ -62,7 +55,7 @@ class FurtherCores:
         """The profiles with what is measured further of their NFs: of each, `of_cores` runs over all further numbers of
         cores, and `of_loads` at rates. Raises `TestbedError` when the testbed fails."""
         several = sum(len(self.counts[profile.name]) > 1 for profile in profiles)
-        alone = NEIGHBOUR_TRAFFICS * sum(len(counts) - 1 for counts in self.counts.values())
+        alone = contention_runs.NEIGHBOUR_TRAFFICS * sum(len(counts) - 1 for counts in self.counts.values())
         loads = len(profiles) * of_loads + alone if of_loads else 0
         parts = {CORES_PART: several * of_cores, LOADS_PART: loads}
         self.journal.plan((part, "", planned) for part, planned in parts.items() if planned)
@@ -85,7 +78,9 @@ class FurtherCores:
         for cores in further:
             each = quota // len(further)
             rng = np.random.default_rng([self.seed, zlib.crc32(nf.name.encode()), 3])
-            memory = MemoryContention(self.benches.memory, description.nic.cores - cores, rng, self.neighbours)
+            memory = contention_runs.MemoryContention(
+                self.benches.memory, description.nic.cores - cores, rng, self.neighbours
+            )
             described = nf.model_copy(update={"cores": cores})
             runs = NfRuns(testbed, described, memory, quota=each, seed=self.seed, done=self.done, notify=self.notify)
             ranges = find_mattering(description, profile.solo)
@@ -98,7 +93,7 @@ class FurtherCores:
 
     def _contended(
         self, description: TestbedDescription, runs: NfRuns, ranges: Mapping[str, Range], count: int, rng: Generator
-    ) -> list[OperatingPoint]:
+    ) -> list[contention_runs.OperatingPoint]:
         """Half of the points beside the benches of its accelerators, if it has any; the others beside memory benches,
         every other one at default traffic."""
         points = accelerator_points(description, runs.nf, self.benches)
@@ -121,7 +116,7 @@ class FurtherCores:
             _load_on(nf, cores, traffic)
             for nf in description.fitting_nfs
             for cores in self.counts[nf.name]
-            for traffic in neighbour_traffics(description, self.seed)
+            for traffic in contention_runs.neighbour_traffics(description, self.seed)
         ]
         runs = testbed.first.run_many([[load] for load in alone], seed=self.seed)
         carried = ((load, run.measurements[0].throughput_kpps) for load, run in zip(alone, runs, strict=True))

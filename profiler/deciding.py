@@ -8,8 +8,7 @@ few: throughput does not rise with one more NF, so a co-location is run only if 
 2. *Level by level*: all pairs, then each co-location of k + 1 NFs whose parts of k NFs all kept `KEPT_SHARE`, until no
    further one fits the cores. If a level has more than there are runs left, those expected to keep most are run.
 3. *Repeats* of co-locations in which the slowest NF keeps `DECIDING_BAND`, with the runs that are left: where a repeat
-   reduces most the variance of the mean, weighed by how likely an SLA of every NF allows the co-location.
-"""
+   reduces most the variance of the mean, weighed by how likely an SLA of every NF allows the co-location."""
 
 from collections.abc import Callable, Collection, Sequence
 

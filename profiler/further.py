@@ -74,13 +74,9 @@ def profile_further(
         stack = TestbedStack(testbed, journal, seed, notify)
         stack.part(BENCHES_PART)  # drift counts from there
         runs = CoLocationRuns(
-            stack.part(part),
-            known=_find_workload(profile, description),
-            most=most,
-            seed=seed,
-            done=_Counted(progress, most).done,
-            first=FIRST_SEED + SEEDS_EACH * number,
-        )
+            stack.part(part), known=_find_workload(profile, description), most=most, seed=seed,
+            done=_Counted(progress, most).done, first=FIRST_SEED + SEEDS_EACH * number,
+        )  # fmt: skip
         runs.remember(recorded)
         _measure(profile, runs, choose, most)
         if runs.refused:

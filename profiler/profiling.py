@@ -12,17 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from profiler import contention as contention_runs
 from profiler.bench_points import accelerator_points, pattern_points
-from profiler.contention import (
-    NO_CONTENTION,
-    BenchLevels,
-    MemoryContention,
-    Neighbour,
-    OperatingPoint,
-    alone_runs,
-    measure_benches,
-    measure_neighbours,
-)
 from profiler.cores_and_loads import FurtherCores, choose_counts
 from profiler.cycles import measure_part_of_cycles
 from profiler.deciding import measure_deciding
@@ -102,13 +93,15 @@ def profile(
         journal.claim(testbed, seed)
         known = len(journal)
         stack = TestbedStack(testbed, journal, seed, notify)
-        steps = Steps(progress, alone_runs(description) + len(targets) * (quota or 0))
+        steps = Steps(progress, contention_runs.alone_runs(description) + len(targets) * (quota or 0))
         confirmed = stack.part(BENCHES_PART)
-        benches = measure_benches(confirmed, seed, steps.done)
-        neighbours = measure_neighbours(confirmed, seed, steps.done)
+        benches = contention_runs.measure_benches(confirmed, seed, steps.done)
+        neighbours = contention_runs.measure_neighbours(confirmed, seed, steps.done)
         shares = {}
         for nf in targets:
-            memory = MemoryContention(benches.memory, description.nic.cores - nf.cores, np.random.default_rng(seed))
+            memory = contention_runs.MemoryContention(
+                benches.memory, description.nic.cores - nf.cores, np.random.default_rng(seed)
+            )
             fixed = len(_bench_points(description, nf, benches, memory))
             shares[nf.name] = divide(nf.name, quota, fixed, further=bool(cores))
         together = sum(share.deciding for share in shares.values())
@@ -117,18 +110,10 @@ def profile(
         for nf in targets:
             profiles.append(
                 profile_nf(
-                    stack.part(nf.name),
-                    nf,
-                    benches,
-                    chosen,
-                    neighbours,
-                    shares=shares[nf.name],
-                    seed=seed,
-                    done=steps.done,
-                    notify=notify,
-                    suggest=suggest,
+                    stack.part(nf.name), nf, benches, chosen, neighbours, shares=shares[nf.name], seed=seed,
+                    done=steps.done, notify=notify, suggest=suggest,
                 )
-            )
+            )  # fmt: skip
             journal.finished(nf.name)
         deciding = measure_deciding(
             stack.part(TOGETHER_PART), list(shares), together, seed=seed, done=steps.done, notify=notify
@@ -165,9 +150,9 @@ def merge(out: Path, other: Path) -> int:
 def profile_nf(
     testbed: ConfirmedTestbed,
     nf: NfDescription,
-    benches: BenchLevels,
+    benches: contention_runs.BenchLevels,
     method: Method,
-    neighbours: Sequence[Neighbour] = (),
+    neighbours: Sequence[contention_runs.Neighbour] = (),
     *,
     shares: QuotaShares,
     seed: int = 0,
@@ -180,7 +165,7 @@ def profile_nf(
     description = testbed.describe()
     of_nf = [seed, zlib.crc32(nf.name.encode())]
     rng = np.random.default_rng(of_nf)
-    memory = MemoryContention(benches.memory, description.nic.cores - nf.cores, rng, neighbours)
+    memory = contention_runs.MemoryContention(benches.memory, description.nic.cores - nf.cores, rng, neighbours)
     co_locations = draw_co_locations(
         description, nf, shares.random // RUNS_PER_CO_LOCATION, np.random.default_rng([*of_nf, 1])
     )
@@ -189,7 +174,7 @@ def profile_nf(
     if suggest is not None:
         runs.uncertainty = lambda candidates: suggest(nf_profile(description, runs), memory_table(candidates))
     points = _bench_points(description, nf, benches, memory)
-    runs.repeat((description.traffic, NO_CONTENTION), SOLO_REPEATS)
+    runs.repeat((description.traffic, contention_runs.NO_CONTENTION), SOLO_REPEATS)
     runs.measure(points, confirm=True)
     runs.measure(solo_points(_solo_traffics(description, int(min(runs.left, DEFAULT_QUOTA) * method.alone), rng)))
     with contextlib.suppress(QuotaSpent):
@@ -200,8 +185,11 @@ def profile_nf(
 
 
 def _bench_points(
-    description: TestbedDescription, nf: NfDescription, benches: BenchLevels, memory: MemoryContention
-) -> list[OperatingPoint]:
+    description: TestbedDescription,
+    nf: NfDescription,
+    benches: contention_runs.BenchLevels,
+    memory: contention_runs.MemoryContention,
+) -> list[contention_runs.OperatingPoint]:
     """What every method measures: with accelerator benches, and with both kinds."""
     return [*accelerator_points(description, nf, benches), *pattern_points(description, nf, benches, memory)]
 

@@ -8,19 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import median
 
+from profiler import testbed as testbed_api
 from profiler.journal.journal import Journal, JournaledTestbed
 from profiler.journal.records import REFERENCE_PART, REPEATS_PART, of_co_locations
 from profiler.runs.outliers import ConfirmedTestbed
-from profiler.testbed import (
-    Measurement,
-    Run,
-    RunRefused,
-    Testbed,
-    TestbedChanged,
-    TestbedError,
-    TestbedWrapper,
-    refuse_invalid,
-)
 from profiles import ChainLoad, GpuWorkload, Load, TestbedDescription, Workload
 
 
@@ -30,7 +21,9 @@ class TestbedStack:
 
     __test__ = False
 
-    def __init__(self, testbed: Testbed, journal: Journal, seed: int, notify: Callable[[str], None]) -> None:
+    def __init__(
+        self, testbed: testbed_api.Testbed, journal: Journal, seed: int, notify: Callable[[str], None]
+    ) -> None:
         self._testbed = testbed
         self._journal = journal
         self._seed = seed
@@ -54,7 +47,7 @@ class TestbedStack:
         """Runs that were not confirmed."""
         return sum(testbed.outliers for testbed in self._confirmed)
 
-    def _journaled(self, purpose: str) -> Testbed:
+    def _journaled(self, purpose: str) -> testbed_api.Testbed:
         return JournaledTestbed(self._testbed, self._journal, purpose)
 
 
@@ -96,7 +89,7 @@ class DriftReference:
 
     def __init__(
         self,
-        testbed: Testbed,
+        testbed: testbed_api.Testbed,
         seed: int,
         notify: Callable[[str], None],
         *,
@@ -128,7 +121,7 @@ class DriftReference:
         self._read(REFERENCE_WINDOW)
         self._compare()
 
-    def passed(self, runs: Sequence[Run]) -> None:
+    def passed(self, runs: Sequence[testbed_api.Run]) -> None:
         """Count `runs`, and read again if it is time. Raises `TestbedError` when the testbed fails, or has drifted too
         far."""
         self._runs += len(runs)
@@ -148,7 +141,7 @@ class DriftReference:
         drift = median(self._readings[-REFERENCE_WINDOW:]) / median(self._since._readings[:REFERENCE_WINDOW])
         shown = f"the reference run is {100 * (drift - 1):+.1f} % off its beginning"
         if abs(drift - 1) > MOST_DRIFT:
-            raise TestbedChanged(
+            raise testbed_api.TestbedChanged(
                 f"testbed drifts: {shown}, more than the {100 * MOST_DRIFT:g} % that can be corrected; let it settle, "
                 "then profile into another --out"
             )
@@ -161,19 +154,19 @@ class DriftReference:
 _Request = tuple[tuple[Load, ...], int | None]
 
 
-class SteadyTestbed(TestbedWrapper):
+class SteadyTestbed(testbed_api.TestbedWrapper):
     """A testbed without its drift: throughputs are corrected to what they would have been at the beginning. A repeated
     request has the same answer as before, corrected by the drift when it was run. Noise-free runs are passed through: a
     testbed that knows the truth does not drift. `testbed`: what may drift. `reference`: measures the drift."""
 
-    def __init__(self, testbed: Testbed, reference: DriftReference) -> None:
+    def __init__(self, testbed: testbed_api.Testbed, reference: DriftReference) -> None:
         super().__init__(testbed)
         self._reference = reference
-        self._answers: dict[_Request, Run] = {}
+        self._answers: dict[_Request, testbed_api.Run] = {}
 
     def run_many(
         self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
-    ) -> list[Run]:
+    ) -> list[testbed_api.Run]:
         if not noise:
             return self._inner.run_many(co_locations, noise=noise, seed=seed)
         requests = [(tuple(loads), seed) for loads in co_locations]
@@ -190,7 +183,7 @@ class SteadyTestbed(TestbedWrapper):
         return [self._answers[request] for request in requests]
 
 
-def _correct(loads: Sequence[Load], run: Run, factor: float) -> Run:
+def _correct(loads: Sequence[Load], run: testbed_api.Run, factor: float) -> testbed_api.Run:
     if factor == 1.0:
         return run
     return replace(
@@ -198,7 +191,7 @@ def _correct(loads: Sequence[Load], run: Run, factor: float) -> Run:
     )
 
 
-def _steady(load: Load, one: Measurement, factor: float) -> Measurement:
+def _steady(load: Load, one: testbed_api.Measurement, factor: float) -> testbed_api.Measurement:
     """The measurement without drift; no chain or NF carries more than is offered to it. One that carries all of it has
     no drift: whatever it could carry, it was not measured."""
     kpps = one.throughput_kpps / factor
@@ -223,7 +216,7 @@ RETRY_ATTEMPTS = 3
 PAUSES_S = (0.5, 2.0)  # before the second and the third attempt
 
 
-class RetryingTestbed(Testbed):
+class RetryingTestbed(testbed_api.Testbed):
     """A testbed that is closed and opened again whenever it fails.
 
     A run whose testbed ended, hung, answered late, under another id or with invalid values is attempted three times;
@@ -234,14 +227,14 @@ class RetryingTestbed(Testbed):
 
     def __init__(
         self,
-        reopen: Callable[[], Testbed],
+        reopen: Callable[[], testbed_api.Testbed],
         notify: Callable[[str], None] = lambda message: None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._reopen = reopen
         self._notify = notify
         self._pause = pause
-        self._testbed: Testbed | None = reopen()
+        self._testbed: testbed_api.Testbed | None = reopen()
         self._batches = self._testbed.batches
         self._measured_by = self._testbed.measured_by
         self._description: TestbedDescription | None = None
@@ -259,41 +252,43 @@ class RetryingTestbed(Testbed):
             self._description = self._opened().describe()
         return self._description
 
-    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> Run:
+    def run(self, loads: Sequence[Load], *, noise: bool = True, seed: int | None = None) -> testbed_api.Run:
         return self.run_many([loads], noise=noise, seed=seed)[0]
 
     def run_many(
         self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
-    ) -> list[Run]:
+    ) -> list[testbed_api.Run]:
         for attempt, pause in enumerate((*PAUSES_S, None), start=1):
             try:
                 runs = self._opened().run_many(co_locations, noise=noise, seed=seed)
                 for run in runs:
-                    refuse_invalid(run)
+                    testbed_api.refuse_invalid(run)
                 return runs
-            except (RunRefused, TestbedChanged):
+            except (testbed_api.RunRefused, testbed_api.TestbedChanged):
                 raise
-            except TestbedError as error:
+            except testbed_api.TestbedError as error:
                 self.close()
                 if pause is None:
-                    raise TestbedError(f"gave up after {RETRY_ATTEMPTS} attempts at one run: {error}") from None
+                    raise testbed_api.TestbedError(
+                        f"gave up after {RETRY_ATTEMPTS} attempts at one run: {error}"
+                    ) from None
                 self._notify(f"attempt {attempt} of {RETRY_ATTEMPTS} failed, restarting the testbed: {error}")
                 self._pause(pause)
         raise AssertionError("the last attempt returns or raises")
 
     def close(self) -> None:
         if self._testbed is not None:
-            with contextlib.suppress(TestbedError):
+            with contextlib.suppress(testbed_api.TestbedError):
                 self._testbed.close()
         self._testbed = None
 
-    def _opened(self) -> Testbed:
+    def _opened(self) -> testbed_api.Testbed:
         """The testbed, restarted if it was closed; it must describe itself as before."""
         if self._testbed is None:
             testbed = self._reopen()
             if self._description is not None and (described := testbed.describe()) != self._description:
                 testbed.close()
-                raise TestbedChanged(
+                raise testbed_api.TestbedChanged(
                     f"testbed {self._description.name} describes itself differently after a restart: {described}"
                 )
             self._testbed = testbed

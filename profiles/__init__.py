@@ -14,27 +14,10 @@ if TYPE_CHECKING:
     from profiles.description import BenchDescription, NfDescription, NicModel, TestbedDescription
 
 __all__ = [
-    "ATTRIBUTES",
-    "COUNTERS",
-    "BenchDescription",
-    "BenchLoad",
-    "ChainLoad",
-    "CoLocation",
-    "ConfiguredWorkload",
-    "Counters",
-    "Fault",
-    "GpuSettings",
-    "GpuWorkload",
-    "InputError",
-    "Load",
-    "Minibatch",
-    "NfDescription",
-    "NfStage",
-    "NicModel",
-    "TestbedDescription",
-    "TrafficProfile",
-    "Workload",
-]
+    "ATTRIBUTES", "COUNTERS", "BenchDescription", "BenchLoad", "ChainLoad", "CoLocation", "ConfiguredWorkload",
+    "Counters", "Fault", "GpuSettings", "GpuWorkload", "InputError", "Load", "Minibatch", "NfDescription", "NfStage",
+    "NicModel", "TestbedDescription", "TrafficProfile", "Workload",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

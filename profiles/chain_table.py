@@ -13,13 +13,8 @@ from profiles.traffic import ATTRIBUTES
 
 CHAINS_FILE = "chains.csv"
 ORDER_COLUMN, CORES_COLUMN, SHARES_COLUMN, RATE_COLUMN, REPEAT_COLUMN, CHAIN_KPPS = (
-    "order",
-    "cores",
-    "shares",
-    "rate_kpps",
-    "repeat",
-    "throughput_kpps",
-)
+    "order", "cores", "shares", "rate_kpps", "repeat", "throughput_kpps",
+)  # fmt: skip
 KEY_COLUMNS = [ORDER_COLUMN, CORES_COLUMN, SHARES_COLUMN, *ATTRIBUTES, RATE_COLUMN, REPEAT_COLUMN]
 """The columns that identify a row: what ran, and which of its repeats."""
 LATENCY_COLUMNS = [f"latency_{name}_us" for name in ("mean", "p50", "p99", "max")]

@@ -40,15 +40,8 @@ STAGE_NAMES = ("batching", "pre_post", "transfer_wait", "transfer", "kernel_wait
 STAGE_COLUMNS = [f"{stage}_us" for stage in STAGE_NAMES]
 WORKLOAD_COLUMNS = [NF_COLUMN, *TRAFFIC_COLUMNS, RATE_COLUMN, BATCH_COLUMN, ORDER_COLUMN, MINIBATCHES_COLUMN]
 LATENCY_COLUMNS = [
-    RUN_COLUMN,
-    *WORKLOAD_COLUMNS,
-    KPPS_COLUMN,
-    LATENCY_MEAN,
-    LATENCY_P50,
-    LATENCY_P99,
-    *STAGE_COLUMNS,
-    REPEATS_COLUMN,
-]
+    RUN_COLUMN, *WORKLOAD_COLUMNS, KPPS_COLUMN, LATENCY_MEAN, LATENCY_P50, LATENCY_P99, *STAGE_COLUMNS, REPEATS_COLUMN,
+]  # fmt: skip
 KEYS_OF_FILE = {
     "batching": [RATE_COLUMN, BATCH_COLUMN],
     "transfer": [BATCH_COLUMN],
@@ -219,18 +212,9 @@ def _read_latency(path: Path, known: Mapping[str, NfDescription], faults: list[F
     if not path.exists():
         return pd.DataFrame({column: pd.Series(dtype=np.float64) for column in LATENCY_COLUMNS})
     required = [
-        RUN_COLUMN,
-        NF_COLUMN,
-        "flows",
-        "packet_size",
-        RATE_COLUMN,
-        BATCH_COLUMN,
-        ORDER_COLUMN,
-        MINIBATCHES_COLUMN,
-        KPPS_COLUMN,
-        LATENCY_MEAN,
-        LATENCY_P99,
-    ]
+        RUN_COLUMN, NF_COLUMN, "flows", "packet_size", RATE_COLUMN, BATCH_COLUMN, ORDER_COLUMN, MINIBATCHES_COLUMN,
+        KPPS_COLUMN, LATENCY_MEAN, LATENCY_P99,
+    ]  # fmt: skip
     defaults = {"mtbr": 0.0, LATENCY_P50: np.nan, REPEATS_COLUMN: 1.0, **dict.fromkeys(STAGE_COLUMNS, np.nan)}
     table, wrong = read_table(
         path,

@@ -23,17 +23,9 @@ MEAN_COLUMN, P50_COLUMN, P99_COLUMN, MAX_COLUMN = "mean_us", "p50_us", "p99_us",
 REPEATS_COLUMN, SPREAD_COLUMN = "repeats", "spread_us"
 """How often a row was measured, and by how much the p99s differ (largest less smallest)."""
 LATENCY_COLUMNS = [
-    *ATTRIBUTES,
-    COMPETITORS_COLUMN,
-    CAPACITY_COLUMN,
-    RATE_COLUMN,
-    MEAN_COLUMN,
-    P50_COLUMN,
-    P99_COLUMN,
-    MAX_COLUMN,
-    REPEATS_COLUMN,
-    SPREAD_COLUMN,
-]
+    *ATTRIBUTES, COMPETITORS_COLUMN, CAPACITY_COLUMN, RATE_COLUMN, MEAN_COLUMN, P50_COLUMN, P99_COLUMN, MAX_COLUMN,
+    REPEATS_COLUMN, SPREAD_COLUMN,
+]  # fmt: skip
 
 
 def competitors_text(nfs: Iterable[str]) -> str:

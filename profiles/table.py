@@ -49,8 +49,7 @@ def read_table(
     -------
     table, faults
         One row per data row, in file order, columns of the file plus those of `defaults`; numbers as float64;
-        `table.attrs["lines"]` holds the line of each row. The table is not to be used when there are faults.
-    """
+        `table.attrs["lines"]` holds the line of each row. The table is not to be used when there are faults."""
     import pandas as pd
 
     required, defaults = list(required), dict(defaults or {})

@@ -11,8 +11,7 @@ from profiles.chain import ChainLoad, Parameters, sort_parameters
 from profiles.gpu import GpuSettings
 from profiles.traffic import TrafficProfile
 
-P99 = "p99"
-"""The statistic of latency that 99 of 100 packets stay within."""
+P99 = "p99"  # the statistic of latency that 99 of 100 packets stay within
 
 
 class _Hashed:
@@ -42,8 +41,7 @@ class Workload(_Hashed):
         workload, because a GPU chooses batches by it, and NICs compare instances of one workload by throughput alone.
     latency_statistic
         Of which statistic of their latency that is, by its name in the testbed protocol; `p99` where nothing is
-        promised.
-    """
+        promised."""
 
     nf: str
     traffic: TrafficProfile
@@ -187,8 +185,7 @@ class GpuWorkload:
         return {**self.workload.as_request(), "gpu": self.gpu.as_request()}
 
 
-Load = Workload | BenchLoad | ConfiguredWorkload | GpuWorkload | ChainLoad
-"""Anything that a testbed can run."""
+Load = Workload | BenchLoad | ConfiguredWorkload | GpuWorkload | ChainLoad  # anything that a testbed can run
 
 CoLocation = tuple[Workload, ...]
 """NF workloads that share a NIC; sorted where equal ones are to be recognised, since their order has no meaning."""

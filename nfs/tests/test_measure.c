@@ -183,17 +183,18 @@ static void ends_at_its_limits(void **state)
 struct competitor {
 	pthread_t thread;
 	int core;
-	bool stop;
+	bool competes, stop;
 };
 
 static void *compete(void *argument)
 {
-	const struct competitor *competitor = argument;
+	struct competitor *competitor = argument;
 	cpu_set_t core;
 
 	CPU_ZERO(&core);
 	CPU_SET(competitor->core, &core);
 	pthread_setaffinity_np(pthread_self(), sizeof(core), &core);
+	__atomic_store_n(&competitor->competes, true, __ATOMIC_RELAXED);
 	while (!__atomic_load_n(&competitor->stop, __ATOMIC_RELAXED))
 		;
 	return NULL;
@@ -207,6 +208,9 @@ static enum outcome measure_disturbed(const struct run_limits *limits, struct me
 	enum outcome outcome;
 
 	assert_int_equal(pthread_create(&competitor.thread, NULL, compete, &competitor), 0);
+	/* on a busy machine the thread may begin when all windows have been taken */
+	while (!__atomic_load_n(&competitor.competes, __ATOMIC_RELAXED))
+		sched_yield();
 	outcome = measure_one(&load, limits, measured);
 	__atomic_store_n(&competitor.stop, true, __ATOMIC_RELAXED);
 	pthread_join(competitor.thread, NULL);

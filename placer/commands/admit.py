@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import Quiet, Seed, one_of, refuse_same_files, refuse_unwritable
+from placer.commands import options
 from placer.gpu.registry import METHODS
 from profiles import Fault, InputError
 from profiles.aside import file_aside
@@ -24,22 +24,12 @@ ADMISSION_FORMATS = ("table", "json")
 PREDICTED_METHOD = "predicted"  # the method that needs models; its answers say nothing of the model of a device
 AFTER_S = 1.0  # seconds after which a message says what takes so long
 
-SlosFile = Annotated[
-    str,
-    typer.Argument(
-        metavar="SLOS", help="The SLOs: JSON Lines, one per line; - for standard input.", show_default=False
-    ),
-]
-DeviceFile = Annotated[
-    Path | None, typer.Option("--device", help="The GPU: JSON with its size and times.", show_default=False)
-]
+SlosFile = Annotated[str, options.take_argument("SLOS", "The SLOs: JSON Lines, one per line; - for standard input.")]
+DeviceFile = Annotated[Path | None, options.take_option("The GPU: JSON with its size and times.", "--device")]
 ModelsFolder = Annotated[
     Path | None,
-    typer.Option(
-        "--models",
-        metavar="DIR",
-        help="Instead of --device: a folder written by `placer train` from the profile of a GPU.",
-        show_default=False,
+    options.take_option(
+        "Instead of --device: a folder written by `placer train` from the profile of a GPU.", "--models", metavar="DIR"
     ),
 ]
 MethodName = Annotated[
@@ -58,10 +48,8 @@ Explain = Annotated[
     ),
 ]
 CertificateFile = Annotated[
-    Path | None,
-    typer.Option("--certificate", help="Write device, SLOs and answer, for `placer verify`, as JSON.",
-                 show_default=False),
-]  # fmt: skip
+    Path | None, options.take_option("Write device, SLOs and answer, for `placer verify`, as JSON.", "--certificate")
+]
 Format = Annotated[str, typer.Option(help="table or json.")]
 
 
@@ -71,21 +59,21 @@ def command(
     models: ModelsFolder = None,
     method: MethodName = "exact",
     time_limit: TimeLimit = 1.0,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     explain: Explain = False,
     certificate: CertificateFile = None,
     format: Format = "table",
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Decide which latency SLOs a GPU can keep together, with which batches, transfer orders and SMs."""
     from placer.gpu.registry import MethodSetting
     from placer.progress import Progress
     from placer.report.text.admission import admission_report, answer
 
-    one_of("--format", format, ADMISSION_FORMATS)
+    options.one_of("--format", format, ADMISSION_FORMATS)
     admit = METHODS.find(method)
-    refuse_unwritable("--certificate", certificate)
-    refuse_same_files({"--certificate": certificate}, {"SLOS": _path(slos), "--device": device})
+    options.refuse_unwritable("--certificate", certificate)
+    options.refuse_same_files({"--certificate": certificate}, {"SLOS": _path(slos), "--device": device})
     if method == PREDICTED_METHOD:
         _refuse_for_predicted(models, {"--explain": explain, "--certificate": certificate is not None})
     gpu, read, latencies = _read(slos, device, models)

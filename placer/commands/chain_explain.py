@@ -9,25 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.chain_place import (
-    AFTER_S,
-    PLAN_FORMATS,
-    ChainsFile,
-    Format,
-    ModelRisk,
-    PlanFile,
-    RackFile,
-    Stages,
-    TimeLimit,
-    check_nfs,
-    late_messages,
-    note_cycles_alone,
-    note_parameters,
-    open_growth,
-    place_chains,
-    read_chains_and_rack,
-)
-from placer.commands.options import Quiet, one_of, refuse_same_files, refuse_unwritable
+from placer.commands import chain_place
+from placer.commands.options import Quiet, one_of, refuse_same_files, refuse_unwritable, take_option
 from profiles import Fault, InputError
 from profiles.aside import file_aside
 from profiles.faults import collect_faults, suggestion
@@ -43,14 +26,13 @@ if TYPE_CHECKING:
     from placer.rack.reasons.explain import ChainExplanation, LayoutQuestions
 
 
-ChainName = Annotated[str | None, typer.Option("--chain", help="Explain only this chain.", show_default=False)]
+ChainName = Annotated[str | None, take_option("Explain only this chain.", "--chain")]
 Placement = Annotated[
     str | None,
-    typer.Option(
+    take_option(
+        "Find the best plan with NFs of the chain on these devices: 'ACL=switch LB=s0'. Other NFs may be on any "
+        "device.",
         metavar="NF=DEVICE ...",
-        help="Find the best plan with NFs of the chain on these devices: 'ACL=switch LB=s0'. Other NFs may be on "
-        "any device.",
-        show_default=False,
     ),
 ]
 Layouts = Annotated[
@@ -59,27 +41,26 @@ Layouts = Annotated[
 RECORDED_MODELS = Path("recorded")
 GivenModels = Annotated[
     Path | None,
-    typer.Option(
+    take_option(
+        "A folder written by `placer train`, or `recorded` for those of the rack's testbed, to predict contention"
+        " as `placer chain place` does. By default contention is ignored.",
         "--models",
         metavar="DIR",
-        help="A folder written by `placer train`, or `recorded` for those of the rack's testbed, to predict contention "
-        "as `placer chain place` does. By default contention is ignored.",
-        show_default=False,
     ),
 ]
 
 
 def explain(
-    chains: ChainsFile,
-    rack: RackFile,
+    chains: chain_place.ChainsFile,
+    rack: chain_place.RackFile,
     chain: ChainName = None,
     placement: Placement = None,
     layouts: Layouts = 10,
     models: GivenModels = None,
-    risk: ModelRisk = 0.05,
-    time_limit: TimeLimit = 60.0,
-    stages: Stages = "blocks",
-    format: Format = "table",
+    risk: chain_place.ModelRisk = 0.05,
+    time_limit: chain_place.TimeLimit = 60.0,
+    stages: chain_place.Stages = "blocks",
+    format: chain_place.Format = "table",
     quiet: Quiet = False,
 ) -> None:
     """Explain the best plan: for alternative layouts of each chain, why they are infeasible or what they cost."""
@@ -92,29 +73,29 @@ def explain(
     from placer.report.rack.layouts import explanation_report
     from placer.report.rack.plan import rack_report
 
-    one_of("--format", format, PLAN_FORMATS)
-    read, on = read_chains_and_rack(chains, rack)
+    one_of("--format", format, chain_place.PLAN_FORMATS)
+    read, on = chain_place.read_chains_and_rack(chains, rack)
     on = check_stages(on, read.chains, stages)
     numbers = _numbers(read.chains, chain)
     places = None if placement is None else _places(placement, read.chains, numbers, on)
     progress = Progress(quiet=quiet)
-    note_parameters(read.chains, on, progress)
+    chain_place.note_parameters(read.chains, on, progress)
     on = cap_cores(on) if is_to_compile(read.chains) else on
     growth = _growth(models, read, on, rack, risk, progress)
-    with progress.waiting(f"placing {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
-        limited, contended = place_chains("optimal", read, on, growth, time_limit, progress)
+    with progress.waiting(f"placing {len(read.chains)} chains, at most {time_limit:g} s", chain_place.AFTER_S):
+        limited, contended = chain_place.place_chains("optimal", read, on, growth, time_limit, progress)
     # beside the neighbours of this plan, cycles are those that the models predict; so they stay for other layouts
     plan = limited.plan if contended is None else contended.predicted
     if not plan.chains:
         if plan.status is Status.INFEASIBLE or growth is None:
-            with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):
+            with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", chain_place.AFTER_S):
                 plan = explain_infeasible(plan, limited.chains, seconds=time_limit)
         typer.echo(rack_report(plan, "optimal", format), nl=False)
         return
     if contended is not None:
         progress.say("note: other layouts are judged by the cycles that NFs have beside their neighbours in this plan")
     questions = LayoutQuestions(plan, time_limit)
-    with progress.waiting(f"looking at other layouts, at most {time_limit:g} s", AFTER_S):
+    with progress.waiting(f"looking at other layouts, at most {time_limit:g} s", chain_place.AFTER_S):
         if places is not None:
             found = [_what_if(questions, plan, numbers[0], places)]
         else:
@@ -127,9 +108,9 @@ def _growth(
 ) -> ModelledGrowth | None:
     """What predicts contention; None without models."""
     if models is None:
-        note_cycles_alone(rack, progress)
+        chain_place.note_cycles_alone(rack, progress)
         return None
-    return open_growth(None if models == RECORDED_MODELS else models, read, rack, file, risk, progress)
+    return chain_place.open_growth(None if models == RECORDED_MODELS else models, read, rack, file, risk, progress)
 
 
 def _numbers(chains: Sequence[Chain], name: str | None) -> list[int]:
@@ -194,18 +175,14 @@ OldPlanFile = Annotated[
 ChangedChains = Annotated[
     Path, typer.Argument(metavar="CHAINS", help="The new set of all chains: a .chains file, or its JSON twin.")
 ]
-OtherRackFile = Annotated[
-    Path | None,
-    typer.Option("--rack", help="A rack: TOML, or its JSON twin. By default the plan's.", show_default=False),
-]
+OtherRackFile = Annotated[Path | None, take_option("A rack: TOML, or its JSON twin. By default the plan's.", "--rack")]
 Moves = Annotated[
     int | None,
-    typer.Option(
+    take_option(
+        "The largest number of NFs that may change their device; by default unlimited. NFs of new chains and "
+        "changed numbers of cores do not count.",
         "--moves",
         min=0,
-        help="The largest number of NFs that may change their device; by default unlimited. NFs of new chains and "
-        "changed numbers of cores do not count.",
-        show_default=False,
     ),
 ]
 
@@ -216,11 +193,11 @@ def replan(
     rack: OtherRackFile = None,
     moves: Moves = None,
     models: GivenModels = None,
-    risk: ModelRisk = 0.05,
-    time_limit: TimeLimit = 60.0,
-    stages: Stages = "blocks",
-    plan: PlanFile = None,
-    format: Format = "table",
+    risk: chain_place.ModelRisk = 0.05,
+    time_limit: chain_place.TimeLimit = 60.0,
+    stages: chain_place.Stages = "blocks",
+    plan: chain_place.PlanFile = None,
+    format: chain_place.Format = "table",
     quiet: Quiet = False,
 ) -> None:
     """Change a plan for new chains or SLOs: keep all SLOs, move as few NFs as possible, then maximize the rates."""
@@ -243,20 +220,20 @@ def replan(
     from placer.rack.stages.stage_oracles import check_stages
     from placer.report.rack.plan import build_contended, replan_report
 
-    one_of("--format", format, PLAN_FORMATS)
+    one_of("--format", format, chain_place.PLAN_FORMATS)
     refuse_unwritable("--plan", plan)
     given = {"PLAN": old, "CHAINS": chains} | ({"--rack": rack} if rack else {})
     refuse_same_files({"--plan": plan}, {name: path for name, path in given.items() if name != "PLAN"})
     before, read, on = _read(old, chains, rack)
     on = check_stages(on, read.chains, stages)
     progress = Progress(quiet=quiet)
-    note_parameters(read.chains, on, progress)
+    chain_place.note_parameters(read.chains, on, progress)
     to_compile, asked = is_to_compile(read.chains), read.chains
     if to_compile:
         on, asked = cap_cores(on), keep_from_devices(read.chains, on, read.recorded)
     growth, contended = _growth(models, read, on, rack or old, risk, progress), None
-    with progress.waiting(f"replanning {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
-        notify = late_messages(progress)
+    with progress.waiting(f"replanning {len(read.chains)} chains, at most {time_limit:g} s", chain_place.AFTER_S):
+        notify = chain_place.late_messages(progress)
         if growth is None:
             found = replan(asked, on, before.places, most_moves=moves, time_limit=time_limit, notify=notify)
         else:
@@ -269,7 +246,7 @@ def replan(
     if reason := refused[1] if refused else plan is not None and refuse_copies(found.plan):
         progress.say(f"note: `placer chain compile` refuses this plan: {reason}")
     if found.enough_moves is None and (contended is None or not contended.by_cycles.chains):
-        with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):
+        with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", chain_place.AFTER_S):
             found = replace(found, plan=explain_infeasible(found.plan, asked, seconds=time_limit))
     if plan is not None:
         with file_aside(plan, permissions(read.chains)) as aside:
@@ -297,4 +274,4 @@ def _read(old: Path, chains: Path, rack: Path | None) -> tuple[OldPlan, ChainsTe
         on = read_rack_file(rack) if rack else before.rack if before else None
     if faults or before is None or read is None or on is None:
         raise InputError(faults)
-    return before, check_nfs(read, on), on
+    return before, chain_place.check_nfs(read, on), on

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from placer.commands.options import take_option
 from profiles import Fault, InputError
 from profiles.faults import suggestion
 from profiles.text import number_of
@@ -20,24 +21,20 @@ if TYPE_CHECKING:
 
 ProfileFiles = Annotated[
     list[str],
-    typer.Option(
+    take_option(
+        "Measurements of one NF alone, CSV: its configuration, the workload and the metric. One for each NF.",
         "--profile",
         metavar="NF=FILE",
-        help="Measurements of one NF alone, CSV: its configuration, the workload and the metric. One for each NF.",
-        show_default=False,
     ),
 ]
-Order = Annotated[
-    str | None, typer.Option(help="The NFs in the order in which packets pass them: nx,sc,sq.", show_default=False)
-]
-Measure = Annotated[str, typer.Option("--y", metavar="COLUMN", help="The column to predict.", show_default=False)]
+Order = Annotated[str | None, take_option("The NFs in the order in which packets pass them: nx,sc,sq.")]
+Measure = Annotated[str, take_option("The column to predict.", "--y", metavar="COLUMN")]
 MeasuredFile = Annotated[
     str | None,
-    typer.Option(
+    take_option(
+        "CSV of measured runs of the chain, which correct predictions: nx.cpu, sc.cpu, ..., the workload and the "
+        "metric.",
         "--measured",
-        help="CSV of measured runs of the chain, which correct predictions: nx.cpu, sc.cpu, ..., the workload and "
-        "the metric.",
-        show_default=False,
     ),
 ]
 Higher = Annotated[
@@ -49,43 +46,32 @@ Higher = Annotated[
 ]
 RegressorName = Annotated[
     str | None,
-    typer.Option(
-        "--regressor",
-        help="How profiles are interpolated; by default the one of smooth, monotone and interpolation that predicts "
+    take_option(
+        "How profiles are interpolated; by default the one of smooth, monotone and interpolation that predicts "
         "left-out settings of a profile best. `placer chain predict --compare` lists all.",
-        show_default=False,
+        "--regressor",
     ),
 ]
 Cores = Annotated[
     str | None,
-    typer.Option(
-        help="NFs that share a core, joined by +: nx+sc,sq. On a core, costs add up. By default unknown.",
-        show_default=False,
-    ),
+    take_option("NFs that share a core, joined by +: nx+sc,sq. On a core, costs add up. By default unknown."),
 ]
 Source = Annotated[
     str | None,
-    typer.Option(
-        help="The profile of an NF that does nothing: its cost is the traffic source's, which every profile contains.",
-        show_default=False,
+    take_option(
+        "The profile of an NF that does nothing: its cost is the traffic source's, which every profile contains."
     ),
 ]
-Passes = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NF=SHARE", help="The share of its packets that an NF passes on.", show_default=False),
-]
+Passes = Annotated[list[str] | None, take_option("The share of its packets that an NF passes on.", metavar="NF=SHARE")]
 Resizes = Annotated[
     list[str] | None,
-    typer.Option(
+    take_option(
+        "How an NF changes the size of packets: +50 adds bytes, x0.6 compresses. It changes the workload column "
+        "packet_size of the NFs after it.",
         metavar="NF=CHANGE",
-        help="How an NF changes the size of packets: +50 adds bytes, x0.6 compresses. It changes the workload "
-        "column packet_size of the NFs after it.",
-        show_default=False,
     ),
 ]
-Ignore = Annotated[
-    list[str] | None, typer.Option(help="A column of the profiles to ignore; repeatable.", show_default=False)
-]
+Ignore = Annotated[list[str] | None, take_option("A column of the profiles to ignore; repeatable.")]
 
 
 def profiles_by_nf(given: Sequence[str]) -> dict[str, str]:
@@ -150,14 +136,9 @@ def fit(
         profiles = {nf: _profile(files, nf, regressor) for nf in needed}
     with progress.waiting("fitting the chain to its runs ..."):
         model = fit_chain(
-            profiles,
-            chain,
-            higher_is_better=higher_is_better,
-            measured_at=files.measured_at,
-            measured=files.measured,
-            cores_are_known=cores_are_known,
-            source=source,
-        )
+            profiles, chain, higher_is_better=higher_is_better, measured_at=files.measured_at, measured=files.measured,
+            cores_are_known=cores_are_known, source=source,
+        )  # fmt: skip
     for line in describe(model):
         progress.say(line)
     return model

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import Quiet, Report, command_line, one_of, refuse_same_files, refuse_unwritable
+from placer.commands import options
 from placer.rack.strategies import CHAIN_STRATEGIES
 from profiles import Fault, InputError
 from profiles.aside import file_aside
@@ -31,7 +31,7 @@ PLAN_FORMATS = ("table", "json")
 AFTER_S = 1.0  # seconds after which a message says what takes so long
 
 ChainsFile = Annotated[Path, typer.Argument(metavar="CHAINS", help="A .chains file, or its JSON twin.")]
-RackFile = Annotated[Path, typer.Option("--rack", help="A rack: TOML, or its JSON twin.", show_default=False)]
+RackFile = Annotated[Path, options.take_option("A rack: TOML, or its JSON twin.", "--rack")]
 StrategyName = Annotated[
     str, typer.Option("--strategy", help=f"The strategy: {', '.join(CHAIN_STRATEGIES.file_names())}.")
 ]
@@ -41,18 +41,15 @@ TimeLimit = Annotated[
         min=0.1, help="Time limit in seconds. If it is reached, the best plan so far and its gap are printed."
     ),
 ]
-PlanFile = Annotated[
-    Path | None, typer.Option("--plan", help="Write the plan, with chains and rack, as JSON.", show_default=False)
-]
+PlanFile = Annotated[Path | None, options.take_option("Write the plan, with chains and rack, as JSON.", "--plan")]
 ModelsFolder = Annotated[
     Path | None,
-    typer.Option(
+    options.take_option(
+        "A folder written by `placer train`, to predict contention between subgroups on a server or a SmartNIC. "
+        "By default the recorded models of the rack's testbed; without a testbed, or with `none`, contention is "
+        "ignored.",
         "--models",
         metavar="DIR",
-        help="A folder written by `placer train`, to predict contention between subgroups on a server or a "
-        "SmartNIC. By default the recorded models of the rack's testbed; without a testbed, or with `none`, "
-        "contention is ignored.",
-        show_default=False,
     ),
 ]
 ModelRisk = Annotated[
@@ -64,10 +61,7 @@ ModelRisk = Annotated[
     ),
 ]
 CertificateFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--certificate", help="Write the plan with a proof, for `placer verify`, as JSON.", show_default=False
-    ),
+    Path | None, options.take_option("Write the plan with a proof, for `placer verify`, as JSON.", "--certificate")
 ]
 Stages = Annotated[
     str,
@@ -90,9 +84,9 @@ def command(
     stages: Stages = "blocks",
     plan: PlanFile = None,
     certificate: CertificateFile = None,
-    report: Report = None,
+    report: options.Report = None,
     format: Format = "table",
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
     *,
     context: typer.Context,
 ) -> None:
@@ -106,12 +100,12 @@ def command(
     from placer.rack.stages.stage_oracles import check_stages
     from placer.report.rack.plan import build_contended, format_contended, rack_report
 
-    one_of("--format", format, PLAN_FORMATS)
+    options.one_of("--format", format, PLAN_FORMATS)
     CHAIN_STRATEGIES.find(strategy)
     outputs = {"--plan": plan, "--certificate": certificate, "--report": report}
     for option, path in outputs.items():
-        refuse_unwritable(option, path)
-    refuse_same_files(outputs, {"CHAINS": chains, "--rack": rack})
+        options.refuse_unwritable(option, path)
+    options.refuse_same_files(outputs, {"CHAINS": chains, "--rack": rack})
     if certificate is not None and stages.startswith("exec:"):
         raise InputError.of(
             "--certificate", f"holds no proof of --stages {stages}", hint="--stages blocks or --stages tables"
@@ -146,7 +140,7 @@ def command(
         from placer.report.rack.page import page_of_rack_plan
 
         page = page_of_rack_plan(found, strategy, chains.name, predicted=contended is not None)
-        write_page(replace(page, made_by=command_line(context)), report)
+        write_page(replace(page, made_by=options.command_line(context)), report)
     text = format_contended(contended, strategy, format) if contended else rack_report(found, strategy, format)
     typer.echo(text, nl=False)
 
@@ -225,8 +219,7 @@ def read_chains_and_rack(chains: Path, rack: Path) -> tuple[ChainsText, Rack]:
 def check_nfs(read: ChainsText, rack: Rack) -> ChainsText:
     """The chains with the sizes of their own data.
 
-    Raises `InputError` with every NF that the rack does not name, and every fault of own data.
-    """
+    Raises `InputError` with every NF that the rack does not name, and every fault of own data."""
     from placer.rack.compiler.own_data import load_own_data
 
     faults: list[Fault] = []

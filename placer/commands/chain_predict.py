@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placer.commands import chain_options as options
-from placer.commands.options import Quiet, one_of
+from placer.commands.options import Quiet, one_of, take_option
 from profiles import InputError
 
 if TYPE_CHECKING:
@@ -19,11 +19,7 @@ PREDICTION_FORMATS = ("csv", "table", "json")
 
 AskedFile = Annotated[
     str | None,
-    typer.Option(
-        "--at",
-        help="CSV of the settings to predict: nx.cpu, sc.cpu, ... and the workload; - reads stdin.",
-        show_default=False,
-    ),
+    take_option("CSV of the settings to predict: nx.cpu, sc.cpu, ... and the workload; - reads stdin.", "--at"),
 ]
 Compare = Annotated[
     bool, typer.Option("--compare", help="Print the error of every regressor for every profile, and exit.")

@@ -9,28 +9,22 @@ import typer
 
 from placer.commands.chain_compile import Attach, Directory, OpenFlow
 from placer.commands.chain_place import PLAN_FORMATS, Format
-from placer.commands.options import Quiet, one_of
+from placer.commands.options import Quiet, one_of, take_option
 from profiles import InputError
 
 if TYPE_CHECKING:
     from placer.rack.compiler.live import LiveRack
 
-Incoming = Annotated[
-    str,
-    typer.Option("--in", metavar="INTERFACE", help="Where packets come from the outside world.", show_default=False),
-]
-Outgoing = Annotated[
-    str, typer.Option("--out", metavar="INTERFACE", help="Where packets go to the outside world.", show_default=False)
-]
+Incoming = Annotated[str, take_option("Where packets come from the outside world.", "--in", metavar="INTERFACE")]
+Outgoing = Annotated[str, take_option("Where packets go to the outside world.", "--out", metavar="INTERFACE")]
 LAST_PORT = 65535
 MetricsAddress = Annotated[
     str | None,
-    typer.Option(
+    take_option(
+        "Serve counters to Prometheus there, as in 127.0.0.1:9100; without an address, on this machine only. "
+        "[default: nowhere]",
         "--metrics",
         metavar="[ADDRESS:]PORT",
-        help="Serve counters to Prometheus there, as in 127.0.0.1:9100; without an address, on this machine only. "
-        "[default: nowhere]",
-        show_default=False,
     ),
 ]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placer.commands import chain_options as options
-from placer.commands.options import Quiet, one_of
+from placer.commands.options import Quiet, one_of, take_option
 from profiles import InputError
 from profiles.faults import suggestion
 from profiles.text import number_of
@@ -20,25 +20,17 @@ SCALE_FORMATS = ("table", "json")
 MOST_AMOUNTS = 1000
 
 Target = Annotated[
-    float,
-    typer.Option(
-        help="The smallest throughput, or the longest response time, that the chain may have.", show_default=False
-    ),
+    float, take_option("The smallest throughput, or the longest response time, that the chain may have.")
 ]
 Workload = Annotated[
     list[str] | None,
-    typer.Option(
+    take_option(
+        "The workload at which the target must be met; repeatable: a workload column of the profiles, or nx.COLUMN.",
         metavar="COLUMN=VALUE",
-        help="The workload at which the target must be met; repeatable: a workload column of the profiles, or "
-        "nx.COLUMN.",
-        show_default=False,
     ),
 ]
 Resource = Annotated[str, typer.Option(help="The profile column that is allocated.")]
-Step = Annotated[
-    float | None,
-    typer.Option(help="Allocate in multiples of this; by default the profiled amounts.", show_default=False),
-]
+Step = Annotated[float | None, take_option("Allocate in multiples of this; by default the profiled amounts.")]
 Safe = Annotated[
     bool, typer.Option("--safe", help="Require that the worse end of the 90 % interval meets the target, too.")
 ]

@@ -8,23 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import (
-    Budget,
-    IgnoreColumns,
-    Jobs,
-    Plots,
-    Quiet,
-    Report,
-    ResultsFolder,
-    SkipEmptyStays,
-    command_line,
-    one_of,
-    refuse_bad_budget,
-    refuse_unwritable,
-    refuse_unwritable_folder,
-    results_folder,
-    trace_options,
-)
+from placer.commands import options
 from profiles import InputError
 
 if TYPE_CHECKING:
@@ -37,21 +21,20 @@ Format = Annotated[str, typer.Option(help="table, json or csv.")]
 def command(
     context: typer.Context,
     study: StudyFile,
-    budget: Budget = None,
-    out: ResultsFolder = None,
-    jobs: Jobs = -1,
+    budget: options.Budget = None,
+    out: options.ResultsFolder = None,
+    jobs: options.Jobs = -1,
     format: Format = "table",
-    report: Report = None,
-    plots: Plots = None,
-    ignore_columns: IgnoreColumns = False,
-    skip_empty_stays: SkipEmptyStays = False,
-    quiet: Quiet = False,
+    report: options.Report = None,
+    plots: options.Plots = None,
+    ignore_columns: options.IgnoreColumns = False,
+    skip_empty_stays: options.SkipEmptyStays = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Compare strategies, predictors, budgets and fleets on many traces, by medians and ranges.
 
     If the study lists no budgets and contention-aware exceeds the budget, it is also placed for smaller ones. Every
-    result is stored as soon as it is ready; after an interruption, the same command resumes.
-    """
+    result is stored as soon as it is ready; after an interruption, the same command resumes."""
     from placer.model.catalogue import DEFAULT_BUDGET_PCT
     from placer.placing import RISK_DIVISORS
     from placer.progress import Progress
@@ -60,20 +43,20 @@ def command(
     from placer.studies.execute import RESULTS_FILE
     from profiles.aside import write_files
 
-    refuse_bad_budget(budget)
-    render = STUDY_FORMATS[one_of("--format", format, STUDY_FORMATS)]
-    folder = results_folder(out, study)
-    refuse_unwritable("--out", folder / RESULTS_FILE)
-    refuse_unwritable("--report", report)
-    refuse_unwritable_folder("--plots", plots)
+    options.refuse_bad_budget(budget)
+    render = STUDY_FORMATS[options.one_of("--format", format, STUDY_FORMATS)]
+    folder = options.results_folder(out, study)
+    options.refuse_unwritable("--out", folder / RESULTS_FILE)
+    options.refuse_unwritable("--report", report)
+    options.refuse_unwritable_folder("--plots", plots)
     progress = Progress(quiet=quiet)
     read = read_study(study)
-    options = trace_options(ignore_columns, skip_empty_stays, progress.say)
+    reading = options.trace_options(ignore_columns, skip_empty_stays, progress.say)
     if budget is not None and read.risks:
         raise InputError.of("--budget", f"{study} has risks", hint="a budget chooses the risk by itself: leave out one")
 
     def evaluated(budgets: Sequence[float]) -> pd.DataFrame:
-        tasks = tasks_of_study(read.model_copy(update={"budgets": tuple(budgets)}), progress.say, options)
+        tasks = tasks_of_study(read.model_copy(update={"budgets": tuple(budgets)}), progress.say, reading)
         with progress.task(study.stem) as advance:
             return execute(tasks, folder, jobs=jobs, advance=advance)
 
@@ -90,5 +73,5 @@ def command(
         from placer.report.html.study import page_of_study
 
         page = page_of_study(study.stem, statistics, results)
-        write_files(page_files(page, report, plots, made_by=command_line(context)))
+        write_files(page_files(page, report, plots, made_by=options.command_line(context)))
     typer.echo(text, nl=False)

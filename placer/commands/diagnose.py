@@ -18,19 +18,16 @@ if TYPE_CHECKING:
 
 Nf = Annotated[
     str,
-    typer.Argument(
-        metavar="NF",
+    options.take_argument(
+        "NF",
+        "NF or NF:flows=N,packet_size=N,mtbr=N, also with rate_kpps=N or rate_gbps=N, and cores=N.",
         autocompletion=options.complete_nf,
-        help="NF or NF:flows=N,packet_size=N,mtbr=N, also with rate_kpps=N or rate_gbps=N, and cores=N.",
-        show_default=False,
     ),
 ]
 Beside = Annotated[
     list[str] | None,
-    typer.Option(
-        autocompletion=options.complete_nf,
-        help="An NF on the same NIC, in the same format as NF; repeatable.",
-        show_default=False,
+    options.take_option(
+        "An NF on the same NIC, in the same format as NF; repeatable.", autocompletion=options.complete_nf
     ),
 ]
 CORES = "cores"
@@ -65,8 +62,7 @@ def command(
     """Find the bottleneck of an NF in a co-location, and the traffic at which the bottleneck changes.
 
     On the simulated card, the true bottleneck is shown next to the predicted one. Of an NF at an offered rate, the
-    output says on how many cores it carries that load.
-    """
+    output says on how many cores it carries that load."""
     from dataclasses import replace
 
     from placer.explain.bottleneck import choose_cores, core_needs, diagnose

@@ -5,26 +5,9 @@ from typing import Annotated
 
 import typer
 
-from placer.commands.options import (
-    Budget,
-    Fleet,
-    IgnoreColumns,
-    ModelsDir,
-    OnePredictor,
-    Quiet,
-    RecordedCard,
-    Risk,
-    RuleName,
-    SkipEmptyStays,
-    one_of,
-    refuse_bad_budget,
-    trace_options,
-)
+from placer.commands import options
 
-Arrivals = Annotated[
-    str,
-    typer.Argument(metavar="ARRIVALS", help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False),
-]
+Arrivals = Annotated[str, options.take_argument("ARRIVALS", "The trace: CSV, .csv.gz, or - for standard input.")]
 Id = Annotated[
     str | None, typer.Argument(metavar="ID", help="The arrival to explain. Without ID, the causes of unused capacity.")
 ]
@@ -38,23 +21,22 @@ def command(
     id: Id = None,
     every: Every = False,
     all: All = False,
-    models: ModelsDir = None,
-    predictor: OnePredictor = "tomur",
-    testbed: RecordedCard = None,
-    fleet: Fleet = None,
-    rule: RuleName = "look-ahead",
-    budget: Budget = None,
-    risk: Risk = None,
+    models: options.ModelsDir = None,
+    predictor: options.OnePredictor = "tomur",
+    testbed: options.RecordedCard = None,
+    fleet: options.Fleet = None,
+    rule: options.RuleName = "look-ahead",
+    budget: options.Budget = None,
+    risk: options.Risk = None,
     format: Format = "table",
-    ignore_columns: IgnoreColumns = False,
-    skip_empty_stays: SkipEmptyStays = False,
-    quiet: Quiet = False,
+    ignore_columns: options.IgnoreColumns = False,
+    skip_empty_stays: options.SkipEmptyStays = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Explain why an arrival was placed on its NIC: which NICs were feasible at that time, and why others were not.
 
     Without ID: the unused capacity by cause, at the time with the most NICs in use. NFs are placed like
-    contention-aware in `placer run`: at the risk at which the trace is expected to stay within the budget.
-    """
+    contention-aware in `placer run`: at the risk at which the trace is expected to stay within the budget."""
     from placer.explain.candidates import explain
     from placer.explain.waste import waste_of
     from placer.inputs.arrivals import read_arrivals
@@ -65,14 +47,14 @@ def command(
     from placer.report.text.table import describe_risk
     from placer.strategies.online_risk import oracles_within_budget
 
-    one_of("--format", format, ("table", "json"))
-    refuse_bad_budget(budget, risk)
+    options.one_of("--format", format, ("table", "json"))
+    options.refuse_bad_budget(budget, risk)
     chosen, progress = rule_of(rule), Progress(quiet=quiet)
     with ExitStack() as stack:
         cards = Cards(models, fleet, testbed, risk, budget_pct=budget)
         catalogue = open_online(cards, stack, progress.say, predictor)
-        options = trace_options(ignore_columns, skip_empty_stays, progress.say)
-        trace = read_arrivals(arrivals, catalogue.default_traffic, catalogue.check, options, kinds=catalogue.kinds)
+        reading = options.trace_options(ignore_columns, skip_empty_stays, progress.say)
+        trace = read_arrivals(arrivals, catalogue.default_traffic, catalogue.check, reading, kinds=catalogue.kinds)
         used, oracles = oracles_within_budget(catalogue, predictor, trace, chosen)
         progress.say(describe_risk(catalogue, used, "this trace"))
         if id is None and not every:

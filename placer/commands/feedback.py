@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placer.commands.options import Fleet, ModelsDir, OnePredictor, Quiet, RecordedCard, one_of
+from placer.commands.options import Fleet, ModelsDir, OnePredictor, Quiet, RecordedCard, one_of, take_option
 from placer.fleet.feedback_summary import FeedbackSummary
 from placer.fleet.learning.export import export_profile
 from placer.fleet.learning.learning import Feedback, correct
@@ -31,38 +31,25 @@ if TYPE_CHECKING:
 
 StateFile = Annotated[
     str,
-    typer.Option(
-        "--state",
-        metavar="FILE|postgresql://...",
-        help="The fleet, as kept by `placer online` or `placer serve`.",
-        show_default=False,
-    ),
+    take_option("The fleet, as kept by `placer online` or `placer serve`.", "--state", metavar="FILE|postgresql://..."),
 ]
-Freeze = Annotated[
-    bool | None, typer.Option("--freeze/--unfreeze", help="Freeze the models, or end the freeze.", show_default=False)
-]
+Freeze = Annotated[bool | None, take_option("Freeze the models, or end the freeze.", "--freeze/--unfreeze")]
 RollBack = Annotated[
-    int | None,
-    typer.Option(
-        "--rollback", metavar="N", min=1, help="Make version N of the models active again.", show_default=False
-    ),
+    int | None, take_option("Make version N of the models active again.", "--rollback", metavar="N", min=1)
 ]
 Export = Annotated[
     Path | None,
-    typer.Option(
+    take_option(
+        "Write a profile with all measurements (co-runs.csv), for `placer train`. An existing profile is replaced.",
         metavar="PROFILE",
-        help="Write a profile with all measurements (co-runs.csv), for `placer train`. An existing profile is "
-        "replaced.",
-        show_default=False,
     ),
 ]
 Base = Annotated[
     Path | None,
-    typer.Option(
+    take_option(
+        "With --export: the profile to which the measurements are added. By default PROFILE itself if it exists, "
+        "else that of the recorded card.",
         "--profile",
-        help="With --export: the profile to which the measurements are added. By default PROFILE itself if it "
-        "exists, else that of the recorded card.",
-        show_default=False,
     ),
 ]
 Format = Annotated[str, typer.Option(help="table or json.")]
@@ -83,8 +70,7 @@ def command(
 ) -> None:
     """Show what a service has learnt from measurements; freeze or roll back its models, or export a profile.
 
-    A service may use the state at the same time; changes take effect with its next measurement.
-    """
+    A service may use the state at the same time; changes take effect with its next measurement."""
     from placer.fleet.feedback_summary import FeedbackSummary
     from placer.fleet.state.looking import looking
     from placer.inputs.catalogue import Cards

@@ -28,69 +28,48 @@ BYTES_TO_GUESS_FORMAT = 64  # bytes that show whether a file is JSON
 
 Data = Annotated[
     str,
-    typer.Argument(
-        metavar="DATA.csv|MODEL.json",
-        help="Measurements, one per row, or a model written by --out; - reads standard input.",
-        show_default=False,
+    options.take_argument(
+        "DATA.csv|MODEL.json", "Measurements, one per row, or a model written by --out; - reads standard input."
     ),
 ]
 X = Annotated[
     list[str] | None,
-    typer.Option(
-        "--x",
-        help="The column that was varied. Repeated: further columns are settings, and there is a fit for each "
+    options.take_option(
+        "The column that was varied. Repeated: further columns are settings, and there is a fit for each "
         "combination of their values.  [default: the first of two columns with numbers]",
-        show_default=False,
+        "--x",
     ),
 ]
 Y = Annotated[
     str | None,
-    typer.Option(
-        "--y",
-        help="The column that was measured.  [default: the second of two columns with numbers]",
-        show_default=False,
-    ),
+    options.take_option("The column that was measured.  [default: the second of two columns with numbers]", "--y"),
 ]
-Out = Annotated[
-    Path | None, typer.Option(help="Write the model; `placer fit MODEL.json` uses it again.", show_default=False)
-]
+Out = Annotated[Path | None, options.take_option("Write the model; `placer fit MODEL.json` uses it again.")]
 At = Annotated[
     str | None,
-    typer.Option(
-        "--at",
-        help="CSV of the points to predict: the columns of x and the settings; - reads stdin.",
-        show_default=False,
-    ),
+    options.take_option("CSV of the points to predict: the columns of x and the settings; - reads stdin.", "--at"),
 ]
-Code = Annotated[
-    str | None, typer.Option("--code", help="Print the model as python, c, latex or p4.", show_default=False)
-]
+Code = Annotated[str | None, options.take_option("Print the model as python, c, latex or p4.", "--code")]
 Select = Annotated[
     str | None,
-    typer.Option(
-        help="How to choose the number, breakpoints and families of segments: bic (Bayesian information criterion)"
-        " or tum (Scholz et al.).  [default: bic]",
-        show_default=False,
+    options.take_option(
+        "How to choose the number, breakpoints and families of segments: bic (Bayesian information criterion) or "
+        "tum (Scholz et al.).  [default: bic]"
     ),
 ]
 Shape = Annotated[
     str | None,
-    typer.Option(
-        help="What the curve may be: free, continuous (without jumps) or steps (levels only).  [default: free]",
-        show_default=False,
+    options.take_option(
+        "What the curve may be: free, continuous (without jumps) or steps (levels only).  [default: free]"
     ),
 ]
 Break = Annotated[
-    list[float] | None,
-    typer.Option("--break", help="Where a segment ends; repeatable.  [default: found]", show_default=False),
+    list[float] | None, options.take_option("Where a segment ends; repeatable.  [default: found]", "--break")
 ]
 Error = Annotated[
-    str | None,
-    typer.Option("--error", help="The column with the standard deviation of each measurement.", show_default=False),
+    str | None, options.take_option("The column with the standard deviation of each measurement.", "--error")
 ]
-Format = Annotated[
-    str | None, typer.Option(help="json or text.  [default: text on a terminal, else json]", show_default=False)
-]
+Format = Annotated[str | None, options.take_option("json or text.  [default: text on a terminal, else json]")]
 
 
 @dataclass(frozen=True)

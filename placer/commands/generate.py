@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import Seed, complete_nf, one_of, refuse_same_files, refuse_unwritable
+from placer.commands.options import Seed, complete_nf, one_of, refuse_same_files, refuse_unwritable, take_option
 from profiles import InputError
 from profiles.faults import suggestion
 from profiles.text import number_of
@@ -27,34 +27,27 @@ DEFAULT_SLA = "0.05-0.20"
 Count = Annotated[int, typer.Option(min=1, max=100_000_000, help="Arrivals.")]
 Nfs = Annotated[
     str | None,
-    typer.Option(
+    take_option(
+        "NF names, separated by commas; by default the nine of Tomur's experiments, or all of --models.",
         autocompletion=complete_nf,
-        help="NF names, separated by commas; by default the nine of Tomur's experiments, or all of --models.",
-        show_default=False,
     ),
 ]
 SlaRange = Annotated[
     str | None,
-    typer.Option(
-        "--sla",
-        help="Smallest and largest allowed drop, LOW-HIGH.  [default: 0.05-0.20; none with --loads]",
-        show_default=False,
-    ),
+    take_option("Smallest and largest allowed drop, LOW-HIGH.  [default: 0.05-0.20; none with --loads]", "--sla"),
 ]
 Loads = Annotated[
     str | None,
-    typer.Option(
-        help="Offered rates: smallest and largest share of what the NF carries alone on its default cores, LOW:HIGH, "
-        "drawn uniformly in the logarithm.",
-        show_default=False,
+    take_option(
+        "Offered rates: smallest and largest share of what the NF carries alone on its default cores, LOW:HIGH, "
+        "drawn uniformly in the logarithm."
     ),
 ]
 Day = Annotated[
     Path | None,
-    typer.Option(
-        help="With --loads: also write loads over the day (office, evening, night) to this file, for `placer run "
-        "--loads`; each NF draws one.",
-        show_default=False,
+    take_option(
+        "With --loads: also write loads over the day (office, evening, night) to this file, for `placer run "
+        "--loads`; each NF draws one."
     ),
 ]
 Traffic = Annotated[
@@ -64,17 +57,10 @@ Traffic = Annotated[
     ),
 ]
 Departures = Annotated[
-    float | None,
-    typer.Option(
-        min=0.001,
-        help="Mean time from arrival to departure, in seconds; without it, no NF departs.",
-        show_default=False,
-    ),
+    float | None, take_option("Mean time from arrival to departure, in seconds; without it, no NF departs.", min=0.001)
 ]
-ModelsDir = Annotated[
-    Path | None, typer.Option("--models", help="Draw traffic from the range of these models.", show_default=False)
-]
-Out = Annotated[Path | None, typer.Option(help="Write this file instead of stdout.", show_default=False)]
+ModelsDir = Annotated[Path | None, take_option("Draw traffic from the range of these models.", "--models")]
+Out = Annotated[Path | None, take_option("Write this file instead of stdout.")]
 
 
 def command(

@@ -11,23 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import (
-    Budget,
-    Fleet,
-    IgnoreColumns,
-    ModelsDir,
-    OnePredictor,
-    Quiet,
-    RecordedCard,
-    Risk,
-    RuleName,
-    SkipEmptyStays,
-    one_of,
-    refuse_bad_budget,
-    refuse_unwritable,
-    refuse_without_arrivals,
-    trace_options,
-)
+from placer.commands import options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,23 +24,17 @@ if TYPE_CHECKING:
     from placer.progress import Progress
 
 StateFile = Annotated[
-    Path | None,
-    typer.Option("--state", help="Keep the fleet in this SQLite file, and continue from it.", show_default=False),
+    Path | None, options.take_option("Keep the fleet in this SQLite file, and continue from it.", "--state")
 ]
 Backup = Annotated[
-    Path | None,
-    typer.Option(
-        help="Copy the state to this new file and exit, even while a service uses the state.", show_default=False
-    ),
+    Path | None, options.take_option("Copy the state to this new file and exit, even while a service uses the state.")
 ]
 Retrain = Annotated[
     list[Path] | None,
-    typer.Option(
+    options.take_option(
+        "Retrain the models on measurements and on this profile of the NIC model; repeatable, one per NIC model. "
+        "A retrained version becomes active when it has proved better. Versions are stored next to the state.",
         metavar="PROFILE",
-        help="Retrain the models on measurements and on this profile of the NIC model; repeatable, one per NIC "
-        "model. A retrained version becomes active when it has proved better. Versions are stored next to the"
-        " state.",
-        show_default=False,
     ),
 ]
 Repair = Annotated[
@@ -69,28 +47,24 @@ Repair = Annotated[
 ]
 Arrivals = Annotated[
     Path | None,
-    typer.Option(
-        metavar="TRACE",
-        help="Start an empty fleet with the instances of this trace; departures are ignored.",
-        show_default=False,
+    options.take_option(
+        "Start an empty fleet with the instances of this trace; departures are ignored.", metavar="TRACE"
     ),
 ]
 PlanFile = Annotated[
     Path | None,
-    typer.Option(
+    options.take_option(
+        "Place the instances of --arrivals on the NICs of this plan, written by `placer run --plan`.",
         "--plan",
         metavar="FILE",
-        help="Place the instances of --arrivals on the NICs of this plan, written by `placer run --plan`.",
-        show_default=False,
     ),
 ]
 PlanStrategy = Annotated[
     str | None,
-    typer.Option(
+    options.take_option(
+        "The strategy whose plan is used if the file has several; by default planned. Of several predictors, the "
+        "plan of --predictor is used.",
         metavar="NAME",
-        help="The strategy whose plan is used if the file has several; by default planned. Of several predictors, "
-        "the plan of --predictor is used.",
-        show_default=False,
     ),
 ]
 WhenFull = Annotated[str, typer.Option(help="What happens to an arrival that fits on no NIC: reject or queue.")]
@@ -99,22 +73,22 @@ WhenFull = Annotated[str, typer.Option(help="What happens to an arrival that fit
 def command(
     state: StateFile = None,
     backup: Backup = None,
-    models: ModelsDir = None,
-    predictor: OnePredictor = "tomur",
-    testbed: RecordedCard = None,
-    fleet: Fleet = None,
+    models: options.ModelsDir = None,
+    predictor: options.OnePredictor = "tomur",
+    testbed: options.RecordedCard = None,
+    fleet: options.Fleet = None,
     arrivals: Arrivals = None,
     plan: PlanFile = None,
     plan_strategy: PlanStrategy = None,
-    rule: RuleName = "look-ahead",
+    rule: options.RuleName = "look-ahead",
     when_full: WhenFull = "reject",
     retrain: Retrain = None,
     repair: Repair = 0,
-    budget: Budget = None,
-    risk: Risk = None,
-    ignore_columns: IgnoreColumns = False,
-    skip_empty_stays: SkipEmptyStays = False,
-    quiet: Quiet = False,
+    budget: options.Budget = None,
+    risk: options.Risk = None,
+    ignore_columns: options.IgnoreColumns = False,
+    skip_empty_stays: options.SkipEmptyStays = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Place NFs online: read events from stdin, one JSON object per line, and answer each with a line on stdout.
 
@@ -133,14 +107,14 @@ def command(
     from placer.progress import Progress
     from profiles import InputError
 
-    one_of("--when-full", when_full, WHEN_FULL)
-    refuse_bad_budget(budget, risk)
+    options.one_of("--when-full", when_full, WHEN_FULL)
+    options.refuse_bad_budget(budget, risk)
     beginning = Beginning(arrivals, plan, plan_strategy, predictor, ignore_columns, skip_empty_stays)
     settings, progress = (
         OnlineSettings(predictor, rule_of(rule), when_full, budget, risk, repair),
         Progress(quiet=quiet),
     )
-    refuse_unwritable("--state", state)
+    options.refuse_unwritable("--state", state)
     if backup is not None:
         if state is None:
             raise InputError.of("--backup", "there is no state to copy", hint="name it: --state FILE")
@@ -181,7 +155,7 @@ class Beginning:
         if self.strategy is not None and self.plan is None:
             raise InputError.of("--plan-strategy", "there is no plan", hint="name it: --plan FILE")
         if self.arrivals is None:
-            refuse_without_arrivals("--arrivals", self.ignore_columns, self.skip_empty_stays)
+            options.refuse_without_arrivals("--arrivals", self.ignore_columns, self.skip_empty_stays)
 
     def place(self, catalogue: Catalogue, engine: Engine, saved: SavedState | None, progress: Progress) -> None:
         """Place the instances, unless the fleet has events already."""
@@ -195,9 +169,9 @@ class Beginning:
         if self.arrivals is None:
             return
         trace = str(self.arrivals)
-        options = trace_options(self.ignore_columns, self.skip_empty_stays, progress.say)
+        reading = options.trace_options(self.ignore_columns, self.skip_empty_stays, progress.say)
         arrivals = read_arrivals(
-            trace, catalogue.default_traffic, catalogue.check, options, kinds=catalogue.kinds,
+            trace, catalogue.default_traffic, catalogue.check, reading, kinds=catalogue.kinds,
             may_run=self.plan is not None,  # only a plan says where all others go
         )  # fmt: skip
         refuse_constraints(arrivals, CONSTRAINT_KEYS)

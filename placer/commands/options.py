@@ -89,94 +89,82 @@ def complete_nf(incomplete: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in sorted(names) if name.startswith(last)]
 
 
+def take_option(text: str, *names: str, **settings: Any) -> Any:
+    """An option whose help is `text`, without its default; `names`: where they are not that of the parameter."""
+    return typer.Option(*names, help=text, show_default=False, **settings)
+
+
+def take_argument(metavar: str, text: str, **settings: Any) -> Any:
+    """An argument, whose help is `text`."""
+    return typer.Argument(metavar=metavar, help=text, show_default=False, **settings)
+
+
 RECORDED_TESTBEDS = ("simulated", "simulated:contended", "simulated:server")
 """Testbeds whose recorded profiles come with placer."""
 
 ModelsDir = Annotated[
     Path | None,
-    typer.Option(
-        help="A folder written by `placer train`; by default the recorded models of the simulated card.",
-        show_default=False,
-    ),
+    take_option("A folder written by `placer train`; by default the recorded models of the simulated card."),
 ]
 TestbedSpec = Annotated[
     str | None,
-    typer.Option(
-        autocompletion=complete_testbed,
-        help=f"The ground truth: {list_testbeds()} or none. "
+    take_option(
+        f"The ground truth: {list_testbeds()} or none. "
         "By default `simulated` for models of the simulated card, `none` for others.",
-        show_default=False,
+        autocompletion=complete_testbed,
     ),
 ]
 RecordedCard = Annotated[
     str | None,
-    typer.Option(
+    take_option(
+        f"Without --models: the testbed whose recorded models are used, one of {', '.join(RECORDED_TESTBEDS)}.  "
+        "[default: simulated]",
         "--testbed",
         autocompletion=complete_testbed,
-        help=f"Without --models: the testbed whose recorded models are used, one of {', '.join(RECORDED_TESTBEDS)}.  "
-        "[default: simulated]",
-        show_default=False,
     ),
 ]
 SpareNics = Annotated[
     int,
-    typer.Option(
+    take_option(
+        "Find the spare NICs with which any N NICs of a plan may fail: their instances then fit on the others, "
+        "which keep theirs.",
         "--spare",
         min=0,
         metavar="N",
-        help="Find the spare NICs with which any N NICs of a plan may fail: their instances then fit on the others, "
-        "which keep theirs.",
-        show_default=False,
     ),
 ]
 SpareDomains = Annotated[
-    int,
-    typer.Option(
-        min=0,
-        metavar="N",
-        help="As --spare, for any N domains of the fleet file, each with all its NICs.",
-        show_default=False,
-    ),
+    int, take_option("As --spare, for any N domains of the fleet file, each with all its NICs.", min=0, metavar="N")
 ]
-Fleet = Annotated[
-    Path | None, typer.Option(help="A TOML file with [[nic]] tables; by default, unlimited NICs.", show_default=False)
-]
+Fleet = Annotated[Path | None, take_option("A TOML file with [[nic]] tables; by default, unlimited NICs.")]
 OnePredictor = Annotated[
     str, typer.Option("--predictor", help="The predictor of throughput; tomur and slomo come with placer.")
 ]
 RuleName = Annotated[str, typer.Option("--rule", help=f"How to choose among feasible NICs: {', '.join(RULE_NAMES)}.")]
 Budget = Annotated[
     float | None,
-    typer.Option(
-        help="SLA violations to accept, in % of the instances: safety margins are chosen so that the expected "
-        "violations stay below.  [default: 2]",
-        show_default=False,
+    take_option(
+        "SLA violations to accept, in % of the instances: safety margins are chosen so that the expected "
+        "violations stay below.  [default: 2]"
     ),
 ]
 Risk = Annotated[
     float | None,
-    typer.Option(
+    take_option(
+        "Instead of a budget of SLA violations: the chance that an NF is slower than placement assumes; 0.5 uses "
+        "the median prediction. It has no effect on slomo, which has no error model.",
         min=0.001,
         max=0.5,
-        help="Instead of a budget of SLA violations: the chance that an NF is slower than placement assumes; 0.5 "
-        "uses the median prediction. It has no effect on slomo, which has no error model.",
-        show_default=False,
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same output.")]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds that a testbed may take for one answer.")]
 Jobs = Annotated[int, typer.Option(min=-1, help="Parallel runs on this machine; -1: one per core.")]
 ResultsFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", help="The folder for results; by default one in your cache, which stderr names.", show_default=False
-    ),
+    Path | None, take_option("The folder for results; by default one in your cache, which stderr names.", "--out")
 ]
-Report = Annotated[Path | None, typer.Option(help="Write a report: one self-contained HTML file.", show_default=False)]
-Plots = Annotated[
-    Path | None,
-    typer.Option(help="Write the charts of the report into this folder, as SVG and PNG.", show_default=False),
-]
+Report = Annotated[Path | None, take_option("Write a report: one self-contained HTML file.")]
+Plots = Annotated[Path | None, take_option("Write the charts of the report into this folder, as SVG and PNG.")]
 NOT_OF_THE_PAGE = {
     "report", "plots", "quiet", "out", "plan", "certificate", "format", "jobs", "timeout"
 }  # fmt: skip

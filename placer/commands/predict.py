@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placer.commands.options import ModelsDir, RecordedCard, complete_nf, one_of
+from placer.commands.options import ModelsDir, RecordedCard, complete_nf, one_of, take_option
 from profiles import InputError, Workload
 from profiles.faults import suggestion
 
@@ -18,23 +18,17 @@ if TYPE_CHECKING:
 
 SCENARIO_FORMATS, CONTENTION_FORMATS = ("json", "table"), ("csv", "table", "json")
 
-ScenariosFile = Annotated[
-    Path | None, typer.Option(help="JSON Lines: {workloads: [...]} as in the testbed protocol.", show_default=False)
-]
-Nf = Annotated[str | None, typer.Option(autocompletion=complete_nf, help="The NF of --contention.", show_default=False)]
+ScenariosFile = Annotated[Path | None, take_option("JSON Lines: {workloads: [...]} as in the testbed protocol.")]
+Nf = Annotated[str | None, take_option("The NF of --contention.", autocompletion=complete_nf)]
 Contention = Annotated[
-    Path | None,
-    typer.Option(help="CSV: traffic, the competitors' summed counters, competitor_service_ms.", show_default=False),
+    Path | None, take_option("CSV: traffic, the competitors' summed counters, competitor_service_ms.")
 ]
 PredictorName = Annotated[
     str, typer.Option("--predictor", help="A predictor in the models; tomur and slomo come with placer.")
 ]
 Format = Annotated[
     str | None,
-    typer.Option(
-        help="With --scenarios: json (default) or table. With --contention: csv (default), table or json.",
-        show_default=False,
-    ),
+    take_option("With --scenarios: json (default) or table. With --contention: csv (default), table or json."),
 ]
 Extrapolate = Annotated[
     bool,

@@ -9,20 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placer.budget.rounds import Round
-from placer.commands.options import (
-    IgnoreColumns,
-    Quiet,
-    Seed,
-    SkipEmptyStays,
-    Timeout,
-    complete_nf,
-    complete_testbed,
-    measuring,
-    refuse_bad_budget,
-    refuse_unwritable_folder,
-    refuse_without_arrivals,
-    trace_options,
-)
+from placer.commands import options
 from placer.report.text.table import text_table
 from profiler.chains.plan import CHAIN_LENGTHS, ORDERS_PER_LENGTH, ChainRequest
 from profiler.methods import list_methods
@@ -36,33 +23,32 @@ if TYPE_CHECKING:
 
 
 TestbedSpec = Annotated[
-    str | None, typer.Option(autocompletion=complete_testbed, help=f"One of {list_testbeds()}.", show_default=False)
+    str | None, options.take_option(f"One of {list_testbeds()}.", autocompletion=options.complete_testbed)
 ]
-Out = Annotated[Path, typer.Option(help="The PROFILE folder to write.", show_default=False)]
+Out = Annotated[Path, options.take_option("The PROFILE folder to write.")]
 Nf = Annotated[
     list[str] | None,
     typer.Option(
-        autocompletion=complete_nf,
+        autocompletion=options.complete_nf,
         help="An NF to profile; repeatable. By default, all NFs of the testbed that fit on its NIC.",
     ),
 ]
 MethodName = Annotated[str, typer.Option(help=f"How runs are chosen: {list_methods()}.")]
 Quota = Annotated[
     int | None,
-    typer.Option(
+    options.take_option(
+        "Runs per NF; 400 by default. On the simulated card, throughput with random neighbours and traffic is "
+        "then predicted with a mean error of 0.7 %; with 200 runs 0.9 %, with 800 0.6 %. Repeats of doubtful runs"
+        " are not counted. With --cores, 600 by default, over all numbers of cores.",
         min=1,
-        help="Runs per NF; 400 by default. On the simulated card, throughput with random neighbours and traffic is "
-        "then predicted with a mean error of 0.7 %; with 200 runs 0.9 %, with 800 0.6 %. Repeats of doubtful runs are "
-        "not counted. With --cores, 600 by default, over all numbers of cores.",
-        show_default=False,
     ),
 ]
 Cores = Annotated[
     str | None,
-    typer.Option(
-        help="Numbers of cores to measure each NF on besides its default, as in 1,2,4. On each, the NF runs alone and "
-        "beside benches; then, where the testbed offers rates, co-locations run at random rates and numbers of cores.",
-        show_default=False,
+    options.take_option(
+        "Numbers of cores to measure each NF on besides its default, as in 1,2,4. On each, the NF runs alone and "
+        "beside benches; then, where the testbed offers rates, co-locations run at random rates and numbers of "
+        "cores."
     ),
 ]
 ShowStatus = Annotated[bool, typer.Option("--status", help="Print the progress and the remaining time; run nothing.")]
@@ -75,68 +61,55 @@ Merge = Annotated[
 
 For = Annotated[
     str | None,
-    typer.Option(
+    options.take_option(
+        "Arrivals (CSV). Add runs to an existing profile: of the co-locations that matter most for placing such "
+        "arrivals, in rounds of planning, measuring and training. --quota is then the number of runs over all "
+        "NFs.",
         "--for",
-        help="Arrivals (CSV). Add runs to an existing profile: of the co-locations that matter most for placing "
-        "such arrivals, in rounds of planning, measuring and training. --quota is then the number of runs "
-        "over all NFs.",
-        show_default=False,
     ),
 ]
 ModelsOf = Annotated[
-    Path | None,
-    typer.Option("--models", help="With --for: the MODELS folder, trained on the profile.", show_default=False),
+    Path | None, options.take_option("With --for: the MODELS folder, trained on the profile.", "--models")
 ]
 BudgetOf = Annotated[
     float | None,
-    typer.Option(
+    options.take_option(
+        "With --for: the SLA violations to accept when such arrivals are placed, in % of the instances.  [default: 2]",
         "--budget",
-        help="With --for: the SLA violations to accept when such arrivals are placed, in % of the instances.  "
-        "[default: 2]",
-        show_default=False,
     ),
 ]
 Chain = Annotated[
     list[str] | None,
-    typer.Option(
-        help="Measure a chain of NFs instead of contention: the NFs in order, as in ACL,NAT or ACL:rules=1024,NAT;"
-        " repeatable. A chain runs to completion on one core, and as every possible pipeline on several; | "
-        "begins the next core, and then only this placement is measured. The NFs alone, and their cycles per "
-        "packet, are measured, too.",
-        show_default=False,
+    options.take_option(
+        "Measure a chain of NFs instead of contention: the NFs in order, as in ACL,NAT or ACL:rules=1024,NAT; "
+        "repeatable. A chain runs to completion on one core, and as every possible pipeline on several; | begins "
+        "the next core, and then only this placement is measured. The NFs alone, and their cycles per packet, are"
+        " measured, too."
     ),
 ]
 Chains = Annotated[
     list[str] | None,
-    typer.Option(
-        help=f"Draw chains by the seed, from all NFs or those of --nf: {' or '.join(CHAIN_LENGTHS)}; repeatable.",
-        show_default=False,
+    options.take_option(
+        f"Draw chains by the seed, from all NFs or those of --nf: {' or '.join(CHAIN_LENGTHS)}; repeatable."
     ),
 ]
 ChainCount = Annotated[
-    int | None,
-    typer.Option(min=1, help=f"Chains drawn of each length.  [default: {ORDERS_PER_LENGTH}]", show_default=False),
+    int | None, options.take_option(f"Chains drawn of each length.  [default: {ORDERS_PER_LENGTH}]", min=1)
 ]
 CoresOfChain = Annotated[
-    int | None,
-    typer.Option(
-        min=1, help="The largest number of cores of a chain; by default, all cores of the NIC.", show_default=False
-    ),
+    int | None, options.take_option("The largest number of cores of a chain; by default, all cores of the NIC.", min=1)
 ]
 Share = Annotated[
     list[float] | None,
-    typer.Option(
-        help="The share of its time that each core spends on the chain; repeatable: every combination is measured."
-        "  [default: 1]",
-        show_default=False,
+    options.take_option(
+        "The share of its time that each core spends on the chain; repeatable: every combination is measured.  "
+        "[default: 1]"
     ),
 ]
 Repeats = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        help="Runs of a chain at each traffic and offered load, or of an NF at each rate.  [default: 2]",
-        show_default=False,
+    options.take_option(
+        "Runs of a chain at each traffic and offered load, or of an NF at each rate.  [default: 2]", min=1
     ),
 ]
 Latency = Annotated[
@@ -166,13 +139,13 @@ def command(
     share: Share = None,
     repeats: Repeats = None,
     latency: Latency = False,
-    timeout: Timeout = 60.0,
-    seed: Seed = 0,
+    timeout: options.Timeout = 60.0,
+    seed: options.Seed = 0,
     status: ShowStatus = False,
     merge: Merge = None,
-    ignore_columns: IgnoreColumns = False,
-    skip_empty_stays: SkipEmptyStays = False,
-    quiet: Quiet = False,
+    ignore_columns: options.IgnoreColumns = False,
+    skip_empty_stays: options.SkipEmptyStays = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Profile NFs, their latency, or chains of NFs, on a testbed. The same command resumes an interrupted profile."""
     from placer.progress import Progress
@@ -191,9 +164,9 @@ def command(
         return
     if testbed is None:
         raise InputError.of("--testbed", "is missing", hint=f"one of {list_testbeds()}")
-    refuse_unwritable_folder("--out", out)
+    options.refuse_unwritable_folder("--out", out)
     if arrivals is None:
-        refuse_without_arrivals("--for", ignore_columns, skip_empty_stays)
+        options.refuse_without_arrivals("--for", ignore_columns, skip_empty_stays)
     of_chains: dict[str, object] = {"--chain-count": chain_count, "--cores-of-chain": cores_of_chain, "--share": share}
     of_contention: dict[str, object] = {
         "--for": arrivals, "--models": models, "--budget": budget, "--quota": quota, "--cores": cores,
@@ -219,8 +192,8 @@ def command(
     if arrivals is not None:
         if nf or method != "adaptive" or cores:
             raise InputError.of("--for", "chooses the runs: leave out --nf, --method and --cores")
-        options = trace_options(ignore_columns, skip_empty_stays, progress.say)
-        profile_for(arrivals, options, models, budget, testbed, out, quota, timeout, seed, progress)
+        reading = options.trace_options(ignore_columns, skip_empty_stays, progress.say)
+        profile_for(arrivals, reading, models, budget, testbed, out, quota, timeout, seed, progress)
         return
     _refuse_given({"--models": models, "--budget": budget}, "needs --for")
     profile_contention(testbed, out, nf, method, quota, _parse_cores(cores), timeout, seed, progress)
@@ -234,9 +207,9 @@ def _parse_cores(text: str | None) -> list[int]:
     return [int(count) for count in counts]
 
 
-def _refuse_given(options: Mapping[str, object], message: str) -> None:
+def _refuse_given(given: Mapping[str, object], message: str) -> None:
     """InputError for the first of these options that was given."""
-    for option, value in options.items():
+    for option, value in given.items():
         if value is not None and value != []:
             raise InputError.of(option, message)
 
@@ -261,7 +234,7 @@ def profile_contention(
     from profiler.profiling import profile
     from profiles.gpu_tables import GPU_KIND
 
-    with measuring(testbed, timeout, progress, "profiling") as (card, advance):
+    with options.measuring(testbed, timeout, progress, "profiling") as (card, advance):
         if card.describe().nic.kind == GPU_KIND:
             if method != "adaptive":
                 raise InputError.of("--method", "is for NICs; runs on a GPU server are chosen in one way")
@@ -283,7 +256,7 @@ def profile_chains(
     from profiler.chains.plan import CHAIN_REPEATS
     from profiler.chains.profiling import profile_chains as measure_chains
 
-    with measuring(testbed, timeout, progress, "measuring chains") as (card, advance):
+    with options.measuring(testbed, timeout, progress, "measuring chains") as (card, advance):
         measure_chains(
             card, out, request, repeats=repeats or CHAIN_REPEATS, seed=seed, progress=advance, notify=progress.say
         )
@@ -292,7 +265,7 @@ def profile_chains(
 
 def profile_for(
     arrivals: str,
-    options: TraceOptions,
+    reading: TraceOptions,
     models: Path | None,
     budget: float | None,
     testbed: str,
@@ -311,9 +284,9 @@ def profile_for(
     if quota is None:
         raise InputError.of("--quota", "is missing", hint="with --for, it is the number of runs over all NFs")
     refuse_quota(quota)
-    refuse_bad_budget(budget)
-    rounds, key = open_rounds(arrivals, models, out, progress.say, budget, options)
-    with measuring(testbed, timeout, progress, "measuring") as (card, advance):
+    options.refuse_bad_budget(budget)
+    rounds, key = open_rounds(arrivals, models, out, progress.say, budget, reading)
+    with options.measuring(testbed, timeout, progress, "measuring") as (card, advance):
         profile = profile_further(
             card, out, rounds.choose, key=key, most=quota, seed=seed, progress=advance, notify=progress.say
         )
@@ -329,7 +302,7 @@ def profile_latency(
     from profiler.latency import RUNS_PER_RATE
     from profiler.latency import profile_latency as measure_latency
 
-    with measuring(testbed, timeout, progress, "measuring latency") as (card, advance):
+    with options.measuring(testbed, timeout, progress, "measuring latency") as (card, advance):
         measure_latency(
             card, out, nfs=nfs or None, times=repeats or RUNS_PER_RATE, seed=seed, progress=advance, notify=progress.say
         )
@@ -340,15 +313,9 @@ def profile_latency(
 
 
 ROUND_HEADINGS = (
-    "round",
-    "runs",
-    "co-locations measured",
-    "repeats",
-    "NICs planned",
-    "expected violations %",
-    "after",
+    "round", "runs", "co-locations measured", "repeats", "NICs planned", "expected violations %", "after",
     "largest change %",
-)
+)  # fmt: skip
 
 
 def as_table(rounds: Sequence[Round]) -> str:

@@ -8,15 +8,14 @@ import typer
 
 from placer.commands import options
 
-StateFile = Annotated[Path, typer.Option("--state", help="The fleet, as kept by `placer online`.", show_default=False)]
+StateFile = Annotated[Path, options.take_option("The fleet, as kept by `placer online`.", "--state")]
 Budget = Annotated[int, typer.Option(min=0, help="Largest number of moves.")]
 SlaBudget = Annotated[
     float | None,
-    typer.Option(
-        "--sla-budget",
-        help="SLA violations to accept, in % of the instances: safety margins are chosen so that the expected "
+    options.take_option(
+        "SLA violations to accept, in % of the instances: safety margins are chosen so that the expected "
         "violations stay below.  [default: 2]",
-        show_default=False,
+        "--sla-budget",
     ),
 ]
 MoveCost = Annotated[float, typer.Option(min=0.0, help="What a move costs, in units of NIC cost.")]
@@ -43,8 +42,7 @@ def command(
 ) -> None:
     """Find moves of tenants that end expected SLA violations or empty NICs, and print them as one JSON object.
 
-    Every move gains more than it costs, and every SLA that was met stays met after each move.
-    """
+    Every move gains more than it costs, and every SLA that was met stays met after each move."""
     from placer.fleet.engine import Engine
     from placer.fleet.event_lines import decision_line
     from placer.fleet.events import Rebalance

@@ -13,10 +13,7 @@ if TYPE_CHECKING:
     from placer.progress import Progress
     from placer.run import Comparison
 
-Arrivals = Annotated[
-    str,
-    typer.Argument(metavar="ARRIVALS", help="The trace: CSV, .csv.gz, or - for standard input.", show_default=False),
-]
+Arrivals = Annotated[str, options.take_argument("ARRIVALS", "The trace: CSV, .csv.gz, or - for standard input.")]
 Strategy = Annotated[
     list[str] | None,
     typer.Option(
@@ -29,55 +26,44 @@ Strategy = Annotated[
 Predictor = Annotated[list[str] | None, typer.Option(help="A predictor; repeatable. By default, all in the models.")]
 Measure = Annotated[
     int | None,
-    typer.Option(
+    options.take_option(
+        "Also measure co-locations of a plan in at most this many runs on the testbed, and place again; adds a row.",
         min=1,
-        help="Also measure co-locations of a plan in at most this many runs on the testbed, and place again; adds "
-        "a row.",
-        show_default=False,
     ),
 ]
 Headroom = Annotated[
     float,
-    typer.Option(
-        min=0.0,
-        max=1000.0,
-        metavar="PCT",
-        help="Plan for rates that are this much higher than those of the trace, in %.",
-        show_default=False,
+    options.take_option(
+        "Plan for rates that are this much higher than those of the trace, in %.", min=0.0, max=1000.0, metavar="PCT"
     ),
 ]
 Loads = Annotated[
     Path | None,
-    typer.Option(
-        help="The loads that the column `load` of the trace names: a CSV file with the share of the rate in each part "
-        "of a day.",
-        show_default=False,
+    options.take_option(
+        "The loads that the column `load` of the trace names: a CSV file with the share of the rate in each part "
+        "of a day."
     ),
 ]
 ProductionSpec = Annotated[
     Path | None,
-    typer.Option(
+    options.take_option(
+        "Instead, simulate production: replay the trace with the measurements and drift of this TOML file, and "
+        "compare placement with and without feedback.",
         "--production",
-        help="Instead, simulate production: replay the trace with the measurements and drift of this TOML file, "
-        "and compare placement with and without feedback.",
-        show_default=False,
     ),
 ]
 Range = Annotated[
     int | None,
-    typer.Option(
+    options.take_option(
+        "Also place this many traces, drawn from ARRIVALS, by the recommended strategy, and print the ranges of "
+        "NICs and SLA violations.  [default: 3; 0 for more than 10,000 arrivals or 100 different workloads]",
         min=0,
-        help="Also place this many traces, drawn from ARRIVALS, by the recommended strategy, and print the ranges "
-        "of NICs and SLA violations.  [default: 3; 0 for more than 10,000 arrivals or 100 different "
-        "workloads]",
-        show_default=False,
     ),
 ]
 PlanFile = Annotated[Path | None, typer.Option("--plan", help="Write the NIC of every instance, as CSV.")]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
 Certificate = Annotated[
-    Path | None,
-    typer.Option(help="Write a plan and the proof of its bound, for `placer verify`, as JSON.", show_default=False),
+    Path | None, options.take_option("Write a plan and the proof of its bound, for `placer verify`, as JSON.")
 ]
 Of = Annotated[str, typer.Option(help="The plan of the certificate: optimal or planned.")]
 Solver = Annotated[str, typer.Option(help="The solver of the optimum: cp-sat or highs.")]
@@ -123,8 +109,7 @@ def command(
 ) -> None:
     """Place a trace with every strategy; compare NICs and SLA violations with the proven optimum.
 
-    Without --models, the recorded models of the simulated BlueField-2 are used, and plans are evaluated on it.
-    """
+    Without --models, the recorded models of the simulated BlueField-2 are used, and plans are evaluated on it."""
     if production is not None:
         from placer.commands.run_production import command as simulate
 

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
 StateFile = Annotated[
     str | None,
-    typer.Option(
+    options.take_option(
+        "Keep the fleet in this SQLite file or PostgreSQL database, and continue from it.",
         "--state",
         metavar="FILE|postgresql://...",
-        help="Keep the fleet in this SQLite file or PostgreSQL database, and continue from it.",
-        show_default=False,
     ),
 ]
 Existing = Annotated[
@@ -32,75 +31,61 @@ Existing = Annotated[
 ]
 Restore = Annotated[
     Path | None,
-    typer.Option(
+    options.take_option(
+        "Replace the state file by this copy, then serve; the former one is kept as FILE.before-restore.",
         metavar="COPY",
-        help="Replace the state file by this copy, then serve; the former one is kept as FILE.before-restore.",
-        show_default=False,
     ),
 ]
 KeepLog = Annotated[
     str | None,
-    typer.Option(
+    options.take_option(
+        "Keep only events of the last days (30d) or hours (12h), or the last N, in the log; by default all.",
         metavar="30d|N",
-        help="Keep only events of the last days (30d) or hours (12h), or the last N, in the log; by default all.",
-        show_default=False,
     ),
 ]
 Listen = Annotated[str, typer.Option(metavar="HOST:PORT", help="The address to listen on; port 0 chooses a free port.")]
 HostNames = Annotated[
     list[str] | None,
-    typer.Option(
+    options.take_option(
+        "Without tokens, also answer requests to this name, such as that of a proxy; may be given several times.",
         "--host",
         metavar="NAME",
-        help="Without tokens, also answer requests to this name, such as that of a proxy; may be given several times.",
-        show_default=False,
     ),
 ]
 TokenFile = Annotated[
-    Path | None,
-    typer.Option("--tokens", help="Accept only the tokens of this file (docs/how-to/serve.md).", show_default=False),
+    Path | None, options.take_option("Accept only the tokens of this file (docs/how-to/serve.md).", "--tokens")
 ]
 NewToken = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Create a token of this name and exit: its table goes to stdout, the token itself to stderr.",
-        show_default=False,
+    options.take_option(
+        "Create a token of this name and exit: its table goes to stdout, the token itself to stderr.", metavar="NAME"
     ),
 ]
 Scopes = Annotated[str, typer.Option(help="The scopes of a new token: ask, decide, admin; separated by commas.")]
 Certificate = Annotated[
-    Path | None, typer.Option("--tls-certificate", help="Serve HTTPS with this certificate chain.", show_default=False)
+    Path | None, options.take_option("Serve HTTPS with this certificate chain.", "--tls-certificate")
 ]
-Key = Annotated[Path | None, typer.Option("--tls-key", help="The key of the certificate.", show_default=False)]
+Key = Annotated[Path | None, options.take_option("The key of the certificate.", "--tls-key")]
 Anyone = Annotated[
     bool, typer.Option("--without-tokens", help="Disable authentication: every client that can connect has all rights.")
 ]
 LogRequests = Annotated[bool, typer.Option("--log-requests", help="Log every request on stderr.")]
 WebhookAddress = Annotated[
-    str | None,
-    typer.Option(
-        "--webhook", metavar="URL", help="Post every event and its answer to this URL, signed.", show_default=False
-    ),
+    str | None, options.take_option("Post every event and its answer to this URL, signed.", "--webhook", metavar="URL")
 ]
-WebhookSecret = Annotated[
-    Path | None, typer.Option(help="A file with the secret that signs webhooks.", show_default=False)
-]
+WebhookSecret = Annotated[Path | None, options.take_option("A file with the secret that signs webhooks.")]
 Kubernetes = Annotated[
     str | None,
-    typer.Option(
+    options.take_option(
+        "Act as scheduler extender of the cluster whose nodes are the NICs: in-cluster, or the address of its API"
+        " server (docs/how-to/kubernetes.md).",
         metavar="API",
-        help="Act as scheduler extender of the cluster whose nodes are the NICs: in-cluster, or the address of its"
-        " API server (docs/how-to/kubernetes.md).",
-        show_default=False,
     ),
 ]
 Retrain = Annotated[
     list[Path] | None,
-    typer.Option(
-        metavar="PROFILE",
-        help="Retrain the models on measurements and on this profile; as in `placer online`.",
-        show_default=False,
+    options.take_option(
+        "Retrain the models on measurements and on this profile; as in `placer online`.", metavar="PROFILE"
     ),
 ]
 Repair = Annotated[
@@ -149,8 +134,7 @@ def command(
     """Place NFs over HTTP, by events and questions, with a web page; the fleet is kept in a file or a database.
 
     It decides like `placer online`, for any number of clients. An answer is sent after its event is on disk. Without
-    tokens, only clients on this machine can connect.
-    """
+    tokens, only clients on this machine can connect."""
     from profiles import InputError
 
     missing = [name for name in ("starlette", "uvicorn", "httptools", "prometheus_client") if find_spec(name) is None]

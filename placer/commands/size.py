@@ -13,19 +13,15 @@ LARGEST_FACTOR = 1000.0
 MOST_DRAWS = 100_000
 GROWTHS = {"count": "arrivals", "load": "load"}  # the axis of growth, by its name in the option
 
-Arrivals = Annotated[
-    Path, typer.Argument(metavar="ARRIVALS", help="Today's trace: CSV or .csv.gz.", show_default=False)
-]
+Arrivals = Annotated[Path, options.take_argument("ARRIVALS", "Today's trace: CSV or .csv.gz.")]
 GrowthOf = Annotated[
     str, typer.Option("--growth-of", help="What grows: count, the number of arrivals; or load, their offered rates.")
 ]
 NextYear = Annotated[float, typer.Option(help="Next year's arrivals or load, as a factor of today's.")]
 Growth = Annotated[str, typer.Option(help="Arrivals or load of the growth curve, as factors of today's.")]
-Slas = Annotated[
-    str, typer.Option("--sla", help="Factors of the allowed throughput drop; below 1 is stricter.", show_default=False)
-]
-Flows = Annotated[str, typer.Option(help="Factors of the flow counts.", show_default=False)]
-PacketSize = Annotated[str, typer.Option(help="Factors of the packet sizes.", show_default=False)]
+Slas = Annotated[str, options.take_option("Factors of the allowed throughput drop; below 1 is stricter.", "--sla")]
+Flows = Annotated[str, options.take_option("Factors of the flow counts.")]
+PacketSize = Annotated[str, options.take_option("Factors of the packet sizes.")]
 Budget = Annotated[float, typer.Option(help="SLA violations to accept, in % of the instances.")]
 Strategy = Annotated[
     list[str] | None,
@@ -36,16 +32,13 @@ Strategy = Annotated[
 Predictor = Annotated[list[str] | None, typer.Option(help="A predictor; repeatable. By default tomur.")]
 Budgets = Annotated[
     str,
-    typer.Option(
-        help="Budgets for which contention-aware places, at most --budget. By default --budget, and, if its plan "
-        "exceeds it, a half, a quarter and an eighth of it.",
-        show_default=False,
+    options.take_option(
+        "Budgets for which contention-aware places, at most --budget. By default --budget, and, if its plan "
+        "exceeds it, a half, a quarter and an eighth of it."
     ),
 ]
 Risks = Annotated[str | None, typer.Option("--risk", hidden=True)]
-Fleets = Annotated[
-    list[Path] | None, typer.Option("--fleet", help="A fleet file to compare; repeatable.", show_default=False)
-]
+Fleets = Annotated[list[Path] | None, options.take_option("A fleet file to compare; repeatable.", "--fleet")]
 Draws = Annotated[int, typer.Option(help="Traces drawn per point.")]
 Format = Annotated[str, typer.Option(help="table, json or csv.")]
 
@@ -83,8 +76,7 @@ def command(
     """Recommend how many NICs to buy for next year, depending on growth, SLAs, traffic and NIC model.
 
     The first line is the recommendation. Next year's arrivals are drawn from today's; 500 arrivals take a minute on two
-    cores. More --draws give more precise ranges and take longer. After an interruption, the same command resumes.
-    """
+    cores. More --draws give more precise ranges and take longer. After an interruption, the same command resumes."""
     from placer.progress import Progress
     from placer.report.text.sizing import SIZING_FORMATS
     from placer.studies.execute import RESULTS_FILE

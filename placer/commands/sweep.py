@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import typer
 
-from placer.commands.options import Quiet, Timeout, measuring, refuse_unwritable_folder
+from placer.commands.options import Quiet, Timeout, measuring, refuse_unwritable_folder, take_argument, take_option
 from placer.report.text.table import text_table
 from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import CurveBreak, FittedModel
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
     from profiler.sweeps.measuring import MeasuredSweep
 
 
-SpecFile = Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The sweep: a TOML file.", show_default=False)]
-Out = Annotated[Path, typer.Option(help="The folder for measurements, fits and the report.", show_default=False)]
+SpecFile = Annotated[Path, take_argument("SPEC.toml", "The sweep: a TOML file.")]
+Out = Annotated[Path, take_option("The folder for measurements, fits and the report.")]
 TestbedSpec = Annotated[
-    str | None,
-    typer.Option("--testbed", help=f"Replaces the testbed of the file: one of {list_testbeds()}.", show_default=False),
+    str | None, take_option(f"Replaces the testbed of the file: one of {list_testbeds()}.", "--testbed")
 ]
 ShowStatus = Annotated[bool, typer.Option("--status", help="Print the progress and the remaining time; run nothing.")]
 

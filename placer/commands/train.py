@@ -5,39 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from placer.commands.options import Quiet, Seed, refuse_unwritable_folder
+from placer.commands.options import Quiet, Seed, refuse_unwritable_folder, take_argument, take_option
 from profiles import InputError
 
 if TYPE_CHECKING:
     from placer.progress import Progress
 
-ProfileDir = Annotated[
-    Path,
-    typer.Argument(metavar="PROFILE", help="A folder written by `placer profile`, or by hand.", show_default=False),
-]
-Out = Annotated[
-    Path,
-    typer.Option(help="The MODELS folder to write. Models in it are replaced; other files stay.", show_default=False),
-]
+ProfileDir = Annotated[Path, take_argument("PROFILE", "A folder written by `placer profile`, or by hand.")]
+Out = Annotated[Path, take_option("The MODELS folder to write. Models in it are replaced; other files stay.")]
 Names = Annotated[
     list[str] | None,
-    typer.Option(
-        "--predictor",
-        help="A predictor; repeatable. tomur and slomo come with placer. By default, all.",
-        show_default=False,
-    ),
+    take_option("A predictor; repeatable. tomur and slomo come with placer. By default, all.", "--predictor"),
 ]
 SoloFits = Annotated[
     list[str] | None,
-    typer.Option(
+    take_option(
+        "A model of `placer fit` or `placer sweep`: throughput_kpps of the NF alone over flows, packet_size or "
+        "mtbr, at default traffic otherwise. Without a file, it is fitted to the NF's runs. It is used only if it"
+        " significantly reduces the NF's solo error. Repeatable.",
         "--solo-fit",
         metavar="NF[=MODEL.json]",
-        help="A model of `placer fit` or `placer sweep`: throughput_kpps of the NF alone over flows, packet_size "
-        "or mtbr, at default traffic otherwise. Without a file, it is fitted to the NF's runs. It is used "
-        "only if it significantly reduces the NF's solo error. Repeatable.",
-        show_default=False,
     ),
 ]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from placer.commands.options import IgnoreColumns, SkipEmptyStays, Timeout, refuse_without_arrivals, trace_options
+from placer.commands import options
 from profiles import Fault, InputError, TrafficProfile
 
 if TYPE_CHECKING:
@@ -26,16 +26,13 @@ if TYPE_CHECKING:
 One = TypeVar("One")
 File = Annotated[
     Path,
-    typer.Argument(
-        metavar="FILE",
-        help="Written by `placer run --certificate`, `placer chain place --certificate` or `placer admit "
+    options.take_argument(
+        "FILE",
+        "Written by `placer run --certificate`, `placer chain place --certificate` or `placer admit "
         "--certificate`; or an answer of `placer admit --format json`, with --slos and --device.",
-        show_default=False,
     ),
 ]
-Arrivals = Annotated[
-    str | None, typer.Option(help="The trace that the tenants must match: CSV, .csv.gz or -.", show_default=False)
-]
+Arrivals = Annotated[str | None, options.take_option("The trace that the tenants must match: CSV, .csv.gz or -.")]
 Testbeds = Annotated[
     list[str] | None,
     typer.Option(
@@ -53,19 +50,13 @@ ModelsDirs = Annotated[
 
 
 ChainsFile = Annotated[
-    Path | None,
-    typer.Option("--chains", help="The chains that a plan of chains must match: .chains or JSON.", show_default=False),
+    Path | None, options.take_option("The chains that a plan of chains must match: .chains or JSON.", "--chains")
 ]
 RackFile = Annotated[
-    Path | None,
-    typer.Option("--rack", help="The rack that a plan of chains must match: TOML or JSON.", show_default=False),
+    Path | None, options.take_option("The rack that a plan of chains must match: TOML or JSON.", "--rack")
 ]
-SlosFile = Annotated[
-    Path | None, typer.Option("--slos", help="The SLOs that an admission must match: JSON Lines.", show_default=False)
-]
-DeviceFile = Annotated[
-    Path | None, typer.Option("--device", help="The GPU that an admission must match: JSON.", show_default=False)
-]
+SlosFile = Annotated[Path | None, options.take_option("The SLOs that an admission must match: JSON Lines.", "--slos")]
+DeviceFile = Annotated[Path | None, options.take_option("The GPU that an admission must match: JSON.", "--device")]
 
 
 def command(
@@ -73,24 +64,23 @@ def command(
     arrivals: Arrivals = None,
     testbed: Testbeds = None,
     models: ModelsDirs = None,
-    timeout: Timeout = 60.0,
+    timeout: options.Timeout = 60.0,
     chains: ChainsFile = None,
     rack: RackFile = None,
     slos: SlosFile = None,
     device: DeviceFile = None,
-    ignore_columns: IgnoreColumns = False,
-    skip_empty_stays: SkipEmptyStays = False,
+    ignore_columns: options.IgnoreColumns = False,
+    skip_empty_stays: options.SkipEmptyStays = False,
 ) -> None:
     """Check a certificate without the solver: the plan by querying the testbed, the bound by weak duality.
 
     A plan of chains is checked against the chains and the rack in the file, an admission to a GPU against its SLOs and
-    its device. The exit status is 1 if a check fails; stderr lists the errors.
-    """
+    its device. The exit status is 1 if a check fails; stderr lists the errors."""
     from placer.verify import completeness_of, faults_of, fleet_faults, read_certificate
     from placer.verify.chains import read_chain_certificate
 
     if arrivals is None:
-        refuse_without_arrivals("--arrivals", ignore_columns, skip_empty_stays)
+        options.refuse_without_arrivals("--arrivals", ignore_columns, skip_empty_stays)
     of_nics: dict[str, object] = {"--arrivals": arrivals, "--testbed": testbed, "--models": models}
     of_racks: dict[str, object] = {"--chains": chains, "--rack": rack}
     of_gpus: dict[str, object] = {"--slos": slos, "--device": device}
@@ -107,8 +97,8 @@ def command(
     certificate = read_certificate(file)
     with ExitStack() as stack:
         sources = _sources(certificate, testbed or [], models or [], timeout, stack)
-        options = trace_options(ignore_columns, skip_empty_stays, partial(typer.echo, err=True))
-        faults = [] if arrivals is None else _trace_faults(certificate, arrivals, sources[0].traffic, options)
+        reading = options.trace_options(ignore_columns, skip_empty_stays, partial(typer.echo, err=True))
+        faults = [] if arrivals is None else _trace_faults(certificate, arrivals, sources[0].traffic, reading)
         for number, source in enumerate(sources):
             faults += fleet_faults(certificate, number, source)
         query: Query = lambda number, co_locations: sources[number].query(co_locations)  # noqa: E731
@@ -144,9 +134,9 @@ def _budget_faults(certificate: Certificate, budget: Budget, sources: Sequence[T
     return list(budget_faults(certificate, budget, errors))
 
 
-def _refuse(options: Mapping[str, object], message: str) -> None:
+def _refuse(given: Mapping[str, object], message: str) -> None:
     """Refuse options that do not belong to the certificate."""
-    if faults := [Fault(name, None, None, message) for name, value in options.items() if value]:
+    if faults := [Fault(name, None, None, message) for name, value in given.items() if value]:
         raise InputError(faults)
 
 
@@ -204,7 +194,7 @@ def _without_programs(specs: Sequence[str]) -> Sequence[str]:
     return specs
 
 
-def _trace_faults(certificate: Certificate, path: str, traffic: TrafficProfile, options: TraceOptions) -> list[str]:
+def _trace_faults(certificate: Certificate, path: str, traffic: TrafficProfile, reading: TraceOptions) -> list[str]:
     """What differs from a trace; `traffic` is the meaning of a missing or empty column."""
     from placer.inputs.arrivals import read_arrivals, refuse_priorities
     from placer.model.fleet import NicKind
@@ -214,7 +204,7 @@ def _trace_faults(certificate: Certificate, path: str, traffic: TrafficProfile, 
         NicKind(at, of.model, of.cores, of.cores_of, of.limit, float(of.cost), pool=of.pool, domain=of.domain)
         for at, of in enumerate(certificate.kinds)
     ]
-    arrivals = read_arrivals(path, traffic, lambda workload: (), options, kinds=kinds, may_run=False)
+    arrivals = read_arrivals(path, traffic, lambda workload: (), reading, kinds=kinds, may_run=False)
     refuse_priorities(arrivals)
     if departing := [arrival.id for arrival in arrivals if arrival.departure is not None]:
         message = f"{departing[0]} departs, and a certificate covers only tenants that stay"

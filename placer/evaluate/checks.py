@@ -1,8 +1,7 @@
 """Checkers: one per constraint, which knows plans and arrivals but no strategy.
 
 Each returns a sentence per fault; none shares code with what it checks. `placer run` checks every plan before it
-reports a figure of it.
-"""
+reports a figure of it."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -28,15 +27,10 @@ class InvalidPlan(Exception):
 def check_plan(plan: Plan, arrivals: Sequence[Arrival], kinds: Sequence[NicKind]) -> None:
     """Hold a plan to every constraint that does not depend on throughput. Raises `InvalidPlan` with every fault."""
     faults = [
-        *decide_once(plan, arrivals),
-        *workloads_kept(plan, arrivals),
-        *running_kept(plan, kinds),
-        *one_kind_per_nic(plan),
-        *cores_kept(plan),
-        *line_rate_kept(plan),
-        *counts_kept(plan, kinds),
+        *decide_once(plan, arrivals), *workloads_kept(plan, arrivals), *running_kept(plan, kinds),
+        *one_kind_per_nic(plan), *cores_kept(plan), *line_rate_kept(plan), *counts_kept(plan, kinds),
         *constraints_kept(plan),
-    ]
+    ]  # fmt: skip
     if faults:
         raise InvalidPlan(f"strategy {plan.strategy} violates its constraints:\n" + "\n".join(faults))
 

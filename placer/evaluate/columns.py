@@ -2,24 +2,14 @@
 
 A column is one entry of `RESULT_COLUMNS`. Its key names it in JSON, in CSV, in the DataFrame of
 `PlacementResult.table` and in docs/formats; those with a heading are in the table on a terminal, those with a page
-heading in the HTML report.
-"""
+heading in the HTML report."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from placer.evaluate import wastage
 from placer.evaluate.evaluation import Evaluation, to_buy
-from placer.evaluate.wastage import (
-    MARK_MEANINGS,
-    Compared,
-    costs_differ,
-    is_marked,
-    keeps_budget,
-    mark_of,
-    reference,
-    wastage_text,
-)
 from placer.model.arrival import have_priorities
 from placer.model.day import has_days
 from placer.model.fleet import Fleet, NicKind
@@ -27,8 +17,8 @@ from placer.model.plan import Plan, replay_plan
 
 MOST_PRIORITIES = 3  # priorities that a cell of a table lists at most
 
-Value = Callable[[Compared, Evaluation], object]
-Cell = Callable[[Compared, Evaluation], str]
+Value = Callable[[wastage.Compared, Evaluation], object]
+Cell = Callable[[wastage.Compared, Evaluation], str]
 
 
 @dataclass(frozen=True)
@@ -49,15 +39,15 @@ class TableColumn:
     cell: Cell | None = None
     page: str = ""
     page_value: Value | None = None
-    where: Callable[[Compared], bool] = lambda compared: True
-    in_json: Callable[[Compared, Evaluation], bool] = lambda compared, evaluation: True
+    where: Callable[[wastage.Compared], bool] = lambda compared: True
+    in_json: Callable[[wastage.Compared, Evaluation], bool] = lambda compared, evaluation: True
     in_studies: Callable[[Sequence[NicKind], Evaluation], float | None] | None = None
 
-    def text(self, compared: Compared, evaluation: Evaluation) -> str:
+    def text(self, compared: wastage.Compared, evaluation: Evaluation) -> str:
         """The cell of the text table."""
         return str(self.value(compared, evaluation)) if self.cell is None else self.cell(compared, evaluation)
 
-    def on_page(self, compared: Compared, evaluation: Evaluation) -> object:
+    def on_page(self, compared: wastage.Compared, evaluation: Evaluation) -> object:
         """The cell of the HTML report."""
         return (self.page_value or self.value)(compared, evaluation)
 
@@ -82,27 +72,22 @@ def percent(value: float | None, unknown: str) -> str:
     return unknown if value is None else f"{value:.1f} %"
 
 
-def expects_violations(compared: Compared) -> bool:
+def expects_violations(compared: wastage.Compared) -> bool:
     """Whether violations are expected of some plan."""
     return any(evaluation.expected_violations_pct is not None for evaluation in compared.plans)
 
 
-def is_by_measuring(compared: Compared) -> bool:
-    """Whether some plan was made by measuring."""
-    return any(evaluation.measured_pct is not None for evaluation in compared.plans)
-
-
-def _align(compared: Compared, evaluation: Evaluation, pct: float | None) -> str:
+def _align(compared: wastage.Compared, evaluation: Evaluation, pct: float | None) -> str:
     """A wastage with its mark; where some plan is marked, the wastage of others is aligned with it."""
-    mark = mark_of(compared, evaluation)
-    widest = max(len(mark_of(compared, other)) for other in compared.plans)
-    return wastage_text(pct, mark) + " " * (widest + bool(widest) - len(mark) - bool(mark))
+    mark = wastage.mark_of(compared, evaluation)
+    widest = max(len(wastage.mark_of(compared, other)) for other in compared.plans)
+    return wastage.wastage_text(pct, mark) + " " * (widest + bool(widest) - len(mark) - bool(mark))
 
 
 def _of_budget(name: str) -> Value:
     """A figure of a plan that was made for a budget with all arrivals known."""
 
-    def value(compared: Compared, evaluation: Evaluation) -> object:
+    def value(compared: wastage.Compared, evaluation: Evaluation) -> object:
         found = getattr(evaluation.plan.within, name)
         if name == "reserve_pct":
             return round_figure(found)
@@ -111,12 +96,12 @@ def _of_budget(name: str) -> Value:
     return value
 
 
-def _has_budget(compared: Compared, evaluation: Evaluation) -> bool:
+def _has_budget(compared: wastage.Compared, evaluation: Evaluation) -> bool:
     return evaluation.plan.within is not None
 
 
-def _is_measured(compared: Compared, evaluation: Evaluation) -> bool:
-    return is_by_measuring(compared)
+def _is_measured(compared: wastage.Compared, evaluation: Evaluation) -> bool:
+    return any(evaluation.measured_pct is not None for evaluation in compared.plans)
 
 
 def spare_cores_pct(kinds: Sequence[NicKind], evaluation: Evaluation) -> float | None:
@@ -131,21 +116,21 @@ def spare_cores_pct(kinds: Sequence[NicKind], evaluation: Evaluation) -> float |
     return round_figure(100.0 * (1.0 - used / cores)) if cores else None
 
 
-def _spare_by_model(compared: Compared, evaluation: Evaluation) -> dict[str, int]:
+def _spare_by_model(compared: wastage.Compared, evaluation: Evaluation) -> dict[str, int]:
     added = evaluation.spare.added if evaluation.spare else None
     return dict(sorted(Counter(kind.model for kind in added or ()).items()))
 
 
-def _changes_over_day(compared: Compared, evaluation: Evaluation) -> bool:
+def _changes_over_day(compared: wastage.Compared, evaluation: Evaluation) -> bool:
     return has_days(placement.arrival for placement in evaluation.plan.placements)
 
 
-def _peak_nics(compared: Compared, evaluation: Evaluation) -> int:
+def _peak_nics(compared: wastage.Compared, evaluation: Evaluation) -> int:
     """The NICs by peaks; what a strategy needs that places by peaks anyway."""
     return evaluation.nics if evaluation.plan.peak_nics is None else evaluation.plan.peak_nics
 
 
-def _has_priorities(compared: Compared, evaluation: Evaluation) -> bool:
+def _has_priorities(compared: wastage.Compared, evaluation: Evaluation) -> bool:
     return have_priorities(placement.arrival for placement in evaluation.plan.placements)
 
 
@@ -154,7 +139,7 @@ def losses_by_name(plan: Plan) -> dict[str, int]:
     return {str(priority): count for priority, count in plan.rejected_by_priority.items()}
 
 
-def _lost_by_priority(compared: Compared, evaluation: Evaluation) -> str:
+def _lost_by_priority(compared: wastage.Compared, evaluation: Evaluation) -> str:
     """The priorities of which arrivals are rejected, each with how many; `-` for none."""
     lost = [f"{priority}: {count:,}" for priority, count in evaluation.plan.rejected_by_priority.items() if count]
     more = len(lost) - MOST_PRIORITIES
@@ -218,7 +203,7 @@ RESULT_COLUMNS = (
     ),
     TableColumn(
         "wastage_against",
-        lambda compared, judged: reference(compared).replace(" ", "_"),
+        lambda compared, judged: wastage.reference(compared).replace(" ", "_"),
         "the reference of wastage: `optimum`, or `lower_bound` where the optimum is not proven",
     ),
     TableColumn(
@@ -226,7 +211,7 @@ RESULT_COLUMNS = (
         lambda compared, judged: None,
         "",
         page="note",
-        page_value=lambda compared, judged: MARK_MEANINGS.get(mark_of(compared, judged)),
+        page_value=lambda compared, judged: wastage.MARK_MEANINGS.get(wastage.mark_of(compared, judged)),
     ),
     TableColumn(
         "sla_violations_pct",
@@ -288,7 +273,7 @@ RESULT_COLUMNS = (
         lambda compared, judged: f"{judged.whole_cost:,.6g}",
         "cost",
         lambda compared, judged: judged.whole_cost,
-        where=costs_differ,
+        where=wastage.costs_differ,
     ),
     TableColumn(
         "cost_wastage_pct",
@@ -298,7 +283,7 @@ RESULT_COLUMNS = (
         lambda compared, judged: _align(compared, judged, compared.cost_wastage_pct(judged)),
         "cost wastage, %",
         lambda compared, judged: compared.cost_wastage_pct(judged),
-        where=costs_differ,
+        where=wastage.costs_differ,
     ),
     TableColumn(
         "to_buy",
@@ -308,7 +293,9 @@ RESULT_COLUMNS = (
     TableColumn("budget_pct", lambda compared, judged: compared.catalogue.budget_pct, "SLA violations to accept, %"),
     TableColumn(
         "keeps_budget",
-        lambda compared, judged: None if compared.catalogue.budget_pct is None else keeps_budget(compared, judged),
+        lambda compared, judged: (
+            None if compared.catalogue.budget_pct is None else wastage.keeps_budget(compared, judged)
+        ),
         "whether it has no more SLA violations than that",
     ),
     TableColumn(
@@ -316,7 +303,7 @@ RESULT_COLUMNS = (
     ),
     TableColumn(
         "comparable",
-        lambda compared, judged: not is_marked(compared, judged),
+        lambda compared, judged: not wastage.is_marked(compared, judged),
         "whether its wastage can be compared with that of the optimum",
     ),
     TableColumn(
@@ -372,7 +359,7 @@ PAGE_KEYS = (
 """First of the columns of the HTML report; others with a page heading follow."""
 
 
-def table_columns(compared: Compared) -> list[TableColumn]:
+def table_columns(compared: wastage.Compared) -> list[TableColumn]:
     """The columns of the text table, in their order."""
     keys = dict.fromkeys([*TABLE_KEYS, *(column.key for column in RESULT_COLUMNS if column.heading)])
     return [BY_KEY[key] for key in keys if BY_KEY[key].where(compared)]
@@ -385,7 +372,7 @@ def page_columns() -> list[TableColumn]:
     ]
 
 
-def figures_of(compared: Compared, evaluation: Evaluation) -> dict[str, object]:
+def figures_of(compared: wastage.Compared, evaluation: Evaluation) -> dict[str, object]:
     """All figures of a plan by key, as JSON holds them."""
     return {
         column.key: column.value(compared, evaluation)

@@ -36,8 +36,7 @@ class Stay:
     offered_kpps
         The offered rate; infinite where more is offered than it can carry.
 
-    Where the load changes over the day, throughputs are those of the part in which it is closest to its SLA.
-    """
+    Where the load changes over the day, throughputs are those of the part in which it is closest to its SLA."""
 
     throughput_kpps: float
     solo_kpps: float
@@ -71,8 +70,7 @@ class Evaluation(Shown):
     unmeasured
         The NFs of each co-location of such a plan that was not measured.
     spare
-        The empty NICs that the plan needs for failures; None where none were asked for.
-    """
+        The empty NICs that the plan needs for failures; None where none were asked for."""
 
     plan: Plan
     nics: int
@@ -117,8 +115,7 @@ class Evaluation(Shown):
     def short_by_pct(self) -> float | None:
         """How far the worst instance is below the throughput of its SLA, %; None where none is, or not known.
 
-        It is not known where an instance misses a promised latency.
-        """
+        It is not known where an instance misses a promised latency."""
         short = []
         for placement in self.plan.placed:
             stay = (self.stays or {}).get(placement.arrival.id)
@@ -144,8 +141,7 @@ def evaluate(
     truth
         Per kind, the ground truth; None when there is none.
     predicted
-        Per kind, what the strategy's predictor expects; None when the strategy used none.
-    """
+        Per kind, what the strategy's predictor expects; None when the strategy used none."""
     return Evaluation(
         plan=plan,
         nics=peak_nics(plan),

@@ -1,7 +1,6 @@
 """Spare NICs of a plan, and their checker, which knows plans and no search.
 
-Where the tenants of failed NICs are said to go is replayed, and held to the constraints of every plan.
-"""
+Where the tenants of failed NICs are said to go is replayed, and held to the constraints of every plan."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence

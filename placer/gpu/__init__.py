@@ -6,5 +6,4 @@
 - The model: `latency` by stage, and in it the wait for the `bus`; a `bound` that holds for every method.
 - Admission of one SLO after another: `greedy`, with `batches`, `sms` and the `queue` on the bus, in arrays (`tables`).
 - Why an SLO is rejected, and what would be `enough`.
-- As many SLOs as any plan: `exact/`.
-"""
+- As many SLOs as any plan: `exact/`."""

@@ -6,8 +6,7 @@ executors and, where transfers recur, the utilisation of the bus give bounds of 
 
 References
 ----------
-J. M. Moore, Management Science 15, 1968. https://doi.org/10.1287/mnsc.15.1.102
-"""
+J. M. Moore, Management Science 15, 1968. https://doi.org/10.1287/mnsc.15.1.102"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

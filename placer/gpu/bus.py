@@ -36,8 +36,7 @@ def sporadic_wait(
     References
     ----------
     R. I. Davis, A. Burns, R. J. Bril, J. J. Lukkien, "Controller Area Network (CAN) schedulability analysis: Refuted,
-    revisited and revised", Real-Time Systems 35, 2007. https://doi.org/10.1007/s11241-007-9012-7, section 3.1.
-    """
+    revisited and revised", Real-Time Systems 35, 2007. https://doi.org/10.1007/s11241-007-9012-7, section 3.1."""
     times = np.asarray(earlier_us, dtype=np.float64)
     periods = np.asarray(earlier_periods_us, dtype=np.float64)
     return float(longest_wait(transfer_us, period_us, times, periods, len(times), blocking_us, inf))

@@ -106,7 +106,11 @@ class _OtherSlos:
 
     def __init__(self, device: GpuDevice, admission: Admission) -> None:
         self.device = device
-        self.gpu, self.nfs, self.numbers = gpu_numbers(device), nf_times(device), numbers_of(device)
+        self.gpu, self.nfs, self.numbers = (
+            gpu_numbers(device),
+            nf_times(device),
+            numbers_of(device),
+        )
         self.names = {admitted.slo.nf for admitted in admission.admitted}
         ordered = sorted(admission.admitted, key=lambda one: one.order)
         self.count = len(ordered)

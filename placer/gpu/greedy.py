@@ -4,8 +4,7 @@ SLOs as arrays -> batches -> SMs of the least penalty -> queue on the bus -> wha
 
 The paper's text, lines 16 to 21, never charges an accepted NF its own transfer and its wait, shifts orders by one, and
 never resets `accepted`. Here every SLO is admitted only if all that are admitted keep their latency with it. Figure 13
-has this method decide on 100 SLOs within 300 us, so it is compiled.
-"""
+has this method decide on 100 SLOs within 300 us, so it is compiled."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -233,7 +232,11 @@ def _place_batch(gpu, nfs, whole, times, slo, nf, rate, latency, batch, largest)
         return BATCHING if batching >= max(transfer, kernel) else PCIE if transfer >= kernel else SLOW_KERNEL
     # the arrival, before it is one of the tenants
     whole[SLO_ROW, number], whole[NF_ROW, number], whole[BATCH_ROW, number] = slo, nf, batch
-    whole[LARGEST_ROW, number], times[BEFORE_ROW, number], times[OWN_PERIOD_ROW, number] = largest, left, period
+    whole[LARGEST_ROW, number], times[BEFORE_ROW, number], times[OWN_PERIOD_ROW, number] = (
+        largest,
+        left,
+        period,
+    )
     if not trial_in_time(gpu, nfs, whole, times, number, due, transfer, 0):
         return PCIE
     minibatches = -(-batch // (largest * gpu.packets))

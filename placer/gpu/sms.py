@@ -144,7 +144,10 @@ def note_sm(gpu, nfs, whole, times, sm):  # type: ignore[no-untyped-def]
         for place in range(whole[SHARERS_ROW, sm]):
             one = whole[ON_ROW + sm, place]
             own = max(own, nfs[BETA_ROW + nf, whole[NF_ROW, one]])
-            later = max(times[NOW_ROW, one], times[BASE_ROW + sm, place] + nfs[BETA_ROW + whole[NF_ROW, one], nf])
+            later = max(
+                times[NOW_ROW, one],
+                times[BASE_ROW + sm, place] + nfs[BETA_ROW + whole[NF_ROW, one], nf],
+            )
             delay = max(delay, later - times[NOW_ROW, one])
             if not later <= times[OWN_PERIOD_ROW, one] * WITHIN_LIMIT:
                 delay = inf

@@ -495,13 +495,9 @@ class _Rows:
         if len(self.faults) > before:
             return None
         workload = Workload(
-            nf,
-            TrafficProfile.from_mapping(values),
-            inf if rate is None else rate,
-            cores=cores,
-            latency_us=latency,
+            nf, TrafficProfile.from_mapping(values), inf if rate is None else rate, cores=cores, latency_us=latency,
             latency_statistic=statistic,
-        )
+        )  # fmt: skip
         for column, message in self._check(workload):
             self._fault(column, message)
         return workload if len(self.faults) == before else None

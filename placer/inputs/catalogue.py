@@ -9,17 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from placer.inputs.models import (
-    RECORDED_OF,
-    RECORDED_PROFILE,
-    Say,
-    describe_recorded,
-    find_recorded,
-    how_to_get_models,
-    open_models,
-    specs_of_recorded,
-    why_no_models,
-)
+from placer.inputs import models as model_folders
 from placer.model.catalogue import ADMISSION_PREDICTOR, DEFAULT_BUDGET_PCT, DEFAULT_PREDICTOR, Catalogue
 from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle
@@ -70,7 +60,7 @@ class Cards:
             raise InputError.of("budget_pct", "is given together with risk", hint=hint)
 
 
-def open_catalogue(cards: Cards, stack: ExitStack, say: Say) -> Catalogue:
+def open_catalogue(cards: Cards, stack: ExitStack, say: model_folders.Say) -> Catalogue:
     """The kinds of NIC with their models and testbeds; testbeds are closed with `stack`. Raises `InputError` when a
     file is refused, or when models, fleet and testbed are of different cards. Raises `TestbedError` when a testbed
     fails."""
@@ -104,7 +94,7 @@ class _Opening:
     """Opens one kind after the other; models and testbeds that several of them name are opened once. `failure`: the
     first failure of a testbed while the fleet file was checked; faults of the file are reported before it."""
 
-    def __init__(self, cards: Cards, stack: ExitStack, say: Say) -> None:
+    def __init__(self, cards: Cards, stack: ExitStack, say: model_folders.Say) -> None:
         self.cards, self.stack, self.say = cards, stack, say
         self.opened: dict[Path | str, Models] = {}
         self.by_spec: dict[str, Testbed] = {}
@@ -142,7 +132,7 @@ class _Opening:
             gpu.kind(0, table, self.cards.fleet)
             return
         source = self._source(table)
-        described = describe_recorded(source) if isinstance(source, str) else self._open(source).testbed
+        described = model_folders.describe_recorded(source) if isinstance(source, str) else self._open(source).testbed
         if described is None:
             if table.cores is None:
                 raise self._refusal("cores", f"is missing for {table.model}, whose profile has no testbed.json")
@@ -166,7 +156,7 @@ class _Opening:
             raise self._refusal("testbed", refused.faults[0].message, refused.faults[0].hint) from None
         if testbed is None or (nic := testbed.describe().nic).model == table.model:
             return
-        own = specs_of_recorded().get(table.model)
+        own = model_folders.specs_of_recorded().get(table.model)
         fitting = f'testbed = "{own}"' if own else f"the testbed of a {table.model}"
         if table.testbed is None:
             hint = f'write {fitting} into its table, or testbed = "none"'
@@ -180,12 +170,12 @@ class _Opening:
         table of another one names its own, or the testbed of a recorded profile."""
         given = self.cards.models
         if table is None:
-            return given or RECORDED_OF.get(self.cards.testbed or "", RECORDED_PROFILE)
+            return given or model_folders.RECORDED_OF.get(self.cards.testbed or "", model_folders.RECORDED_PROFILE)
         if table.models is not None:
-            if wrong := why_no_models(Path(table.models), table.testbed):
+            if wrong := model_folders.why_no_models(Path(table.models), table.testbed):
                 raise self._refusal("models", *wrong)
             return Path(table.models)
-        own = specs_of_recorded().get(table.model)
+        own = model_folders.specs_of_recorded().get(table.model)
         if given is not None:
             trained = self._open(given).testbed
             if trained is None or trained.nic.model == table.model:
@@ -193,11 +183,11 @@ class _Opening:
             if own is None or table.testbed != own:
                 message = f"is {table.model}, --models {given} were trained on {trained.nic.model}"
                 hint = f'testbed = "{own}" in its table takes the models that come with placer'
-                raise self._refusal("model", message, hint if own else how_to_get_models(table.testbed))
+                raise self._refusal("model", message, hint if own else model_folders.how_to_get_models(table.testbed))
         if own is None:
             message = f"there are no models of '{table.model}'"
-            raise self._refusal("model", message, how_to_get_models(table.testbed))
-        return RECORDED_OF[own]
+            raise self._refusal("model", message, model_folders.how_to_get_models(table.testbed))
+        return model_folders.RECORDED_OF[own]
 
     def _refusal(self, key: str, message: str, hint: str | None = None) -> InputError:
         return InputError.of(str(self.cards.fleet), message, column=key, hint=hint)
@@ -205,7 +195,9 @@ class _Opening:
     def _open(self, source: Path | str) -> Models:
         if source not in self.opened:
             folder = source if isinstance(source, Path) else None
-            self.opened[source] = open_models(folder, self.say, RECORDED_PROFILE if folder else str(source))
+            self.opened[source] = model_folders.open_models(
+                folder, self.say, model_folders.RECORDED_PROFILE if folder else str(source)
+            )
         return self.opened[source]
 
     def add_nic(self, index: int, table: NicTable | None) -> None:
@@ -256,15 +248,9 @@ class _Opening:
             )
         asked = DEFAULT_BUDGET_PCT if self.cards.budget_pct is None else self.cards.budget_pct
         return Catalogue(
-            tuple(self.kinds),
-            tuple(self.models),
-            tuple(self.testbeds),
-            self.cards.risk,
-            tuple(self.specs),
-            asked if self.cards.risk is None else None,
-            self.curves,
-            self.gpus,
-        )
+            tuple(self.kinds), tuple(self.models), tuple(self.testbeds), self.cards.risk, tuple(self.specs),
+            asked if self.cards.risk is None else None, self.curves, self.gpus,
+        )  # fmt: skip
 
 
 def _latency_curves(models: Models, folder: Path | None) -> dict[str, LatencyCurve]:
@@ -281,7 +267,7 @@ def _own_testbed(models: Models) -> str:
     """The simulated card for models that were trained on it; no other models are evaluated on it."""
     if models.testbed is None or not models.testbed.simulated:
         return NONE
-    for spec in RECORDED_OF:
+    for spec in model_folders.RECORDED_OF:
         with open_testbed(spec) as simulated:
             if simulated.describe() == models.testbed:
                 return spec
@@ -336,11 +322,13 @@ def _with_loads(kind: NicKind, models: Models) -> NicKind:
 # Opens what online placement needs: the kinds of NIC, and a predictor for each.
 
 
-def open_online(cards: Cards, stack: ExitStack, say: Say, predictor: str = DEFAULT_PREDICTOR) -> Catalogue:
+def open_online(
+    cards: Cards, stack: ExitStack, say: model_folders.Say, predictor: str = DEFAULT_PREDICTOR
+) -> Catalogue:
     """The catalogue for placement by that predictor, without a ground truth. The cards' testbed only names the recorded
     models that are used where the cards have no others. Raises `InputError` when a file is refused, or the models have
     no such predictor."""
-    find_recorded(cards.testbed)
+    model_folders.find_recorded(cards.testbed)
     named = cards.testbed if cards.models is None else None
     catalogue = open_catalogue(replace(cards, testbed=named or NONE), stack, say)
     known = catalogue.predictors()

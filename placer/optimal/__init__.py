@@ -4,8 +4,7 @@
 
 A plan depends on tenants only through their workloads and SLAs. So a plan is a number of NICs for every co-location
 pattern, and an integer program over the patterns finds the best one, whatever the number of tenants. Where there are
-too many workloads to query all their co-locations, the same program improves a plan a few NICs at a time.
-"""
+too many workloads to query all their co-locations, the same program improves a plan a few NICs at a time."""
 
 import time
 from collections.abc import Sequence
@@ -61,8 +60,7 @@ def optimal_plan(
     `departure_safe`: whether only plans count in which no tenant needs a neighbour to meet its SLA; bounds are of such
         plans then. Ignored with too many workloads to query all co-locations.
     `progress`: called with the number of co-locations queried so far, and of all to query.
-    `running`: NICs on which other tenants already run and stay; they are in use whatever is placed.
-    """
+    `running`: NICs on which other tenants already run and stay; they are in use whatever is placed."""
     began = time.monotonic()
     timed = {id(oracle): TimedOracle(oracle, progress) for oracle in oracles}
     all_kinds, all_oracles = kinds, oracles

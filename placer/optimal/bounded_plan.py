@@ -32,8 +32,7 @@ class BoundedPlan(Shown):
     `scope`: which plans the bound covers, in words.
     `same_arrivals`: whether the bound covers only plans that place the same arrivals, not all that place as many.
     `duals`: prices that prove a bound over all co-locations; None where there are none.
-    `shortfall`: what the fleet lacks where arrivals are rejected; None where all are placed.
-    """
+    `shortfall`: what the fleet lacks where arrivals are rejected; None where all are placed."""
 
     plan: Plan
     nics: int

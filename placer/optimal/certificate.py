@@ -1,7 +1,6 @@
 """Certificates: an optimum in a file, with everything that is needed to check it without its search.
 
-`placer verify` reads them (`placer/verify/`); docs/formats/certificate.md describes the format.
-"""
+`placer verify` reads them (`placer/verify/`); docs/formats/certificate.md describes the format."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -136,15 +135,10 @@ def round_price(price: float, to_whole: Any) -> Fraction:
 def kind_entry(kind: NicKind, spec: str) -> dict[str, Any]:
     """A kind of NIC as the file holds it."""
     return {
-        "model": kind.model,
-        "testbed": spec,
-        "cores": kind.cores,
-        "cores_of": dict(sorted(kind.cores_of.items())),
-        "count": kind.count,
-        "cost": kind.cost,
-        **({"pool": kind.pool} if kind.pool else {}),
+        "model": kind.model, "testbed": spec, "cores": kind.cores, "cores_of": dict(sorted(kind.cores_of.items())),
+        "count": kind.count, "cost": kind.cost, **({"pool": kind.pool} if kind.pool else {}),
         **({"domain": kind.domain} if kind.domain else {}),
-    }
+    }  # fmt: skip
 
 
 def tenant_entry(arrival: Arrival) -> dict[str, Any]:

@@ -5,8 +5,7 @@ co-locations are queried in order of their worth, highest first, in batches; no 
 was not queried. With more co-locations than can be queried, the bound therefore ends near that from cores.
 
 On a GPU, every part of an admitted co-location is admitted, too. There the search is a branch and bound, which goes no
-further from a part that is rejected.
-"""
+further from a part that is rejected."""
 
 import heapq
 import time

@@ -26,8 +26,7 @@ References
 A. A. Farley. A note on bounding a class of linear programming problems, including cutting stock problems. Operations
 Research 38(5), 1990. https://doi.org/10.1287/opre.38.5.922
 C. Joncour, S. Michel, R. Sadykov, D. Sverdlov, F. Vanderbeck. Column generation based primal heuristics. Electronic
-Notes in Discrete Mathematics 36, 2010. https://doi.org/10.1016/j.endm.2010.05.088
-"""
+Notes in Discrete Mathematics 36, 2010. https://doi.org/10.1016/j.endm.2010.05.088"""
 
 from __future__ import annotations
 

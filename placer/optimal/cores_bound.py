@@ -8,17 +8,9 @@ import numpy as np
 from placer.model.fleet import NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.model.sla import Sla
+from placer.optimal import patterns as pattern_list
 from placer.optimal.merged_kinds import MergedKinds
 from placer.optimal.optimum import Duals, duals_of
-from placer.optimal.patterns import (
-    Patterns,
-    TenantGroup,
-    co_locations_within,
-    group_tenants,
-    join,
-    patterns_of,
-    slots_and_levels,
-)
 from placer.optimal.program import IntegerProgram, program_of
 from placer.optimal.solvers import relaxation
 from profiles import CoLocation, Workload
@@ -62,7 +54,7 @@ def cores_duals(tenants: Sequence[Tenant], kinds: Sequence[NicKind], seconds: fl
 
 def _program(
     tenants: Sequence[Tenant], kinds: Sequence[NicKind]
-) -> tuple[IntegerProgram, Patterns, Sequence[TenantGroup]] | None:
+) -> tuple[IntegerProgram, pattern_list.Patterns, Sequence[pattern_list.TenantGroup]] | None:
     representative: dict[tuple[int | None, ...], Workload] = {}
     equal_cores = [
         Tenant(
@@ -74,14 +66,18 @@ def _program(
         for tenant in tenants
     ]
     oracles = [NoContention() for _ in kinds]
-    groups = group_tenants(equal_cores, kinds, oracles)
+    groups = pattern_list.group_tenants(equal_cores, kinds, oracles)
     parts = []
     for number, (kind, oracle) in enumerate(zip(kinds, oracles, strict=True)):
-        co_locations = list(islice(co_locations_within(kind, groups), MOST_CO_LOCATIONS + 1))
+        co_locations = list(islice(pattern_list.co_locations_within(kind, groups), MOST_CO_LOCATIONS + 1))
         if len(co_locations) > MOST_CO_LOCATIONS:
             return None
-        parts.append(patterns_of(number, co_locations, *slots_and_levels(number, co_locations, groups, oracle)))
-    patterns = join(parts)
+        parts.append(
+            pattern_list.patterns_of(
+                number, co_locations, *pattern_list.slots_and_levels(number, co_locations, groups, oracle)
+            )
+        )
+    patterns = pattern_list.join(parts)
     return program_of(patterns, groups, kinds), patterns, groups
 
 

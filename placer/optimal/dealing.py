@@ -6,8 +6,7 @@ room. Only who is left then gets a further NIC. The bound of the plan without gr
 it: the plan was made with them.
 
 Conflicts are lowered one after the other (min-conflicts: Minton, Johnston, Philips and Laird, Artificial Intelligence
-58, 1992, https://doi.org/10.1016/0004-3702(92)90007-K).
-"""
+58, 1992, https://doi.org/10.1016/0004-3702(92)90007-K)."""
 
 from __future__ import annotations
 
@@ -41,8 +40,7 @@ is dealt alike on any machine."""
 ROUNDS = 30  # how often each tenant in conflict is looked at
 
 Nics = list[tuple[NicKind, tuple[Tenant, ...]]]
-Fits = Callable[[NicKind, Sequence[Tenant]], bool]
-"""Whether the tenants may share a NIC of the kind, groups aside."""
+Fits = Callable[[NicKind, Sequence[Tenant]], bool]  # whether the tenants may share a NIC of the kind, groups aside
 
 
 def keep_groups(

@@ -1,8 +1,7 @@
 """The optimum of a trace with departures: a bound over its moments, and a plan that knows the whole trace.
 
 The tenants present at a moment need NICs at that moment, so the static optimum of any moment is a bound. The moments
-just before a departure are enough: between two of them, tenants are only added.
-"""
+just before a departure are enough: between two of them, tenants are only added."""
 
 import time
 from collections import Counter, defaultdict

@@ -3,8 +3,7 @@
 Sets grow by one item at a time, all sets of one size at once. The dimensions are weighted by the dual prices of the
 relaxed knapsack, and items come in order of price per weighted size. So what the room left in a set can still add is
 bounded by a fractional knapsack of one dimension. Sets that cannot become worth more than a bin are dropped. Where too
-many are left, those of the lowest bounds are dropped, too, and the returned bound allows for them.
-"""
+many are left, those of the lowest bounds are dropped, too, and the returned bound allows for them."""
 
 import time
 from dataclasses import dataclass

@@ -5,8 +5,7 @@ state after a moment is the list of NICs in use with their tenants. Two sequence
 state differ only in the arrivals rejected and in the peaks of NICs in use. Only those are kept that reject the fewest
 and, of these, have peaks that no other is below. Tenants with the same workload, SLA and departure are interchangeable.
 
-A long trace has too many states: the search gives up after a number of decisions, and then proves nothing.
-"""
+A long trace has too many states: the search gives up after a number of decisions, and then proves nothing."""
 
 from __future__ import annotations
 
@@ -270,13 +269,9 @@ def _classes(arrivals: Sequence[Arrival]) -> tuple[list[int], list[Arrival]]:
     class_of = []
     for arrival in arrivals:
         key = (
-            arrival.workload,
-            arrival.sla,
-            arrival.departure,
-            arrival.nic is not None,
-            arrival.constraints,
+            arrival.workload, arrival.sla, arrival.departure, arrival.nic is not None, arrival.constraints,
             arrival.priority,
-        )
+        )  # fmt: skip
         if key not in numbers:
             numbers[key] = len(numbers)
             example.append(arrival)

@@ -9,8 +9,7 @@ and the plan is proven only when it reaches one of them.
 References
 ----------
 P. Shaw. Using constraint programming and local search methods to solve vehicle routing problems. CP 1998.
-https://doi.org/10.1007/3-540-49481-2_30
-"""
+https://doi.org/10.1007/3-540-49481-2_30"""
 
 import math
 import random

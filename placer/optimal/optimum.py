@@ -32,8 +32,7 @@ class Optimum:
     `departure_safe`: whether every SLA is known to be met by any part of a NIC's tenants, too, before arrivals and
         after departures.
     `seconds`: time of the search, without queries of oracles.
-    `oracle_seconds`: time of these queries.
-    """
+    `oracle_seconds`: time of these queries."""
 
     nics: list[tuple[NicKind, tuple[Tenant, ...]]]
     unplaced: list[Tenant]

@@ -5,8 +5,7 @@ too, so the patterns are the sets to which no item can be added, and every item 
 instances have negative sizes, though: there a part of a set need not fit, so every set that fits is a pattern, and each
 item is in exactly one chosen set.
 
-Many patterns are generated as needed. Only where that proves nothing they are all listed.
-"""
+Many patterns are generated as needed. Only where that proves nothing they are all listed."""
 
 import time
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,7 @@ Without departures it is the static optimum over all arrivals. With departures i
 is the highest static optimum of all moments: the tenants present at one moment need NICs at that moment, so no plan
 needs fewer. A tenant that meets its SLA only with certain neighbours needs them from its arrival on.
 
-Where plan and bound do not meet, all plans are searched, if they are few enough.
-"""
+Where plan and bound do not meet, all plans are searched, if they are few enough."""
 
 import time
 from collections.abc import Sequence

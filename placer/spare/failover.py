@@ -2,8 +2,7 @@
 
 A plan is looked at just before instances leave, and at its end: what has a place among most tenants has one among
 fewer. NICs of one kind whose tenants demand the same are alike, so one failure of each class is tried. A search of
-places has a limit, so that in large plans one may be overlooked. Then a NIC is added that could be saved.
-"""
+places has a limit, so that in large plans one may be overlooked. Then a NIC is added that could be saved."""
 
 import heapq
 from collections import Counter, defaultdict
@@ -42,8 +41,7 @@ class _Known:
     added: Added
     takeover: Takeover
     more: float
-    in_use: frozenset[str]
-    """NICs of the plan on which they go."""
+    in_use: frozenset[str]  # NICs of the plan on which they go
 
 
 class FailoverSearch:

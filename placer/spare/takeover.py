@@ -1,8 +1,7 @@
 """Where the tenants of NICs that fail together go.
 
 Tenants stay together on an empty NIC of the same kind while there is one. The others are placed by a search that tries
-first the tenant that fewest NICs take, on the NIC that it fills most.
-"""
+first the tenant that fewest NICs take, on the NIC that it fills most."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -30,8 +29,7 @@ class SharingRule(ABC):
 
     worst: Mapping[str, float] = {}
     """By instance, the chance that it violates its SLA in the plan; none is listed where chances do not count."""
-    slack = inf
-    """By how much the sum of chances may grow."""
+    slack = inf  # by how much the sum of chances may grow
 
     @abstractmethod
     def chances(self, groups: Sequence[Group]) -> list[Sequence[float] | None]:

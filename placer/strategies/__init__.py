@@ -1,8 +1,7 @@
 """Strategies: given the fleet and an arrival, a NIC or none.
 
 A new one is a file here that registers itself, or an entry point of the group `placer.strategies` in another package.
-Read `strategy.py`, then `greedy.py`.
-"""
+Read `strategy.py`, then `greedy.py`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

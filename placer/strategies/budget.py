@@ -4,8 +4,7 @@ A margin on every prediction costs NICs, and how many violations it avoids depen
 SLAs the co-locations are that placement chooses. So the risk is chosen by plans. The trace, or one like it, is placed
 at a few risks; of each plan the SLA violations are expected from how far the predictor errs, times what decisions
 replayed at that risk violate per expected violation (`replay`); and the largest risk is taken whose plan stays within
-the budget.
-"""
+the budget."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple

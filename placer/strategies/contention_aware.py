@@ -215,14 +215,9 @@ def risk_key(catalogue: Catalogue, predictor: str, rule: Rule, arrivals: Sequenc
     if not chosen or catalogue.gpus or catalogue.curves or not digests or not all(digests):
         return None
     asked = (
-        catalogue.kinds,
-        digests,
-        catalogue.budget_pct,
-        predictor,
-        rule.name,
-        digest_of_sources(CODE_FOLDERS),
+        catalogue.kinds, digests, catalogue.budget_pct, predictor, rule.name, digest_of_sources(CODE_FOLDERS),
         list(arrivals),
-    )
+    )  # fmt: skip
     return hashlib.sha256(repr(asked).encode()).hexdigest()[:24]
 
 

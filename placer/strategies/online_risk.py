@@ -1,8 +1,7 @@
 """The risk of placement where nothing of the arrivals is known in advance: one that suits typical arrivals.
 
 `placer online` decides on each event as it comes. So that its plans are expected to keep a budget of SLA violations, a
-typical trace is placed before it starts, and the risk of that plan is used from then on.
-"""
+typical trace is placed before it starts, and the risk of that plan is used from then on."""
 
 import io
 import random

@@ -43,8 +43,7 @@ class Strategy(ABC):
     variants
         What `--strategy NAME:VARIANT` passes to the constructor, by variant; most strategies have none.
     name
-        As on the command line, with the variant where one was named.
-    """
+        As on the command line, with the variant where one was named."""
 
     name: str
     needs_predictor: ClassVar[bool] = False
@@ -85,8 +84,7 @@ class OnlineStrategy(Strategy):
     def choices(self, workload: Workload) -> Sequence[Workload]:
         """The workload on each number of cores that is tried, in order; a NIC in use is taken before one is opened.
 
-        Unless a strategy knows better, it is as many cores as would be requested.
-        """
+        Unless a strategy knows better, it is as many cores as would be requested."""
         return [workload] if workload.is_saturated or workload.cores else [self.catalogue.request(workload)]
 
     def reason(self, tenant: Tenant) -> str:
@@ -125,8 +123,7 @@ class OnlineStrategy(Strategy):
     def cheapest_new(self, fleet: Fleet, tenant: Tenant, oracles: Sequence[Oracle] | None = None) -> NicKind | None:
         """The cheapest kind that can be opened and runs the NF; with oracles, one on which it meets its SLA alone.
 
-        Without, one on which it keeps the latency that is promised, if any.
-        """
+        Without, one on which it keeps the latency that is promised, if any."""
         places = places_for(fleet, tenant)
         for kind in fleet.available():
             if kind.hosts(tenant.workload) and (places is None or kind in places.to_open):

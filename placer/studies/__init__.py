@@ -6,13 +6,6 @@ from placer.studies.statistics import GROUP_COLUMNS, summarize
 from placer.studies.study import Study, TraceSpec, read_study
 
 __all__ = [
-    "GROUP_COLUMNS",
-    "RunTask",
-    "Study",
-    "TraceSpec",
-    "execute",
-    "read_study",
-    "run_task",
-    "summarize",
+    "GROUP_COLUMNS", "RunTask", "Study", "TraceSpec", "execute", "read_study", "run_task", "summarize",
     "tasks_of_study",
-]
+]  # fmt: skip

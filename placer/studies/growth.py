@@ -27,8 +27,7 @@ class Growth:
 
     `arrivals`: number of arrivals in the same time. `load`: offered rates, and with them the SLAs in kpps of these
     instances. `sla`: allowed drop; below 1 is tighter; it changes no SLAs in kpps. `flows`, `packet_size`: traffic of
-    every arrival, limited to the profiled range.
-    """
+    every arrival, limited to the profiled range."""
 
     arrivals: float = 1.0
     load: float = 1.0
@@ -51,8 +50,7 @@ def grow(
     future.
 
     An instance whose grown load an NF alone would not carry, by `carries`, becomes the fewest equal ones that do; the
-    first of them stays on its NIC.
-    """
+    first of them stays on its NIC."""
     running = [(index, arrival.nic) for index, arrival in enumerate(arrivals) if arrival.nic is not None]
     more = max(round(growth.arrivals * len(arrivals)) - len(running), 0)
     drawn = [*running, *((rng.randrange(len(arrivals)), None) for _ in range(more))]
@@ -80,8 +78,7 @@ def _in_group_of_draw(arrival: Arrival, draw: int) -> Arrival:
 def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
     """Arrivals as the text of a CSV file (docs/formats/arrivals.md).
 
-    Rates, latencies, cores, NICs, constraints and priorities are there only if one has them.
-    """
+    Rates, latencies, cores, NICs, constraints and priorities are there only if one has them."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     offered = any(not arrival.workload.is_saturated for arrival in arrivals)
@@ -108,16 +105,10 @@ def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
         nic = [arrival.nic or ""] if running else []
         writer.writerow(
             [
-                arrival.id,
-                repr(arrival.time),
-                arrival.workload.nf,
-                *traffic,
-                *numbers,
-                *nic,
-                *map(arrival.constraints.of, constrained),
-                *(repr(arrival.priority) for _ in ranked),
+                arrival.id, repr(arrival.time), arrival.workload.nf, *traffic, *numbers, *nic,
+                *map(arrival.constraints.of, constrained), *(repr(arrival.priority) for _ in ranked),
             ]
-        )
+        )  # fmt: skip
     return text.getvalue()
 
 

@@ -38,8 +38,7 @@ class RunTask:
     `trace`: the arrivals as CSV text, because a task may run on another machine. `cards`: the NICs, their models, the
     ground truth, and the budget of SLA violations or the risk. `strategies`, `predictors`: names; empty means all.
     `with_optimum`: whether wastage is needed; without it the optimum is computed only if it is among the strategies.
-    `spare`, `spare_domains`: how many NICs and domains may fail; `nics` and `cost` then include the spare NICs.
-    """
+    `spare`, `spare_domains`: how many NICs and domains may fail; `nics` and `cost` then include the spare NICs."""
 
     labels: Mapping[str, Value]
     trace: str
@@ -55,17 +54,11 @@ class RunTask:
 def run_task(task: RunTask) -> list[Row]:
     """A row per strategy and predictor: the labels, then results. Times are left out, because they vary.
 
-    Raises InputError, TestbedError, InvalidPlan as `run`.
-    """
+    Raises InputError, TestbedError, InvalidPlan as `run`."""
     request = RunRequest(
-        arrivals=io.StringIO(task.trace, newline=""),
-        strategies=task.strategies,
-        predictors=task.predictors,
-        cards=task.cards,
-        time_limit=task.time_limit,
-        spare=task.spare,
-        spare_domains=task.spare_domains,
-    )
+        arrivals=io.StringIO(task.trace, newline=""), strategies=task.strategies, predictors=task.predictors,
+        cards=task.cards, time_limit=task.time_limit, spare=task.spare, spare_domains=task.spare_domains,
+    )  # fmt: skip
     with_optimum = task.with_optimum or not task.strategies or OPTIMAL in task.strategies
     evaluations = (run if with_optimum else run_online)(request, Progress(quiet=True))
     return [{**task.labels, **_results(evaluations, evaluation)} for evaluation in evaluations.evaluations]
@@ -76,8 +69,7 @@ def variants(
 ) -> Iterator[RunTask]:
     """The task for each budget, the largest first, then at each risk; for the default budget where none is given.
 
-    Strategies and predictors on which neither has an effect run once.
-    """
+    Strategies and predictors on which neither has an effect run once."""
     asked: list[tuple[float | None, float | None]] = [(budget, None) for budget in sorted(set(budgets), reverse=True)]
     asked += [(None, risk) for risk in dict.fromkeys(risks)]
     for number, (budget, risk) in enumerate(asked or [(DEFAULT_BUDGET_PCT, None)]):
@@ -148,8 +140,7 @@ def _against_optimum(evaluations: Evaluations, one: Evaluation) -> Row:
 def tasks_of_study(study: Study, say: Say, options: TraceOptions = STRICT_OPTIONS) -> list[RunTask]:
     """Every run of the study, ordered by fleet, trace, draw, and budget or risk; all input is read and checked first.
 
-    Raises InputError when a name, a trace, a fleet or the models are refused.
-    """
+    Raises InputError when a name, a trace, a fleet or the models are refused."""
     strategies = strategy_names(study.strategies)
     refuse_same_names("fleets", [Path(fleet) for fleet in study.fleets])
     tasks: list[RunTask] = []

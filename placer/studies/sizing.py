@@ -56,8 +56,7 @@ class Sizing:
     `draws`: how many traces are drawn for every point.
     `models`, `testbed`: as of `Cards`.
     `time_limit`: seconds for the optimum where it is among the strategies.
-    `spare`, `spare_domains`: how many NICs and domains may fail; all numbers of NICs then include spare ones.
-    """
+    `spare`, `spare_domains`: how many NICs and domains may fail; all numbers of NICs then include spare ones."""
 
     arrivals: str
     growth_of: str = "arrivals"
@@ -102,8 +101,7 @@ class Recommendation:
     `to_buy`: by model, NICs that it needs next year beyond those that the fleet says are owned, in at least nine draws
         of ten; None where the fleet does not say.
     `spare`: how many of the NICs next year are for failures, at most in a draw; None where none were asked for, or the
-        fleet has not enough of them, which is no option within the budget.
-    """
+        fleet has not enough of them, which is no option within the budget."""
 
     option: dict[str, Value]
     today: int

@@ -48,8 +48,7 @@ def summarize(results: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         are means over the draws, `chosen_risk` is the median of the risks that were used, and `keeps_budget` whether
         the mean of SLA violations is at most `budget_pct`; None where either is unknown. `truth` is the ground truth,
         where results have it. Where results have spare NICs, `spare_nics` is the largest number of them, and
-        `lacks_spare` whether the fleet had not enough of them in a draw.
-    """
+        `lacks_spare` whether the fleet had not enough of them in a draw."""
     # a copy with the columns of budgets, which results of earlier versions lack; `used_risk` is chosen or given
     missing = {name: np.nan for name in ("budget_pct", "risk", "expected_violations_pct") if name not in results}
     copy = results.assign(**missing)

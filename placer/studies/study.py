@@ -32,8 +32,7 @@ class TraceSpec(_Table):
     """One `[[trace]]` table: a file, or a recipe by which `draws` traces are generated.
 
     `name`: name in results; by default the file, or traffic and count of the recipe. `count`, `nfs`, `sla`, `traffic`,
-    `mean_stay_s`, `loads`: as of `placer generate`; with loads, no SLA is drawn unless `sla` is given.
-    """
+    `mean_stay_s`, `loads`: as of `placer generate`; with loads, no SLA is drawn unless `sla` is given."""
 
     name: str | None = None
     file: str | None = None
@@ -69,8 +68,7 @@ class Study(_Table):
 
     `strategies`, `predictors`: names; empty means all. `budgets`, `risks`: budgets of SLA violations (%), or else
     risks, of the strategies that use a predictor; empty means the default budget. `fleets`: fleet files; empty means
-    unlimited NICs. `models`, `testbed`, `time_limit`: as of `placer run`.
-    """
+    unlimited NICs. `models`, `testbed`, `time_limit`: as of `placer run`."""
 
     seed: Annotated[int, Field(strict=True, ge=0, le=LARGEST_SEED)] = 0
     strategies: tuple[str, ...] = ()
@@ -103,8 +101,7 @@ class Study(_Table):
 def read_study(path: Path) -> Study:
     """The study in a file; the files that it names are relative to it.
 
-    Raises InputError with every fault of the file.
-    """
+    Raises InputError with every fault of the file."""
     text, document = read_toml(path)
     study = validate_toml(Study, str(path), text, document)
     fleets = tuple(str(path.parent / fleet) for fleet in study.fleets)

@@ -5,8 +5,7 @@
     def test_my_strategy() -> None:
         check_strategy(MyStrategy)
 
-Each check raises AssertionError with the first fact that does not hold. This project's own are held to the same.
-"""
+Each check raises AssertionError with the first fact that does not hold. This project's own are held to the same."""
 
 from placer.testing.constraints import check_constraint
 from placer.testing.predictors import check_predictor

@@ -264,14 +264,11 @@ def add_leaves(columns, tested, thresholds, leaves, total):  # type: ignore[no-u
         block = total[start:end]
         for tree in range(len(leaves)):
             x0, x1, x2, x3, x4, x5, x6 = (
-                columns[tested[tree, 0], start:end],
-                columns[tested[tree, 1], start:end],
-                columns[tested[tree, 2], start:end],
-                columns[tested[tree, 3], start:end],
-                columns[tested[tree, 4], start:end],
-                columns[tested[tree, 5], start:end],
+                columns[tested[tree, 0], start:end], columns[tested[tree, 1], start:end],
+                columns[tested[tree, 2], start:end], columns[tested[tree, 3], start:end],
+                columns[tested[tree, 4], start:end], columns[tested[tree, 5], start:end],
                 columns[tested[tree, 6], start:end],
-            )
+            )  # fmt: skip
             t, v = thresholds[tree], leaves[tree]
             t0, t1, t2, t3, t4, t5, t6 = t[0], t[1], t[2], t[3], t[4], t[5], t[6]
             v0, v1, v2, v3, v4, v5, v6, v7 = v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]

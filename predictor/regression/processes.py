@@ -6,17 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from predictor.regression.compiled import (
-    LEAST_EXPONENT,
-    LN2_HIGH,
-    LN2_LOW,
-    LOG2_E,
-    compile_kernel,
-    dot,
-    exact,
-    exponential,
-    fill,
-)
+from predictor.regression import compiled
 from profiles.arrays import Floats
 
 ROOT5 = 5**0.5
@@ -36,15 +26,15 @@ class Processes(NamedTuple):
     size: NDArray[np.int64]  # how many points each has, shape (processes,)
 
 
-@compile_kernel
+@compiled.compile_kernel
 def matern(squared):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Matérn covariance of smoothness 5/2 at a squared distance."""
     distance = ROOT5 * math.sqrt(squared)
     # a division would take as long as the root
-    return (1.0 + distance * (1.0 + distance * ONE_THIRD)) * exponential(-distance)
+    return (1.0 + distance * (1.0 + distance * ONE_THIRD)) * compiled.exponential(-distance)
 
 
-@compile_kernel
+@compiled.compile_kernel
 def add_squared(processes, which, row, first, end, squared):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Add the squared distances of the inputs `row` to each point of one process, along some columns."""
     count = processes.size[which]
@@ -61,37 +51,37 @@ def add_squared(processes, which, row, first, end, squared):  # type: ignore[no-
             squared[point] += apart * apart
 
 
-@compile_kernel
+@compiled.compile_kernel
 def write_similarity(processes, which, row, near):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write into `near` how similar the inputs `row` are to each point of one process; return how many points."""
     count = processes.size[which]
-    fill(near[:count], 0.0)
+    compiled.fill(near[:count], 0.0)
     add_squared(processes, which, row, 0, processes.points.shape[1], near)
     for point in range(count):
         near[point] = matern(near[point])
     return count
 
 
-@compile_kernel
+@compiled.compile_kernel
 def value_at(processes, which, squared):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """The first output of one process at these squared distances to its points, which are overwritten."""
     count = processes.size[which]
     for point in range(count):
         squared[point] = matern(squared[point])
-    return processes.mean[which, 0] + dot(squared, processes.weights[which, 0], count)
+    return processes.mean[which, 0] + compiled.dot(squared, processes.weights[which, 0], count)
 
 
-@compile_kernel
+@compiled.compile_kernel
 def write_values(processes, rows, values):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write into `values`, shape (N, outputs), the outputs of the only process at each of `rows`."""
     near = np.empty(processes.points.shape[2])
     for row in range(len(rows)):
         count = write_similarity(processes, 0, rows[row], near)
         for output in range(values.shape[1]):
-            values[row, output] = processes.mean[0, output] + dot(near, processes.weights[0, output], count)
+            values[row, output] = processes.mean[0, output] + compiled.dot(near, processes.weights[0, output], count)
 
 
-@compile_kernel
+@compiled.compile_kernel
 def write_nearness(processes, rows, nearness):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write into `nearness` the similarity of each of `rows` to the most similar point of the only process."""
     near = np.empty(processes.points.shape[2])
@@ -123,9 +113,9 @@ def square_distances(left: Floats, right: Floats) -> Floats:
 def matern_exactly(squared: Floats) -> Floats:
     """Matérn covariance of smoothness 5/2 at squared distances; at most 2e-16 from that of `processes.matern`."""
     distance = ROOT5 * np.sqrt(squared)
-    exponent = np.maximum(-distance, LEAST_EXPONENT)
-    times = np.rint(exponent * LOG2_E)
-    rest = (exponent - times * LN2_HIGH) - times * LN2_LOW
+    exponent = np.maximum(-distance, compiled.LEAST_EXPONENT)
+    times = np.rint(exponent * compiled.LOG2_E)
+    rest = (exponent - times * compiled.LN2_HIGH) - times * compiled.LN2_LOW
     series = np.ones_like(rest)
     for term in range(TAYLOR_TERMS, 0, -1):
         series = series * rest / term + 1.0
@@ -150,7 +140,7 @@ def solve(inverse_factor: Floats, values: Floats) -> Floats:
     return solved
 
 
-@exact
+@compiled.exact
 def _write_inverse_factor(covariance, inverse):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Write what `factorise` returns; the covariance is overwritten by the factor, transposed."""
     size = len(covariance)
@@ -173,7 +163,7 @@ def _write_inverse_factor(covariance, inverse):  # type: ignore[no-untyped-def] 
             written[at] /= covariance[row, row]
 
 
-@exact
+@compiled.exact
 def _write_solved(inverse_factor, values, solved):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Add what `solve` returns to `solved`."""
     start = 0

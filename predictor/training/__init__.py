@@ -2,8 +2,7 @@
 
 `measurements_of` prepares all arrays once. `train_nf_models` is the main flow: the plausible models of each NF, the
 choice between them by real co-locations, the correction and error model from the same co-locations, and what changes on
-further numbers of cores.
-"""
+further numbers of cores."""
 
 from collections.abc import Callable, Mapping
 
@@ -24,8 +23,7 @@ def train_nf_models(
     """The model of every NF, by name, sorted. `measured`: the measurements of a profile. `seed`: seeds everything
     random. `progress`: called with the name of the NF before its training. `solo_fits`: by NF, a curve of its
     throughput alone, or `OWN_RUNS`. Raises `InputError` when measured co-locations contradict the other runs beyond
-    belief.
-    """
+    belief."""
     services = bench_services(measured.benches)
     plausible = {}
     for name, nf in measured.nfs.items():

@@ -284,11 +284,7 @@ def _frame(name: str, rows: Sequence[Row]) -> pd.DataFrame:
     return pd.DataFrame(
         rows,
         columns=[
-            *gpu_tables.TRAFFIC_COLUMNS,
-            *gpu_tables.KEYS_OF_FILE[name],
-            *gpu_tables.TIMES_OF_FILE[name],
-            *busy,
-            gpu_tables.REPEATS_COLUMN,
-            gpu_tables.SPREAD_COLUMN,
+            *gpu_tables.TRAFFIC_COLUMNS, *gpu_tables.KEYS_OF_FILE[name], *gpu_tables.TIMES_OF_FILE[name], *busy,
+            gpu_tables.REPEATS_COLUMN, gpu_tables.SPREAD_COLUMN,
         ],
-    )
+    )  # fmt: skip

@@ -15,21 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from profiler import testbed as testbed_api
 from profiler.journal.records import MEASURED_BY_ORIGIN, journal_faults, merge
 from profiler.protocol.protocol import write_measurement
-from profiler.testbed import (
-    GPU_STAGES,
-    LATENCY_NAMES,
-    BestEffort,
-    GpuStages,
-    Measurement,
-    PacketLatency,
-    Run,
-    StageMeasurement,
-    Testbed,
-    TestbedWrapper,
-    refuse_invalid,
-)
 from profiles import CoLocation, Counters, InputError, Load, TrafficProfile, Workload
 
 SCHEMA_VERSION = 2
@@ -78,7 +66,7 @@ class Journal:
         """What was recorded at the first claim; empty before."""
         return {str(name): str(value) for name, value in self._select("SELECT name, value FROM origin")}
 
-    def claim(self, testbed: Testbed, seed: int, sweep: Mapping[str, str] | None = None) -> None:
+    def claim(self, testbed: testbed_api.Testbed, seed: int, sweep: Mapping[str, str] | None = None) -> None:
         """Record whose runs these are; the first claim decides. `testbed`: where they are measured. `sweep`: what else
         the journal of a sweep holds: the sweep itself, and more that does not decide. Raises `InputError` when it holds
         runs of another testbed, another machine of the same description, another seed or another version of the
@@ -124,7 +112,7 @@ class Journal:
             for empty in ("DELETE FROM origin", "DELETE FROM runs", "DELETE FROM plan", "DELETE FROM kept"):
                 database.execute(empty)
 
-    def get(self, request: str) -> Run | None:
+    def get(self, request: str) -> testbed_api.Run | None:
         """The run that answered `request`, or None."""
         rows = self._select("SELECT answer FROM runs WHERE request = ?", (request,))
         try:
@@ -136,13 +124,13 @@ class Journal:
                 hint=f"remove {self.path} to measure everything again",
             ) from None
 
-    def add(self, runs: Iterable[tuple[str, Run]], purpose: str = "") -> None:
+    def add(self, runs: Iterable[tuple[str, testbed_api.Run]], purpose: str = "") -> None:
         """Keep the answer to each request, with its purpose; it survives this process when this returns."""
         rows = [(request, _answer(run), time.time(), purpose) for request, run in runs]
         with self._transaction() as database:
             database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?)", rows)
 
-    def best_efforts(self) -> list[tuple[str, str, Run]]:
+    def best_efforts(self) -> list[tuple[str, str, testbed_api.Run]]:
         """Purpose, request and answer of every run that is best effort, in the order in which they were kept."""
         query = "SELECT purpose, request FROM runs WHERE answer LIKE '%\"best_effort\"%' ORDER BY rowid"
         found = ((purpose, request, self.get(request)) for purpose, request in self._select(query))
@@ -217,19 +205,19 @@ class Journal:
                 raise
 
 
-class JournaledTestbed(TestbedWrapper):
+class JournaledTestbed(testbed_api.TestbedWrapper):
     """A testbed that never repeats a run which is in the journal. Closing it leaves the testbed and the journal open:
     their creators close them. `testbed`: runs what is not in the journal. `journal`: where runs are kept. `purpose`:
     recorded with every run that is measured here."""
 
-    def __init__(self, testbed: Testbed, journal: Journal, purpose: str = "") -> None:
+    def __init__(self, testbed: testbed_api.Testbed, journal: Journal, purpose: str = "") -> None:
         super().__init__(testbed)
         self._journal = journal
         self._purpose = purpose
 
     def run_many(
         self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
-    ) -> list[Run]:
+    ) -> list[testbed_api.Run]:
         requested = {canonical(loads, noise, seed): loads for loads in co_locations}
         known = {request: run for request in requested if (run := self._journal.get(request))}
         missing = [request for request in requested if request not in known]
@@ -239,7 +227,7 @@ class JournaledTestbed(TestbedWrapper):
             runs = self._inner.run_many([requested[request] for request in requests], noise=noise, seed=seed)
             answered = dict(zip(requests, runs, strict=True))
             for run in runs:
-                refuse_invalid(run)
+                testbed_api.refuse_invalid(run)
             self._journal.add(answered.items(), self._purpose)
             known |= answered
         return [known[canonical(loads, noise, seed)] for loads in co_locations]
@@ -261,7 +249,7 @@ def _from_json(text: str) -> RecordedRun:
     return tuple(workloads), tuple(float(kpps) for kpps in fields["throughput_kpps"])
 
 
-def _answer(run: Run) -> str:
+def _answer(run: testbed_api.Run) -> str:
     """The answer as the journal keeps it; only that of a best-effort run says so."""
     answer: dict[str, Any] = {
         "measurements": [write_measurement(measurement) for measurement in run.measurements],
@@ -270,21 +258,25 @@ def _answer(run: Run) -> str:
     return json.dumps(answer | ({"best_effort": run.best_effort.as_dict()} if run.best_effort else {}))
 
 
-def _parse_run(answer: str) -> Run:
+def _parse_run(answer: str) -> testbed_api.Run:
     fields = json.loads(answer)
     effort = fields.get("best_effort")
     measurements = tuple(map(_measurement, fields["measurements"]))
-    return Run(measurements, float(fields["elapsed_s"]), BestEffort.from_mapping(effort) if effort else None)
+    return testbed_api.Run(
+        measurements, float(fields["elapsed_s"]), testbed_api.BestEffort.from_mapping(effort) if effort else None
+    )
 
 
-def _measurement(fields: dict[str, Any]) -> Measurement:
-    measured = Measurement(float(fields["throughput_kpps"]), Counters.from_mapping(fields["counters"]))
+def _measurement(fields: dict[str, Any]) -> testbed_api.Measurement:
+    measured = testbed_api.Measurement(float(fields["throughput_kpps"]), Counters.from_mapping(fields["counters"]))
     stages = [
-        StageMeasurement(float(stage["throughput_kpps"]), float(stage["dropped_pct"]))
+        testbed_api.StageMeasurement(float(stage["throughput_kpps"]), float(stage["dropped_pct"]))
         for stage in fields.get("stages", ())
     ]
     latency = fields.get("latency_us")
-    latency_us = PacketLatency(*(float(latency[name]) for name in LATENCY_NAMES)) if latency else None
+    latency_us = (
+        testbed_api.PacketLatency(*(float(latency[name]) for name in testbed_api.LATENCY_NAMES)) if latency else None
+    )
     return replace(
         measured,
         stages=tuple(stages),
@@ -294,8 +286,8 @@ def _measurement(fields: dict[str, Any]) -> Measurement:
     )
 
 
-def _gpu_stages(fields: dict[str, Any] | None) -> GpuStages | None:
-    return GpuStages(*(float(fields[name]) for name in GPU_STAGES)) if fields else None
+def _gpu_stages(fields: dict[str, Any] | None) -> testbed_api.GpuStages | None:
+    return testbed_api.GpuStages(*(float(fields[name]) for name in testbed_api.GPU_STAGES)) if fields else None
 
 
 # One process at a time: a lock that the system releases when the process that holds it ends in any way.

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from profiles import Fault, InputError
 
-MEASURED_BY_ORIGIN = "measured_by"
-"""What measured, where machines describe themselves alike."""
+MEASURED_BY_ORIGIN = "measured_by"  # what measured, where machines describe themselves alike
 DIFFERENCES = {
     "schema": "another version of the journal",
     "testbed": "another testbed",

@@ -13,15 +13,10 @@ from profiler.journal.records import journal_faults, of_co_locations
 from profiles import InputError, TestbedDescription
 
 SHOWN_PARTS = {
-    records.TOGETHER_PART: "co-locations",
-    records.CORES_PART: "further cores",
-    records.LOADS_PART: "offered loads",
-    records.CYCLES_PART: "cycles",
-    records.CHAINS_PART: "chains",
-    records.SWEEP_PART: "sweep",
-    records.SHARING_PART: "sharers",
-    records.LATENCY_PART: "latency",
-}
+    records.TOGETHER_PART: "co-locations", records.CORES_PART: "further cores", records.LOADS_PART: "offered loads",
+    records.CYCLES_PART: "cycles", records.CHAINS_PART: "chains", records.SWEEP_PART: "sweep",
+    records.SHARING_PART: "sharers", records.LATENCY_PART: "latency",
+}  # fmt: skip
 SHOWN_ALONE = (records.CYCLES_PART, records.CHAINS_PART, records.SWEEP_PART, records.LATENCY_PART)
 """Parts that need no benches."""
 PAUSE_S = 600.0  # a longer time between two records is no run: the profiling was interrupted

@@ -9,8 +9,7 @@ Decisions:
 
 - Candidates are drawn as `adaptive` spreads its runs, so that most of them lie where throughput changes.
 - Candidates are divided into as many groups as runs are wanted, and the least certain of each group is run: the least
-  certain of all lie close together, and would repeat one measurement several times.
-"""
+  certain of all lie close together, and would repeat one measurement several times."""
 
 import numpy as np
 from numpy.random import Generator

@@ -33,8 +33,7 @@ stronger contention, for six NFs and three seeds with 400 runs:
 - even spread: 1.03 / 3.3;
 - no runs reserved for default traffic: 1.01 / 3.0, but lower accuracy at default traffic.
 
-Repeats and pruning change nothing for these NFs: each of their attributes matters much or not at all.
-"""
+Repeats and pruning change nothing for these NFs: each of their attributes matters much or not at all."""
 
 import math
 from collections.abc import Mapping, Sequence

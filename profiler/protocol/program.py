@@ -150,15 +150,9 @@ def _start(command: str, mark: str) -> subprocess.Popen[str]:
         raise InputError.of("--testbed", "exec: names no command", hint="exec:COMMAND, such as exec:'ssh bf2 agent'")
     try:
         return subprocess.Popen(
-            words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
-            env={**os.environ, mark: "1"},
-        )
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+            errors="replace", start_new_session=True, env={**os.environ, mark: "1"},
+        )  # fmt: skip
     except OSError as error:
         raise TestbedError(f"testbed `{command}` cannot be started: {error.strerror or error}") from None
 

@@ -10,8 +10,7 @@ A co-location is run once, and again where its noise matters. A run is doubted w
 - it is the first of a pair that would exclude every co-location with this pair.
 
 A doubted run is repeated; if the repeat disagrees, a second one decides. The repeats do not count and are not kept,
-unless one replaces an outlier.
-"""
+unless one replaces an outlier."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

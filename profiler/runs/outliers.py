@@ -16,16 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from profiler.testbed import (
-    Measurement,
-    Run,
-    RunRefused,
-    Testbed,
-    TestbedChanged,
-    TestbedError,
-    TestbedWrapper,
-    difference_by_error,
-)
+from profiler import testbed as testbed_api
 from profiles import COUNTERS, Load, TestbedDescription, Workload
 from profiles.arrays import Floats
 
@@ -41,7 +32,7 @@ STRAY_SHARE = 0.2
 CHOSEN_ON = 150
 
 
-class ConfirmedTestbed(TestbedWrapper):
+class ConfirmedTestbed(testbed_api.TestbedWrapper):
     """A testbed that confirms every run by a second one.
 
     Where two runs of a co-location differ by more than 10 % in throughput (or, of a load alone, in a counter), it is
@@ -49,7 +40,7 @@ class ConfirmedTestbed(TestbedWrapper):
     also differ by what their errors explain. `first`: makes the first run of each co-location. `repeats`: makes the
     repeats: the same testbed, or one that records them separately."""
 
-    def __init__(self, first: Testbed, repeats: Testbed) -> None:
+    def __init__(self, first: testbed_api.Testbed, repeats: testbed_api.Testbed) -> None:
         super().__init__(first)
         self.first = first
         self.repeats = repeats
@@ -57,12 +48,14 @@ class ConfirmedTestbed(TestbedWrapper):
 
     def run_many(
         self, co_locations: Sequence[Sequence[Load]], *, noise: bool = True, seed: int | None = None
-    ) -> list[Run]:
+    ) -> list[testbed_api.Run]:
         if not noise:
             return self.first.run_many(co_locations, noise=noise, seed=seed)
         return self.confirmed(co_locations, agreeing=2, seed=seed)
 
-    def confirmed(self, co_locations: Sequence[Sequence[Load]], *, agreeing: int, seed: int | None) -> list[Run]:
+    def confirmed(
+        self, co_locations: Sequence[Sequence[Load]], *, agreeing: int, seed: int | None
+    ) -> list[testbed_api.Run]:
         """One run per co-location with which `agreeing` runs agree, itself counted; else the middle one."""
         answers = [[run] for run in self.first.run_many(co_locations, seed=seed)]
         for repeat in range(1, MOST_RUNS):
@@ -76,20 +69,20 @@ class ConfirmedTestbed(TestbedWrapper):
         return chosen
 
 
-def _find_agreed(runs: Sequence[Run], agreeing: int) -> Run | None:
+def _find_agreed(runs: Sequence[testbed_api.Run], agreeing: int) -> testbed_api.Run | None:
     """The first run with which that many agree, itself counted."""
     return next((run for run in runs if sum(_agree(run, other) for other in runs) >= agreeing), None)
 
 
-def _agree(one: Run, other: Run) -> bool:
+def _agree(one: testbed_api.Run, other: testbed_api.Run) -> bool:
     here, there = one.measurements[0], other.measurements[0]
-    most = max(AGREEING_DIFFERENCE, difference_by_error(one.best_effort, other.best_effort))
+    most = max(AGREEING_DIFFERENCE, testbed_api.difference_by_error(one.best_effort, other.best_effort))
     if not _near(here.throughput_kpps, there.throughput_kpps, most):
         return False
     return len(one.measurements) > 1 or _counters_agree(here, there, most)
 
 
-def _counters_agree(here: Measurement, there: Measurement, most: float) -> bool:
+def _counters_agree(here: testbed_api.Measurement, there: testbed_api.Measurement, most: float) -> bool:
     return all(_near(getattr(here.counters, name), getattr(there.counters, name), most) for name in COUNTERS)
 
 
@@ -97,7 +90,7 @@ def _near(one: float, other: float, most: float) -> bool:
     return abs(one - other) <= most * max(one, other)
 
 
-def _middle(runs: Sequence[Run]) -> Run:
+def _middle(runs: Sequence[testbed_api.Run]) -> testbed_api.Run:
     return sorted(runs, key=lambda run: run.measurements[0].throughput_kpps)[len(runs) // 2]
 
 
@@ -158,24 +151,24 @@ class WorkingRuns:
     is run, so that a testbed that ended is not taken for one on which the last co-locations do not work. `testbed`:
     where they run. `known`: what ran there before. `done`: called with the number of runs, after each batch."""
 
-    def __init__(self, testbed: Testbed, known: Workload, done: Callable[[int], None]) -> None:
+    def __init__(self, testbed: testbed_api.Testbed, known: Workload, done: Callable[[int], None]) -> None:
         self._testbed = testbed
         self._known = known
         self._done = done
         self._failures = self._probes = 0
 
-    def run(self, co_locations: Sequence[_CoLocation], seed: int) -> list[tuple[_CoLocation, Run]]:
+    def run(self, co_locations: Sequence[_CoLocation], seed: int) -> list[tuple[_CoLocation, testbed_api.Run]]:
         """A run of each co-location that works, in order. Raises `TestbedError` when several co-locations fail one
         after another, or what ran before: then the testbed is at fault."""
         try:
             runs = list(zip(co_locations, self._testbed.run_many(co_locations, seed=seed), strict=True))
-        except TestbedChanged:
+        except testbed_api.TestbedChanged:
             raise
-        except TestbedError as error:
+        except testbed_api.TestbedError as error:
             if len(co_locations) > 1:
                 half = len(co_locations) // 2
                 return [*self.run(co_locations[:half], seed), *self.run(co_locations[half:], seed)]
-            if not isinstance(error, RunRefused):
+            if not isinstance(error, testbed_api.RunRefused):
                 self._failures += 1
                 if self._failures > MOST_FAILURES:
                     raise

@@ -6,15 +6,6 @@ from profiler.simulated.server_testbed import SimulatedServer
 from profiler.simulated.testbed import BLUEFIELD_2_CONTENDED, CONTENDED_NFS, Account, SimulatedTestbed
 
 __all__ = [
-    "BLUEFIELD_2",
-    "BLUEFIELD_2_CONTENDED",
-    "BLUEFIELD_3",
-    "BLUEFIELD_3_NFS",
-    "CONTENDED_NFS",
-    "SERVER_CARD",
-    "SERVER_NFS",
-    "Account",
-    "Card",
-    "SimulatedServer",
-    "SimulatedTestbed",
-]
+    "BLUEFIELD_2", "BLUEFIELD_2_CONTENDED", "BLUEFIELD_3", "BLUEFIELD_3_NFS", "CONTENDED_NFS", "SERVER_CARD",
+    "SERVER_NFS", "Account", "Card", "SimulatedServer", "SimulatedTestbed",
+]  # fmt: skip

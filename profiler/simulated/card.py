@@ -24,8 +24,7 @@ compression         100 ns a request, 0.5 ns a      assumed: 16 Gb/s of deflate,
                     byte
 window              48 requests in flight           assumed; rounds the knee where two stages are equally fast
                                                     by 2 %
-==================  ==============================  =========================================================
-"""
+==================  ==============================  ========================================================="""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -9,8 +9,7 @@ them; there is no port. What a chain needs is more than the sum of its NFs, or l
   packet come from the private cache of the other core.
 - What a stage drops, later stages do not see; what it adds to packets or takes from them, they do.
 
-All figures are per packet that enters the chain.
-"""
+All figures are per packet that enters the chain."""
 
 from __future__ import annotations
 
@@ -169,18 +168,10 @@ class _Core:
         accesses = (*filter_accesses(self._touched, 1, card), *self._near, self._refetched())
         size = sum(part.size for part in self._touched) + sum(self._code)
         return LoadDemand(
-            cores=self._share,
-            instructions=instructions,
-            compute_ns=cycles / card.clock_ghz,
-            accesses=accesses,
-            offered=offered,
-            dma_bytes=0.0,
-            queues=(0,) * len(card.engines),
-            service_us=(0.0,) * len(card.engines),
-            serial=False,
-            wss_mb=size / 1e6,
-            follows=follows,
-        )
+            cores=self._share, instructions=instructions, compute_ns=cycles / card.clock_ghz, accesses=accesses,
+            offered=offered, dma_bytes=0.0, queues=(0,) * len(card.engines), service_us=(0.0,) * len(card.engines),
+            serial=False, wss_mb=size / 1e6, follows=follows,
+        )  # fmt: skip
 
     def batch_us(self, card: Card) -> float:
         """Time per batch."""

@@ -203,15 +203,10 @@ def readings(batch: Batch, solution: SteadyState, card: Card) -> Floats:
         writes = writes + rate * accesses * share
     return np.stack(
         [
-            retired / cycles,
-            retired,
-            reads,
-            writes,
-            retired * LOADS_PER_INSTRUCTION,
-            retired * STORES_PER_INSTRUCTION,
+            retired / cycles, retired, reads, writes, retired * LOADS_PER_INSTRUCTION, retired * STORES_PER_INSTRUCTION,
             batch.wss_mb,
         ]
-    )
+    )  # fmt: skip
 
 
 def of_loads(answers: Floats, cores: Floats, co_locations: Sequence[Sequence[PreparedLoad]]) -> Floats:
@@ -230,8 +225,7 @@ def of_loads(answers: Floats, cores: Floats, co_locations: Sequence[Sequence[Pre
     -------
     answers
         Shape (8, loads, co-locations). Rates and working sets of parts add up; throughput is that of each of them, of
-        copies their sum.
-    """
+        copies their sum."""
     if all(len(load.parts) == 1 for loads in co_locations for load in loads):
         return answers
     joined = np.ones((len(answers), max(map(len, co_locations)), len(co_locations)))

@@ -31,8 +31,7 @@ Assumed are: how cycles divide into instructions, bytes and memory accesses; siz
 by how much it changes packets; the source, the sink and the rings; all of latency; and that packets which are offered
 to an NF at a rate come in bursts, the longer the fewer flows (`arrivals`). That NAT and Limiter cannot run on
 several cores is taken from the paper, which says so of Limiter, and does not split NAT's one space of ports. The two
-sockets are one here, with one cache of 22 MB (2 x 11 MB) and six channels of DDR4-2133, of which 0.8 is reached.
-"""
+sockets are one here, with one cache of 22 MB (2 x 11 MB) and six channels of DDR4-2133, of which 0.8 is reached."""
 
 from profiler.simulated.card import Card
 from profiler.simulated.chain_demand import (
@@ -46,38 +45,16 @@ from profiler.simulated.chain_demand import (
 )
 
 SERVER_CARD = Card(
-    model="server-16",
-    cores=16,
-    clock_ghz=1.7,
-    l2_bytes_per_core=1024 * 1024,
-    llc_bytes=22 * 1024 * 1024,
-    io_share=0.0,
-    l2_ns=6.0,
-    l3_ns=24.0,
-    dram_ns=70.0,
-    dram_gbps=80.0,
-    dram_queue_ns=15.0,
-    dma_leak=0.0,
-    line_gbps=1e9,
-    window=48,
+    model="server-16", cores=16, clock_ghz=1.7, l2_bytes_per_core=1024 * 1024, llc_bytes=22 * 1024 * 1024, io_share=0.0,
+    l2_ns=6.0, l3_ns=24.0, dram_ns=70.0, dram_gbps=80.0, dram_queue_ns=15.0, dma_leak=0.0, line_gbps=1e9, window=48,
     engines={},
-)
+)  # fmt: skip
 
 SERVER_PATH = PacketPath(
-    source_instructions=90,
-    sink_instructions=40,
-    ring_instructions=45,
-    ring_batch_instructions=400,
-    batch_instructions=160,
-    ipc=1.6,
-    batch=32,
-    pool=2048,
-    ring=1024,
-    header_lines=2,
-    payload_overlap=10,
-    remote_overlap=4,
-    code_cache=32 * 1024,
-)
+    source_instructions=90, sink_instructions=40, ring_instructions=45, ring_batch_instructions=400,
+    batch_instructions=160, ipc=1.6, batch=32, pool=2048, ring=1024, header_lines=2, payload_overlap=10,
+    remote_overlap=4, code_cache=32 * 1024,
+)  # fmt: skip
 
 KB = 1024.0
 MB = 1e6

@@ -112,16 +112,9 @@ class SimulatedServer(SimulatedMachine):
         }
         busy = [count for count in of_copies if count]
         return PreparedChain(
-            text,
-            tuple(demands[count].cores[0] for count in busy),
-            load.cores,
-            demands[busy[0]],
-            stages=False,
-            burst=_burst(load),
-            shares=tuple(shares[count] for count in busy),
-            rate_kpps=load.rate_kpps,
-            copies=True,
-        )
+            text, tuple(demands[count].cores[0] for count in busy), load.cores, demands[busy[0]], stages=False,
+            burst=_burst(load), shares=tuple(shares[count] for count in busy), rate_kpps=load.rate_kpps, copies=True,
+        )  # fmt: skip
 
     def _chain(self, text: str, load: ChainLoad, *, stages: bool) -> PreparedChain:
         demand = chain_demand(load, self._specs, self._card, self._path)
@@ -327,8 +320,7 @@ def pass_packets(arrived, times, batch_us, batch, ring):  # type: ignore[no-unty
     kept
         Their indices, shape (kept,).
     left
-        When they leave, shape (kept,).
-    """
+        When they leave, shape (kept,)."""
     packets = len(arrived)
     until = np.zeros(packets + 1)
     until[1:] = np.cumsum(times)

@@ -90,17 +90,9 @@ NO_LOAD = LoadDemand(0, 0.0, 1.0, (), 1.0, 0.0, (), (), False, 0.0)
 def _row(demand: LoadDemand, structures: int, engines: int) -> list[float]:
     empty = structures - len(demand.accesses)
     row = [
-        float(demand is not NO_LOAD),
-        float(demand.cores) or 1.0,
-        demand.instructions,
-        demand.compute_ns,
-        demand.offered,
-        demand.dma_bytes,
-        float(demand.serial),
-        demand.wss_mb,
-        float(demand.follows),
-        demand.paced,
-    ]
+        float(demand is not NO_LOAD), float(demand.cores) or 1.0, demand.instructions, demand.compute_ns,
+        demand.offered, demand.dma_bytes, float(demand.serial), demand.wss_mb, float(demand.follows), demand.paced,
+    ]  # fmt: skip
     for name, filler in (("lines", 0.0), ("l2", 0.0), ("l3", 0.0), ("writes", 0.0), ("overlap", 1.0)):
         row += [getattr(access, name) for access in demand.accesses] + [filler] * empty
     row += [float(n) for n in demand.queues] or [0.0] * engines

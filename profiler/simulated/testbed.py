@@ -137,13 +137,9 @@ def _alone(co_locations: Sequence[Sequence[LoadDemand]], batch: Batch, card: Car
         return spread
 
     return replace(
-        flat,
-        throughput=placed(flat.throughput),
-        capacity=placed(flat.capacity),
-        core_rate=placed(flat.core_rate),
-        turns=placed(flat.turns),
-        stall_ns=placed(flat.stall_ns),
-    )
+        flat, throughput=placed(flat.throughput), capacity=placed(flat.capacity), core_rate=placed(flat.core_rate),
+        turns=placed(flat.turns), stall_ns=placed(flat.stall_ns),
+    )  # fmt: skip
 
 
 def _account(

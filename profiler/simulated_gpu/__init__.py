@@ -7,13 +7,5 @@ SIMULATED_GPUS = {"gpu": (TITAN, GPU_NFS), "gpu-b": (SMALL_CARD, SMALL_CARD_NFS)
 """Cards and their NFs, by what follows `simulated:`."""
 
 __all__ = [
-    "GPU_NFS",
-    "SIMULATED_GPUS",
-    "SMALL_CARD",
-    "SMALL_CARD_NFS",
-    "TITAN",
-    "Bus",
-    "GpuCard",
-    "GpuNfSpec",
-    "SimulatedGpu",
-]
+    "GPU_NFS", "SIMULATED_GPUS", "SMALL_CARD", "SMALL_CARD_NFS", "TITAN", "Bus", "GpuCard", "GpuNfSpec", "SimulatedGpu",
+]  # fmt: skip

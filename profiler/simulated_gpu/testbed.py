@@ -229,20 +229,15 @@ class SimulatedGpu(Testbed):
             name=f"simulated-{card.model}",
             simulated=True,
             nic=NicModel(
-                model=card.model,
-                cores=card.workers,
-                kind="gpu",
-                clock_mhz=card.clock_ghz * 1e3,
-                sms=card.sms,
-                executors_per_sm=card.executors_per_sm,
-                packets_per_executor=card.packets_per_executor,
+                model=card.model, cores=card.workers, kind="gpu", clock_mhz=card.clock_ghz * 1e3, sms=card.sms,
+                executors_per_sm=card.executors_per_sm, packets_per_executor=card.packets_per_executor,
             ),
             attributes=TRAFFIC_BOUNDS,
             default_traffic=DEFAULT_TRAFFIC,
             nfs=tuple(NfDescription(name=nf.name, cores=1, moves=nf.moves) for nf in nfs),
             workers=card.workers,
             arbitration="sporadic",
-        )
+        )  # fmt: skip
         self._repeats: Counter[tuple[str, ...]] = Counter()
 
     def describe(self) -> TestbedDescription:

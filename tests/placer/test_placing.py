@@ -1,7 +1,6 @@
 """Plans at other budgets than the requested one.
 
-The same arrivals, models and seed are the same plan, whatever the processor.
-"""
+The same arrivals, models and seed are the same plan, whatever the processor."""
 
 import os
 import subprocess

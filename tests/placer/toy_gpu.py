@@ -83,15 +83,9 @@ def mixed(
     """Toy NICs of 8 cores and toy GPUs of 4 workers that run a and b."""
     nic = NicKind(0, "toy", 8, CORES_BY_NF, nics, latency_of={"p99": frozenset(curves)})
     gpu = NicKind(
-        1,
-        "toy-gpu",
-        WORKERS,
-        dict.fromkeys(GPU_NFS, 1),
-        gpus,
-        gpu_cost,
-        latency_of={"p99": frozenset(GPU_NFS)},
+        1, "toy-gpu", WORKERS, dict.fromkeys(GPU_NFS, 1), gpus, gpu_cost, latency_of={"p99": frozenset(GPU_NFS)},
         paced=True,
-    )
+    )  # fmt: skip
     return MixedCatalogue((nic, gpu), (), (), curves={0: curves}, gpus={1: GpuOracle(ToyAdmission())})
 
 

@@ -223,15 +223,10 @@ def test_the_table_has_a_row_per_workload() -> None:
     """With what ran, why, and what the answer says."""
     table = best_effort_table([("/benches", canonical([NF, BENCH], True, 1), run_of(100, 200, effort=HURRIED))])
     assert table.to_dict("records")[0] == {
-        "run": 0,
-        "purpose": "benches",
-        "kind": "nf",
-        "name": "counter",
-        "settings": "flows=1000 packet_size=512 mtbr=0",
-        "throughput_kpps": 100,
-        "standard_error_pct": 5.0,
+        "run": 0, "purpose": "benches", "kind": "nf", "name": "counter",
+        "settings": "flows=1000 packet_size=512 mtbr=0", "throughput_kpps": 100, "standard_error_pct": 5.0,
         "disturbed_pct": 97.5,
-    }
+    }  # fmt: skip
     assert table["settings"].iloc[1] == "access_mops=50 wss_mb=1"
     assert pd.isna(table["standard_error_pct"].iloc[1])
 

@@ -65,14 +65,8 @@ def test_an_answer_of_a_gpu_is_received_as_it_was_sent() -> None:
     """Latency and stages, means and 99th percentiles."""
     line = run_answer(0, Run((MEASURED,)))
     assert json.loads(line)["workloads"][0]["stages_us"] == {
-        "batching": 1,
-        "pre_post": 2,
-        "transfer_wait": 3,
-        "transfer": 4,
-        "kernel_wait": 5,
-        "kernel": 6,
-        "return": 7,
-    }
+        "batching": 1, "pre_post": 2, "transfer_wait": 3, "transfer": 4, "kernel_wait": 5, "kernel": 6, "return": 7,
+    }  # fmt: skip
     assert parse_run(json.loads(line), [paced({0: 1})]).measurements == (MEASURED,)
 
 

@@ -1,7 +1,5 @@
 """The decisions of the engine hold before an auditor that knows only the log, for any events in any order."""
 
-from __future__ import annotations
-
 import tempfile
 from collections import Counter
 from dataclasses import replace
@@ -12,33 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from placer.fleet import events
 from placer.fleet.engine import Engine
-from placer.fleet.events import (
-    Arrive,
-    ArriveTogether,
-    Change,
-    Cordon,
-    Decision,
-    Depart,
-    Drain,
-    DrainTogether,
-    DryRun,
-    ExpectedDecision,
-    Expire,
-    Fail,
-    FleetEvent,
-    Join,
-    Leave,
-    Lookup,
-    Rebalance,
-    RebalanceMove,
-    Refused,
-    Reserve,
-    Return,
-    TakenPlace,
-    Uncordon,
-    Where,
-)
 from placer.fleet.queued_fleet import WHEN_FULL
 from placer.fleet.state.store import State
 from placer.model.fleet import Fleet, Service, Tenant
@@ -98,15 +71,15 @@ class Online(RuleBasedStateMachine):
     def oracles(self) -> list[ToyOracle]:
         return [ToyOracle() for _ in self.kinds]
 
-    def handle(self, event: FleetEvent) -> Decision:
+    def handle(self, event: events.FleetEvent) -> events.Decision:
         """A dry run of the event has the decision that the event then has, and leaves no trace in the state."""
         if self.dry_runs:
             self.state.commit()
             before = self.path.read_bytes()
-            expected = self.engine.handle(DryRun(event))
-            self.state.record(DryRun(event), expected, self.engine.fleet)
+            expected = self.engine.handle(events.DryRun(event))
+            self.state.record(events.DryRun(event), expected, self.engine.fleet)
             self.state.commit()
-            assert isinstance(expected, ExpectedDecision) and self.path.read_bytes() == before
+            assert isinstance(expected, events.ExpectedDecision) and self.path.read_bytes() == before
         decision = self.engine.handle(event)
         assert not self.dry_runs or expected.decision == decision
         self.state.record(event, decision, self.engine.fleet)
@@ -134,9 +107,9 @@ class Online(RuleBasedStateMachine):
             labels=(("made", f"{self.arrivals}"),) if owner else (),
         )  # fmt: skip
         if way == "reserve":
-            self.handle(Reserve(replace(tenant, reserved_until=float(self.arrivals)), ttl_s=1.0))
+            self.handle(events.Reserve(replace(tenant, reserved_until=float(self.arrivals)), ttl_s=1.0))
         else:
-            self.handle(Arrive(tenant, preempt=way == "preempt"))
+            self.handle(events.Arrive(tenant, preempt=way == "preempt"))
 
     @precondition(lambda self: self.auditor.reserved)
     @rule(data=st.data(), other_owner=st.booleans())
@@ -146,11 +119,11 @@ class Online(RuleBasedStateMachine):
         before, home = self.engine.events, self.auditor.places.get(chosen.id)
         wanted = replace(chosen, reserved_until=None, group="")
         if other_owner:
-            with pytest.raises(Refused, match="owner"):
-                self.engine.handle(Arrive(replace(wanted, owner="carol")))
+            with pytest.raises(events.Refused, match="owner"):
+                self.engine.handle(events.Arrive(replace(wanted, owner="carol")))
             assert self.engine.events == before
-        decision = self.handle(Arrive(wanted))
-        assert isinstance(decision, TakenPlace) and (decision.nic, decision.moves) == (home, ())
+        decision = self.handle(events.Arrive(wanted))
+        assert isinstance(decision, events.TakenPlace) and (decision.nic, decision.moves) == (home, ())
 
     @precondition(lambda self: self.auditor.reserved)
     @rule(now=st.integers(1, 60))
@@ -159,8 +132,8 @@ class Online(RuleBasedStateMachine):
         due = self.engine.due_reservations(now)
         assert {*due} == {one for one in self.auditor.reserved if self.auditor.tenants[one].reserved_until <= now}
         for identity in due:
-            assert self.handle(Expire(identity)).status == "expired"
-            assert isinstance(self.engine.handle(Expire(identity)), Lookup)
+            assert self.handle(events.Expire(identity)).status == "expired"
+            assert isinstance(self.engine.handle(events.Expire(identity)), events.Lookup)
 
     def draw_constraints(self, data: st.DataObject) -> Constraints:
         pools = sorted({kind.pool for kind in self.engine.fleet.all_kinds})
@@ -180,29 +153,29 @@ class Online(RuleBasedStateMachine):
         members = (Tenant(f"{group}-{at}", *found, constraints=constraints) for at, found in enumerate(wanted))
         tenants = tuple(replace(tenant, group=group) for tenant in members)
         before = {nic.id: nic.tenants for nic in self.engine.fleet.nics.values()}
-        decision = self.handle(ArriveTogether(group, tenants))
+        decision = self.handle(events.ArriveTogether(group, tenants))
         assert len(decision.moves) == (len(tenants) if decision.status == "placed" else 0)
         assert decision.moves or before == {nic.id: nic.tenants for nic in self.engine.fleet.nics.values()}
         if decision.status != "rejected":
-            again = self.engine.handle(ArriveTogether(group, tenants))
+            again = self.engine.handle(events.ArriveTogether(group, tenants))
             places = tuple((tenant.id, self.auditor.places.get(tenant.id)) for tenant in tenants)
-            assert isinstance(again, Lookup) and (again.status, again.placements) == (decision.status, places)
+            assert isinstance(again, events.Lookup) and (again.status, again.placements) == (decision.status, places)
 
     @precondition(lambda self: self.auditor.reserved != {*self.present()})
     @rule(data=st.data())
     def arrive_again(self, data: st.DataObject) -> None:
         """The same arrival is answered with its placement, and nothing changes."""
         chosen = data.draw(st.sampled_from(sorted({*self.present()} - self.auditor.reserved)))
-        decision = self.engine.handle(Arrive(replace(self.auditor.tenants[chosen], group="")))
-        assert isinstance(decision, Lookup)
-        assert decision == self.engine.handle(Where(chosen))
+        decision = self.engine.handle(events.Arrive(replace(self.auditor.tenants[chosen], group="")))
+        assert isinstance(decision, events.Lookup)
+        assert decision == self.engine.handle(events.Where(chosen))
         assert (decision.nic, decision.moves) == (self.auditor.places.get(chosen), ())
         assert decision.status == ("queued" if chosen in self.auditor.waiting else "placed")
 
     @precondition(lambda self: self.present())
     @rule(data=st.data())
     def depart(self, data: st.DataObject) -> None:
-        self.handle(Depart(data.draw(st.sampled_from(self.present()))))
+        self.handle(events.Depart(data.draw(st.sampled_from(self.present()))))
 
     @precondition(lambda self: self.auditor.places)
     @rule(data=st.data(), flows=st.sampled_from([1e3, 2e3, 3e3]), sla=SLAS | st.none())
@@ -210,14 +183,14 @@ class Online(RuleBasedStateMachine):
         chosen = data.draw(st.sampled_from(self.present()))
         workload = self.engine.workload_of(chosen)
         assert workload is not None
-        self.handle(Change(chosen, Workload(workload.nf, TrafficProfile(flows, 1500)), sla))
+        self.handle(events.Change(chosen, Workload(workload.nf, TrafficProfile(flows, 1500)), sla))
 
     def services(self) -> dict[str, Service]:
         return {nic.id: nic.service for nic in self.engine.fleet.out_of_service.values()}
 
     @precondition(lambda self: self.nics(closed=False) or Service.CORDONED in self.services().values())
-    @rule(data=st.data(), event=st.sampled_from([Fail, Drain, Cordon]))
-    def withdraw(self, data: st.DataObject, event: type[Fail | Drain | Cordon]) -> None:
+    @rule(data=st.data(), event=st.sampled_from([events.Fail, events.Drain, events.Cordon]))
+    def withdraw(self, data: st.DataObject, event: type[events.Fail | events.Drain | events.Cordon]) -> None:
         cordoned = [nic for nic, service in self.services().items() if service is Service.CORDONED]
         self.handle(event(data.draw(st.sampled_from([*self.nics(closed=False), *cordoned]))))
 
@@ -227,12 +200,12 @@ class Online(RuleBasedStateMachine):
         """Each tenant moves once, never to a NIC of the window; one NIC after the other takes no fewer moves."""
         window = data.draw(st.lists(st.sampled_from(self.nics(closed=False)), min_size=1, max_size=3, unique=True))
         one_by_one = self.engine.copy()
-        decision = self.handle(DrainTogether(tuple(window)))
+        decision = self.handle(events.DrainTogether(tuple(window)))
         moved = [move.id for move in decision.moves if move.source in window]
         assert len({*moved}) == len(moved) and not {*window} & {move.target for move in decision.moves}
         assert {*decision.draining} == {*window} & {*self.auditor.places.values()}
         assert decision.status == ("draining" if decision.draining else "drained")
-        found = [one_by_one.handle(Drain(nic)) for nic in window]
+        found = [one_by_one.handle(events.Drain(nic)) for nic in window]
         if not decision.draining and all(one.status == "drained" for one in found):
             assert len(moved) <= sum(move.source in window for one in found for move in one.moves)
 
@@ -240,7 +213,7 @@ class Online(RuleBasedStateMachine):
     @rule(data=st.data())
     def give_back(self, data: st.DataObject) -> None:
         nic = data.draw(st.sampled_from(self.nics(closed=True)))
-        self.handle(Uncordon(nic) if self.services()[nic] is Service.CORDONED else Return(nic))
+        self.handle(events.Uncordon(nic) if self.services()[nic] is Service.CORDONED else events.Return(nic))
 
     def empty(self) -> list[str]:
         return sorted(nic.id for nic in self.engine.fleet.all_nics() if not nic.tenants_by_id)
@@ -249,9 +222,9 @@ class Online(RuleBasedStateMachine):
     @rule(data=st.data())
     def leave(self, data: st.DataObject) -> None:
         """It is sent again after its answer was lost, too."""
-        event = Leave(data.draw(st.sampled_from(self.empty())))
+        event = events.Leave(data.draw(st.sampled_from(self.empty())))
         assert self.handle(event).status == "gone"
-        assert isinstance(self.engine.handle(event), Lookup)
+        assert isinstance(self.engine.handle(event), events.Lookup)
 
     @rule(
         data=st.data(), number=st.integers(0, 2), place=st.sampled_from([("", ""), ("", "r1"), ("n", ""), ("p", "r2")])
@@ -264,7 +237,7 @@ class Online(RuleBasedStateMachine):
         idle = nic is not None and not nic.tenants_by_id and nic.service is Service.UP
         if nic is None or (idle and (nic.kind.pool, nic.kind.domain) != place):
             known = nic or fleet.gone.get(name)
-            self.handle(Join(name, self.kinds[0].model if known is None else known.kind.model, *place))
+            self.handle(events.Join(name, self.kinds[0].model if known is None else known.kind.model, *place))
 
     @rule(budget=st.sampled_from([1, 3, 100]))
     def rebalance(self, budget: int) -> None:
@@ -275,8 +248,8 @@ class Online(RuleBasedStateMachine):
         while self.engine.selector.rebuilding:
             self.engine.selector.advance()
         before = self.badness()
-        moves = self.handle(Rebalance(budget)).moves
-        paying = [move for move in moves if isinstance(move, RebalanceMove)]
+        moves = self.handle(events.Rebalance(budget)).moves
+        paying = [move for move in moves if isinstance(move, events.RebalanceMove)]
         assert len(paying) <= budget
         assert all(move.gain > move.cost for move in paying)
         if len(moves) > len(paying):
@@ -284,7 +257,7 @@ class Online(RuleBasedStateMachine):
         if paying:
             assert self.badness() < before
         if len(paying) < budget - 8 and self.options["most_patterns"] == 4_000:
-            assert not self.handle(Rebalance(budget)).moves
+            assert not self.handle(events.Rebalance(budget)).moves
 
     def badness(self) -> tuple[int, float]:
         """Tenants that are expected to violate their SLA, and the cost of the NICs in use."""
@@ -333,13 +306,9 @@ class Constrained(Online):
     """A fleet whose instances have constraints, and whose NICs are in pools and domains."""
 
     @initialize(
-        places=PLACES,
-        count=st.sampled_from([1, 2, None]),
-        rule=st.sampled_from(list(RULES_BY_NAME.values())),
-        when_full=st.sampled_from(WHEN_FULL),
-        most_patterns=st.sampled_from([4_000, 1]),
-        family=st.booleans(),
-    )
+        places=PLACES, count=st.sampled_from([1, 2, None]), rule=st.sampled_from(list(RULES_BY_NAME.values())),
+        when_full=st.sampled_from(WHEN_FULL), most_patterns=st.sampled_from([4_000, 1]), family=st.booleans(),
+    )  # fmt: skip
     def begin(  # type: ignore[override]
         self,
         places: list[tuple[str, str]],

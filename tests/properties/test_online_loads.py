@@ -79,13 +79,9 @@ class OnlineLoads(RuleBasedStateMachine):
         self.at_risk |= set(decision.at_risk)
 
     @rule(
-        nf=st.sampled_from("ab"),
-        rate=RATES,
-        cores=st.sampled_from([0, 0, 1, 2]),
-        latency=LATENCIES,
-        sla=SLAS,
+        nf=st.sampled_from("ab"), rate=RATES, cores=st.sampled_from([0, 0, 1, 2]), latency=LATENCIES, sla=SLAS,
         ask=st.booleans(),
-    )
+    )  # fmt: skip
     def arrive(self, nf: str, rate: float, cores: int, latency: float, sla: Sla, ask: bool) -> None:
         """What is asked before is what is decided then."""
         self.arrivals += 1

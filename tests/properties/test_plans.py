@@ -1,7 +1,6 @@
 """Every strategy keeps its constraints on any trace, and the optimum is one.
 
-Plans of small fleets with constraints and priorities, against a search of every plan.
-"""
+Plans of small fleets with constraints and priorities, against a search of every plan."""
 
 import random
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,7 @@
     SLOs -> their best cases -> bounds, each from one resource -> plans by insertion, improved -> bound from the demand
     on the bus -> proof by all plans where there are few SLOs, else more improvement
 
-A plan is held as a layout (`sm_layout`): minibatches on SMs, from which everything else follows.
-"""
+A plan is held as a layout (`sm_layout`): minibatches on SMs, from which everything else follows."""
 
 import time
 from collections import Counter

@@ -6,8 +6,7 @@ answer also keep the model in which kernels run at the same time: their kernels 
 References
 ----------
 Q. Chen, H. Yang, J. Mars, L. Tang, "Baymax: QoS awareness and increased utilization for non-preemptive accelerators in
-warehouse scale computers", ASPLOS 2016.
-"""
+warehouse scale computers", ASPLOS 2016."""
 
 from collections.abc import Sequence
 

@@ -5,8 +5,7 @@ SLO with the least headroom limits how many there are, so those with much of it 
 
 References
 ----------
-K. Zhang et al., "G-NET: Effective GPU sharing in NFV systems", NSDI 2018.
-"""
+K. Zhang et al., "G-NET: Effective GPU sharing in NFV systems", NSDI 2018."""
 
 from collections.abc import Sequence
 

@@ -9,8 +9,7 @@ Kept to show what they cost: what this admits may violate the model, in its late
 - Line 16: `accepted` is never reset, so after the first SLO all are accepted.
 - Lines 19 to 21: the shift begins behind the new order and includes the new SLO.
 
-Workers are no part of the algorithm.
-"""
+Workers are no part of the algorithm."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -6,5 +6,4 @@ A column is what one NIC carries: a co-location, and for each of its places the 
 there. The predictor's error model says how likely a tenant of a class falls short of its SLA at a place. A linear
 program over all columns, with one row for the budget, bounds the cost of every plan (`leader.py`). Its fractions are
 rounded one after the other, and a search moves tenants between NICs until the plan keeps the budget on fewer NICs
-(`search.py`). What is kept back of the budget is in `reserve.py`. Read `strategy.py` first.
-"""
+(`search.py`). What is kept back of the budget is in `reserve.py`. Read `strategy.py` first."""

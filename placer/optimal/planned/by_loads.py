@@ -1,8 +1,7 @@
 """The plan where instances have rates: cores are chosen, too, and the expected violations decide how full NICs get.
 
 `rate_search.py` searches. Where latency can be promised, or some NICs are GPUs, the plan is that of the online rule,
-mended where it exceeds the budget.
-"""
+mended where it exceeds the budget."""
 
 import time
 from collections.abc import Sequence

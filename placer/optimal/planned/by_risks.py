@@ -5,8 +5,7 @@ one risk after the other, the least careful first: every prediction is lowered t
 cases falls short of. The first that keeps the budget, reserve included, is taken, or the online rule's plan if that
 costs less. Where none keeps it, doubtful instances get NICs of their own (`mend.py`). The bound is that of the fullest
 moments: the instances present need NICs then, and no more of them can be expected to violate their SLA than the budget
-allows of all.
-"""
+allows of all."""
 
 import math
 import time

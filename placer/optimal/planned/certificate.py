@@ -1,8 +1,7 @@
 """Certificates of `planned`: a plan that keeps a budget of SLA violations, with the prices that prove its bound.
 
 They have the form of certificates of the optimum (`placer/optimal/certificate.py`), and beside it what is expected to
-violate its SLA and what a violation costs. `placer verify` reads them (`placer/verify/budget.py`).
-"""
+violate its SLA and what a violation costs. `placer verify` reads them (`placer/verify/budget.py`)."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,7 @@
 """How likely a tenant falls short of its SLA, for every class of tenants at every place of every co-location.
 
 Tenants of one workload and one SLA are a class. The places of a co-location that run the same workload are one entry of
-the table, since the predictor answers alike for them.
-"""
+the table, since the predictor answers alike for them."""
 
 from __future__ import annotations
 

@@ -24,8 +24,7 @@ References
 P. Wentges. Weighted Dantzig-Wolfe decomposition for linear mixed-integer programming. International Transactions in
 Operational Research 4(2), 1997. https://doi.org/10.1111/j.1475-3995.1997.tb00071.x
 A. A. Farley. A note on bounding a class of linear programming problems, including cutting stock problems. Operations
-Research 38(5), 1990. https://doi.org/10.1287/opre.38.5.922
-"""
+Research 38(5), 1990. https://doi.org/10.1287/opre.38.5.922"""
 
 from __future__ import annotations
 

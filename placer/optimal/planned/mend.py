@@ -1,8 +1,7 @@
 """What is left where no plan that was found keeps the budget: the most doubtful instances get NICs of their own.
 
 Where instances leave, or no search was made, not every plan keeps the budget. An instance for which there is no NIC by
-its constraints, or that is doubtful on its own, is rejected.
-"""
+its constraints, or that is doubtful on its own, is rejected."""
 
 from dataclasses import replace
 

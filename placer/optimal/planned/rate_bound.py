@@ -11,8 +11,7 @@ more than half a NIC share one. Of one kind that is a quotient. Of several it is
                 running(k) <= n(k) <= count(k), an integer; 0 <= x
 
 Only the numbers of NICs are integers, so it is solved at once, whatever the number of instances. Without slack it is a
-bound; with slack it says which further NICs to take where contention leaves fewer instances together.
-"""
+bound; with slack it says which further NICs to take where contention leaves fewer instances together."""
 
 import math
 from collections import defaultdict

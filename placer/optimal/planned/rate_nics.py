@@ -1,8 +1,7 @@
 """Instances at rates and the NICs that they share, as a search moves them: with cores to choose, during their stays.
 
 Of all moments, those right before a departure are enough, and the end: between two of them instances are only added. A
-trace without departures has one moment.
-"""
+trace without departures has one moment."""
 
 import math
 from collections.abc import Callable, Sequence

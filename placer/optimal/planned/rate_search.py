@@ -4,8 +4,7 @@ Rates differ from instance to instance, so hardly two workloads are alike, and c
 plan is searched with a fleet that begins at the bound of `rate_bound.py`: instances are dealt out so that no NIC has
 much more of a resource than another, then they are moved, swapped or given more cores until the violations are few
 enough, or the search gets no further and a larger fleet is taken. All NICs that change in a round are judged in one
-batch.
-"""
+batch."""
 
 import math
 import time

@@ -10,8 +10,7 @@ is (sum q)^3 / sum q^2 - (sum q)^2, added up over cases (`ExpectedViolations.rep
 Errors are selected: of thousands of co-locations a plan uses those that look best, and of these some only look so (the
 optimizer's curse: Smith & Winkler, Management Science 52(3), 2006, https://doi.org/10.1287/mnsc.1050.0451). An error
 model that holds on average of all co-locations expects too little of these. The assumption is that it does so in
-proportion; `SELECTED_RESERVE` was measured on testbeds (docs/models.md).
-"""
+proportion; `SELECTED_RESERVE` was measured on testbeds (docs/models.md)."""
 
 from placer.evaluate.expected_violations import ExpectedViolations
 

@@ -3,8 +3,7 @@
 A move takes a tenant to another NIC, or swaps two. What counts is the expected violations (`lower_sum`, the faster by
 six times), or those with their reserve (`lower_value`). A tenant at a place that it must not have counts as more than
 one violation, the more the further its SLA is from being met.
-Annealing: Kirkpatrick, Gelatt and Vecchi, Science 220, 1983, https://doi.org/10.1126/science.220.4598.671.
-"""
+Annealing: Kirkpatrick, Gelatt and Vecchi, Science 220, 1983, https://doi.org/10.1126/science.220.4598.671."""
 
 from pathlib import Path
 from typing import NamedTuple

@@ -13,20 +13,10 @@ import numpy as np
 from placer.model.catalogue import Catalogue
 from placer.model.fleet import NicKind, Tenant
 from placer.model.plan import BudgetProof
+from placer.optimal.planned import search
 from placer.optimal.planned.chances import Chances
 from placer.optimal.planned.leader import NEAR_BOUND, PROGRAM_LEVELS, ClassPrices, ClassRows, Leader, Relaxed, refine
 from placer.optimal.planned.reserve import REPEATED_RESERVE, SELECTED_RESERVE
-from placer.optimal.planned.search import (
-    NO_TENANT,
-    UPHILL_DRAWS,
-    Movers,
-    add,
-    chances_now,
-    co_locations,
-    graph_of,
-    lower_sum,
-    lower_value,
-)
 from profiles import Workload
 from profiles.arrays import Ints
 
@@ -307,8 +297,8 @@ class _Search:
         self.planner, self.target = planner, target
         self.tenants = tenants[np.argsort(planner.arrived[tenants], kind="stable")]
         self.kinds = planner.kinds
-        self.graph = graph_of(planner.chances, len(planner.kinds), max(target * len(tenants), 1.0) + 1.0)
-        self.movers = Movers(planner.group[self.tenants], planner.class_of[self.tenants])
+        self.graph = search.graph_of(planner.chances, len(planner.kinds), max(target * len(tenants), 1.0) + 1.0)
+        self.movers = search.Movers(planner.group[self.tenants], planner.class_of[self.tenants])
         self.share = EXPECTED_SHARE
         """What the expected violations may be of what is allowed, as the last plan had it; the rest is the reserve."""
         self.least = planner.least
@@ -323,14 +313,14 @@ class _Search:
         state = self.settle(self.shrink(self.place(state)))
         carried: list[list[int]] = [[] for _ in state.kind]
         for tenant, at in zip(self.tenants.tolist(), state.nic.tolist(), strict=True):
-            if at != NO_TENANT:
+            if at != search.NO_TENANT:
                 carried[at].append(tenant)
         found = [(kind, these) for kind, these in zip(state.kind.tolist(), carried, strict=True) if these]
-        return found, self.tenants[state.nic == NO_TENANT].tolist()
+        return found, self.tenants[state.nic == search.NO_TENANT].tolist()
 
     def _state(self, nics: Nics) -> _State:
         number = {tenant: at for at, tenant in enumerate(self.tenants.tolist())}
-        nic = np.full(len(self.tenants), NO_TENANT, dtype=np.int64)
+        nic = np.full(len(self.tenants), search.NO_TENANT, dtype=np.int64)
         for at, (_, these) in enumerate(nics):
             nic[[number[tenant] for tenant in these]] = at
         return _State(np.array([kind for kind, _ in nics], dtype=np.int64), nic)
@@ -345,13 +335,13 @@ class _Search:
         They must leave by hand, since no move of the search may pass a co-location that is far worse than all others.
         """
         state = self._fill(state, np.argsort(-self.movers.of_class, kind="stable"))
-        placed = np.flatnonzero(state.nic != NO_TENANT)
+        placed = np.flatnonzero(state.nic != search.NO_TENANT)
         kept = self._by_value(state, placed, self.target * len(placed))[1] if len(placed) else None
         if kept is not None:  # a plan that is good is not heated up
             return kept
         many = 1
         while (found := self._lower(state, SEARCH_EFFORTS[0])) is None:
-            chance = chances_now(self.graph, self.movers, state.kind, state.nic)
+            chance = search.chances_now(self.graph, self.movers, state.kind, state.nic)
             state = self._apart(state, np.argsort(-chance, kind="stable")[: min(many, np.count_nonzero(chance > 0))])
             many *= 2
         return found
@@ -359,10 +349,10 @@ class _Search:
     def _apart(self, state: _State, doubtful: Ints) -> _State:
         """Each of these tenants alone on a NIC; left out where it is alone already, or no NIC is to be had."""
         kind, nic = state.kind.tolist(), state.nic.copy()
-        together = np.bincount(nic[nic != NO_TENANT], minlength=len(kind)).tolist()
+        together = np.bincount(nic[nic != search.NO_TENANT], minlength=len(kind)).tolist()
         for tenant in doubtful.tolist():
             at = int(nic[tenant])
-            nic[tenant] = NO_TENANT
+            nic[tenant] = search.NO_TENANT
             together[at] -= 1
             opened = self._openable(np.array(kind, dtype=np.int64), tenant, min(together[at], 1))
             if len(opened):
@@ -374,10 +364,10 @@ class _Search:
     def place(self, state: _State) -> _State:
         """With each of the tenants left out that can be placed."""
         for tenant in sorted(
-            np.flatnonzero(state.nic == NO_TENANT).tolist(), key=lambda one: self.movers.of_class[one]
+            np.flatnonzero(state.nic == search.NO_TENANT).tolist(), key=lambda one: self.movers.of_class[one]
         ):
             larger = self._fill(state, np.array([tenant]))
-            found = self._lower(larger, SEARCH_EFFORTS[0]) if larger.nic[tenant] != NO_TENANT else None
+            found = self._lower(larger, SEARCH_EFFORTS[0]) if larger.nic[tenant] != search.NO_TENANT else None
             state = found or state
         return state
 
@@ -387,7 +377,7 @@ class _Search:
         while len(state.kind) > 1 and time.process_time() < self.planner.deadline:
             if costs[state.kind].sum() <= self.least + ROUNDING_ERROR:
                 return state
-            number = np.bincount(state.nic[state.nic != NO_TENANT], minlength=len(state.kind))
+            number = np.bincount(state.nic[state.nic != search.NO_TENANT], minlength=len(state.kind))
             order = np.lexsort((number, -costs[state.kind]))
             for effort, at in zip(SEARCH_EFFORTS, order.tolist(), strict=False):
                 found = self._without(state, at, effort)
@@ -400,7 +390,7 @@ class _Search:
 
     def settle(self, state: _State) -> _State:
         """On the same NICs with as few violations to expect, and as many different co-locations, as are found."""
-        placed = np.flatnonzero(state.nic != NO_TENANT)
+        placed = np.flatnonzero(state.nic != search.NO_TENANT)
         if not len(placed):
             return state
         _, least, found = self._value_plan(state, placed, 0.0, max(SETTLING_MOVES * len(placed), LEAST_STEPS))
@@ -410,24 +400,26 @@ class _Search:
         """The plan within the budget without one of the NICs; None for none."""
         moved = np.flatnonzero(state.nic == at)
         nic = state.nic - (state.nic > at)
-        nic[moved] = NO_TENANT
+        nic[moved] = search.NO_TENANT
         smaller = _State(np.delete(state.kind, at), nic)
-        place = co_locations(self.graph, self.movers, smaller.kind, smaller.nic)
-        add(self.graph, self.movers, smaller.kind, nic, place, moved[np.argsort(-self.movers.of_class[moved])], 0.0)
-        return None if np.any(nic[moved] == NO_TENANT) else self._lower(smaller, effort)
+        place = search.co_locations(self.graph, self.movers, smaller.kind, smaller.nic)
+        search.add(
+            self.graph, self.movers, smaller.kind, nic, place, moved[np.argsort(-self.movers.of_class[moved])], 0.0
+        )
+        return None if np.any(nic[moved] == search.NO_TENANT) else self._lower(smaller, effort)
 
     def _fill(self, state: _State, order: Ints) -> _State:
         """With these tenants where they can be placed; on further NICs where they were too doubtful on the others."""
         nic, kind = state.nic.copy(), state.kind
-        order = order[nic[order] == NO_TENANT]
+        order = order[nic[order] == search.NO_TENANT]
         while len(order):
-            at = co_locations(self.graph, self.movers, kind, nic)
+            at = search.co_locations(self.graph, self.movers, kind, nic)
             opened = self._openable(kind, int(order[0]), len(order))
             kind, at = np.append(kind, opened), np.append(at, self.graph.empty[opened])
-            add(self.graph, self.movers, kind, nic, at, order, DOUBTFUL_BUDGETS * self.target)
+            search.add(self.graph, self.movers, kind, nic, at, order, DOUBTFUL_BUDGETS * self.target)
             used = _drop_empty_nics(_State(kind, nic))
             kind, nic = used.kind, used.nic
-            waiting = order[nic[order] == NO_TENANT]
+            waiting = order[nic[order] == search.NO_TENANT]
             if len(waiting) and waiting[0] == order[0]:  # it has no place on any NIC
                 waiting = waiting[1:]
             order = waiting
@@ -439,34 +431,26 @@ class _Search:
         group = self.movers.group[tenant]
         found: list[int] = []
         for kind in sorted(self.kinds, key=lambda one: one.cost):
-            if self.graph.larger[self.graph.empty[kind.index], group] != NO_TENANT:
+            if self.graph.larger[self.graph.empty[kind.index], group] != search.NO_TENANT:
                 free = most if kind.count is None else kind.count - self.taken[kind.index] - int(number[kind.index])
                 found += [kind.index] * min(free, most - len(found))
         return np.array(found, dtype=np.int64)
 
     def _lower(self, state: _State, effort: int) -> _State | None:
         """The plan within the budget that is found from this one by so many moves a tenant; None for none."""
-        placed = np.flatnonzero(state.nic != NO_TENANT)
+        placed = np.flatnonzero(state.nic != search.NO_TENANT)
         if not len(placed):
             return state
         allowed = self.target * len(placed)
-        at = co_locations(self.graph, self.movers, state.kind, state.nic)
+        at = search.co_locations(self.graph, self.movers, state.kind, state.nic)
         self._seed += 1
         draw = np.random.default_rng(self._seed)
         steps = max(effort * len(placed), LEAST_STEPS)
         target = allowed * self.share * (1.0 - ROUNDING_ERROR)
-        total, found = lower_sum(
-            self.graph,
-            self._only(placed),
-            state.kind,
-            state.nic[placed],
-            at,
-            draw,
-            steps,
-            WARM_TEMPERATURE,
-            target,
-            UPHILL_DRAWS,
-        )
+        total, found = search.lower_sum(
+            self.graph, self._only(placed), state.kind, state.nic[placed], at, draw, steps, WARM_TEMPERATURE, target,
+            search.UPHILL_DRAWS,
+        )  # fmt: skip
         lowered = state.with_nics(placed, found)
         if total > target:
             return self._by_value(lowered, placed, allowed)[1] if len(placed) <= FEW_TENANTS else None
@@ -486,29 +470,21 @@ class _Search:
 
         The least is infinite where no plan keeps each tenant from places that it must not have.
         """
-        at = co_locations(self.graph, self.movers, state.kind, state.nic)
+        at = search.co_locations(self.graph, self.movers, state.kind, state.nic)
         self._seed += 1
         draw, weights = np.random.default_rng(self._seed), np.array([SELECTED_RESERVE, REPEATED_RESERVE])
-        before, value, found = lower_value(
-            self.graph,
-            self._only(placed),
-            state.kind,
-            state.nic[placed],
-            at,
-            draw,
-            steps,
-            COOL_TEMPERATURE,
-            weights,
+        before, value, found = search.lower_value(
+            self.graph, self._only(placed), state.kind, state.nic[placed], at, draw, steps, COOL_TEMPERATURE, weights,
             target,
-        )
+        )  # fmt: skip
         return float(before), float(value), state.with_nics(placed, found)
 
-    def _only(self, placed: Ints) -> Movers:
-        return Movers(self.movers.group[placed], self.movers.of_class[placed])
+    def _only(self, placed: Ints) -> search.Movers:
+        return search.Movers(self.movers.group[placed], self.movers.of_class[placed])
 
 
 def _drop_empty_nics(state: _State) -> _State:
-    used = np.unique(state.nic[state.nic != NO_TENANT])
-    renumbered = np.full(len(state.kind) + 1, NO_TENANT, dtype=np.int64)  # the last one is that of `NO_TENANT`
+    used = np.unique(state.nic[state.nic != search.NO_TENANT])
+    renumbered = np.full(len(state.kind) + 1, search.NO_TENANT, dtype=np.int64)  # the last one is that of `NO_TENANT`
     renumbered[used] = np.arange(len(used))
     return _State(state.kind[used], renumbered[state.nic])

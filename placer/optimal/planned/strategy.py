@@ -1,8 +1,7 @@
 """Planned: all arrivals are known, and the solver decides by the predictor and its error model.
 
 Among the plans that keep the budget of SLA violations, reserve included, it takes the one that rejects least, then
-costs least.
-"""
+costs least."""
 
 import gc
 import math

@@ -227,7 +227,7 @@ def refuse_copies(plan: RackPlan) -> str | None:
         for group, cores in placed.subgroups:
             for nf in (placed.chain.nfs[at] for at in group.nfs):
                 kind = None if nf.parameters or nf.data else NF_KINDS.get(nf.nf)
-                most = kind and kind.most_copies(kind.completed({}, nf.id))
+                most = kind.most_copies(kind.completed({}, nf.id)) if kind else None
                 if most is not None and cores > most:
                     return f"{placed.chain.name}/{nf.id}: {cores} copies are more than this {nf.nf} can have, {most}"
     return None

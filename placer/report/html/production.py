@@ -103,18 +103,12 @@ def _fleets_text() -> str:
 
 
 def _fleets(production: Production) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "fleet": [fleet.name for fleet in production.fleets],
-            "NICs": [fleet.nics for fleet in production.fleets],
-            "SLA violations, %": [fleet.violations_pct for fleet in production.fleets],
-            "after drift, %": [fleet.late_violations_pct for fleet in production.fleets],
-            "placed": [fleet.placed for fleet in production.fleets],
-            "rejected": [fleet.rejected for fleet in production.fleets],
-            "moves": [fleet.moves for fleet in production.fleets],
-            "false alarms": [fleet.false_alarms for fleet in production.fleets],
-        }
-    )
+    columns = {
+        "fleet": "name", "NICs": "nics", "SLA violations, %": "violations_pct", "after drift, %": "late_violations_pct",
+        "placed": "placed", "rejected": "rejected", "moves": "moves", "false alarms": "false_alarms",
+    }  # fmt: skip
+    rows = [[getattr(fleet, name) for name in columns.values()] for fleet in production.fleets]
+    return pd.DataFrame(rows, columns=list(columns))
 
 
 def _turns(production: Production) -> pd.DataFrame:
@@ -141,15 +135,8 @@ def _alarms(production: Production) -> pd.DataFrame | None:
     alarms = production.fleet(WITH_FEEDBACK).alarms
     if not alarms:
         return None
-    return pd.DataFrame(
-        {
-            "event": [alarm.event for alarm in alarms],
-            "NF": [alarm.nf for alarm in alarms],
-            "factor": [alarm.factor for alarm in alarms],
-            "readings": [alarm.readings for alarm in alarms],
-            "false": ["yes" if alarm.false else "no" for alarm in alarms],
-        }
-    )
+    rows = [(alarm.event, alarm.nf, alarm.factor, alarm.readings, "yes" if alarm.false else "no") for alarm in alarms]
+    return pd.DataFrame(rows, columns=["event", "NF", "factor", "readings", "false"])
 
 
 # Charts of a simulated production over the events of its trace.

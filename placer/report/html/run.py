@@ -19,14 +19,7 @@ from placer.model.plan import Plan, replay_plan
 from placer.policy.rules import LOOK_AHEAD
 from placer.report.html import charts
 from placer.report.html.page import Chart, Figure, Page, Section, Tile
-from placer.report.text.recommendation import (
-    choose_plan,
-    further_lines,
-    plan_name,
-    rejection_lines,
-    spare_lines,
-    violations_sentence,
-)
+from placer.report.text import recommendation as choice
 from placer.report.text.run import load_notes, note_measurements, risk_notes, truth_note
 from placer.report.text.table import count_nics
 from placer.run import Comparison
@@ -40,7 +33,7 @@ STANDARD_INPUT = "standard input"
 def page_of_run(comparison: Comparison, trace: str) -> Page:
     """The page of a run. `comparison`: all strategies on one trace. `trace`: name of the trace."""
     trace = STANDARD_INPUT if trace == STDIN else trace
-    chosen = choose_plan(comparison)
+    chosen = choice.choose_plan(comparison)
     return Page(
         title=f"Placement of {len(comparison.arrivals):,} NFs: {trace}",
         summary=_summary(comparison, chosen),
@@ -53,17 +46,17 @@ def _summary(comparison: Comparison, chosen: Evaluation) -> tuple[str, ...]:
     if chosen.violated is None:
         violations = "SLA violations are unknown: there is no ground truth."
         if chosen.expected_violations_pct is not None:
-            violations += f" {violations_sentence(comparison, chosen)}"
+            violations += f" {choice.violations_sentence(comparison, chosen)}"
     else:
-        violations = violations_sentence(comparison, chosen)
+        violations = choice.violations_sentence(comparison, chosen)
     notes = [truth_note(comparison).replace("\n", " "), *load_notes(comparison), *risk_notes(comparison)]
     return (
-        f"{plan_name(chosen)} places {len(chosen.plan.placed):,} NF instances on {count_nics(chosen.nics)}.",
+        f"{choice.plan_name(chosen)} places {len(chosen.plan.placed):,} NF instances on {count_nics(chosen.nics)}.",
         f"{violations} {_optimum_sentence(comparison)}",
         *wastage_notes(comparison, [chosen]),
-        *rejection_lines(comparison),
-        *spare_lines(chosen),
-        *further_lines(comparison),
+        *choice.rejection_lines(comparison),
+        *choice.spare_lines(chosen),
+        *choice.further_lines(comparison),
         *note_measurements(comparison),
         " ".join(notes),
     )
@@ -104,7 +97,7 @@ def _instances_per_nic(chosen: Evaluation) -> str:
 
 def sections_of_run(comparison: Comparison, chosen: Evaluation) -> Iterator[Section]:
     """All sections, in reading order; `chosen` is the plan that those of a single plan show."""
-    names = [plan_name(plan) for plan in comparison.plans]
+    names = [choice.plan_name(plan) for plan in comparison.plans]
     cores = max((kind.cores for kind in comparison.catalogue.kinds), default=1)
     _, caption = _reference_line(comparison)
     bars = _bars(comparison)
@@ -122,12 +115,12 @@ def sections_of_run(comparison: Comparison, chosen: Evaluation) -> Iterator[Sect
         notes=tuple(wastage_notes(comparison, comparison.plans)),
     )
     yield over_time_section(nics_over_time(comparison), *_reference_line(comparison))
-    yield occupancy_section(occupancy(comparison), co_locations(chosen.plan), cores, plan_name(chosen))
+    yield occupancy_section(occupancy(comparison), co_locations(chosen.plan), cores, choice.plan_name(chosen))
     loaded = any(not arrival.workload.is_saturated for arrival in comparison.arrivals)
     reference = "alone or of the offered rate" if loaded else "alone"
     yield from agreement_section(compare_with_truth(comparison), names, reference)
     yield from _of_predictor(comparison, chosen)
-    yield from violations_section(violations(chosen), plan_name(chosen))
+    yield from violations_section(violations(chosen), choice.plan_name(chosen))
 
 
 def nics_chart(comparison: Comparison) -> Chart:
@@ -138,7 +131,7 @@ def nics_chart(comparison: Comparison) -> Chart:
 def _bars(comparison: Comparison) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "strategy": plan_name(plan),
+            "strategy": choice.plan_name(plan),
             "nics": plan.nics,
             "wastage": wastage_text(comparison.wastage_pct(plan), mark_of(comparison, plan)),
             "pct": plan.violations_pct,
@@ -199,7 +192,7 @@ def _of_predictor(comparison: Comparison, chosen: Evaluation) -> Iterator[Sectio
     oracles: Sequence[Oracle] = ContentionAware(at_its_risk, predictor).oracles
     predictors = [oracle for oracle in oracles if isinstance(oracle, PredictorOracle)]
     if len(predictors) == len(oracles) and not has_days(comparison.arrivals):  # else peaks are never at once
-        yield from drops_section(drops(chosen.plan, predictors), predictor, plan_name(chosen))
+        yield from drops_section(drops(chosen.plan, predictors), predictor, choice.plan_name(chosen))
     if chosen.plan.strategy.startswith(ContentionAware.name):
         waste = waste_of(comparison.arrivals, catalogue.kinds, oracles, LOOK_AHEAD)
         yield idle_section(idle_capacity(waste), waste.nics)
@@ -281,7 +274,7 @@ def nics_over_time(comparison: Comparison) -> pd.DataFrame:
         curve = pd.DataFrame(moments, columns=["time", "nics"])
         interval = max(-(-len(curve) // MOST_CURVE_POINTS), 1)
         maxima = curve.groupby(curve.index // interval)["nics"].idxmax()
-        curves.append(curve.loc[maxima].assign(strategy=plan_name(plan)))
+        curves.append(curve.loc[maxima].assign(strategy=choice.plan_name(plan)))
     return pd.concat([curve for curve in curves if len(curve)] or curves[:1], ignore_index=True)
 
 
@@ -306,7 +299,7 @@ def occupancy(comparison: Comparison) -> pd.DataFrame:
         for kind, co_location in nics.values():
             for workload in co_location:
                 cores[workload.nf] += kind.cores_for(workload)
-        rows += [(plan_name(plan), nf, used / len(nics)) for nf, used in sorted(cores.items())]
+        rows += [(choice.plan_name(plan), nf, used / len(nics)) for nf, used in sorted(cores.items())]
     return pd.DataFrame(rows, columns=["strategy", "nf", "cores"])
 
 
@@ -334,7 +327,7 @@ def compare_with_truth(comparison: Comparison) -> pd.DataFrame:
             expected, true = plan.expected[placement.arrival.id], plan.stays[placement.arrival.id]
             rows.append(
                 (
-                    plan_name(plan),
+                    choice.plan_name(plan),
                     placement.arrival.workload.nf,
                     100 * expected.throughput_kpps / (expected.solo_kpps or inf),
                     100 * true.throughput_kpps / (true.solo_kpps or inf),

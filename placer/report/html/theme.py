@@ -71,13 +71,8 @@ def config(colour: Colour) -> dict[str, Any]:
         | {"labelSeparation": 3},
         "legend": words
         | {
-            "orient": "top",
-            "labelFontSize": 11,
-            "symbolSize": 70,
-            "columnPadding": 6,
-            "labelOffset": 3,
-            "labelLimit": 300,
-            "title": None,
+            "orient": "top", "labelFontSize": 11, "symbolSize": 70, "columnPadding": 6, "labelOffset": 3,
+            "labelLimit": 300, "title": None,
         },
         "text": {"color": ink, "fontSize": 12},
         "bar": {"color": colour("c1")},
@@ -89,7 +84,7 @@ def config(colour: Colour) -> dict[str, Any]:
             "range": {"stroke": colour("c1"), "color": colour("c1"), "strokeWidth": 3, "opacity": 0.5},
             "guide": {"stroke": soft, "strokeDash": [3, 3]},
         },
-    }
+    }  # fmt: skip
 
 
 def _name() -> dict[str, tuple[str, str]]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placer.report.text.table import text_table
+from placer.report.text.table import csv_text, text_table
 
 if TYPE_CHECKING:
     from predictor.chains.chain_model import ChainModel, ChainPredictions
@@ -21,8 +19,7 @@ if TYPE_CHECKING:
     from predictor.chains.scaling import ScalingResult, ScalingTarget
 
 
-SHOWN_RULES, LEAST_SHOWN_CHANCE = 3, 0.05
-"""Rules that are shown, and how probable each must be."""
+SHOWN_RULES, LEAST_SHOWN_CHANCE = 3, 0.05  # rules that are shown, and how probable each must be
 ADDED_COLUMNS = ("predicted", "low", "high", "weakest", "extrapolated")
 
 
@@ -60,7 +57,7 @@ def predictions(model: ChainModel, asked: CsvTable, predicted: ChainPredictions,
         return text_table(header, rows, words=0)
     if form == "json":
         return _as_json(model, predicted, measure, [dict(zip(header[: len(kept)], row, strict=False)) for row in rows])
-    return _csv(header, rows)
+    return csv_text(header, rows)
 
 
 def comparison(errors: Mapping[str, Sequence[RegressorError]], form: str) -> str:
@@ -83,21 +80,13 @@ def comparison(errors: Mapping[str, Sequence[RegressorError]], form: str) -> str
         return text_table(header, rows, words=2)
     if form == "json":
         return json.dumps([dict(zip(header, row, strict=True)) for row in rows]) + "\n"
-    return _csv(header, rows)
+    return csv_text(header, rows)
 
 
 def _add(predicted: ChainPredictions) -> Iterator[list[str]]:
     columns = (predicted.predicted, predicted.low, predicted.high, predicted.weakest, predicted.extrapolated)
     for value, low, high, weakest, outside in zip(*columns, strict=True):
         yield [f"{value:.6g}", f"{low:.6g}", f"{high:.6g}", weakest, str(bool(outside)).lower()]
-
-
-def _csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def _as_json(model: ChainModel, predicted: ChainPredictions, measure: str, asked: Sequence[Mapping[str, str]]) -> str:
@@ -172,10 +161,7 @@ def _scaling_as_json(result: ScalingResult, predicted: ChainPredictions | None) 
     if result.allocation is None or predicted is None:
         return {"allocation": None, "chain_runs": len(result.tried)}
     return {
-        "allocation": dict(result.allocation),
-        "total": result.total,
-        "predicted": float(f"{predicted.predicted[0]:.6g}"),
-        "low": float(f"{predicted.low[0]:.6g}"),
-        "high": float(f"{predicted.high[0]:.6g}"),
-        "chain_runs": len(result.tried),
-    }
+        "allocation": dict(result.allocation), "total": result.total,
+        "predicted": float(f"{predicted.predicted[0]:.6g}"), "low": float(f"{predicted.low[0]:.6g}"),
+        "high": float(f"{predicted.high[0]:.6g}"), "chain_runs": len(result.tried),
+    }  # fmt: skip

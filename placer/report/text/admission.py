@@ -92,13 +92,7 @@ def _explanation(reason: RejectionReason) -> dict[str, Any]:
 
 def stages(parts: LatencyParts) -> Mapping[str, float]:
     """A latency by stage, us, under the names of the testbed protocol."""
-    return {
-        "batching": parts.batching,
-        "pre_post": parts.pre_post,
-        "transfer_wait": parts.transfer_wait,
-        "transfer": parts.transfer,
-        "kernel": parts.kernel,
-    }
+    return {name: getattr(parts, name) for name in ("batching", "pre_post", "transfer_wait", "transfer", "kernel")}
 
 
 def _admit(device: GpuDevice, admitted: Sequence[Admitted]) -> str:
@@ -131,20 +125,11 @@ def sms_text(shares: Sequence[SmShare]) -> str:
 
 def format_rejected(rejected: Sequence[Rejected]) -> str:
     """What is rejected, with its causes."""
-    return text_table(
-        REJECTED_HEADINGS,
-        [
-            [
-                rejection.slo.id,
-                rejection.slo.nf,
-                f"{rejection.slo.rate_kpps:,.1f}",
-                f"{rejection.slo.latency_us:,.1f}",
-                _cause(rejection),
-            ]
-            for rejection in rejected
-        ],
-        words=2,
-    )
+    rows = [
+        [entry.slo.id, entry.slo.nf, f"{entry.slo.rate_kpps:,.1f}", f"{entry.slo.latency_us:,.1f}", _cause(entry)]
+        for entry in rejected
+    ]
+    return text_table(REJECTED_HEADINGS, rows, words=2)
 
 
 def _cause(rejected: Rejected) -> str:

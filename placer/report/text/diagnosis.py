@@ -1,14 +1,12 @@
 """A diagnosis as tables for people, and as JSON and CSV for programs (docs/formats/diagnoses.md)."""
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from placer.explain.bottleneck import CoreNeed, Diagnosis, Reading, Shift
 from placer.report.text.solo_formula import formula_json, formula_sentences
-from placer.report.text.table import count_noun, text_table
+from placer.report.text.table import count_noun, csv_text, text_table
 from profiles import ATTRIBUTES, Workload
 
 
@@ -52,12 +50,8 @@ def as_json(diagnosis: Diagnosis) -> str:
 
 def as_csv(diagnosis: Diagnosis) -> str:
     """A row per reading; `along` is empty for the traffic of the request."""
-    text = io.StringIO()
     rows = [{"along": name, **_flat(reading)} for name, readings in _all(diagnosis) for reading in readings]
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return csv_text(list(rows[0]), [list(row.values()) for row in rows])
 
 
 DIAGNOSIS_FORMATS: dict[str, Callable[[Diagnosis], str]] = {"table": as_table, "json": as_json, "csv": as_csv}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from placer.report.text.table import count_noun
+from placer.report.text.table import count_noun, csv_text
 from predictor.fitting.fitted_model import CurveBreak, FittedModel
 from predictor.fitting.points import MeasuredCurve
 from profiles.arrays import Floats
@@ -233,10 +231,8 @@ ADDED_COLUMNS = ("predicted", "extrapolated")
 def format_fitted_points(table: CsvTable, predicted: NDArray[np.float64], extrapolated: NDArray[np.bool_]) -> str:
     """The rows of a table with two columns more; `predicted` is empty where the formula has no finite value."""
     kept = [at for at, column in enumerate(table.header) if column not in ADDED_COLUMNS]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*(table.header[at] for at in kept), *ADDED_COLUMNS])
-    for row, value, outside in zip(table.rows, predicted.tolist(), extrapolated.tolist(), strict=True):
-        shown = f"{value:.15g}" if math.isfinite(value) else ""
-        writer.writerow([*(row[at] for at in kept), shown, str(outside).lower()])
-    return text.getvalue()
+    rows = [
+        [*(row[at] for at in kept), f"{value:.15g}" if math.isfinite(value) else "", str(outside).lower()]
+        for row, value, outside in zip(table.rows, predicted.tolist(), extrapolated.tolist(), strict=True)
+    ]
+    return csv_text([*(table.header[at] for at in kept), *ADDED_COLUMNS], rows)

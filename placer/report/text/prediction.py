@@ -162,14 +162,10 @@ def _gpu_as_json(scenario: PredictedScenario) -> dict[str, object]:
 
 def _latency(one: GpuPrediction) -> dict[str, float | None]:
     return {
-        "mean": _round(one.mean_us),
-        "mean_low": _end(one.mean_interval_us, 0),
-        "mean_high": _end(one.mean_interval_us, 1),
-        "p50": _round(one.p50_us),
-        "p99": _round(one.p99_us),
-        "p99_low": _end(one.p99_interval_us, 0),
-        "p99_high": _end(one.p99_interval_us, 1),
-    }
+        "mean": _round(one.mean_us), "mean_low": _end(one.mean_interval_us, 0),
+        "mean_high": _end(one.mean_interval_us, 1), "p50": _round(one.p50_us), "p99": _round(one.p99_us),
+        "p99_low": _end(one.p99_interval_us, 0), "p99_high": _end(one.p99_interval_us, 1),
+    }  # fmt: skip
 
 
 def _end(interval: Interval | None, at: int) -> float | None:

@@ -1,14 +1,13 @@
 """A simulated production as a table for people, and as JSON and CSV for programs (docs/formats/production.md)."""
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 from placer.fleet.simulated.monitor import TrueDrift
 from placer.fleet.simulated.outcome import LATE_AFTER, WITH_FEEDBACK, FleetOutcome, Production
-from placer.report.text.table import count_noun, text_table
+from placer.report.text.table import count_noun, csv_text, text_table
 
 
 def as_table(production: Production) -> str:
@@ -29,27 +28,18 @@ def as_json(production: Production) -> str:
 
 def as_csv(production: Production) -> str:
     """One row per fleet and point in time."""
-    text = io.StringIO()
     nfs = sorted({nf for fleet in production.fleets for point in fleet.points for nf in point.believed})
-    headings = ["fleet", "event", "time", "nics", "tenants", "violating", "model", *(f"drift_{nf}" for nf in nfs)]
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(headings)
-    for fleet in production.fleets:
-        for point in fleet.points:
-            believed = [round(point.believed.get(nf, 1.0), 4) for nf in nfs]
-            writer.writerow(
-                [
-                    fleet.name,
-                    point.event,
-                    point.time,
-                    point.nics,
-                    point.tenants,
-                    point.violating,
-                    point.model,
-                    *believed,
-                ]
-            )
-    return text.getvalue()
+    figures = ("event", "time", "nics", "tenants", "violating", "model")
+    rows = [
+        [
+            fleet.name,
+            *(getattr(point, name) for name in figures),
+            *(round(point.believed.get(nf, 1.0), 4) for nf in nfs),
+        ]
+        for fleet in production.fleets
+        for point in fleet.points
+    ]
+    return csv_text(["fleet", *figures, *(f"drift_{nf}" for nf in nfs)], rows)
 
 
 PRODUCTION_FORMATS: dict[str, Callable[[Production], str]] = {"table": as_table, "json": as_json, "csv": as_csv}
@@ -109,14 +99,9 @@ def _measure(production: Production) -> Iterator[str]:
 
 
 def _summary(production: Production) -> dict[str, Any]:
+    names = ("arrivals", "events", "seed", "truth", "predictor", "rule", "risk")
     return {
-        "arrivals": production.arrivals,
-        "events": production.events,
-        "seed": production.seed,
-        "truth": production.truth,
-        "predictor": production.predictor,
-        "rule": production.rule,
-        "risk": production.risk,
+        **{name: getattr(production, name) for name in names},
         "sla": production.file.tables.sla,
         "drift": [
             {"nf": drift.nf, "event": drift.start, "until": drift.end, "factor": drift.factor}
@@ -127,33 +112,18 @@ def _summary(production: Production) -> dict[str, Any]:
 
 
 def _fleet(production: Production, fleet: FleetOutcome) -> dict[str, Any]:
+    def figures(*names: str) -> dict[str, Any]:
+        return {name: getattr(fleet, name) for name in names}
+
+    late, learns = fleet.late_violations_pct, fleet.name == WITH_FEEDBACK
     return {
         "fleet": fleet.name,
-        "nics": fleet.nics,
-        "placed": fleet.placed,
-        "rejected": fleet.rejected,
-        "violated": fleet.violated,
+        **figures("nics", "placed", "rejected", "violated"),
         "sla_violations_pct": round(fleet.violations_pct, 4),
-        "late_placed": fleet.late_placed,
-        "late_violated": fleet.late_violated,
-        "late_violations_pct": None if fleet.late_violations_pct is None else round(fleet.late_violations_pct, 4),
-        "measurements": fleet.measurements,
-        "readings": fleet.readings,
-        "moves": fleet.moves,
-        "repeated": fleet.repeated,
-        "model": fleet.model,
-        "found_after": [fleet.count_until_found(drift) for drift in production.drifts]
-        if fleet.name == WITH_FEEDBACK
-        else None,
+        **figures("late_placed", "late_violated"),
+        "late_violations_pct": None if late is None else round(late, 4),
+        **figures("measurements", "readings", "moves", "repeated", "model"),
+        "found_after": [fleet.count_until_found(drift) for drift in production.drifts] if learns else None,
         "false_alarms": fleet.false_alarms,
-        "alarms": [
-            {
-                "event": alarm.event,
-                "nf": alarm.nf,
-                "factor": round(alarm.factor, 4),
-                "readings": alarm.readings,
-                "false": alarm.false,
-            }
-            for alarm in fleet.alarms
-        ],
+        "alarms": [{**asdict(alarm), "factor": round(alarm.factor, 4)} for alarm in fleet.alarms],
     }

@@ -195,7 +195,7 @@ def further_lines(comparison: Comparison) -> Iterator[str]:
             made_for_it = evaluation.plan.risk is not None or _knows_all(evaluation)
             better = _dearness(evaluation) < _dearness(chosen)
             if made_for_it and better and violations is not None and violations > budget:
-                uses = _uses(comparison, evaluation)
+                uses = f"{'places' if evaluation.plan.rejected else 'uses'} {_nics(comparison, evaluation)}"
                 violate = "violate" if evaluation.violations_pct is not None else "are expected to violate"
                 start = f"{plan_name(evaluation)} {uses}, but {violations:.1f} % of its instances {violate} "
                 variation = variation_of(comparison, evaluation)
@@ -332,10 +332,6 @@ def _one_by_one(comparison: Comparison, online: Sequence[Evaluation]) -> Iterato
     take = "take" if is_within_budget(comparison, best) else "no plan keeps the budget; the closest one:"
     start = "All arrivals must be known in advance for this plan. If they come one by one,"
     yield f"{start} {take} {plan_name(best)}, {_in_short(comparison, best)}."
-
-
-def _uses(comparison: Comparison, evaluation: Evaluation) -> str:
-    return f"{'places' if evaluation.plan.rejected else 'uses'} {_nics(comparison, evaluation)}"
 
 
 def _remedy(comparison: Comparison, missed: BudgetVariation | None, kept: BudgetVariation | None) -> str:

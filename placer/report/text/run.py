@@ -1,7 +1,5 @@
 """The comparison of `placer run` as a table for people, and as JSON and CSV for programs (docs/formats/run.md)."""
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,16 +10,8 @@ from placer.evaluate.wastage import costs_differ, wastage_notes
 from placer.model.arrival import have_priorities
 from placer.optimal.bounded_plan import ids_of_rejected
 from placer.optimal.shortfall import Shortfall
-from placer.report.text.recommendation import (
-    asked_budget,
-    choose_plan,
-    ends_of,
-    nics_to_add,
-    plan_name,
-    recommendation_lines,
-    variation_of,
-)
-from placer.report.text.table import count_nics, count_noun, text_table
+from placer.report.text import recommendation as choice
+from placer.report.text.table import count_nics, count_noun, csv_text, text_table
 from placer.run import Comparison
 
 MOST_LISTED = 5  # Co-locations that a sentence lists at most
@@ -34,7 +24,7 @@ def as_table(comparison: Comparison) -> str:
     shortfall = comparison.optimum.shortfall
     lines = [
         "",
-        *recommendation_lines(comparison),
+        *choice.recommendation_lines(comparison),
         *wastage_notes(comparison, comparison.plans),
         _optimum_line(comparison),
         *([] if shortfall is None else [shortfall.sentence()]),
@@ -59,13 +49,8 @@ def as_csv(comparison: Comparison) -> str:
         {"arrivals": summary["arrivals"], "seed": summary["seed"], "truth": summary["truth"], **_flat(row), **optimal}
         for row in summary["strategies"]
     ]
-    text = io.StringIO()
-    writer = csv.DictWriter(
-        text, list(dict.fromkeys(key for row in rows for key in row)) or ["strategy"], lineterminator="\n"
-    )
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    headings = list(dict.fromkeys(key for row in rows for key in row)) or ["strategy"]
+    return csv_text(headings, [[row.get(key, "") for key in headings] for row in rows])
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
@@ -102,7 +87,7 @@ def load_notes(comparison: Comparison) -> list[str]:
 def note_measurements(comparison: Comparison) -> list[str]:
     """Where a plan was made by measuring, how far it rests on that, and what of it was not measured."""
     return [
-        f"{plan_name(plan)}: {count_noun(plan.measured_runs, 'run')} measured; {plan.measured_pct:.0f} % of the "
+        f"{choice.plan_name(plan)}: {count_noun(plan.measured_runs, 'run')} measured; {plan.measured_pct:.0f} % of the "
         f"instances are on NICs whose co-locations were measured{_note_unmeasured(plan)}."
         for plan in comparison.plans
         if plan.measured_runs is not None and plan.measured_pct is not None
@@ -163,15 +148,15 @@ def _summary(comparison: Comparison) -> dict[str, Any]:
 
 def _describe_recommended(comparison: Comparison) -> dict[str, Any]:
     """The plan to choose, which may be one for a smaller budget than the requested one."""
-    chosen = choose_plan(comparison)
-    variation = variation_of(comparison, chosen)
+    chosen = choice.choose_plan(comparison)
+    variation = choice.variation_of(comparison, chosen)
     return {
         **figures_of(comparison, chosen),
         "strategy": (chosen if variation is None else variation.asked).plan.strategy,
-        "asked_budget_pct": asked_budget(comparison, chosen),
+        "asked_budget_pct": choice.asked_budget(comparison, chosen),
         "nics_without_margin": None if variation is None else variation.without_margin.nics,
         "left_out": list(ids_of_rejected(chosen.plan)),
-        "nics_to_add": nics_to_add(comparison),
+        "nics_to_add": choice.nics_to_add(comparison),
         "range": _range(comparison),
     }
 
@@ -187,15 +172,11 @@ def _range(comparison: Comparison) -> dict[str, Any] | None:
         "expected_violations_pct": [round_figure(evaluation.expected_violations_pct) for evaluation in similar],
         "rejected": [evaluation.plan.rejected for evaluation in similar],
     }
-    return {"draws": len(similar), **{name: ends_of(values) for name, values in figures.items()}}
+    return {"draws": len(similar), **{name: choice.ends_of(values) for name, values in figures.items()}}
 
 
 def _shortfall(shortfall: Shortfall) -> dict[str, Any]:
     return {
-        "left_out": list(shortfall.left_out),
-        "smallest": shortfall.proven,
-        "nics_to_add": shortfall.to_add,
-        "fewest": shortfall.to_add_proven,
-        "hopeless": list(shortfall.unsatisfiable),
-        "why": shortfall.reason or None,
-    }
+        "left_out": list(shortfall.left_out), "smallest": shortfall.proven, "nics_to_add": shortfall.to_add,
+        "fewest": shortfall.to_add_proven, "hopeless": list(shortfall.unsatisfiable), "why": shortfall.reason or None,
+    }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -27,6 +28,13 @@ def text_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, wor
     shown = io.StringIO()
     Console(file=shown, width=WIDEST_TABLE, no_color=True).print(table)
     return "\n".join(line.rstrip() for line in shown.getvalue().splitlines()) + "\n"
+
+
+def csv_text(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """The rows under their headings, as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([headings, *rows])
+    return text.getvalue()
 
 
 # Counts in sentences: `1 NIC`, `127 NICs`, `500 arrivals`.

@@ -90,8 +90,10 @@ class TableFit:
         same = before.nf == after.nf
         if (first > second) if same else before.nf not in self._earlier[after.nf]:
             return None
-        shared = lambda fields: {field for field in fields if same or not field.startswith(OWN_PREFIX)}  # noqa: E731
-        written, changed = shared(before.table.writes), shared(after.table.writes)
+        written, changed = (
+            {field for field in table.writes if same or not field.startswith(OWN_PREFIX)}
+            for table in (before.table, after.table)
+        )
         if written & ({*after.table.key} | {*after.table.writes}):
             return 1
         is_split = before.table.name == "split" and not same

@@ -111,16 +111,12 @@ needs_proc = pytest.mark.skipif(not (NO_FILES / "self").exists(), reason="no /pr
 @pytest.mark.parametrize(
     "command",
     [
-        ("fit", "absent.csv", "--out"),
-        ("fit", "absent.csv", "--report"),
-        ("fit", "absent.csv", "--plots"),
-        ("diagnose", "FlowMonitor", "--plots"),
-        ("train", "absent", "--out"),
-        ("sweep", str(EXAMPLES / "mtbr.toml"), "--out"),
-        ("profile", "--testbed", "simulated", "--out"),
+        ("fit", "absent.csv", "--out"), ("fit", "absent.csv", "--report"), ("fit", "absent.csv", "--plots"),
+        ("diagnose", "FlowMonitor", "--plots"), ("train", "absent", "--out"),
+        ("sweep", str(EXAMPLES / "mtbr.toml"), "--out"), ("profile", "--testbed", "simulated", "--out"),
     ],
     ids=lambda command: f"{command[0]} {command[-1]}",
-)
+)  # fmt: skip
 def test_it_is_refused_by_the_name_that_was_given(command: tuple[str, ...]) -> None:
     """Before inputs are read, and with a hint."""
     printed = refuse(*command, NO_FILES / "x")

@@ -17,18 +17,8 @@ def test_generate_writes_what_run_reads(placer: Placer, tmp_path: Path) -> None:
     """A generated trace is the same on stdout and in a file, and is read without a fault."""
     out = tmp_path / "t.csv"
     options = [
-        "generate",
-        "--count",
-        12,
-        "--traffic",
-        "mixed",
-        "--departures",
-        40,
-        "--sla",
-        "0.1-0.2",
-        "--nfs",
-        "NAT,ACL",
-    ]
+        "generate", "--count", 12, "--traffic", "mixed", "--departures", 40, "--sla", "0.1-0.2", "--nfs", "NAT,ACL",
+    ]  # fmt: skip
     assert placer(*options, "--out", out).status == 0
     assert placer(*options).stdout == out.read_text(encoding="utf-8")
     assert json.loads(placer("run", out, "--format", "json").stdout)["arrivals"] == 12

@@ -31,13 +31,9 @@ def test_run_compares_all_strategies(placer: Placer, trace: Path, tmp_path: Path
     optimal = printed["optimal"]
     assert optimal["proven"] and optimal["nics"] == optimal["lower_bound"]
     assert [(row["strategy"], row["predictor"]) for row in printed["strategies"]] == [
-        ("monopolization", None),
-        ("greedy", None),
-        ("contention-aware", "tomur"),
-        ("contention-aware", "slomo"),
-        ("planned", "tomur"),
-        ("optimal", None),
-    ]
+        ("monopolization", None), ("greedy", None), ("contention-aware", "tomur"), ("contention-aware", "slomo"),
+        ("planned", "tomur"), ("optimal", None),
+    ]  # fmt: skip
     for row in printed["strategies"]:
         assert row["wastage_pct"] == pytest.approx(100 * (row["nics"] / optimal["nics"] - 1), abs=1e-3)
         assert row["sla_violations_pct"] == pytest.approx(100 * row["violated"] / 30, abs=1e-3)
@@ -128,17 +124,9 @@ def test_the_same_seed_gives_the_same_bytes(placer: Placer, short: Path, tmp_pat
 def test_options_narrow_the_run_and_choose_the_format(placer: Placer, trace: Path) -> None:
     """--strategy and --predictor narrow; CSV has a row per strategy; the table names the ground truth."""
     ended = placer(
-        "run",
-        trace,
-        "--strategy",
-        "greedy",
-        "--strategy",
-        "contention-aware",
-        "--predictor",
-        "tomur",
-        "--format",
-        "csv",
-    )
+        "run", trace, "--strategy", "greedy", "--strategy", "contention-aware", "--predictor", "tomur",
+        "--format", "csv",
+    )  # fmt: skip
     rows = list(csv.DictReader(io.StringIO(ended.stdout)))
     assert [(row["strategy"], row["predictor"]) for row in rows] == [("greedy", ""), ("contention-aware", "tomur")]
     assert all(row["optimal_proven"] == "True" for row in rows)

@@ -175,8 +175,7 @@ ARRIVALS = {
     "e": (arrival("e", 10.0, "a", 0.5), "y"),
 }
 KIND_OF = {"x": SMALL, "y": SMALL, "z": LARGE}
-MOVES = {"a": ("z", LARGE), "b": ("z", LARGE)}
-"""Where the tenants of x go at 3 s, when it fails."""
+MOVES = {"a": ("z", LARGE), "b": ("z", LARGE)}  # where the tenants of x go at 3 s, when it fails
 
 
 def plan(**values: Mapping[str, str]) -> Plan:

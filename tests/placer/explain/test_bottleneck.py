@@ -7,15 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from placer.explain.bottleneck import (
-    CoreNeed,
-    Diagnosis,
-    choose_cores,
-    core_needs,
-    diagnose,
-    readings_of,
-    steps_between,
-)
+from placer.explain import bottleneck
 from placer.inputs.models import open_models
 from placer.model.fleet import NicKind
 from placer.report.html.diagnosis import page_of_diagnosis
@@ -30,13 +22,13 @@ MONITOR, NIDS = Workload("FlowMonitor", DEFAULT), Workload("NIDS", DEFAULT)
 
 
 @pytest.fixture(scope="module")
-def diagnosis() -> Diagnosis:
+def diagnosis() -> bottleneck.Diagnosis:
     """FlowMonitor co-located with NIDS on the simulated card."""
     tomur = open_models(None, print).predictors["tomur"]
-    return diagnose(tomur, MONITOR, [NIDS], {"mtbr": (0.0, 1100.0)}, testbed=SimulatedTestbed(), steps=12)
+    return bottleneck.diagnose(tomur, MONITOR, [NIDS], {"mtbr": (0.0, 1100.0)}, testbed=SimulatedTestbed(), steps=12)
 
 
-def test_the_bottleneck_shifts_from_memory_to_regex(diagnosis: Diagnosis) -> None:
+def test_the_bottleneck_shifts_from_memory_to_regex(diagnosis: bottleneck.Diagnosis) -> None:
     """With few matches the bottleneck of FlowMonitor is memory, with many it is regex, and it changes once."""
     (shift,) = diagnosis.shifts
     assert (shift.attribute, shift.before, shift.after) == ("mtbr", "memory", "regex")
@@ -45,7 +37,7 @@ def test_the_bottleneck_shifts_from_memory_to_regex(diagnosis: Diagnosis) -> Non
     assert {one.bottleneck for one in diagnosis.along["mtbr"][len(below) :]} == {"regex"}
 
 
-def test_prediction_and_simulated_card_agree(diagnosis: Diagnosis) -> None:
+def test_prediction_and_simulated_card_agree(diagnosis: bottleneck.Diagnosis) -> None:
     """The bottleneck is the same in at least eleven of twelve readings, throughput is within 5 %."""
     readings = diagnosis.along["mtbr"]
     assert sum(one.bottleneck == one.true_bottleneck for one in readings) >= 11
@@ -54,14 +46,14 @@ def test_prediction_and_simulated_card_agree(diagnosis: Diagnosis) -> None:
 
 def test_without_the_simulated_card_the_true_bottleneck_is_unknown() -> None:
     """Only predictions are reported."""
-    (reading,) = readings_of(open_models(None, print).predictors["tomur"], [MONITOR], [])
+    (reading,) = bottleneck.readings_of(open_models(None, print).predictors["tomur"], [MONITOR], [])
     assert reading.true_bottleneck is None and reading.predicted_kpps == reading.solo_kpps
 
 
 def test_values_are_whole_and_include_both_ends() -> None:
     """Flows are spaced evenly in their logarithm, other attributes evenly."""
-    assert steps_between("flows", 1, 1000, 4) == [1, 10, 100, 1000]
-    assert steps_between("mtbr", 0, 1100, 3) == [0, 550, 1100]
+    assert bottleneck.steps_between("flows", 1, 1000, 4) == [1, 10, 100, 1000]
+    assert bottleneck.steps_between("mtbr", 0, 1100, 3) == [0, 550, 1100]
 
 
 def test_table_json_and_csv_agree() -> None:
@@ -76,7 +68,7 @@ def test_table_json_and_csv_agree() -> None:
     assert rows[0]["bottleneck"] == document["bottleneck"] and document["beside"][0]["traffic"]["mtbr"] == 900
 
 
-def test_a_diagnosis_has_a_page(diagnosis: Diagnosis) -> None:
+def test_a_diagnosis_has_a_page(diagnosis: bottleneck.Diagnosis) -> None:
     """The first sentence names the bottleneck; the chart has a point per reading of predictor and card."""
     page = page_of_diagnosis(diagnosis)
     assert page.summary[0].endswith(f"is {diagnosis.reading.bottleneck}.")
@@ -85,7 +77,7 @@ def test_a_diagnosis_has_a_page(diagnosis: Diagnosis) -> None:
     assert section.table["source"].value_counts().to_dict() == {"predicted": 12, "simulated card": 12}
 
 
-def test_a_diagnosis_without_readings_has_a_page(diagnosis: Diagnosis) -> None:
+def test_a_diagnosis_without_readings_has_a_page(diagnosis: bottleneck.Diagnosis) -> None:
     """A testbed may declare no range for an attribute: its section has no chart, in text it has no table."""
     page = page_of_diagnosis(replace(diagnosis, along={}, shifts=()))
     assert page.sections == () and page.summary[-1] == "The bottleneck does not change."
@@ -95,9 +87,9 @@ def test_a_diagnosis_without_readings_has_a_page(diagnosis: Diagnosis) -> None:
     assert "alone on its NIC: the bottleneck is" in as_table(empty)
 
 
-def core_need(cores: int, share: float, *, fits: bool = True) -> CoreNeed:
+def core_need(cores: int, share: float, *, fits: bool = True) -> bottleneck.CoreNeed:
     """What is carried of 1,000 kpps."""
-    return CoreNeed(cores, 1000 * share, share, fits)
+    return bottleneck.CoreNeed(cores, 1000 * share, share, fits)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +107,7 @@ def core_need(cores: int, share: float, *, fits: bool = True) -> CoreNeed:
     ],
 )  # fmt: skip
 def test_sentences_say_at_which_load_fewer_cores_would_do(
-    diagnosis: Diagnosis, shares: tuple[float, ...], cores: int, sentences: str
+    diagnosis: bottleneck.Diagnosis, shares: tuple[float, ...], cores: int, sentences: str
 ) -> None:
     """Of an NF on one, two and four cores, of which four may not be free."""
     needs = tuple(core_need(n, share, fits=n <= cores) for n, share in zip((1, 2, 4), shares, strict=True))
@@ -126,9 +118,9 @@ def test_sentences_say_at_which_load_fewer_cores_would_do(
 def test_the_fewest_cores_that_carry_the_load_are_chosen() -> None:
     """Else as many as the NIC has."""
     one, two, four = core_need(1, 0.4), core_need(2, 1.0), core_need(4, 2.0)
-    assert choose_cores([one, two, four]) == 2
-    assert choose_cores([one, core_need(2, 0.9), replace(four, fits=False)]) == 2
-    assert choose_cores([replace(one, fits=False)]) == 0
+    assert bottleneck.choose_cores([one, two, four]) == 2
+    assert bottleneck.choose_cores([one, core_need(2, 0.9), replace(four, fits=False)]) == 2
+    assert bottleneck.choose_cores([replace(one, fits=False)]) == 0
 
 
 def test_capacities_on_numbers_of_cores_are_the_predictor_s() -> None:
@@ -136,7 +128,7 @@ def test_capacities_on_numbers_of_cores_are_the_predictor_s() -> None:
     models = open_models(None, print)
     kind = NicKind(0, "nic", 8, {"NAT": 2, "NIDS": 2}, core_counts={"NAT": (1, 2, 4)})
     nat = Workload("NAT", DEFAULT, 2000.0)
-    needs = core_needs(models.predictors["tomur"], kind, nat, [NIDS])
+    needs = bottleneck.core_needs(models.predictors["tomur"], kind, nat, [NIDS])
     (of_two, _) = models.predictors["tomur"].predict([(replace(nat, cores=2), NIDS)])[0]
     assert [need.cores for need in needs] == [1, 2, 4] and needs[1].capacity_kpps == of_two.capacity_kpps
     assert needs[0].share < needs[1].share < 1 < needs[2].share

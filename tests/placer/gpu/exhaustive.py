@@ -12,8 +12,7 @@ cannot be better:
 - Where transfers happen once each, all but the smallest batch whose period is as long as kernel and pre/post, for a
   number of executors: a larger one takes longer to collect, and longer on the bus. Where they recur, all are tried.
 
-All times are whole multiples of one fraction of a microsecond; nothing is rounded.
-"""
+All times are whole multiples of one fraction of a microsecond; nothing is rounded."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction

@@ -1,7 +1,6 @@
 """Waits for the bus, worked by hand.
 
-Greedy admission, compiled: of many SLOs, and of equal ones; small cases are in `test_methods.py`.
-"""
+Greedy admission, compiled: of many SLOs, and of equal ones; small cases are in `test_methods.py`."""
 
 from collections.abc import Sequence
 from dataclasses import replace

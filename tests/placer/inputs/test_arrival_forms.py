@@ -76,19 +76,12 @@ def test_a_column_of_midnights_may_stand_beside_times_of_day() -> None:
 @pytest.mark.parametrize(
     ("column", "cell", "value"),
     [
-        ("flows", '"16,000"', 16000),
-        ("flows", '"1,234,567"', 1234567),
-        ("flows", '"16,000.0"', 16000),
-        ("packet_size", '" 1,500 "', 1500),
-        ("packet_size", "1500", 1500),
-        ("sla_drop", "10 %", 0.1),
-        ("sla_drop", "12.3%", 0.123),
-        ("sla_drop", "10.00%", 0.1),
-        ("sla_drop", "0 %", 0.0),
-        ("sla_drop", "7\N{NO-BREAK SPACE}%", 0.07),
-        ("sla_drop", "0.07", 0.07),
+        ("flows", '"16,000"', 16000), ("flows", '"1,234,567"', 1234567), ("flows", '"16,000.0"', 16000),
+        ("packet_size", '" 1,500 "', 1500), ("packet_size", "1500", 1500), ("sla_drop", "10 %", 0.1),
+        ("sla_drop", "12.3%", 0.123), ("sla_drop", "10.00%", 0.1), ("sla_drop", "0 %", 0.0),
+        ("sla_drop", "7\N{NO-BREAK SPACE}%", 0.07), ("sla_drop", "0.07", 0.07),
     ],
-)
+)  # fmt: skip
 def test_numbers_have_thousands_marks_or_are_percent(column: str, cell: str, value: float) -> None:
     """In the columns where that has one meaning; the value is exactly that of the plain number."""
     sla = "" if column == "sla_drop" else ",sla_min_kpps"

@@ -27,19 +27,12 @@ def test_shares_are_fractions_or_percent() -> None:
 def test_every_fault_of_the_file_is_named() -> None:
     text = "name,1,2\na,0.5\n,1,1\nb,x,1.5\nb,1,1\nc,,-1\nd,0,0\n"
     assert _refused(text) == [
-        "<text>:2: has 2 values, the header has 3",
-        "<text>:3: name: is empty",
-        "<text>:4: 1: 'x' is not a number",
-        "<text>:4: 2: 1.5 is not from 0 to 1",
-        "<text>:5: name: 'b' is already on line 4",
-        "<text>:6: 1: is empty",
-        "<text>:6: 2: -1 is not from 0 to 1",
-        "<text>:7: offers nothing in any part of the day",
-        "hint: 0.25 or 25 % is a quarter of the rate",
-        "hint: names must be unique",
-        "hint: 0 where nothing is offered",
+        "<text>:2: has 2 values, the header has 3", "<text>:3: name: is empty", "<text>:4: 1: 'x' is not a number",
+        "<text>:4: 2: 1.5 is not from 0 to 1", "<text>:5: name: 'b' is already on line 4", "<text>:6: 1: is empty",
+        "<text>:6: 2: -1 is not from 0 to 1", "<text>:7: offers nothing in any part of the day",
+        "hint: 0.25 or 25 % is a quarter of the rate", "hint: names must be unique", "hint: 0 where nothing is offered",
         "hint: leave out the instance",
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

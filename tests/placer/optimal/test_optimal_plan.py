@@ -181,14 +181,9 @@ def test_a_tenant_that_requires_too_much_is_unsatisfiable() -> None:
         ("demanding",), proven=True, everything=True, unsatisfiable=("demanding",), reason=why
     )
     assert shortfall_with([tenant("x", "firewall", drop=0.1)], [KIND]) == Shortfall(
-        ("x",),
-        proven=True,
-        everything=True,
-        to_add={},
-        to_add_proven=True,
-        unsatisfiable=("x",),
+        ("x",), proven=True, everything=True, to_add={}, to_add_proven=True, unsatisfiable=("x",),
         reason="No NIC of the fleet runs firewall",
-    )
+    )  # fmt: skip
 
 
 def test_a_tenant_that_only_lacks_a_neighbour_is_not_unsatisfiable() -> None:

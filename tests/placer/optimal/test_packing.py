@@ -118,14 +118,10 @@ def test_published_optima_are_proven(shared_data: Path) -> None:
 @pytest.mark.parametrize(
     ("items", "dimensions", "smallest", "largest", "readings"),
     [
-        (3_000, 2, 1, 700, 10),
-        (3_000, 2, 1, 700, 3_500),
-        (12_000, 1, 1, 1_000, 3_000),
-        (12_000, 1, 501, 1_000, 3_000),
-        (30_000, 2, -50, 300, 3_000),
-        (100_000, 2, 1, 700, 3_000),
+        (3_000, 2, 1, 700, 10), (3_000, 2, 1, 700, 3_500), (12_000, 1, 1, 1_000, 3_000), (12_000, 1, 501, 1_000, 3_000),
+        (30_000, 2, -50, 300, 3_000), (100_000, 2, 1, 700, 3_000),
     ],
-)
+)  # fmt: skip
 def test_packing_ends_at_the_time_limit(
     items: int, dimensions: int, smallest: int, largest: int, readings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

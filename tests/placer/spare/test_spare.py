@@ -1,7 +1,6 @@
 """Spare NICs: what a plan is said to survive, it does by a search that tries every place; and no NIC is wasted.
 
-Recorded traces: any single failure of each strategy's plan is replayed, and everything else stays where it is.
-"""
+Recorded traces: any single failure of each strategy's plan is replayed, and everything else stays where it is."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -37,8 +36,7 @@ from tests.placer.model.test_constraints import RACKS, breaks, nics
 from tests.placer.model.test_constraints import traces as constrained_traces
 from tests.properties.test_plans import FLEETS, traces
 
-Together = Callable[[Sequence[Arrival]], bool]
-"""Whether these instances may share a toy NIC."""
+Together = Callable[[Sequence[Arrival]], bool]  # whether these instances may share a toy NIC
 
 
 def keep_slas(arrivals: Sequence[Arrival]) -> bool:

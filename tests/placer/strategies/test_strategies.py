@@ -69,13 +69,9 @@ def test_what_already_runs_stays_and_takes_part() -> None:
     shares neither; greedy takes the NIC with most left, which is x; contention-aware finds that only y has room, and at
     6 s, when two more d arrive, room for one."""
     trace = [
-        arrival("1", 1, "b", 0.5),
-        arrival("2", 2, "c", 0.0, nic="x"),
-        arrival("3", 3, "d", 0.5, nic="y"),
-        arrival("4", 4, "d", 0.5, 5, nic="y"),
-        arrival("5", 6, "d", 0.5),
-        arrival("6", 7, "d", 0.5),
-    ]
+        arrival("1", 1, "b", 0.5), arrival("2", 2, "c", 0.0, nic="x"), arrival("3", 3, "d", 0.5, nic="y"),
+        arrival("4", 4, "d", 0.5, 5, nic="y"), arrival("5", 6, "d", 0.5), arrival("6", 7, "d", 0.5),
+    ]  # fmt: skip
     nics = {name: homes(place(name, trace)) for name in ("monopolization", "greedy", "contention-aware")}
     for plan in nics.values():
         assert (plan["2"], plan["3"], plan["4"]) == ("x", "y", "y")

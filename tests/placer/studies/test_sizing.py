@@ -18,22 +18,14 @@ from placer.model.arrival import Arrival
 from placer.model.fleet import NicKind
 from placer.model.sla import Sla
 from placer.report.text.sizing import as_table, curves_of, further_lines, recommendation_line
+from placer.studies import sizing as sizing_study
 from placer.studies.growth import Growth, arrivals_csv, grow
-from placer.studies.sizing import (
-    Sizing,
-    best_budgets,
-    misses_budget,
-    option_tasks,
-    options_of,
-    points_of,
-    recommendation_of,
-)
 from profiles import InputError, TrafficProfile, Workload
 from tests.placer.commands.conftest import refuse, run_placer
 from tests.placer.commands.test_compare import placer
 from traces.arrivals import Recipe, generate
 
-SIZING = Sizing("now.csv", next_year=2.0, growth=(1.0, 2.0), draws=2, budget_pct=2.0)
+SIZING = sizing_study.Sizing("now.csv", next_year=2.0, growth=(1.0, 2.0), draws=2, budget_pct=2.0)
 
 
 def results(*options: tuple[str, int, tuple[int, int], float, int]) -> pd.DataFrame:
@@ -57,7 +49,7 @@ def at_budget(rows: pd.DataFrame, budget: float | None) -> pd.DataFrame:
 
 def test_the_cheapest_within_the_budget_is_bought() -> None:
     """Ten NICs violate too many SLAs, twelve reject an arrival, so it is 20: the most that a draw needs."""
-    recommendation = recommendation_of(
+    recommendation = sizing_study.recommendation_of(
         results(("rash", 5, (10, 10), 3.0, 0), ("small", 5, (12, 12), 0.0, 1), ("safe", 9, (18, 20), 1.0, 0)), SIZING
     )
     assert (recommendation.option["strategy"], recommendation.today, recommendation.nics, recommendation.more) == (
@@ -76,7 +68,7 @@ def test_what_is_owned_is_not_bought() -> None:
     """Up to 20 NICs are used, 4 of them and 9 of the other model to be bought in the draws that need most."""
     rows = results(("safe", 9, (18, 20), 1.0, 0), ("other", 9, (30, 30), 1.0, 0))
     rows = rows.assign(**{"to_buy x": [0, 4, 3, 50, 50, 50], "to_buy y": [0, 8, 9, 50, 50, 50]})
-    recommendation = recommendation_of(rows, SIZING)
+    recommendation = sizing_study.recommendation_of(rows, SIZING)
     assert (recommendation.to_buy, recommendation.more) == ({"x": 4, "y": 9}, 13)
     assert recommendation_line(recommendation, SIZING).startswith(
         "Buy 13 more NICs for 2 times the arrivals: 20 are used at most, 9 today (18 to 20 in 2 draws), placed by safe;"
@@ -88,10 +80,10 @@ def test_an_option_without_spare_nics_is_none() -> None:
     rows = results(("lacks", 5, (10, 10), 1.0, 0), ("has", 9, (18, 20), 1.0, 0))
     rows = rows.assign(spare_nics=[1.0, 1.0, None, 1.0, 1.0, 2.0])
     sizing = replace(SIZING, spare=2)
-    found = recommendation_of(rows, sizing)
+    found = sizing_study.recommendation_of(rows, sizing)
     assert (found.option["strategy"], found.spare, found.within_budget) == ("has", 2, True)
     assert "Of these, at most 2 are spare: any 2 NICs may fail." in list(further_lines(found, sizing))
-    found = recommendation_of(rows[rows["strategy"] == "lacks"], sizing)
+    found = sizing_study.recommendation_of(rows[rows["strategy"] == "lacks"], sizing)
     assert (found.spare, found.within_budget) == (None, False)
     line = recommendation_line(found, sizing)
     assert line.startswith(
@@ -145,7 +137,7 @@ def test_a_fleet_that_is_large_enough_needs_no_more(tmp_path: Path, trace: Path)
 def test_without_an_option_within_the_budget_the_line_says_what_the_closest_one_breaks(
     options: list[tuple[str, int, tuple[int, int], float, int]], strategy: str, begins: str, ends: str
 ) -> None:
-    recommendation = recommendation_of(results(*options), SIZING)
+    recommendation = sizing_study.recommendation_of(results(*options), SIZING)
     line = recommendation_line(recommendation, SIZING)
     assert (recommendation.option["strategy"], line.startswith(begins), line.endswith(ends)) == (strategy, True, True)
 
@@ -173,7 +165,7 @@ def test_the_number_of_the_sentence_stands_in_the_table() -> None:
 
 def test_next_year_is_a_point_of_the_curve() -> None:
     """For any factors; the other axes are at next year's arrivals."""
-    points = points_of(replace(SIZING, next_year=1.3, sla=(0.5,)))
+    points = sizing_study.points_of(replace(SIZING, next_year=1.3, sla=(0.5,)))
     assert [(axis, factor) for axis, factor, _ in points] == [
         ("arrivals", 1.0), ("arrivals", 1.3), ("arrivals", 2.0), ("sla", 0.5),
     ]  # fmt: skip
@@ -189,7 +181,7 @@ def test_curves_use_the_best_budget() -> None:
             at_budget(results(("one", 5, (14, 14), 0.0, 0), ("two", 5, (9, 9), 8.0, 0)), 0.5),
         ]
     )
-    kept = best_budgets(options_of(rows, SIZING))
+    kept = sizing_study.best_budgets(sizing_study.options_of(rows, SIZING))
     assert kept[["strategy", "budget_pct"]].to_numpy().tolist() == [["one", 1.0], ["two", 1.0]]
     assert set(curves_of(rows, SIZING)["option"]) == {"one, tomur at budget 1 %", "two, tomur at budget 1 %"}
 
@@ -202,21 +194,21 @@ def test_a_smaller_budget_is_recommended_before_a_dearer_strategy() -> None:
         at_budget(results(("aware", 5, (10, 10), 1.0, 0)), None),
     ]
     rows = pd.concat([results(("greedy", 20, (30, 30), 0.0, 0)), *aware])
-    assert misses_budget(options_of(rows, SIZING))
-    recommendation = recommendation_of(rows, SIZING)
+    assert sizing_study.misses_budget(sizing_study.options_of(rows, SIZING))
+    recommendation = sizing_study.recommendation_of(rows, SIZING)
     assert (recommendation.option["budget_pct"], recommendation.high, recommendation.without_margin) == (1.0, 13, 10)
     assert "placed by aware, tomur at budget 1 %; 1.5 % SLA violations" in recommendation_line(recommendation, SIZING)
     assert list(further_lines(recommendation, SIZING)) == [
         "13 NICs are enough for all of 2 traces drawn from today's arrivals; 13 for half of them.",
         "Keeping violations below 2 % takes 3 extra NICs next year: 10 without a safety margin.",
     ]
-    assert not misses_budget(options_of(pd.concat([rows[:3], *aware[1:]]), SIZING))
+    assert not sizing_study.misses_budget(sizing_study.options_of(pd.concat([rows[:3], *aware[1:]]), SIZING))
 
 
 def test_only_what_misses_the_budget_is_asked_to_be_more_careful(trace: Path, tmp_path: Path) -> None:
     """First every option for the budget, and contention-aware without a margin; then the smaller budgets only."""
     sizing = replace(SIZING, arrivals=str(trace), draws=1)
-    first, smaller = option_tasks(sizing, print), option_tasks(sizing, print, [1.0, 0.5])
+    first, smaller = sizing_study.option_tasks(sizing, print), sizing_study.option_tasks(sizing, print, [1.0, 0.5])
     assert [(task.cards.budget_pct, task.cards.risk, task.strategies) for task in first[:2]] == [
         (2.0, None, ("greedy", "contention-aware")), (None, 0.5, ("contention-aware",)),
     ]  # fmt: skip
@@ -229,7 +221,7 @@ def test_fleets_of_the_same_name_are_refused() -> None:
     """Two files of the same name in two folders would be one option in the results."""
     sizing = replace(SIZING, arrivals="any.csv", fleets=(Path("a/few.toml"), Path("b/few.toml")))
     with pytest.raises(InputError, match="--fleet: two fleets are called few"):
-        option_tasks(sizing, print)
+        sizing_study.option_tasks(sizing, print)
 
 
 @pytest.fixture

@@ -10,17 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
+from predictor.regression import processes
 from predictor.regression.compiled import KERNEL_FOLDERS, announce_compiling, digest_of_sources, dot, exponential, pad
 from predictor.regression.gaussian_process import GaussianProcess, side_by_side
-from predictor.regression.processes import (
-    add_squared,
-    factorise,
-    matern,
-    matern_exactly,
-    solve,
-    square_distances,
-    value_at,
-)
 from predictor.regression.significant import VALUE_BITS, significant
 
 
@@ -115,9 +107,9 @@ def test_a_process_is_the_same_next_to_a_larger_one() -> None:
     row, squared = np.array([1.0, 2.0, 1e9]), np.zeros(30)
     both = side_by_side([large, small])
     for column in range(3):
-        add_squared(both, 1, row, column, column + 1, squared)
-    assert value_at(both, 1, squared) == pytest.approx(small(row[None, :2])[0, 0], rel=1e-12)
-    assert value_at(side_by_side([GaussianProcess.none(2)]), 0, np.empty(0)) == 0.0
+        processes.add_squared(both, 1, row, column, column + 1, squared)
+    assert processes.value_at(both, 1, squared) == pytest.approx(small(row[None, :2])[0, 0], rel=1e-12)
+    assert processes.value_at(side_by_side([GaussianProcess.none(2)]), 0, np.empty(0)) == 0.0
 
 
 def test_machine_code_is_of_alldigest_of_sources_of_today() -> None:
@@ -148,32 +140,34 @@ def test_compiling_is_announced_once_to_who_asked_last() -> None:
 def test_a_factor_is_the_inverse_of_choleskys(size: int, seed: int) -> None:
     """Row by row as LAPACK computes it, and it solves."""
     points = np.random.default_rng(seed).standard_normal((size, 3))
-    covariance: np.ndarray = matern_exactly(square_distances(points, points)) + 0.01 * np.eye(size)
-    inverse_factor = factorise(covariance)
+    covariance: np.ndarray = processes.matern_exactly(processes.square_distances(points, points)) + 0.01 * np.eye(size)
+    inverse_factor = processes.factorise(covariance)
     assert inverse_factor == pytest.approx(
         np.linalg.inv(np.linalg.cholesky(covariance))[np.tril_indices(size)], rel=1e-9, abs=1e-9
     )
     values = np.arange(size, dtype=float)
-    assert covariance @ solve(inverse_factor, values) == pytest.approx(values, rel=1e-9, abs=1e-9)
+    assert covariance @ processes.solve(inverse_factor, values) == pytest.approx(values, rel=1e-9, abs=1e-9)
 
 
 def test_a_factor_by_hand() -> None:
     """Of [[4, 2], [2, 5]] the factor is [[2, 0], [1, 2]], and the inverse of that [[1/2, 0], [-1/4, 1/2]]."""
     covariance = np.array([[4.0, 2.0], [2.0, 5.0]])
-    assert factorise(covariance).tolist() == [0.5, -0.25, 0.5]
+    assert processes.factorise(covariance).tolist() == [0.5, -0.25, 0.5]
     assert covariance.tolist() == [[4.0, 2.0], [2.0, 5.0]]
 
 
 def test_what_is_no_covariance_is_refused() -> None:
     """Two errors cannot be more alike than equal."""
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
-        factorise(np.array([[1.0, 2.0], [2.0, 1.0]]))
+        processes.factorise(np.array([[1.0, 2.0], [2.0, 1.0]]))
 
 
 @given(st.floats(0, 1e6))
 def test_the_covariance_is_that_of_compiled_code(squared: float) -> None:
     """Predictions are made with the compiled one, factors with this."""
-    assert matern_exactly(np.array([squared]))[0] == pytest.approx(matern(squared), rel=1e-14, abs=1e-300)
+    assert processes.matern_exactly(np.array([squared]))[0] == pytest.approx(
+        processes.matern(squared), rel=1e-14, abs=1e-300
+    )
 
 
 numbers = st.floats(-1e300, 1e300, allow_subnormal=False)

@@ -26,11 +26,7 @@ def toy_description(**changes: object) -> TestbedDescription:
         "name": "toy-gpu",
         "simulated": True,
         "nic": {
-            "model": "toy-gpu",
-            "cores": 6,
-            "kind": "gpu",
-            "sms": 4,
-            "executors_per_sm": EXECUTORS,
+            "model": "toy-gpu", "cores": 6, "kind": "gpu", "sms": 4, "executors_per_sm": EXECUTORS,
             "packets_per_executor": PER_EXECUTOR,
         },
         "attributes": {"packet_size": (64, 1500)},
@@ -38,7 +34,7 @@ def toy_description(**changes: object) -> TestbedDescription:
         "nfs": [{"name": "hash", "cores": 1, "moves": "header"}, {"name": "scan", "cores": 1, "moves": "payload"}],
         "workers": 6,
         "arbitration": "sporadic",
-    }
+    }  # fmt: skip
     return TestbedDescription.model_validate(described | changes)
 
 
@@ -97,14 +93,9 @@ class ToyGpu(Testbed):
                 float(batching.mean()), time.pre_post, float(wait.mean()), time.transfer, 0.0, kernel, time.returned
             )
             tails = GpuStages(
-                float(np.quantile(batching, 0.99)),
-                time.pre_post,
-                float(np.quantile(wait, 0.99)),
-                time.transfer,
-                0.0,
-                kernel,
-                time.returned,
-            )
+                float(np.quantile(batching, 0.99)), time.pre_post, float(np.quantile(wait, 0.99)), time.transfer, 0.0,
+                kernel, time.returned,
+            )  # fmt: skip
             p50, p99 = np.quantile(packets, [0.5, 0.99]).tolist()
             latency = PacketLatency(float(packets.mean()), p50, p99, float(packets.max()))
             full = 1000.0 * load.gpu.batch / max(time.transfer, kernel, time.pre_post)  # type: ignore[union-attr]

@@ -1,7 +1,6 @@
 """The simulated testbed keeps to the testbed protocol, and its mechanisms slow NFs as they should.
 
-Offered loads and numbers of cores on the simulated card.
-"""
+Offered loads and numbers of cores on the simulated card."""
 
 import io
 import json
@@ -26,18 +25,9 @@ from profiles import COUNTERS, BenchLoad, Load, TrafficProfile, Workload
 from tests.effort import examples
 
 TABLE_1 = [
-    "FlowStats",
-    "IPRouter",
-    "IPTunnel",
-    "NAT",
-    "FlowMonitor",
-    "NIDS",
-    "IPCompGateway",
-    "ACL",
-    "FlowClassifier",
-    "FlowTracker",
-    "PacketFilter",
-]
+    "FlowStats", "IPRouter", "IPTunnel", "NAT", "FlowMonitor", "NIDS", "IPCompGateway", "ACL", "FlowClassifier",
+    "FlowTracker", "PacketFilter",
+]  # fmt: skip
 TRUTH = SimulatedTestbed()
 DEFAULT = TRUTH.describe().traffic
 

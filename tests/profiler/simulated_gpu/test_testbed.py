@@ -21,6 +21,7 @@ from profiler.testbeds import open_testbed
 from profiler.testbeds.exec import ExecTestbed
 from profiles import GpuWorkload, TrafficProfile, Workload
 from tests.profiler.gpu_loads import FOUR, USUAL_TRAFFIC, at_two_gbps, crowd, on_sms
+from tests.profiler.simulated_gpu.test_events import check_steps
 
 GPU = SimulatedGpu()
 PAIR = [on_sms("ACL"), on_sms("NIDS", [(0, 128), (1, 128)], order=1)]
@@ -253,10 +254,9 @@ def loads(draw: st.DrawFn) -> list[GpuWorkload]:
 def test_packets_are_kept_buses_carry_one_batch_and_executors_suffice(running: list[GpuWorkload]) -> None:
     """At every moment, whatever the rates, batches, time-outs and SMs."""
     timelines = GPU.timelines(running, until_us=UNTIL_US)
+    check_steps(running, timelines)
     parts = []
     for load, timeline in zip(running, timelines, strict=True):
-        assert timeline.count.sum() + timeline.waiting == len(timeline.arrived)
-        assert np.all(np.diff(timeline.times[:, of.TAKEN : of.POSTED + 1], axis=1) >= 0)
         assert load.gpu is not None and NIC.packets_per_executor is not None
         left = timeline.count.copy()
         for at, one in enumerate(load.gpu.minibatches):
@@ -271,10 +271,6 @@ def test_packets_are_kept_buses_carry_one_batch_and_executors_suffice(running: l
                 )
                 if number
             ]
-    for begins, ends in ((of.SENT, of.ARRIVED), (of.BACK_SENT, of.BACK)):
-        used = np.concatenate([timeline.times[:, [begins, ends]] for timeline in timelines])
-        used = used[np.argsort(used[:, 0])]
-        assert np.all(used[1:, 0] >= used[:-1, 1])
     for sm in range(3):
         changes = sorted(
             [(begin, 1, number) for at, begin, _, number in parts if at == sm]

@@ -21,6 +21,7 @@ from placer.rack.compiler.switch.program import (
     Apply,
     Assign,
     Body,
+    ChainMeter,
     Count,
     FieldComparison,
     If,
@@ -29,7 +30,6 @@ from placer.rack.compiler.switch.program import (
     MatchEntry,
     MatchTable,
     ParserEdge,
-    RateMeter,
     Registers,
     SetValid,
     SwitchAction,
@@ -104,7 +104,7 @@ class _Composer:
                 self.rules.append((instance.nf.name, first, count))
             first += room if has_room else count
         self.meters = [
-            RateMeter(entry.chain, entry.t_max_mbps, round(1e6 * BURST_S))
+            ChainMeter(entry.chain, entry.t_max_mbps, round(1e6 * BURST_S))
             for entry in self.graph.entries
             if self.routing.on_switch(entry.nf) and entry.t_max_mbps < PORT_MBPS
         ]

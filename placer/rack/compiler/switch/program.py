@@ -232,7 +232,7 @@ class Registers:
 
 
 @dataclass(frozen=True)
-class RateMeter:
+class ChainMeter:
     """Packets of a chain up to a rate: one passes if those before it are ahead of the rate by at most a burst."""
 
     chain: str
@@ -254,7 +254,7 @@ class SwitchProgram:
     functions: Sequence[str]  # names of NFs, in the order of the registers `entered` and `sent`
     reasons: Sequence[str]  # why packets are dropped, in the order of the registers `reasons`
     rules: Sequence[tuple[str, int, int]] = ()  # NFs whose rules are counted: the first place in `rules`, and how many
-    meters: Sequence[RateMeter] = ()
+    meters: Sequence[ChainMeter] = ()
     notes: Sequence[str] = ()  # for readers, one line each
 
     def table(self, name: str) -> MatchTable:

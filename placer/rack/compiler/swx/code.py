@@ -20,7 +20,7 @@ class SpecCode:
     """Instructions with labels; labels at the same place become one."""
 
     names: Mapping[str, str]  # fields that are elsewhere than the program says
-    meters: Sequence[program.RateMeter] = ()
+    meters: Sequence[program.ChainMeter] = ()
     lines: list[tuple[str, str]] = field(default_factory=list)
     labels: int = 0
 
@@ -116,7 +116,7 @@ class SpecCode:
             case _:
                 raise AssertionError(condition)
 
-    def admit(self, number: int, meter: program.RateMeter, to: str) -> None:
+    def admit(self, number: int, meter: program.ChainMeter, to: str) -> None:
         """A jump where a meter admits the packet, which counts there then.
 
         DPDK's meters read the clock of the CPU, and a pipeline knows no length of a packet: both stand in the header

@@ -149,11 +149,5 @@ def test_the_line_of_each_value_is_known() -> None:
     """Escaped quotes, brackets in text and empty containers do not confuse it."""
     text = '{\n"a\\"{": [1,\n{"b": []}],\n"c": {\n}, "d": "}]"\n}'
     assert lines_of(text) == {
-        (): 1,
-        ('a"{',): 2,
-        ('a"{', 0): 2,
-        ('a"{', 1): 3,
-        ('a"{', 1, "b"): 3,
-        ("c",): 4,
-        ("d",): 5,
-    }
+        (): 1, ('a"{',): 2, ('a"{', 0): 2, ('a"{', 1): 3, ('a"{', 1, "b"): 3, ("c",): 4, ("d",): 5,
+    }  # fmt: skip

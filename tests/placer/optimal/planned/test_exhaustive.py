@@ -1,7 +1,6 @@
 """What `planned` calls proven, and its bounds, against all plans of small instances.
 
-What moves a doubtful instance to a NIC of its own keeps its constraints.
-"""
+What moves a doubtful instance to a NIC of its own keeps its constraints."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -15,13 +15,9 @@ if TYPE_CHECKING:
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
+    "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
     "--disable-sync",
-)
+)  # fmt: skip
 
 
 @contextmanager

@@ -14,16 +14,7 @@ from placer.rack.strategies.optimal import best_plan
 from placer.report.html import Page, Picture
 from placer.report.html.page import render
 from placer.report.html.theme import on_paper
-from placer.report.rack.page import (
-    MOST_SERVERS,
-    chain_drawing,
-    colour_of,
-    draw_servers,
-    least_stages,
-    page_of_rack_plan,
-    rack_drawing,
-    use_table,
-)
+from placer.report.rack import page as rack_page
 from placer.report.rack.plan import rack_report
 from tests.placer.rack.lemur import chains, rack, rack_json
 
@@ -45,7 +36,7 @@ def words(drawing: bytes) -> list[str]:
 
 
 def page(plan: RackPlan) -> Page:
-    return page_of_rack_plan(plan, "optimal", "edge.chains")
+    return rack_page.page_of_rack_plan(plan, "optimal", "edge.chains")
 
 
 def test_the_page_says_what_the_plan_carries_and_that_it_is_proven() -> None:
@@ -75,22 +66,24 @@ def test_without_a_plan_the_page_has_the_reason() -> None:
 def test_the_rack_has_a_cell_for_each_core_in_the_colour_of_its_chain() -> None:
     """Fourteen cores, two that are reserved, and an NF of each colour on the switch."""
     plan = best()
-    boxes = Counter(box["fill"] for box in shapes(rack_drawing(plan, "of 12"), "rect") if box["height"] == "14.0")
+    boxes = Counter(
+        box["fill"] for box in shapes(rack_page.rack_drawing(plan, "of 12"), "rect") if box["height"] == "14.0"
+    )
     for number, one in enumerate(plan.chains):
-        assert boxes[colour_of(number)] == sum(one.cores) + len(one.layout.on_switch)
+        assert boxes[rack_page.colour_of(number)] == sum(one.cores) + len(one.layout.on_switch)
     assert boxes[on_paper("line")] == 2
     assert boxes[on_paper("ground")] == 14 - sum(sum(one.cores) for one in plan.chains)
 
 
 def test_links_are_as_long_as_what_they_carry() -> None:
     """The parts of a link add up to its use."""
-    drawing = rack_drawing(best(), "")
-    colours = {colour_of(number) for number in range(2)}
+    drawing = rack_page.rack_drawing(best(), "")
+    colours = {rack_page.colour_of(number) for number in range(2)}
     parts = sum(float(box["width"]) for box in shapes(drawing, "rect")
                 if box["height"] == "10.0" and box["fill"] in colours)  # fmt: skip
     whole = sum(float(box["width"]) for box in shapes(drawing, "rect")
                 if box["height"] == "12.0" and box["fill"] == on_paper("ground"))  # fmt: skip
-    used = use_table(best()).set_index("resource")["used, %"]
+    used = rack_page.use_table(best()).set_index("resource")["used, %"]
     assert 100 * parts / whole == pytest.approx((used["s0: link in"] + used["s0: link out"]) / 2, abs=0.1)
 
 
@@ -100,15 +93,15 @@ def test_of_many_servers_those_with_most_cores_in_use_are_drawn() -> None:
     plan = best_plan(chains((2,), 0.5), rack())
     moved = tuple(replace(one, layout=replace(one.layout, rack=on)) for one in plan.chains)
     plan = replace(plan, rack=on, chains=moved)
-    drawn = draw_servers(plan)
-    assert len(drawn) == MOST_SERVERS and drawn[0] == 0
-    assert "16 of 20 servers" in page(plan).sections[0].text and len(use_table(plan)) == 3 * 20
+    drawn = rack_page.draw_servers(plan)
+    assert len(drawn) == rack_page.MOST_SERVERS and drawn[0] == 0
+    assert "16 of 20 servers" in page(plan).sections[0].text and len(rack_page.use_table(plan)) == 3 * 20
 
 
 def test_a_path_has_all_nfs_shares_and_cores() -> None:
     """A lane for the switch and for the server; as many lines as edges at least."""
     one = best().chains[0]
-    drawing = chain_drawing(one, colour_of(0))
+    drawing = rack_page.chain_drawing(one, rack_page.colour_of(0))
     said = words(drawing)
     assert {nf.id for nf in one.chain.nfs} <= set(said) and {"switch", "s0"} <= set(said)
     assert said.count("1/2") == 4
@@ -122,8 +115,8 @@ def test_names_cannot_break_a_drawing() -> None:
     one = best().chains[0]
     chain = replace(one.chain, nfs=(replace(one.chain.nfs[0], id="<a&b>"), *one.chain.nfs[1:]), name="<c>")
     renamed = replace(one, layout=replace(one.layout, chain=chain))
-    assert "<a&b>" in words(chain_drawing(renamed, "#000000"))
-    assert "<c>" in words(rack_drawing(replace(best(), chains=(renamed,)), ""))
+    assert "<a&b>" in words(rack_page.chain_drawing(renamed, "#000000"))
+    assert "<c>" in words(rack_page.rack_drawing(replace(best(), chains=(renamed,)), ""))
 
 
 def test_stages_in_use_are_the_fewest_that_fit() -> None:
@@ -134,10 +127,10 @@ def test_stages_in_use_are_the_fewest_that_fit() -> None:
     (chain,) = chains((3,), 0)
     two = replace(chain, nfs=tuple(replace(nf, nf="A") for nf in chain.nfs[:2]), edges=chain.edges[:1])
     plan = best_plan([replace(two, slo=replace(two.slo, t_min_mbps=Fraction(0)))], on)
-    assert least_stages(plan) == 2
-    row = use_table(plan).set_index("resource").loc["switch: stages"]
+    assert rack_page.least_stages(plan) == 2
+    row = rack_page.use_table(plan).set_index("resource").loc["switch: stages"]
     assert (row["used"], row["of"], row["used, %"]) == (2, 10, 20)
-    assert "they need 2 of its 10 stages" in words(rack_drawing(plan, "they need 2 of its 10 stages"))[-1]
+    assert "they need 2 of its 10 stages" in words(rack_page.rack_drawing(plan, "they need 2 of its 10 stages"))[-1]
 
 
 def test_pictures_are_in_the_page_itself() -> None:
