@@ -53,8 +53,8 @@ struct server {
 	struct server_update *update; /* if one is prepared */
 	struct links *links;
 	int link;
-	uint64_t now_us;   /* of a clock by the times of packets, which other threads read */
-	uint64_t added_us; /* to the times of packets */
+	uint64_t now_us;         /* of a clock by the times of packets, which other threads read */
+	uint64_t added_us;       /* to the times of packets */
 	struct rte_mbuf *buffer; /* for the next packet */
 	bool starved;            /* there was none */
 	struct rte_mbuf *next;   /* a packet of a later time than the burst before it */

@@ -31,32 +31,25 @@ static bool same_files(const char *path, const char *other_path)
 	return same;
 }
 
-/* The name from here of the file that a text names in the folder CONTROL_NEXT; the text if none. */
-static const char *next_name(const char *text)
+/* A text, or the name of the file that it names in the folder CONTROL_NEXT. NULL without memory. */
+static char *next_name(const char *text)
 {
 	char *name = NULL;
 
-	if (!text || !*text || asprintf(&name, CONTROL_NEXT "/%s", text) < 0)
-		return text;
-	if (access(name, F_OK) == 0)
-		return name;
-	free(name);
-	return text;
-}
-
-static void free_name(const char *name, const char *text)
-{
-	if (name != text)
-		free((char *)(uintptr_t)name);
+	if (asprintf(&name, CONTROL_NEXT "/%s", text) < 0)
+		return NULL;
+	if (!*text || *text == '/' || (access(name, F_OK) != 0 && access(text, F_OK) != 0))
+		strcpy(name, text);
+	return name;
 }
 
 /* Whether a text is no file, or one with the same bytes as before. */
 static bool same_content(const char *text)
 {
-	const char *name = next_name(text);
-	const bool same = name == text ? !*text || access(text, R_OK) != 0 : same_files(text, name);
+	char *name = next_name(text);
+	const bool same = name && (strcmp(name, text) == 0 ? *text != '/' : same_files(text, name));
 
-	free_name(name, text);
+	free(name);
 	return same;
 }
 
@@ -93,27 +86,34 @@ static bool same_chain(const struct chain_spec *spec, const struct chain_spec *o
 	return same;
 }
 
-/* Make an instance, whose files are those of the folder CONTROL_NEXT. */
+/* Make an instance, whose files are those of the folder CONTROL_NEXT. NULL after printing why. */
 static struct nf *make_instance(const struct chain *chain, struct chain_spec *spec, unsigned int at)
 {
 	struct chain_function *function = &spec->functions[at];
 	const char *texts[NF_MOST_PARAMETERS];
-	struct nf *nf;
+	char *names[NF_MOST_PARAMETERS] = {NULL};
+	struct nf *nf = NULL;
+	bool named = true;
 
 	for (unsigned int i = 0; i < function->n_settings; i++) {
 		texts[i] = function->settings[i].text;
-		function->settings[i].text = next_name(texts[i]);
+		names[i] = texts[i] ? next_name(texts[i]) : NULL;
+		named &= !texts[i] || names[i];
+		function->settings[i].text = names[i];
 	}
-	nf = chain_make_instance(chain, spec, at);
+	if (named)
+		nf = chain_make_instance(chain, spec, at);
+	else
+		fprintf(stderr, "nf-server: no memory for names of files\n");
 	for (unsigned int i = 0; i < function->n_settings; i++) {
-		free_name(function->settings[i].text, texts[i]);
 		function->settings[i].text = texts[i];
+		free(names[i]);
 	}
 	return nf;
 }
 
-struct server_update *server_update_prepare(const struct chain *chain,
-					    const struct chain_spec *spec)
+/* What is prepared; NULL after printing why. */
+static struct server_update *read_update(const struct chain *chain, const struct chain_spec *spec)
 {
 	struct server_update *update = calloc(1, sizeof(*update));
 	bool made;
@@ -148,7 +148,7 @@ static void *prepare(void *argument)
 	pthread_setaffinity_np(pthread_self(), sizeof(preparing->processors),
 			       &preparing->processors);
 	registered = rte_thread_register() == 0;
-	preparing->update = server_update_prepare(preparing->chain, preparing->spec);
+	preparing->update = read_update(preparing->chain, preparing->spec);
 	if (registered)
 		rte_thread_unregister();
 	atomic_store(&preparing->done, true);

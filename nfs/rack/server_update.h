@@ -26,18 +26,14 @@ struct server_preparing {
 	bool running; /* until its end is waited for */
 };
 
-/* Begin to prepare, as server_update_prepare(); false after printing that there is no thread. */
-bool server_preparing_begin(struct server_preparing *preparing);
-/* What was prepared, or NULL; waits for it. */
-struct server_update *server_preparing_end(struct server_preparing *preparing);
-
 /*
- * Prepare what the chain file of the folder CONTROL_NEXT says, which has the same functions as the
- * one of `spec` and its files beside it: an instance of each function whose settings, or the file
- * that they name, differ. NULL after printing why.
+ * Begin to prepare what the chain file of the folder CONTROL_NEXT says, which has the same functions
+ * as the one of `spec` and its files beside it: an instance of each function whose settings, or the
+ * file that they name, differ. False after printing that there is no thread.
  */
-struct server_update *server_update_prepare(const struct chain *chain,
-					    const struct chain_spec *spec);
+bool server_preparing_begin(struct server_preparing *preparing);
+/* What was prepared, or NULL, after printing why; waits for it. */
+struct server_update *server_preparing_end(struct server_preparing *preparing);
 void server_update_free(struct server_update *update);
 
 /*

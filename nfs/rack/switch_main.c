@@ -153,9 +153,9 @@ static bool prepare(struct switch_state *state)
 	const struct switch_options *options = state->options;
 
 	switch_names_free(state->next_names);
-	state->next_names = options->names ? switch_names_read(CONTROL_NEXT "/switch.names",
-							       state->pipeline)
-					   : NULL;
+	state->next_names =
+		options->names ? switch_names_read(CONTROL_NEXT "/switch.names", state->pipeline)
+			       : NULL;
 	return options->entries && (state->next_names || !options->names) &&
 	       entries_prepare(options->entries, CONTROL_NEXT "/switch.entries", state->pipeline,
 			       state->control);
@@ -164,8 +164,8 @@ static bool prepare(struct switch_state *state)
 /* Take what is prepared; all of it, or nothing. */
 static bool swap(struct switch_state *state)
 {
-	const bool taken = state->prepared &&
-			   entries_commit(state->options->entries, state->control);
+	const bool taken =
+		state->prepared && entries_commit(state->options->entries, state->control);
 
 	state->prepared = false;
 	if (taken)
