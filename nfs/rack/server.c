@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@
 
 #define SERVER_NAME "nf-server"
 #define SERVER_PACKETS 8191
+#define MOST_BACK_US 60000000u /* by which times of packets may go back */
 
 /* Packets freed because of the link, not of the chain. */
 enum server_loss {
@@ -47,10 +49,12 @@ struct server {
 	struct rte_mempool *pool;  /* for packets from the link */
 	struct rte_mempool *spare; /* for those that functions make */
 	struct control control;
+	struct server_preparing preparing;
 	struct server_update *update; /* if one is prepared */
 	struct links *links;
 	int link;
-	uint64_t now_us; /* the time of the last packet; other threads read it */
+	uint64_t now_us;         /* of a clock by the times of packets, which other threads read */
+	uint64_t added_us;       /* to the times of packets */
 	struct rte_mbuf *buffer; /* for the next packet */
 	bool starved;            /* there was none */
 	struct rte_mbuf *next;   /* a packet of a later time than the burst before it */
@@ -194,7 +198,7 @@ static void server_send(struct server *server, enum chain_end end, struct rte_mb
 		const uint32_t length = rte_pktmbuf_pkt_len(packets[i]);
 		struct link_message message = {
 			.length = length,
-			.time_us = metadata_time_us(packets[i], server->now_us),
+			.time_us = metadata_time_us(packets[i], server->now_us - server->added_us),
 		};
 
 		if (end == CHAIN_BACK) {
@@ -289,6 +293,7 @@ static int open_link(struct server *server)
 static void close_all(struct server *server)
 {
 	server_cores_stop(server->cores);
+	server_update_free(server_preparing_end(&server->preparing));
 	server_update_free(server->update);
 	chain_destroy(server->chain);
 	server_cores_destroy(server->cores);
@@ -311,6 +316,20 @@ static struct rte_mbuf *packet_of(struct server *server, const struct link_messa
 	metadata_begin(packet, NF_INSIDE, 0);
 	metadata_of(packet)->begun = (uint32_t)message->time_us;
 	return packet;
+}
+
+/*
+ * Let the clock follow the time of a packet. It is never 0, and never goes back: where times do, it
+ * stands still; by more than MOST_BACK_US, one of them was wrong, and it goes on from where it is.
+ */
+static void follow(struct server *server, uint64_t time_us)
+{
+	const uint64_t now_us = RTE_MAX(server->now_us, 1u);
+
+	if (time_us + server->added_us + MOST_BACK_US < now_us)
+		server->added_us = now_us - time_us;
+	__atomic_store_n(&server->now_us, RTE_MAX(now_us, time_us + server->added_us),
+			 __ATOMIC_RELAXED);
 }
 
 /* Receive packets of one time, so that the clock of functions is that of each packet. */
@@ -347,10 +366,8 @@ static uint16_t receive(struct server *server, struct rte_mbuf **packets,
 			n++;
 		}
 	}
-	/* a clock that never goes back, and is never 0 */
 	if (n > 0)
-		__atomic_store_n(&server->now_us, RTE_MAX(server->now_us, RTE_MAX(time_us, 1u)),
-				 __ATOMIC_RELAXED);
+		follow(server, time_us);
 	return n;
 }
 
@@ -373,8 +390,11 @@ static void obey(struct server *server, enum control_order order)
 {
 	if (order == CONTROL_PREPARE) {
 		server_update_free(server->update);
-		server->update = server_update_prepare(server->chain, &server->options->chain.spec);
-		control_answer(server->update != NULL);
+		server->update = NULL;
+		server->preparing.chain = server->chain;
+		server->preparing.spec = &server->options->chain.spec;
+		if (!server_preparing_begin(&server->preparing))
+			control_answer(false);
 	} else if (order == CONTROL_SWAP && server->update) {
 		server_cores_flush(server->cores);
 		server_cores_pause(server->cores, true);
@@ -396,7 +416,10 @@ static bool loop(struct server *server)
 	bool idle = false;
 
 	for (;;) {
-		const enum control_order order = control_next(&server->control, idle);
+		/* orders wait while tables are read, so that each is answered in turn */
+		const enum control_order order = server->preparing.running
+							 ? CONTROL_NONE
+							 : control_next(&server->control, idle);
 		struct rte_mbuf *packets[NF_BURST];
 		struct ending ending;
 		const uint16_t n = receive(server, packets, &ending);
@@ -404,6 +427,10 @@ static bool loop(struct server *server)
 
 		if (order != CONTROL_NONE)
 			obey(server, order);
+		if (server->preparing.running && atomic_load(&server->preparing.done)) {
+			server->update = server_preparing_end(&server->preparing);
+			control_answer(server->update != NULL);
+		}
 		if (n > 0)
 			chain_enter(server->chain, packets, n, server->now_us);
 		moved += chain_step(server->chain, 0, server->now_us);
@@ -426,6 +453,8 @@ static int run(struct server *server)
 {
 	bool ended;
 
+	pthread_getaffinity_np(pthread_self(), sizeof(server->preparing.processors),
+			       &server->preparing.processors);
 	if (!server_cores_start(server->cores, server->chain))
 		return FAILED;
 	ended = links_meet(server->links);
@@ -468,6 +497,9 @@ int main(int argc, char **argv)
 		result = open_link(&server);
 	if (result == 0)
 		result = run(&server);
+	/* tables that are read for nobody may take seconds yet */
+	if (server.preparing.running)
+		_exit(result);
 	close_all(&server);
 	rte_eal_cleanup();
 	return result;

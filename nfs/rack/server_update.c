@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rte_lcore.h>
+
 #include "rack/control.h"
 
 #define CHAIN_FILE "server.chain"
@@ -29,18 +31,25 @@ static bool same_files(const char *path, const char *other_path)
 	return same;
 }
 
+/* A text, or the name of the file that it names in the folder CONTROL_NEXT. NULL without memory. */
+static char *next_name(const char *text)
+{
+	char *name = NULL;
+
+	if (asprintf(&name, CONTROL_NEXT "/%s", text) < 0)
+		return NULL;
+	if (!*text || *text == '/' || (access(name, F_OK) != 0 && access(text, F_OK) != 0))
+		strcpy(name, text);
+	return name;
+}
+
 /* Whether a text is no file, or one with the same bytes as before. */
 static bool same_content(const char *text)
 {
-	char *next = NULL;
-	bool same;
+	char *name = next_name(text);
+	const bool same = name && (strcmp(name, text) == 0 ? *text != '/' : same_files(text, name));
 
-	if (!*text || access(text, R_OK) != 0)
-		return true;
-	if (asprintf(&next, CONTROL_NEXT "/%s", text) < 0)
-		return false;
-	same = same_files(text, next);
-	free(next);
+	free(name);
 	return same;
 }
 
@@ -77,45 +86,95 @@ static bool same_chain(const struct chain_spec *spec, const struct chain_spec *o
 	return same;
 }
 
-/* Make the instances; their files are read where they lie. */
-static bool make_instances(struct server_update *update, const bool *differs,
-			   const struct chain *chain)
+/* Make an instance, whose files are those of the folder CONTROL_NEXT. NULL after printing why. */
+static struct nf *make_instance(const struct chain *chain, struct chain_spec *spec, unsigned int at)
 {
-	bool made = chdir(CONTROL_NEXT) == 0;
+	struct chain_function *function = &spec->functions[at];
+	const char *texts[NF_MOST_PARAMETERS];
+	char *names[NF_MOST_PARAMETERS] = {NULL};
+	struct nf *nf = NULL;
+	bool named = true;
 
-	if (!made)
-		return false;
-	for (unsigned int i = 0; i < update->file.spec.n_functions; i++) {
-		if (!differs[i])
-			continue;
-		update->instances[i] = chain_make_instance(chain, &update->file.spec, i);
-		made &= update->instances[i] != NULL;
+	for (unsigned int i = 0; i < function->n_settings; i++) {
+		texts[i] = function->settings[i].text;
+		names[i] = texts[i] ? next_name(texts[i]) : NULL;
+		named &= !texts[i] || names[i];
+		function->settings[i].text = names[i];
 	}
-	return chdir("..") == 0 && made;
+	if (named)
+		nf = chain_make_instance(chain, spec, at);
+	else
+		fprintf(stderr, "nf-server: no memory for names of files\n");
+	for (unsigned int i = 0; i < function->n_settings; i++) {
+		function->settings[i].text = texts[i];
+		free(names[i]);
+	}
+	return nf;
 }
 
-struct server_update *server_update_prepare(const struct chain *chain,
-					    const struct chain_spec *spec)
+/* What is prepared; NULL after printing why. */
+static struct server_update *read_update(const struct chain *chain, const struct chain_spec *spec)
 {
 	struct server_update *update = calloc(1, sizeof(*update));
-	bool differs[CHAIN_MOST_FUNCTIONS];
+	bool made;
 
-	if (!update)
+	if (!update) {
+		fprintf(stderr, "nf-server: no memory for tables\n");
 		return NULL;
-	if (chain_file_read(&update->file, CONTROL_NEXT "/" CHAIN_FILE) &&
-	    same_chain(spec, &update->file.spec)) {
-		for (unsigned int i = 0; i < spec->n_functions; i++) {
-			differs[i] = !same_function(&spec->functions[i],
-						    &update->file.spec.functions[i]);
-			update->file.spec.functions[i].core = spec->functions[i].core;
-			update->file.spec.functions[i].execution = spec->functions[i].execution;
-		}
-		update->file.spec.n_cores = spec->n_cores;
-		if (make_instances(update, differs, chain))
-			return update;
 	}
+	made = chain_file_read(&update->file, CONTROL_NEXT "/" CHAIN_FILE) &&
+	       same_chain(spec, &update->file.spec);
+	update->file.spec.n_cores = spec->n_cores;
+	for (unsigned int i = 0; made && i < spec->n_functions; i++) {
+		update->file.spec.functions[i].core = spec->functions[i].core;
+		update->file.spec.functions[i].execution = spec->functions[i].execution;
+		if (same_function(&spec->functions[i], &update->file.spec.functions[i]))
+			continue;
+		update->instances[i] = make_instance(chain, &update->file.spec, i);
+		made = update->instances[i] != NULL;
+	}
+	if (made)
+		return update;
 	server_update_free(update);
 	return NULL;
+}
+
+static void *prepare(void *argument)
+{
+	struct server_preparing *preparing = argument;
+	bool registered;
+
+	/* a thread begins on the processor of the one that made it, which forwards packets there */
+	pthread_setaffinity_np(pthread_self(), sizeof(preparing->processors),
+			       &preparing->processors);
+	registered = rte_thread_register() == 0;
+	preparing->update = read_update(preparing->chain, preparing->spec);
+	if (registered)
+		rte_thread_unregister();
+	atomic_store(&preparing->done, true);
+	return NULL;
+}
+
+bool server_preparing_begin(struct server_preparing *preparing)
+{
+	int error;
+
+	preparing->update = NULL;
+	atomic_store(&preparing->done, false);
+	error = pthread_create(&preparing->thread, NULL, prepare, preparing);
+	preparing->running = error == 0;
+	if (error)
+		fprintf(stderr, "nf-server: no thread to read tables: %s\n", strerror(error));
+	return preparing->running;
+}
+
+struct server_update *server_preparing_end(struct server_preparing *preparing)
+{
+	if (!preparing->running)
+		return NULL;
+	pthread_join(preparing->thread, NULL);
+	preparing->running = false;
+	return preparing->update;
 }
 
 void server_update_free(struct server_update *update)

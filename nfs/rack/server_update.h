@@ -1,6 +1,11 @@
 /* New tables for the functions of a running chain. */
 #pragma once
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
 #include "core/chain.h"
 #include "run/chain_file.h"
 
@@ -10,13 +15,25 @@ struct server_update {
 	struct nf *instances[CHAIN_MOST_FUNCTIONS]; /* NULL: the function stays as it is */
 };
 
+/* What another thread prepares, so that packets go on meanwhile. */
+struct server_preparing {
+	pthread_t thread;
+	cpu_set_t processors; /* on which it may run */
+	const struct chain *chain;
+	const struct chain_spec *spec;
+	struct server_update *update;
+	atomic_bool done;
+	bool running; /* until its end is waited for */
+};
+
 /*
- * Prepare what the chain file of the folder CONTROL_NEXT says, which has the same functions as the
- * one of `spec` and its files beside it: an instance of each function whose settings, or the file
- * that they name, differ. NULL after printing why.
+ * Begin to prepare what the chain file of the folder CONTROL_NEXT says, which has the same functions
+ * as the one of `spec` and its files beside it: an instance of each function whose settings, or the
+ * file that they name, differ. False after printing that there is no thread.
  */
-struct server_update *server_update_prepare(const struct chain *chain,
-					    const struct chain_spec *spec);
+bool server_preparing_begin(struct server_preparing *preparing);
+/* What was prepared, or NULL, after printing why; waits for it. */
+struct server_update *server_preparing_end(struct server_preparing *preparing);
 void server_update_free(struct server_update *update);
 
 /*

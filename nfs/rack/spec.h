@@ -111,6 +111,9 @@ void spec_check(struct spec *spec);
  */
 bool spec_build(struct spec *spec, struct rte_swx_pipeline *pipeline, unsigned int drop_port);
 
+/* Whether a program has a header `arrival` of 64 and 32 bits (`switch.h`). */
+bool spec_has_arrivals(const struct spec *spec);
+
 /* The files of the reader share what is below. */
 
 /* What the lines are in. */

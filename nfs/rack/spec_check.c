@@ -145,6 +145,14 @@ static void check_tables(struct spec *spec)
 	}
 }
 
+bool spec_has_arrivals(const struct spec *spec)
+{
+	const struct spec_header *header = spec_find_header(spec, "arrival", strlen("arrival"));
+	const struct spec_struct *in = header ? spec_find_struct(spec, header->struct_name) : NULL;
+
+	return in && in->n == 2 && in->fields[0].n_bits == 64 && in->fields[1].n_bits == 32;
+}
+
 void spec_check(struct spec *spec)
 {
 	check_structs(spec);

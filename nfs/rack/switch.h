@@ -26,7 +26,6 @@ struct switch_options {
 	struct switch_link_option links[LINKS_MOST];
 	int n_links;
 	unsigned int memory_mb, in_flight;
-	unsigned int cycles; /* batches to measure */
 	bool check;          /* only read the program and its entries */
 	bool control;        /* stay up, and take orders */
 };
@@ -40,6 +39,12 @@ enum switch_options_next switch_options_read(struct switch_options *options, int
 struct switch_packet {
 	uint64_t time_us; /* when it came in from the world */
 };
+
+/* In front of each packet, for a program with a header of this shape, `arrival`: it meters by that. */
+struct switch_arrival {
+	rte_be64_t time_us;
+	rte_be32_t bytes;
+} __rte_packed;
 
 struct switch_port {
 	struct switch_state *state;
@@ -68,6 +73,10 @@ struct switch_state {
 	struct links *links;
 	struct switch_port ports[LINKS_MOST + 2]; /* the world, links, and where packets end */
 	struct switch_counts counts;
+	struct switch_names *names;      /* NULL: none */
+	struct switch_names *next_names; /* of the tables that are prepared */
+	bool prepared;                   /* tables, for the next order to swap */
+	bool has_arrivals;
 	unsigned int in_flight; /* packets in the pipeline */
 	uint64_t moves;         /* whatever was received */
 	bool paused;            /* nothing is let in from the world */
@@ -81,14 +90,6 @@ struct switch_state {
 /* Make the ports of the pipeline: world, links, and the last one, which drops. */
 bool switch_ports_make(struct switch_state *state);
 
-/* Register what ports "from world", "from link", "to world", "to link" and "drop" do. */
-bool switch_ports_register(struct switch_state *state, const char *name,
-			   rte_swx_port_in_pkt_rx_t receive);
-bool switch_ports_register_out(struct switch_state *state, const char *name,
-			       rte_swx_port_out_pkt_tx_t send);
-/* Configure all ports with what is registered. */
-bool switch_ports_configure(struct switch_state *state);
-
 /* What ports do at the end that is the world: the next packet, or NULL; and send one, and free it. */
 struct rte_mbuf *switch_world_next(struct switch_state *state);
 void switch_world_send(struct switch_state *state, struct rte_mbuf *mbuf);
@@ -99,16 +100,12 @@ struct rte_mbuf *switch_packet_of(struct switch_state *state, const struct link_
 /* Let packets pass between the world, links and the process that runs rules, some at a time. */
 void switch_rules_run(struct switch_state *state);
 
-/* Ports for measuring: packets come from memory, and end where they leave. */
-bool switch_cycles_ports_make(struct switch_state *state);
-/* Measure cycles per packet, and print them; stops when `*stop` is not 0. False if it failed. */
-bool switch_cycles_measure(struct switch_state *state, const volatile sig_atomic_t *stop);
-
 /* Names of places in the register arrays. */
 struct switch_names;
 struct switch_names *switch_names_read(const char *path, struct rte_swx_pipeline *pipeline);
 void switch_names_free(struct switch_names *names);
+/* Go on with the names of other tables, whose rules are counted from 0. */
+void switch_names_replace(struct switch_state *state);
 
 /* Write the report to a file, or to stdout. False after printing why. */
-bool switch_report_write(const struct switch_state *state, const struct switch_names *names,
-			 bool interrupted);
+bool switch_report_write(const struct switch_state *state, bool interrupted);

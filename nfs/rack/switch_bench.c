@@ -39,10 +39,7 @@ static int receive(void *port_pointer, struct rte_swx_pkt *packet)
 	if (end->entered == end->size || bench->in_flight == bench->options.in_flight)
 		return 0;
 	mbuf = end->round[end->entered++];
-	packet->handle = mbuf;
-	packet->pkt = mbuf->buf_addr;
-	packet->offset = mbuf->data_off;
-	packet->length = mbuf->data_len;
+	fill_packet(mbuf, packet);
 	bench->in_flight++;
 	return 1;
 }
@@ -129,7 +126,13 @@ static int load(struct bench *bench, unsigned int at)
 		spec_free(spec);
 		return FAILED;
 	}
-	built = spec_build(spec, run->pipeline, bench->options.links + 1);
+	built = !spec_has_arrivals(spec) &&
+		spec_build(spec, run->pipeline, bench->options.links + 1);
+	if (spec_has_arrivals(spec))
+		fprintf(stderr,
+			"%s: has a rate limit (t_max), which needs packet times\n"
+			"hint: compile the chain without t_max to measure it\n",
+			files->spec);
 	spec_free(spec);
 	if (!built)
 		return BAD_INPUT;

@@ -21,7 +21,6 @@
 #include "run/start.h"
 
 #define PACKETS 255
-#define PACKETS_TO_MEASURE 8191
 /* Room in front of a packet is the default headroom: 128 bytes. */
 #define PACKET_BYTES (RTE_PKTMBUF_HEADROOM + LINK_MOST_BYTES + 128)
 #define INSTRUCTIONS_PER_RUN 256
@@ -40,7 +39,7 @@ static int load(struct switch_state *state)
 	if (!spec)
 		return BAD_INPUT;
 	if (rte_swx_pipeline_config(&state->pipeline, "switch", 0) != 0 ||
-	    !(options->cycles ? switch_cycles_ports_make(state) : switch_ports_make(state))) {
+	    !switch_ports_make(state)) {
 		fprintf(stderr, "nf-switch: no memory for the pipeline\n");
 		spec_free(spec);
 		return FAILED;
@@ -49,6 +48,7 @@ static int load(struct switch_state *state)
 	for (unsigned int i = 0; options->control && i < spec->n_tables; i++)
 		if (spec->tables[i].kind == SPEC_TABLE)
 			spec->tables[i].size = RTE_MAX(spec->tables[i].size, LEAST_ENTRIES);
+	state->has_arrivals = spec_has_arrivals(spec);
 	built = spec_build(spec, state->pipeline, (unsigned int)options->n_links + 1);
 	spec_free(spec);
 	if (!built)
@@ -73,9 +73,8 @@ static int open_ends(struct switch_state *state)
 {
 	const struct switch_options *options = state->options;
 
-	state->pool = rte_pktmbuf_pool_create(
-		"packets", options->cycles ? PACKETS_TO_MEASURE : PACKETS, 0,
-		sizeof(struct switch_packet), PACKET_BYTES, SOCKET_ID_ANY);
+	state->pool = rte_pktmbuf_pool_create("packets", PACKETS, 0, sizeof(struct switch_packet),
+					      PACKET_BYTES, SOCKET_ID_ANY);
 	state->links = links_create(&interrupted);
 	if (!state->pool || !state->links) {
 		fprintf(stderr, "nf-switch: no memory for packets\n");
@@ -88,8 +87,6 @@ static int open_ends(struct switch_state *state)
 		state->in = capture_reader_open(options->in, "the switch");
 	if (!state->in && !state->world_in)
 		return BAD_INPUT;
-	if (options->cycles)
-		return DONE;
 	for (int i = 0; i < options->n_links; i++)
 		if (links_open(state->links, options->links[i].path, LINK_A) < 0)
 			return BAD_INPUT;
@@ -150,25 +147,48 @@ static bool go_on(struct switch_state *state, struct rounds *rounds)
 	return false;
 }
 
+/* Read the tables of the folder CONTROL_NEXT, and the names of their rules. */
+static bool prepare(struct switch_state *state)
+{
+	const struct switch_options *options = state->options;
+
+	switch_names_free(state->next_names);
+	state->next_names =
+		options->names ? switch_names_read(CONTROL_NEXT "/switch.names", state->pipeline)
+			       : NULL;
+	return options->entries && (state->next_names || !options->names) &&
+	       entries_prepare(options->entries, CONTROL_NEXT "/switch.entries", state->pipeline,
+			       state->control);
+}
+
+/* Take what is prepared; all of it, or nothing. */
+static bool swap(struct switch_state *state)
+{
+	const bool taken =
+		state->prepared && entries_commit(state->options->entries, state->control);
+
+	state->prepared = false;
+	if (taken)
+		switch_names_replace(state);
+	return taken;
+}
+
 /* Do what is ordered; what takes time is answered once it is done. */
-static void obey(struct switch_state *state, const struct switch_names *names,
-		 enum control_order order)
+static void obey(struct switch_state *state, enum control_order order)
 {
 	switch (order) {
 	case CONTROL_REPORT:
-		control_answer(switch_report_write(state, names, false));
+		control_answer(switch_report_write(state, false));
 		return;
 	case CONTROL_DRAIN:
 		state->paused = state->draining = true;
 		return;
 	case CONTROL_PREPARE:
-		control_answer(state->options->entries &&
-			       entries_prepare(state->options->entries,
-					       CONTROL_NEXT "/switch.entries", state->pipeline,
-					       state->control));
+		state->prepared = prepare(state);
+		control_answer(state->prepared);
 		return;
 	case CONTROL_SWAP:
-		control_answer(entries_commit(state->options->entries, state->control));
+		control_answer(swap(state));
 		return;
 	case CONTROL_GO:
 		if (state->draining)
@@ -201,7 +221,7 @@ static bool settle(struct switch_state *state, struct rounds *rounds)
 	return false;
 }
 
-static void run(struct switch_state *state, const struct switch_names *names)
+static void run(struct switch_state *state)
 {
 	struct rounds rounds = {0};
 	bool over = false, idle = false;
@@ -214,7 +234,7 @@ static void run(struct switch_state *state, const struct switch_names *names)
 		const uint64_t moves = state->moves;
 
 		if (order != CONTROL_NONE)
-			obey(state, names, order);
+			obey(state, order);
 		if (state->options->rules)
 			switch_rules_run(state);
 		else
@@ -229,13 +249,13 @@ static void run(struct switch_state *state, const struct switch_names *names)
 		state->failed |= !links_send_end(state->links, i);
 }
 
-static int finish(struct switch_state *state, const struct switch_names *names)
+static int finish(struct switch_state *state)
 {
 	/* who is interrupted fails to send or to wait, which is no failure */
 	bool keep = !state->bad && (!state->failed || interrupted);
 
 	if (keep)
-		keep = switch_report_write(state, names, interrupted);
+		keep = switch_report_write(state, interrupted);
 	keep &= !state->out || capture_writer_close(state->out, keep);
 	if (state->bad)
 		return BAD_INPUT;
@@ -246,23 +266,21 @@ static int finish(struct switch_state *state, const struct switch_names *names)
 static int work(struct switch_state *state)
 {
 	const struct switch_options *options = state->options;
-	struct switch_names *names = NULL;
 	int result = DONE;
 
 	if (options->names) {
-		names = switch_names_read(options->names, state->pipeline);
-		result = names ? DONE : BAD_INPUT;
+		state->names = switch_names_read(options->names, state->pipeline);
+		result = state->names ? DONE : BAD_INPUT;
 	}
 	if (result == DONE && !options->check) {
 		result = open_ends(state);
-		if (result == DONE && options->cycles) {
-			result = switch_cycles_measure(state, &interrupted) ? DONE : FAILED;
-		} else if (result == DONE) {
-			run(state, names);
-			result = finish(state, names);
+		if (result == DONE) {
+			run(state);
+			result = finish(state);
 		}
 	}
-	switch_names_free(names);
+	switch_names_free(state->names);
+	switch_names_free(state->next_names);
 	capture_reader_close(state->in);
 	interface_close(state->world_in);
 	interface_close(state->world_out);

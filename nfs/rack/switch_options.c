@@ -26,8 +26,6 @@ static const char help[] =
 	"                     overtake each other\n"
 	"  --memory-mb N      memory for packets and tables (1024)\n"
 	"  --check            read program and entries, and end\n"
-	"  --cycles N         measure cycles per packet in N batches of 256 packets; packets end\n"
-	"                     where they leave, --out and the files of links are not used\n"
 	"  --control          stay up, and take orders from stdin (rack/control.h)\n"
 	"  --help             this text\n"
 	"\n"
@@ -44,7 +42,6 @@ enum {
 	IN_FLIGHT,
 	MEMORY_MB,
 	CHECK,
-	CYCLES,
 	CONTROL,
 	RULES,
 	HELP,
@@ -61,7 +58,6 @@ static const struct option known[] = {
 	{"in-flight", required_argument, NULL, IN_FLIGHT},
 	{"memory-mb", required_argument, NULL, MEMORY_MB},
 	{"check", no_argument, NULL, CHECK},
-	{"cycles", required_argument, NULL, CYCLES},
 	{"control", no_argument, NULL, CONTROL},
 	{"rules", required_argument, NULL, RULES},
 	{"help", no_argument, NULL, HELP},
@@ -118,8 +114,6 @@ static bool read_option(struct switch_options *options, int which, char *value)
 		return read_number("in-flight", value, SWITCH_MOST_IN_FLIGHT, &options->in_flight);
 	case MEMORY_MB:
 		return read_number("memory-mb", value, 1 << 20, &options->memory_mb);
-	case CYCLES:
-		return read_number("cycles", value, 1000000, &options->cycles);
 	case CHECK:
 		options->check = true;
 		return true;
@@ -167,8 +161,7 @@ enum switch_options_next switch_options_read(struct switch_options *options, int
 		fprintf(stderr, "nf-switch: %s: is no option\n", argv[optind]);
 		good = false;
 	}
-	if (options->rules && (options->spec || options->cycles || options->check ||
-			       options->n_links == LINKS_MOST))
+	if (options->rules && (options->spec || options->check || options->n_links == LINKS_MOST))
 		good = wrong("rules", options->rules, "no program, and at most 63 links");
 	else if (options->rules)
 		options->links[options->n_links++] =
@@ -176,7 +169,7 @@ enum switch_options_next switch_options_read(struct switch_options *options, int
 	else
 		good &= is_given("spec", options->spec);
 	good &= options->check || is_given("in", options->in);
-	good &= options->check || options->cycles || is_given("out", options->out);
+	good &= options->check || is_given("out", options->out);
 	good &= is_replaceable("out", options->out);
 	good &= is_replaceable("report", options->report);
 	if (!good)

@@ -4,7 +4,17 @@
 
 #include <string.h>
 
+#include <rte_mbuf.h>
 #include <rte_swx_port.h>
+
+/* A packet as the pipeline takes it. */
+static inline void fill_packet(struct rte_mbuf *mbuf, struct rte_swx_pkt *packet)
+{
+	packet->handle = mbuf;
+	packet->pkt = mbuf->buf_addr;
+	packet->offset = mbuf->data_off;
+	packet->length = mbuf->data_len;
+}
 
 /* No program mirrors packets here: the reader knows no session to mirror to. */
 static inline void port_no_clone(void *port, struct rte_swx_pkt *packet)

@@ -21,10 +21,13 @@ static void enter(struct switch_state *state, struct rte_mbuf *mbuf, struct rte_
 		(uint16_t)RTE_MIN((uint32_t)rte_pktmbuf_tailroom(mbuf), (uint32_t)ZEROS_BEHIND);
 
 	memset(rte_pktmbuf_mtod_offset(mbuf, char *, mbuf->data_len), 0, behind);
-	packet->handle = mbuf;
-	packet->pkt = mbuf->buf_addr;
-	packet->offset = mbuf->data_off;
-	packet->length = mbuf->data_len;
+	if (state->has_arrivals) {
+		const struct switch_arrival arrival = {rte_cpu_to_be_64(more_of(mbuf)->time_us),
+						       rte_cpu_to_be_32(mbuf->data_len)};
+
+		memcpy(rte_pktmbuf_prepend(mbuf, sizeof(arrival)), &arrival, sizeof(arrival));
+	}
+	fill_packet(mbuf, packet);
 	state->in_flight++;
 }
 
@@ -254,16 +257,16 @@ static void send_nowhere(void *port, struct rte_swx_pkt *packet)
 	rte_pktmbuf_free(packet->handle);
 }
 
-bool switch_ports_register(struct switch_state *state, const char *name,
-			   rte_swx_port_in_pkt_rx_t receive)
+static bool register_in(struct switch_state *state, const char *name,
+			rte_swx_port_in_pkt_rx_t receive)
 {
 	struct rte_swx_port_in_ops operations = {port_create, port_destroy, receive, port_no_in_stats};
 
 	return rte_swx_pipeline_port_in_type_register(state->pipeline, name, &operations) == 0;
 }
 
-bool switch_ports_register_out(struct switch_state *state, const char *name,
-			       rte_swx_port_out_pkt_tx_t send)
+static bool register_out(struct switch_state *state, const char *name,
+			 rte_swx_port_out_pkt_tx_t send)
 {
 	struct rte_swx_port_out_ops operations = {
 		.create = port_create,
@@ -277,7 +280,7 @@ bool switch_ports_register_out(struct switch_state *state, const char *name,
 	return rte_swx_pipeline_port_out_type_register(state->pipeline, name, &operations) == 0;
 }
 
-bool switch_ports_configure(struct switch_state *state)
+static bool configure(struct switch_state *state)
 {
 	const uint32_t n = (uint32_t)state->options->n_links + 1;
 	struct rte_swx_pipeline *pipeline = state->pipeline;
@@ -304,11 +307,9 @@ bool switch_ports_configure(struct switch_state *state)
 
 bool switch_ports_make(struct switch_state *state)
 {
-	return switch_ports_register(state, "from world", receive_from_world) &&
-	       switch_ports_register(state, "from link", receive_from_link) &&
-	       switch_ports_register_out(state, "to world", send_to_world) &&
-	       switch_ports_register_out(state, "to link", send_to_link) &&
-	       switch_ports_register_out(state, "drop", drop) &&
-	       switch_ports_register_out(state, "nowhere", send_nowhere) &&
-	       switch_ports_configure(state);
+	return register_in(state, "from world", receive_from_world) &&
+	       register_in(state, "from link", receive_from_link) &&
+	       register_out(state, "to world", send_to_world) &&
+	       register_out(state, "to link", send_to_link) && register_out(state, "drop", drop) &&
+	       register_out(state, "nowhere", send_nowhere) && configure(state);
 }

@@ -8,11 +8,16 @@
 #include "rack/switch.h"
 #include "rack/text.h"
 
-/* One line of the file of names: "function 3 c0/f1" or "reason 1 unmatched". */
+enum name_kind { NAME_FUNCTION, NAME_REASON, NAME_RULES, NAME_KINDS };
+
+static const char *const kinds[] = {"function", "reason", "rules"};
+static const char *const arrays[] = {"entered", "reasons", "rules"};
+
+/* A line of the file of names: "function 3 c0/f1", "reason 1 unmatched", or "rules 8 c0/f1 64". */
 struct name {
 	const char *name;
-	uint32_t place;
-	bool reason;
+	uint32_t place, n; /* places in a row */
+	enum name_kind kind;
 };
 
 struct switch_names {
@@ -31,22 +36,29 @@ static bool has_place(struct rte_swx_pipeline *pipeline, const char *array, uint
 
 static void read_name(struct switch_names *names, const struct line *line)
 {
-	const bool reason = strcmp(line->words[0], "reason") == 0;
+	enum name_kind kind = NAME_FUNCTION;
+	uint64_t place, last, n = 1;
 	struct name *more;
-	uint64_t place;
 
-	if (line->n != 3 || !(reason || strcmp(line->words[0], "function") == 0) ||
-	    !text_number(line->words[1], UINT32_MAX, &place)) {
+	while (kind < NAME_KINDS && strcmp(line->words[0], kinds[kind]) != 0)
+		kind++;
+	if (kind == NAME_KINDS || line->n != (kind == NAME_RULES ? 4 : 3) ||
+	    !text_number(line->words[1], INT32_MAX, &place) ||
+	    (kind == NAME_RULES && !text_number(line->words[3], INT32_MAX, &n))) {
 		text_fault(&names->text, line->number,
-			   "\"%s\": expected function INDEX NAME or reason INDEX NAME",
+			   "\"%s\": expected function INDEX NAME, reason INDEX NAME, or rules "
+			   "INDEX NAME COUNT",
 			   line->whole);
 		return;
 	}
-	if (!has_place(names->pipeline, reason ? "reasons" : "entered", (uint32_t)place) ||
-	    (!reason && !has_place(names->pipeline, "sent", (uint32_t)place))) {
-		text_fault(&names->text, line->number, "%s: the program has no place %u in its %s",
-			   line->words[2], (unsigned int)place,
-			   reason ? "register array reasons" : "register arrays entered and sent");
+	last = place + (n > 0 ? n - 1 : 0);
+	if (!has_place(names->pipeline, arrays[kind], (uint32_t)last) ||
+	    (kind == NAME_FUNCTION && !has_place(names->pipeline, "sent", (uint32_t)last))) {
+		text_fault(&names->text, line->number, "%s: the program has no place %u in its %s%s",
+			   line->words[2], (unsigned int)last,
+			   kind == NAME_FUNCTION ? "register arrays entered and sent"
+						 : "register array ",
+			   kind == NAME_FUNCTION ? "" : arrays[kind]);
 		return;
 	}
 	more = realloc(names->names, (names->n + 1) * sizeof(*more));
@@ -55,7 +67,7 @@ static void read_name(struct switch_names *names, const struct line *line)
 		return;
 	}
 	names->names = more;
-	more[names->n++] = (struct name){line->words[2], (uint32_t)place, reason};
+	more[names->n++] = (struct name){line->words[2], (uint32_t)place, (uint32_t)n, kind};
 }
 
 struct switch_names *switch_names_read(const char *path, struct rte_swx_pipeline *pipeline)
@@ -83,6 +95,19 @@ void switch_names_free(struct switch_names *names)
 	text_close(&names->text);
 	free(names->names);
 	free(names);
+}
+
+void switch_names_replace(struct switch_state *state)
+{
+	const struct switch_names *names = state->next_names;
+
+	for (unsigned int i = 0; names && i < names->n; i++)
+		for (uint32_t k = 0; names->names[i].kind == NAME_RULES && k < names->names[i].n; k++)
+			rte_swx_ctl_pipeline_regarray_write(state->pipeline, arrays[NAME_RULES],
+							    names->names[i].place + k, 0);
+	switch_names_free(state->names);
+	state->names = state->next_names;
+	state->next_names = NULL;
 }
 
 static uint64_t value_of(const struct switch_names *names, const char *array, uint32_t place)
@@ -120,7 +145,7 @@ static void print_functions(FILE *file, const struct switch_names *names)
 		const struct name *name = &names->names[i];
 		uint64_t entered, sent;
 
-		if (name->reason)
+		if (name->kind != NAME_FUNCTION)
 			continue;
 		entered = value_of(names, "entered", name->place);
 		sent = value_of(names, "sent", name->place);
@@ -146,26 +171,53 @@ static void print_reasons(FILE *file, const struct switch_state *state,
 	if (state->counts.unsent > 0)
 		fprintf(file, ", \"unsent\": %" PRIu64, state->counts.unsent);
 	for (unsigned int i = 0; names && i < names->n; i++)
-		if (names->names[i].reason)
+		if (names->names[i].kind == NAME_REASON)
 			fprintf(file, ", \"%s\": %" PRIu64, names->names[i].name,
 				value_of(names, "reasons", names->names[i].place));
 	fprintf(file, "}, ");
 }
 
-static void print(FILE *file, const struct switch_state *state, const struct switch_names *names,
-		  bool interrupted)
+/* Of each NF, the rules that packets met. */
+static void print_rules(FILE *file, const struct switch_names *names)
 {
+	const char *before = "";
+
+	fprintf(file, "\"rules\": {");
+	for (unsigned int i = 0; names && i < names->n; i++) {
+		const struct name *name = &names->names[i];
+		const char *comma = "";
+
+		if (name->kind != NAME_RULES)
+			continue;
+		fprintf(file, "%s\"%s\": {", before, name->name);
+		for (uint32_t k = 0; k < name->n; k++) {
+			const uint64_t met = value_of(names, arrays[NAME_RULES], name->place + k);
+
+			if (met > 0)
+				fprintf(file, "%s\"%u\": %" PRIu64, comma, k + 1, met);
+			comma = met > 0 ? ", " : comma;
+		}
+		fputs("}", file);
+		before = ", ";
+	}
+	fprintf(file, "}, ");
+}
+
+static void print(FILE *file, const struct switch_state *state, bool interrupted)
+{
+	const struct switch_names *names = state->names;
+
 	fprintf(file, "{\"program\": \"nf-switch\", ");
 	print_ends(file, state, false);
 	print_ends(file, state, true);
 	print_functions(file, names);
 	print_reasons(file, state, names);
+	print_rules(file, names);
 	fprintf(file, "\"drop_port\": %" PRIu64 ", \"interrupted\": %s}\n", state->counts.dropped,
 		interrupted ? "true" : "false");
 }
 
-bool switch_report_write(const struct switch_state *state, const struct switch_names *names,
-			 bool interrupted)
+bool switch_report_write(const struct switch_state *state, bool interrupted)
 {
 	const char *path = state->options->report;
 	char *part = NULL;
@@ -177,7 +229,7 @@ bool switch_report_write(const struct switch_state *state, const struct switch_n
 	if (path)
 		file = fopen(part, "w");
 	if (file)
-		print(file, state, names, interrupted);
+		print(file, state, interrupted);
 	written = file && fflush(file) == 0 && !ferror(file);
 	if (file && path)
 		written &= fclose(file) == 0;

@@ -35,11 +35,6 @@ def compile_plan(plan: CompiledPlan, out: Out, format: Format = "table", quiet: 
             "note: clang is not installed, so SmartNIC programs were neither compiled nor checked against the limits "
             "of the card"
         )
-    if rack.without_limit:
-        progress.say(
-            f"note: t_max of {', '.join(rack.without_limit)} is not enforced: the chain begins on a programmable "
-            "switch, which has no meters here"
-        )
     document = rack_document(rack, uses)
     share = code_share(rack)
     if share is not None:

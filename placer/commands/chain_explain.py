@@ -204,7 +204,14 @@ def replan(
     from dataclasses import replace
 
     from placer.progress import Progress
-    from placer.rack.compiler.within_limits import cap_cores, is_to_compile, keep_from_devices, refusal_of
+    from placer.rack.compiler.within_limits import (
+        cap_cores,
+        cut_copies,
+        is_to_compile,
+        keep_from_devices,
+        refusal_of,
+        refuse_copies,
+    )
     from placer.rack.contention.contended_replan import replan_under_contention
     from placer.rack.files.sources import permissions, write_sources
     from placer.rack.files.written_twins import plan_document
@@ -233,8 +240,11 @@ def replan(
             found, contended = replan_under_contention(
                 asked, on, before.places, growth, most_moves=moves, time_limit=time_limit, notify=notify
             )
-    if to_compile and found.plan.chains and (refused := refusal_of(found.plan, asked, read.recorded)):
-        progress.say(f"note: `placer chain compile` refuses this plan: {refused[1]}")
+    if growth is None:
+        found = replace(found, plan=cut_copies(found.plan))
+    refused = refusal_of(found.plan, asked, read.recorded) if to_compile and found.plan.chains else None
+    if reason := refused[1] if refused else plan is not None and refuse_copies(found.plan):
+        progress.say(f"note: `placer chain compile` refuses this plan: {reason}")
     if found.enough_moves is None and (contended is None or not contended.by_cycles.chains):
         with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", chain_place.AFTER_S):
             found = replace(found, plan=explain_infeasible(found.plan, asked, seconds=time_limit))

@@ -92,7 +92,7 @@ def command(
 ) -> None:
     """Place chains such that each keeps its SLO, with the largest marginal throughput (rates above t_min)."""
     from placer.progress import Progress
-    from placer.rack.compiler.within_limits import cap_cores, is_to_compile
+    from placer.rack.compiler.within_limits import cap_cores, is_to_compile, refuse_copies
     from placer.rack.files.sources import permissions, write_sources
     from placer.rack.files.written_twins import plan_document
     from placer.rack.plan import Status
@@ -106,8 +106,10 @@ def command(
     for option, path in outputs.items():
         options.refuse_unwritable(option, path)
     options.refuse_same_files(outputs, {"CHAINS": chains, "--rack": rack})
-    if certificate is not None and stages != "blocks":
-        raise InputError.of("--certificate", f"holds no proof of --stages {stages}", hint="--stages blocks")
+    if certificate is not None and stages.startswith("exec:"):
+        raise InputError.of(
+            "--certificate", f"holds no proof of --stages {stages}", hint="--stages blocks or --stages tables"
+        )
     read, on = read_chains_and_rack(chains, rack)
     on = check_stages(on, read.chains, stages)
     progress = Progress(quiet=quiet)
@@ -117,8 +119,8 @@ def command(
     with progress.waiting(f"placing {len(read.chains)} chains, at most {time_limit:g} s", AFTER_S):
         limited, contended = place_chains(strategy, read, on, growth, time_limit, progress)
     found = limited.plan
-    if limited.refusal is not None:
-        progress.say(f"note: `placer chain compile` refuses this plan: {limited.refusal}")
+    if reason := limited.refusal or (plan is not None and refuse_copies(found)):
+        progress.say(f"note: `placer chain compile` refuses this plan: {reason}")
     if found.status is Status.INFEASIBLE:
         with progress.waiting(f"searching for sufficient changes, at most {time_limit:g} s", AFTER_S):
             found = explain_infeasible(found, limited.chains, seconds=time_limit)

@@ -9,6 +9,7 @@ from tests.reference.nfs.headers import internet_checksum
 ETHERNET = 1
 GLOBAL_HEADER = struct.Struct("<IHHiIII")
 PACKET_HEADER = struct.Struct("<IIII")
+LAST_SECOND = 2**32 - 1  # that a packet of a capture can have
 
 
 def write_capture(path: Path, packets: Iterable[bytes], gap_us: int = 1000, link: int = ETHERNET) -> Path:

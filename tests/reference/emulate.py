@@ -4,7 +4,7 @@ Each frame from the world passes the rack before the next one enters. It is the 
 packet needs to be sent; `execute.py` runs the programs themselves.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -44,6 +44,7 @@ class Emulation:
     entered: Counter[str] = field(default_factory=Counter)
     sent: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)  # by reason, outside of NFs
+    rules: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))  # on the switch, by NF
 
 
 def texts_of(rack: CompiledRack) -> RackTexts:
@@ -86,7 +87,7 @@ class EmulatedRack:
             if not waiting:
                 return
             port, one = waiting.pop(0)
-            left = self.switch.process(one, port)
+            left = self.switch.process(one, port, time_us)
             if left is None:
                 continue
             to, one = left
@@ -118,9 +119,12 @@ class EmulatedRack:
         """The counters of all devices, added up."""
         result = self.result
         for line in self.texts.names.splitlines():
-            kind, at, name = line.split(maxsplit=2)
+            kind, at, name, *count = line.split()
             if kind == "reason":
                 result.dropped[name] += self.switch.registers["reasons"][int(at)]
+            elif kind == "rules":
+                met = self.switch.registers["rules"][int(at) : int(at) + int(count[0])]
+                result.rules[name].update({rule: packets for rule, packets in enumerate(met, 1) if packets})
             else:
                 result.entered[name] += self.switch.registers["entered"][int(at)]
                 result.sent[name] += self.switch.registers["sent"][int(at)]

@@ -12,7 +12,7 @@ from placer.rack.compiler.ebpf.program import NicProgram, nic_program
 from placer.rack.compiler.graph import DeviceKind, NfInstance, graph_of, instances_of
 from placer.rack.compiler.openflow.pipeline import VlanLabels, openflow_program, vlan_labels
 from placer.rack.compiler.openflow.rules import OpenFlowProgram
-from placer.rack.compiler.routing import PORT_MBPS, Routing, route_graph, switch_ports
+from placer.rack.compiler.routing import Routing, route_graph, switch_ports
 from placer.rack.compiler.server.chain_file import ServerProgram, server_program
 from placer.rack.compiler.switch.compose import compose
 from placer.rack.compiler.switch.program import SwitchProgram
@@ -39,18 +39,6 @@ class CompiledRack:
     nics: Mapping[str, NicProgram]
     tables: SharedTables | None = None  # what the choice of shared tables was made by; None where it was given
     openflow: OpenFlowRules | None = None
-
-    @property
-    def without_limit(self) -> list[str]:
-        """The chains whose t_max nothing keeps: they begin on a programmable switch."""
-        graph = self.routing.graph
-        return [
-            entry.chain
-            for entry in graph.entries
-            if self.openflow is None
-            and entry.t_max_mbps < PORT_MBPS
-            and graph.nfs[entry.nf].place.kind is DeviceKind.SWITCH
-        ]
 
 
 @dataclass(frozen=True)

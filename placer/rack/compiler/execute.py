@@ -111,7 +111,7 @@ class RackRun:
     """What became of packets. `received`, `sent`: from and to the world.
 
     `branches`: ways behind NFs that have several. `rules`: by NF, packets by the number of its rule or route, where the
-    device counts them: OpenFlow switches and SmartNICs do, and servers those of ACLs.
+    device counts them: servers do only those of ACLs.
     """
 
     received: int = 0

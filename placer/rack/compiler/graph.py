@@ -264,6 +264,7 @@ class NfInstance:
     kind: NfKind[Any]
     parameters: Mapping[str, float]  # all of its kind, with defaults
     data: Any  # such as the filters of an ACL
+    first_rule: int = 0  # where a programmable switch counts the first of its rules
 
 
 def instances_of(graph: RackGraph) -> dict[int, NfInstance]:

@@ -45,7 +45,7 @@ from profiles import InputError
 
 INTERFACE_PREFIX = "af_packet:"
 NEXT_FOLDER = "next"  # of a device: files that it prepares
-FIXED_FILES = (".spec", ".names", "routing.json", "groups", "meters", "labels")
+FIXED_FILES = (".spec", "routing.json", "groups", "meters", "labels")
 """Of a device: what cannot change while it runs."""
 TABLE_SIZE = re.compile(r"^\tsize \d+$", re.MULTILINE)
 TABLES_PATIENCE_S = 300.0  # for a device to read tables, and to take them
@@ -56,6 +56,7 @@ ENDED_STATUSES = (0, 130, 143, -signal.SIGINT, -signal.SIGTERM)  # at the end of
 SIGNALS_S = 1.0  # within which a signal to all has ended the switch
 MOST_STARTS = 5  # in a row, of a device that does not come up
 SWITCH = "switch"  # the name of the device that begins and ends everything
+SWITCH_RULES = "rules"  # the name of the process that runs the rules of an OpenFlow switch
 DEVICE_HINT = "`ip link` lists the network interfaces"
 
 
@@ -220,35 +221,53 @@ class LiveRack:
         if not touched:
             return {}
         for name in touched:
+            if self._devices[name].asked:  # it may still read the files of an update that was given up
+                raise InputError.of(name, "has not answered its last order", hint="update again later")
+        for name in touched:
             self._write_next(self._folder / self._devices[name].process.folder, changed)
         logged = {name: log_of(self._folder, self._devices[name].process).stat().st_size for name in touched}
-        deaths, asked = self.restarts.total(), time.monotonic()
+        asked, before = time.monotonic(), self.restarts.copy()
+        deaths = before.total()
         for name, is_prepared in self.order("prepare", touched).items():
             if not is_prepared:
-                raise self._refusal(name, logged)
+                raise self._refusal(name, logged, before)
         begun = time.monotonic()
         is_drained = self.order("drain", [SWITCH], deaths)[SWITCH]
         try:
             if not is_drained or self.restarts.total() > deaths:
                 raise InputError.of(SWITCH, "a device died or hangs; the tables are the old ones")
             self._exchange(touched)
-            # first the switch, whose tables may be too small; what dies from now on starts with the new files
-            if SWITCH in touched and not self.order("swap", [SWITCH])[SWITCH] and self.restarts.total() == deaths:
-                self._exchange(touched)
-                raise self._refusal(SWITCH, logged)
-            others = {name: self._devices[name] for name in touched if name != SWITCH}
-            for name, is_done in self.order("swap", others).items():
-                if not is_done:
-                    others[name].running.kill()
+            # first the switch, which may refuse what fits no more; what dies from now on starts with the new files
+            first = [name for name in touched if name in (SWITCH, SWITCH_RULES)]
+            for name, is_done in self.order("swap", first).items():
+                if not is_done and self.restarts.total() == deaths:
+                    self._exchange(touched)
+                    raise self._refusal(name, logged, before)
+            self._swap_rest([name for name in touched if name not in first])
+            for device in map(self._devices.__getitem__, touched):  # the numbers of rules are others now
+                device.past = [_without_rules(report) for report in device.past]
         finally:
             self.order("go", [SWITCH])
-        return {"prepare_ms": 1000 * (begun - asked), "paused_ms": 1000 * (time.monotonic() - begun)}
+        took = {"prepare_ms": 1000 * (begun - asked), "paused_ms": 1000 * (time.monotonic() - begun)}
+        self.order("report", touched)  # else one that dies leaves counts of the old rules
+        return took
 
-    def _refusal(self, name: str, logged: Mapping[str, int]) -> InputError:
-        """`logged`: bytes of the logs of devices before they were asked."""
-        text = log_of(self._folder, self._devices[name].process).read_bytes()[logged[name] :]
-        message = text.decode(errors="replace").strip()
-        return InputError.of(name, f"does not take the tables: {message or 'it died'}")
+    def _swap_rest(self, names: Iterable[str]) -> None:
+        """Let devices take their tables; those that do not are started again with the new files."""
+        devices = {name: self._devices[name] for name in names}
+        for name, is_done in self.order("swap", devices).items():
+            while not is_done and self._devices[name] is devices[name]:
+                devices[name].running.kill()
+                self._look()
+
+    def _refusal(self, name: str, logged: Mapping[str, int], restarts: Mapping[str, int]) -> InputError:
+        """`logged`: bytes of the logs of devices before they were asked; `restarts`: of devices, by then."""
+        if self.restarts[name] > restarts[name]:
+            message = "it died"
+        else:
+            text = log_of(self._folder, self._devices[name].process).read_bytes()[logged[name] :]
+            message = text.decode(errors="replace").strip() or "it does not say why"
+        return InputError.of(name, f"does not take the tables: {message}")
 
     def _changed(self, texts: Mapping[str, str]) -> dict[str, str]:
         """The files that change: entries, rules, files of functions and programs of SmartNICs.
@@ -334,6 +353,12 @@ class LiveRack:
                 assert pipe is not None
                 pipe.close()
         self._looked.close()
+
+
+def _without_rules(report: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A report without the counts of rules; servers have them by function."""
+    functions = [{key: value for key, value in function.items() if key != "rules"} for function in report["functions"]]
+    return {**report, "functions": functions, "rules": {}}
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from profiles import InputError
 FIRST_INDEX = 255
 PORT_MBPS = 100_000  # of a port of the switch: a t_max from there on needs no limit
 BURST_S = 0.01  # of a chain's t_max, that passes at once (CONTRACTS 15)
+MOST_BACK_US = 60_000_000  # by which times of packets may go back; by more, one was wrong, and meters begin anew
 MOST_NFS = FIRST_INDEX - 1
 """Of a path: the index of a packet never becomes 0 (RFC 8300, section 2.3), also behind the last NF."""
 

@@ -216,6 +216,23 @@ def _with_fewer_copies(plan: RackPlan) -> RackPlan | None:
     return replace(plan, status=Status.FEASIBLE, chains=chains, bound_mbps=None)
 
 
+def cut_copies(plan: RackPlan) -> RackPlan:
+    """The plan with no more copies of an NF than there can be; as it is, where some t_min needs more."""
+    return (any(_too_often_copied(plan)) and _with_fewer_copies(plan)) or plan
+
+
+def refuse_copies(plan: RackPlan) -> str | None:
+    """What `placer chain compile` will say of copies in a plan by costs alone, whose NFs have their defaults."""
+    for placed in plan.chains:
+        for group, cores in placed.subgroups:
+            for nf in (placed.chain.nfs[at] for at in group.nfs):
+                kind = None if nf.parameters or nf.data else NF_KINDS.get(nf.nf)
+                most = kind.most_copies(kind.completed({}, nf.id)) if kind else None
+                if most is not None and cores > most:
+                    return f"{placed.chain.name}/{nf.id}: {cores} copies are more than this {nf.nf} can have, {most}"
+    return None
+
+
 def _too_often_copied(plan: RackPlan) -> Iterator[tuple[int, int]]:
     """The chains and NFs of which the plan has more copies than there can be."""
     for number, placed in enumerate(plan.chains):

@@ -30,7 +30,8 @@ from placer.rack.proofs.prices import (
 from placer.rack.rack import Rack
 from placer.rack.search.fleet_bound import classes_of, merge_servers, split_options
 from placer.rack.sharing import has_room
-from placer.rack.stages.stage_oracles import BlockStages, conflict
+from placer.rack.stages.stage_oracles import BlockStages, StageOracle, conflict, with_blocks_of
+from placer.rack.stages.tables.table_stages import StagesByWindows, TableStages
 from placer.rack.strategies.optimal import FEW_LAYOUTS, FEW_SERVERS, layouts_in_all
 from profiles import InputError
 from profiles.arrays import Bools, Ints
@@ -46,9 +47,19 @@ def certificate_of(plan: RackPlan, chains: Sequence[Chain], *, seconds: float = 
 
     `seconds`: for the proof. After them, the bound may be weaker and the status less than those of the plan.
     """
-    proof = _proof(plan, chains, seconds)
+    by_tables = plan.rack.stage_oracle == "tables"
+    proof = _proof(replace(plan, rack=with_blocks_of(plan.rack, chains)), chains, seconds)
     claims: dict[str, object] = {key: value for key, value in answer(plan).items() if key in CLAIM_KEYS}
     claims.update(_claim(plan, chains, proof))
+    if by_tables and plan.chains:
+        numbers = {chain.name: number for number, chain in enumerate(chains)}
+        on_switch = frozenset(
+            (numbers[chain.chain.name], nf)
+            for chain in plan.chains
+            for nf, site in enumerate(chain.layout.sites)
+            if site == SWITCH_SITE
+        )
+        claims["packing"] = TableStages(plan.rack, chains).packing(on_switch)
     return {
         "certificate": CERTIFICATE_VERSION,
         "kind": CERTIFICATE_KIND,
@@ -56,6 +67,7 @@ def certificate_of(plan: RackPlan, chains: Sequence[Chain], *, seconds: float = 
         "rack": write_rack(plan.rack),
         "plan": claims,
         "proof": None if proof is None else proof.document,
+        **({"stages": "tables"} if by_tables else {}),
     }
 
 
@@ -170,7 +182,8 @@ class _Tree:
         self.gain = enough is not None
         self.enough = EMPTY_BOUND if enough is None else enough
         self.machines = SharedLimits(rack, np.ones(len(rack.servers), dtype=np.int64))
-        self.stages = BlockStages(rack, chains)
+        by_tables = rack.stage_oracle == "tables" and rack.switch.stages is not None
+        self.stages: StageOracle = StagesByWindows(rack, chains) if by_tables else BlockStages(rack, chains)
         known: dict[object, tuple[Options, PricedWays, dict[int, Ints]]] = {}
         for chain in chains:
             same = same_but_for_names(chain)

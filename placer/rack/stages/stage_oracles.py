@@ -145,7 +145,7 @@ def _first_fit(blocks: Numbers, before: Before, earliest: Numbers, stages: int, 
 def _exact_fit(blocks: Numbers, before: Before, earliest: Numbers, stages: int, most: int) -> bool:
     from ortools.sat.python import cp_model
 
-    from placer.rack.stages.tables.packing import is_solved
+    from placer.rack.stages.tables.packing import solve_model
 
     model = cp_model.CpModel()
     stage_of = {table: model.new_int_var(earliest[table], stages - 1, "") for table in blocks}
@@ -154,7 +154,7 @@ def _exact_fit(blocks: Numbers, before: Before, earliest: Numbers, stages: int, 
             model.add(stage_of[table] > stage_of[earlier_table])
     intervals = [model.new_fixed_size_interval_var(stage_of[table], 1, "") for table in blocks]
     model.add_cumulative(intervals, list(blocks.values()), most)
-    return is_solved(model, f"whether {len(blocks)} tables fit {stages} stages")
+    return solve_model(model, f"whether {len(blocks)} tables fit {stages} stages") is not None
 
 
 def conflict(oracle: StageOracle, tables: frozenset[TableId]) -> frozenset[TableId]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from placer.rack.chain import Chain
 from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.rack import Rack
+from placer.verify.chains.table_fit import blocks_by_tables
 from placer.verify.numbers import LARGEST_FILE, Exact, Index
 from profiles import Fault, InputError
 from profiles.text import read_text
@@ -62,13 +63,20 @@ class ClaimedChain(_Claim):
     subgroups: list[ClaimedSubgroup]
 
 
+TableRows = Annotated[tuple[Index, Index], BeforeValidator(lambda value: tuple(value))]
+
+
 class ClaimedPlan(_Claim):
-    """A plan, and what is claimed of it: no plan has a larger marginal throughput than `bound_mbps`."""
+    """A plan, and what is claimed of it: no plan has a larger marginal throughput than `bound_mbps`.
+
+    `packing`: where stages hold tables, by table its stages, and how many of its rows each holds.
+    """
 
     status: Literal["optimal", "feasible", "infeasible", "unknown"]
     marginal_mbps: Exact | None
     bound_mbps: Exact | None
     chains: list[ClaimedChain]
+    packing: dict[str, Annotated[list[TableRows], Field(min_length=1)]] | None = None
 
 
 class LeafPrices(_Claim):
@@ -118,6 +126,7 @@ class _Certificate(_Claim):
     rack: object
     plan: ClaimedPlan
     proof: Proof | None
+    stages: Literal["blocks", "tables"] = "blocks"
 
 
 class ChainCertificate(NamedTuple):
@@ -149,6 +158,8 @@ def chain_certificate_of(document: object, file: str) -> ChainCertificate:
         found = [(".".join(map(str, fault["loc"])), word_fault(fault)) for fault in error.errors(include_url=False)]
         raise InputError([Fault(file, None, place or None, message) for place, message in found]) from None
     chains, rack = chains_of(claims.chains, file), rack_of(claims.rack, file)
+    if claims.stages == "tables":
+        rack = blocks_by_tables(rack)
     if unknown := sorted({nf.nf for chain in chains for nf in chain.nfs} - set(rack.costs)):
         raise InputError.of(file, f"the rack has no NF {unknown[0]}", column="rack.nfs")
     return ChainCertificate(chains, rack, claims.plan, claims.proof)

@@ -17,6 +17,7 @@ from placer.verify.chains.facts import (
 )
 from placer.verify.chains.machines import nic_rates
 from placer.verify.chains.stage_fit import fits, stages_for
+from placer.verify.chains.table_fit import TableFit
 
 
 def plan_faults(certificate: ChainCertificate) -> Iterator[str]:
@@ -179,10 +180,15 @@ class _Plan:
 
     def _stages(self, all_sites: Sequence[Sequence[int]]) -> Iterator[str]:
         chains, tables = self.certificate.chains, list(on_switch(all_sites))
+        stages = stages_for(chains, self.rack, tables)
+        if self.rack.stage_oracle == "tables" and stages is not None:
+            packing = self.certificate.plan.packing or {}
+            yield from (f"plan: {fault}" for fault in TableFit(chains, self.rack, tables, stages).faults(packing))
+            return
         fit = fits(chains, self.rack, tables)
         if not fit:
             said = "do not fit" if fit is False else "were not found to fit"
-            yield f"plan: {len(tables)} tables {said} {stages_for(chains, self.rack, tables)} stages of the switch"
+            yield f"plan: {len(tables)} tables {said} {stages} stages of the switch"
 
     def _sum(self) -> Iterator[str]:
         """A marginal throughput that is not that of the rates; what a difference loses is relative to the rates."""

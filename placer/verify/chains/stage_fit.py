@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from placer.rack.chain import Chain
 from placer.rack.rack import Rack
+from placer.verify.chains.table_fit import TableFit
 
 Table = tuple[int, int]
 MOST_STATES = 200_000  # sets of tables that are looked at, before the question stays open
@@ -21,7 +22,11 @@ def stages_for(chains: Sequence[Chain], rack: Rack, tables: Collection[Table]) -
 def fits(chains: Sequence[Chain], rack: Rack, tables: Collection[Table]) -> bool | None:
     """Whether tables fit the switch; None if it takes too long to decide."""
     stages = stages_for(chains, rack, tables)
-    return True if stages is None or not tables else _Filling(chains, rack, tables, stages).decide()
+    if stages is None or not tables:
+        return True
+    if rack.stage_oracle == "tables":
+        return False if TableFit(chains, rack, tables, stages).is_impossible() else None
+    return _Filling(chains, rack, tables, stages).decide()
 
 
 class _Filling:

@@ -1,7 +1,9 @@
 """nf-server behind a link: entries, replicas, cores, rounds, losses by cause, its report, and what it refuses."""
 
 import json
+import os
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -16,7 +18,7 @@ import pytest
 
 from tests.nfs.builds import ROOT
 from tests.nfs.captures import udp_packet
-from tests.nfs.rack.wire import Message, Wire
+from tests.nfs.rack.wire import END, PACKET, Message, Wire
 from tests.reference.nfs.headers import read_headers, split_value
 
 PROGRAM = ROOT / "build" / "nfs" / "rack" / "nf-server"
@@ -292,3 +294,63 @@ def test_what_is_missing_is_named(server: Path, tmp_path: Path) -> None:
     assert done.stderr.splitlines()[:3] == [f"nf-server: --{one} is needed" for one in ("chain", "link", "report")]
     helped = subprocess.run([str(server), "--help"], capture_output=True, text=True, check=False)
     assert helped.returncode == 0 and all(f"--{one}" in helped.stdout for one in ("chain", "link", "report", "cores"))
+
+
+def test_tables_are_read_beside_the_forwarding_thread_and_orders_are_answered_in_turn(
+    server: Path, tmp_path: Path
+) -> None:
+    """On any processor, in another folder than that of the process; who ends the process does not wait for them."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one processor has no other beside it")
+    chain = 'acl: ACL file="a.filters"\nnsh 1 255 -> acl\nacl -> nsh 1 254\n'
+    (tmp_path / "next").mkdir()
+    for folder, filters in ((tmp_path, 1), (tmp_path / "next", 20_000)):
+        (folder / "server.chain").write_text(chain)
+        text = "".join(f"deny udp 10.{at >> 8}.{at & 255}.0/24 any {at + 1}\n" for at in range(filters))
+        (folder / "a.filters").write_text(text)
+    processor = min(os.sched_getaffinity(0))
+    ends = ("--chain", "server.chain", "--link", "a.link", "--report", "a.json", "--pin", str(processor))
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    frame = udp_packet(ports=(4000, 99))
+    with (
+        subprocess.Popen([server, *ends, "--control"], cwd=tmp_path, text=True, bufsize=1, **pipes) as process,
+        Wire(tmp_path / "a.link") as wire,
+    ):
+        assert process.stdin and process.stdout and process.stderr
+        assert process.stdout.readline() == "ready\n"
+        threads = Path(f"/proc/{process.pid}/task")
+        before = set(threads.iterdir())
+        process.stdin.write("prepare\nprepare\nreport\nswap\n")
+        while not (added := set(threads.iterdir()) - before):
+            assert process.poll() is None
+        [of_main, beside] = [
+            re.findall(r"Cpus_allowed_list:\s+(.*)", (thread / "status").read_text())
+            for thread in (threads / str(process.pid), *added)
+        ]
+        assert of_main == [str(processor)] and beside != of_main
+        assert wire.send(PACKET, labelled(1, 255, frame)) and label_of(wire.wait().data) == (1, 254)
+        assert not (tmp_path / "a.json").exists()
+        assert [process.stdout.readline() for _ in range(4)] == ["done\n"] * 4
+        process.stdin.write("prepare\n")
+        time.sleep(0.05)
+        process.terminate()
+        assert process.wait(10) == 130
+        assert process.stderr.read() == ""
+    report = json.loads((tmp_path / "a.json").read_text())
+    assert [function["entered"] for function in report["functions"]] == [1]
+
+
+def test_tables_that_cannot_be_read_are_refused_with_a_reason(server: Path, tmp_path: Path) -> None:
+    """Each order gets its own answer, and the server goes on."""
+    (tmp_path / "a.chain").write_text("tag: Tunnel vlan=10\nnsh 1 255 -> tag\ntag -> nsh 1 254\n")
+    ends = ("--chain", "a.chain", "--link", "a.link", "--report", "a.json", "--control")
+    with subprocess.Popen(
+        [server, *ends], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        with Wire(tmp_path / "a.link") as wire:
+            assert process.stdin and process.stdout and process.stdout.readline() == "ready\n"
+            process.stdin.write("prepare\nswap\nreport\n")
+            process.stdin.flush()
+            assert [process.stdout.readline() for _ in range(3)] == ["failed\n", "failed\n", "done\n"]
+            assert wire.send(END)
+        assert process.communicate(timeout=20)[1] == "next/server.chain: No such file or directory\n"

@@ -191,19 +191,6 @@ def test_packets_to_no_port_are_dropped(nf_switch: Path, tmp_path: Path) -> None
     assert json.loads(done.stdout)["dropped"] == {"malformed": 0, "no_port": 1}
 
 
-def test_cycles_are_measured(nf_switch: Path, tmp_path: Path) -> None:
-    """--cycles prints the spread of cycles per packet; no output is written."""
-    write_capture(tmp_path / "in.pcap", [udp_packet()] * 3)
-    (tmp_path / "entries").write_text(TO_WORLD)
-    ends = ("--entries", "entries", "--in", "in.pcap", "--cycles", 20, "--in-flight", 16)
-    done = run(nf_switch, "--spec", PROGRAMS / "l2.spec", *ends, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    report = json.loads(done.stdout)
-    assert (report["packets"], report["batches"]) == (3, 20)
-    cycles = report["cycles_per_packet"]
-    assert 10 < cycles["p10"] <= cycles["median"] <= cycles["p90"]
-
-
 def test_a_program_can_be_checked_alone(nf_switch: Path, tmp_path: Path) -> None:
     """With --check nothing runs, and nothing is written."""
     files = ("--spec", PROGRAMS / "nsh.spec", "--entries", PROGRAMS / "nsh.entries", "--names", PROGRAMS / "nsh.names")

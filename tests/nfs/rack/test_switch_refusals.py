@@ -58,7 +58,7 @@ REFUSED = [
         {"names": "function 4 f\nreason x y\n"},
         [
             "names:1: f: the program has no place 4 in its register arrays entered and sent",
-            'names:2: "reason x y": expected function INDEX NAME or reason INDEX NAME',
+            'names:2: "reason x y": expected function INDEX NAME, reason INDEX NAME, or rules INDEX NAME COUNT',
         ],
     ),
     ({"in.pcap": "no capture"}, ["in.pcap: "]),

@@ -50,14 +50,15 @@ def test_the_directory_has_a_program_for_each_device(placer: Placer, plan: Path,
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("t_max", "noted"), [("2 Gbps", True), ("100 Gbps", False)])
-def test_a_t_max_that_nothing_keeps_is_noted(t_max: str, noted: bool, placer: Placer, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("t_max", "metered"), [("2 Gbps", True), ("100 Gbps", False)])
+def test_a_t_max_below_that_of_its_port_has_a_meter(t_max: str, metered: bool, placer: Placer, tmp_path: Path) -> None:
     """The chain begins on the programmable switch; with 100 Gbps, its port keeps t_max."""
     chains, plan = tmp_path / "c.chains", tmp_path / "plan.json"
     chains.write_text(CHAINS.replace("100 Gbps", t_max), encoding="utf-8")
     placer("chain", "place", chains, "--rack", RACK, "--plan", plan)
-    stderr = placer("chain", "compile", plan, "--out", tmp_path / "rack").stderr
-    assert ("note: t_max of c is not enforced" in stderr) == noted
+    assert placer("chain", "compile", plan, "--out", tmp_path / "rack").stderr == ""
+    files = {name: (tmp_path / "rack" / "switch" / name).read_text("utf-8") for name in ("switch.spec", "switch.p4")}
+    assert ("extract h.arrival" in files["switch.spec"]) == ("limits.execute(0)" in files["switch.p4"]) == metered
 
 
 def test_the_same_plan_gives_the_same_bytes(placer: Placer, plan: Path, rack: Path) -> None:

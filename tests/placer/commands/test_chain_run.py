@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
-from placer.rack.compiler.directory import BUILT_FOLDER
+from placer.rack.compiler.directory import BUILT_FOLDER, write_files
 from placer.rack.compiler.live_socket import ask_running, socket_of
+from placer.rack.compiler.update import read_update
 from profiles import InputError
 from tests.nfs.captures import write_capture
 from tests.placer.commands.conftest import refuse, run_placer
@@ -323,14 +324,17 @@ def test_what_cannot_run_is_refused(tmp_path: Path) -> None:
         ("pisa", "switch"),
         *(
             pytest.param(*pair, marks=pytest.mark.long)
-            for pair in (("openflow", "switch"), ("pisa", "server"), ("pisa", "smartnic"))
+            for pair in (("openflow", "switch"), ("ovs", "switch"), ("pisa", "server"), ("pisa", "smartnic"))
         ),
     ],
 )
 def test_an_update_replaces_tables_between_two_packets(tmp_path: Path, switch: str, acl: str) -> None:
     """No packet is lost; each meets the old rules and routes, or the new ones; counts and flows stay."""
-    rack = make_rack(tmp_path, switch, acl)
-    with running(rack, *["--attach"] * (acl == "smartnic")) as live:
+    if switch == "ovs":
+        require_open_vswitch()
+    rack = make_rack(tmp_path, "openflow" if switch == "ovs" else switch, acl)
+    more = ["--openflow", "ovs"] * (switch == "ovs") + ["--attach"] * (acl == "smartnic")
+    with running(rack, *more) as live:
         live.send(40)
         assert {frame[5] for frame in live.receive(20)} == {3}
         (tmp_path / "edge.acl").write_text("permit udp any any 53\ndeny udp any 192.0.2.0/24 55\n", encoding="utf-8")
@@ -352,6 +356,7 @@ def test_an_update_replaces_tables_between_two_packets(tmp_path: Path, switch: s
     assert (ended, report["explained"], report["received"]) == (0, True, 2040)
     assert report["sent"] - 20 - old - new in (0, 1)  # one more where the old tables let one more through than not
     assert report["nfs"]["c/Monitor"]["entered"] == report["sent"]
+    assert report["rules"]["c/IPv4Fwd"]["1"] == report["sent"] - 20 - old  # counted from 0 with the new tables
 
 
 def test_an_update_that_the_rack_missed_comes_with_the_next(
@@ -405,9 +410,56 @@ def test_an_update_that_a_device_refuses_changes_nothing(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    ("switch", "file", "line", "message"),
+    [
+        ("pisa", "switch/switch.names", "rules 99999999 c/ACL 1", "the program has no place 99999999"),
+        ("ovs", "openflow/flows", "table=0,priority=9,actions=group:77", "OFPBAC_BAD_OUT_GROUP"),
+    ],
+)
+def test_tables_that_the_switch_refuses_change_nothing(
+    tmp_path: Path, switch: str, file: str, line: str, message: str
+) -> None:
+    """Nor does a device die; right ones are taken then."""
+    if switch == "ovs":
+        require_open_vswitch()
+    rack = make_rack(tmp_path, "openflow" if switch == "ovs" else switch)
+    with running(rack, *["--openflow", "ovs"] * (switch == "ovs")) as live:
+        (tmp_path / "edge.routes").write_text("0.0.0.0/0 4\n", encoding="utf-8")
+        texts = write_files(read_update(rack).rack)
+        with pytest.raises(InputError, match=message):
+            ask_running(rack, {**texts, file: f"{texts[file]}{line}\n"})
+        live.send(1, port=54)
+        assert live.receive(1)[0][5] == 3
+        assert ask_running(rack, texts)
+        live.send(1, port=54)
+        assert live.receive(1)[0][5] == 4
+        status, report, stderr = live.end()
+    assert (status, stderr) == (0, "") and not any(report["restarts"].values())
+
+
+@pytest.mark.long
+def test_rules_of_a_device_that_died_before_an_update_count_no_more(tmp_path: Path) -> None:
+    """The new ones have the same numbers."""
+    rack = make_rack(tmp_path, "pisa", "server")
+    with running(rack) as live:
+        live.send(4)
+        live.receive(2)
+        time.sleep(2)  # for a report
+        os.kill(live.device("s0"), signal.SIGKILL)
+        live.pass_one()
+        (tmp_path / "edge.acl").write_text("permit udp any any 54\n", encoding="utf-8")
+        assert run_placer("chain", "update", rack).status == 0
+        live.send(1, port=54)
+        live.receive(1)
+        _, report, _ = live.end()
+    assert report["rules"]["c/ACL"] == {"1": 1} and report["nfs"]["c/ACL"]["dropped"] == 2
+
+
+@pytest.mark.parametrize(
     ("switch", "acl"),
     [
         ("pisa", "server"),
+        ("pisa", "switch"),
         *(pytest.param(*pair, marks=pytest.mark.long) for pair in (("pisa", "smartnic"), ("openflow", "switch"))),
     ],
 )
@@ -419,4 +471,5 @@ def test_rules_count_alike_on_all_devices(tmp_path: Path, switch: str, acl: str)
     capture = write_capture(tmp_path / "in.pcap", frames)
     ended = run_placer("chain", "exec", rack, "--in", capture, "--out", tmp_path / "out.pcap", "--format", "json")
     assert ended.status == 0, ended.stderr
-    assert json.loads(ended.stdout)["rules"]["c/ACL"] == {"1": 10, "2": 20}
+    rules = json.loads(ended.stdout)["rules"]
+    assert rules == {"c/ACL": {"1": 10, "2": 20}, "c/IPv4Fwd": {"1": 50}}

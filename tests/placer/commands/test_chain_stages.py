@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.placer.commands.conftest import Placer, refuse
+from tests.placer.commands.conftest import Ended, Placer, refuse
 
 RACK = """[switch]
 stages = 12
@@ -27,7 +27,7 @@ for line in sys.stdin:
 """
 
 
-def place(placer: Placer, folder: Path, nats: int, *more: object, stages: int = 12) -> tuple[int, str, str]:
+def place(placer: Placer, folder: Path, nats: int, *more: object, stages: int = 12) -> Ended:
     """A Match in front of so many NATs, each on a branch."""
     (folder / "rack.toml").write_text(RACK.replace("stages = 12", f"stages = {stages}"), encoding="utf-8")
     text = f"slo c: 10 Mbps to 100 Gbps\nchain c: Match -> {nats} x 1/{nats} NAT -> IPv4Fwd\n"
@@ -93,12 +93,20 @@ def test_other_names_are_refused(placer: Placer, tmp_path: Path, stages: str, me
     assert (status, stdout) == (2, "") and message in stderr
 
 
-def test_a_certificate_of_tables_is_refused(placer: Placer, tmp_path: Path) -> None:
-    """`placer verify` counts blocks: what it proves would be another answer."""
-    file = tmp_path / "certificate.json"
-    status, stdout, stderr = place(placer, tmp_path, 2, "--stages", "tables", "--certificate", file)
-    assert (status, stdout) == (2, "") and not file.exists()
-    assert stderr == "--certificate: holds no proof of --stages tables\nhint: --stages blocks\n"
+def test_a_certificate_of_tables_holds_their_packing(placer: Placer, tmp_path: Path) -> None:
+    """The tables of another rack are others; a compiler's word is no proof."""
+    file, rack = tmp_path / "certificate.json", tmp_path / "rack.toml"
+    assert place(placer, tmp_path, 10, "--stages", "tables", "--certificate", file).status == 0
+    assert "is optimal" in placer("verify", file, "--rack", rack).stdout
+    tables = 'switch = {blocks = 0, tables = [{name = "t", key = {f = 8}}]}'
+    rack.write_text(RACK.replace("IPv4Fwd = {switch = {blocks = 0}}", f"IPv4Fwd = {{{tables}}}"), encoding="utf-8")
+    ended = placer("verify", file, "--rack", rack)
+    assert (ended.status, ended.stderr) == (1, f"rack: IPv4Fwd differs from {rack}\n")
+    ended = place(placer, tmp_path, 2, "--stages", "exec:cat", "--certificate", tmp_path / "none.json")
+    assert ended.status == 2 and not (tmp_path / "none.json").exists()
+    assert (
+        ended.stderr == "--certificate: holds no proof of --stages exec:cat\nhint: --stages blocks or --stages tables\n"
+    )
 
 
 def test_a_rack_file_starts_no_program(tmp_path: Path) -> None:

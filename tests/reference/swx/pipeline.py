@@ -48,8 +48,10 @@ class Pipeline:
         self._actions = {name: self._steps(action.code) for name, action in self.spec.actions.items()}
         self._apply = self._steps(self.spec.apply)
 
-    def process(self, frame: bytes, port: int) -> tuple[int, bytes] | None:
+    def process(self, frame: bytes, port: int, time_us: int = 0) -> tuple[int, bytes] | None:
         """What becomes of a frame from a port: the port where it leaves, and the frame; None if it is dropped."""
+        if "arrival" in self.spec.headers:
+            frame = time_us.to_bytes(8, "big") + len(frame).to_bytes(4, "big") + frame
         packet = _Packet(frame, port)
         self._run(self._apply, packet)
         if packet.sent_to is None:
@@ -94,6 +96,7 @@ class Pipeline:
             "learn": self._learn,
             "regadd": self._add_to_register,
             "regrd": self._read_register,
+            "regwr": self._write_register,
             "jmp": lambda to: lambda packet: to,
             "jmpv": lambda to, header: lambda packet: to if header in packet.valid else None,
             "jmpnv": lambda to, header: lambda packet: None if header in packet.valid else to,
@@ -230,6 +233,14 @@ class Pipeline:
 
         def step(packet: _Packet) -> None:
             self.registers[name][at(packet)] += value(packet)
+
+        return step
+
+    def _write_register(self, name: str, index: str, operand: str) -> Step:
+        at, value = self._value(index), self._value(operand)
+
+        def step(packet: _Packet) -> None:
+            self.registers[name][at(packet)] = value(packet)
 
         return step
 

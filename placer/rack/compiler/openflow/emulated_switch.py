@@ -29,6 +29,7 @@ from placer.rack.compiler.openflow.headers import (
     word_at,
 )
 from placer.rack.compiler.openflow.rules import FLOWS_TABLE, REPARSE_ACTIONS
+from placer.rack.compiler.routing import MOST_BACK_US
 
 ADDRESS_BYTES = 12
 TAG_PRESENT = 0x1000
@@ -301,7 +302,8 @@ class ReadMeter:
     def admits(self, packet: _Packet) -> bool:
         """Whether a packet is within the rate; it takes its bits, also if they are more than are left."""
         passed = max(packet.time_us - self.filled_us, 0)
-        self.filled_us = max(packet.time_us, self.filled_us)
+        if passed or packet.time_us < self.filled_us - MOST_BACK_US:
+            self.filled_us = packet.time_us
         self.left_bits = min(self.left_bits + passed * self.kbps / 1000, 1000 * self.burst_kbits)
         if self.left_bits <= 0:
             self.dropped += 1

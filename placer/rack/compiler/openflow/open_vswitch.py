@@ -25,6 +25,8 @@ from types import TracebackType
 from placer.rack.compiler.openflow.headers import is_tag, word_at
 from placer.rack.compiler.openflow.link_end import LinkError
 from placer.rack.compiler.openflow.pipeline import WORLD_PORT
+from placer.rack.compiler.openflow.rules import FLOWS_TABLE
+from placer.rack.compiler.routing import MOST_BACK_US
 from profiles import InputError
 
 OPENFLOW_SWITCHES = ("emulated", "ovs")  # what can run the rules of an OpenFlow switch
@@ -39,6 +41,7 @@ MOST_FRAME_BYTES = 4096  # more than a link takes
 PATIENCE_S = 10.0
 MARKER_FRAME = bytes(12) + b"\x88\xb5" + bytes(46)
 OWN_TABLE_PRIORITY = 65535
+MOST_WARP_MS = 86_400_000  # of the clock at once; meters are full long before
 SHORTEST_TAGGED_FRAME = 20  # bytes; the kernel drops shorter ones when it takes off their tag
 
 
@@ -112,13 +115,34 @@ class OpenVSwitch:
         self._control("add-groups", str(groups))
         for meter in meters.splitlines():
             self._control("add-meter", meter)
-        self._control("add-flows", str(flows))
-        back = f"table=0,priority={OWN_TABLE_PRIORITY},in_port={WORLD_PORT + len(self._ports)},actions=in_port"
-        self._control("add-flow", back)
+        self._add_rules(flows.read_text(encoding="utf-8"))
 
-    def _control(self, command: str, *arguments: str) -> str:
+    def _add_rules(self, flows: str, before: str = "") -> None:
+        """Rules, and that of the marker, in one transaction. `before`: what it begins with."""
+        back = f"table=0,priority={OWN_TABLE_PRIORITY},in_port={WORLD_PORT + len(self._ports)},actions=in_port"
+        file = self._folder / "flows"
+        file.write_text(f"{before}{flows}{back}\n", encoding="utf-8")
+        self._control("--bundle", "add-flows", str(file))
+
+    def check_rules(self, flows: Path) -> None:
+        """Raises InputError where it would refuse rules."""
+        self._run("ovs-ofctl", "-O", "OpenFlow13", "parse-flows", str(flows))
+
+    def replace_rules(self, flows: str) -> None:
+        """Go on with other rules, which count from 0; what was learnt stays. No packet is inside meanwhile.
+
+        Raises InputError where the switch refuses them: then it has those of before.
+        """
+        tables = {*re.findall(r"table=(\d+)", self._control("dump-flows"))} - {str(FLOWS_TABLE)}
+        self._add_rules(flows, "".join(f"delete table={table}\n" for table in tables))
+        self._ask("revalidator/purge")  # else packets may meet what its datapath knows of the old ones
+        self._too_short = 0
+
+    def _control(self, *command: str) -> str:
+        """`command`: options, the command and its arguments."""
+        at = next(at for at, word in enumerate(command, 1) if word[0] != "-")
         bridge = f"unix:{self._folder}/rack.mgmt"
-        return self._run("ovs-ofctl", "-O", "OpenFlow13", command, bridge, *arguments)
+        return self._run("ovs-ofctl", "-O", "OpenFlow13", *command[:at], bridge, *command[at:])
 
     @property
     def _environment(self) -> dict[str, str]:
@@ -165,10 +189,12 @@ class OpenVSwitch:
         return found
 
     def _let_pass(self, time_us: int) -> None:
-        """Set the clock of the switch, which stands still, to the time of a packet."""
-        self._first_us = time_us if self._first_us < 0 else self._first_us
-        if (later_ms := (time_us - self._first_us) // 1000 - self._passed_ms) > 0:
-            self._ask("time/warp", str(later_ms))
+        """Set the clock of the switch, which stands still, to the time of a packet; a wrong one does not stop it."""
+        later_us = time_us - self._first_us - 1000 * self._passed_ms
+        if self._first_us < 0 or later_us < -MOST_BACK_US:
+            self._first_us, self._passed_ms, later_us = time_us, 0, 0
+        if (later_ms := later_us // 1000) > 0:
+            self._ask("time/warp", str(min(later_ms, MOST_WARP_MS)))
             self._passed_ms += later_ms
 
     def _ask(self, command: str, *arguments: str) -> None:

@@ -217,6 +217,12 @@ class RunningRules(Protocol):
     def counters(self, names: str) -> Counter[str]:
         """What rules have counted, by the names of their cookies."""
 
+    def replace_rules(self, flows: str) -> None:
+        """Go on with other rules, which count from 0; what was learnt stays.
+
+        Raises InputError where it refuses them: then it goes on with those of before.
+        """
+
 
 class LabelledSwitch:
     """A switch with ports from 0 on, the world's, as the programmable one of the rack has them."""
@@ -230,26 +236,35 @@ class LabelledSwitch:
         self._past = Counter[str]()
 
     def prepare(self, folder: Path) -> bool:
-        """Read the rules of a folder, and their names; false after printing what is wrong, or where rules must stay."""
+        """Read the rules of a folder, and their names; false after printing what is wrong."""
         try:
             self._next = _text(folder / "flows"), _text(folder / "names")
+            if isinstance(self._switch, OpenVSwitch):
+                self._switch.check_rules(folder / "flows")
         except InputError as error:
             print(error, file=sys.stderr)
             return False
-        if not isinstance(self._switch, EmulatedOpenFlowSwitch):
-            print(f"{self.program} keeps its rules while it runs", file=sys.stderr)
-        return isinstance(self._switch, EmulatedOpenFlowSwitch)
+        return True
 
     def swap(self) -> bool:
-        """Go on with the rules that were prepared; what NFs have counted stays, what rules have does not."""
-        if self._next is None or not isinstance(self._switch, EmulatedOpenFlowSwitch):
+        """Go on with the rules that were prepared; what NFs have counted stays, what rules have does not.
+
+        False after printing why the switch refuses them: then it goes on with those of before.
+        """
+        if self._next is None:
             return False
-        for name, count in self._switch.counters(self._names).items():
+        counted = self._switch.counters(self._names)
+        (flows, names), self._next = self._next, None
+        try:
+            self._switch.replace_rules(flows)
+        except InputError as error:
+            print(error, file=sys.stderr)
+            return False
+        for name, count in counted.items():
             words = name.split()
             if name != RATE_LIMIT_NAME:  # which meters count, and they stay
                 self._past[name if words[0] == "way" else " ".join(words[:2])] += count
-        (flows, self._names), self._next = self._next, None
-        self._switch.replace_rules(flows)
+        self._names = names
         return True
 
     def process(self, frame: bytes, port: int, time_us: int) -> tuple[int, bytes] | None:

@@ -8,9 +8,11 @@ from placer.rack.compiler.switch.program import (
     Assign,
     Body,
     Compute,
+    Condition,
     Count,
     FieldComparison,
     If,
+    IsOverRate,
     IsValid,
     Learn,
     Operation,
@@ -34,14 +36,14 @@ ALSO_NAMES = frozenset({"actions", "apply", "entries", "key", "state", "type"})
 
 _ARCHITECTURE_NAMES = """
     ClassOfServiceUint_t ClassOfService_t Counter ExpireTimeProfileIdUint_t ExpireTimeProfileId_t FlowIdUint_t
-    FlowId_t Hash InterfaceIdUint_t InterfaceId_t InternetChecksum MirrorSessionIdUint_t MirrorSessionId_t
+    FlowId_t Hash InterfaceIdUint_t InterfaceId_t InternetChecksum Meter MirrorSessionIdUint_t MirrorSessionId_t
     MirrorSlotIdUint_t MirrorSlotId_t MulticastGroupUint_t MulticastGroup_t MulticastInstanceUint_t
-    MulticastInstance_t NoAction PNA_CounterType_t PNA_Direction_t PNA_HashAlgorithm_t PNA_IdleTimeout_t PNA_NIC
-    PNA_PacketPath_t PacketLengthUint_t PacketLength_t ParserError_t PassNumberUint_t PassNumber_t PortIdUint_t
-    PortId_t Register SecurityAssocIdUint_t SecurityAssocId_t TimestampUint_t Timestamp_t add_entry allocate_flow_id
-    drop_packet packet_in packet_out pna_main_input_metadata_t pna_main_output_metadata_t
-    pna_main_parser_input_metadata_t pna_pre_input_metadata_t pna_pre_output_metadata_t recirculate
-    restart_expire_timer send_to_port set_entry_expire_time verify
+    MulticastInstance_t NoAction PNA_CounterType_t PNA_Direction_t PNA_HashAlgorithm_t PNA_IdleTimeout_t
+    PNA_MeterColor_t PNA_MeterType_t PNA_NIC PNA_PacketPath_t PacketLengthUint_t PacketLength_t ParserError_t
+    PassNumberUint_t PassNumber_t PortIdUint_t PortId_t Register SecurityAssocIdUint_t SecurityAssocId_t
+    TimestampUint_t Timestamp_t add_entry allocate_flow_id drop_packet packet_in packet_out
+    pna_main_input_metadata_t pna_main_output_metadata_t pna_main_parser_input_metadata_t pna_pre_input_metadata_t
+    pna_pre_output_metadata_t recirculate restart_expire_timer send_to_port set_entry_expire_time verify
 """
 ARCHITECTURE_NAMES = frozenset(_ARCHITECTURE_NAMES.split())
 """Types, externs, functions and packages of `core.p4` and `pna.p4`."""
@@ -72,7 +74,7 @@ def p4_names(program: SwitchProgram) -> P4Names:
     return P4Names(
         _free((table.name for table in program.tables), taken),
         _free((action.name for action in program.actions), taken),
-        _free((register.name for register in program.registers), taken),
+        _free((METERS_NAME, *(register.name for register in program.registers)), taken),
     )
 
 
@@ -109,6 +111,7 @@ OPERATION_SIGNS = {
 }
 SHIFT_OPERATIONS = (Operation.SHIFT_LEFT, Operation.SHIFT_RIGHT)
 REGISTER_BITS, INDEX_BITS = 64, 32
+METERS_NAME = "limits"
 WIDEST_BITS = 64
 
 
@@ -219,7 +222,9 @@ class BodyWriter:
                 yield BODY_INDENT + line
         yield "}"
 
-    def _condition(self, one: FieldComparison | IsValid) -> str:
+    def _condition(self, one: Condition) -> str:
+        if isinstance(one, IsOverRate):
+            return f"{self.names.registers[METERS_NAME]}.execute({one.meter}) == PNA_MeterColor_t.RED"
         if isinstance(one, IsValid):
             return f"hdr.{plain(one.header)}.isValid()"
         bits = self.bits(one.left)

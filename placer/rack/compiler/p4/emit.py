@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from placer.rack.compiler.p4.bodies import (
     BODY_INDENT,
     INDEX_BITS,
+    METERS_NAME,
     REGISTER_BITS,
     BodyWriter,
     P4Names,
@@ -176,7 +177,7 @@ def _control(program: SwitchProgram, names: P4Names, entries: bool) -> Iterator[
         ),
     )
     writer = BodyWriter(program, names, {})
-    for lines in (_registers(program, names), *_control_parts(program, names, entries)):
+    for lines in (_registers(program, names), [*_meters(program, names)], *_control_parts(program, names, entries)):
         yield from (BODY_INDENT + line for line in lines)
         if lines:
             yield ""
@@ -203,6 +204,16 @@ def _registers(program: SwitchProgram, names: P4Names) -> list[str]:
         for register in program.registers
         if register.name in used
     ]
+
+
+def _meters(program: SwitchProgram, names: P4Names) -> Iterator[str]:
+    """The meters; the control plane sets their rates."""
+    for at, meter in enumerate(program.meters):
+        rate, burst = f"{float(1000 * meter.mbps):g} kbit/s", f"burst {float(meter.mbps * meter.burst_us / 8):g} bytes"
+        yield f"// {METERS_NAME} {at}: t_max of {meter.chain}, {rate}, {burst}"
+    if program.meters:
+        size = len(program.meters)
+        yield f"Meter<bit<{INDEX_BITS}>>({size}, PNA_MeterType_t.BYTES) {names.registers[METERS_NAME]};"
 
 
 def _control_parts(program: SwitchProgram, names: P4Names, entries: bool) -> Iterator[list[str]]:

@@ -1,11 +1,11 @@
 """The program of the switch of a plan: packets are steered to their run of NFs, pass it, and go on."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from placer.rack.compiler.graph import SWITCH_PLACE, DeviceKind, NfInstance, RackNf, Way
-from placer.rack.compiler.routing import Routing, switch_ports
-from placer.rack.compiler.switch.flow import BLOCKS, Block, hash_flow, limits_of
+from placer.rack.compiler.routing import BURST_S, PORT_MBPS, Routing, switch_ports
+from placer.rack.compiler.switch.flow import BLOCKS, COUNTED_KINDS, RULES_REGISTER, Block, hash_flow, limits_of
 from placer.rack.compiler.switch.headers import (
     FLOW_BITS,
     HEADER_TYPES,
@@ -21,9 +21,11 @@ from placer.rack.compiler.switch.program import (
     Apply,
     Assign,
     Body,
+    ChainMeter,
     Count,
     FieldComparison,
     If,
+    IsOverRate,
     IsValid,
     MatchEntry,
     MatchTable,
@@ -40,12 +42,13 @@ from placer.rack.compiler.traffic.expression import Expression
 from placer.rack.rack import MatchKind
 from profiles import InputError
 
-FORGED, UNCLASSIFIED, UNKNOWN_PATH, WITHOUT_LABEL, UNMATCHED = DROP_REASONS = (
+FORGED, UNCLASSIFIED, UNKNOWN_PATH, WITHOUT_LABEL, UNMATCHED, RATE_LIMIT = DROP_REASONS = (
     "forged",
     "unclassified",
     "unknown_path",
     "without_label",
     "unmatched",
+    "rate_limit",
 )
 WORLD_PORT = 0  # the port of the world; the others are those of servers
 
@@ -71,6 +74,7 @@ SWITCH_ACTIONS = (
 device with the label that the packet has."""
 COMPARED_LABELS = 2  # labels; more of them are looked up in a table
 GROUPED_RUNS = 3  # runs side by side; from so many on, else-if does not nest them deeper
+ROOM_FOR_RULES = 65_536  # counters of rules, an equal part for each NF: an update of one leaves the others as they are
 
 
 @dataclass
@@ -83,12 +87,27 @@ class _Composer:
     only_steering: bool = False
     tables: list[MatchTable] = field(default_factory=list)
     actions: list[SwitchAction] = field(default_factory=list)
+    rules: list[tuple[str, int, int]] = field(default_factory=list)  # as those of the program
 
     def __post_init__(self) -> None:
         self.graph = self.routing.graph
         self.ports = {name: at for at, name in enumerate(switch_ports(self.routing), 1)}
         self.runs = runs_of(self.graph)
         self.functions = [nf for run in self.runs.values() for nf in run.nfs]
+        self.instances = dict(self.instances)
+        counted = [self.instances[nf.number] for nf in self.functions if nf.kind in COUNTED_KINDS]
+        room, first = ROOM_FOR_RULES // max(len(counted), 1), 0
+        has_room = all(len(instance.data) <= room for instance in counted)
+        for instance in counted:
+            if count := len(instance.data):
+                self.instances[instance.nf.number] = replace(instance, first_rule=first)
+                self.rules.append((instance.nf.name, first, count))
+            first += room if has_room else count
+        self.meters = [
+            ChainMeter(entry.chain, entry.t_max_mbps, round(1e6 * BURST_S))
+            for entry in self.graph.entries
+            if self.routing.on_switch(entry.nf) and entry.t_max_mbps < PORT_MBPS
+        ]
         self.blocks: dict[int, Block] = {}
         self.shared_blocks: list[tuple[str, Block]] = []
 
@@ -122,7 +141,13 @@ class _Composer:
         """Packets from the world enter the first chain of which an aggregate fits them."""
         expressions = [(aggregate, entry) for entry in self.graph.entries for aggregate in entry.aggregates]
         calls = [self.next(entry.nf) for _, entry in expressions]
-        return self.sort("classify", [one for one, _ in expressions], calls, drop(UNCLASSIFIED))
+        body = self.sort("classify", [one for one, _ in expressions], calls, drop(UNCLASSIFIED))
+        nfs = {entry.chain: entry.nf for entry in self.graph.entries}
+        for number, meter in enumerate(self.meters):
+            over = If(IsOverRate(number), (*drop(RATE_LIMIT), Assign("m.node", 0)))
+            is_here = FieldComparison("m.node", "==", nfs[meter.chain] + 1)
+            body += (If(is_here, (over,), note=f"t_max of {meter.chain}"),)
+        return body
 
     def sort(self, name: str, expressions: Sequence[Expression], calls: Sequence[ActionCall], others: Body) -> Body:
         """Sorts packets by the first expression that holds for them."""
@@ -304,6 +329,7 @@ def compose(
     metadata = {**SWITCH_METADATA, "found": 8, "shared": 8}
     for _, block in blocks:
         metadata |= block.metadata
+    rules = max((first + count for _, first, count in composer.rules), default=0)
     program = SwitchProgram(
         headers=tuple(HEADER_TYPES.values()),
         parser=merge_parser([*steering, *((name, block.parser) for name, block in blocks)]),
@@ -312,6 +338,7 @@ def compose(
             Registers("entered", max(len(composer.functions), 1)),
             Registers("sent", max(len(composer.functions), 1)),
             Registers("reasons", len(DROP_REASONS)),
+            *([Registers(RULES_REGISTER, max(rules, ROOM_FOR_RULES))] if rules else []),
             *(register for _, block in blocks for register in block.registers),
         ),
         actions=actions,
@@ -319,6 +346,8 @@ def compose(
         control=control,
         functions=[nf.name for nf in composer.functions],
         reasons=DROP_REASONS,
+        rules=composer.rules,
+        meters=composer.meters,
         notes=tuple(_notes(routing)),
     )
     return drop_needless(program)

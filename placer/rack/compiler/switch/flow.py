@@ -10,6 +10,7 @@ from placer.rack.compiler.switch.program import (
     Assign,
     Body,
     Compute,
+    Count,
     FieldComparison,
     If,
     IsValid,
@@ -140,8 +141,14 @@ def limits_of(shares: Sequence[Fraction]) -> list[int]:
 
 
 DROP_BODY: Body = (Assign("m.drop", 1),)  # the packet goes no further
-PASS_ACTION = SwitchAction("pass_on", ())
 DROP_ACTION = SwitchAction("drop_it", DROP_BODY)
+RULES_REGISTER = "rules"
+COUNTED_KINDS = ("ACL", "IPv4Fwd")  # kinds of NFs whose data are rules; their actions count the packets of each
+COUNT_RULE_BODY: Body = (Count(RULES_REGISTER, "t.rule"),)
+RULE_ARGUMENT = {"rule": 32}  # the place of a rule among those of all NFs, from the `first_rule` of its NF on
+PASS_RULE_ACTION = SwitchAction("pass_rule", COUNT_RULE_BODY, RULE_ARGUMENT)
+DROP_RULE_ACTION = SwitchAction("drop_rule", (*COUNT_RULE_BODY, *DROP_BODY), RULE_ARGUMENT)
+PASS_ACTION = SwitchAction("pass_on", ())
 
 
 @dataclass(frozen=True)

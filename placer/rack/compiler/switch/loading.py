@@ -29,7 +29,7 @@ class _Known:
     loaded: set[str] = field(default_factory=set)
     headers: dict[str, bool] = field(default_factory=dict)
 
-    def where(self, condition: program.FieldComparison | program.IsValid, holds: bool) -> _Known:
+    def where(self, condition: program.Condition, holds: bool) -> _Known:
         """What is known in a branch."""
         headers = dict(self.headers)
         if isinstance(condition, program.IsValid):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 
 from placer.rack.rack import MatchKind
 
@@ -146,10 +147,20 @@ class IsValid:
 
 
 @dataclass(frozen=True)
+class IsOverRate:
+    """Whether a packet is over the rate of its meter; one that is not over is counted by the meter."""
+
+    meter: int  # in the order of the program's meters
+
+
+Condition = FieldComparison | IsValid | IsOverRate
+
+
+@dataclass(frozen=True)
 class If:
     """Runs one of two bodies."""
 
-    condition: FieldComparison | IsValid
+    condition: Condition
     then: Body
     otherwise: Body = ()
     note: str = ""  # what the case is, for readers
@@ -221,6 +232,15 @@ class Registers:
 
 
 @dataclass(frozen=True)
+class ChainMeter:
+    """Packets of a chain up to a rate: one passes if those before it are ahead of the rate by at most a burst."""
+
+    chain: str
+    mbps: Fraction
+    burst_us: int
+
+
+@dataclass(frozen=True)
 class SwitchProgram:
     """A program."""
 
@@ -233,6 +253,8 @@ class SwitchProgram:
     control: Body
     functions: Sequence[str]  # names of NFs, in the order of the registers `entered` and `sent`
     reasons: Sequence[str]  # why packets are dropped, in the order of the registers `reasons`
+    rules: Sequence[tuple[str, int, int]] = ()  # NFs whose rules are counted: the first place in `rules`, and how many
+    meters: Sequence[ChainMeter] = ()
     notes: Sequence[str] = ()  # for readers, one line each
 
     def table(self, name: str) -> MatchTable:

@@ -166,9 +166,12 @@ def _flat(body: Body) -> Iterator[Statement]:
 
 
 def _condition(one: If) -> set[str]:
-    if isinstance(one.condition, IsValid):
-        return {f"h.{one.condition.header}"}
-    return _fields(one.condition.left, one.condition.right)
+    match one.condition:
+        case IsValid(header):
+            return {f"h.{header}"}
+        case FieldComparison(left, _, right):
+            return _fields(left, right)
+    return set()
 
 
 def _fields(*values: Value) -> set[str]:

@@ -2,9 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
+from placer.rack.compiler.routing import MOST_BACK_US
 from placer.rack.compiler.switch import program
 
+ARRIVAL_HEADER, ARRIVAL_FIELDS = "arrival", {"time_us": 64, "bytes": 32}  # in front of packets (`nfs/rack/switch.h`)
+METER_FIELDS = {"ahead": 64, "then": 64, "gone": 64, "cost": 64}  # metadata that meters need
+AHEAD_REGISTER, TIMES_REGISTER = "meter_ahead", "meter_times"
+LONG_US = 1 << 36  # 19 hours, behind which every packet passes
+LEAST_PER_BYTE = 1 << 12  # parts of a us that a byte takes, so that the rate is right to a part of 8,192
 SUMMANDS_FIELD = "summands"  # a header that no packet has: DPDK adds only fields of headers to checksums
 
 
@@ -13,6 +20,7 @@ class SpecCode:
     """Instructions with labels; labels at the same place become one."""
 
     names: Mapping[str, str]  # fields that are elsewhere than the program says
+    meters: Sequence[program.ChainMeter] = ()
     lines: list[tuple[str, str]] = field(default_factory=list)
     labels: int = 0
 
@@ -90,9 +98,11 @@ class SpecCode:
         self.body(otherwise)
         self.put(end)
 
-    def skip(self, condition: program.FieldComparison | program.IsValid, to: str) -> None:
+    def skip(self, condition: program.Condition, to: str) -> None:
         """A jump where a condition does not hold."""
         match condition:
+            case program.IsOverRate(number):
+                self.admit(number, self.meters[number], to)
             case program.IsValid(header):
                 self.instruction(f"jmpnv {to} h.{header}")
             case program.FieldComparison(left, "==", right):
@@ -105,6 +115,40 @@ class SpecCode:
                 self.instruction(f"jmplt {to} {left} {right + 1}")
             case _:
                 raise AssertionError(condition)
+
+    def admit(self, number: int, meter: program.ChainMeter, to: str) -> None:
+        """A jump where a meter admits the packet, which counts there then.
+
+        DPDK's meters read the clock of the CPU, and a pipeline knows no length of a packet: both stand in the header
+        `arrival`, which nf-switch puts in front. Registers keep how far packets are ahead of the rate, as the time that
+        is left until the rate catches up, and when that was: in parts of a us so small that a byte takes thousands.
+        """
+        shift, per_byte = _shifted_us(8 / meter.mbps)
+        back, long, over = (self.new_label(name) for name in ("EARLIER", "LONG_AGO", "OVER"))
+        self.instruction(f"regrd m.ahead {AHEAD_REGISTER} {number}")
+        self.instruction(f"regrd m.then {TIMES_REGISTER} {number}")
+        self.instruction(f"mov m.gone h.{ARRIVAL_HEADER}.time_us")
+        self.instruction("sub m.gone m.then")
+        self.instruction(f"jmpgt {back} m.gone {2**64 - MOST_BACK_US:#x}")  # time went back; by far it begins anew
+        self.instruction(f"regwr {TIMES_REGISTER} {number} h.{ARRIVAL_HEADER}.time_us")
+        self.instruction(f"jmpgt {long} m.gone {LONG_US:#x}")
+        self.instruction(f"shl m.gone {shift:#x}")
+        self.instruction(f"jmpgt {long} m.gone m.ahead")
+        self.instruction("sub m.ahead m.gone")
+        self.instruction(f"jmp {back}")
+        self.put(long)
+        self.instruction("mov m.ahead 0x0")
+        self.put(back)
+        self.instruction(f"jmpgt {over} m.ahead {meter.burst_us << shift:#x}")
+        for bit in range(per_byte.bit_length()):
+            if per_byte >> bit & 1:
+                self.instruction(f"mov m.cost h.{ARRIVAL_HEADER}.bytes")
+                self.instruction(f"shl m.cost {bit:#x}")
+                self.instruction("add m.ahead m.cost")
+        self.instruction(f"regwr {AHEAD_REGISTER} {number} m.ahead")
+        self.instruction(f"jmp {to}")
+        self.put(over)
+        self.instruction(f"regwr {AHEAD_REGISTER} {number} m.ahead")
 
     def jump_unless(self, test: program.FieldTest, to: str) -> None:
         self.instruction(f"jmpneq {to} {self.masked(test)} {test.value:#x}")
@@ -119,6 +163,14 @@ class SpecCode:
         self.instruction(f"mov m.test {test.field}")
         self.instruction(f"and m.test {test.mask:#x}")
         return "m.test"
+
+
+def _shifted_us(us: Fraction) -> tuple[int, int]:
+    """A time in parts of a us, at least LEAST_PER_BYTE if it is not too short; by how many bits a us has more."""
+    shift = 0
+    while round(us * 2**shift) < LEAST_PER_BYTE and LONG_US << shift + 1 < 2**63:
+        shift += 1
+    return shift, max(round(us * 2**shift), 1)
 
 
 def _instructions(statement: program.Statement) -> Iterator[str]:

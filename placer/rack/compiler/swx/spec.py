@@ -11,12 +11,21 @@ from placer.rack.compiler.switch.program import (
     If,
     Learn,
     ParserEdge,
+    Registers,
     Statement,
     SwitchProgram,
     TableKey,
     UpdateChecksum,
 )
-from placer.rack.compiler.swx.code import SUMMANDS_FIELD, SpecCode
+from placer.rack.compiler.swx.code import (
+    AHEAD_REGISTER,
+    ARRIVAL_FIELDS,
+    ARRIVAL_HEADER,
+    METER_FIELDS,
+    SUMMANDS_FIELD,
+    TIMES_REGISTER,
+    SpecCode,
+)
 from placer.rack.rack import MatchKind
 
 LEAST_SIZE = 16  # of a table: room for entries
@@ -51,6 +60,7 @@ def names_text(program: SwitchProgram) -> str:
     """What the places of its registers stand for."""
     lines = [f"function {at} {name}" for at, name in enumerate(program.functions)]
     lines += [f"reason {at} {name}" for at, name in enumerate(program.reasons)]
+    lines += [f"rules {first} {name} {count}" for name, first, count in program.rules]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -90,7 +100,8 @@ def _statements(body: Body) -> Iterator[Statement]:
 
 def _structs(program: SwitchProgram) -> str:
     parts = []
-    for header in program.headers:
+    arrival = [HeaderType(ARRIVAL_HEADER, ARRIVAL_FIELDS)] if program.meters else []
+    for header in (*arrival, *program.headers):
         fields = dict(header.fields)
         lines = [f"\tbit<{bits}> {name}\n" for name, bits in fields.items()]
         if header.most_bytes:
@@ -110,6 +121,7 @@ def _structs(program: SwitchProgram) -> str:
         metadata["length"] = 32
     if any(table.learns_for_s for table in program.tables):
         metadata["timeout"] = 32
+    metadata |= METER_FIELDS if program.meters else {}
     metadata["test"] = 64
     rows = "".join(f"\tbit<{bits}> {name}\n" for name, bits in metadata.items())
     parts.append(f"struct metadata_t {{\n{rows}}}\n\nmetadata instanceof metadata_t\n")
@@ -117,8 +129,10 @@ def _structs(program: SwitchProgram) -> str:
 
 
 def _registers(program: SwitchProgram) -> str:
+    meters = [Registers(name, len(program.meters)) for name in (AHEAD_REGISTER, TIMES_REGISTER) if program.meters]
     return "".join(
-        f"regarray {register.name} size {register.size} initval {register.first:#x}\n" for register in program.registers
+        f"regarray {register.name} size {register.size} initval {register.first:#x}\n"
+        for register in (*program.registers, *meters)
     )
 
 
@@ -166,8 +180,10 @@ def _tables(program: SwitchProgram) -> str:
 
 
 def _apply(program: SwitchProgram) -> str:
-    code = SpecCode(_summands(program))
+    code = SpecCode(_summands(program), program.meters)
     code.instruction("rx m.port")
+    if program.meters:
+        code.instruction(f"extract h.{ARRIVAL_HEADER}")
     _parse(program, code)
     code.body(program.control)
     drop = code.new_label("DROP")

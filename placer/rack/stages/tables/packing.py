@@ -248,9 +248,16 @@ class TablePacking:
         """Whether so many stages hold all tables. Raises TimeoutError when that is not decided in `MOST_SECONDS`."""
         if not self.needs:
             return True
-        if self.too_wide or self._windows_full(stages):
+        if self.is_impossible(stages):
             return False
-        return self._fits_by_list(stages) or self.fits_by_solver(stages)
+        return self.pack(stages) is not None
+
+    def pack(self, stages: int) -> list[dict[int, int]] | None:
+        """Per table how many of its rows are in which stage; None where there is no packing, as far as that is known.
+
+        Raises TimeoutError as `fits`.
+        """
+        return self._pack_by_list(stages) or self._pack_by_solver(stages)
 
     def fewest(self) -> int | None:
         """The fewest stages that hold all tables; None where none do."""
@@ -258,8 +265,10 @@ class TablePacking:
             return None
         return next(stages for stages in range(MOST_STAGES) if self.fits(stages))
 
-    def _windows_full(self, stages: int) -> bool:
+    def is_impossible(self, stages: int) -> bool:
         """Whether the tables that must lie within some window of stages are too many for it."""
+        if self.too_wide:
+            return True
         windows = []
         for need, head, tail, span in zip(self.needs, self.heads, self.tails, self.spans, strict=True):
             if head + span > stages - tail:
@@ -274,8 +283,9 @@ class TablePacking:
                         return True
         return False
 
-    def _fits_by_list(self, stages: int) -> bool:
-        """Whether it fits stage by stage: first the tables that most must follow, each as soon as it may begin."""
+    def _pack_by_list(self, stages: int) -> list[dict[int, int]] | None:
+        """A packing stage by stage: first the tables that most must follow, each as soon as it may begin."""
+        packed: list[dict[int, int]] = [{} for _ in self.needs]
         left = [need.rows for need in self.needs]
         order = sorted(range(len(left)), key=lambda one: (-self.tails[one] - self.spans[one], self.heads[one], one))
         last: dict[int, int] = {}
@@ -293,27 +303,33 @@ class TablePacking:
                     rows = min(left[table], free[need.memory] // need.columns) if need.columns else left[table]
                     if rows:
                         left[table] -= rows
+                        packed[table][stage] = rows
                         free[need.memory] -= rows * need.columns
                         placed = True
                     if not left[table]:
                         last[table] = stage
             order = [table for table in order if table not in last]
             if not order:
-                return True
-        return False
+                return packed
+        return None
 
     def fits_by_solver(self, stages: int) -> bool:
         """Whether it fits, by CP-SAT alone; each table must have a stage that its predecessors and successors leave."""
+        return self._pack_by_solver(stages) is not None
+
+    def _pack_by_solver(self, stages: int) -> list[dict[int, int]] | None:
         from ortools.sat.python import cp_model
 
         model = cp_model.CpModel()
         ends = [(head, stages - tail - 1) for head, tail in zip(self.heads, self.tails, strict=True)]
         starts = [model.new_int_var(low, high, "") for low, high in ends]
         lasts = [model.new_int_var(low, high, "") for low, high in ends]
+        packed: list[dict[int, cp_model.IntVar]] = []
         used: list[tuple[list[cp_model.LinearExprT], list[cp_model.LinearExprT]]] = [([], []) for _ in range(stages)]
         for table, (need, (low, high)) in enumerate(zip(self.needs, ends, strict=True)):
             rows = [model.new_int_var(0, need.rows, "") for _ in range(low, high + 1)]
             model.add(sum(rows) == need.rows)
+            packed.append(dict(enumerate(rows, low)))
             for stage, number in enumerate(rows, low):
                 used[stage][need.memory].append(need.columns * number)
                 here = model.new_bool_var("")
@@ -325,7 +341,11 @@ class TablePacking:
         for of_stage in used:
             for sizes, blocks in zip(of_stage, self.blocks, strict=True):
                 model.add(sum(sizes) <= blocks)
-        return is_solved(model, f"whether {len(self.needs)} tables fit {stages} stages")
+        solver = solve_model(model, f"whether {len(self.needs)} tables fit {stages} stages")
+        if solver is None:
+            return None
+        rows_of = [{stage: solver.value(rows) for stage, rows in of.items()} for of in packed]
+        return [{stage: rows for stage, rows in of.items() if rows} for of in rows_of]
 
 
 def fewest_stages(program: TableProgram, memories: Memories, *, by_field: bool = False) -> int | None:
@@ -333,8 +353,8 @@ def fewest_stages(program: TableProgram, memories: Memories, *, by_field: bool =
     return TablePacking(program, memories, by_field=by_field).fewest()
 
 
-def is_solved(model: cp_model.CpModel, question: str) -> bool:
-    """Whether a model has a solution.
+def solve_model(model: cp_model.CpModel, question: str) -> cp_model.CpSolver | None:
+    """The solver with a solution of a model; None if it has none.
 
     Raises TimeoutError when that is not decided in `MOST_SECONDS`; the message names the question.
     """
@@ -346,4 +366,4 @@ def is_solved(model: cp_model.CpModel, question: str) -> bool:
     status = solver.solve(model)
     if status == cp_model.UNKNOWN:
         raise TimeoutError(f"{question} was not decided in {MOST_SECONDS:g} s")
-    return bool(status in (cp_model.OPTIMAL, cp_model.FEASIBLE))
+    return solver if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else None

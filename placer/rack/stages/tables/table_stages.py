@@ -72,6 +72,16 @@ class TableStages(CheckedPrograms):
     def program_fits(self, program: packing.TableProgram, stages: int) -> bool:
         return packing.TablePacking(program, self.memories).fits(stages)
 
+    def packing(self, nfs: frozenset[TableId]) -> Mapping[str, list[tuple[int, int]]]:
+        """By table of NFs that fit, the stages that hold rows of it, and how many."""
+        stages = self.rack.stages_left(len(nfs), sum(len(chain.nfs) for chain in self.chains))
+        if stages is None or not nfs:
+            return {}
+        program = packing.table_program(nfs, self.chains, self.tables_of)
+        packed = packing.TablePacking(program, self.memories).pack(stages)
+        assert packed is not None, "a plan fits the stages of its switch"
+        return {table.name: sorted(rows.items()) for table, rows in zip(program.tables, packed, strict=True)}
+
     def blocks(self) -> Mapping[str, int]:
         """TCAM that each kind of NF takes at least."""
         return {
@@ -82,6 +92,13 @@ class TableStages(CheckedPrograms):
             )
             for nf, tables in self.tables_of.items()
         }
+
+
+class StagesByWindows(TableStages):
+    """NFs do not fit where windows of stages say so, as another program can check: all others count as if they did."""
+
+    def program_fits(self, program: packing.TableProgram, stages: int) -> bool:
+        return not packing.TablePacking(program, self.memories).is_impossible(stages)
 
 
 def tables_of_nfs(rack: Rack, chains: Sequence[Chain]) -> Mapping[str, Sequence[SwitchTable]]:

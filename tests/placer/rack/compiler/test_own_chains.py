@@ -16,7 +16,7 @@ from placer.rack.compiler.directory import write_rack as write_directory
 from placer.rack.compiler.own_data import load_own_data
 from placer.rack.compiler.p4.emit import p4_text
 from placer.rack.compiler.swx.spec import entries_text, spec_text
-from placer.rack.compiler.update import read_update
+from placer.rack.compiler.update import TableUpdate, read_update
 from placer.rack.files.chains_file import read_chains_file
 from placer.rack.files.plan_file import read_plan
 from placer.rack.files.rack_file import read_rack_file
@@ -38,6 +38,7 @@ from tests.reference.p4.run import P4Machine
 from tests.reference.swx.pipeline import Pipeline
 
 MANY_TEXTS = 12_000
+EXECUTED_TEXTS, EXECUTED_AT_A_TIME = 400, 20
 EXAMPLE = Path(__file__).parents[4] / "examples" / "own"
 REFUSALS = ("packets are shared out", "nothing takes the packets", "empty branches lead from", "no packet takes")
 
@@ -161,6 +162,24 @@ def compiled_into(directory: Path, chains: OwnChains) -> None:
     write_directory(compile_rack(read_plan(file), str(file)), file, directory)
 
 
+def update_after_redrawing(seed: int, folder: Path, chains: OwnChains) -> TableUpdate | None:
+    """What `placer chain update` has written after other entries came into the files.
+
+    None where a SmartNIC has no room for its NFs, or the entries are refused.
+    """
+    try:
+        compiled_into(folder / "compiled", chains)
+        redraw_files(seed, folder)
+        update = read_update(folder / "compiled")
+    except InputError as error:
+        refusals = ("no packet takes", " instructions, at most ")
+        assert all(any(map(fault.message.__contains__, refusals)) for fault in error.faults), str(error)
+        return None
+    update.write()
+    assert read_update(folder / "compiled").sources == ()
+    return update
+
+
 def test_updated_programs_do_what_the_changed_files_say(tmp_path: Path) -> None:
     """Before and after an update: the same chains, placed as before, with other entries in their files."""
     require_libpcap()
@@ -172,15 +191,8 @@ def test_updated_programs_do_what_the_changed_files_say(tmp_path: Path) -> None:
         if (made := own_rack(seed, folder, Coverage(), smartnics=0.2)) is None or not made[0].plan.sources:
             continue
         chains, rack = made
-        compiled_into(folder / "rack", chains)
-        redraw_files(seed, folder)
-        try:
-            update = read_update(folder / "rack")
-        except InputError as error:
-            assert all("no packet takes" in fault.message for fault in error.faults), str(error)
+        if (update := update_after_redrawing(seed, folder, chains)) is None:
             continue
-        update.write()
-        assert read_update(folder / "rack").sources == ()
         reference, frames = reference_of(chains, seed)
         assert reference.differences(emulated_outcome(update.rack, frames)) == [], chains.text
         changed = {Path(change.name).suffix[1:] for change in update.sources}
@@ -208,22 +220,27 @@ def test_lemurs_five_chains_with_own_rules_do_what_their_files_say(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_processes_of_a_hundred_racks_with_smartnics_do_what_the_text_and_the_files_say(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", range(30_000, 30_000 + EXECUTED_TEXTS, EXECUTED_AT_A_TIME))
+def test_processes_of_racks_with_smartnics_do_what_the_text_and_the_files_say(first: int, tmp_path: Path) -> None:
+    """More than three hundred racks in all, before and after an update of their files."""
     require_programs(smartnics=True)
-    coverage, own, wrong = Coverage(), Counter[str](), dict[int, list[str]]()
-    seeds = iter(range(30_000, 40_000))
-    while coverage.pairs < 100:
-        seed = next(seeds)
+    coverage, own, wrong, updates = Coverage(), Counter[str](), dict[int, list[str]](), 0
+    for seed in range(first, first + EXECUTED_AT_A_TIME):
         folder = tmp_path / str(seed)
         folder.mkdir()
         if (made := own_rack(seed, folder, coverage)) is None:
             continue
         chains, rack = made
-        _, frames = reference_of(chains, seed)
-        run = run_rack(chains.plan, rack, seed, folder, frames, chains.meaning.meaning())
-        coverage.add(rack.routing, run.reference)
+        for updates_first in (False, True):
+            if updates_first:
+                if not chains.plan.sources or (update := update_after_redrawing(seed, folder, chains)) is None:
+                    break
+                rack, updates = update.rack, updates + 1
+            _, frames = reference_of(chains, seed)
+            run = run_rack(chains.plan, rack, seed, folder, frames, chains.meaning.meaning())
+            coverage.add(rack.routing, run.reference)
+            if run.differences:
+                wrong[seed] = [chains.text, *run.differences]
         own.update(chains.kinds)
-        if run.differences:
-            wrong[seed] = [chains.text, *run.differences]
-    print(f"\n{coverage.text()}\nwith own data: {dict(own)}")
+    print(f"\n{coverage.text()}\nwith own data: {dict(own)}; {updates} updates")
     assert not wrong

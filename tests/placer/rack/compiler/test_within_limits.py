@@ -10,7 +10,14 @@ import pytest
 
 from placer.rack.chain import Chain, Slo
 from placer.rack.compiler.compile import compile_rack
-from placer.rack.compiler.within_limits import is_unchecked, keep_from_devices, plan_within_limits, refusal_of
+from placer.rack.compiler.within_limits import (
+    cut_copies,
+    is_unchecked,
+    keep_from_devices,
+    plan_within_limits,
+    refusal_of,
+    refuse_copies,
+)
 from placer.rack.files.plan_file import SubgroupCores
 from placer.rack.layout_arrays import possible_sites
 from placer.rack.plan import RackPlan, Status
@@ -106,6 +113,18 @@ def test_no_nf_has_more_copies_than_there_can_be() -> None:
     assert best([fast], on_switch).chains[0].site_name(0) == "switch"
     with pytest.raises(InputError, match="c/f0: 2 copies are more than this Dedup can have, 1"):
         compile_rack(made_plan((made_chain(["Dedup"]), "s0"), cores=[SubgroupCores("s0", ("f0",), 2)]), "plan")
+
+
+def test_copies_that_a_new_plan_cannot_have_are_cut_or_named() -> None:
+    """As replanning asks for it; of chains that are about costs alone, what the compiler will say."""
+    rack = replace(rack_with(1), costs={kind: NfCosts(SLOW) for kind in ("Dedup", "NAT")})
+    (few,) = keep_from_devices([chain_of("c", ("NAT", {"addresses": 2}))], rack)
+    cut = cut_copies(exact_plan([few], rack))
+    assert (cut.chains[0].cores, cut.chains[0].rate_mbps, cut.bound_mbps) == ((2,), 1200, None)
+    assert refuse_copies(cut) is None and cut_copies(cut) is cut
+    plan = exact_plan([chain_of("c", ("Dedup", {}))], rack)
+    assert refuse_copies(plan) == "c/f0: 4 copies are more than this Dedup can have, 1"
+    assert refuse_copies(exact_plan([chain_of("c", ("NAT", {}))], rack)) is None
 
 
 def test_without_clang_a_plan_with_smartnics_is_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """The certificates of Lemur's instances, of random ones and of fleets are accepted, and prove what the plan claims.
 Whether tables fit the stages of a switch, as the check decides it."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -11,10 +12,13 @@ from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.files.written_twins import write_chains, write_rack
 from placer.rack.plan import Status
 from placer.rack.proofs.certificate import certificate_of, weaker_claim
-from placer.rack.stages.stage_oracles import BlockStages
+from placer.rack.rack import MatchKind, Rack, StageMemory, SwitchTable
+from placer.rack.stages.stage_oracles import BlockStages, check_stages
+from placer.rack.stages.tables.packing import Memories, TablePacking, table_program
 from placer.rack.strategies import run_strategy
 from placer.rack.strategies.optimal import best_plan
 from placer.verify.chains.stage_fit import fits
+from placer.verify.chains.table_fit import TableFit
 from tests.effort import examples
 from tests.placer.rack import instances, lemur
 from tests.placer.rack.search.test_search import rack_of_servers
@@ -157,6 +161,63 @@ def test_the_check_and_placing_agree_on_what_fits(kinds: list[str], stages: int,
     """They share no code."""
     checked, placed = fit_stages(kinds, stages, most)
     assert checked is placed
+
+
+def tables_of(kinds: str) -> Rack:
+    """Kinds of NFs with tables that wait for each other in all ways, on stages of little memory."""
+    by_kind = {
+        "A": (SwitchTable("a", {"f": 8}, MatchKind.TERNARY, 6, ("g", "meta.own")), SwitchTable("b", {"meta.own": 4})),
+        "B": (SwitchTable("a", {"g": 20}, MatchKind.EXACT, 9, ("f",)),),
+        "C": (SwitchTable("a", {"h": 12}, MatchKind.TERNARY, 3, ("g",)), SwitchTable("b", {}, writes=("meta.class",))),
+        "D": (SwitchTable("a", {"h": 4}, MatchKind.LPM, 5, ("h",)),),
+    }
+    on = rack_of(rack({kind: {"switch": {"blocks": 1}} for kind in kinds}), "rack")
+    costs = {kind: replace(cost, switch_tables=by_kind[kind]) for kind, cost in on.costs.items()}
+    memory = StageMemory(50, 40, 512)
+    return replace(on, costs=costs, switch=replace(on.switch, tcam=memory, sram=replace(memory, blocks=2, entries=4)))
+
+
+@given(st.lists(st.text("ABCD", min_size=1, max_size=5), min_size=1, max_size=3), st.integers(1, 9), st.booleans())
+def test_a_packing_is_accepted_and_windows_of_stages_are_the_same(kinds: list[str], stages: int, splits: bool) -> None:
+    """Those of the packer, which shares no code with the check; a packing by hand of one table more is refused."""
+    on = tables_of("ABCD")
+    texts = [chain(f"c{at}", one) for at, one in enumerate(kinds)]
+    if splits and len(kinds[0]) > 2:
+        texts[0]["edges"] = [
+            ["f0", "f1", "1/2"],
+            ["f0", "f2", "1/2"],
+            *([f"f{at}", f"f{at + 1}"] for at in range(1, len(kinds[0]) - 1)),
+        ]
+    chains = chains_of({"chains": texts}, "chains")
+    nfs = [(number, nf) for number, one in enumerate(kinds) for nf in range(len(one))]
+    given_tables = {kind: cost.switch_tables or () for kind, cost in on.costs.items()}
+    program = table_program(frozenset(nfs), chains, given_tables)
+    packer, fit = TablePacking(program, Memories(on.switch.tcam, on.switch.sram)), TableFit(chains, on, nfs, stages)
+    assert fit.is_impossible() == packer.is_impossible(stages)
+    if packer.fits(stages):
+        packed = packer.pack(stages)
+        assert packed is not None
+        packing = {table.name: sorted(rows.items()) for table, rows in zip(program.tables, packed, strict=True)}
+        assert list(fit.faults(packing)) == []
+        for name, rows in packing.items():
+            assert list(fit.faults({**packing, name: [*rows, (stages, 1)]}))
+            assert list(fit.faults({other: of for other, of in packing.items() if other != name}))
+            if name != "steering":
+                assert list(fit.faults({**packing, name: [(0, sum(number for _, number in rows))]}))
+
+
+@pytest.mark.parametrize(("numbers", "stages", "cuts"), [((1, 2, 3), 7, 4), ((1, 2, 3, 4), 12, 0)])
+def test_certificates_of_tables(numbers: tuple[int, ...], stages: int, cuts: int) -> None:
+    """An optimum with the packing of its tables; what does not fit is proven by windows of stages."""
+    chains = lemur.chains(numbers, 0.5)
+    on = check_stages(lemur.rack(switch={"stages": stages}), chains, "tables")
+    claims = json.loads(json.dumps(certificate_of(best_plan(chains, on), chains)))
+    assert (claims["plan"]["status"], faults_in(claims)) == ("optimal", [])
+    assert len(claims["proof"]["cuts"]) == cuts
+    claims["plan"]["packing"]["steering"] = [[1, 3]]
+    assert any("does not wait for steering" in fault for fault in faults_in(claims))
+    claims["plan"]["packing"] = None
+    assert faults_in(claims) == ["plan: the packing is not of the tables of the NFs on the switch"]
 
 
 @pytest.mark.parametrize(("on_switch", "fit"), [(2, False), (3, True)])

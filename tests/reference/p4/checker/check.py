@@ -102,6 +102,9 @@ def _check_control(scope: ProgramScope, program: Node) -> None:
             scope.fault(register.size.at, f"register {register.name} has no elements")
         expect_type(scope, register.size, INDEX, f"the size of {register.name}")
         expect_type(scope, register.first, REGISTER, f"the first number of {register.name}")
+    for meter in program.meters:
+        scope.declare(meter.name, meter.at)
+        scope.meters[meter.name] = meter
     for action in program.actions:
         scope.declare(action.name, action.at)
         scope.actions[action.name] = action

@@ -18,8 +18,8 @@ P4Program: '#include <core.p4>' '#include <pna.p4>' header_types=HeaderTypeDecla
   control PreControl ( in headers_t hdr , inout metadata_t meta , in pna_pre_input_metadata_t istd ,
     inout pna_pre_output_metadata_t ostd ) { apply { } }
   control MainControl ( inout headers_t hdr , inout metadata_t meta , in pna_main_input_metadata_t istd ,
-    inout pna_main_output_metadata_t ostd ) { registers=RegisterDeclaration* actions=ActionDeclaration*
-    tables=TableDeclaration* apply { body=Statement* } }
+    inout pna_main_output_metadata_t ostd ) { registers=RegisterDeclaration*
+    meters=MeterDeclaration* actions=ActionDeclaration* tables=TableDeclaration* apply { body=Statement* } }
   control MainDeparser ( packet_out packet , in headers_t hdr , in metadata_t meta ,
     in pna_main_output_metadata_t ostd ) { apply { emits=HeaderEmit* } }
   PNA_NIC ( MainParser ( ) , PreControl ( ) , MainControl ( ) , MainDeparser ( ) ) main ; END
@@ -36,6 +36,7 @@ SelectCase: ( values=ValueSet,+ ) : state=NAME ; | values=ValueSet! : state=NAME
 ValueSet: any=_ | value=NUMBER [ &&& mask=NUMBER ]
 
 RegisterDeclaration: Register < bit < 64 > , bit < 32 >> ( size=NumberLiteral , first=NumberLiteral ) ^ name=NAME ;
+MeterDeclaration: Meter < bit < 32 >> ( size=NumberLiteral , PNA_MeterType_t . BYTES ) ^ name=NAME ;
 ActionDeclaration: action ^ name=NAME ( [ parameters=Parameter,+ ] ) { body=Statement* }
 Parameter: word=bit < width=NUMBER > ^ name=NAME
 TableDeclaration: [ @ mutually_exclusive ( exclusive=TableName,+ ) ] table ^ name=NAME {
@@ -62,7 +63,8 @@ TableApply: table=NAME . apply ( ) ;
 ValidityChange: hdr . header=NAME . [! valid=setValid | valid=setInvalid ] ( ) ;
 RegisterWrite: register=NAME . write ( index=Expression , value=Expression ) ;
 
-Expression: BinaryUse | Operand
+Expression: MeterUse | BinaryUse | Operand
+MeterUse: meter=NAME . execute ( index=NumberLiteral ) == PNA_MeterColor_t . RED
 BinaryUse: left=Operand ^ sign=SIGN right=Operand
 Operand: NumberLiteral | CastUse | Parenthesis | ValidityUse | RegisterRead | LookaheadUse | PathUse
 NumberLiteral: value=NUMBER

@@ -44,10 +44,11 @@ _PNA_WIDTHS = """
     PacketLength PassNumber PortId SecurityAssocId Timestamp
 """
 _PNA_OTHERS = """
-    Counter Hash InternetChecksum NoAction PNA_CounterType_t PNA_Direction_t PNA_HashAlgorithm_t PNA_IdleTimeout_t
-    PNA_NIC PNA_PacketPath_t ParserError_t Register add_entry allocate_flow_id drop_packet packet_in packet_out
-    pna_main_input_metadata_t pna_main_output_metadata_t pna_main_parser_input_metadata_t pna_pre_input_metadata_t
-    pna_pre_output_metadata_t recirculate restart_expire_timer send_to_port set_entry_expire_time verify
+    Counter Hash InternetChecksum Meter PNA_MeterColor_t PNA_MeterType_t NoAction PNA_CounterType_t PNA_Direction_t
+    PNA_HashAlgorithm_t PNA_IdleTimeout_t PNA_NIC PNA_PacketPath_t ParserError_t Register add_entry
+    allocate_flow_id drop_packet packet_in packet_out pna_main_input_metadata_t pna_main_output_metadata_t
+    pna_main_parser_input_metadata_t pna_pre_input_metadata_t pna_pre_output_metadata_t recirculate
+    restart_expire_timer send_to_port set_entry_expire_time verify
 """
 PNA_NAMES = frozenset(_PNA_OTHERS.split()) | {
     name + suffix for name in _PNA_WIDTHS.split() for suffix in ("_t", "Uint_t")
@@ -83,6 +84,7 @@ class ProgramScope:
     headers: dict[str, dict[str, ValueType] | None] = field(default_factory=dict)
     metadata: dict[str, ValueType] = field(default_factory=dict)
     registers: dict[str, Node] = field(default_factory=dict)
+    meters: dict[str, Node] = field(default_factory=dict)
     actions: dict[str, Node] = field(default_factory=dict)
     tables: dict[str, Node] = field(default_factory=dict)
     arguments: dict[str, ValueType] = field(default_factory=dict)  # those of the action that is checked

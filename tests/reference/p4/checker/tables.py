@@ -51,6 +51,11 @@ def find_type(scope: ProgramScope, of: Node) -> ValueType:
             return BOOL
         case "RegisterRead":
             return _check_register(scope, of)
+        case "MeterUse":
+            meter = scope.find(scope.meters, of.meter, of.at, "meter")
+            if meter is not None and of.index.value >= meter.size.value:
+                scope.fault(of.index.at, f"{of.meter} has {meter.size.value} elements, but no {of.index.value}")
+            return BOOL
         case _:
             fields = scope.find(scope.header_types, of.type, of.at, "type")
             return UNKNOWN if fields is None else _find_field(scope, f"header {of.type}", fields, of.field, of.at)

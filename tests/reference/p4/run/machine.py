@@ -60,12 +60,14 @@ class ExpressionRun:
     """Makes functions of expressions.
 
     `types`: the fields of the types of headers. `unset`: the bits of fields that nothing was written to. `widths`: bits
-    of fields, by their path, and of the arguments of the action that is read. `registers`: their numbers.
+    of fields, by their path, and of the arguments of the action that is read. `registers`: their numbers. `red`: meters
+    that are over their rate.
     """
 
     def __init__(self, program: Node, unset: int) -> None:
         self.types = {header_type.name: header_type.fields for header_type in program.header_types}
         self.unset = unset
+        self.red = set[int]()
         self.widths: dict[str, int] = {}
         self.registers = {register.name: [register.first.value] * register.size.value for register in program.registers}
 
@@ -88,6 +90,8 @@ class ExpressionRun:
                 return self._binary(sign, self.value(left), self.value(right)[0])
             case Node("ValidityUse", header=header):
                 return lambda packet: header in packet.valid, None
+            case Node("MeterUse", index=index):
+                return lambda packet: index.value in self.red, None
             case Node("RegisterRead", register=register, index=index):
                 numbers, place = self.registers[register], self.value(index)[0]
                 return lambda packet: numbers[place(packet)], REGISTER_BITS

@@ -6,7 +6,14 @@ from itertools import product
 from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.library.acl import AclFilter, passes_ipv6
 from placer.rack.compiler.switch import program
-from placer.rack.compiler.switch.flow import BLOCKS, DROP_ACTION, DROP_BODY, PASS_ACTION, Block
+from placer.rack.compiler.switch.flow import (
+    BLOCKS,
+    DROP_BODY,
+    DROP_RULE_ACTION,
+    PASS_ACTION,
+    PASS_RULE_ACTION,
+    Block,
+)
 from placer.rack.compiler.switch.headers import TO_PORTS
 from placer.rack.compiler.traffic.entries import prefixes_of
 from placer.rack.rack import MatchKind
@@ -20,14 +27,14 @@ FIELD_BITS = (8, 32, 32, 16, 16)
 def acl_block(instance: NfInstance) -> Block:
     """One ternary table for IPv4; ARP passes, and IPv6 if all of it may; other frames are dropped."""
     name = f"{instance.nf.identifier}_rules"
-    entries = tuple(entry for acl_filter in instance.data for entry in _entries(acl_filter))
+    entries = tuple(entry for at, each in enumerate(instance.data, instance.first_rule) for entry in _entries(each, at))
     table = program.MatchTable(
         name,
         tuple(
             program.TableKey(f"m.{field}", bits, MatchKind.TERNARY)
             for field, bits in zip(ENTRY_FIELDS, FIELD_BITS, strict=True)
         ),
-        (PASS_ACTION.name, DROP_ACTION.name),
+        (PASS_ACTION.name, PASS_RULE_ACTION.name, DROP_RULE_ACTION.name),
         program.ActionCall(PASS_ACTION.name),
         entries,
         max(len(entries), 1),
@@ -44,7 +51,7 @@ def acl_block(instance: NfInstance) -> Block:
         ),
     )
     body = (program.If(program.IsValid("ipv4"), (program.Apply(name),) if entries else PASS_ACTION.body, (unknown,)),)
-    return Block(body, TO_PORTS, (table,) if entries else (), (PASS_ACTION, DROP_ACTION))
+    return Block(body, TO_PORTS, (table,) if entries else (), (PASS_ACTION, PASS_RULE_ACTION, DROP_RULE_ACTION))
 
 
 def _drop_unless(field: str, known: Sequence[int]) -> program.Body:
@@ -54,9 +61,9 @@ def _drop_unless(field: str, known: Sequence[int]) -> program.Body:
     return body
 
 
-def _entries(one: AclFilter) -> list[program.MatchEntry]:
+def _entries(one: AclFilter, rule: int) -> list[program.MatchEntry]:
     """A filter, with its ranges of ports as prefixes."""
-    call = program.ActionCall(PASS_ACTION.name if one.permit else DROP_ACTION.name)
+    call = program.ActionCall(PASS_RULE_ACTION.name if one.permit else DROP_RULE_ACTION.name, (rule,))
     fixed = (
         (one.protocol, 0xFF if one.protocol else 0),
         (one.source.address, one.source.mask),

@@ -3,24 +3,26 @@
 from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.library.ipv4_fwd import OWN_MAC
 from placer.rack.compiler.switch import program
-from placer.rack.compiler.switch.flow import BLOCKS, DROP_ACTION, DROP_BODY, Block
+from placer.rack.compiler.switch.flow import BLOCKS, COUNT_RULE_BODY, DROP_ACTION, DROP_BODY, RULE_ARGUMENT, Block
 from placer.rack.compiler.switch.headers import TO_IPV4
 from placer.rack.rack import MatchKind
 
-HOP_ACTION = program.SwitchAction("to_hop", (program.Assign("h.ethernet.destination", "t.hop"),), {"hop": 48})
+HOP_ACTION = program.SwitchAction(
+    "to_hop", (*COUNT_RULE_BODY, program.Assign("h.ethernet.destination", "t.hop")), {**RULE_ARGUMENT, "hop": 48}
+)
 
 
 @BLOCKS.register("IPv4Fwd")
 def ipv4fwd_block(instance: NfInstance) -> Block:
     """One table of prefixes."""
     name = f"{instance.nf.identifier}_routes"
-    routes = sorted(instance.data, key=lambda one: -one.prefix.length)
+    routes = sorted(enumerate(instance.data, instance.first_rule), key=lambda pair: -pair[1].prefix.length)
     entries = tuple(
         program.MatchEntry(
             ((route.prefix.address, route.prefix.mask),),
-            program.ActionCall(HOP_ACTION.name, (int.from_bytes(route.mac, "big"),)),
+            program.ActionCall(HOP_ACTION.name, (rule, int.from_bytes(route.mac, "big"))),
         )
-        for route in routes
+        for rule, route in routes
     )
     table = program.MatchTable(
         name,

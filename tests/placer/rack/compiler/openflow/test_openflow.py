@@ -26,13 +26,14 @@ from placer.rack.rack import CoreCost, NfCosts, Rack, Server, Switch, SwitchKind
 from placer.rack.replanning.moves import PlacedNf
 from profiles.faults import InputError
 from tests.effort import THOROUGH, examples
-from tests.nfs.captures import read_capture, read_frames, write_capture
+from tests.nfs.captures import LAST_SECOND, read_capture, read_frames, write_capture, write_frames
 from tests.placer.rack.compiler.library.frames import ipv4_frame, random_frames
 from tests.placer.rack.compiler.openflow.labelled_rack import LabelledRack
 from tests.placer.rack.compiler.own_chains import OwnChains, draw_own_chains
 from tests.placer.rack.compiler.rack_packets import rack_packets
 from tests.placer.rack.compiler.racks import SAME_BYTES, made_chain, made_plan, random_chain, random_subgroups
 from tests.placer.rack.compiler.test_executed_racks import ExecutedRack, require_programs, run_rack, write_rack_files
+from tests.placer.rack.compiler.test_own_chains import update_after_redrawing
 from tests.reference.compare import ReferenceRun
 from tests.reference.interpret import Interpreter
 from tests.reference.nfs.monitor import MonitorModel
@@ -330,9 +331,9 @@ def test_packets_with_two_tags_are_dropped_where_it_does_not_see_behind_them(tmp
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(5 if THOROUGH else 1))
 def test_random_chains_with_own_rules_do_what_the_text_says(part: int, tmp_path: Path) -> None:
-    """Ten chains; no shares on the switch: Open vSwitch deals flows out by a hash of its own."""
+    """Ten chains, before and after an update; no shares on the switch: Open vSwitch has a hash of its own."""
     require_open_vswitch()
-    on_switch, runs = Counter[str](), 0
+    on_switch, runs, updates = Counter[str](), 0, 0
     for seed, folder, chains in draw_chains(count(1000 * part + 1), tmp_path):
         random, own = Random(seed), chains.plan.chains
         # no packet gets a second tag, behind which the switch would not see
@@ -350,24 +351,30 @@ def test_random_chains_with_own_rules_do_what_the_text_says(part: int, tmp_path:
         frames = [one for one in drawn if count_tags(one) <= most_tags and len(one) >= SHORTEST_TAGGED_FRAME]
         found = run_rack(plan, rack, seed, folder, frames, chains.meaning.meaning(), "ovs")
         assert found.differences == [], chains.text
+        if plan.sources and (update := update_after_redrawing(seed, folder, replace(chains, plan=plan))):
+            found = run_rack(plan, update.rack, seed, folder, frames, chains.meaning.meaning(), "ovs")
+            assert found.differences == [], chains.text
+            updates += 1
         on_switch.update(nf.kind for nf in rack.routing.graph.nfs if nf.place.name == "switch")
         runs += 1
         if runs == 10:
             break
-    assert set(on_switch) >= {"ACL", "IPv4Fwd"}
+    assert set(on_switch) >= {"ACL", "IPv4Fwd"} and updates > 3
 
 
 @pytest.mark.parametrize("seconds", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_meters_keep_t_max(seconds: int, tmp_path: Path) -> None:
-    """Of 3 Mbps, 1 passes, by the stamps of the capture; NFs count what has passed the meter."""
+    """Of 3 Mbps, 1 passes, by the stamps of the capture, one of them wrong; NFs count what has passed the meter."""
     require_open_vswitch()
     chain = made_chain(["Monitor", "Match"])
     chain = replace(chain, slo=replace(chain.slo, t_max_mbps=Fraction(1)))
     write_rack_files(compile_rack(plan_of([chain], [{"f0": "switch", "f1": "s0"}]), "plan"), tmp_path / "rack")
     frame = ipv4_frame(payload=bytes(1458))
-    source = write_capture(tmp_path / "in.pcap", [frame] * (250 * (1 + seconds)), gap_us=4000)
+    times = [1_000_000 + 4000 * at for at in range(250 * (1 + seconds))]
+    times.insert(100, LAST_SECOND * 1_000_000)
+    source = write_frames(tmp_path / "in.pcap", [(time_us, frame) for time_us in times])
     run = execute_rack(tmp_path / "rack", source, tmp_path / "out.pcap", openflow="ovs")
-    passed = sum(len(out) for time_us, out in read_frames(tmp_path / "out.pcap") if time_us >= 2_000_000)
+    passed = sum(len(out) for time_us, out in read_frames(tmp_path / "out.pcap") if 2 <= time_us / 1e6 < LAST_SECOND)
     assert 8 * passed / (1e6 * seconds) == pytest.approx(1, rel=0.02)
     assert run.is_explained and run.dropped == {"rate_limit": run.received - run.sent}
     assert run.nfs["c/f0"].entered == run.nfs["c/f1"].entered == run.sent

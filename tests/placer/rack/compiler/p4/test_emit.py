@@ -5,10 +5,12 @@ import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 
 import pytest
 
+from placer.rack.compiler.compile import compile_rack
 from placer.rack.compiler.graph import graph_of, instances_of
 from placer.rack.compiler.p4.bodies import ARCHITECTURE_NAMES
 from placer.rack.compiler.p4.emit import p4_text
@@ -16,9 +18,9 @@ from placer.rack.compiler.routing import route_graph
 from placer.rack.compiler.switch.compose import compose
 from placer.rack.compiler.switch.program import Apply, Assign, Compute, Operation, SwitchAction, SwitchProgram
 from placer.rack.compiler.swx.spec import entries_text, spec_text
-from tests.placer.rack.compiler.library.frames import random_frame
+from tests.placer.rack.compiler.library.frames import ipv4_frame, random_frame
 from tests.placer.rack.compiler.p4.small import SMALL
-from tests.placer.rack.compiler.racks import SAME_BYTES, random_plan
+from tests.placer.rack.compiler.racks import SAME_BYTES, made_chain, made_plan, random_plan
 from tests.reference.nfs.headers import read_headers
 from tests.reference.p4.checker import P4SyntaxError, check
 from tests.reference.p4.checker.scope import PNA_NAMES
@@ -117,6 +119,21 @@ def test_a_table_that_stands_twice_is_refused() -> None:
 def test_every_name_of_the_architecture_is_avoided() -> None:
     """A table that is called as a type or a function of `pna.p4` would not compile."""
     assert PNA_NAMES <= ARCHITECTURE_NAMES
+
+
+def test_packets_over_a_meter_are_dropped_and_counted() -> None:
+    """Those of its chain alone."""
+    limited, other = made_chain(["Match"], name="a", aggregates=["udp"]), made_chain(["Match"], name="b")
+    limited = replace(limited, slo=replace(limited.slo, t_max_mbps=Fraction(1)))
+    text = p4_text(compile_rack(made_plan((limited, "switch"), (other, "switch")), "plan").switch)
+    assert "// limits 0: t_max of a, 1000 kbit/s, burst 1250 bytes" in text
+    assert check(text, "switch.p4") == []
+    assert any("has 1 elements" in fault.message for fault in check(text.replace("execute(0)", "execute(1)"), "p"))
+    machine, frames = P4Machine(text), [ipv4_frame(protocol=17), ipv4_frame(protocol=6)]
+    assert [machine.process(frame, 0) for frame in frames] == [(0, frame) for frame in frames]
+    machine.red = {0}
+    assert [machine.process(frame, 0) for frame in frames] == [None, (0, frames[1])]
+    assert machine.registers["reasons"][-1] == 1 and machine.registers["entered"] == [1, 2]
 
 
 FRAMES = 80

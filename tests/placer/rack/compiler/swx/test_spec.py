@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placer.rack.compiler.compile import compile_rack
+from placer.rack.compiler.switch import compose
+from placer.rack.compiler.switch.program import SwitchProgram
 from placer.rack.compiler.swx.code import Line, with_fewer_jumps
 from placer.rack.compiler.swx.spec import entries_text, names_text, spec_text
 from tests.placer.rack.compiler.library.frames import ipv4_frame
@@ -66,7 +68,8 @@ def test_packets_without_a_right_label_are_dropped_for_a_reason() -> None:
     assert pipeline.process(frame, 1) is None
     assert pipeline.process(outer + bytes.fromhex("000009ff") + frame, 1) is None
     counted = dict(zip(program.reasons, pipeline.registers["reasons"], strict=True))
-    assert counted == {"forged": 1, "unclassified": 0, "unknown_path": 1, "without_label": 1, "unmatched": 0}
+    assert {reason for reason, count in counted.items() if count} == {"forged", "unknown_path", "without_label"}
+    assert set(counted.values()) == {0, 1}
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 32))
@@ -100,6 +103,20 @@ def test_of_entries_with_the_same_key_the_first_is_written() -> None:
         "filter match 0x5/0xffff 0x0/0x0 priority 0 action entered",
         "filter match 0x4/0xc 0x1/0xff priority 2 action drop",
     ]
+
+
+def test_another_rule_changes_the_entries_of_its_own_table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DPDK builds each table anew that has other entries. Without room for all, rules are counted without gaps."""
+
+    def program_of(rules: int) -> SwitchProgram:
+        nfs = [("ACL", {"rules": float(rules)}), ("ACL", {"rules": 9.0}), ("IPv4Fwd", {"routes": 5.0})]
+        return compile_rack(made_plan((made_chain(nfs), "switch switch switch")), "plan").switch
+
+    before, after = (set(entries_text(program_of(rules)).splitlines()) for rules in (4, 5))
+    assert {line.split()[0] for line in before ^ after} == {"c__f0_rules"}
+    assert [(at, count) for _, at, count in program_of(4).rules] == [(0, 4), (21845, 9), (43690, 5)]
+    monkeypatch.setattr(compose, "ROOM_FOR_RULES", 24)
+    assert [(at, count) for _, at, count in program_of(4).rules] == [(0, 4), (4, 9), (13, 5)]
 
 
 FIELDS = ("m.a", "m.b")
