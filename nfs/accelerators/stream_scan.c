@@ -62,6 +62,30 @@ static struct stream *follow(struct stream_scan *scan, const struct flow_key *ke
 	return stream;
 }
 
+/* The memory for a held packet's payload and what is around it. */
+static uint8_t *joined_of(const struct stream_scan *scan, const struct offload *offload,
+			  const struct offloaded *offloaded)
+{
+	return scan->joined +
+	       (size_t)(offloaded - offload->held) * (MOST_PAYLOAD + 2u * scan->around);
+}
+
+/* Put what is before the last bytes of a stream, which are all of a segment, into its job. */
+static void join_last(const struct stream_scan *scan, const struct offload *offload,
+		      const struct stream *stream, struct offloaded *offloaded)
+{
+	struct accelerator_job *job = &offloaded->job;
+	const uint16_t before = RTE_MIN((uint32_t)stream->have - job->length, scan->around);
+	const uint32_t n = before + job->length;
+
+	if (before == 0)
+		return;
+	job->input = memcpy(joined_of(scan, offload, offloaded),
+			    stream_bytes(&scan->streams, stream) + stream->have - n, n);
+	job->length = n;
+	job->before = before;
+}
+
 /* Put what is around a segment, of which bytes may be left out, into its job. */
 static void join(const struct stream_scan *scan, const struct offload *offload,
 		 const struct stream *stream, struct offloaded *offloaded,
@@ -73,8 +97,7 @@ static void join(const struct stream_scan *scan, const struct offload *offload,
 	const uint16_t known = segment->bytes == job->input ? stream_known_before(stream, at) : 0;
 	const uint16_t before = RTE_MIN(known, scan->around);
 	const uint16_t behind = RTE_MIN(stream_known_from(stream, end), scan->around);
-	uint8_t *joined = scan->joined + (size_t)(offloaded - offload->held) *
-						 (MOST_PAYLOAD + 2u * scan->around);
+	uint8_t *joined = joined_of(scan, offload, offloaded);
 
 	if (before + behind == 0)
 		return;
@@ -127,6 +150,12 @@ bool stream_scan_take(struct stream_scan *scan, const struct offload *offload,
 			return is_scanned_alone(scan, STREAM_SCAN_UNFOLLOWED);
 	}
 	stream->begun |= opens;
+	if (likely(stream_append(&scan->streams, stream, &segment))) {
+		stream->last_us = now_us;
+		stream->used = true;
+		join_last(scan, offload, stream, offloaded);
+		return true;
+	}
 	if (likely(stream->begin - segment.sequence - 1 >= INT32_MAX) || cut(scan, stream, &segment))
 		result = stream_take(&scan->streams, stream, segment, read_all, NULL);
 	if (unlikely(result == STREAM_OUTSIDE)) {

@@ -138,6 +138,23 @@ void stream_skip(struct streams *streams, struct stream *stream, uint32_t n);
 uint16_t stream_known_before(const struct stream *stream, uint32_t at);
 uint16_t stream_known_from(const struct stream *stream, uint32_t at);
 
+/*
+ * Take a segment that goes on where its stream is, which waits for nothing, and has room; as nearly
+ * all do. Its bytes count as read.
+ */
+static inline bool stream_append(const struct streams *streams, struct stream *stream,
+				 const struct stream_segment *segment)
+{
+	const uint32_t at = segment->sequence - stream->begin;
+
+	if (unlikely(at != stream->have || stream_waits(stream) || stream->over || stream->skipped > 0 ||
+		     at + segment->length > STREAM_BYTES))
+		return false;
+	memcpy(stream_bytes(streams, stream) + at, segment->bytes, segment->length);
+	stream->have = stream->read = (uint16_t)(at + segment->length);
+	return true;
+}
+
 /* Take the bytes of a segment that is then sent on, unless the result is another one. */
 enum stream_result stream_take(struct streams *streams, struct stream *stream,
 			       struct stream_segment segment, stream_reader reader, void *context);

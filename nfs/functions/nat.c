@@ -191,7 +191,7 @@ static void send_plain(struct nf *nf, struct flow_burst *burst, struct nf_out *o
 	int32_t places[NF_BURST];
 	uint16_t n_known = 0;
 
-	sessions_look_up(sessions, burst->key_pointers, burst->n, places);
+	sessions_look_up(sessions, burst->keys, burst->n, places);
 	for (uint16_t i = 0; i < burst->n; i++) {
 		struct rte_mbuf *mbuf = burst->packets[i];
 		struct session *session = &sessions->sessions[places[i]];

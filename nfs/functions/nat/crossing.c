@@ -330,7 +330,6 @@ void crossings_add(struct nf *nf, struct crossings *crossings, struct rte_mbuf *
 		crossings->keys[crossings->n] =
 			key_inward(next->mbuf, &next->packet, next->mapping);
 	}
-	crossings->key_pointers[crossings->n] = &crossings->keys[crossings->n];
 	crossings->n++;
 }
 
@@ -404,9 +403,13 @@ void crossing_send_outward(struct nf *nf, struct crossing *crossing, const struc
 	nat_send(nf, mbuf, &crossing->packet, crossing->largest, out);
 }
 
-void sessions_look_up(struct sessions *sessions, const void **key_pointers, uint16_t n,
+void sessions_look_up(struct sessions *sessions, const struct flow_key *keys, uint16_t n,
 		      int32_t *places)
 {
+	const void *key_pointers[NF_BURST];
+
+	for (uint16_t i = 0; i < n; i++)
+		key_pointers[i] = &keys[i];
 	rte_hash_lookup_bulk(sessions->table, key_pointers, n, places);
 	for (uint16_t i = 0; i < n; i++)
 		rte_prefetch0(&sessions->sessions[places[i]]); /* harmless for an invalid address */
@@ -419,7 +422,7 @@ void crossings_send(struct nf *nf, struct crossings *crossings, struct nf_out *o
 	struct sessions *sessions = sessions_of(nf);
 	int32_t places[NF_BURST];
 
-	sessions_look_up(sessions, crossings->key_pointers, crossings->n, places);
+	sessions_look_up(sessions, crossings->keys, crossings->n, places);
 	for (uint16_t i = 0; i < crossings->n; i++) {
 		struct crossing *crossing = &crossings->of[i];
 
