@@ -53,9 +53,72 @@ void streams_forget(struct streams *streams, struct stream *stream)
 			  (uint32_t)((struct flow_entry *)stream - streams->index.entries));
 }
 
+uint32_t stream_source(struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	uint64_t network;
+
+	if (packet->type != PACKET_IPV6)
+		return packet_ipv4(mbuf, packet)->src_addr;
+	memcpy(&network, packet_ipv6(mbuf, packet)->src_addr, sizeof(network));
+	return (uint32_t)((network + packet_flow_secrets[0]) * (packet_flow_secrets[1] | 1) >> 32);
+}
+
+static uint32_t cut_of(const struct streams *streams, uint32_t source)
+{
+	return (source + (uint32_t)streams->index.secrets[0]) * 0x9e3779b1u / (UINT32_MAX / STREAM_CUTS + 1);
+}
+
+bool streams_may_go_on(const struct streams *streams, uint32_t source, uint64_t now_us)
+{
+	const uint32_t at = cut_of(streams, source);
+
+	return streams->cuts[at].source == source && now_us < streams->cuts[at].until_us;
+}
+
+static void give_up_stream(struct streams *streams, struct stream *stream, uint64_t now_us)
+{
+	const uint32_t at = cut_of(streams, stream->source);
+
+	if (stream->begun && stream_waits(stream)) {
+		streams->cuts[at].source = stream->source;
+		streams->cuts[at].until_us = now_us + STREAM_SYN_WAIT_US;
+	}
+	streams_forget(streams, stream);
+	streams->given_up++;
+}
+
 /*
- * Give up a stream that waits for nothing, whose begin is not known, or that was silent for too long;
- * false if there is none.
+ * Of streams that all wait, give up the oldest one of the source with the most among the next ones;
+ * false if each is of another source.
+ */
+static bool take_from_greediest(struct streams *streams, uint64_t now_us)
+{
+	const uint32_t n = RTE_MIN((uint32_t)MOST_TRIED, streams->index.most);
+	struct stream *of[MOST_TRIED], *oldest = NULL;
+	uint32_t sources[MOST_TRIED], most = 2;
+
+	for (uint32_t i = 0; i < n; i++) {
+		of[i] = stream_at(streams, (streams->hand + i) % streams->index.most);
+		sources[i] = of[i]->source;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t count = 0;
+
+		for (uint32_t j = 0; j < n; j++)
+			count += sources[j] == sources[i];
+		if (count > most || (count == most && (!oldest || of[i]->last_us < oldest->last_us))) {
+			most = count;
+			oldest = of[i];
+		}
+	}
+	if (oldest)
+		give_up_stream(streams, oldest, now_us);
+	return oldest != NULL;
+}
+
+/*
+ * Give up a stream that waits for nothing, whose begin is not known, or that was silent for too long,
+ * or one of a source with several; false if there is none.
  */
 static bool give_up(struct streams *streams, uint64_t now_us)
 {
@@ -65,17 +128,16 @@ static bool give_up(struct streams *streams, uint64_t now_us)
 
 		streams->hand = streams->hand + 1 < streams->index.most ? streams->hand + 1 : 0;
 		if (silent || (!stream->used && !(stream->begun && stream_waits(stream)))) {
-			streams_forget(streams, stream);
-			streams->given_up++;
+			give_up_stream(streams, stream, now_us);
 			return true;
 		}
 		stream->used = false;
 	}
-	return false;
+	return take_from_greediest(streams, now_us);
 }
 
-struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t begin,
-			      uint64_t now_us)
+struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t source,
+			      uint32_t begin, uint64_t now_us)
 {
 	const uint32_t hash = flow_index_hash(&streams->index, key);
 	int32_t place = flow_index_add(&streams->index, key, hash);
@@ -88,7 +150,8 @@ struct stream *streams_follow(struct streams *streams, const struct flow_key *ke
 	}
 	stream = stream_at(streams, (uint32_t)place);
 	*stream = (struct stream){
-		.key = *key, .begin = begin, .origin = begin, .last_us = now_us, .used = true};
+		.key = *key, .source = source, .begin = begin, .origin = begin, .last_us = now_us,
+		.used = true};
 	return stream;
 }
 

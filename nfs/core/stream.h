@@ -10,8 +10,10 @@
  * was read and nothing is kept.
  *
  * A stream is of FLOW_ENTRY bytes and its buffer. Where all are used, one that waits for nothing, or
- * whose first byte did not come, and that was not used for long is given up; there is none for a
- * further stream while all others wait.
+ * whose first byte did not come, and that was not used for long is given up. Where all wait, the
+ * source with the most of some of them loses its oldest one, so that no one source keeps others out;
+ * there is none for a further stream while each is of another source. What goes on of a stream that
+ * waited cannot be read without it: segments of unknown streams of its source are then refused.
  */
 #pragma once
 
@@ -26,6 +28,7 @@
 #define STREAM_WAIT_US 10000000ull
 /* How long after a stream's last segment no SYN begins another one of its ports, us: as TIME_WAIT. */
 #define STREAM_SYN_WAIT_US 60000000ull
+#define STREAM_CUTS 256
 
 /* Bytes that came ahead, as offsets in the buffer. */
 struct stream_part {
@@ -48,6 +51,7 @@ struct stream {
 	uint8_t mark;        /* for the function, initially 0 */
 	uint32_t origin;     /* the first sequence number of the last 2^30 bytes */
 	struct stream_part parts[STREAM_PARTS]; /* in their order, behind `have` */
+	uint32_t source;     /* the address that sends it; of IPv6 a hash of its first 64 bits */
 } __rte_aligned(sizeof(struct flow_entry));
 
 struct streams {
@@ -56,6 +60,10 @@ struct streams {
 	uint32_t hand;  /* the next one to be considered to be given up */
 	uint16_t kept;  /* bytes that were read and are not forgotten, fewer than STREAM_BYTES */
 	uint64_t given_up; /* streams, for others */
+	struct {
+		uint32_t source;
+		uint64_t until_us;
+	} cuts[STREAM_CUTS]; /* sources of streams that waited and were given up, by their hash */
 };
 
 enum stream_result {
@@ -123,9 +131,23 @@ static inline struct stream *streams_find(const struct streams *streams, const s
 	return (struct stream *)entry;
 }
 
+/*
+ * Whether hosts take bytes with these flags (RFC 9293, 3.10.7): of resets, and without ACK in an open
+ * connection, they do not.
+ */
+static inline bool stream_has_bytes(uint8_t flags)
+{
+	return !(flags & RTE_TCP_RST_FLAG) && flags & (RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG);
+}
+
+uint32_t stream_source(struct rte_mbuf *mbuf, const struct packet *packet);
+
+/* Whether a segment of an unknown stream may go on with one that was given up. */
+bool streams_may_go_on(const struct streams *streams, uint32_t source, uint64_t now_us);
+
 /* Follow a stream, from now on if it is known; its next byte is `begin`. NULL: all wait. */
-struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t begin,
-			      uint64_t now_us);
+struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t source,
+			      uint32_t begin, uint64_t now_us);
 void streams_forget(struct streams *streams, struct stream *stream);
 
 /* Leave out `n` bytes behind what was read; a reader calls it. */

@@ -183,7 +183,7 @@ static const struct nf_counter counters[] = {
 	[DIFFERING] = {"differing", "segments freed because they repeat bytes otherwise"},
 	[OUTSIDE] = {"outside", "segments freed that are too far from the bytes that are due"},
 	[OVERLONG] = {"overlong", "segments freed of a request of more than 8192 bytes"},
-	[UNFOLLOWED] = {"unfollowed", "segments freed that begin a stream, while all others wait"},
+	[UNFOLLOWED] = {"unfollowed", "segments freed of streams that are not followed while others wait"},
 	[FRAGMENTS] = {"fragments", "fragments of TCP, or what may be TCP, freed"},
 	[RESETS] = {"resets", "TCP resets sent"},
 	[UNBUFFERED] = {"unbuffered", "TCP resets not sent without a buffer"},
@@ -393,7 +393,8 @@ static struct stream *follow(struct nf *nf, const struct segment *segment, uint3
 	struct url_filter *filter = nf->state;
 	const struct flow_key key = packet_flow(segment->mbuf, segment->packet);
 
-	return streams_follow(&filter->streams, &key, begin, nf->now_us);
+	return streams_follow(&filter->streams, &key, stream_source(segment->mbuf, segment->packet),
+			      begin, nf->now_us);
 }
 
 /*
@@ -465,7 +466,10 @@ static int judge_stream(struct nf *nf, const struct segment *segment)
 			return counter;
 	}
 	if (!stream)
-		return judge_alone(nf, segment, true);
+		return streams_may_go_on(&filter->streams,
+					 stream_source(segment->mbuf, segment->packet), nf->now_us)
+			       ? UNFOLLOWED
+			       : judge_alone(nf, segment, true);
 	if (unlikely(stream->mark & STOPPED))
 		return BLOCKED;
 	result = stream_take(&filter->streams, stream, segment->bytes, read_requests, &reading);
@@ -518,7 +522,9 @@ static int judge(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *pack
 		rte_pktmbuf_read(mbuf, packet->payload, segment.bytes.length, bytes);
 	segment.bytes.sequence =
 		rte_be_to_cpu_32(tcp->sent_seq) + ((flags & RTE_TCP_SYN_FLAG) != 0);
-	return filter->follows ? judge_stream(nf, &segment) : judge_alone(nf, &segment, false);
+	if (!filter->follows || flags & RTE_TCP_RST_FLAG)
+		return judge_alone(nf, &segment, false);
+	return stream_has_bytes(flags) ? judge_stream(nf, &segment) : OUTSIDE;
 }
 
 static void send_reset(struct nf *nf, struct rte_mbuf *reset, struct nf_out *out)

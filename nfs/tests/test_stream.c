@@ -51,7 +51,7 @@ static struct reading *begin(uint64_t seed)
 	for (uint32_t i = 0; i < LENGTH; i++)
 		reading.text[i] = (uint8_t)rte_rand();
 	assert_int_equal(streams_create(&reading.streams, "test", 4), 0);
-	reading.stream = streams_follow(&reading.streams, &key, BEGIN, 1);
+	reading.stream = streams_follow(&reading.streams, &key, 0, BEGIN, 1);
 	assert_non_null(reading.stream);
 	assert_ptr_equal(streams_find(&reading.streams, &key), reading.stream);
 	return &reading;
@@ -169,8 +169,8 @@ TEST(streams_that_wait_are_kept)
 		keys[i].source_port = 10 + i;
 	assert_int_equal(take(reading, 0, 1), STREAM_TAKEN);
 	for (uint16_t i = 1; i < 4; i++)
-		assert_non_null(streams_follow(&reading->streams, &keys[i], 0, 2));
-	assert_non_null(streams_follow(&reading->streams, &keys[4], 0, 2));
+		assert_non_null(streams_follow(&reading->streams, &keys[i], i, 0, 2));
+	assert_non_null(streams_follow(&reading->streams, &keys[4], 4, 0, 2));
 	assert_ptr_equal(streams_find(&reading->streams, &key), reading->stream);
 	for (uint16_t i = 1; i < 5; i++) {
 		struct stream *stream = streams_find(&reading->streams, &keys[i]);
@@ -181,7 +181,39 @@ TEST(streams_that_wait_are_kept)
 		stream->have = 1;
 	}
 	keys[0].source_port = 99;
-	assert_null(streams_follow(&reading->streams, &keys[0], 0, STREAM_WAIT_US));
-	assert_non_null(streams_follow(&reading->streams, &keys[0], 0, STREAM_WAIT_US + 2));
+	assert_null(streams_follow(&reading->streams, &keys[0], 9, 0, STREAM_WAIT_US));
+	assert_non_null(streams_follow(&reading->streams, &keys[0], 9, 0, STREAM_WAIT_US + 2));
+	streams_destroy(&reading->streams);
+}
+
+/* A source that renews as many streams that wait as there are keeps nobody out, and ends none of others. */
+TEST(one_source_has_not_all_streams)
+{
+	struct reading *reading = begin(1);
+	struct flow_key keys[40], other = {.source = 7, .source_port = 7, .protocol = IPPROTO_TCP};
+	struct stream *stream;
+
+	streams_forget(&reading->streams, reading->stream);
+	for (uint16_t i = 0; i < RTE_DIM(keys); i++) {
+		keys[i] = key;
+		keys[i].source_port = 10 + i;
+		stream = streams_follow(&reading->streams, &keys[i], 1, 0, 2 + i);
+		assert_non_null(stream);
+		stream->begun = true;
+		stream->have = 1;
+		if (i != 20)
+			continue;
+		stream = streams_follow(&reading->streams, &other, 7, 0, 2 + i);
+		assert_non_null(stream);
+		stream->begun = true;
+		stream->have = 1;
+	}
+	assert_non_null(streams_find(&reading->streams, &other));
+	assert_null(streams_find(&reading->streams, &keys[36]));
+	assert_non_null(streams_find(&reading->streams, &keys[37]));
+	/* what goes on of those that were given up is not taken for a stream that began elsewhere */
+	assert_true(streams_may_go_on(&reading->streams, 1, 100));
+	assert_false(streams_may_go_on(&reading->streams, 7, 100));
+	assert_false(streams_may_go_on(&reading->streams, 1, 100 + STREAM_SYN_WAIT_US));
 	streams_destroy(&reading->streams);
 }

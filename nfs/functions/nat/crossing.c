@@ -240,14 +240,6 @@ static bool complete(struct nf *nf, struct crossing *crossing)
 	return true;
 }
 
-/* The counter of a packet that cannot be translated; -1 if it can. */
-static int reject_reason(const struct packet *packet)
-{
-	if (packet->type != PACKET_IPV4)
-		return packet->type == PACKET_MALFORMED ? MALFORMED : OTHER;
-	return packet->l4 == 0 ? UNSUPPORTED : -1;
-}
-
 /* Translate and send a packet whose ports stay as they are. */
 static void send_of_pair(struct nf *nf, const struct crossing *crossing, bool outward,
 			 struct nf_out *out)
@@ -282,7 +274,6 @@ static void send_of_pair(struct nf *nf, const struct crossing *crossing, bool ou
 static bool is_looked_up(struct nf *nf, struct crossing *crossing, bool outward, struct nf_out *out)
 {
 	const struct nat *nat = nf->state;
-	int reason;
 	uint8_t type;
 
 	if (unlikely(nat->pairs && pairs_take(&crossing->packet))) {
@@ -291,9 +282,16 @@ static bool is_looked_up(struct nf *nf, struct crossing *crossing, bool outward,
 	}
 	if (unlikely(crossing->packet.fragment) && !complete(nf, crossing))
 		return false;
-	reason = reject_reason(&crossing->packet);
-	if (unlikely(reason >= 0)) {
-		nf_drop(nf, crossing->mbuf, reason);
+	if (unlikely(crossing->packet.type == PACKET_MALFORMED)) {
+		nf_drop(nf, crossing->mbuf, MALFORMED);
+		return false;
+	}
+	if (unlikely(crossing->packet.type != PACKET_IPV4)) {
+		nf_other(nf, crossing->mbuf, crossing->packet.type, OTHER, out);
+		return false;
+	}
+	if (unlikely(crossing->packet.l4 == 0)) {
+		nf_drop(nf, crossing->mbuf, UNSUPPORTED);
 		return false;
 	}
 	if (crossing->packet.protocol != IPPROTO_ICMP)

@@ -30,8 +30,8 @@ enum nat_counter {
 	CONGESTED,
 	NO_ROOM,
 	UNSUPPORTED,
-	OTHER,
-	MALFORMED,
+	OTHER, /* NF_OTHER_COUNTERS from here */
+	MALFORMED = OTHER + 2,
 };
 
 struct nat {

@@ -282,8 +282,10 @@ class UrlFilterModel(FunctionModel):
             return "passed"
         key = flow_of(frame, headers)
         sequence = int.from_bytes(frame[headers.l4 + 4 : headers.l4 + 8], "big") + bool(flags & SYN)
-        if not self.follows:
+        if not self.follows or flags & RST:
             return self.judge_alone(key, sequence, segment, False)
+        if not flags & (SYN | ACK):
+            return "outside"
         return self.judge_segment(key, sequence % (1 << 32), segment, opens)
 
     def take(self, sent: Sent) -> Left:
