@@ -385,6 +385,66 @@ def hello(name: bytes) -> bytes:
     return b"".join(b"\x16\3\1" + struct.pack("!H", len(part)) + part for _, part in pieces(message, 1000))
 
 
+def record(part: bytes, version: bytes = b"\3\1", kind: int = 22) -> bytes:
+    """A record of TLS."""
+    return bytes([kind]) + version + struct.pack("!H", len(part)) + part
+
+
+def plain_hello(name: bytes, kinds: tuple[int, ...] = (0,), session: int = 32, before: bytes = b"") -> bytes:
+    """A ClientHello, whose name is in the list once for each kind."""
+    entries = b"".join(struct.pack("!BH", kind, len(name)) + name for kind in kinds)
+    extensions = before + struct.pack("!HHH", 0, len(entries) + 2, len(entries)) + entries
+    body = b"\3\3" + bytes(32) + bytes([session]) + bytes(session) + b"\0\2\x13\1\1\0"
+    body += struct.pack("!H", len(extensions)) + extensions
+    return b"\1" + len(body).to_bytes(3, "big") + body
+
+
+ALERT, CIPHERS = record(b"\1\x5a", kind=21), record(b"\1", kind=20)
+
+
+def hellos_of(name: bytes) -> dict[str, list[bytes]]:
+    """A ClientHello as servers take it, in segments."""
+    message = plain_hello(name)
+    first, second = record(message[:40]), record(message[40:])
+    return {
+        "in one record": [record(message)],
+        "a byte in each record": [b"".join(record(message[i : i + 1]) for i in range(len(message)))],
+        "a record in each segment": [record(message[i : i + 30]) for i in range(0, len(message), 30)],
+        "cut within headers of records": [first[:2], first[2:] + second[:1], second[1:4], second[4:]],
+        "behind a record of nothing": [record(b"") + record(message)],
+        "behind a segment of nothing": [record(b""), record(message)],
+        "records of nothing between": [first + record(b"") + record(b"") + second],
+        "behind an alert": [ALERT + record(message)],
+        "behind an alert in its segment": [ALERT, record(message)],
+        "an alert between": [first + ALERT + second],
+        "an alert in its segment between": [first, ALERT, second],
+        "behind a change of ciphers": [CIPHERS + record(message)],
+        "a change of ciphers between": [first + CIPHERS, second],
+        "records of version 0": [record(message, b"\0\0")],
+        "records of version 3.4": [record(message, b"\3\4")],
+        "version 0": [record(message[:4] + b"\0\0" + message[6:])],
+        "a long session": [record(plain_hello(name, session=255))],
+        "GREASE": [record(plain_hello(name, before=b"\x0a\x0a\0\0\x1a\x1a\0\1\0"))],
+        "behind a name of another type": [record(plain_hello(name, (1, 0)))],
+        "in upper case": [record(plain_hello(name.upper()))],
+        "with the dot of the root": [record(plain_hello(name + b"."))],
+    }
+
+
+def test_names_are_found_in_records_as_servers_read_them(nf_run: Path, tmp_path: Path) -> None:
+    """A ClientHello for a listed host is not completed; one for another host is, byte by byte."""
+    (tmp_path / "list").write_text("bad.example.org\n", encoding="utf-8")
+    frames: Frames = []
+    sent = [hellos_of(name) for name in (b"www.bad.example.org", b"www.good.example.org")]
+    for number, segments in enumerate([*sent[0].values(), *sent[1].values()]):
+        begins = [len(b"".join(segments[:i])) for i in range(len(segments))]
+        frames += Client(number, False).send(*zip(begins, segments, strict=True))
+    left = filtered(nf_run, tmp_path, frames, "--nf", "UrlFilter", "--set=list=list")
+    for number, (label, segments) in enumerate([*sent[0].items(), *sent[1].items()]):
+        whole = server_text(left, 1024 + number, False).startswith(b"".join(segments))
+        assert whole == (number >= len(sent[0])), label
+
+
 def text_with(form: bytes | None, host: bytes) -> bytes:
     """A request for a host; without a form a handshake."""
     return form % host if form else hello(host)
