@@ -75,18 +75,6 @@ bool streams_may_go_on(const struct streams *streams, uint32_t source, uint64_t 
 	return streams->cuts[at].source == source && now_us < streams->cuts[at].until_us;
 }
 
-static void give_up_stream(struct streams *streams, struct stream *stream, uint64_t now_us)
-{
-	const uint32_t at = cut_of(streams, stream->source);
-
-	if (stream->begun && stream_waits(stream)) {
-		streams->cuts[at].source = stream->source;
-		streams->cuts[at].until_us = now_us + STREAM_SYN_WAIT_US;
-	}
-	streams_forget(streams, stream);
-	streams->given_up++;
-}
-
 /*
  * Of streams that all wait, give up the oldest one of the source with the most among the next ones;
  * false if each is of another source.
@@ -95,7 +83,7 @@ static bool take_from_greediest(struct streams *streams, uint64_t now_us)
 {
 	const uint32_t n = RTE_MIN((uint32_t)MOST_TRIED, streams->index.most);
 	struct stream *of[MOST_TRIED], *oldest = NULL;
-	uint32_t sources[MOST_TRIED], most = 2;
+	uint32_t sources[MOST_TRIED], most = 2, at;
 
 	for (uint32_t i = 0; i < n; i++) {
 		of[i] = stream_at(streams, (streams->hand + i) % streams->index.most);
@@ -111,9 +99,14 @@ static bool take_from_greediest(struct streams *streams, uint64_t now_us)
 			oldest = of[i];
 		}
 	}
-	if (oldest)
-		give_up_stream(streams, oldest, now_us);
-	return oldest != NULL;
+	if (!oldest)
+		return false;
+	at = cut_of(streams, oldest->source);
+	streams->cuts[at].source = oldest->source;
+	streams->cuts[at].until_us = now_us + STREAM_SYN_WAIT_US;
+	streams_forget(streams, oldest);
+	streams->given_up++;
+	return true;
 }
 
 /*
@@ -128,7 +121,8 @@ static bool give_up(struct streams *streams, uint64_t now_us)
 
 		streams->hand = streams->hand + 1 < streams->index.most ? streams->hand + 1 : 0;
 		if (silent || (!stream->used && !(stream->begun && stream_waits(stream)))) {
-			give_up_stream(streams, stream, now_us);
+			streams_forget(streams, stream);
+			streams->given_up++;
 			return true;
 		}
 		stream->used = false;

@@ -12,8 +12,8 @@
  * A stream is of FLOW_ENTRY bytes and its buffer. Where all are used, one that waits for nothing, or
  * whose first byte did not come, and that was not used for long is given up. Where all wait, the
  * source with the most of some of them loses its oldest one, so that no one source keeps others out;
- * there is none for a further stream while each is of another source. What goes on of a stream that
- * waited cannot be read without it: segments of unknown streams of its source are then refused.
+ * there is none for a further stream while each is of another source. What goes on of a stream so
+ * lost cannot be read without it: segments of unknown streams of its source are then refused.
  */
 #pragma once
 
@@ -63,7 +63,7 @@ struct streams {
 	struct {
 		uint32_t source;
 		uint64_t until_us;
-	} cuts[STREAM_CUTS]; /* sources of streams that waited and were given up, by their hash */
+	} cuts[STREAM_CUTS]; /* sources that lost a stream which waited, by their hash */
 };
 
 enum stream_result {
