@@ -26,6 +26,7 @@ int stream_scan_create(struct stream_scan *scan, const struct offload *offload, 
 		return -ENOMEM;
 	}
 	scan->streams.kept = STREAM_SCAN_MOST_AROUND;
+	scan->streams.refuses = drops;
 	scan->follows = true;
 	return 0;
 }
@@ -148,9 +149,7 @@ bool stream_scan_take(struct stream_scan *scan, const struct offload *offload,
 	if (unlikely(segment.length > MOST_PAYLOAD ||
 		     (opens && stream && stream_ignores_syn(stream, segment.sequence, now_us))))
 		return is_scanned_alone(scan, STREAM_SCAN_OUTSIDE);
-	if (unlikely(!stream && !opens &&
-		     streams_may_go_on(&scan->streams,
-				       stream_source(offloaded->packet, headers), now_us)))
+	if (unlikely(!stream && stream_is_refused(&scan->streams, &key, now_us)))
 		return is_scanned_alone(scan, STREAM_SCAN_UNFOLLOWED);
 	if (unlikely(!stream || (opens && segment.sequence != stream->origin))) {
 		stream = follow(scan, offloaded, &key, segment.sequence, now_us);

@@ -10,10 +10,11 @@
  * was read and nothing is kept.
  *
  * A stream is of FLOW_ENTRY bytes and its buffer. Where all are used, one that waits for nothing, or
- * whose first byte did not come, and that was not used for long is given up. Where all wait, the
- * source with the most of some of them loses its oldest one, so that no one source keeps others out;
- * there is none for a further stream while each is of another source. What goes on of a stream so
- * lost cannot be read without it: segments of unknown streams of its source are then refused.
+ * whose first byte did not come, and that was not used for long is given up, or one that was silent.
+ * Where all wait, a source with many of them loses its oldest one to others, so that it does not keep
+ * them out; for its own further streams there is no room, nor while no source has many. What goes on
+ * of a stream that waited cannot be read without it: its flow is lost, and all of it is refused for a
+ * time. As many lost ones are known as there are streams; while all are, none that waits is given up.
  */
 #pragma once
 
@@ -28,7 +29,6 @@
 #define STREAM_WAIT_US 10000000ull
 /* How long after a stream's last segment no SYN begins another one of its ports, us: as TIME_WAIT. */
 #define STREAM_SYN_WAIT_US 60000000ull
-#define STREAM_CUTS 256
 
 /* Bytes that came ahead, as offsets in the buffer. */
 struct stream_part {
@@ -54,16 +54,22 @@ struct stream {
 	uint32_t source;     /* the address that sends it; of IPv6 a hash of its first 64 bits */
 } __rte_aligned(sizeof(struct flow_entry));
 
+/* A struct flow_entry. */
+struct lost_stream {
+	struct flow_key key;
+	uint64_t until_us; /* it is refused */
+} __rte_aligned(sizeof(struct flow_entry));
+
 struct streams {
 	struct flow_index index;
 	uint8_t *bytes; /* STREAM_BYTES for each */
 	uint32_t hand;  /* the next one to be considered to be given up */
 	uint16_t kept;  /* bytes that were read and are not forgotten, fewer than STREAM_BYTES */
 	uint64_t given_up; /* streams, for others */
-	struct {
-		uint32_t source;
-		uint64_t until_us;
-	} cuts[STREAM_CUTS]; /* sources that lost a stream which waited, by their hash */
+	struct flow_index lost_streams; /* that waited, struct lost_stream */
+	uint32_t lost_hand;             /* the next one to be considered to be forgotten */
+	uint64_t lost_until_us;         /* the last one */
+	uint8_t refuses; /* lost streams: 0 none, 1 those whose first byte came, 2 all */
 };
 
 enum stream_result {
@@ -86,7 +92,7 @@ struct stream_segment {
  */
 typedef bool (*stream_reader)(void *context, struct stream *stream);
 
-/* Room for `most` streams; 0, or -ENOMEM after printing why. */
+/* Room for `most` streams in zeros; 0, or -ENOMEM after printing why. */
 int streams_create(struct streams *streams, const char *name, uint32_t most);
 void streams_destroy(struct streams *streams);
 
@@ -142,8 +148,8 @@ static inline bool stream_has_bytes(uint8_t flags)
 
 uint32_t stream_source(struct rte_mbuf *mbuf, const struct packet *packet);
 
-/* Whether a segment of an unknown stream may go on with one that was given up. */
-bool streams_may_go_on(const struct streams *streams, uint32_t source, uint64_t now_us);
+/* Whether segments of a stream that is not followed are refused, as it was lost. */
+bool stream_is_refused(const struct streams *streams, const struct flow_key *key, uint64_t now_us);
 
 /* Follow a stream, from now on if it is known; its next byte is `begin`. NULL: all wait. */
 struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t source,
@@ -169,8 +175,8 @@ static inline bool stream_append(const struct streams *streams, struct stream *s
 {
 	const uint32_t at = segment->sequence - stream->begin;
 
-	if (unlikely(at != stream->have || stream_waits(stream) || stream->over || stream->skipped > 0 ||
-		     at + segment->length > STREAM_BYTES))
+	if (unlikely(at != stream->have || stream_waits(stream) || stream->over ||
+		     stream->skipped > 0 || at + segment->length > STREAM_BYTES))
 		return false;
 	memcpy(stream_bytes(streams, stream) + at, segment->bytes, segment->length);
 	stream->have = stream->read = (uint16_t)(at + segment->length);

@@ -183,7 +183,7 @@ static const struct nf_counter counters[] = {
 	[DIFFERING] = {"differing", "segments freed because they repeat bytes otherwise"},
 	[OUTSIDE] = {"outside", "segments freed that are too far from the bytes that are due"},
 	[OVERLONG] = {"overlong", "segments freed of a request of more than 8192 bytes"},
-	[UNFOLLOWED] = {"unfollowed", "segments freed of streams that are not followed while others wait"},
+	[UNFOLLOWED] = {"unfollowed", "segments of streams for which there is no room, or lost"},
 	[FRAGMENTS] = {"fragments", "fragments of TCP, or what may be TCP, freed"},
 	[RESETS] = {"resets", "TCP resets sent"},
 	[UNBUFFERED] = {"unbuffered", "TCP resets not sent without a buffer"},
@@ -233,6 +233,7 @@ static int create(struct nf *nf)
 	}
 	filter->follows =
 		streams > 0 && streams_create(&filter->streams, nf->kind->name, streams) == 0;
+	filter->streams.refuses = 2;
 	if (streams == 0 || filter->follows)
 		return 0;
 	destroy(nf);
@@ -460,16 +461,15 @@ static int judge_stream(struct nf *nf, const struct segment *segment)
 	enum stream_result result;
 	int counter;
 
+	if (unlikely(!stream && stream_is_refused(&filter->streams, &key, nf->now_us)))
+		return UNFOLLOWED;
 	if (unlikely(segment->opens)) {
 		stream = open_stream(nf, stream, segment, &counter);
 		if (!stream)
 			return counter;
 	}
 	if (!stream)
-		return streams_may_go_on(&filter->streams,
-					 stream_source(segment->mbuf, segment->packet), nf->now_us)
-			       ? UNFOLLOWED
-			       : judge_alone(nf, segment, true);
+		return judge_alone(nf, segment, true);
 	if (unlikely(stream->mark & STOPPED))
 		return BLOCKED;
 	result = stream_take(&filter->streams, stream, segment->bytes, read_requests, &reading);

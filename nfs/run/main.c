@@ -63,16 +63,19 @@ static void take(void *state, unsigned int core, enum chain_end end, struct rte_
 		run->failed = true;
 }
 
-#define LONGEST_BACK_US 60000000
+#define LONGEST_BACK_US 60000000ull
+#define LONGEST_AHEAD_US (86400 * 1000000ull)
 
 /*
- * A clock by the times of packets, which never goes back, and is never 0. It stands still until times
- * that went back have come up to it, or, where that is by more than a minute, goes on from there.
+ * A clock by the times of packets, which never goes back, and is never 0. It stands still until
+ * times that went back have come up to it, or, where that is by more than a minute, goes on from
+ * there; and again by the times themselves, as far as it can, if they go forward by a day.
  */
 static void advance(uint64_t *clock_us, uint64_t *ahead_us, uint64_t time_us)
 {
-	if (time_us + *ahead_us + LONGEST_BACK_US < *clock_us)
-		*ahead_us = *clock_us - time_us;
+	if (time_us + *ahead_us + LONGEST_BACK_US < *clock_us ||
+	    (*ahead_us > 0 && time_us + *ahead_us > *clock_us + LONGEST_AHEAD_US))
+		*ahead_us = *clock_us - RTE_MIN(*clock_us, time_us);
 	*clock_us = RTE_MAX(RTE_MAX(*clock_us, time_us + *ahead_us), UINT64_C(1));
 }
 

@@ -94,7 +94,8 @@ TEST(what_is_left_out_is_not_read_and_nothing_else)
 {
 	for (uint64_t seed = 1; seed <= 50; seed++) {
 		struct reading *reading = begin(seed);
-		const uint32_t at = 1 + (uint32_t)rte_rand_max(5000), skip = 1 + (uint32_t)rte_rand_max(9000);
+		const uint32_t at = 1 + (uint32_t)rte_rand_max(5000),
+			       skip = 1 + (uint32_t)rte_rand_max(9000);
 
 		reading->skip_at = at;
 		reading->skip = skip;
@@ -183,37 +184,5 @@ TEST(streams_that_wait_are_kept)
 	keys[0].source_port = 99;
 	assert_null(streams_follow(&reading->streams, &keys[0], 9, 0, STREAM_WAIT_US));
 	assert_non_null(streams_follow(&reading->streams, &keys[0], 9, 0, STREAM_WAIT_US + 2));
-	streams_destroy(&reading->streams);
-}
-
-/* A source that renews as many streams that wait as there are keeps nobody out, and ends none of others. */
-TEST(one_source_has_not_all_streams)
-{
-	struct reading *reading = begin(1);
-	struct flow_key keys[40], other = {.source = 7, .source_port = 7, .protocol = IPPROTO_TCP};
-	struct stream *stream;
-
-	streams_forget(&reading->streams, reading->stream);
-	for (uint16_t i = 0; i < RTE_DIM(keys); i++) {
-		keys[i] = key;
-		keys[i].source_port = 10 + i;
-		stream = streams_follow(&reading->streams, &keys[i], 1, 0, 2 + i);
-		assert_non_null(stream);
-		stream->begun = true;
-		stream->have = 1;
-		if (i != 20)
-			continue;
-		stream = streams_follow(&reading->streams, &other, 7, 0, 2 + i);
-		assert_non_null(stream);
-		stream->begun = true;
-		stream->have = 1;
-	}
-	assert_non_null(streams_find(&reading->streams, &other));
-	assert_null(streams_find(&reading->streams, &keys[36]));
-	assert_non_null(streams_find(&reading->streams, &keys[37]));
-	/* what goes on of those that were given up is not taken for a stream that began elsewhere */
-	assert_true(streams_may_go_on(&reading->streams, 1, 100));
-	assert_false(streams_may_go_on(&reading->streams, 7, 100));
-	assert_false(streams_may_go_on(&reading->streams, 1, 100 + STREAM_SYN_WAIT_US));
 	streams_destroy(&reading->streams);
 }

@@ -321,17 +321,17 @@ static void read_server_names(struct reader *reader, struct request *request)
 
 #define RECORD 5 /* bytes of a record's header */
 
-/* Whether a record is one that servers pass over before a handshake, or within: an alert, or ciphers. */
+/* Whether servers pass over a record before a handshake, or within: an alert, or ciphers. */
 static bool is_passed_over(const uint8_t *record)
 {
-	return record[1] == 3 && record[3] == 0 &&
+	return record[1] < 16 && record[3] == 0 &&
 	       ((record[0] == 20 && record[4] == 1) || (record[0] == 21 && record[4] == 2));
 }
 
 /*
  * The handshake in bytes of a stream, `*n` bytes: a message may be cut into several records (RFC 8446,
  * section 5.1), which are joined in memory that the next call uses again. Servers do not look at the
- * version of the first one, but some at its upper half byte.
+ * version of the first one, but some refuse versions from 16.0 on (Go).
  */
 static const uint8_t *handshake_of(const char *segment, size_t length, size_t *n)
 {
@@ -373,7 +373,7 @@ static struct request read_tls(const char *bytes, size_t length, bool begun)
 		request.kind = begun || bytes[0] == 22 ? REQUEST_INCOMPLETE : REQUEST_NONE;
 		return request;
 	}
-	if (reader.at[0] != 1 || (reader.here > 1 && reader.at[1] != 0)) /* no ClientHello */
+	if (reader.at[0] != 1 || (reader.here > 1 && reader.at[1] > 2)) /* none that servers take */
 		return request;
 	skip(&reader, 4);
 	left = skip_to_extensions(&reader);

@@ -91,14 +91,16 @@ def client_hello(rng: random.Random, urls: Sequence[str]) -> bytes:
         extensions.insert(rng.randrange(3), struct.pack("!HH", 0, len(body)) + body)
     joined = b"".join(extensions)
     session = rng.randbytes(rng.choice((0, 32, 33)))
-    body = rng.choice((b"\x03\x03", b"\x03\x03", b"\0\0")) + rng.randbytes(32) + bytes([len(session)]) + session + b"\0\x04\x13\x01\x13\x02\x01\0"
+    version = rng.choice((b"\x03\x03", b"\x03\x03", b"\0\0"))
+    body = version + rng.randbytes(32) + bytes([len(session)]) + session + b"\0\x04\x13\x01\x13\x02\x01\0"
     body += struct.pack("!H", len(joined)) + joined
-    message = bytes([1 if rng.random() < 0.95 else 2]) + len(body).to_bytes(3, "big") + body
+    claimed = len(body) if rng.random() < 0.95 else rng.choice((0x10000, 0x2FFFF, 0x30000))
+    message = bytes([1 if rng.random() < 0.95 else 2]) + claimed.to_bytes(3, "big") + body
     cuts = sorted(rng.randrange(len(message)) for _ in range(rng.choice((0, 0, 0, 1, 2, 4))))
     parts = [message[begin:end] for begin, end in pairwise((0, *cuts, len(message)))]
-    others = (b"",) * 9 + (b"\x15\3\3\0\2\1\x5a", b"\x14\3\3\0\1\1", b"\x17\3\3\0\1\0")
-    version = rng.choice((0x301, 0x303, 0x303, 0, 0x1000))
-    return b"".join(rng.choice(others) + struct.pack("!BHH", 22, version, len(part)) + part for part in parts)
+    others = (b"",) * 10 + (b"\x15\3\3\0\2\1\x5a", b"\x15\0\0\0\2\1\x5a", b"\x14\3\3\0\1\1", b"\x17\3\3\0\1\0")
+    outer = rng.choice((0x301, 0x303, 0x303, 0, 0x1000))
+    return b"".join(rng.choice(others) + struct.pack("!BHH", 22, outer, len(part)) + part for part in parts)
 
 
 def web_payload(rng: random.Random, urls: Sequence[str]) -> bytes:

@@ -22,7 +22,7 @@ MOST_HOSTS = 4
 LONGEST_HOST, LONGEST_PATH, LONGEST_METHOD, LONGEST_NUMBER = 253, 4096, 20, 18
 
 HANDSHAKE, CLIENT_HELLO, SERVER_NAME, HOST_NAME, RECORD = 22, 1, 0, 0, 5
-PASSED_OVER = re.compile(rb"\x14\x03.\x00\x01|\x15\x03.\x00\x02", re.DOTALL)
+PASSED_OVER = re.compile(rb"\x14[\x00-\x0f].\x00\x01|\x15[\x00-\x0f].\x00\x02", re.DOTALL)
 """Records that servers pass over before a handshake, or within: of ciphers, and alerts."""
 
 
@@ -182,7 +182,7 @@ def read_handshake(segment: bytes, begun: bool) -> WebRequest:
         rest = rest[end:]
     if not message:
         return WebRequest(RequestKind.INCOMPLETE) if begun or segment[0] == HANDSHAKE else NO_REQUEST
-    if message[0] != CLIENT_HELLO or message[1:2] > b"\0":
+    if message[0] != CLIENT_HELLO or message[1:2] > b"\2":
         return NO_REQUEST
     names: list[bytes] = []
     try:
