@@ -91,7 +91,13 @@ def client_hello(rng: random.Random, urls: Sequence[str]) -> bytes:
         extensions.insert(rng.randrange(3), struct.pack("!HH", 0, len(body)) + body)
     joined = b"".join(extensions)
     session = rng.randbytes(rng.choice((0, 32, 33)))
-    body = rng.choice((b"\x03\x03", b"\x03\x03", b"\0\0")) + rng.randbytes(32) + bytes([len(session)]) + session + b"\0\x04\x13\x01\x13\x02\x01\0"
+    body = (
+        rng.choice((b"\x03\x03", b"\x03\x03", b"\0\0"))
+        + rng.randbytes(32)
+        + bytes([len(session)])
+        + session
+        + b"\0\x04\x13\x01\x13\x02\x01\0"
+    )
     body += struct.pack("!H", len(joined)) + joined
     message = bytes([1 if rng.random() < 0.95 else 2]) + len(body).to_bytes(3, "big") + body
     cuts = sorted(rng.randrange(len(message)) for _ in range(rng.choice((0, 0, 0, 1, 2, 4))))
