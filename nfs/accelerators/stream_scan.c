@@ -149,8 +149,6 @@ bool stream_scan_take(struct stream_scan *scan, const struct offload *offload,
 	if (unlikely(segment.length > MOST_PAYLOAD ||
 		     (opens && stream && stream_ignores_syn(stream, segment.sequence, now_us))))
 		return is_scanned_alone(scan, STREAM_SCAN_OUTSIDE);
-	if (unlikely(!stream && stream_is_refused(&scan->streams, &key, now_us)))
-		return is_scanned_alone(scan, STREAM_SCAN_UNFOLLOWED);
 	if (unlikely(!stream || (opens && segment.sequence != stream->origin))) {
 		stream = follow(scan, offloaded, &key, segment.sequence, now_us);
 		if (!stream)

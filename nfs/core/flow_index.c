@@ -2,7 +2,6 @@
 
 #include <errno.h>
 
-
 #include "core/memory.h"
 
 #define LEAST_SLOTS 16

@@ -5,6 +5,7 @@
 #include "core/memory.h"
 
 #define MOST_TRIED 64         /* streams considered to be given up for another one */
+#define LOST_PER_STREAM 4     /* lost streams that are known */
 #define SOURCE_BITS 10
 #define MOST_AHEAD (1u << 30) /* bytes behind the last one read, after which all is forgotten */
 
@@ -15,7 +16,7 @@ static_assert(sizeof(struct stream) == sizeof(struct flow_entry) &&
 int streams_create(struct streams *streams, const char *name, uint32_t most)
 {
 	if (flow_index_create(&streams->index, most) == 0 &&
-	    flow_index_create(&streams->lost_streams, most) == 0 &&
+	    flow_index_create(&streams->lost_streams, LOST_PER_STREAM * most) == 0 &&
 	    (streams->bytes = nf_zalloc((size_t)most * STREAM_BYTES)))
 		return 0;
 	fprintf(stderr, "%s: no memory for %u streams of %d bytes\n", name, most, STREAM_BYTES);
@@ -110,9 +111,8 @@ static uint32_t source_bits(const struct streams *streams, uint32_t source)
 }
 
 /*
- * Of streams that all wait, give up the oldest one of the source with the most among the next ones,
- * an eighth at least, for one of a source that has fewer, or of its own if none is refused then;
- * false if there is none.
+ * Of streams that all wait, give up the oldest one of the source with the most among the next ones, an
+ * eighth at least, for one of a source with fewer, or its own if none is refused; false if none is.
  */
 static bool take_from_greediest(struct streams *streams, uint32_t source, uint64_t now_us)
 {
@@ -157,9 +157,12 @@ struct stream *streams_follow(struct streams *streams, const struct flow_key *ke
 			      uint32_t begin, uint64_t now_us)
 {
 	const uint32_t hash = flow_index_hash(&streams->index, key);
-	int32_t place = flow_index_add(&streams->index, key, hash);
 	struct stream *stream;
+	int32_t place;
 
+	if (unlikely(stream_is_refused(streams, key, now_us)))
+		return NULL;
+	place = flow_index_add(&streams->index, key, hash);
 	if (unlikely(place < 0)) {
 		if (!give_up(streams, source, now_us))
 			return NULL;

@@ -20,9 +20,7 @@
 #include "functions/url_filter/request.h"
 #include "functions/url_filter/url.h"
 
-/* Resets the TCP connection of a packet that does not go on. */
-
-#define TTL 64
+#define TTL 64 /* of resets */
 
 /* Write an IPv4 header for a segment without payload, and its TCP checksum. */
 static void put_ipv4(struct rte_mbuf *made, struct rte_mbuf *about, const struct packet *packet,
@@ -461,15 +459,15 @@ static int judge_stream(struct nf *nf, const struct segment *segment)
 	enum stream_result result;
 	int counter;
 
-	if (unlikely(!stream && stream_is_refused(&filter->streams, &key, nf->now_us)))
-		return UNFOLLOWED;
 	if (unlikely(segment->opens)) {
 		stream = open_stream(nf, stream, segment, &counter);
 		if (!stream)
 			return counter;
 	}
 	if (!stream)
-		return judge_alone(nf, segment, true);
+		return stream_is_refused(&filter->streams, &key, nf->now_us)
+			       ? UNFOLLOWED
+			       : judge_alone(nf, segment, true);
 	if (unlikely(stream->mark & STOPPED))
 		return BLOCKED;
 	result = stream_take(&filter->streams, stream, segment->bytes, read_requests, &reading);

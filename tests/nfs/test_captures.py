@@ -73,6 +73,7 @@ def test_times_are_kept(nf_run: Path, tmp_path: Path, magic: int, stamps: list[S
         ((100, 100, 98, 99, 100, 101), (100, 101)),  # back by seconds: the clock waits for 100
         ((9000, 9000, 5400, 5401, 5401, 5402), (9000, 5401, 5402)),  # by an hour: it goes on
         ((10, 2**32 - 1, 11, 12, 12), (10, 2**32 - 1, 12)),  # one stamp is wrong
+        ((5, 2**32 - 1) * 4400 + (6, 7, 8), (5, 2**32 - 1, 7, 8)),  # they jump
     ],
 )
 def test_a_limiter_goes_on_where_times_go_back(
