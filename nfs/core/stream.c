@@ -4,8 +4,8 @@
 
 #include "core/memory.h"
 
-#define MOST_TRIED 64         /* streams considered to be given up for another one */
-#define LOST_PER_STREAM 4     /* lost streams that are known */
+#define MOST_TRIED 64     /* streams considered to be given up for another one */
+#define LOST_PER_STREAM 4 /* lost streams that are known */
 #define SOURCE_BITS 10
 #define MOST_AHEAD (1u << 30) /* bytes behind the last one read, after which all is forgotten */
 
@@ -111,7 +111,7 @@ static uint32_t source_bits(const struct streams *streams, uint32_t source)
 }
 
 /*
- * Of streams that all wait, give up the oldest one of the source with the most among the next ones, an
+ * Of streams that all wait, give up the oldest one of the source with the most of the next ones, an
  * eighth at least, for one of a source with fewer, or its own if none is refused; false if none is.
  */
 static bool take_from_greediest(struct streams *streams, uint32_t source, uint64_t now_us)

@@ -9,12 +9,12 @@
  * receiver might not have taken, is STREAM_DIFFERS, unless it is a keepalive of a stream all of which
  * was read and nothing is kept.
  *
- * A stream is of FLOW_ENTRY bytes and its buffer. Where all are used, one that waits for nothing, or
- * whose first byte did not come, and that was not used for long is given up, or one that was silent.
- * Where all wait, a source with many of them loses its oldest one to others, so that it does not keep
- * them out; for its own further streams there is no room, nor while no source has many. What goes on
- * of a stream that waited cannot be read without it: its flow is lost, and all of it is refused for a
- * time. While four times as many are known as are followed, none that waits is given up.
+ * A stream is of FLOW_ENTRY bytes and its buffer. Where all are used, one that waits for nothing,
+ * or whose first byte did not come, and that was not used for long is given up, or a silent one.
+ * Where all wait, a source with many of them loses its oldest one to others, so that it keeps none
+ * out; for its own further streams there is no room, nor while no source has many. What goes on of
+ * a stream that waited cannot be read without it: it is lost, and its flow is refused for a time.
+ * While four times as many are known as are followed, none that waits is given up.
  */
 #pragma once
 
@@ -151,7 +151,7 @@ uint32_t stream_source(struct rte_mbuf *mbuf, const struct packet *packet);
 /* Whether segments of a stream that is not followed are refused, as it was lost. */
 bool stream_is_refused(const struct streams *streams, const struct flow_key *key, uint64_t now_us);
 
-/* Follow a stream, from now on if it is known; its next byte is `begin`. NULL: refused, or no room. */
+/* Follow a stream, from now on if it is known; its next byte is `begin`. NULL: refused, no room. */
 struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t source,
 			      uint32_t begin, uint64_t now_us);
 void streams_forget(struct streams *streams, struct stream *stream);
