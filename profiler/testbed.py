@@ -36,6 +36,7 @@ class StageMeasurement:
 
     throughput_kpps: float
     dropped_pct: float
+    cpu_pct: float | None = None  # what the stages of its core use of a whole core, where the testbed measures it
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class PacketLatency:
     p50: float
     p99: float
     max: float
+    p95: float | None = None  # where the testbed measures it
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +108,16 @@ def refuse_invalid(run: Run) -> None:
         }:
             raise TestbedError(f"testbed reports counters {wrong}")
         for stage in measurement.stages:
-            if not (0 <= stage.throughput_kpps < math.inf and 0 <= stage.dropped_pct <= 100):
+            if not (0 <= stage.throughput_kpps < math.inf and 0 <= stage.dropped_pct <= 100 and _sound(stage.cpu_pct)):
                 raise TestbedError(f"testbed reports {stage}")
         for times in (measurement.latency_us, measurement.stages_us, measurement.stages_p99_us):
-            if times and not all(0 <= value < math.inf for value in astuple(times)):
+            if times and not all(map(_sound, astuple(times))):
                 raise TestbedError(f"testbed reports {times}")
+
+
+def _sound(value: float | None) -> bool:
+    """Whether a testbed can have measured this, or did not measure it."""
+    return value is None or 0 <= value < math.inf
 
 
 class Testbed(ABC):

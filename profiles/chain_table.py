@@ -17,7 +17,7 @@ ORDER_COLUMN, CORES_COLUMN, SHARES_COLUMN, RATE_COLUMN, REPEAT_COLUMN, CHAIN_KPP
 )  # fmt: skip
 KEY_COLUMNS = [ORDER_COLUMN, CORES_COLUMN, SHARES_COLUMN, *ATTRIBUTES, RATE_COLUMN, REPEAT_COLUMN]
 """The columns that identify a row: what ran, and which of its repeats."""
-LATENCY_COLUMNS = [f"latency_{name}_us" for name in ("mean", "p50", "p99", "max")]
+LATENCY_COLUMNS = [f"latency_{name}_us" for name in ("mean", "p50", "p99", "max", "p95")]
 
 
 def leaving_column(stage: int) -> str:
@@ -28,6 +28,11 @@ def leaving_column(stage: int) -> str:
 def drop_column_of(stage: int) -> str:
     """What a stage drops of the packets that enter it, %."""
     return f"stage{stage}_dropped_pct"
+
+
+def cpu_column_of(stage: int) -> str:
+    """What the stages of a stage's core use of a whole core, %."""
+    return f"stage{stage}_cpu_pct"
 
 
 def key_of(load: ChainLoad, repeat: int) -> dict[str, object]:
@@ -62,10 +67,13 @@ def with_rows(known: pd.DataFrame | None, rows: Iterable[Mapping[str, object]]) 
     merged = {} if known is None else {_key(row): row for row in _rows(known)}
     merged |= {_key(row): row for row in rows}
     stages = max((len(_indices(row)) for row in merged.values()), default=0)
-    of_stages = [name for stage in range(stages) for name in (leaving_column(stage), drop_column_of(stage))]
-    columns = [*KEY_COLUMNS, CHAIN_KPPS, *of_stages, *LATENCY_COLUMNS]
+    of_stage = (leaving_column, drop_column_of, cpu_column_of)
+    columns = [*KEY_COLUMNS, CHAIN_KPPS, *(name(stage) for stage in range(stages) for name in of_stage)]
+    columns += LATENCY_COLUMNS
     further = [] if known is None else [str(name) for name in known.columns if name not in columns]
-    return pd.DataFrame(list(merged.values()), columns=[*columns, *further])
+    table = pd.DataFrame(list(merged.values()), columns=[*columns, *further])
+    optional = [*map(cpu_column_of, range(stages)), LATENCY_COLUMNS[-1]]  # left out where no run has them
+    return table.drop(columns=[name for name in optional if table[name].isna().all()])
 
 
 def _rows(table: pd.DataFrame) -> list[Mapping[str, object]]:

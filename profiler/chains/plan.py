@@ -16,7 +16,7 @@ from profiler.sampling import EvenPoints, at, neat, traffic_ranges, traffic_with
 from profiler.testbed import Measurement
 from profiles import ChainLoad, InputError, NfStage, TestbedDescription, TrafficProfile
 from profiles.chain import Cores, parse_chain, writable
-from profiles.chain_table import CHAIN_KPPS, LATENCY_COLUMNS, drop_column_of, key_of, leaving_column
+from profiles.chain_table import CHAIN_KPPS, LATENCY_COLUMNS, cpu_column_of, drop_column_of, key_of, leaving_column
 from profiles.faults import Fault, suggestion
 
 MOST_PLACEMENTS = 16  # placements of one order; of more, the two extremes and some between are measured
@@ -189,6 +189,7 @@ class MeasuredChain:
         row: Row = {**key_of(self.load, repeat), CHAIN_KPPS: one.throughput_kpps}
         for at_stage, stage in enumerate(one.stages):
             row |= {leaving_column(at_stage): stage.throughput_kpps, drop_column_of(at_stage): stage.dropped_pct}
+            row |= {cpu_column_of(at_stage): stage.cpu_pct}
         if one.latency_us:
             row |= dict(zip(LATENCY_COLUMNS, astuple(one.latency_us), strict=True))
         return row

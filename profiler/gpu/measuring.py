@@ -1,12 +1,12 @@
 """Runs of co-locations on a GPU server, several times each, and what is left of their repeats."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from statistics import median
 
 import numpy as np
 
-from profiler.testbed import GPU_STAGES, LATENCY_NAMES, Measurement, RunRefused, Testbed, TestbedChanged, TestbedError
+from profiler.testbed import GPU_STAGES, Measurement, PacketLatency, RunRefused, Testbed, TestbedChanged, TestbedError
 from profiles import GpuWorkload, TrafficProfile
 from profiles.arrays import Floats
 
@@ -131,7 +131,8 @@ class GpuRuns:
         self._done(len(runs))
         for run in runs:
             if any(measurement.latency_us is None or measurement.stages_us is None for measurement in run.measurements):
-                names = f"latency_us ({', '.join(LATENCY_NAMES)}) and stages_us ({', '.join(GPU_STAGES)})"
+                latency = ", ".join(field.name for field in fields(PacketLatency) if field.default is MISSING)
+                names = f"latency_us ({latency}) and stages_us ({', '.join(GPU_STAGES)})"
                 raise TestbedError(f"testbed answers NFs on a GPU without {names}")
         return [(one, run.measurements) for one, run in zip(co_locations, runs, strict=True)]
 

@@ -269,18 +269,11 @@ def _parse_run(answer: str) -> testbed_api.Run:
 
 def _measurement(fields: dict[str, Any]) -> testbed_api.Measurement:
     measured = testbed_api.Measurement(float(fields["throughput_kpps"]), Counters.from_mapping(fields["counters"]))
-    stages = [
-        testbed_api.StageMeasurement(float(stage["throughput_kpps"]), float(stage["dropped_pct"]))
-        for stage in fields.get("stages", ())
-    ]
     latency = fields.get("latency_us")
-    latency_us = (
-        testbed_api.PacketLatency(*(float(latency[name]) for name in testbed_api.LATENCY_NAMES)) if latency else None
-    )
     return replace(
         measured,
-        stages=tuple(stages),
-        latency_us=latency_us,
+        stages=tuple(testbed_api.StageMeasurement(**stage) for stage in fields.get("stages", ())),
+        latency_us=testbed_api.PacketLatency(**latency) if latency else None,
         stages_us=_gpu_stages(fields.get("stages_us")),
         stages_p99_us=_gpu_stages(fields.get("stages_p99_us")),
     )

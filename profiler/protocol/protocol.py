@@ -70,6 +70,7 @@ class _Counters(_Message):
 class _Stage(_Message):
     throughput_kpps: _Reading
     dropped_pct: FiniteFloat = Field(ge=0, le=100)
+    cpu_pct: _Reading | None = None
 
 
 class _Latency(_Message):
@@ -77,6 +78,7 @@ class _Latency(_Message):
     p50: _Reading
     p99: _Reading
     max: _Reading
+    p95: _Reading | None = None
 
 
 class _GpuStages(_Message):
@@ -257,13 +259,17 @@ def _effort_fields(run: Run, workloads: Sequence[dict[str, object]]) -> dict[str
     return {"best_effort": True, "disturbed_pct": run.best_effort.disturbed_pct}
 
 
+def _write_readings(readings: StageMeasurement | PacketLatency) -> dict[str, float]:
+    return {name: value for name, value in asdict(readings).items() if value is not None}
+
+
 def write_measurement(one: Measurement) -> dict[str, object]:
     """A measurement as answers write it; stages and latencies only where there are any."""
     answer: dict[str, object] = {"throughput_kpps": one.throughput_kpps, "counters": one.counters.as_dict()}
     if one.stages:
-        answer["stages"] = [asdict(stage) for stage in one.stages]
+        answer["stages"] = [_write_readings(stage) for stage in one.stages]
     if one.latency_us:
-        answer["latency_us"] = asdict(one.latency_us)
+        answer["latency_us"] = _write_readings(one.latency_us)
     if one.stages_us:
         answer["stages_us"] = one.stages_us.as_dict()
     if one.stages_p99_us:

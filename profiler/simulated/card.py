@@ -123,6 +123,26 @@ BLUEFIELD_3 = Card(
 )
 """A larger card of the same family, from its data sheet only: never compared with a real one."""
 
+PENSANDO = Card(
+    model="pensando",
+    cores=16,
+    clock_ghz=2.8,
+    l2_bytes_per_core=512 * 1024,
+    llc_bytes=8 * 1024 * 1024,
+    io_share=0.4,
+    l2_ns=8.0,
+    l3_ns=35.0,
+    dram_ns=120.0,
+    dram_gbps=40.0,
+    dram_queue_ns=60.0,
+    dma_leak=0.15,
+    line_gbps=100.0,
+    window=48,
+    engines={"regex": AcceleratorEngine(request_us=0.06, byte_us=1e-4, match_us=1.2)},
+)
+"""A card of another maker, as that of Tomur's table 9, of which the paper prints no figure: cores of the same kind, and
+an accelerator of another speed. All is assumed; it was never compared with a real one."""
+
 
 # The eleven network functions of Tomur's table 1, described by their work per packet.
 #
@@ -238,3 +258,10 @@ CARD_NFS: tuple[NfSpec, ...] = (
 BLUEFIELD_3_NFS: tuple[NfSpec, ...] = (*CARD_NFS, NfSpec("Mirror", 700, (headers(3.0),), queues=(("dma", 1),)))
 """The simulated NFs of the larger card; Mirror copies packets to the host's memory by the DMA engine, whose speed is
 assumed: 200 Gb/s of large packets."""
+
+PENSANDO_NFS: tuple[NfSpec, ...] = (
+    *(nf for nf in CARD_NFS if all(engine in PENSANDO.engines for engine, _ in nf.queues)),
+    NfSpec("Firewall", 1400, (headers(2.0), per_flow(192, 5.0, writes=0.5)), queues=(("regex", 1),)),
+)
+"""Firewall walks a table of flows and writes the entry of each packet's flow, and uses memory and the accelerator for
+regular expressions (Tomur, section 8); the sizes are assumed."""

@@ -155,7 +155,7 @@ class SimulatedServer(SimulatedMachine):
             followed = self._followed(load, solved, where)
             if not load.stages:
                 kpps = min(kpps, round_reading(followed.kept * rate_kpps))
-            latency = PacketLatency(*map(round_reading, astuple(followed.latency)))
+            latency = PacketLatency(*map(round_reading, astuple(followed.latency)[:4]))
         stages = [
             StageMeasurement(round_reading(kpps * leaving), round_reading(100 * (1 - kept)))
             for leaving, kept in zip(demand.leaving, demand.kept, strict=True)

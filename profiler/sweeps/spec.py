@@ -34,7 +34,7 @@ def _counter(name: str) -> _Metric:
 
 
 def _latency(name: str) -> _Metric:
-    return lambda one, _: float(getattr(one.latency_us, name)) if one.latency_us else None
+    return lambda one, _: getattr(one.latency_us, name) if one.latency_us else None
 
 
 METRIC_OF_NAME: dict[str, _Metric] = {

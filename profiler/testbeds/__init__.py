@@ -20,8 +20,8 @@ SPEC_FORMS = {
     "exec": "exec:COMMAND",
     "netns": "netns, netns:SECONDS",
     "replay": "replay:PROFILE",
-    "simulated": "simulated, simulated:contended, simulated:bluefield-3, simulated:server, simulated:gpu, "
-    "simulated:gpu-b",
+    "simulated": "simulated, simulated:contended, simulated:bluefield-3, simulated:pensando, simulated:server, "
+    "simulated:gpu, simulated:gpu-b",
 }
 
 

@@ -10,15 +10,20 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from profiler import testbed
 from profiler.protocol.request_checks import refusals
@@ -35,19 +40,50 @@ LEAST_QUOTA_US = 1_000  # of a period, which the kernel allows
 CORES = 4
 """Each is a quarter of the CPUs that the chain has, at most one CPU, so that chains of four fit on any machine."""
 MTU = 2000  # bytes: an answer of 1400 and its header are one packet
-MOST_RUNNING = 16  # chains whose programs wait for further runs
+MOST_RUNNING = 32  # chains whose programs wait for further runs
 NAMES = "placer-netns-"  # what the names of namespaces and groups begin with; the process follows
 CGROUPS = Path("/sys/fs/cgroup")
 TOOLS = {"ip": "iproute2", "nsenter": "util-linux", "taskset": "util-linux", "wrk": "wrk", "nginx": "nginx-light"}
 """Programs that every run needs, and their Debian packages."""
 REPORT = """
 function done(summary, latency, requests)
-  io.stderr:write(string.format('{"requests": %d, "us": %d, "failed": %d, "mean": %f, "p50": %d, "p99": %d, "max": %d}',
-    summary.requests, summary.duration, summary.errors.status + summary.errors.timeout + summary.errors.connect,
-    latency.mean, latency:percentile(50), latency:percentile(99), latency.max))
+  io.stderr:write('{')
+  local errors, counts = summary.errors, {}
+  for at = 1, #latency do counts[at] = string.format('[%d, %d]', latency(at)) end
+  io.stderr:write(string.format('"requests": %d, "us": %d, "failed": %d, "ended": %d, "latency": [%s]}',
+    summary.requests, summary.duration, errors.status + errors.timeout + errors.connect + errors.write, errors.read,
+    table.concat(counts, ', ')))
 end
 """
-"""What wrk writes at its end; times in us."""
+"""What wrk writes at its end: a brace at once; times in us, the connections that ended without an answer, and how many
+answers took so long, after its correction."""
+MOST_WAITING = 1.1
+"""Requests that wait on average, by their number and latency, for each connection: more than one are none that were
+measured. The first and last requests of a run make the difference."""
+LEAST_SERVED = 0.8  # of the connections, below which some are never served
+
+
+def measured_latency(corrected: Sequence[Sequence[int]], requests: int, us: int, flows: int) -> testbed.PacketLatency:
+    """The latency of the requests that were made. wrk takes connections for clients that send at the mean interval of a
+    connection: for an answer that took longer than two, it adds answers that took an interval less, two less and so on,
+    down to one. In a closed loop, there are none of these; they are taken away again, from the longest on. `corrected`:
+    times and their numbers. Raises `TestbedError` where the rest is not what was measured."""
+    counts = np.zeros(corrected[-1][0] + 1, dtype=np.int64)
+    counts[[time for time, _ in corrected]] = [count for _, count in corrected]
+    if rounds := requests // flows:
+        interval = us // rounds
+        for longest in range(len(counts) - 1, 2 * interval - 1, -1):
+            if counts[longest]:
+                counts[longest - interval : interval : -interval] -= counts[longest]
+    waiting = float(counts @ np.arange(len(counts))) / us
+    if counts.min() < 0 or counts.sum() != requests or waiting > MOST_WAITING * flows:
+        raise testbed.TestbedError(
+            f"testbed netns: wrk reports {counts.sum()} latencies of {requests} requests, and that {waiting:.3g} of"
+            f" them wait on average on {flows} connections"
+        )
+    ends = np.cumsum(counts)
+    p50, p95, p99 = (float(np.searchsorted(ends, part * requests)) for part in (0.5, 0.95, 0.99))
+    return testbed.PacketLatency(waiting * us / requests, p50, p99, len(counts) - 1.0, p95)
 
 
 # The programs, each a file of settings and a command. They listen on PORT and pass requests on to `to`.
@@ -60,6 +96,8 @@ class VnfProgram:
     package: str
     settings: Callable[[str], str]  # from the address and port of the next one
     command: Callable[[str, str], list[str]]  # from the file of settings, and that address
+    closes: bool = False  # connections after an answer, without saying so
+    relays: bool = False  # connections and not requests: they end where the next one ends them
 
 
 NGINX = """daemon off; worker_processes 1; pid nginx.pid; error_log stderr crit; events { worker_connections 1024; }
@@ -78,6 +116,8 @@ def _web_server(folder: str) -> str:
 
 
 def _haproxy(to: str) -> str:
+    """It sends requests again, since tinyproxy closes connections without saying so. It acknowledges at once, since
+    tinyproxy sends a request in two parts: each would take 40 ms."""
     return f"""global
   nbthread 1
 defaults
@@ -86,6 +126,9 @@ defaults
   timeout client 60s
   timeout server 60s
   http-reuse always
+  retries 20
+  retry-on all-retryable-errors
+  no option tcp-smart-accept
 frontend f
   bind :{PORT}
   default_backend b
@@ -105,6 +148,11 @@ DisableViaHeader Yes
 """
 
 
+SQUID_WITHOUT_DNS = "url_rewrite_extras none\nstore_id_extras none\n"
+"""Else squid asks for the name of each connection's client, since both contain it unless they are set. Nobody answers
+in a namespace, and each question is compared with all that wait: chains that open many connections collapse."""
+
+
 def _squid(to: str) -> str:
     host, port = to.split(":")
     return f"""http_port {PORT} accel defaultsite=next no-vhost
@@ -119,27 +167,33 @@ logfile_rotate 0
 pinger_enable off
 shutdown_lifetime 0 seconds
 visible_hostname netns
-"""
+{SQUID_WITHOUT_DNS}"""
 
 
 def _nginx_command(file: str, to: str) -> list[str]:
     return ["nginx", "-p", str(Path(file).parent), "-c", file]
 
 
-RELAY = "fork,reuseaddr,nodelay"  # socat takes each connection in a process of its own
+def _socat_command(file: str, to: str) -> list[str]:
+    """It takes each connection in a process of its own, and without `backlog`, five connections wait at most."""
+    return ["socat", f"TCP-LISTEN:{PORT},fork,reuseaddr,nodelay,backlog=1024", f"TCP:{to},nodelay"]
+
+
+PORT_SETTINGS = "echo 1 >/proc/sys/net/ipv4/tcp_tw_reuse; echo 1024 65535 >/proc/sys/net/ipv4/ip_local_port_range"
+"""So that programs that open a connection for each request, such as tinyproxy, do not run out of ports."""
 VNFS: Mapping[str, VnfProgram] = {
     "nginx": VnfProgram("nginx-light", _nginx, _nginx_command),
     "haproxy": VnfProgram("haproxy", _haproxy, lambda file, to: ["haproxy", "-db", "-f", file]),
-    "tinyproxy": VnfProgram("tinyproxy-bin", _tinyproxy, lambda file, to: ["tinyproxy", "-d", "-c", file]),
+    "tinyproxy": VnfProgram("tinyproxy-bin", _tinyproxy, lambda file, to: ["tinyproxy", "-d", "-c", file], closes=True),
     "squid": VnfProgram("squid", _squid, lambda file, to: ["squid", "-N", "-f", file]),
-    "socat": VnfProgram("socat", lambda to: "", lambda file, to: ["socat", f"TCP-LISTEN:{PORT},{RELAY}", f"TCP:{to}"]),
+    "socat": VnfProgram("socat", lambda to: "", _socat_command, relays=True),
 }  # fmt: skip
 """Programs that can stand in a chain: HTTP proxies, a caching proxy whose cache is off, and a relay of TCP."""
 
 
 class NetnsTestbed(testbed.Testbed):
     """Chains of programs in network namespaces of this machine, one chain at a time, measured in a closed loop of
-    `flows` connections whose answers have `packet_size` bytes. Its cores are parts of CPUs. Up to 16 chains wait for
+    `flows` connections whose answers have `packet_size` bytes. Its cores are parts of CPUs. Up to 32 chains wait for
     further runs of them. `seconds`: the time of a run. Raises `InputError` where programs or rights lack."""
 
     def __init__(self, seconds: int = MEASURED_S, timeout: float = 60.0) -> None:
@@ -182,7 +236,9 @@ class NetnsTestbed(testbed.Testbed):
         assert isinstance(chain, ChainLoad)
         began = time.monotonic()
         reached = self._started_chain(chain).measure(chain, self._core, self._seconds)
-        return testbed.Run((_measurement(reached, chain, isinstance(load, ChainLoad)),), time.monotonic() - began)
+        if not isinstance(load, ChainLoad):
+            reached = replace(reached, stages=())
+        return testbed.Run((reached,), time.monotonic() - began)
 
     def _started_chain(self, chain: ChainLoad) -> RunningChain:
         """Its programs; those of other chains wait for their next run, which takes no CPU."""
@@ -209,14 +265,6 @@ class NetnsTestbed(testbed.Testbed):
         return faults + [f"share {share:g} is below {least:.2g}" for share in load.shares if share < least]
 
 
-def _measurement(reached: Mapping[str, float], chain: ChainLoad, stages: bool) -> testbed.Measurement:
-    kpps = 1e3 * reached["requests"] / reached["us"]
-    failed_pct = 100 * reached["failed"] / reached["requests"]
-    each = testbed.StageMeasurement(kpps * (1 - failed_pct / 100), 0.0)
-    latency = testbed.PacketLatency(reached["mean"], reached["p50"], reached["p99"], reached["max"])
-    return testbed.Measurement(kpps, Counters(), (each,) * len(chain.stages) if stages else (), latency)
-
-
 class RunningChain:
     """The programs of a chain in their namespaces, until closed. Raises `TestbedError` when one does not start."""
 
@@ -240,6 +288,7 @@ class RunningChain:
             _ip("netns", "add", space)
             self._left.callback(_remove_space, space)
             _ip("-n", space, "link", "set", "lo", "up")
+            _ip("netns", "exec", space, "sh", "-c", PORT_SETTINGS)
         for number, (space, following) in enumerate(zip(self._spaces, self._spaces[1:], strict=False)):
             _ip("link", "add", "next", "netns", space, "type", "veth", "peer", "name", "last", "netns", following)
             for end, name, host in ((space, "next", 1), (following, "last", 2)):
@@ -271,9 +320,9 @@ class RunningChain:
                     f"testbed netns: {','.join(self._names)} does not answer within {START_S:g} s"
                 )
 
-    def measure(self, chain: ChainLoad, core: float, seconds: int) -> dict[str, float]:
-        """Requests, failed ones, the time (us) and latencies (us) of a run. `core`: what a core has of a CPU. Raises
-        `TestbedError` when none is answered or some fail."""
+    def measure(self, chain: ChainLoad, core: float, seconds: int) -> testbed.Measurement:
+        """A run of the chain. `core`: what a core has of a CPU. Raises `TestbedError` when no request is answered or
+        some fail."""
         for group, share in zip(self._groups, chain.shares or (1.0,) * len(self._cores), strict=True):
             group.limit(share * core)
         size, flows = round(chain.traffic.packet_size), round(chain.traffic.flows)
@@ -281,23 +330,44 @@ class RunningChain:
         reached = self._generate(str(size), flows, seconds)
         if not reached.get("requests"):
             raise testbed.TestbedError(f"testbed netns: {','.join(self._names)} answered no request within {seconds} s")
-        if reached["failed"]:
-            failed = f"{reached['failed']:g} of {reached['requests']:g} requests failed"
-            raise testbed.TestbedError(f"testbed netns: {','.join(self._names)}: {failed}")
-        return reached
+        first = next((VNFS[name] for name in self._names if not VNFS[name].relays), None)
+        after_answers = reached["requests"] if first and first.closes else 0
+        if failed := reached["failed"] + max(0, reached["ended"] - after_answers):
+            raise testbed.TestbedError(
+                f"testbed netns: {','.join(self._names)}: {failed} requests failed beside"
+                f" {reached['requests']} that were answered"
+            )
+        kpps = 1e3 * reached["requests"] / reached["us"]
+        of_stage = {stage: part for stages, part in zip(self._cores, reached["cpu"], strict=True) for stage in stages}
+        stages = [
+            testbed.StageMeasurement(kpps, 0.0, round(100 * part / core, 1)) for _, part in sorted(of_stage.items())
+        ]
+        latency = measured_latency(reached["latency"], reached["requests"], reached["us"], flows)
+        served = latency.mean * reached["requests"] / max(reached["us"] - latency.max, 1.0)
+        if served < LEAST_SERVED * flows:
+            names = ",".join(self._names)
+            print(f"netns: {names} serves about {served:.0f} of {flows} connections", file=sys.stderr, flush=True)
+        return testbed.Measurement(kpps, Counters(), tuple(stages), latency)
 
-    def _generate(self, path: str, flows: int, seconds: int) -> dict[str, float]:
-        """Requests from `flows` connections for that time; what wrk reports, empty where it could not connect."""
-        command = ["wrk", "-t", "1", "-c", str(flows), "-d", str(seconds), "-s", str(self._folder / "report.lua")]
-        command.append(f"http://10.77.0.2:{PORT}/{path}")
+    def _generate(self, path: str, flows: int, seconds: int) -> dict[str, Any]:
+        """Requests from `flows` connections for that time; what wrk reports, empty where it could not connect, and what
+        each core used of a CPU."""
+        command = ["wrk", "-t", "1", "-c", str(flows), "-d", str(seconds), "--timeout", f"{START_S:g}s"]
+        command += ["-s", str(self._folder / "report.lua"), f"http://10.77.0.2:{PORT}/{path}"]
         words = _inside(self._spaces[0], command, self._load_cpu, self._load_group)
-        try:
-            done = subprocess.run(words, capture_output=True, timeout=seconds + self._timeout, check=False)
-        except subprocess.TimeoutExpired:
-            raise testbed.TestbedError(f"testbed netns: wrk does not end {self._timeout:g} s after a run") from None
-        report = done.stderr[done.stderr.find(b"{") :]
-        answered: dict[str, float] = json.loads(report) if report.startswith(b"{") else {}
-        return answered
+        began, before = time.monotonic(), [group.used_us() for group in self._groups]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as wrk:
+            assert wrk.stderr
+            ended, _, _ = select.select([wrk.stderr], [], [], seconds + self._timeout)
+            lasted, after = time.monotonic() - began, [group.used_us() for group in self._groups]
+            try:
+                _, report = wrk.communicate(timeout=self._timeout if ended else 0)
+            except subprocess.TimeoutExpired:
+                wrk.kill()
+                raise testbed.TestbedError(f"testbed netns: wrk does not end {self._timeout:g} s after a run") from None
+        report = report[report.find(b"{") :]
+        answered: dict[str, Any] = json.loads(report) if report.startswith(b"{") else {}
+        return answered | {"cpu": [(end - us) / 1e6 / lasted for us, end in zip(before, after, strict=True)]}
 
     def _settings(self, name: str, text: str) -> str:
         folder = self._folder / name
@@ -330,11 +400,14 @@ class CpuGroup:
     def __init__(self, name: str) -> None:
         first = CGROUPS / "cpu"
         self._of_version_1 = first.is_dir()
-        self._folder = (first if self._of_version_1 else CGROUPS) / name
+        parents = [first, CGROUPS / "cpuacct"] if self._of_version_1 else [CGROUPS]
+        self._folders = [parent / name for parent in parents]  # limits of time, and what was used
+        self._folder = self._folders[0]
         try:
             if not self._of_version_1:
                 (CGROUPS / "cgroup.subtree_control").write_text("+cpu", encoding="ascii")
-            self._folder.mkdir(exist_ok=True)
+            for folder in self._folders:
+                folder.mkdir(exist_ok=True)
             file, weight = ("cpu.shares", "262144") if self._of_version_1 else ("cpu.weight", "10000")
             (self._folder / file).write_text(weight, encoding="ascii")  # the most: others on the machine wait
         except OSError as error:
@@ -342,9 +415,15 @@ class CpuGroup:
             raise InputError.of("--testbed", f"netns: {error.filename}: {error.strerror}", hint=hint) from None
 
     @property
-    def processes(self) -> Path:
-        """The file that a process joins by."""
-        return self._folder / "cgroup.procs"
+    def processes(self) -> list[str]:
+        """The files that a process joins by."""
+        return [str(folder / "cgroup.procs") for folder in self._folders]
+
+    def used_us(self) -> float:
+        """The time of CPUs that its processes have used."""
+        if self._of_version_1:
+            return int((self._folders[-1] / "cpuacct.usage").read_text()) / 1e3
+        return int((self._folder / "cpu.stat").read_text().split()[1])
 
     def limit(self, share: float) -> None:
         """Give its processes this share of the time of one CPU."""
@@ -357,7 +436,9 @@ class CpuGroup:
 
     def remove(self) -> None:
         """Remove the group; its processes have ended."""
-        _remove_group(self._folder)
+        for folder in self._folders:
+            if folder.is_dir():
+                _remove_group(folder)
 
 
 def _path_of(program: str) -> str | None:
@@ -369,7 +450,8 @@ def _inside(space: str, command: Sequence[str], cpus: str, group: CpuGroup) -> l
     program = _path_of(command[0])
     assert program
     words = ["taskset", "-c", cpus, "nsenter", f"--net=/run/netns/{space}", program, *command[1:]]
-    return ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(group.processes), *words]
+    joining = " && ".join(f"echo $$ > {file}" for file in group.processes)
+    return ["sh", "-c", f'{joining} && exec "$0" "$@"', *words]
 
 
 def _ip(*words: str) -> str:
@@ -399,13 +481,15 @@ def _remove_abandoned() -> None:
         if not _is_alive(space):
             _kill_in(space)
             _remove_space(space)
-    for folder in [*(CGROUPS / "cpu").glob(f"{NAMES}*"), *CGROUPS.glob(f"{NAMES}*")]:
+    for folder in [folder for parent in ("cpu", "cpuacct", ".") for folder in (CGROUPS / parent).glob(f"{NAMES}*")]:
         if not _is_alive(folder.name):
             _remove_group(folder)
 
 
 def _remove_group(folder: Path) -> None:
     for _ in range(200):  # the kernel keeps a killed process in its group a moment longer
+        if not folder.is_dir():  # as where `cpuacct` is a link to the group of `cpu`
+            return
         with suppress(OSError):
             folder.rmdir()
             return

@@ -7,6 +7,8 @@ from profiler.simulated import (
     BLUEFIELD_3,
     BLUEFIELD_3_NFS,
     CONTENDED_NFS,
+    PENSANDO,
+    PENSANDO_NFS,
     SimulatedServer,
     SimulatedTestbed,
 )
@@ -26,12 +28,13 @@ SIMULATED_MACHINES: Mapping[str, Callable[[], Testbed]] = {
     "": SimulatedTestbed,
     "contended": lambda: SimulatedTestbed(card=BLUEFIELD_2_CONTENDED, nfs=CONTENDED_NFS),
     "bluefield-3": lambda: SimulatedTestbed(card=BLUEFIELD_3, nfs=BLUEFIELD_3_NFS),
+    "pensando": lambda: SimulatedTestbed(card=PENSANDO, nfs=PENSANDO_NFS),
     "server": SimulatedServer,
     "gpu": lambda: _gpu("gpu"),
     "gpu-b": lambda: _gpu("gpu-b"),
 }
-"""By what follows the colon: a BlueField-2, one on which NFs contend more, a BlueField-3, a server that runs chains of
-NFs, a server with a GPU, and one with another GPU."""
+"""By what follows the colon: a BlueField-2, one on which NFs contend more, a BlueField-3, a card of another maker, a
+server that runs chains of NFs, a server with a GPU, and one with another GPU."""
 
 
 @TESTBEDS.register("simulated")

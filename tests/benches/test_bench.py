@@ -8,13 +8,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from benches import bench, chains
+from benches import bench, chain_prediction, chains
 from benches.production import Play, drift_row, lie_rows, steady_row
 from benches.racks import run
 from benches.shards import BETTER_OF_TWO, IN_TURN, RANDOM, EnginePool, Pools
 from experiments.lemur.methodology.brute_force import BruteForce
 from experiments.registry import Setting
-from experiments.vnf_chains.methodology import loads, shares
+from experiments.vnf_chains.methodology import loads, scaling, shares
 from placer.fleet.engine import Engine
 from placer.fleet.what_if import WhatIf
 from placer.inputs.production import SLA_PROMISED
@@ -150,3 +150,30 @@ def test_rising_loads_are_measured_into_a_folder_of_their_own(monkeypatch: pytes
     assert set(table["chain"]) == {"ACL", "Match", "ACL-Match", "Match-ACL"}
     assert (table["loads"] == 2).all() and (table["runs"] == 4).all()
     assert len(loads.load_runs(Setting(chains=tmp_path)).chains) == 6
+
+
+def test_options_that_chains_would_ignore_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="loads has shares, sizes and flows of its own"):
+        chains.run(out=tmp_path, part="loads", size=[512.0])
+    with pytest.raises(InputError, match="'NAT' is not two functions"):
+        chains.run(out=tmp_path, pair=["NAT"])
+
+
+def test_chains_that_cannot_be_predicted_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without their functions, with too few settings, or without the measure."""
+    monkeypatch.setattr(chain_prediction, "RUN_COUNTS", (6, 99))
+    monkeypatch.setattr(chain_prediction, "plain_methods", dict)
+    monkeypatch.setattr(scaling, "TARGET_SHARES", (0.6,))
+    monkeypatch.setattr(scaling, "ALLOCATED_SHARES", (0.5, 1.0))
+    table = chains.run(out=tmp_path, pair=["NAT,LB"], share=[0.5, 1.0], size=[128.0, 1400.0], rounds=1)
+    assert set(table["chain"]) == {"NAT-LB", "LB-NAT"}
+    with pytest.raises(InputError, match="no chain has latency_p95_us"):
+        list(chain_prediction.measured_rows(tmp_path, "latency_p95_us", 1))
+    *rows, mean = chain_prediction.measured_rows(tmp_path, "throughput_kpps", 1)
+    assert [(row["chain"], row["runs"]) for row in rows] == [("NAT-LB", 6), ("LB-NAT", 6)] and mean["runs"] == 6
+    assert "NAT-LB: 99 of its 10 settings leave fewer than 3 to predict" in capsys.readouterr().err
+    monkeypatch.setattr(chain_prediction, "RUN_COUNTS", (10,))
+    with pytest.raises(InputError, match="has no chain at 13 settings whose functions ran alone"):
+        list(chain_prediction.measured_rows(tmp_path, "throughput_kpps", 1))

@@ -21,7 +21,7 @@ from profiler.simulated import SimulatedServer
 from profiler.testbed import Measurement, PacketLatency, Run, StageMeasurement, TestbedError
 from profiler.testbed_stack import RetryingTestbed
 from profiler.testbeds import open_testbed
-from profiles import BenchLoad, ChainLoad, Counters, InputError, TrafficProfile, Workload
+from profiles import COUNTERS, BenchLoad, ChainLoad, Counters, InputError, TrafficProfile, Workload
 from tests.profiler.foreign import FOREIGN, bytes_of
 from tests.profiler.toy_testbed import ToyTestbed, description
 
@@ -47,6 +47,19 @@ def test_a_run_of_a_chain_is_kept_with_its_stages_and_latency(tmp_path: Path) ->
         measured = JournaledTestbed(SimulatedServer(), journal).run([chain], seed=1)
         assert measured.measurements[0].stages and measured.measurements[0].latency_us
         assert JournaledTestbed(ToyTestbed(fails_after=0), journal).run([chain], seed=1) == measured
+
+
+def test_a_latency_without_p95_is_read(tmp_path: Path) -> None:
+    """As journals of earlier versions have it."""
+    answer = """{"measurements": [{"throughput_kpps": 1.5, "counters": {%s},
+        "latency_us": {"mean": 2, "p50": 1, "p99": 3, "max": 4}}], "elapsed_s": 1}"""
+    with Journal(tmp_path / "j") as journal:
+        JournaledTestbed(ToyTestbed(), journal).run([NF], seed=1)
+    with sqlite3.connect(tmp_path / "j") as database:
+        database.execute("UPDATE runs SET answer = ?", (answer % ", ".join(f'"{name}": 0' for name in COUNTERS),))
+    with Journal(tmp_path / "j") as journal:
+        run = JournaledTestbed(ToyTestbed(fails_after=0), journal).run([NF], seed=1)
+    assert run.measurements[0].latency_us == PacketLatency(2, 1, 3, 4, None)
 
 
 def test_another_seed_noise_or_co_location_is_another_run(tmp_path: Path) -> None:

@@ -29,11 +29,12 @@ def slomo(setting: Setting, testbed: str = CARD_SPEC) -> SlomoPredictor:
     key = testbed, setting.seed, setting.count(RUNS_PER_NF, least=60)
     if key not in _cached:
         setting.say(f"training SLOMO at default traffic on the card `{testbed}`")
-        _cached[key] = _train(train(setting, testbed), *key)
+        _cached[key] = train_slomo(train(setting, testbed), *key)
     return _cached[key]
 
 
-def _train(models: Models, testbed: str, seed: int, count: int) -> SlomoPredictor:
+def train_slomo(models: Models, testbed: str, seed: int, count: int) -> SlomoPredictor:
+    """SLOMO for the NFs of these models, from `count` runs of each on the card of this SPEC."""
     card = card_of(testbed)
     benches = measure_benches(card, seed, lambda runs: None)
     neighbours = measure_neighbours(card, seed, lambda runs: None)

@@ -96,9 +96,12 @@ class LoadRuns:
         return np.asarray(np.max(costs, axis=0))
 
 
-def rising_loads(description: TestbedDescription, step: float = FLOW_STEP) -> list[ChainLoad]:
+def rising_loads(
+    description: TestbedDescription, step: float = FLOW_STEP, pairs: Sequence[tuple[str, str]] | None = None
+) -> list[ChainLoad]:
     """Every function alone, then every chain, at every share and load; tables of flows hold all of them. `description`:
-    of the testbed. `step`: flows by which the load rises, of `MOST_FLOWS`."""
+    of the testbed. `step`: flows by which the load rises, of `MOST_FLOWS`. `pairs`: in place of those that all testbeds
+    have."""
     tables = {nf.name for nf in description.nfs if ENTRIES_PARAMETER in nf.parameters}
     most = most_flows(description, MOST_FLOWS)
     step = max(step * most / MOST_FLOWS, 1.0)
@@ -113,7 +116,7 @@ def rising_loads(description: TestbedDescription, step: float = FLOW_STEP) -> li
         given = shares if set(shares) != {1.0} else ()
         return (ChainLoad.of(stages, of_cores, traffic, shares=given) for traffic in traffics)
 
-    pairs = pairs_of(description)
+    pairs = pairs_of(description) if pairs is None else pairs
     nfs = dict.fromkeys(nf for pair in pairs for nf in pair)
     chains = [order for pair in pairs for order in (pair, pair[::-1])]
     singles = [load for nf, share in product(nfs, SHARES_ALONE) for load in loads([nf], [0], [share])]

@@ -21,10 +21,12 @@ TEN_RUNS = 10
 PROFILES_METHOD, CORRECTED_METHOD, GREEDY_METHOD = "profiles", "profiles, 10 chain runs", "greedy"
 
 
-def scaling_table(found: Mapping[str, shares.Topology], rounds: ChainRounds, repeats: int) -> pd.DataFrame:
+def scaling_table(
+    found: Mapping[str, shares.Topology], rounds: ChainRounds, repeats: int, flows: float = shares.FLOW_COUNT
+) -> pd.DataFrame:
     """A row per chain, target and method: the allocation, how many runs found it, and what the chain reaches with it.
-    `found`: functions and chains. `rounds`: where chains run. `repeats`: runs of each allocation that was found. Raises
-    `TestbedError` when the testbed fails."""
+    `found`: functions and chains. `rounds`: where chains run. `repeats`: runs of each allocation. `flows`: of the
+    runs. Raises `TestbedError` when the testbed fails."""
     functions = {name: one for name, one in found.items() if len(one.nfs) == 1}
     profiles = {name: profile_of(one) for name, one in functions.items()}
     rows: list[dict[str, object]] = []
@@ -35,7 +37,7 @@ def scaling_table(found: Mapping[str, shares.Topology], rounds: ChainRounds, rep
                 PROFILES_METHOD: fit_chain(of_chain, shares.place_on_cores(chain, functions)),
                 CORRECTED_METHOD: correct(of_chain, chain, functions),
             }
-            rows += _Scaling(name, models, rounds, repeats).rows()
+            rows += _Scaling(name, models, rounds, repeats, flows).rows()
     return pd.DataFrame(rows)
 
 
@@ -61,6 +63,7 @@ class _Scaling:
     models: Mapping[str, ChainModel]
     rounds: ChainRounds
     repeats: int
+    flows: float
 
     def rows(self) -> Iterator[dict[str, object]]:
         """A row per target and method."""
@@ -97,7 +100,7 @@ class _Scaling:
     def _kpps(self, allocation: Allocation, repeats: int) -> np.ndarray:
         """What the chain reaches, a value per run."""
         description = self.rounds.description
-        traffic = TrafficProfile(shares.most_flows(description, shares.FLOW_COUNT), AT_SIZE, description.traffic.mtbr)
+        traffic = TrafficProfile(shares.most_flows(description, self.flows), AT_SIZE, description.traffic.mtbr)
         load = shares.share_load(list(allocation), traffic, list(allocation.values()))
         (measured,) = self.rounds.measure([load], repeats).values()
         return np.array([run.throughput_kpps for run in measured.runs])

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pandas as pd
@@ -17,10 +17,19 @@ from predictor.chains.settings import Settings, settings_of
 from profiles import ChainLoad, InputError, TestbedDescription, TrafficProfile
 from profiles.arrays import Floats
 from profiles.chain import parse_chain
-from profiles.chain_table import CHAIN_KPPS, CORES_COLUMN, ORDER_COLUMN, RATE_COLUMN, SHARES_COLUMN, drop_column_of
+from profiles.chain_table import (
+    CHAIN_KPPS,
+    CHAINS_FILE,
+    CORES_COLUMN,
+    ORDER_COLUMN,
+    RATE_COLUMN,
+    SHARES_COLUMN,
+    drop_column_of,
+)
 
 NF_PAIRS = (("NAT", "LB"), ("ACL", "Match"))
-"""Each is measured in both orders, as the paper's two pairs are; a testbed without them has pairs of its first NFs."""
+"""Each is measured in both orders, as the paper's two pairs are; a testbed without them has all pairs of its NFs."""
+MOST_PAIRS = 10  # that are measured without being named
 SHARES_ALONE = (0.25, 0.5, 0.75, 1.0)
 SHARES_TOGETHER = ((0.25, 1.0), (1.0, 0.25), (0.5, 0.5), (0.5, 1.0), (1.0, 0.5), (1.0, 1.0))
 PACKET_SIZES = (128.0, 256.0, 512.0, 1024.0, 1400.0)
@@ -30,11 +39,14 @@ FEWEST_SETTINGS = 5  # settings of a topology for five-fold cross-validation
 
 
 def pairs_of(description: TestbedDescription) -> Sequence[tuple[str, str]]:
-    """The pairs that are measured on this testbed."""
+    """The pairs that are measured on this testbed. Raises `InputError` when they are too many."""
     known = [nf.name for nf in description.nfs if nf.cores == 1 and not nf.accelerators]
     if len(known) < 2 or any(nf in known for pair in NF_PAIRS for nf in pair):
         return NF_PAIRS
-    return [(known[0], known[1]), *([(known[2], known[3])] if len(known) > 3 else [])]
+    if len(pairs := list(combinations(known, 2))) > MOST_PAIRS:
+        counted = f"{description.name} has {len(pairs)} pairs of functions"
+        raise InputError.of("--testbed", f"{counted}, more than {MOST_PAIRS}", hint="choose them by --pair A,B")
+    return pairs
 
 
 def most_flows(description: TestbedDescription, flows: float) -> float:
@@ -42,23 +54,33 @@ def most_flows(description: TestbedDescription, flows: float) -> float:
     return min(flows, description.attributes.get("flows", (0.0, flows))[1])
 
 
-def share_loads(description: TestbedDescription, pairs: Sequence[tuple[str, str]] | None = None) -> list[ChainLoad]:
-    """Every function alone, then every chain, at every share and packet size. Raises `InputError` when the testbed
-    lacks a function, or a second core."""
+def share_loads(
+    description: TestbedDescription,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    *,
+    cpu: Sequence[float] = (),
+    sizes: Sequence[float] = (),
+    flows: float = FLOW_COUNT,
+) -> list[ChainLoad]:
+    """Every function alone, then every chain, at every share and packet size. `pairs`, `cpu`, `sizes`, `flows`: of
+    functions, shares of a core (pairs at every combination, functions alone also halfway between them), packet sizes
+    and flows in place of those that all testbeds have. Raises `InputError` when the testbed lacks a function, or a
+    second core."""
     pairs = pairs_of(description) if pairs is None else pairs
     known = {nf.name for nf in description.nfs if nf.cores == 1 and not nf.accelerators}
     if missing := [nf for pair in pairs for nf in pair if nf not in known]:
         raise InputError.of("--testbed", f"{description.name} runs no {', '.join(missing)} on one core")
     if description.nic.cores < 2:
         raise InputError.of("--testbed", f"{description.name} has one core, pipelines need two")
-    flows = most_flows(description, FLOW_COUNT)
-    traffics = [TrafficProfile(flows, size, description.traffic.mtbr) for size in PACKET_SIZES]
+    flows = most_flows(description, flows)
+    traffics = [TrafficProfile(flows, size, description.traffic.mtbr) for size in sizes or PACKET_SIZES]
     nfs = dict.fromkeys(nf for pair in pairs for nf in pair)
-    alone = [share_load([nf], traffic, [share]) for nf, share, traffic in product(nfs, SHARES_ALONE, traffics)]
+    given = sorted(set(cpu))
+    of_one = sorted({*given, *((low + high) / 2 for low, high in pairwise(given))}) or SHARES_ALONE
+    alone = [share_load([nf], traffic, [share]) for nf, share, traffic in product(nfs, of_one, traffics)]
     chains = [order for pair in pairs for order in (pair, pair[::-1])]
-    return alone + [
-        share_load(nfs, traffic, shares) for nfs, shares, traffic in product(chains, SHARES_TOGETHER, traffics)
-    ]
+    together = list(product(given, repeat=2)) or SHARES_TOGETHER
+    return alone + [share_load(nfs, traffic, shares) for nfs, shares, traffic in product(chains, together, traffics)]
 
 
 def share_load(nfs: Sequence[str], traffic: TrafficProfile, shares: Sequence[float]) -> ChainLoad:
@@ -75,7 +97,7 @@ class Topology:
     inputs: tuple[str, ...]
     """Names of the inputs: `NAT.cpu` for each function of a chain, `cpu` for one alone, then `packet_size`."""
     at: Floats  # their values, shape (runs, inputs)
-    kpps: Floats  # packets that enter, shape (runs,)
+    kpps: Floats  # packets that enter, or another measure; shape (runs,)
     dropped_pct: float  # of the packets that reach the first function, mean over runs
 
     @property
@@ -94,24 +116,31 @@ class Topology:
         return dict(zip(self.inputs, self.settings.inputs.T, strict=True))
 
 
-def topologies(table: pd.DataFrame) -> dict[str, Topology]:
+def topologies(table: pd.DataFrame, measure: str = CHAIN_KPPS, flows: float | None = None) -> dict[str, Topology]:
     """The functions and chains of a table of chains that were measured at shares of cores, functions first. `table`: of
-    `profiles.chain_table`."""
+    `profiles.chain_table`. `measure`: its column. `flows`: of the runs; None where all that are at shares have as many.
+    Raises `InputError` when the table lacks the measure, or there are runs at several numbers of flows."""
+    table = table[table[measure].notna()] if measure in table else table[:0]
+    if table.empty:
+        raise InputError.of(CHAINS_FILE, f"no chain has {measure}: its testbed did not measure it")
     found: dict[str, Topology] = {}
-    closed = table[table[RATE_COLUMN] == 0]
+    closed = table[(table[RATE_COLUMN] == 0) & (True if flows is None else table["flows"] == flows)]
     for (order, cores), rows in closed.groupby([ORDER_COLUMN, CORES_COLUMN], sort=False):
         stages, _ = parse_chain(str(order))
         nfs = tuple(stage.nf for stage in stages)
         if json.loads(str(cores)) != [[at] for at in range(len(nfs))] or any(stage.parameters for stage in stages):
             continue
         shares = np.array([json.loads(text) for text in rows[SHARES_COLUMN]], dtype=np.float64)
-        flows = rows["flows"].to_numpy(float)
-        kept = np.isin(flows, flows[(shares < 1).any(axis=1)])
-        if not kept.any():
+        of_runs = rows["flows"].to_numpy(float)
+        at_shares = np.unique(of_runs[(shares < 1).any(axis=1)])
+        if len(at_shares) > 1:
+            several = " and ".join(f"{count:g}" for count in at_shares)
+            raise InputError.of(CHAINS_FILE, f"{order} ran with {several} flows: these are not repeats of one setting")
+        if not (kept := np.isin(of_runs, at_shares)).any():
             continue
         of_shares = [CPU_INPUT] if len(nfs) == 1 else [f"{nf}.{CPU_INPUT}" for nf in nfs]
         at = np.column_stack([shares, rows[SIZE_INPUT].to_numpy(float)])[kept]
-        kpps, dropped = rows[CHAIN_KPPS].to_numpy(float)[kept], rows[drop_column_of(0)].to_numpy(float)[kept]
+        kpps, dropped = rows[measure].to_numpy(float)[kept], rows[drop_column_of(0)].to_numpy(float)[kept]
         one = Topology(nfs, (*of_shares, SIZE_INPUT), at, kpps, float(dropped.mean()))
         if len(one.settings) >= FEWEST_SETTINGS:
             found[one.name] = one

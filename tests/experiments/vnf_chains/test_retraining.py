@@ -21,7 +21,7 @@ from experiments.vnf_chains.methodology.retraining import (
     random_orders,
     upper_half,
 )
-from experiments.vnf_chains.methodology.shares import SHARES_TOGETHER, place_on_cores, share_loads, topologies
+from experiments.vnf_chains.methodology.shares import SHARES_TOGETHER, pairs_of, place_on_cores, share_loads, topologies
 from experiments.vnf_chains.table3 import NOT_PRINTED
 from profiler.simulated import SimulatedServer
 from profiles import InputError
@@ -200,6 +200,9 @@ def test_both_orders_of_each_pair_are_measured_at_every_share() -> None:
     assert {key_of(load, 0)["shares"] for load in loads if len(load.stages) == 1} == {
         "[0.25]", "[0.5]", "[0.75]", "[1.0]"
     }  # fmt: skip
+    chosen = share_loads(SimulatedServer().describe(), [("NAT", "LB")], cpu=(1.0, 0.5), sizes=(512.0,))
+    assert [load.shares for load in chosen if load.label == "NAT"] == [(0.5,), (0.75,), ()]
+    assert sum(load.label == "NAT,LB" for load in chosen) == 4
 
 
 def test_a_testbed_without_the_functions_or_a_second_core_is_refused() -> None:
@@ -225,6 +228,28 @@ def test_what_was_not_measured_at_shares_is_left_out() -> None:
     few = [("C", [share], 64.0, 1000.0, 50.0) for share in (0.25, 0.5, 1.0)]
     found = topologies(table([*ALONE, *whole, *other_flows, *few]))
     assert list(found) == ["A"] and len(found["A"].settings) == 6
+
+
+def test_runs_at_other_flows_are_no_repeats() -> None:
+    """They are refused, unless one number of flows is chosen; so is a measure that no run has."""
+    both = table([*ALONE, *((*row[:3], 16.0, row[4] / 2) for row in ALONE)])
+    with pytest.raises(InputError, match="A ran with 16 and 1000 flows"):
+        topologies(both)
+    assert np.array_equal(topologies(both, flows=1000.0)["A"].kpps, topologies(table(ALONE))["A"].kpps)
+    for without in (both, both.assign(latency_p95_us=np.nan)):
+        with pytest.raises(InputError, match="no chain has latency_p95_us"):
+            topologies(without, "latency_p95_us", 16.0)
+
+
+def test_a_testbed_of_many_functions_has_pairs_to_choose() -> None:
+    """All pairs of three; of six, only those that are named."""
+    nfs = [{"name": f"nf-{number}", "cores": 1} for number in range(6)]
+    assert len(pairs_of(server_description(nfs=nfs[:3]))) == 3
+    with pytest.raises(InputError, match="has 15 pairs of functions, more than 10\nhint: choose them by --pair"):
+        share_loads(server_description(nfs=nfs))
+    assert {load.label for load in share_loads(server_description(nfs=nfs), [("nf-0", "nf-5")])} == {
+        "nf-0", "nf-5", "nf-0,nf-5", "nf-5,nf-0"
+    }  # fmt: skip
 
 
 def test_functions_come_before_chains() -> None:

@@ -165,7 +165,7 @@ class _Blind(ToyGpu):
         (ToyGpu(), {"quota": LEAST_QUOTA - 1}, InputError, "too small"),
         (ToyGpu(), {"seed": -1}, InputError, "-1 is negative"),
         (ToyTestbed(), {}, InputError, "toy is no GPU server"),
-        (_Blind(), {}, TestbedError, "answers NFs on a GPU without latency_us"),
+        (_Blind(), {}, TestbedError, r"without latency_us \(mean, p50, p99, max\) and stages_us"),
     ],
 )
 def test_what_cannot_be_profiled_is_refused(

@@ -4,12 +4,15 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from profiler.testbed import RunRefused, Testbed
+from profiler.testbed import RunRefused, Testbed, TestbedError
 from profiler.testbeds import netns, open_testbed
 from profiles import ChainLoad, InputError, Workload
 
@@ -40,7 +43,9 @@ def left_over(process: int = os.getpid()) -> list[str]:
     """The namespaces and control groups of a process."""
     spaces = Path("/run/netns").glob(f"{netns.NAMES}{process}-*")
     groups = [
-        folder for parent in ("cpu", ".") for folder in (netns.CGROUPS / parent).glob(f"{netns.NAMES}{process}-*")
+        folder
+        for parent in ("cpu", "cpuacct", ".")
+        for folder in (netns.CGROUPS / parent).glob(f"{netns.NAMES}{process}-*")
     ]
     return sorted(map(str, [*spaces, *groups]))
 
@@ -60,7 +65,9 @@ def test_a_chain_carries_more_with_more_of_a_cpu(testbed: Testbed) -> None:
     assert all(0 < reached[count, 0.1] < 0.7 * reached[count, 1.0] for count in range(1, len(names) + 1))
     longest = kpps[len(names), 1.0]
     assert longest.latency_us and longest.latency_us.p50 <= longest.latency_us.p99 <= longest.latency_us.max
+    assert longest.latency_us.p95 and longest.latency_us.p50 <= longest.latency_us.p95 <= longest.latency_us.p99
     assert [stage.throughput_kpps for stage in longest.stages] == [longest.throughput_kpps] * len(names)
+    assert all(0 < (stage.cpu_pct or 0) < 120 for stage in longest.stages)
     assert left_over()
     testbed.close()
     assert left_over() == []
@@ -103,3 +110,43 @@ def test_programs_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) ->
         open_testbed("netns")
     with pytest.raises(InputError, match="a run takes"):
         open_testbed("netns:soon")
+
+
+def add_missing(latencies: list[int], us: int, flows: int) -> list[list[int]]:
+    """The times of answers and their numbers as wrk counts them, with those that it believes were never asked for."""
+    interval, counts = us // (len(latencies) // flows), Counter(latencies)
+    for latency in latencies:
+        if latency >= 2 * interval:
+            counts.update(range(latency - interval, interval, -interval))
+    return [[latency, counts[latency]] for latency in sorted(counts)]
+
+
+def test_answers_that_wrk_adds_are_not_measured() -> None:
+    """Sixteen connections wait for a program that runs in a quarter of the time: the mean is what they wait for."""
+    rng, flows, us = np.random.default_rng(0), 16, 1_000_000
+    latencies = [*rng.integers(400, 500, 9_000).tolist(), *rng.integers(37_000, 38_000, 310).tolist()]
+    counted = add_missing(latencies, us, flows)
+    assert sum(count for _, count in counted) > 1.5 * len(latencies)
+    latency = netns.measured_latency(counted, len(latencies), us, flows)
+    shortest = sorted(latencies)
+    assert latency.mean == pytest.approx(np.mean(latencies))
+    assert (latency.p50, latency.p99) == (shortest[len(latencies) // 2 - 1], shortest[int(0.99 * len(latencies))])
+    assert latency.p95 == shortest[int(0.95 * len(latencies))] < 500
+    assert latency.max == shortest[-1]
+    few = [700, 900, 1_100]  # fewer than connections: wrk adds none
+    assert netns.measured_latency([[us, 1] for us in few], 3, us, flows).mean == 900
+
+
+def test_latencies_that_cannot_be_are_refused() -> None:
+    """More requests wait than there are connections, or others were counted than answered."""
+    with pytest.raises(TestbedError, match="that 32 of them wait on average on 16 connections"):
+        netns.measured_latency([[100_000, 320]], 320, 1_000_000, 16)
+    with pytest.raises(TestbedError, match="321 latencies of 320 requests"):
+        netns.measured_latency([[1_000, 321]], 320, 1_000_000, 16)
+
+
+def test_a_group_that_is_not_there_is_removed_at_once(tmp_path: Path) -> None:
+    """As where version 1 has the times of CPUs in the group of their limits."""
+    began = time.monotonic()
+    netns._remove_group(tmp_path / "gone")
+    assert time.monotonic() - began < 1

@@ -159,7 +159,8 @@ def test_a_request_outside_the_description_is_refused() -> None:
 def test_every_file_of_the_package_is_a_kind_of_testbed() -> None:
     assert list(TESTBEDS) == ["exec", "host", "netns", "replay", "simulated", "switch"]
     simulated = (
-        "simulated, simulated:contended, simulated:bluefield-3, simulated:server, simulated:gpu, simulated:gpu-b"
+        "simulated, simulated:contended, simulated:bluefield-3, simulated:pensando, simulated:server, simulated:gpu, "
+        "simulated:gpu-b"
     )
     assert list_testbeds() == f"exec:COMMAND, host, netns, netns:SECONDS, replay:PROFILE, {simulated}, switch"
 
@@ -180,8 +181,8 @@ def test_a_timeout_that_no_clock_can_measure_is_refused(timeout: float) -> None:
         ("", "--testbed: names no testbed\nhint: one of exec:COMMAND"),
         ("replay:", "--testbed: replay: names no profile\nhint: replay:PROFILE"),
         ("simulated:fast", "--testbed: there is no simulated card 'fast'\n"
-            "hint: simulated, simulated:contended, simulated:bluefield-3, simulated:server, simulated:gpu or "
-            "simulated:gpu-b"),
+            "hint: simulated, simulated:contended, simulated:bluefield-3, simulated:pensando, simulated:server, "
+            "simulated:gpu or simulated:gpu-b"),
     ],
 )  # fmt: skip
 def test_a_spec_that_opens_nothing_is_refused(spec: str, message: str) -> None:
