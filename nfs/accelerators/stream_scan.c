@@ -26,6 +26,7 @@ int stream_scan_create(struct stream_scan *scan, const struct offload *offload, 
 		return -ENOMEM;
 	}
 	scan->streams.kept = STREAM_SCAN_MOST_AROUND;
+	scan->streams.refuses = drops;
 	scan->follows = true;
 	return 0;
 }
@@ -52,14 +53,39 @@ static bool is_scanned_alone(struct stream_scan *scan, unsigned int counter)
 	return !scan->drops;
 }
 
-static struct stream *follow(struct stream_scan *scan, const struct flow_key *key, uint32_t begin,
-			     uint64_t now_us)
+static struct stream *follow(struct stream_scan *scan, const struct offloaded *offloaded,
+			     const struct flow_key *key, uint32_t begin, uint64_t now_us)
 {
 	const uint64_t before = scan->streams.given_up;
-	struct stream *stream = streams_follow(&scan->streams, key, begin, now_us);
+	const uint32_t source = stream_source(offloaded->packet, &offloaded->headers);
+	struct stream *stream = streams_follow(&scan->streams, key, source, begin, now_us);
 
 	scan->counters[STREAM_SCAN_GIVEN_UP] += scan->streams.given_up - before;
 	return stream;
+}
+
+/* The memory for a held packet's payload and what is around it. */
+static uint8_t *joined_of(const struct stream_scan *scan, const struct offload *offload,
+			  const struct offloaded *offloaded)
+{
+	return scan->joined +
+	       (size_t)(offloaded - offload->held) * (MOST_PAYLOAD + 2u * scan->around);
+}
+
+/* Put what is before the last bytes of a stream, which are all of a segment, into its job. */
+static void join_last(const struct stream_scan *scan, const struct offload *offload,
+		      const struct stream *stream, struct offloaded *offloaded)
+{
+	struct accelerator_job *job = &offloaded->job;
+	const uint16_t before = RTE_MIN((uint32_t)stream->have - job->length, scan->around);
+	const uint32_t n = before + job->length;
+
+	if (before == 0)
+		return;
+	job->input = memcpy(joined_of(scan, offload, offloaded),
+			    stream_bytes(&scan->streams, stream) + stream->have - n, n);
+	job->length = n;
+	job->before = before;
 }
 
 /* Put what is around a segment, of which bytes may be left out, into its job. */
@@ -73,8 +99,7 @@ static void join(const struct stream_scan *scan, const struct offload *offload,
 	const uint16_t known = segment->bytes == job->input ? stream_known_before(stream, at) : 0;
 	const uint16_t before = RTE_MIN(known, scan->around);
 	const uint16_t behind = RTE_MIN(stream_known_from(stream, end), scan->around);
-	uint8_t *joined = scan->joined + (size_t)(offloaded - offload->held) *
-						 (MOST_PAYLOAD + 2u * scan->around);
+	uint8_t *joined = joined_of(scan, offload, offloaded);
 
 	if (before + behind == 0)
 		return;
@@ -118,15 +143,24 @@ bool stream_scan_take(struct stream_scan *scan, const struct offload *offload,
 	struct stream *stream = streams_find(&scan->streams, &key);
 	enum stream_result result = STREAM_OUTSIDE;
 
+	if (unlikely(!stream_has_bytes(tcp->tcp_flags)))
+		return tcp->tcp_flags & RTE_TCP_RST_FLAG ||
+		       is_scanned_alone(scan, STREAM_SCAN_OUTSIDE);
 	if (unlikely(segment.length > MOST_PAYLOAD ||
 		     (opens && stream && stream_ignores_syn(stream, segment.sequence, now_us))))
 		return is_scanned_alone(scan, STREAM_SCAN_OUTSIDE);
 	if (unlikely(!stream || (opens && segment.sequence != stream->origin))) {
-		stream = follow(scan, &key, segment.sequence, now_us);
+		stream = follow(scan, offloaded, &key, segment.sequence, now_us);
 		if (!stream)
 			return is_scanned_alone(scan, STREAM_SCAN_UNFOLLOWED);
 	}
 	stream->begun |= opens;
+	if (likely(stream_append(&scan->streams, stream, &segment))) {
+		stream->last_us = now_us;
+		stream->used = true;
+		join_last(scan, offload, stream, offloaded);
+		return true;
+	}
 	if (likely(stream->begin - segment.sequence - 1 >= INT32_MAX) || cut(scan, stream, &segment))
 		result = stream_take(&scan->streams, stream, segment, read_all, NULL);
 	if (unlikely(result == STREAM_OUTSIDE)) {
@@ -134,7 +168,7 @@ bool stream_scan_take(struct stream_scan *scan, const struct offload *offload,
 		if (stream->begun && (scan->drops || now_us - stream->last_us < STREAM_SYN_WAIT_US))
 			return is_scanned_alone(scan, STREAM_SCAN_OUTSIDE);
 		scan->counters[STREAM_SCAN_OUTSIDE]++;
-		stream = follow(scan, &key, segment.sequence, now_us);
+		stream = follow(scan, offloaded, &key, segment.sequence, now_us);
 		stream_take(&scan->streams, stream, segment, read_all, NULL);
 	} else if (unlikely(result == STREAM_DIFFERS) &&
 		   !is_scanned_alone(scan, STREAM_SCAN_DIFFERING)) {

@@ -33,8 +33,8 @@ enum {
 					   "segments too far from the bytes that are due"},        \
 	[(first) + STREAM_SCAN_BEHIND] = {"behind", "segments of bytes that are forgotten, "       \
 						    "scanned by themselves"},                      \
-	[(first) + STREAM_SCAN_UNFOLLOWED] = {"unfollowed", "segments that begin a stream, while " \
-							    "all others wait"},                    \
+	[(first) + STREAM_SCAN_UNFOLLOWED] = {"unfollowed", "segments of streams for which "       \
+							    "there is no room, or lost"},          \
 	[(first) + STREAM_SCAN_GIVEN_UP] = {"given_up", "streams given up for others"}
 
 struct stream_scan {

@@ -22,7 +22,6 @@ struct flow_burst {
 	uint16_t l3[NF_BURST]; /* offsets of their IPv4 headers */
 	struct flow_key keys[NF_BURST];
 	uint32_t hashes[NF_BURST];          /* of the keys, for a flow table */
-	const void *key_pointers[NF_BURST]; /* pointers to the keys, for rte_acl_classify */
 };
 
 /* An empty burst; fields that nearly all bursts share are set here. */
@@ -31,23 +30,14 @@ static inline void flow_burst_begin(struct flow_burst *burst, struct nf *nf, uns
 	burst->nf = nf;
 	burst->other = other;
 	burst->n = burst->n_ipv6 = 0;
-	for (uint16_t i = 0; i < NF_BURST; i++) {
+	for (uint16_t i = 0; i < NF_BURST; i++)
 		burst->l3[i] = sizeof(struct rte_ether_hdr);
-		burst->key_pointers[i] = &burst->keys[i];
-	}
 }
 
 static inline void flow_burst_add(struct flow_burst *burst, struct rte_mbuf *packet,
 				  struct flow_key key)
 {
 	burst->keys[burst->n] = key;
-	burst->packets[burst->n++] = packet;
-}
-
-/* The same of plain IPv6. */
-static inline void flow_burst_add_ipv6(struct flow_burst *burst, struct rte_mbuf *packet)
-{
-	packet_plain_flow_ipv6(packet, &burst->keys[burst->n]);
 	burst->packets[burst->n++] = packet;
 }
 

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 
-
 #include "core/memory.h"
 
 #define LEAST_SLOTS 16
@@ -24,6 +23,7 @@ int flow_index_create(struct flow_index *index, uint32_t most)
 	if (!index->slots || !index->entries) {
 		nf_free(index->slots);
 		nf_free(index->entries);
+		*index = (struct flow_index){.slots = NULL};
 		return -ENOMEM;
 	}
 	index->entries++;

@@ -89,20 +89,26 @@ static inline void flow_table_read(const struct flow_table *table, struct flow_b
 				   struct nf *nf, unsigned int other, struct rte_mbuf **packets,
 				   uint16_t n, struct nf_out *out)
 {
-	const struct flow_index index = table->index; /* a copy stays in registers */
+	const struct flow_index index = table->index; /* a copy stays in registers, as does `at` */
+	uint16_t at = 0;
 
 	flow_burst_begin(burst, nf, other);
 	for (uint16_t i = 0; i < n; i++) {
 		struct rte_mbuf *packet = packets[i];
 
-		if (likely(packet_is_plain(packet)))
-			flow_burst_add(burst, packet, packet_plain_flow(packet));
-		else if (packet_is_plain_ipv6(packet) && !nf->leaves_ipv6_unread)
-			flow_burst_add_ipv6(burst, packet);
-		else if (!flow_burst_read_any(burst, packet, out))
-			continue;
-		flow_table_begin(&index, burst, burst->n - 1);
+		if (likely(packet_is_plain(packet))) {
+			burst->keys[at] = packet_plain_flow(packet);
+		} else if (packet_is_plain_ipv6(packet) && !nf->leaves_ipv6_unread) {
+			packet_plain_flow_ipv6(packet, &burst->keys[at]);
+		} else {
+			burst->n = at;
+			if (!flow_burst_read_any(burst, packet, out))
+				continue;
+		}
+		burst->packets[at] = packet;
+		flow_table_begin(&index, burst, at++);
 	}
+	burst->n = at;
 	if (unlikely(burst->n_ipv6 > 0))
 		flow_table_begin_ipv6(table, burst);
 }

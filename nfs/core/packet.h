@@ -337,7 +337,8 @@ struct flow_key packet_flow_ipv6(struct rte_mbuf *mbuf, const struct packet *pac
 struct flow_key packet_connection_ipv6(struct rte_mbuf *mbuf, const struct packet *packet,
 				       bool *reversed);
 
-static inline struct flow_key packet_plain_flow(const struct rte_mbuf *mbuf)
+/* The flow of UDP or TCP in IPv4 without options at `l3`. */
+static inline struct flow_key packet_flow_at(const struct rte_mbuf *mbuf, uint16_t l3)
 {
 	static const struct flow_key key_mask = {0, 0xff, 0, ~0u, ~0u, 0xffff, 0xffff};
 	struct flow_key key;
@@ -345,8 +346,7 @@ static inline struct flow_key packet_plain_flow(const struct rte_mbuf *mbuf)
 
 	memcpy(halves,
 	       rte_pktmbuf_mtod_offset(mbuf, const void *,
-				       sizeof(struct rte_ether_hdr) +
-					       offsetof(struct rte_ipv4_hdr, time_to_live)),
+				       l3 + offsetof(struct rte_ipv4_hdr, time_to_live)),
 	       sizeof(halves));
 	memcpy(masks, &key_mask, sizeof(masks));
 	halves[0] &= masks[0];
@@ -354,20 +354,26 @@ static inline struct flow_key packet_plain_flow(const struct rte_mbuf *mbuf)
 	return key;
 }
 
+static inline struct flow_key packet_plain_flow(const struct rte_mbuf *mbuf)
+{
+	return packet_flow_at(mbuf, sizeof(struct rte_ether_hdr));
+}
+
 /* The flow of an IPv4 packet. */
 static inline struct flow_key packet_flow_ipv4(struct rte_mbuf *mbuf, const struct packet *packet)
 {
 	const struct rte_ipv4_hdr *ip = packet_ipv4(mbuf, packet);
 	const rte_be16_t *ports = packet_ports(mbuf, packet);
-	struct flow_key key = {
+
+	if (likely(ports && packet->l4 == packet->l3 + sizeof(*ip)))
+		return packet_flow_at(mbuf, packet->l3);
+	return (struct flow_key){
 		.source = ip->src_addr,
 		.destination = ip->dst_addr,
 		.source_port = ports ? ports[0] : 0,
 		.destination_port = ports ? ports[1] : 0,
 		.protocol = ip->next_proto_id,
 	};
-
-	return key;
 }
 
 /* Whether the headers, also those of IPv6, are parsed and of a flow. */

@@ -4,31 +4,30 @@
 
 #include "core/memory.h"
 
-#define MOST_TRIED 64       /* streams considered to be given up for another one */
+#define MOST_TRIED 64     /* streams considered to be given up for another one */
+#define LOST_PER_STREAM 4 /* lost streams that are known */
+#define SOURCE_BITS 10
 #define MOST_AHEAD (1u << 30) /* bytes behind the last one read, after which all is forgotten */
 
-static_assert(sizeof(struct stream) == sizeof(struct flow_entry), "a stream is an entry");
+static_assert(sizeof(struct stream) == sizeof(struct flow_entry) &&
+		      sizeof(struct lost_stream) == sizeof(struct flow_entry),
+	      "a stream is an entry");
 
 int streams_create(struct streams *streams, const char *name, uint32_t most)
 {
-	int result = flow_index_create(&streams->index, most);
-
-	if (result == 0) {
-		streams->bytes = nf_zalloc((size_t)most * STREAM_BYTES);
-		if (!streams->bytes) {
-			flow_index_destroy(&streams->index);
-			result = -ENOMEM;
-		}
-	}
-	if (result < 0)
-		fprintf(stderr, "%s: no memory for %u streams of %d bytes\n", name, most,
-			STREAM_BYTES);
-	return result;
+	if (flow_index_create(&streams->index, most) == 0 &&
+	    flow_index_create(&streams->lost_streams, LOST_PER_STREAM * most) == 0 &&
+	    (streams->bytes = nf_zalloc((size_t)most * STREAM_BYTES)))
+		return 0;
+	fprintf(stderr, "%s: no memory for %u streams of %d bytes\n", name, most, STREAM_BYTES);
+	streams_destroy(streams);
+	return -ENOMEM;
 }
 
 void streams_destroy(struct streams *streams)
 {
 	flow_index_destroy(&streams->index);
+	flow_index_destroy(&streams->lost_streams);
 	nf_free(streams->bytes);
 }
 
@@ -39,6 +38,7 @@ void streams_take_over(struct streams *streams, struct streams *from)
 	if (own.index.most != from->index.most)
 		return;
 	*streams = *from;
+	streams->refuses = own.refuses;
 	*from = own;
 }
 
@@ -53,42 +53,125 @@ void streams_forget(struct streams *streams, struct stream *stream)
 			  (uint32_t)((struct flow_entry *)stream - streams->index.entries));
 }
 
+uint32_t stream_source(struct rte_mbuf *mbuf, const struct packet *packet)
+{
+	uint64_t network;
+
+	if (packet->type != PACKET_IPV6)
+		return packet_ipv4(mbuf, packet)->src_addr;
+	memcpy(&network, packet_ipv6(mbuf, packet)->src_addr, sizeof(network));
+	return (uint32_t)((network + packet_flow_secrets[0]) * (packet_flow_secrets[1] | 1) >> 32);
+}
+
+bool stream_is_refused(const struct streams *streams, const struct flow_key *key, uint64_t now_us)
+{
+	const struct flow_index *lost = &streams->lost_streams;
+	int32_t place;
+
+	if (likely(now_us >= streams->lost_until_us))
+		return false;
+	place = flow_index_find(lost, key, flow_index_hash(lost, key));
+	return place >= 0 && now_us < ((struct lost_stream *)&lost->entries[place])->until_us;
+}
+
+/* Refuse a stream from now on; false if too many are refused. */
+static bool refuse(struct streams *streams, const struct flow_key *key, uint64_t now_us)
+{
+	struct flow_index *lost = &streams->lost_streams;
+	const uint32_t hash = flow_index_hash(lost, key), hand = streams->lost_hand;
+	int32_t place = flow_index_add(lost, key, hash);
+
+	if (place < 0) { /* they are in the order in which they were lost */
+		streams->lost_hand = hand + 1 < lost->most ? hand + 1 : 0;
+		if (now_us < ((struct lost_stream *)&lost->entries[hand])->until_us)
+			return false;
+		flow_index_remove(lost, hand);
+		place = flow_index_add(lost, key, hash);
+	}
+	streams->lost_until_us = now_us + STREAM_SYN_WAIT_US;
+	((struct lost_stream *)&lost->entries[place])->until_us = streams->lost_until_us;
+	return true;
+}
+
+/* Give up a stream; false if it is to be refused then, and cannot be. */
+static bool lose(struct streams *streams, struct stream *stream, uint64_t now_us)
+{
+	if (stream_waits(stream) && streams->refuses > !stream->begun &&
+	    !refuse(streams, &stream->key, now_us))
+		return false;
+	streams_forget(streams, stream);
+	streams->given_up++;
+	return true;
+}
+
+/* Few sources have the same bits. */
+static uint32_t source_bits(const struct streams *streams, uint32_t source)
+{
+	return source * ((uint32_t)streams->index.secrets[0] | 1) >> (32 - SOURCE_BITS);
+}
+
 /*
- * Give up a stream that waits for nothing, whose begin is not known, or that was silent for too long;
- * false if there is none.
+ * Of streams that all wait, give up the oldest one of the source with the most of the next ones, an
+ * eighth at least, for one of a source with fewer, or its own if none is refused; false if none is.
  */
-static bool give_up(struct streams *streams, uint64_t now_us)
+static bool take_from_greediest(struct streams *streams, uint32_t source, uint64_t now_us)
+{
+	const uint32_t n = RTE_MIN((uint32_t)MOST_TRIED, streams->index.most);
+	uint8_t counts[1 << SOURCE_BITS] = {0}, most = (uint8_t)RTE_MAX(n / 8, 2u);
+	struct stream *of[MOST_TRIED], *oldest = NULL;
+	bool own;
+
+	for (uint32_t i = 0; i < n; i++) {
+		of[i] = stream_at(streams, (streams->hand + i) % streams->index.most);
+		most = RTE_MAX(most, ++counts[source_bits(streams, of[i]->source)]);
+	}
+	own = counts[source_bits(streams, source)] == most;
+	for (uint32_t i = 0; i < n; i++)
+		if (counts[source_bits(streams, of[i]->source)] == most &&
+		    (!own || of[i]->source == source) &&
+		    (!oldest || of[i]->last_us < oldest->last_us))
+			oldest = of[i];
+	return oldest && !(own && streams->refuses) && lose(streams, oldest, now_us);
+}
+
+/*
+ * Give up a stream that waits for nothing, whose begin is not known, or that was silent for too
+ * long, or one of a source with many, for one of this source; false if there is none.
+ */
+static bool give_up(struct streams *streams, uint32_t source, uint64_t now_us)
 {
 	for (uint32_t i = 0; i < MOST_TRIED; i++) {
 		struct stream *stream = stream_at(streams, streams->hand);
 		const bool silent = now_us - stream->last_us >= STREAM_WAIT_US;
 
 		streams->hand = streams->hand + 1 < streams->index.most ? streams->hand + 1 : 0;
-		if (silent || (!stream->used && !(stream->begun && stream_waits(stream)))) {
-			streams_forget(streams, stream);
-			streams->given_up++;
+		if ((silent || (!stream->used && !(stream->begun && stream_waits(stream)))) &&
+		    lose(streams, stream, now_us))
 			return true;
-		}
 		stream->used = false;
 	}
-	return false;
+	return take_from_greediest(streams, source, now_us);
 }
 
-struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t begin,
-			      uint64_t now_us)
+struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t source,
+			      uint32_t begin, uint64_t now_us)
 {
 	const uint32_t hash = flow_index_hash(&streams->index, key);
-	int32_t place = flow_index_add(&streams->index, key, hash);
 	struct stream *stream;
+	int32_t place;
 
+	if (unlikely(stream_is_refused(streams, key, now_us)))
+		return NULL;
+	place = flow_index_add(&streams->index, key, hash);
 	if (unlikely(place < 0)) {
-		if (!give_up(streams, now_us))
+		if (!give_up(streams, source, now_us))
 			return NULL;
 		place = flow_index_add(&streams->index, key, hash);
 	}
 	stream = stream_at(streams, (uint32_t)place);
 	*stream = (struct stream){
-		.key = *key, .begin = begin, .origin = begin, .last_us = now_us, .used = true};
+		.key = *key, .source = source, .begin = begin, .origin = begin, .last_us = now_us,
+		.used = true};
 	return stream;
 }
 

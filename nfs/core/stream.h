@@ -9,9 +9,12 @@
  * receiver might not have taken, is STREAM_DIFFERS, unless it is a keepalive of a stream all of which
  * was read and nothing is kept.
  *
- * A stream is of FLOW_ENTRY bytes and its buffer. Where all are used, one that waits for nothing, or
- * whose first byte did not come, and that was not used for long is given up; there is none for a
- * further stream while all others wait.
+ * A stream is of FLOW_ENTRY bytes and its buffer. Where all are used, one that waits for nothing,
+ * or whose first byte did not come, and that was not used for long is given up, or a silent one.
+ * Where all wait, a source with many of them loses its oldest one to others, so that it keeps none
+ * out; for its own further streams there is no room, nor while no source has many. What goes on of
+ * a stream that waited cannot be read without it: it is lost, and its flow is refused for a time.
+ * While four times as many are known as are followed, none that waits is given up.
  */
 #pragma once
 
@@ -48,6 +51,13 @@ struct stream {
 	uint8_t mark;        /* for the function, initially 0 */
 	uint32_t origin;     /* the first sequence number of the last 2^30 bytes */
 	struct stream_part parts[STREAM_PARTS]; /* in their order, behind `have` */
+	uint32_t source;     /* the address that sends it; of IPv6 a hash of its first 64 bits */
+} __rte_aligned(sizeof(struct flow_entry));
+
+/* A struct flow_entry. */
+struct lost_stream {
+	struct flow_key key;
+	uint64_t until_us; /* it is refused */
 } __rte_aligned(sizeof(struct flow_entry));
 
 struct streams {
@@ -56,6 +66,10 @@ struct streams {
 	uint32_t hand;  /* the next one to be considered to be given up */
 	uint16_t kept;  /* bytes that were read and are not forgotten, fewer than STREAM_BYTES */
 	uint64_t given_up; /* streams, for others */
+	struct flow_index lost_streams; /* that waited, struct lost_stream */
+	uint32_t lost_hand;             /* the next one to be considered to be forgotten */
+	uint64_t lost_until_us;         /* the last one */
+	uint8_t refuses; /* lost streams: 0 none, 1 those whose first byte came, 2 all */
 };
 
 enum stream_result {
@@ -78,7 +92,7 @@ struct stream_segment {
  */
 typedef bool (*stream_reader)(void *context, struct stream *stream);
 
-/* Room for `most` streams; 0, or -ENOMEM after printing why. */
+/* Room for `most` streams in zeros; 0, or -ENOMEM after printing why. */
 int streams_create(struct streams *streams, const char *name, uint32_t most);
 void streams_destroy(struct streams *streams);
 
@@ -123,9 +137,23 @@ static inline struct stream *streams_find(const struct streams *streams, const s
 	return (struct stream *)entry;
 }
 
-/* Follow a stream, from now on if it is known; its next byte is `begin`. NULL: all wait. */
-struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t begin,
-			      uint64_t now_us);
+/*
+ * Whether hosts take bytes with these flags (RFC 9293, 3.10.7): of resets, and without ACK in an open
+ * connection, they do not.
+ */
+static inline bool stream_has_bytes(uint8_t flags)
+{
+	return !(flags & RTE_TCP_RST_FLAG) && flags & (RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG);
+}
+
+uint32_t stream_source(struct rte_mbuf *mbuf, const struct packet *packet);
+
+/* Whether segments of a stream that is not followed are refused, as it was lost. */
+bool stream_is_refused(const struct streams *streams, const struct flow_key *key, uint64_t now_us);
+
+/* Follow a stream, from now on if it is known; its next byte is `begin`. NULL: refused, no room. */
+struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t source,
+			      uint32_t begin, uint64_t now_us);
 void streams_forget(struct streams *streams, struct stream *stream);
 
 /* Leave out `n` bytes behind what was read; a reader calls it. */
@@ -137,6 +165,23 @@ void stream_skip(struct streams *streams, struct stream *stream, uint32_t n);
  */
 uint16_t stream_known_before(const struct stream *stream, uint32_t at);
 uint16_t stream_known_from(const struct stream *stream, uint32_t at);
+
+/*
+ * Take a segment that goes on where its stream is, which waits for nothing, and has room; as nearly
+ * all do. Its bytes count as read.
+ */
+static inline bool stream_append(const struct streams *streams, struct stream *stream,
+				 const struct stream_segment *segment)
+{
+	const uint32_t at = segment->sequence - stream->begin;
+
+	if (unlikely(at != stream->have || stream_waits(stream) || stream->over ||
+		     stream->skipped > 0 || at + segment->length > STREAM_BYTES))
+		return false;
+	memcpy(stream_bytes(streams, stream) + at, segment->bytes, segment->length);
+	stream->have = stream->read = (uint16_t)(at + segment->length);
+	return true;
+}
 
 /* Take the bytes of a segment that is then sent on, unless the result is another one. */
 enum stream_result stream_take(struct streams *streams, struct stream *stream,

@@ -274,17 +274,20 @@ static int create(struct nf *nf)
 	return good ? 0 : -EINVAL;
 }
 
-/* Classify packets by their keys; send or free each. */
-static void decide(struct nf *nf, const struct rte_acl_ctx *filters, const void **keys,
+/* Classify packets by their keys, each of `size` bytes; send or free each. */
+static void decide(struct nf *nf, const struct rte_acl_ctx *filters, const void *keys, size_t size,
 		   struct rte_mbuf *const *packets, uint16_t n, struct nf_out *out)
 {
 	const struct acl *acl = nf->state;
+	const uint8_t *key_pointers[NF_BURST];
 	struct rte_mbuf *denied[NF_BURST];
 	uint16_t n_denied = 0, unmatched = 0;
 	uint32_t verdicts[NF_BURST];
 
+	for (uint16_t i = 0; i < n; i++)
+		key_pointers[i] = (const uint8_t *)keys + i * size;
 	if (filters)
-		rte_acl_classify(filters, (const uint8_t **)keys, verdicts, n, 1);
+		rte_acl_classify(filters, key_pointers, verdicts, n, 1);
 	else
 		memset(verdicts, 0, sizeof(verdicts)); /* NO_FILTER */
 	for (uint16_t i = 0; i < n; i++) {
@@ -324,7 +327,6 @@ static void decide_ipv6(struct nf *nf, const struct flow_burst *burst, struct nf
 {
 	const struct acl *acl = nf->state;
 	struct key_ipv6 keys[NF_BURST];
-	const void *key_pointers[NF_BURST];
 
 	if (nf->leaves_ipv6_unread) {
 		nf->counters[nf->passes_ipv6 ? PERMITTED : DENIED] += burst->n_ipv6;
@@ -335,11 +337,9 @@ static void decide_ipv6(struct nf *nf, const struct flow_burst *burst, struct nf
 					      burst->n_ipv6);
 		return;
 	}
-	for (uint16_t i = 0; i < burst->n_ipv6; i++) {
+	for (uint16_t i = 0; i < burst->n_ipv6; i++)
 		keys[i] = key_of_ipv6(burst->ipv6[i], &burst->ipv6_headers[i]);
-		key_pointers[i] = &keys[i];
-	}
-	decide(nf, acl->filters_ipv6, key_pointers, burst->ipv6, burst->n_ipv6, out);
+	decide(nf, acl->filters_ipv6, keys, sizeof(*keys), burst->ipv6, burst->n_ipv6, out);
 }
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
@@ -349,7 +349,8 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 
 	flow_burst_read(&burst, nf, OTHER, packets, n, out);
 	if (burst.n > 0)
-		decide(nf, acl->filters, burst.key_pointers, burst.packets, burst.n, out);
+		decide(nf, acl->filters, burst.keys, sizeof(*burst.keys), burst.packets, burst.n,
+		       out);
 	if (unlikely(burst.n_ipv6 > 0))
 		decide_ipv6(nf, &burst, out);
 }

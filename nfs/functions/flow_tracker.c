@@ -25,7 +25,6 @@
 struct candidates {
 	struct rte_mbuf *packets[NF_BURST];
 	struct flow_key keys[NF_BURST]; /* the same for both directions */
-	const void *key_pointers[NF_BURST];
 	uint8_t ends[NF_BURST]; /* the sender: 0 if the key is in its direction */
 	uint8_t kind[NF_BURST]; /* kind of TCP packet */
 	struct segment_numbers numbers[NF_BURST]; /* of a TCP packet */
@@ -70,7 +69,6 @@ static inline void candidates_add(struct candidates *candidates, struct rte_mbuf
 	}
 	candidates->packets[at] = mbuf;
 	candidates->keys[at] = key;
-	candidates->key_pointers[at] = &candidates->keys[at];
 	candidates->ends[at] = reversed;
 	if (packet->protocol == IPPROTO_TCP) {
 		const struct rte_tcp_hdr *tcp =
@@ -398,8 +396,8 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	read_burst(nf, packets, n, &candidates, out);
 	if (unlikely(candidates.n == 0))
 		return;
-	tracker->offload.backend->lookup(tracker->offload.state, candidates.key_pointers,
-					 candidates.n, places);
+	tracker->offload.backend->lookup(tracker->offload.state, candidates.keys, candidates.n,
+					 places);
 	for (uint16_t i = 0; i < candidates.n; i++)
 		rte_prefetch0(
 			&tracker->connections[places[i]]); /* harmless for an invalid address */

@@ -76,6 +76,8 @@ enum {
 	PENDING_S,
 	FORWARDS,
 	PAIRS,
+	UNKNOWN,
+	ARP,
 };
 static const struct nf_parameter parameters[] = {
 	[SESSIONS] = {"sessions", "capacity of the table", 8, 1 << 22, 1 << 20},
@@ -98,6 +100,8 @@ static const struct nf_parameter parameters[] = {
 		      .text = ""},
 	[PAIRS] = {"pairs", "most pairs of hosts with GRE, ESP or SCTP; 0: these are freed", 0, 65536,
 		   4096},
+	[UNKNOWN] = {NF_UNKNOWN("drop")},
+	[ARP] = {"arp", "ARP: pass, or drop", .text = "drop"},
 };
 
 static const struct nf_counter counters[] = {
@@ -123,7 +127,7 @@ static const struct nf_counter counters[] = {
 				    "sender lacks ECN, freed"},
 	[NO_ROOM] = {"no_room", "packets freed without buffers to fragment them again"},
 	[UNSUPPORTED] = {"unsupported", "packets of unsupported protocols and ICMP types, freed"},
-	[OTHER] = {"other", "packets that are not IPv4, freed"},
+	NF_OTHER_COUNTERS(OTHER),
 	[MALFORMED] = {"malformed", "packets freed"},
 };
 
@@ -191,7 +195,7 @@ static void send_plain(struct nf *nf, struct flow_burst *burst, struct nf_out *o
 	int32_t places[NF_BURST];
 	uint16_t n_known = 0;
 
-	sessions_look_up(sessions, burst->key_pointers, burst->n, places);
+	sessions_look_up(sessions, burst->keys, burst->n, places);
 	for (uint16_t i = 0; i < burst->n; i++) {
 		struct rte_mbuf *mbuf = burst->packets[i];
 		struct session *session = &sessions->sessions[places[i]];

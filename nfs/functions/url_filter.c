@@ -20,9 +20,7 @@
 #include "functions/url_filter/request.h"
 #include "functions/url_filter/url.h"
 
-/* Resets the TCP connection of a packet that does not go on. */
-
-#define TTL 64
+#define TTL 64 /* of resets */
 
 /* Write an IPv4 header for a segment without payload, and its TCP checksum. */
 static void put_ipv4(struct rte_mbuf *made, struct rte_mbuf *about, const struct packet *packet,
@@ -183,7 +181,7 @@ static const struct nf_counter counters[] = {
 	[DIFFERING] = {"differing", "segments freed because they repeat bytes otherwise"},
 	[OUTSIDE] = {"outside", "segments freed that are too far from the bytes that are due"},
 	[OVERLONG] = {"overlong", "segments freed of a request of more than 8192 bytes"},
-	[UNFOLLOWED] = {"unfollowed", "segments freed that begin a stream, while all others wait"},
+	[UNFOLLOWED] = {"unfollowed", "segments of streams for which there is no room, or lost"},
 	[FRAGMENTS] = {"fragments", "fragments of TCP, or what may be TCP, freed"},
 	[RESETS] = {"resets", "TCP resets sent"},
 	[UNBUFFERED] = {"unbuffered", "TCP resets not sent without a buffer"},
@@ -233,6 +231,7 @@ static int create(struct nf *nf)
 	}
 	filter->follows =
 		streams > 0 && streams_create(&filter->streams, nf->kind->name, streams) == 0;
+	filter->streams.refuses = 2;
 	if (streams == 0 || filter->follows)
 		return 0;
 	destroy(nf);
@@ -393,7 +392,8 @@ static struct stream *follow(struct nf *nf, const struct segment *segment, uint3
 	struct url_filter *filter = nf->state;
 	const struct flow_key key = packet_flow(segment->mbuf, segment->packet);
 
-	return streams_follow(&filter->streams, &key, begin, nf->now_us);
+	return streams_follow(&filter->streams, &key, stream_source(segment->mbuf, segment->packet),
+			      begin, nf->now_us);
 }
 
 /*
@@ -465,7 +465,9 @@ static int judge_stream(struct nf *nf, const struct segment *segment)
 			return counter;
 	}
 	if (!stream)
-		return judge_alone(nf, segment, true);
+		return stream_is_refused(&filter->streams, &key, nf->now_us)
+			       ? UNFOLLOWED
+			       : judge_alone(nf, segment, true);
 	if (unlikely(stream->mark & STOPPED))
 		return BLOCKED;
 	result = stream_take(&filter->streams, stream, segment->bytes, read_requests, &reading);
@@ -518,7 +520,9 @@ static int judge(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *pack
 		rte_pktmbuf_read(mbuf, packet->payload, segment.bytes.length, bytes);
 	segment.bytes.sequence =
 		rte_be_to_cpu_32(tcp->sent_seq) + ((flags & RTE_TCP_SYN_FLAG) != 0);
-	return filter->follows ? judge_stream(nf, &segment) : judge_alone(nf, &segment, false);
+	if (!filter->follows || flags & RTE_TCP_RST_FLAG)
+		return judge_alone(nf, &segment, false);
+	return stream_has_bytes(flags) ? judge_stream(nf, &segment) : OUTSIDE;
 }
 
 static void send_reset(struct nf *nf, struct rte_mbuf *reset, struct nf_out *out)

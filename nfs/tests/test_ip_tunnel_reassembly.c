@@ -154,34 +154,6 @@ RIG_TEST(ecn_marks_of_fragments_are_combined)
 	}
 }
 
-/* A duplicate of any fragment that arrived, the middle one too, does not lose the packet. */
-RIG_TEST(duplicates_do_not_lose_the_packet)
-{
-	for (uint16_t twice = 0; twice < 2; twice++) {
-		struct rte_mbuf *fragments[TUNNELLED_MOST], *copies[TUNNELLED_MOST], *original,
-			*burst[4];
-		uint8_t before[2000], after[2000];
-		uint16_t length, n = 0;
-
-		assert_int_equal(tunnelled(rig, 77, 480, fragments, &original), 3);
-		assert_int_equal(tunnelled(rig, 77, 480, copies, NULL), 3);
-		for (uint16_t i = 0; i < 3; i++) {
-			burst[n++] = fragments[i];
-			if (i == twice)
-				burst[n++] = copies[i];
-			else
-				rte_pktmbuf_free(copies[i]);
-		}
-		rig_make(rig, "IPTunnel", NULL, 0);
-		rig_offer_burst(rig, burst, n, 1);
-		length = packet_bytes(original, before, sizeof(before));
-		assert_int_equal(packet_bytes(rig_sent(rig), after, sizeof(after)), length);
-		assert_memory_equal(before, after, length);
-		assert_int_equal(rig_count(rig, "duplicates"), 1);
-		rte_pktmbuf_free(original);
-	}
-}
-
 /* 60 fragments are reassembled; of 65 or more, all are freed and counted. */
 RIG_TEST(more_than_64_fragments_are_freed)
 {

@@ -197,6 +197,12 @@ RIG_TEST(unsupported_and_unsolicited_packets_are_freed)
 	six = packet_from_spec(rig, &udp);
 	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
 	rig_offer(rig, six, 1);
+	assert_int_equal(rig_count(rig, "unknown"), 1);
+	RIG_MAKE(rig, "NAT", {"unknown", .text = "pass"});
+	six = packet_from_spec(rig, &udp);
+	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
+	rig_offer(rig, six, 1);
+	assert_ptr_equal(rig_sent(rig), six);
 	assert_int_equal(rig_count(rig, "other"), 1);
 }
 

@@ -40,7 +40,7 @@ BOTH_TEST(nothing_passes_unread)
 {
 	const uint8_t options[8] = {IPPROTO_TCP}, later[8] = {IPPROTO_TCP, 0, 0, 8};
 	const char *ssh = witness_of("ssh");
-	struct ipv6_spec spec = {.protocol = IPPROTO_TCP, .payload = ssh,
+	struct ipv6_spec spec = {.protocol = IPPROTO_TCP, .tcp_flags = RTE_TCP_ACK_FLAG, .payload = ssh,
 				 .payload_length = (uint16_t)strlen(ssh), .first = 60,
 				 .extensions = options, .extension_bytes = 8};
 	const uint8_t lldp[60] = {[12] = 0x88, [13] = 0xcc};
@@ -78,7 +78,8 @@ static struct rte_mbuf *segment(struct rig *rig, uint16_t flow, uint32_t at, con
 	const uint16_t length = text ? (uint16_t)strlen(text) : 1000;
 	struct rte_mbuf *packet = packet_from_spec(
 		rig, &(struct packet_spec){.source = 1, .destination = 2, .source_port = flow,
-					   .protocol = IPPROTO_TCP, .tcp_flags = flags,
+					   .protocol = IPPROTO_TCP,
+					   .tcp_flags = flags ? flags : RTE_TCP_ACK_FLAG,
 					   .payload = text, .payload_length = length});
 
 	rte_pktmbuf_mtod_offset(packet, struct rte_tcp_hdr *, 34)->sent_seq =

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.nfs.builds import build_tested, require
-from tests.nfs.captures import ETHERNET, GLOBAL_HEADER, PACKET_HEADER, udp_packet
+from tests.nfs.captures import ETHERNET, GLOBAL_HEADER, PACKET_HEADER, read_frames, udp_packet
 
 MICROSECONDS, NANOSECONDS = 0xA1B2C3D4, 0xA1B23C4D
 RAW, SLL, SLL2 = 101, 113, 276
@@ -65,6 +65,26 @@ def test_times_are_kept(nf_run: Path, tmp_path: Path, magic: int, stamps: list[S
     """A capture leaves Null as it came, whenever it was made."""
     frames = [udp_packet(payload=bytes([at])) for at in range(len(stamps))]
     assert leaves_as_it_came(nf_run, tmp_path, capture_of(frames, stamps, magic))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "left"),
+    [
+        ((100, 100, 98, 99, 100, 101), (100, 101)),  # back by seconds: the clock waits for 100
+        ((9000, 9000, 5400, 5401, 5401, 5402), (9000, 5401, 5402)),  # by an hour: it goes on
+        ((10, 2**32 - 1, 11, 12, 12), (10, 2**32 - 1, 12)),  # one stamp is wrong
+        ((5, 2**32 - 1) * 4400 + (6, 7, 8), (5, 2**32 - 1, 7, 8)),  # they jump
+    ],
+)
+def test_a_limiter_goes_on_where_times_go_back(
+    nf_run: Path, tmp_path: Path, seconds: tuple[int, ...], left: tuple[int, ...]
+) -> None:
+    """It lets one packet a second pass by a clock that neither goes back nor stands still for long."""
+    capture = capture_of([udp_packet(payload=b"a")] * len(seconds), [(second, 0) for second in seconds])
+    rate = ("--set=rate_mbps=0", "--set=rate_kpps=0.001", "--set=burst_packets=1")
+    done = passed(nf_run, tmp_path, capture, "--nf", "Limiter", *rate)
+    assert done.returncode == 0, done.stderr
+    assert tuple(time_us // 1_000_000 for time_us, _ in read_frames(tmp_path / "out.pcap")) == left
 
 
 @pytest.mark.parametrize(

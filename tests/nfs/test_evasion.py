@@ -6,6 +6,7 @@ server must not get all bytes, and one that is to pass must arrive unless server
 """
 
 import json
+import random
 import struct
 import subprocess
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.nfs.builds import build_tested, require
-from tests.nfs.captures import read_capture, write_capture
+from tests.nfs.captures import read_capture, write_capture, write_frames
 
 ACK, SYN, SYN_AT = 16, 2, 13
 Frames = list[bytes]
@@ -385,6 +386,75 @@ def hello(name: bytes) -> bytes:
     return b"".join(b"\x16\3\1" + struct.pack("!H", len(part)) + part for _, part in pieces(message, 1000))
 
 
+def record(part: bytes, version: bytes = b"\3\1", kind: int = 22) -> bytes:
+    """A record of TLS."""
+    return bytes([kind]) + version + struct.pack("!H", len(part)) + part
+
+
+def plain_hello(
+    name: bytes, kinds: tuple[int, ...] = (0,), session: int = 32, before: bytes = b"", behind: bytes = b""
+) -> bytes:
+    """A ClientHello, whose name is in the list once for each kind; `behind` are bytes of extensions."""
+    entries = b"".join(struct.pack("!BH", kind, len(name)) + name for kind in kinds)
+    extensions = before + struct.pack("!HHH", 0, len(entries) + 2, len(entries)) + entries + behind
+    ciphers = b"\x13\1" * (16_000 if behind else 1)
+    body = b"\3\3" + bytes(32) + bytes([session]) + bytes(session)
+    body += struct.pack("!H", len(ciphers)) + ciphers + b"\1\0" + struct.pack("!H", len(extensions)) + extensions
+    return b"\1" + len(body).to_bytes(3, "big") + body
+
+
+ALERT, CIPHERS = record(b"\1\x5a", kind=21), record(b"\1", kind=20)
+LONG = "of 72 kB"
+"""A ClientHello that servers take, of OpenSSL up to 131,396 bytes; UrlFilter lets no more than 8,192 of it pass."""
+
+
+def hellos_of(name: bytes) -> dict[str, list[bytes]]:
+    """A ClientHello as servers take it, in segments."""
+    message = plain_hello(name)
+    first, second = record(message[:40]), record(message[40:])
+    padded = plain_hello(name, behind=struct.pack("!HH", 21, 40_000) + bytes(40_000))
+    return {
+        "in one record": [record(message)],
+        "a byte in each record": [b"".join(record(message[i : i + 1]) for i in range(len(message)))],
+        "a record in each segment": [record(message[i : i + 30]) for i in range(0, len(message), 30)],
+        "cut within headers of records": [first[:2], first[2:] + second[:1], second[1:4], second[4:]],
+        "behind a record of nothing": [record(b"") + record(message)],
+        "behind a segment of nothing": [record(b""), record(message)],
+        "records of nothing between": [first + record(b"") + record(b"") + second],
+        "behind an alert": [ALERT + record(message)],
+        "behind an alert in its segment": [ALERT, record(message)],
+        "an alert between": [first + ALERT + second],
+        "an alert in its segment between": [first, ALERT, second],
+        "behind a change of ciphers": [CIPHERS + record(message)],
+        "a change of ciphers between": [first + CIPHERS, second],
+        "records of version 0": [record(message, b"\0\0")],
+        "records of version 3.4": [record(message, b"\3\4")],
+        "version 0": [record(message[:4] + b"\0\0" + message[6:])],
+        "a long session": [record(plain_hello(name, session=255))],
+        "GREASE": [record(plain_hello(name, before=b"\x0a\x0a\0\0\x1a\x1a\0\1\0"))],
+        "behind a name of another type": [record(plain_hello(name, (1, 0)))],
+        "in upper case": [record(plain_hello(name.upper()))],
+        "with the dot of the root": [record(plain_hello(name + b"."))],
+        "behind an alert of version 0": [record(b"\1\x5a", b"\0\0", 21) + record(message)],
+        "behind a change of ciphers of version 15.255": [record(b"\1", b"\x0f\xff", 20) + record(message)],
+        LONG: [record(padded[i : i + 1400]) for i in range(0, len(padded), 1400)],
+    }
+
+
+def test_names_are_found_in_records_as_servers_read_them(nf_run: Path, tmp_path: Path) -> None:
+    """A ClientHello for a listed host is not completed; one for another host is, unless it is too long."""
+    (tmp_path / "list").write_text("bad.example.org\n", encoding="utf-8")
+    frames: Frames = []
+    sent = [hellos_of(name) for name in (b"www.bad.example.org", b"www.good.example.org")]
+    for number, segments in enumerate([*sent[0].values(), *sent[1].values()]):
+        begins = [len(b"".join(segments[:i])) for i in range(len(segments))]
+        frames += Client(number, False).send(*zip(begins, segments, strict=True))
+    left = filtered(nf_run, tmp_path, frames, "--nf", "UrlFilter", "--set=list=list")
+    for number, (label, segments) in enumerate([*sent[0].items(), *sent[1].items()]):
+        whole = server_text(left, 1024 + number, False).startswith(b"".join(segments))
+        assert whole == (number >= len(sent[0]) and label != LONG), label
+
+
 def text_with(form: bytes | None, host: bytes) -> bytes:
     """A request for a host; without a form a handshake."""
     return form % host if form else hello(host)
@@ -463,3 +533,147 @@ def test_nids_raises_an_alert_for_each_way(nf_run: Path, tmp_path: Path) -> None
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
     assert json.loads(done.stdout)["functions"][0]["counters"]["alerts_web"] == len(ways) > 60
     assert len(read_capture(tmp_path / "out.pcap")) == len(frames)
+
+
+S = 1_000_000
+Timed = list[tuple[int, bytes]]
+BAD = REQUEST % b"www.bad.example.org"
+FIRST, REST = halves(BAD, len(BAD) - 13)
+
+
+class Host:
+    """A client with an address of its own, which opens connections and ends their requests later."""
+
+    def __init__(self, host: int) -> None:
+        self.address = bytes([10, 0, 0, host])
+
+    def client(self, number: int) -> Client:
+        client = Client(number, False)
+        client.addresses = (self.address, client.addresses[1])
+        return client
+
+    def begin(self, number: int) -> Frames:
+        """A request without its end, in the SYN, and a byte ahead: its stream waits for what is between."""
+        client = self.client(number)
+        return [client.packet(client.segment(-1, FIRST[1], SYN)), client.packet(client.segment(900, b"x"))]
+
+    def end(self, number: int) -> Frames:
+        """What is missing."""
+        client = self.client(number)
+        return [client.packet(client.segment(*REST))]
+
+    def reopen(self, number: int) -> Frames:
+        """A SYN as if another connection began with what is missing, and that."""
+        client = self.client(number)
+        return [client.packet(client.segment(REST[0] - 1, b"", SYN)), *self.end(number)]
+
+
+ONE, OTHER, THIRD = Host(1), Host(2), Host(3)
+EIGHT = 8
+"""As many streams are followed below."""
+
+
+def begin_all(host: Host, first: int, n: int = EIGHT) -> Frames:
+    return [frame for number in range(first, first + n) for frame in host.begin(number)]
+
+
+def left_of(
+    program: Path, folder: Path, frames: Timed, nf: str, settings: tuple[str, ...]
+) -> tuple[Frames, dict[str, int]]:
+    """What leaves a function with few streams, and its counters."""
+    (folder / "list").write_text("bad.example.org\n", encoding="utf-8")
+    (folder / "rules").write_text("web www\\.bad\\.example\\.org\n", encoding="utf-8")
+    write_frames(folder / "in.pcap", frames)
+    arguments = [f"--set={setting}" for setting in (*settings, f"streams={EIGHT}")]
+    command = [str(program), "--nf", nf, *arguments, "--in", "in.pcap", "--out", "out.pcap"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=120)
+    return read_capture(folder / "out.pcap"), json.loads(done.stdout)["functions"][0]["counters"]
+
+
+def timed(*parts: tuple[float, Frames]) -> Timed:
+    """Frames in groups, each from a second on."""
+    return [(int(second * S) + i, frame) for second, frames in parts for i, frame in enumerate(frames)]
+
+
+LOSSES: dict[str, Timed] = {
+    "its source opens more": timed((1, ONE.begin(0) + begin_all(ONE, 1)), (2, ONE.end(0))),
+    "and seems to open it again": timed((1, ONE.begin(0) + begin_all(ONE, 1)), (2, ONE.reopen(0))),
+    "others open some": timed((1, begin_all(ONE, 0) + OTHER.begin(90) + THIRD.begin(91)), (2, ONE.end(0))),
+    "and it seems to open again": timed((1, begin_all(ONE, 0) + OTHER.begin(90) + THIRD.begin(91)), (2, ONE.reopen(0))),
+    "it is silent": timed((1, ONE.begin(0)), (11.5, begin_all(ONE, 1)), (12, ONE.end(0))),
+    "it is silent, and seems to open again": timed((1, ONE.begin(0)), (11.5, begin_all(ONE, 1)), (12, ONE.reopen(0))),
+    "it is silent, 50 s later": timed((1, ONE.begin(0)), (11.5, begin_all(OTHER, 1)), (61.4, ONE.reopen(0))),
+}
+"""How the first stream, whose request has half come, is lost."""
+
+
+@pytest.mark.parametrize("way", LOSSES)
+@pytest.mark.parametrize("nf", FILTERS)
+def test_what_goes_on_of_a_lost_stream_is_refused(nf_run: Path, tmp_path: Path, nf: str, way: str) -> None:
+    left, _ = left_of(nf_run, tmp_path, LOSSES[way], nf, FILTERS[nf])
+    for last in (False, True):
+        assert not server_text(left, 1024, last).startswith(BAD)
+    assert server_text(left, 1024, False).startswith(FIRST[1])
+
+
+@pytest.mark.parametrize("nf", FILTERS)
+def test_a_lost_stream_may_begin_again_after_a_minute(nf_run: Path, tmp_path: Path, nf: str) -> None:
+    """Earlier its SYN is freed. Who has many streams does not keep others out, whose requests pass."""
+    good = REQUEST % b"www.good.example.org"
+    begun = begin_all(ONE, 0) + begin_all(OTHER, 90, 1)
+    again = ONE.client(0).send((0, good))
+    left, counters = left_of(
+        nf_run,
+        tmp_path,
+        timed((1, begun + OTHER.client(91).send((0, good))), (60, again), (62, again)),
+        nf,
+        FILTERS[nf],
+    )
+    assert [left.count(frame) for frame in again] == [1, 1]
+    assert server_text(left, 1024 + 91, False).startswith(good)
+    assert counters["unfollowed"] == len(again)
+
+
+def test_filters_with_random_losses_complete_no_listed_request(nf_run: Path, tmp_path: Path) -> None:
+    """Of many connections, of which few are followed, and each sends its end once or more, none completes."""
+    rng = random.Random(5)
+    for nf in [*FILTERS] * 4:
+        steps: list[tuple[float, int, Frames]] = []
+        for number in range(60):
+            host, at = Host(1 + min(rng.randrange(9), 4)), rng.uniform(1, 58)
+            steps.append((at, 2 * number, host.begin(number)))
+            ends = [rng.choice((host.end, host.reopen))(number) for _ in range(3)]
+            steps.extend((rng.uniform(at, 60), 2 * number + 1, end) for end in ends)
+        frames = timed(*((at, made) for at, _, made in sorted(steps)))
+        left, counters = left_of(nf_run, tmp_path, frames, nf, FILTERS[nf])
+        assert counters["unfollowed"] > 0
+        for number in range(60):
+            assert not server_text(left, 1024 + number, False).startswith(BAD), (nf, number)
+
+
+@pytest.mark.parametrize("nf", FILTERS)
+def test_no_more_is_lost_than_is_known(nf_run: Path, tmp_path: Path, nf: str) -> None:
+    """When four times as many lost streams are known as are followed, further ones wait until some are forgotten."""
+    seconds = (11.5, 22, 32.5, 43, 53.5, 54, 72)
+    begun = [begin_all(OTHER, 10 * i) for i in range(len(seconds))]
+    frames = timed((1, begin_all(ONE, 90)), *zip(seconds, begun, strict=True))
+    left, _ = left_of(nf_run, tmp_path, frames, nf, FILTERS[nf])
+    assert [sum(frame in left for frame in frames[::2]) for frames in begun] == [EIGHT] * 4 + [0, 0, EIGHT]
+
+
+def test_who_sends_in_the_name_of_a_server_does_not_stop_its_answers(nf_run: Path, tmp_path: Path) -> None:
+    """UrlFilter does not follow them, whatever was lost of that source."""
+    server = Client(0, False)
+    answers = [server.packet(server.segment(9000 + i, b"HTTP/1.1 200 OK\r\n")) for i in range(5)]
+    frames = timed((1, begin_all(ONE, 1, EIGHT + 1)), (2, begin_all(OTHER, 90, 2)), (3, answers))
+    left, _ = left_of(nf_run, tmp_path, frames, "UrlFilter", FILTERS["UrlFilter"])
+    assert all(answer in left for answer in answers)
+
+
+def test_nids_that_drops_nothing_follows_the_newest_streams(nf_run: Path, tmp_path: Path) -> None:
+    """Also of a source all of whose streams wait; lost ones are followed again, and the rest of a request is seen."""
+    alerts = [ONE.client(95).send(FIRST, REST), ONE.client(0).send(FIRST, REST)[1:]]
+    frames = timed((1, begin_all(ONE, 0, EIGHT + 1)), (2, alerts[0] + alerts[1]))
+    left, counters = left_of(nf_run, tmp_path, frames, "NIDS", ("file=rules",))
+    assert counters["alerts_web"] == len(alerts)
+    assert left == [frame for _, frame in frames]

@@ -308,7 +308,7 @@ static uint32_t places(const void *state)
 	return software_places(((const struct doca_connections *)state)->table);
 }
 
-static void lookup(void *state, const void **keys, uint16_t n, int32_t *found)
+static void lookup(void *state, const struct flow_key *keys, uint16_t n, int32_t *found)
 {
 	struct doca_connections *card = state;
 

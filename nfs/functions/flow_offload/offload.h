@@ -21,7 +21,7 @@ struct flow_offload_backend {
 	/* Upper bound of indices. */
 	uint32_t (*places)(const void *state);
 	/* The indices of the `n` keys of a burst, negative if unknown. */
-	void (*lookup)(void *state, const void **keys, uint16_t n, int32_t *places);
+	void (*lookup)(void *state, const struct flow_key *keys, uint16_t n, int32_t *places);
 	/* The index of a key, added if missing; negative if the table is full. */
 	int32_t (*insert)(void *state, const struct flow_key *key);
 	void (*remove)(void *state, uint32_t place);

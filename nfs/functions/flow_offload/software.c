@@ -2,71 +2,67 @@
 
 #include <stdio.h>
 
-#include <rte_hash.h>
-
-#include "core/packet.h"
+#include "core/flow_index.h"
+#include "core/memory.h"
+#include "core/nf.h"
 
 void *software_create(uint32_t connections, int socket)
 {
-	static unsigned int packet_spec;
-	char name[RTE_HASH_NAMESIZE];
-	const struct rte_hash_parameters parameters = {
-		.name = name,
-		.entries = connections,
-		.key_len = sizeof(struct flow_key),
-		.hash_func = flow_hash_of,
-		.socket_id = socket,
-	};
-	struct rte_hash *table;
+	struct flow_index *index = nf_zalloc(sizeof(*index));
 
-	snprintf(name, sizeof(name), "connections_%u",
-		 __atomic_fetch_add(&packet_spec, 1, __ATOMIC_RELAXED));
-	table = rte_hash_create(&parameters);
-	if (!table)
-		fprintf(stderr, "software: no memory for a table of %u connections\n", connections);
-	return table;
+	(void)socket;
+	if (index && flow_index_create(index, connections) == 0)
+		return index;
+	nf_free(index);
+	fprintf(stderr, "software: no memory for a table of %u connections\n", connections);
+	return NULL;
 }
 
 uint32_t software_places(const void *state)
 {
-	return (uint32_t)rte_hash_max_key_id(state) + 1;
+	return ((const struct flow_index *)state)->most;
 }
 
-void software_lookup(void *state, const void **keys, uint16_t n, int32_t *places)
+void software_lookup(void *state, const struct flow_key *keys, uint16_t n, int32_t *places)
 {
-	rte_hash_lookup_bulk(state, keys, n, places);
+	const struct flow_index index = *(const struct flow_index *)state; /* stays in registers */
+	uint32_t hashes[NF_BURST];
+
+	for (uint16_t i = 0; i < n; i++) {
+		hashes[i] = flow_index_hash(&index, &keys[i]);
+		flow_index_prefetch(&index, hashes[i]);
+	}
+	for (uint16_t i = 0; i < n; i++)
+		places[i] = flow_index_guess(&index, hashes[i]);
+	for (uint16_t i = 0; i < n; i++)
+		if (unlikely(!flow_entry_has(&index.entries[places[i]], &keys[i])))
+			places[i] = flow_index_find(&index, &keys[i], hashes[i]);
 }
 
 int32_t software_insert(void *state, const struct flow_key *key)
 {
-	return rte_hash_add_key(state, key);
+	return flow_index_add(state, key, flow_index_hash(state, key));
 }
 
 struct flow_key software_key(const void *state, uint32_t place)
 {
-	const struct flow_key none = {0};
-	void *key;
-
-	if (rte_hash_get_key_with_position(state, (int32_t)place, &key) != 0)
-		return none;
-	return *(const struct flow_key *)key;
+	return ((const struct flow_index *)state)->entries[place].key;
 }
 
 void software_remove(void *state, uint32_t place)
 {
-	const struct flow_key key = software_key(state, place);
-
-	rte_hash_del_key(state, &key);
+	flow_index_remove(state, place);
 }
 
 void software_destroy(void *state)
 {
-	rte_hash_free(state);
+	flow_index_destroy(state);
+	nf_free(state);
 }
 
 static struct flow_offload_backend software = {
 	.name = "software",
-	.help = "rte_hash; the cores process all packets",
+	.help = "an index of flows; the cores process all packets",
 	.preference = 0,
 	.create = software_create,
 	.places = software_places,

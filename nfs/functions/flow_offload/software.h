@@ -5,7 +5,7 @@
 
 void *software_create(uint32_t connections, int socket);
 uint32_t software_places(const void *state);
-void software_lookup(void *state, const void **keys, uint16_t n, int32_t *places);
+void software_lookup(void *state, const struct flow_key *keys, uint16_t n, int32_t *places);
 int32_t software_insert(void *state, const struct flow_key *key);
 /* The key at a used index. */
 struct flow_key software_key(const void *state, uint32_t place);

@@ -240,14 +240,6 @@ static bool complete(struct nf *nf, struct crossing *crossing)
 	return true;
 }
 
-/* The counter of a packet that cannot be translated; -1 if it can. */
-static int reject_reason(const struct packet *packet)
-{
-	if (packet->type != PACKET_IPV4)
-		return packet->type == PACKET_MALFORMED ? MALFORMED : OTHER;
-	return packet->l4 == 0 ? UNSUPPORTED : -1;
-}
-
 /* Translate and send a packet whose ports stay as they are. */
 static void send_of_pair(struct nf *nf, const struct crossing *crossing, bool outward,
 			 struct nf_out *out)
@@ -282,7 +274,6 @@ static void send_of_pair(struct nf *nf, const struct crossing *crossing, bool ou
 static bool is_looked_up(struct nf *nf, struct crossing *crossing, bool outward, struct nf_out *out)
 {
 	const struct nat *nat = nf->state;
-	int reason;
 	uint8_t type;
 
 	if (unlikely(nat->pairs && pairs_take(&crossing->packet))) {
@@ -291,9 +282,16 @@ static bool is_looked_up(struct nf *nf, struct crossing *crossing, bool outward,
 	}
 	if (unlikely(crossing->packet.fragment) && !complete(nf, crossing))
 		return false;
-	reason = reject_reason(&crossing->packet);
-	if (unlikely(reason >= 0)) {
-		nf_drop(nf, crossing->mbuf, reason);
+	if (unlikely(crossing->packet.type == PACKET_MALFORMED)) {
+		nf_drop(nf, crossing->mbuf, MALFORMED);
+		return false;
+	}
+	if (unlikely(crossing->packet.type != PACKET_IPV4)) {
+		nf_other(nf, crossing->mbuf, crossing->packet.type, OTHER, out);
+		return false;
+	}
+	if (unlikely(crossing->packet.l4 == 0)) {
+		nf_drop(nf, crossing->mbuf, UNSUPPORTED);
 		return false;
 	}
 	if (crossing->packet.protocol != IPPROTO_ICMP)
@@ -330,7 +328,6 @@ void crossings_add(struct nf *nf, struct crossings *crossings, struct rte_mbuf *
 		crossings->keys[crossings->n] =
 			key_inward(next->mbuf, &next->packet, next->mapping);
 	}
-	crossings->key_pointers[crossings->n] = &crossings->keys[crossings->n];
 	crossings->n++;
 }
 
@@ -404,9 +401,13 @@ void crossing_send_outward(struct nf *nf, struct crossing *crossing, const struc
 	nat_send(nf, mbuf, &crossing->packet, crossing->largest, out);
 }
 
-void sessions_look_up(struct sessions *sessions, const void **key_pointers, uint16_t n,
+void sessions_look_up(struct sessions *sessions, const struct flow_key *keys, uint16_t n,
 		      int32_t *places)
 {
+	const void *key_pointers[NF_BURST];
+
+	for (uint16_t i = 0; i < n; i++)
+		key_pointers[i] = &keys[i];
 	rte_hash_lookup_bulk(sessions->table, key_pointers, n, places);
 	for (uint16_t i = 0; i < n; i++)
 		rte_prefetch0(&sessions->sessions[places[i]]); /* harmless for an invalid address */
@@ -419,7 +420,7 @@ void crossings_send(struct nf *nf, struct crossings *crossings, struct nf_out *o
 	struct sessions *sessions = sessions_of(nf);
 	int32_t places[NF_BURST];
 
-	sessions_look_up(sessions, crossings->key_pointers, crossings->n, places);
+	sessions_look_up(sessions, crossings->keys, crossings->n, places);
 	for (uint16_t i = 0; i < crossings->n; i++) {
 		struct crossing *crossing = &crossings->of[i];
 

@@ -30,8 +30,8 @@ enum nat_counter {
 	CONGESTED,
 	NO_ROOM,
 	UNSUPPORTED,
-	OTHER,
-	MALFORMED,
+	OTHER, /* NF_OTHER_COUNTERS from here */
+	MALFORMED = OTHER + 2,
 };
 
 struct nat {
@@ -51,7 +51,6 @@ struct crossing {
 struct crossings {
 	struct crossing of[NF_BURST];
 	struct flow_key keys[NF_BURST]; /* in the direction from inside */
-	const void *key_pointers[NF_BURST];
 	uint16_t n;
 };
 
@@ -74,5 +73,5 @@ void crossing_send_outward(struct nf *nf, struct crossing *crossing, const struc
 			   int32_t place, struct nf_out *out);
 
 /* Look up sessions together, so that cache misses overlap; negative where one has timed out. */
-void sessions_look_up(struct sessions *sessions, const void **key_pointers, uint16_t n,
+void sessions_look_up(struct sessions *sessions, const struct flow_key *keys, uint16_t n,
 		      int32_t *places);

@@ -289,43 +289,49 @@ static void skip(struct reader *reader, size_t bytes)
 }
 
 /*
- * Up to the extensions: versions, random, session, ciphers, compression (RFC 8446, 4.1.2). `*none`:
- * no server takes it for a ClientHello.
+ * Up to the extensions: version, random, session, ciphers, compression (RFC 8446, 4.1.2). Some servers
+ * look neither at the version, where an extension has others, nor at the session's length.
  */
-static uint32_t skip_to_extensions(struct reader *reader, bool *none)
+static uint32_t skip_to_extensions(struct reader *reader)
 {
-	uint32_t session;
-
-	*none = take_number(reader, 1) != 3 && !reader->missing;
-	skip(reader, 1 + 32);
-	session = take_number(reader, 1);
-	*none |= session > 32 && !reader->missing;
-	skip(reader, session);
+	skip(reader, 2 + 32);
+	skip(reader, take_number(reader, 1));
 	skip(reader, take_number(reader, 2));
 	skip(reader, take_number(reader, 1));
 	return take_number(reader, 2);
 }
 
-/* The host name in a server name extension (RFC 6066, section 3). */
-static struct piece read_server_name(struct reader *reader)
+/* The host names of a server name extension (RFC 6066, section 3): servers pass over other types. */
+static void read_server_names(struct reader *reader, struct request *request)
 {
-	const struct piece none = {NULL, 0};
-	uint32_t type, length;
+	uint32_t left = take_number(reader, 2);
 
-	take_number(reader, 2); /* length of the list, which has one name */
-	type = take_number(reader, 1);
-	length = take_number(reader, 2);
-	if (reader->missing || type != 0)
-		return none;
-	reader->missing = length > reader->here;
-	return reader->missing ? none : (struct piece){(const char *)reader->at, length};
+	while (!reader->missing && left >= 3) {
+		const uint32_t type = take_number(reader, 1), length = take_number(reader, 2);
+		const char *name = (const char *)reader->at;
+
+		if (reader->missing || (type != 0 && 3 + length >= left))
+			return;
+		skip(reader, length);
+		if (type == 0 && !reader->missing)
+			add_host(request, (struct piece){name, length});
+		left -= RTE_MIN(left, 3 + length);
+	}
 }
 
 #define RECORD 5 /* bytes of a record's header */
 
+/* Whether servers pass over a record before a handshake, or within: an alert, or ciphers. */
+static bool is_passed_over(const uint8_t *record)
+{
+	return record[1] < 16 && record[3] == 0 &&
+	       ((record[0] == 20 && record[4] == 1) || (record[0] == 21 && record[4] == 2));
+}
+
 /*
  * The handshake in bytes of a stream, `*n` bytes: a message may be cut into several records (RFC 8446,
- * section 5.1), which are joined in memory that the next call uses again.
+ * section 5.1), which are joined in memory that the next call uses again. Servers do not look at the
+ * version of the first one, but some refuse versions from 16.0 on (Go).
  */
 static const uint8_t *handshake_of(const char *segment, size_t length, size_t *n)
 {
@@ -334,11 +340,13 @@ static const uint8_t *handshake_of(const char *segment, size_t length, size_t *n
 	size_t at = 0, records = 0;
 
 	*n = 0;
-	while (at + RECORD <= length && bytes[at] == 22 && bytes[at + 1] == 3) {
+	while (at + RECORD <= length &&
+	       (bytes[at] == 22 ? bytes[at + 1] < 16 : is_passed_over(bytes + at))) {
 		const size_t size = (size_t)bytes[at + 3] << 8 | bytes[at + 4];
-		const size_t here = RTE_MIN(size, length - at - RECORD);
+		const size_t here =
+			bytes[at] == 22 ? RTE_MIN(size, length - at - RECORD) : 0;
 
-		if (records == 0 && (here < size || at + RECORD + size == length)) {
+		if (records == 0 && bytes[at] == 22 && (here < size || at + RECORD + size == length)) {
 			*n = here; /* nearly always: one record, as it is */
 			return bytes + RECORD;
 		}
@@ -352,32 +360,28 @@ static const uint8_t *handshake_of(const char *segment, size_t length, size_t *n
 	return joined;
 }
 
-static struct request read_tls(const char *bytes, size_t length)
+static struct request read_tls(const char *bytes, size_t length, bool begun)
 {
 	struct request request = {.kind = REQUEST_NONE, .target = {"", 0}};
 	struct reader reader = {0};
 	uint32_t left;
-	bool none;
 
-	if (length > 1 && bytes[1] != 3)
+	if (length > 1 && (uint8_t)bytes[1] >= 16)
 		return request;
 	reader.at = handshake_of(bytes, length, &reader.here);
 	if (reader.here == 0) { /* a record that goes on, or has nothing */
-		request.kind = REQUEST_INCOMPLETE;
+		request.kind = begun || bytes[0] == 22 ? REQUEST_INCOMPLETE : REQUEST_NONE;
 		return request;
 	}
-	if (reader.at[0] != 1) /* no ClientHello */
+	if (reader.at[0] != 1 || (reader.here > 1 && reader.at[1] > 2)) /* none that servers take */
 		return request;
 	skip(&reader, 4);
-	left = skip_to_extensions(&reader, &none);
-	if (none)
-		return request;
+	left = skip_to_extensions(&reader);
 	while (!reader.missing && left >= 4) {
 		const uint32_t type = take_number(&reader, 2), size = take_number(&reader, 2);
 
 		if (type == 0 && !reader.missing) {
-			request.hosts[0] = read_server_name(&reader);
-			request.n_hosts = request.hosts[0].at != NULL;
+			read_server_names(&reader, &request);
 			break;
 		}
 		skip(&reader, size);
@@ -392,7 +396,8 @@ static struct request read_tls(const char *bytes, size_t length)
 
 struct request request_read(const char *bytes, size_t length, bool begun)
 {
-	if (length > 0 && bytes[0] == 22)
-		return read_tls(bytes, length);
+	if (length > 0 && (bytes[0] == 22 || bytes[0] == 20 || bytes[0] == 21) &&
+	    (bytes[0] == 22 || (length < RECORD ? begun : is_passed_over((const uint8_t *)bytes))))
+		return read_tls(bytes, length, begun);
 	return read_http(bytes, length, begun);
 }

@@ -207,10 +207,9 @@ static int32_t lookup_one(const struct flow_offload *offload, uint16_t number)
 				     .source_port = number,
 				     .destination_port = RTE_BE16(80),
 				     .protocol = IPPROTO_TCP};
-	const void *keys[] = {&key};
 	int32_t place;
 
-	offload->backend->lookup(offload->state, keys, 1, &place);
+	offload->backend->lookup(offload->state, &key, 1, &place);
 	return place >= 0 ? place : offload->backend->insert(offload->state, &key);
 }
 

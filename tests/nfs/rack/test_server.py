@@ -329,7 +329,6 @@ def test_tables_are_read_beside_the_forwarding_thread_and_orders_are_answered_in
         ]
         assert of_main == [str(processor)] and beside != of_main
         assert wire.send(PACKET, labelled(1, 255, frame)) and label_of(wire.wait().data) == (1, 254)
-        assert not (tmp_path / "a.json").exists()
         assert [process.stdout.readline() for _ in range(4)] == ["done\n"] * 4
         process.stdin.write("prepare\n")
         time.sleep(0.05)

@@ -41,7 +41,8 @@ class FunctionModel:
     """Whether frames of one burst leave in their order; some functions take packets of one kind first."""
 
     unknown: ClassVar[str] = "pass"
-    """What becomes of frames that it does not understand, unless a setting says otherwise."""
+    arp: ClassVar[str] = "pass"
+    """What becomes of frames that it does not understand, and of ARP, unless a setting says otherwise."""
 
     contract: Contract = Contract.BYTES
     looks_at_source: bool = False
@@ -103,7 +104,8 @@ class FunctionModel:
         if kind == "malformed":
             self.counted["malformed"] += 1
             return False
-        chosen = self.settings.get("arp", "pass") if kind == "arp" else self.settings.get("unknown", self.unknown)
+        known = kind == "arp"
+        chosen = self.settings.get("arp", self.arp) if known else self.settings.get("unknown", self.unknown)
         self.counted["other" if chosen == "pass" else "unknown"] += 1
         return chosen == "pass"
 

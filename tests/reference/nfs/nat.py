@@ -111,8 +111,9 @@ class NatModel(FunctionModel):
         {"udp_s": "0.5", "icmp_s": "0.3", "transitory_s": "0.4", "established_s": "2", "pending_s": "0.01"},
         {"addresses": "1", "host_ports": "3"},
         {"forwards": "{folder}/forwards", "udp_s": "1", "transitory_s": "1", "addresses": "2"},
-        {"pairs": "0"},
+        {"pairs": "0", "unknown": "pass", "arp": "pass"},
     )
+    unknown = arp = "drop"
 
     @classmethod
     def made_files(cls) -> dict[str, str]:
@@ -212,8 +213,10 @@ class NatModel(FunctionModel):
             self.counted["reassembled"] += 1
             frame, largest = joined, whole.largest
             headers = read_headers(frame)
-        if headers.kind != "ipv4" or headers.l4 == 0:
-            return OUTSIDE, self.drop({"ipv4": "unsupported", "malformed": "malformed"}.get(headers.kind, "other"))[0]
+        if headers.kind != "ipv4":
+            return 1 - sent.side, [frame] * self.passes(headers.kind)
+        if headers.l4 == 0:
+            return OUTSIDE, self.drop("unsupported")[0]
         side, made = self.translate(frame, headers, sent.side)
         if made is None or not largest:
             return side, [] if made is None else [made]

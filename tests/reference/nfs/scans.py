@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tests.reference.nfs.flows import FlowTable
-from tests.reference.nfs.headers import SYN, TCP, Flow, Headers, flow_of
+from tests.reference.nfs.headers import ACK, RST, SYN, TCP, Flow, Headers, flow_of
 from tests.reference.nfs.ipv6 import OPAQUE, read_ip_headers
 from tests.reference.nfs.model import Bounds, FirstRun, FunctionModel, Left
 from tests.reference.nfs.streams import Stream, Taken, stream_frames
@@ -204,9 +204,14 @@ class StreamScanModel(ScanModel):
         frame = sent.frame
         payload = frame[headers.payload : headers.end]
         whole = headers.protocol == TCP and headers.payload and not headers.fragment and headers.end <= BUFFER
-        opens = bool(whole and frame[headers.l4 + 13] & SYN)
+        flags = frame[headers.l4 + 13] if whole else 0
+        opens = bool(flags & SYN)
         if self.number("streams", 4096) == 0 or not whole or not (payload or opens):
             return b"", b""
+        if flags & RST:  # whose bytes no host takes, as those without ACK
+            return b"", b""
+        if not flags & (SYN | ACK):
+            return self.count("outside")
         key = flow_of(frame, headers)
         sequence = (int.from_bytes(frame[headers.l4 + 4 : headers.l4 + 8], "big") + opens) % NUMBERS
         stream = self.find_stream(key, sequence, opens, sent.time_us)

@@ -85,17 +85,22 @@ def client_hello(rng: random.Random, urls: Sequence[str]) -> bytes:
     extensions = [struct.pack("!HH", 43, 3) + b"\x02\x03\x04", struct.pack("!HH", 10, 2) + b"\0\0"]
     for _ in range(rng.choice((0, 1, 1, 1, 1))):
         name = near_url(rng, urls)[0]
-        entry = struct.pack("!BH", 0 if rng.random() < 0.9 else rng.choice((1, 255)), len(name)) + name
+        kinds = (0,) if rng.random() < 0.9 else rng.choice(((1,), (255, 0), (0, 1)))
+        entry = b"".join(struct.pack("!BH", kind, len(name)) + name for kind in kinds)
         body = struct.pack("!H", len(entry)) + entry
         extensions.insert(rng.randrange(3), struct.pack("!HH", 0, len(body)) + body)
     joined = b"".join(extensions)
-    session = rng.randbytes(rng.choice((0, 32)))
-    body = b"\x03\x03" + rng.randbytes(32) + bytes([len(session)]) + session + b"\0\x04\x13\x01\x13\x02\x01\0"
+    session = rng.randbytes(rng.choice((0, 32, 33)))
+    version = rng.choice((b"\x03\x03", b"\x03\x03", b"\0\0"))
+    body = version + rng.randbytes(32) + bytes([len(session)]) + session + b"\0\x04\x13\x01\x13\x02\x01\0"
     body += struct.pack("!H", len(joined)) + joined
-    message = bytes([1 if rng.random() < 0.95 else 2]) + len(body).to_bytes(3, "big") + body
+    claimed = len(body) if rng.random() < 0.95 else rng.choice((0x10000, 0x2FFFF, 0x30000))
+    message = bytes([1 if rng.random() < 0.95 else 2]) + claimed.to_bytes(3, "big") + body
     cuts = sorted(rng.randrange(len(message)) for _ in range(rng.choice((0, 0, 0, 1, 2, 4))))
     parts = [message[begin:end] for begin, end in pairwise((0, *cuts, len(message)))]
-    return b"".join(struct.pack("!BBBH", 22, 3, rng.choice((1, 3)), len(part)) + part for part in parts)
+    others = (b"",) * 10 + (b"\x15\3\3\0\2\1\x5a", b"\x15\0\0\0\2\1\x5a", b"\x14\3\3\0\1\1", b"\x17\3\3\0\1\0")
+    outer = rng.choice((0x301, 0x303, 0x303, 0, 0x1000))
+    return b"".join(rng.choice(others) + struct.pack("!BHH", 22, outer, len(part)) + part for part in parts)
 
 
 def web_payload(rng: random.Random, urls: Sequence[str]) -> bytes:
@@ -282,8 +287,10 @@ class UrlFilterModel(FunctionModel):
             return "passed"
         key = flow_of(frame, headers)
         sequence = int.from_bytes(frame[headers.l4 + 4 : headers.l4 + 8], "big") + bool(flags & SYN)
-        if not self.follows:
+        if not self.follows or flags & RST:
             return self.judge_alone(key, sequence, segment, False)
+        if not flags & (SYN | ACK):
+            return "outside"
         return self.judge_segment(key, sequence % (1 << 32), segment, opens)
 
     def take(self, sent: Sent) -> Left:

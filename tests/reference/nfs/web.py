@@ -19,9 +19,11 @@ SCHEME = re.compile(rb"https?://", re.IGNORECASE)
 ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 UNRESERVED = re.compile(rb"[A-Za-z0-9._~-]")
 MOST_HOSTS = 4
-LONGEST_HOST, LONGEST_PATH, LONGEST_METHOD, LONGEST_SESSION, LONGEST_NUMBER = 253, 4096, 20, 32, 18
+LONGEST_HOST, LONGEST_PATH, LONGEST_METHOD, LONGEST_NUMBER = 253, 4096, 20, 18
 
-HANDSHAKE, CLIENT_HELLO, SERVER_NAME, HOST_NAME, MAJOR_VERSION = 22, 1, 0, 0, 3
+HANDSHAKE, CLIENT_HELLO, SERVER_NAME, HOST_NAME, RECORD = 22, 1, 0, 0, 5
+PASSED_OVER = re.compile(rb"\x14[\x00-\x0f].\x00\x01|\x15[\x00-\x0f].\x00\x02", re.DOTALL)
+"""Records that servers pass over before a handshake, or within: of ciphers, and alerts."""
 
 
 class RequestKind(Enum):
@@ -55,7 +57,8 @@ NO_REQUEST = WebRequest(RequestKind.NONE)
 
 def read_request(data: bytes, begun: bool) -> WebRequest:
     """The request at the begin of bytes; `begun`: what may be one is one that goes on."""
-    return read_handshake(data) if data[:1] == bytes((HANDSHAKE,)) else read_http(data, begun)
+    may_be_tls = PASSED_OVER.match(data) if len(data) >= RECORD else begun and data[:1] in (b"\x14", b"\x15")
+    return read_handshake(data, begun) if data[:1] == b"\x16" or may_be_tls else read_http(data, begun)
 
 
 def read_http(data: bytes, begun: bool) -> WebRequest:
@@ -168,47 +171,52 @@ class HandshakeReader:
         return int.from_bytes(self.bytes(n), "big")
 
 
-def read_handshake(segment: bytes) -> WebRequest:
-    """The host name of a ClientHello, if it has one."""
+def read_handshake(segment: bytes, begun: bool) -> WebRequest:
+    """The host names of a ClientHello, if it has any."""
     message, rest = b"", segment
-    while len(rest) >= 5 and rest[:2] == bytes((HANDSHAKE, 3)):
-        size = int.from_bytes(rest[3:5], "big")
-        message, rest = message + rest[5 : 5 + size], rest[5 + size :]
-    if segment[1:2] not in (b"", b"\3"):
+    if segment[1:2] > b"\x0f":
         return NO_REQUEST
+    while len(rest) >= RECORD and ((rest[0] == HANDSHAKE and rest[1] < 16) or PASSED_OVER.match(rest)):
+        end = RECORD + int.from_bytes(rest[3:RECORD], "big")
+        message += rest[RECORD:end] if rest[0] == HANDSHAKE else b""
+        rest = rest[end:]
     if not message:
-        return WebRequest(RequestKind.INCOMPLETE)
-    if message[0] != CLIENT_HELLO:
+        return WebRequest(RequestKind.INCOMPLETE) if begun or segment[0] == HANDSHAKE else NO_REQUEST
+    if message[0] != CLIENT_HELLO or message[1:2] > b"\2":
         return NO_REQUEST
+    names: list[bytes] = []
     try:
-        name = read_server_name(HandshakeReader(message))
+        read_server_names(HandshakeReader(message), names)
     except EndError:
-        return WebRequest(RequestKind.INCOMPLETE)
-    return NO_REQUEST if name is None else WebRequest(RequestKind.TLS, [name])
+        return WebRequest(RequestKind.TLS, names) if names else WebRequest(RequestKind.INCOMPLETE)
+    return WebRequest(RequestKind.TLS, names) if names else NO_REQUEST
 
 
-def read_server_name(reader: HandshakeReader) -> bytes | None:
-    """The host name of the server name extension (RFC 6066, section 3); None without one."""
-    reader.bytes(4)
-    if reader.number(1) != MAJOR_VERSION:
-        return None
-    reader.bytes(1 + 32)  # minor version, random
-    session = reader.number(1)
-    if session > LONGEST_SESSION:
-        return None
-    reader.bytes(session)
-    for size in (2, 1):  # ciphers, compression
+def read_server_names(reader: HandshakeReader, names: list[bytes]) -> None:
+    """Append the host names of the server name extension (RFC 6066, section 3)."""
+    reader.bytes(4 + 2 + 32)  # length, version, random
+    for size in (1, 2, 1):  # session, ciphers, compression
         reader.bytes(reader.number(size))
     left = reader.number(2)
     while left >= 4:
         kind, length = reader.number(2), reader.number(2)
         if kind == SERVER_NAME:
-            reader.number(2)
-            name_type, name_length = reader.number(1), reader.number(2)
-            return reader.bytes(name_length) if name_type == HOST_NAME else None
+            return read_names(reader, names)
         reader.bytes(length)
         left -= 4 + length
     return None
+
+
+def read_names(reader: HandshakeReader, names: list[bytes]) -> None:
+    """Append the host names of a list, in which other types are passed over."""
+    left = reader.number(2)
+    while left >= 3:
+        name_type, length = reader.number(1), reader.number(2)
+        if name_type != HOST_NAME and 3 + length >= left:
+            return
+        name = reader.bytes(length)
+        names += [name] if name_type == HOST_NAME else []
+        left -= 3 + length
 
 
 def normal_host(authority: bytes) -> bytes:

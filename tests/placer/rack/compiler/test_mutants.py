@@ -148,8 +148,8 @@ SWITCH_MUTANTS: tuple[tuple[str, str, str, Change], ...] = (
     ("the entries of NFs are lost", "entries", r"^c\d__.*\n", ""),
     ("entries with masks are in the other order", "entries", r"(priority )(\d+)", number(9999, -1)),
     ("masks lack their last bit", "entries", r"(0x\w+)/(0x\w+)", short_mask),
-    ("filters of an ACL permit what they deny", "entries", r"_rules .*(pass_on|drop_it)",
-     swapped("pass_on", "drop_it")),
+    ("filters of an ACL permit what they deny", "entries", r"_rules .*(pass_rule|drop_rule)",
+     swapped("pass_rule", "drop_rule")),
     # chain files of servers, and the filters of their functions
     ("the service index is the same for all NFs of a path", "servers", r"nsh (\d+) \d+", r"nsh \1 255"),
     ("a server writes a service index that is one too low", "servers", r"(-> nsh \d+ )(\d+)$", number(-1)),
