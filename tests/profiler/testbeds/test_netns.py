@@ -8,13 +8,14 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from profiler.testbed import RunRefused, Testbed, TestbedError
+from profiler.testbed import Measurement, RunRefused, Testbed, TestbedError
 from profiler.testbeds import netns, open_testbed
-from profiles import ChainLoad, InputError, Workload
+from profiles import ChainLoad, InputError, TrafficProfile, Workload
 
 START = """
 import time
@@ -150,3 +151,22 @@ def test_a_group_that_is_not_there_is_removed_at_once(tmp_path: Path) -> None:
     began = time.monotonic()
     netns._remove_group(tmp_path / "gone")
     assert time.monotonic() - began < 1
+
+
+def test_connections_that_end_unanswered_are_failures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Unless tinyproxy ends them, once after each answer; connections that are never served are reported."""
+    report = {"requests": 100, "us": 1_000_000, "failed": 0, "ended": 100, "latency": [[30_000, 100]], "cpu": [0.1]}
+    monkeypatch.setattr(netns.RunningChain, "_start", lambda self: None)
+    monkeypatch.setattr(netns.RunningChain, "_generate", lambda self, path, flows, seconds: report)
+
+    def measured(*names: str) -> Measurement:
+        running = netns.RunningChain(1, names, ((0, 1),), [0, 1], 1.0)
+        running._folder, running._groups = tmp_path, [SimpleNamespace(limit=lambda share: None)]  # type: ignore[list-item]
+        return running.measure(ChainLoad.of(names, [[0, 1]], TrafficProfile(16, 512)), 0.25, 1)
+
+    assert measured("socat", "tinyproxy").stages[0].cpu_pct == 40
+    assert "socat,tinyproxy serves about 3 of 16 connections" in capsys.readouterr().err
+    with pytest.raises(TestbedError, match="nginx,tinyproxy: 100 requests failed beside 100 that were answered"):
+        measured("nginx", "tinyproxy")
