@@ -82,9 +82,9 @@ static bool refuse(struct streams *streams, const struct flow_key *key, uint64_t
 	int32_t place = flow_index_add(lost, key, hash);
 
 	if (place < 0) { /* they are in the order in which they were lost */
-		streams->lost_hand = hand + 1 < lost->most ? hand + 1 : 0;
 		if (now_us < ((struct lost_stream *)&lost->entries[hand])->until_us)
 			return false;
+		streams->lost_hand = hand + 1 < lost->most ? hand + 1 : 0;
 		flow_index_remove(lost, hand);
 		place = flow_index_add(lost, key, hash);
 	}
@@ -119,13 +119,14 @@ static bool take_from_greediest(struct streams *streams, uint32_t source, uint64
 	const uint32_t n = RTE_MIN((uint32_t)MOST_TRIED, streams->index.most);
 	uint8_t counts[1 << SOURCE_BITS] = {0}, most = (uint8_t)RTE_MAX(n / 8, 2u);
 	struct stream *of[MOST_TRIED], *oldest = NULL;
-	bool own;
+	bool own = false;
 
 	for (uint32_t i = 0; i < n; i++) {
 		of[i] = stream_at(streams, (streams->hand + i) % streams->index.most);
 		most = RTE_MAX(most, ++counts[source_bits(streams, of[i]->source)]);
+		own |= of[i]->source == source;
 	}
-	own = counts[source_bits(streams, source)] == most;
+	own = own && counts[source_bits(streams, source)] == most;
 	for (uint32_t i = 0; i < n; i++)
 		if (counts[source_bits(streams, of[i]->source)] == most &&
 		    (!own || of[i]->source == source) &&

@@ -67,7 +67,7 @@ def test_a_record_without_its_handshake_is_incomplete(nf_run: Path, tmp_path: Pa
     """Its server name may follow in the next segment: UrlFilter blocks it if so set."""
     frame = bytearray(udp_packet(payload=bytes(12) + bytes.fromhex(payload)))
     frame[23] = 6  # a TCP header of 20 bytes in place of UDP's 8, and 12 of the payload
-    frame[46] = 0x50
+    frame[46:48] = b"\x50\x10"  # with ACK, else hosts take no bytes
     write_capture(tmp_path / "in.pcap", [bytes(frame)])
     arguments = ("--nf", "UrlFilter", "--set", "block_incomplete=1", "--in", "in.pcap", "--each")
     found = json.loads(run(nf_run, *arguments, cwd=tmp_path).stdout.splitlines()[0])

@@ -238,10 +238,13 @@ class LiveRack:
                 raise InputError.of(SWITCH, "a device died or hangs; the tables are the old ones")
             self._exchange(touched)
             # first the switch, which may refuse what fits no more; what dies from now on starts with the new files
-            first = [name for name in touched if name in (SWITCH, SWITCH_RULES)]
+            first = {name: self._devices[name] for name in touched if name in (SWITCH, SWITCH_RULES)}
             for name, is_done in self.order("swap", first).items():
-                if not is_done and self.restarts.total() == deaths:
+                if not is_done and self._devices[name] is first[name]:
                     self._exchange(touched)
+                    for other in [other for other in touched if self.restarts[other] > before[other]]:
+                        self._devices[other].running.kill()  # it had started with the new files
+                        self._look()
                     raise self._refusal(name, logged, before)
             self._swap_rest([name for name in touched if name not in first])
             for device in map(self._devices.__getitem__, touched):  # the numbers of rules are others now

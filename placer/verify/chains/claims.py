@@ -158,8 +158,12 @@ def chain_certificate_of(document: object, file: str) -> ChainCertificate:
         found = [(".".join(map(str, fault["loc"])), word_fault(fault)) for fault in error.errors(include_url=False)]
         raise InputError([Fault(file, None, place or None, message) for place, message in found]) from None
     chains, rack = chains_of(claims.chains, file), rack_of(claims.rack, file)
-    if claims.stages == "tables":
-        rack = blocks_by_tables(rack)
-    if unknown := sorted({nf.nf for chain in chains for nf in chain.nfs} - set(rack.costs)):
+    used = sorted({nf.nf for chain in chains for nf in chain.nfs})
+    if unknown := [nf for nf in used if nf not in rack.costs]:
         raise InputError.of(file, f"the rack has no NF {unknown[0]}", column="rack.nfs")
+    if claims.stages == "tables":
+        for nf in used:
+            if rack.costs[nf].switch_blocks is not None and rack.costs[nf].switch_tables is None:
+                raise InputError.of(file, f"the tables of {nf} on the switch are not listed", column="rack.nfs")
+        rack = blocks_by_tables(rack)
     return ChainCertificate(chains, rack, claims.plan, claims.proof)

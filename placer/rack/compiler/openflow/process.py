@@ -237,10 +237,12 @@ class LabelledSwitch:
 
     def prepare(self, folder: Path) -> bool:
         """Read the rules of a folder, and their names; false after printing what is wrong."""
+        self._next = None
         try:
-            self._next = _text(folder / "flows"), _text(folder / "names")
+            flows, names = _text(folder / "flows"), _text(folder / "names")
             if isinstance(self._switch, OpenVSwitch):
                 self._switch.check_rules(folder / "flows")
+            self._next = flows, names
         except InputError as error:
             print(error, file=sys.stderr)
             return False

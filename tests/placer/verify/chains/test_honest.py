@@ -19,6 +19,7 @@ from placer.rack.strategies import run_strategy
 from placer.rack.strategies.optimal import best_plan
 from placer.verify.chains.stage_fit import fits
 from placer.verify.chains.table_fit import TableFit
+from profiles import InputError
 from tests.effort import examples
 from tests.placer.rack import instances, lemur
 from tests.placer.rack.search.test_search import rack_of_servers
@@ -216,6 +217,11 @@ def test_certificates_of_tables(numbers: tuple[int, ...], stages: int, cuts: int
     assert len(claims["proof"]["cuts"]) == cuts
     claims["plan"]["packing"]["steering"] = [[1, 3]]
     assert any("does not wait for steering" in fault for fault in faults_in(claims))
+    name, cost = next((nf, cost) for nf, cost in claims["rack"]["nfs"].items() if "tables" in cost.get("switch", {}))
+    listed = cost["switch"].pop("tables")
+    with pytest.raises(InputError, match=f"the tables of {name} on the switch are not listed"):
+        faults_in(claims)
+    cost["switch"]["tables"] = listed
     claims["plan"]["packing"] = None
     assert faults_in(claims) == ["plan: the packing is not of the tables of the NFs on the switch"]
 
