@@ -246,7 +246,8 @@ def test_update_writes_new_tables(placer: Placer, folder: Path, rack: Path) -> N
     assert status == 0
     assert "edge.routes  c/IPv4Fwd routes        1       2\n" in stdout
     assert stdout.endswith(
-        f"  switch/switch.entries\n  switch/switch.names\n  switch/switch.p4\nWritten to {rack}.\nNo rack of yours runs from {rack}.\n"
+        "  switch/switch.entries\n  switch/switch.names\n  switch/switch.p4\n"
+        f"Written to {rack}.\nNo rack of yours runs from {rack}.\n"
     )
     place(placer, folder)
     placer("chain", "compile", folder / "plan.json", "--out", folder / "again")
