@@ -596,15 +596,15 @@ def timed(*parts: tuple[float, Frames]) -> Timed:
 
 
 LOSSES: dict[str, Timed] = {
-    "its source opens more": timed((1, ONE.begin(0) + begin_all(ONE, 1)), (2, ONE.end(0))),
-    "and seems to open it again": timed((1, ONE.begin(0) + begin_all(ONE, 1)), (2, ONE.reopen(0))),
+    "its source opens more, and it is kept": timed((1, ONE.begin(0) + begin_all(ONE, 1)), (2, ONE.end(0))),
+    "it is kept, and seems to open again": timed((1, ONE.begin(0) + begin_all(ONE, 1)), (2, ONE.reopen(0))),
     "others open some": timed((1, begin_all(ONE, 0) + OTHER.begin(90) + THIRD.begin(91)), (2, ONE.end(0))),
     "and it seems to open again": timed((1, begin_all(ONE, 0) + OTHER.begin(90) + THIRD.begin(91)), (2, ONE.reopen(0))),
     "it is silent": timed((1, ONE.begin(0)), (11.5, begin_all(ONE, 1)), (12, ONE.end(0))),
     "it is silent, and seems to open again": timed((1, ONE.begin(0)), (11.5, begin_all(ONE, 1)), (12, ONE.reopen(0))),
     "it is silent, 50 s later": timed((1, ONE.begin(0)), (11.5, begin_all(OTHER, 1)), (61.4, ONE.reopen(0))),
 }
-"""How the first stream, whose request has half come, is lost."""
+"""How the first stream, whose request has half come, is lost; or is kept, where there is no room for its own source."""
 
 
 @pytest.mark.parametrize("way", LOSSES)

@@ -71,7 +71,7 @@ class TableFit:
                 key, match = ({CLASS: 16}, MatchKind.EXACT) if by_class else (FLOW, MatchKind.TERNARY)
                 own.append(SwitchTable("split", key, match, ways))
             name = f"{chains[chain].name}/{chains[chain].nfs[nf].id}"
-            self.placed += [_Placed(f"{name}/{one.name}", (chain, nf), one, *_need(one, rack)) for one in own]
+            self.placed += [_Placed(f"{name}/{table.name}", (chain, nf), table, *_need(table, rack)) for table in own]
 
     @cached_property
     def waits(self) -> list[tuple[int, int, int]]:
@@ -138,7 +138,8 @@ class TableFit:
         if any(placed.columns > self.blocks[placed.is_exact] for placed in self.placed):
             return True
         least = [
-            -(-one.rows // (self.blocks[one.is_exact] // one.columns)) if one.columns else 1 for one in self.placed
+            -(-table.rows // (self.blocks[table.is_exact] // table.columns)) if table.columns else 1
+            for table in self.placed
         ]
         first, behind = [0] * len(self.placed), [0] * len(self.placed)
         for _ in self.placed:
