@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 
 from benches.bench import register
-from benches.metacompiler_rates import BENCH_PROGRAM, cycles_alone, spread_pct
+from benches.metacompiler_rates import BENCH_PROGRAM, cycles_alone
 from placer.rack.chain import Chain, ChainNf, Slo
 from placer.rack.compiler.library.nf_kind import NF_KINDS
 from placer.rack.files.rack_file import rack_of_toml
+from profiles.arrays import Floats
 
 RULE_COUNTS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
 SERVER = '[[server]]\nname = "s0"\ncores = 1\nclock_mhz = 1000\nnic_mbps = 1000\n'
@@ -25,9 +26,9 @@ SERVER = '[[server]]\nname = "s0"\ncores = 1\nclock_mhz = 1000\nnic_mbps = 1000\
 def run(repeats: int = 5) -> pd.DataFrame:
     """Per number of rules, cycles per packet with labels: predicted, measured, their difference, and the noise.
 
-    `noise_pct` is half the range over repeats, in percent of the median, of this number or of the points beside it,
-    whichever is largest. The table is empty if nf-server-bench is not built. Raises `InputError` when a list cannot be
-    measured."""
+    A processor that others share is now fast, now slow. So each turn predicts from its own points, and is compared with
+    its own measurement: `difference_pct` is the median over turns, `noise_pct` half the distance of its quartiles.
+    The table is empty if nf-server-bench is not built. Raises `InputError` when a list cannot be measured."""
     if not BENCH_PROGRAM.exists():
         print("acl-rules: nf-server-bench is not built; `make deps nfs` builds it", file=sys.stderr)
         return pd.DataFrame()
@@ -37,21 +38,25 @@ def run(repeats: int = 5) -> pd.DataFrame:
         for _ in range(repeats):
             for rules, line in lines.items():
                 measured[rules].append(cycles_alone(line, Path(folder)))
-    medians = {rules: float(np.median(values)) for rules, values in measured.items()}
-    points = [[rules, round(medians[rules], 1)] for rules in RULE_COUNTS[::2]]
+    predicted: dict[int, list[float]] = {rules: [] for rules in RULE_COUNTS[1::2]}
+    for turn in range(repeats):
+        points = [[rules, round(measured[rules][turn], 1)] for rules in RULE_COUNTS[::2]]
+        for rules, values in predicted.items():
+            values.append(predict_cycles(rules, points))
     return pd.DataFrame(
-        [
-            {
-                "rules": RULE_COUNTS[at],
-                "predicted_cycles": round(predicted, 1),
-                "measured_cycles": round(medians[RULE_COUNTS[at]], 1),
-                "difference_pct": round(100 * (predicted / medians[RULE_COUNTS[at]] - 1), 1),
-                "noise_pct": round(max(spread_pct(measured[rules]) for rules in RULE_COUNTS[at - 1 : at + 2]), 1),
-            }
-            for at in range(1, len(RULE_COUNTS), 2)
-            for predicted in [predict_cycles(RULE_COUNTS[at], points)]
-        ]
+        [_row(rules, np.array(values), np.array(measured[rules])) for rules, values in predicted.items()]
     )
+
+
+def _row(rules: int, predicted: Floats, measured: Floats) -> dict[str, object]:
+    difference = 100 * (predicted / measured - 1)
+    return {
+        "rules": rules,
+        "predicted_cycles": round(float(np.median(predicted)), 1),
+        "measured_cycles": round(float(np.median(measured)), 1),
+        "difference_pct": round(float(np.median(difference)), 1),
+        "noise_pct": round(float(np.subtract(*np.percentile(difference, [75, 25]))) / 2, 1),
+    }
 
 
 def predict_cycles(rules: int, points: list[list[float]]) -> float:
