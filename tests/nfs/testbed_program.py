@@ -47,21 +47,21 @@ def responses_to(program: Path, *options: str, lines: list[Any]) -> list[dict[st
 
 def measured_or_skip(program: Path, *options: str, lines: list[Any]) -> list[dict[str, Any]]:
     """The responses to runs, all measured, and none by best effort. The test is skipped if the machine is too busy for
-    that, also when it tries again; it fails if the program says so of a machine on which nothing else runs.
+    that, also when it tries again; it fails if the program says so three times of a machine on which nothing else runs.
     """
     answers: list[dict[str, Any]] = [{}] * len(lines)
-    left, helped = list(range(len(lines))), True
-    while left and helped:
+    left, helped, unexplained = list(range(len(lines))), True, 0
+    while left and (helped or 0 < unexplained < 3):
         begin, before = time.monotonic(), _other_cpu_s()
         for at, answer in zip(left, responses_to(program, *options, lines=[lines[at] for at in left]), strict=True):
             answers[at] = answer
         other_work = (_other_cpu_s() - before) / (time.monotonic() - begin)
         noisy = [at for at in left if _is_noisy(answers[at])]
         left, helped = noisy, len(noisy) < len(left)
-        for answer in (answers[at] for at in noisy):
-            rejected = answer.get("error", answer)["windows"]["rejected"]
-            outside = sum(rejected.get(reason, 0) for reason in OF_HYPERVISOR) > sum(rejected.values()) / 2
-            assert outside or other_work > LEAST_OTHER_WORK, f"other work takes {other_work:.1%} only: {answer}"
+        rejected = [answers[at].get("error", answers[at])["windows"]["rejected"] for at in noisy]
+        outside = all(sum(of.get(reason, 0) for reason in OF_HYPERVISOR) > sum(of.values()) / 2 for of in rejected)
+        unexplained = 0 if outside or other_work > LEAST_OTHER_WORK else unexplained + 1
+    assert not unexplained or not left, f"other work takes {other_work:.1%} only: {answers[left[0]]}"
     if left:
         pytest.skip(f"this machine has other work: {answers[left[0]]}")
     assert all(answer["ok"] for answer in answers), answers
@@ -74,10 +74,11 @@ def _is_noisy(answer: dict[str, Any]) -> bool:
 
 
 def _other_cpu_s() -> float:
-    """CPU time (s) that all processes of the machine have used, but for this one and its ended children."""
-    user, nice, system, _, _, interrupts, soft = map(int, Path("/proc/stat").read_text().split()[1:8])
+    """CPU time (s) that all processes of the machine have used, but for this one and its ended children; what the
+    hypervisor gave to other machines counts, too: a process that waits meanwhile waits for a core."""
+    user, nice, system, _, _, interrupts, soft, stolen = map(int, Path("/proc/stat").read_text().split()[1:9])
     own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    ticks = user + nice + system + interrupts + soft
+    ticks = user + nice + system + interrupts + soft + stolen
     return ticks / os.sysconf("SC_CLK_TCK") - sum(usage.ru_utime + usage.ru_stime for usage in own)
 
 
