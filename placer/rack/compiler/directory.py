@@ -11,6 +11,7 @@ from pathlib import Path
 from placer.rack.compiler.compile import CompiledRack
 from placer.rack.compiler.ebpf.limits import CLANG, NicUse, build, compile_command
 from placer.rack.compiler.ebpf.source import source_of
+from placer.rack.compiler.graph import NfInstance
 from placer.rack.compiler.p4.emit import p4_text
 from placer.rack.compiler.routing import Routing, switch_ports
 from placer.rack.compiler.swx.spec import entries_text, names_text, spec_text
@@ -135,20 +136,22 @@ def routing_document(rack: CompiledRack) -> Mapping[str, object]:
             for name, server in rack.servers.items()
         },
         "nics": {place.name: {"server": place.server} for place in routing.graph.places if place.name in rack.nics},
-        "nfs": [_nf(routing, nf) for nf in range(len(routing.graph.nfs))],
+        "nfs": [_nf(routing, rack.instances[nf]) for nf in range(len(routing.graph.nfs))],
         "paths": [[routing.graph.nfs[nf].name for nf in path] for path in routing.paths],
     }
 
 
-def _nf(routing: Routing, number: int) -> dict[str, object]:
-    nf = routing.graph.nfs[number]
-    label = routing.labels[number]
+def _nf(routing: Routing, instance: NfInstance) -> dict[str, object]:
+    nf = instance.nf
+    label = routing.labels[nf.number]
     found: dict[str, object] = {"name": nf.name, "nf": nf.kind, "on": nf.place.name}
-    if number in routing.entered:
+    if nf.number in routing.entered:
         found |= {"path": label.path, "index": label.index}
     if nf.targets:
         names = [routing.graph.nfs[target].name for target in nf.targets]
         found["ways"] = [{"to": to, "match": way.text} for to, way in zip(names, nf.ways, strict=True)]
+    if numbers := list(instance.kind.rule_numbers(instance.data)):
+        found["rules"] = numbers
     return found
 
 

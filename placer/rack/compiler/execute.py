@@ -78,6 +78,7 @@ class _Nf(BaseModel):
 
     name: str
     ways: list[_Way] = []
+    rules: list[int] = []  # of which rule each entry is a part that devices count; empty: of its own
 
 
 class RackFile(BaseModel):
@@ -362,7 +363,18 @@ def add_reports(rack: RackFile, reports: Iterable[tuple[str, Mapping[str, Any]]]
         for name, ways in report.get("ways", {}).items():
             counted.setdefault(name, Counter()).update(ways)
     result.branches = _branches(rack, result, counted)
+    result.rules = dict(_rules(rack, result.rules))
     return result
+
+
+def _rules(rack: RackFile, counts: Mapping[str, Mapping[int, int]]) -> Iterator[tuple[str, Counter[int]]]:
+    """The packets of each rule as its author wrote it: a rule about TCP and UDP is two entries of a table."""
+    numbers = {nf.name: nf.rules for nf in rack.nfs}
+    for name, entries in counts.items():
+        found, rule_of = Counter[int](), numbers.get(name, [])
+        for entry, count in sorted(entries.items()):
+            found[rule_of[entry - 1] if rule_of else entry] += count
+        yield name, found
 
 
 def _branches(rack: RackFile, result: RackRun, counted: Mapping[str, Mapping[str, int]]) -> list[CountedWay]:

@@ -1,6 +1,6 @@
 """Operators' own data of the NFs of chains: read, checked, and counted, as `placer chain place` and `compile` do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -15,6 +15,8 @@ from placer.rack.files.sources import SourceFolder
 from profiles.faults import Fault, InputError, collect_faults, suggestion
 
 FILTERS = "filters"  # the parameter whose expressions branches name
+NAME_HINT = 'Match(filters = "edge.match") has an expression a line; "@1" is the first'
+UNMET_HINT = "write branches with the same match as one, with the sum of their shares; a wider match comes later"
 
 
 @dataclass
@@ -50,70 +52,100 @@ class OwnDataReader:
         return found
 
 
+def is_known(chains: Sequence[Chain]) -> bool:
+    """Whether the library knows all NFs; where it does not, the chains are about costs alone."""
+    return all(nf.nf in NF_KINDS for chain in chains for nf in chain.nfs)
+
+
+def is_to_compile(chains: Sequence[Chain]) -> bool:
+    """Whether any NF has parameters, and the library knows all NFs."""
+    return is_known(chains) and any(nf.parameters or nf.data for chain in chains for nf in chain.nfs)
+
+
 def load_own_data(read: ChainsText, folder: SourceFolder | None = None) -> ChainsText:
     """The chains of a file with the sizes of their own data as parameters, and the sources of all.
 
     `folder`: opens their files; None: from the folder of the chains.
 
-    Raises InputError with every fault: of own data, of other parameters of its NFs, and of branches that name no
-    expression, or whose packets all take branches before them.
+    Raises InputError with every fault: of own data, of other parameters of its NFs, of expressions, and of branches
+    that name no expression, or whose packets all take branches before them.
     """
     folder, faults = folder or SourceFolder(read.folder), list[Fault]()
-    reader = OwnDataReader(folder)
-    chains = tuple(_load(chain, read, reader, faults) for chain in read.chains)
+    loader = _Loader(read, OwnDataReader(folder), is_known(read.chains), is_to_compile(read.chains), faults)
+    chains = tuple(map(loader.load, read.chains))
     if faults:
         raise InputError(list(dict.fromkeys(faults)))
     return replace(read, chains=chains, sources=folder.opened)
 
 
-def _load(chain: Chain, read: ChainsText, reader: OwnDataReader, faults: list[Fault]) -> Chain:
-    nfs: list[ChainNf] = []
-    own: list[Mapping[str, Any] | None] = []  # None where it is faulty
-    for nf in chain.nfs:
-        fault = partial(_fault_of, read, chain.name, nf.id)
-        found: Mapping[str, Any] | None = None
-        try:
-            found = reader.read(nf, fault) if nf.data else {}
-            nf = replace(nf, parameters={**nf.parameters, **_sizes(found)})
-            if found:
-                NF_KINDS[nf.nf].completed(nf.parameters, "", found)
-        except InputError as error:
-            faults += [
-                wrong if wrong.file else fault(wrong.column or "", wrong.message, wrong.hint) for wrong in error.faults
-            ]
-        nfs.append(nf)
-        own.append(found)
-    for at, expressions in enumerate(own):
-        if expressions is not None:
-            refuse = partial(_refuse_branch, read, chain, at, faults)
-            edges = [edge for edge in chain.edges_from(at) if edge.match]
-            matches = [name_expressions(edge.match, expressions.get(FILTERS, ()), refuse) for edge in edges]
-            for edge in [edges[number] for number in _unmet(matches)]:
-                message = f'no packet takes the branch "{edge.match}": it fits none, or those before it take them all'
-                hint = (
-                    "write branches with the same match as one, with the sum of their shares; a wider match comes later"
+@dataclass(frozen=True)
+class _Loader:
+    """Loads own data of chains, and collects faults.
+
+    `known`: whether the library knows all NFs, so that expressions are checked; `checks`: parameters of all NFs, too.
+    """
+
+    read: ChainsText
+    reader: OwnDataReader
+    known: bool
+    checks: bool
+    faults: list[Fault]
+
+    def load(self, chain: Chain) -> Chain:
+        """A chain with the sizes of its own data as parameters."""
+        nfs: list[ChainNf] = []
+        for at, nf in enumerate(chain.nfs):
+            fault = partial(self.fault, chain.name, nf.id)
+            try:
+                found = self.reader.read(nf, fault) if nf.data else {}
+                nfs.append(replace(nf, parameters={**nf.parameters, **_sizes(found)}))
+                self.check_branches(chain, at, found.get(FILTERS, ()))
+                if found or self.checks:
+                    NF_KINDS[nf.nf].completed(nfs[-1].parameters, "", *([found] if found else []))
+            except InputError as error:
+                self.faults.extend(
+                    wrong if wrong.file else fault(str(wrong.column), f"{wrong.column}: {wrong.message}", wrong.hint)
+                    for wrong in error.faults
                 )
-                faults.append(read.fault(chain.name, chain.nfs[at].id, message, hint))
-    return replace(chain, nfs=tuple(nfs))
+        for number, text in enumerate(chain.aggregates, 1):
+            self.check_expression(text, partial(self.fault, chain.name, "aggregate", f"{number}"))
+        return replace(chain, nfs=tuple(nfs))
+
+    def check_branches(self, chain: Chain, at: int, expressions: Sequence[str]) -> None:
+        """Find branches behind an NF whose match is wrong, and those that no packet takes."""
+        matches: dict[int, str] = {}
+        edges = {number: edge for number, edge in enumerate(chain.edges_from(at), 1) if edge.match}
+        faults = {number: partial(self.fault, chain.name, chain.nfs[at].id, f"branch {number}") for number in edges}
+        for number, edge in edges.items():
+            wrong = list[str]()
+            matches[number] = name_expressions(edge.match, expressions, wrong.append)
+            self.faults.extend(faults[number](message, NAME_HINT) for message in wrong)
+            self.check_expression(matches[number], faults[number])
+        for number in _unmet(matches):
+            message = f'no packet takes the branch "{edges[number].match}": it fits none, or those before it take all'
+            self.faults.append(faults[number](message, UNMET_HINT))
+
+    def check_expression(self, text: str, fault: Callable[[str, str | None], Fault]) -> None:
+        """Find what is wrong with a traffic expression."""
+        if self.known:
+            try:
+                parse(text)
+            except ExpressionError as error:
+                message = f'"{text}": {error.message} (at character {error.at + 1})'
+                self.faults.append(fault(message, error.hint))
+
+    def fault(self, chain: str, nf: str, within: str, message: str, hint: str | None) -> Fault:
+        return self.read.fault(chain, nf, message, hint, within=within)
 
 
-def _unmet(matches: Sequence[str]) -> list[int]:
+def _unmet(matches: Mapping[int, str]) -> list[int]:
     """The numbers of matches that hold for no packet without an earlier one; none where one cannot be read."""
     try:
-        return unmet_expressions(list(map(parse, matches)))
+        return [list(matches)[at] for at in unmet_expressions(list(map(parse, matches.values())))]
     except ExpressionError:
-        return []  # `compile` refuses it
+        return []
 
 
 def _sizes(own: Mapping[str, Any]) -> dict[str, float]:
     """How many entries own data has, where it has any: an ACL's `rules` are counted, a key is not."""
     return {name: float(len(data)) for name, data in own.items() if isinstance(data, tuple)}
-
-
-def _fault_of(read: ChainsText, chain: str, nf: str, within: str, message: str, hint: str | None) -> Fault:
-    return read.fault(chain, nf, message, hint, within=within)
-
-
-def _refuse_branch(read: ChainsText, chain: Chain, tail: int, faults: list[Fault], message: str) -> None:
-    hint = 'Match(filters = "edge.match") has an expression a line; "@1" is the first'
-    faults.append(read.fault(chain.name, chain.nfs[tail].id, message, hint))

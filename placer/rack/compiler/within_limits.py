@@ -28,7 +28,7 @@ from placer.rack.compiler.ebpf.limits import CLANG, is_within
 from placer.rack.compiler.ebpf.program import NicEdge, NicEntry, NicExit, NicProgram, NicSide, NicStep
 from placer.rack.compiler.library.nf_kind import NF_KINDS
 from placer.rack.compiler.openflow.rules import OPENFLOW_NFS
-from placer.rack.compiler.own_data import OwnDataReader
+from placer.rack.compiler.own_data import OwnDataReader, is_to_compile
 from placer.rack.compiler.routing import Label
 from placer.rack.compiler.server.chain_file import MOST_CORES
 from placer.rack.files.plan_file import PlanFile, SubgroupCores
@@ -59,12 +59,6 @@ class LimitedPlan:
     solved: RackPlan
     chains: Sequence[Chain]
     refusal: InputError | None = None
-
-
-def is_to_compile(chains: Sequence[Chain]) -> bool:
-    """Whether any NF has parameters, and the library knows all NFs."""
-    nfs = [nf for chain in chains for nf in chain.nfs]
-    return any(nf.parameters or nf.data for nf in nfs) and all(nf.nf in NF_KINDS for nf in nfs)
 
 
 def is_unchecked(limited: LimitedPlan) -> bool:

@@ -27,9 +27,17 @@ CHAIN_TOKEN = re.compile(
 )
 NF_WORD = "an NF"
 RULE_FORM = '{"dst_ip": "10.0.0.0/8", "drop": false}'
+VALUE_FORM = 'a number, a text in quotes as in rules = "edge.acl", or rules: [{"dst_ip": "10.0.0.0/8", "drop": false}]'
 BRANCH_FORM = "as in [{'vlan_tag': 0x1, Encrypt}]"
 ADDRESS_FORM = r"[0-9.]+(/[0-9]+)?"
 PORT_FORM = "[0-9]+(-[0-9]+)?"
+SIGN_HINTS = {
+    **dict.fromkeys("\"'", 'a quoted text ends on its line, as in "udp port 53"'),
+    **dict.fromkeys("\N{LEFT DOUBLE QUOTATION MARK}\N{LEFT SINGLE QUOTATION MARK}", "quotes are straight: \" or '"),
+    "\N{RIGHTWARDS ARROW}": "NFs are joined by ->",
+    "\\": "an indented line goes on with the one before",
+}
+"""For characters that no word begins with."""
 CONDITIONS = {
     "vlan_tag": ("[0-9]+", ("vlan {}", "")),
     "src_ip": (ADDRESS_FORM, ("src host {}", "src net {}")),
@@ -93,6 +101,7 @@ class BranchText:
     path: tuple[NfText | BranchesText, ...]
     match: str = ""
     copies: int = 1  # equal branches, each with this share
+    match_at: int = 0
 
 
 @dataclass(frozen=True)
@@ -118,8 +127,7 @@ def tokens(text: str) -> Iterator[Token]:
     while at < len(text):
         found = CHAIN_TOKEN.match(text, at)
         if found is None:
-            hint = 'a quoted text ends on its line, as in "udp port 53"' if text[at] in "\"'" else None
-            raise TextError(at, f"'{text[at]}' does not belong here", hint)
+            raise TextError(at, f"'{text[at]}' does not belong here", SIGN_HINTS.get(text[at]))
         if found.lastgroup != "blank":
             kind = "number" if found["number"] else str(found.lastgroup)
             yield Token(kind, found[0], at)
@@ -236,7 +244,9 @@ class _Parser:
                 numbers[name.text] = float(self.value())
             if self.sees(","):
                 self.take()
-            elif not self.sees(")"):
+            elif self.next is not None and not self.sees(")"):
+                raise TextError(self.next.at, f"'{self.next.text}' does not belong here", "a comma between parameters")
+            elif self.next is None:
                 break
         self.expect(")", opened)
 
@@ -292,7 +302,7 @@ class _Parser:
         if sign < 0:
             self.take()
         if self.next is None or self.next.kind != "number":
-            raise TextError(self.next.at if self.next else self.end(), "a number is missing here")
+            raise TextError(self.next.at if self.next else self.end(), "a value is missing here", VALUE_FORM)
         return sign * fraction_of(self.take())
 
     def branches(self, depth: int) -> BranchesText:
@@ -321,7 +331,7 @@ class _Parser:
                 self.take()
             if not matches:
                 raise TextError(at.at, "the branch has no condition", BRANCH_FORM)
-            found.append(BranchText(at.at, Fraction(1), self.path(depth + 1), ", ".join(matches)))
+            found.append(BranchText(at.at, Fraction(1), self.path(depth + 1), ", ".join(matches), match_at=at.at))
             self.expect("}", at)
             if not self.sees(",", "|"):
                 break
@@ -350,25 +360,25 @@ class _Parser:
 
     def branch(self, depth: int) -> BranchText:
         """One branch inside brackets, with its share."""
-        at, copies, share, match = self.head()
-        return BranchText(at, share, self.path(depth + 1), match, copies)
+        head = self.head()
+        return replace(head, path=self.path(depth + 1))
 
     def repeated(self, depth: int) -> BranchesText:
         """`3 x 1/3 NAT` or `3 x 1/3 (A -> B)` without brackets."""
-        at, copies, share, match = self.head()
+        head = self.head()
         if self.sees("("):
             opened = self.take()
             path = self.path(depth + 1)
             self.expect(")", opened)
         else:
             path = (self.nf(),)
-        if copies == 1 and share != 1:
+        if head.copies == 1 and head.share != 1:
             hint = "branches stand in brackets: [1/2 A | 1/2 -]; equal ones are repeated: 3 x 1/3 A"
-            raise TextError(at, "a share stands outside of brackets", hint)
-        return BranchesText(at, (BranchText(at, share, path, match, copies),))
+            raise TextError(head.at, "a share stands outside of brackets", hint)
+        return BranchesText(head.at, (replace(head, path=path),))
 
-    def head(self) -> tuple[int, int, Fraction, str]:
-        """Where a branch begins, its copies, its share and its match."""
+    def head(self) -> BranchText:
+        """A branch before its path: its copies, its share and its match."""
         first = self.next
         if first is None or first.kind != "number":
             at = first.at if first else self.end()
@@ -391,7 +401,7 @@ class _Parser:
         if match and copies > 1:
             message = "copies of a branch with a match: only the first would get packets"
             raise TextError(at, message, "write the branch once, with the sum of the shares")
-        return first.at, copies, share, match
+        return BranchText(first.at, share, (), match, copies, at)
 
 
 def _whole(token: Token) -> int:

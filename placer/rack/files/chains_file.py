@@ -32,7 +32,8 @@ CHAIN_NAME = re.compile(r"[\w.-]{1,200}")
 class ChainsText:
     """What a file of chains holds.
 
-    `places`: by chain and NF, its line and column, and those of its parameters (`NF.rules`); empty for the JSON twin.
+    `places`: by chain and NF, its line and column, and those of its parameters (`NF.rules`), of matches behind it
+    (`NF.branch 1`) and of the chain's aggregates (`aggregate.1`); empty for the JSON twin.
     `sources`: the files that own data was read from, by the names that chains give them.
     """
 
@@ -229,6 +230,8 @@ class _Reading:
             self.places[name, nf.id] = statement.place(begin + written.at)
             for within, at in written.places.items():
                 self.places[name, f"{nf.id}.{within}"] = statement.place(begin + at)
+        for branch, at in graph.matches.items():
+            self.places[name, branch] = statement.place(begin + at)
 
     def read_slo(self, statement: _Statement, text: str, names: list[tuple[str, int]], begin: int) -> None:
         for name, at in names:
@@ -248,7 +251,9 @@ class _Reading:
         if not traffic:
             raise TextError(len(text), "the aggregate is empty", f"as in {SECTION_KEYWORDS['aggregate']}")
         for name, _ in names:
-            self.aggregates.setdefault(name, []).append(traffic)
+            of = self.aggregates.setdefault(name, [])
+            of.append(traffic)
+            self.places[name, f"aggregate.{len(of)}"] = statement.place(begin + len(text) - len(text.lstrip()))
 
     def refuse_twice(
         self, statement: _Statement, name: str, at: int, known: Mapping[str, _Placed], keyword: str

@@ -1,7 +1,7 @@
 """ACL: the first filter that matches permits or denies a packet; without a match it passes."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ from placer.rack.chain import OwnRule
 from placer.rack.compiler.library import nf_kind
 from placer.rack.compiler.library.given_data import DataParameter, GivenData
 from placer.rack.compiler.library.prefixes import ANY_PREFIX, INSIDE_PREFIX, OUTSIDE_PREFIXES, Prefix, table_prefix
-from profiles.faults import Fault, InputError
+from profiles.faults import Fault, InputError, suggestion
 from profiles.files.table_lines import TableForm, TableLine, TableWord, WordError
 
 ANY_PROTOCOL = 0
@@ -29,6 +29,8 @@ RULE_KEYS = {
     "drop": "false",
 }
 """Keys of the rules that stand in a chain, as Lemur writes them, with an example of each."""
+RULE_DEFAULTS = {"ip_proto": "ip", "src_ip": "any", "dst_ip": "any", "src_port": "0-65535", "dst_port": "0-65535"}
+RULE_HINT = 'as in "{}": {}'
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class AclFilter:
     """Conditions on a packet, and whether it is permitted.
 
     Fragments other than the first, and protocols without ports, match as if both ports were 0. `protocol`: 0: any.
-    `source_ports`, `destination_ports`: the lowest and the highest port; of UDP and TCP only, any for others.
+    `source_ports`, `destination_ports`: the lowest and the highest port; of UDP and TCP only, any for others. `rule`:
+    the number of the rule in a chain that it is a part of, from 1; 0: it is a rule by itself.
     """
 
     permit: bool
@@ -45,6 +48,7 @@ class AclFilter:
     source_ports: tuple[int, int]
     destination: Prefix
     destination_ports: tuple[int, int]
+    rule: int = 0
 
     def __str__(self) -> str:
         words = ["permit" if self.permit else "deny", PROTOCOL_NAMES.get(self.protocol, str(self.protocol))]
@@ -77,6 +81,9 @@ class AclNf(nf_kind.NfKind[tuple[AclFilter, ...]]):
 
     def own_settings(self, own: Mapping[str, Any]) -> dict[str, str]:
         return {"ipv6": _ipv6_setting(own["rules"])}
+
+    def rule_numbers(self, data: tuple[AclFilter, ...]) -> Sequence[int]:
+        return [one.rule for one in data if one.rule]
 
 
 def _ipv6_setting(filters: Sequence[AclFilter]) -> str:
@@ -137,12 +144,9 @@ def read_filters(given: GivenData) -> tuple[AclFilter, ...]:
         return given.table(TableForm(_filter_of_line, FILTER_FORM, "filters", MOST_FILTERS))
     filters: list[AclFilter] = []
     faults: list[Fault] = []
-    for number, rule in given.inline_rules(RULE_KEYS):
-        try:
-            filters += _filters_of_rule(rule)
-        except _RuleError as error:
-            within = f"{given.name}.{number}.{error.key}"
-            faults.append(given.fault(within, str(error), f'as in "{error.key}": {RULE_KEYS[error.key]}'))
+    for number, rule in enumerate(given.value):
+        faults += (given.fault(f"{given.name}.{number}.{key}", *wrong) for key, *wrong in _faults_of_rule(rule))
+        filters += [] if faults else _filters_of_rule(rule, number + 1)
     if faults:
         raise InputError(faults)
     return tuple(filters)
@@ -190,44 +194,60 @@ def _ports(word: TableWord) -> tuple[int, int]:
     return low, high
 
 
-class _RuleError(Exception):
-    """What is wrong with a key of a rule."""
-
-    def __init__(self, key: str, message: str) -> None:
-        super().__init__(message)
-        self.key = key
-
-
-def _filters_of_rule(rule: OwnRule) -> list[AclFilter]:
-    """The filters that a rule is: two where it has ports and no protocol, since TCP and UDP have ports."""
-    if not isinstance(rule.get("drop"), bool):
-        raise _RuleError("drop", "it must be true or false" if "drop" in rule else "is missing: does the rule drop?")
-    try:
-        key = "ip_proto"
-        protocol = _protocol(_word_of(rule, key, PROTOCOL_NAMES[ANY_PROTOCOL]))
-        key = "src_ip"
-        source = table_prefix(_word_of(rule, key, "any"))
-        key, ports = "dst_ip", []
-        destination = table_prefix(_word_of(rule, key, "any"))
-        for key in ("src_port", "dst_port"):
-            if rule.get(key) == 0:
-                raise WordError(0, "0 means any port in BESS, and port 0 here: leave it out, or write 0-0")
-            ports.append(_ports(_word_of(rule, key, "-".join(map(str, ANY_PORT)))))
-            if key in rule and protocol not in (ANY_PROTOCOL, TCP, UDP):
-                raise WordError(0, "only tcp and udp have ports")
-    except WordError as error:
-        raise _RuleError(key, str(error)) from None
-    has_ports = any(key in rule for key in ("src_port", "dst_port"))
-    protocols = (TCP, UDP) if has_ports and protocol == ANY_PROTOCOL else (protocol,)
-    source_ports, destination_ports = ports
-    return [AclFilter(not rule["drop"], one, source, source_ports, destination, destination_ports) for one in protocols]
+def _faults_of_rule(rule: OwnRule) -> Iterator[tuple[str, str, str | None]]:
+    """What is wrong with a rule in a chain: a key, a message and a hint each."""
+    if "drop" not in rule:
+        yield "drop", "the rule has no 'drop': does it drop packets?", RULE_HINT.format("drop", RULE_KEYS["drop"])
+    for key in rule:
+        if key not in RULE_KEYS:
+            yield key, f"a rule has no '{key}'", suggestion(key, RULE_KEYS)
+            continue
+        try:
+            _read_key(rule, key)
+        except WordError as error:
+            yield key, str(error), RULE_HINT.format(key, RULE_KEYS[key])
 
 
-def _word_of(rule: OwnRule, key: str, default: str) -> TableWord:
-    value = rule.get(key, default)
+def _read_key(rule: OwnRule, key: str) -> Any:
+    """The value of a key, or what it is where the rule has none. Raises WordError."""
+    value = rule.get(key, RULE_DEFAULTS.get(key, ""))
+    if key == "drop":
+        if not isinstance(value, bool):
+            raise WordError(0, f"{value}: drop is true or false")
+        return value
     if isinstance(value, bool):
         raise WordError(0, f"{value} is neither a text nor a number")
-    return TableWord(str(value), 0)
+    word = TableWord(str(value), 0)
+    if key == "ip_proto":
+        return _protocol(word)
+    if key.endswith("_ip"):
+        return table_prefix(word)
+    if value == 0:
+        raise WordError(0, "0 means any port in BESS, and port 0 here: leave it out, or write 0-0")
+    if key in rule and _protocol_or_none(rule) not in (None, ANY_PROTOCOL, TCP, UDP):
+        raise WordError(0, "only tcp and udp have ports")
+    return _ports(word)
+
+
+def _protocol_or_none(rule: OwnRule) -> int | None:
+    try:
+        protocol: int = _read_key(rule, "ip_proto")
+    except WordError:
+        return None
+    return protocol
+
+
+def _filters_of_rule(rule: OwnRule, number: int) -> list[AclFilter]:
+    """The filters that a rule is: two where it has ports and no protocol, since TCP and UDP have ports."""
+    protocol, source, destination, source_ports, destination_ports = (
+        _read_key(rule, key) for key in ("ip_proto", "src_ip", "dst_ip", "src_port", "dst_port")
+    )
+    has_ports = "src_port" in rule or "dst_port" in rule
+    protocols = (TCP, UDP) if has_ports and protocol == ANY_PROTOCOL else (protocol,)
+    return [
+        AclFilter(not rule["drop"], one, source, source_ports, destination, destination_ports, number)
+        for one in protocols
+    ]
 
 
 def _prefix_word(prefix: Prefix) -> str:

@@ -1,13 +1,13 @@
 """What a chain gives an NF in place of a number: a file, a key or prefix itself, or rules; and how kinds read it."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from placer.rack.chain import OwnData, OwnRule
+from placer.rack.chain import OwnData
 from placer.rack.files.sources import SourceFile, SourceFolder
-from profiles.faults import Fault, InputError, suggestion
+from profiles.faults import Fault, InputError
 from profiles.files.table_lines import TableForm, TableLine, WordError, read_table
 
 MOST_KEY_LINES = 100
@@ -43,22 +43,6 @@ class GivenData:
         """The entries of the file. Raises InputError with the faults of all lines."""
         source = self.file()
         return tuple(read_table(source.content, str(source.path), form)[0])
-
-    def inline_rules(self, known: Mapping[str, str]) -> Iterator[tuple[int, OwnRule]]:
-        """The rules that stand in the chain itself, each with its number. `known`: keys, each with an example.
-
-        Raises InputError where rules have other keys.
-        """
-        assert not isinstance(self.value, str)
-        faults = [
-            self.fault(f"{self.name}.{number}.{key}", f"a rule has no '{key}'", suggestion(key, known))
-            for number, rule in enumerate(self.value)
-            for key in rule
-            if key not in known
-        ]
-        if faults:
-            raise InputError(faults)
-        yield from enumerate(self.value)
 
     def hex_digits(self, digits: int) -> bytes:
         """A key of so many hexadecimal digits: the text itself, or what stands in the file that it names."""

@@ -119,6 +119,10 @@ class NfKind(ABC, Generic[Data]):
         """What an operator should know about own data that is given, or left out."""
         return None
 
+    def rule_numbers(self, data: Data) -> Sequence[int]:
+        """Per entry whose packets devices count, the number of the rule that it is a part of; empty: each is one."""
+        return ()
+
     def server_files(self, data: Data) -> dict[str, str]:
         """What the function in C reads, by the suffix of the file."""
         return {}
