@@ -44,6 +44,7 @@ class Emulation:
     entered: Counter[str] = field(default_factory=Counter)
     sent: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)  # by reason, outside of NFs
+    ways: Counter[str] = field(default_factory=Counter)  # behind NFs, those that devices count
     rules: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))  # on the switch, by NF
 
 
@@ -133,6 +134,9 @@ class EmulatedRack:
         for name, machine in self.nics.items():
             self._add_nic(machine, self.texts.nics[name][0])
         result.dropped = Counter({name: count for name, count in result.dropped.items() if count})
+        for name in [name for name in result.entered if ">" in name]:  # ways behind NFs
+            result.ways[name] = result.entered.pop(name)
+            assert result.sent.pop(name) == result.ways[name]
         return result
 
     def _add_nic(self, machine: NicMachine, name: str) -> None:

@@ -1,12 +1,15 @@
 """How many packets took each branch, as far as it follows from counters of NFs.
 
-Few devices count branches. But what an NF has sent is what its branches took, and what has entered an NF came by the
-branches that lead to it. Where such a sum has one unknown part, the part follows; and then maybe others.
+What an NF has sent is what its branches took, and what has entered an NF came by the branches that lead to it. Where
+such a sum has one unknown part, the part follows; and then maybe others. Devices count the branches that are left, such
+as two to the same NF; an OpenFlow switch counts all.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+WAY_SIGN = ">"  # in the name of a counter, between its NF and the number of the way behind it
 LOST_OUTSIDE = frozenset(("malformed", "forged", "too_many_tags", "unclassified", "unmatched", "rate_limit"))
 """Why packets are dropped, other than by NFs, without getting lost between two of them."""
 
@@ -19,6 +22,12 @@ class CountedWay:
     to: str
     match: str
     packets: int | None = None
+
+
+def open_ways(ways: Sequence[CountedWay]) -> list[int]:
+    """The places of ways whose packets may not follow from counters of NFs: devices have to count them."""
+    known = count_ways(ways, Counter(), Counter(), {"unmatched": 1})
+    return [at for at, packets in enumerate(known) if packets is None]
 
 
 def count_ways(

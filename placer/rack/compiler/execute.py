@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from placer.rack.compiler.branch_counts import CountedWay, count_ways
+from placer.rack.compiler.branch_counts import WAY_SIGN, CountedWay, count_ways
 from placer.rack.compiler.directory import (
     BUILT_FOLDER,
     NIC_PROGRAM,
@@ -357,7 +357,7 @@ def add_reports(rack: RackFile, reports: Iterable[tuple[str, Mapping[str, Any]]]
             result.sent += report["sent"]["world"]
         names = rack.servers[device].functions if device in rack.servers else None
         for function in report["functions"]:
-            _add_function(result, function, names)
+            _add_function(result, function, names, counted)
         for name, rules in report.get("rules", {}).items():
             _add_rules(result, name, rules)
         for name, ways in report.get("ways", {}).items():
@@ -369,12 +369,12 @@ def add_reports(rack: RackFile, reports: Iterable[tuple[str, Mapping[str, Any]]]
 
 def _rules(rack: RackFile, counts: Mapping[str, Mapping[int, int]]) -> Iterator[tuple[str, Counter[int]]]:
     """The packets of each rule as its author wrote it: a rule about TCP and UDP is two entries of a table."""
-    numbers = {nf.name: nf.rules for nf in rack.nfs}
-    for name, entries in counts.items():
-        found, rule_of = Counter[int](), numbers.get(name, [])
-        for entry, count in sorted(entries.items()):
-            found[rule_of[entry - 1] if rule_of else entry] += count
-        yield name, found
+    for nf in rack.nfs:
+        found = Counter[int]()
+        for entry, count in sorted(counts.get(nf.name, {}).items()):
+            found[nf.rules[entry - 1] if nf.rules else entry] += count
+        if found:
+            yield nf.name, found
 
 
 def _branches(rack: RackFile, result: RackRun, counted: Mapping[str, Mapping[str, int]]) -> list[CountedWay]:
@@ -394,8 +394,13 @@ def _add_rules(result: RackRun, name: str, rules: Mapping[str, int]) -> None:
     result.rules.setdefault(name, Counter()).update({int(entry): count for entry, count in rules.items()})
 
 
-def _add_function(result: RackRun, one: Mapping[str, Any], names: Mapping[str, str] | None) -> None:
-    """Add the counters of a function to those of its NF; one that only sorts packets has none of its own."""
+def _add_function(
+    result: RackRun, one: Mapping[str, Any], names: Mapping[str, str] | None, counted: dict[str, Counter[str]]
+) -> None:
+    """Add the counters of a function to those of its NF; one that only sorts packets has none of its own.
+
+    `counted`: gets those of ways behind NFs.
+    """
     name = str(one["name"])
     if names is not None:
         if name not in names:
@@ -405,6 +410,10 @@ def _add_function(result: RackRun, one: Mapping[str, Any], names: Mapping[str, s
         if name.partition(".")[0].endswith("__sort"):
             return
         name = names[name]
+    nf, sign, way = name.rpartition(WAY_SIGN)
+    if sign and name not in result.nfs:
+        counted.setdefault(nf, Counter())[way] += int(str(one["entered"]))
+        return
     if "rules" in one:
         _add_rules(result, name, one["rules"])
     counts = result.nfs.setdefault(name, NfCounts())

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from placer.rack.chain import Chain
+from placer.rack.compiler.branch_counts import WAY_SIGN, CountedWay, open_ways
 from placer.rack.compiler.library.match import name_expressions
 from placer.rack.compiler.library.nf_kind import NF_KINDS, NfKind
 from placer.rack.compiler.own_data import FILTERS, OwnDataReader
@@ -121,6 +122,14 @@ class RackGraph:
             for target in nf.targets:
                 found[target].append(nf.number)
         return tuple(map(tuple, found))
+
+    @cached_property
+    def counters(self) -> Mapping[tuple[int, int], str]:
+        """By NF and number of a way behind it, the name of its counter, where devices count the packets of the way."""
+        places = [(nf.number, at) for nf in self.nfs for at, way in enumerate(nf.ways) if way.target is not None]
+        ways = [(self.nfs[number], self.nfs[number].ways[at]) for number, at in places]
+        named = [CountedWay(nf.name, self.nfs[way.target or 0].name, way.text) for nf, way in ways]
+        return {places[at]: f"{named[at].nf}{WAY_SIGN}{places[at][1]}" for at in open_ways(named)}
 
     def of(self, place: Place) -> list[RackNf]:
         """The NFs on a device."""

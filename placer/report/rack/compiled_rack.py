@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from placer.rack.compiler.branch_counts import WAY_SIGN
 from placer.rack.compiler.compile import CompiledRack
 from placer.rack.compiler.ebpf.source import SNIPPET_FOLDER, source_of
 from placer.rack.compiler.graph import DeviceKind
@@ -44,15 +45,15 @@ def rack_document(rack: CompiledRack, uses: Mapping[str, NicUse]) -> Mapping[str
 
 def _server(program: ServerProgram) -> dict[str, Any]:
     """An NF on several cores is several functions, and one that sorts packets is one more."""
-    nfs = len(set(program.functions.values()))
+    nfs = len({name for name in program.functions.values() if WAY_SIGN not in name})
     return {"nfs": nfs, "functions": len(program.functions), "cores": program.cores}
 
 
 def _switch(rack: CompiledRack) -> dict[str, Any]:
-    if rack.switch is not None:
-        return {"kind": "pisa", "nfs": list(rack.switch.functions), "tables": len(rack.switch.tables)}
-    assert rack.openflow is not None
     nfs = [nf.name for nf in rack.routing.graph.nfs if nf.place.name == "switch"]
+    if rack.switch is not None:
+        return {"kind": "pisa", "nfs": nfs, "tables": len(rack.switch.tables)}
+    assert rack.openflow is not None
     return {"kind": "openflow", "nfs": nfs, "rules": len(rack.openflow.program.rules)}
 
 

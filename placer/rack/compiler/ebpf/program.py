@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 
@@ -34,12 +34,14 @@ class NicExit:
 class NicEdge:
     """One way behind an NF: to a step, by its number, or out.
 
-    `match`: which packets take it; None: those that no match takes, shared in proportion to `share`.
+    `match`: which packets take it; None: those that no match takes, shared in proportion to `share`. `counter`: the
+    name of the counter of its packets; None: nothing counts them.
     """
 
     to: int | NicExit
     match: Expression | None = None
     share: Fraction = Fraction(1)
+    counter: str | None = None
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,10 @@ def nic_program(routing: Routing, place: Place, instances: Mapping[int, NfInstan
             NicStep(
                 nf.name,
                 NIC_FUNCTIONS[nf.kind](instances[nf.number].parameters, instances[nf.number].data),
-                tuple(_edge(routing, nf, way, steps) for way in nf.ways),
+                tuple(
+                    replace(_edge(routing, nf, way, steps), counter=routing.graph.counters.get((nf.number, at)))
+                    for at, way in enumerate(nf.ways)
+                ),
             )
             for nf in nfs
         ),

@@ -41,7 +41,7 @@ COUNTING_SNIPPETS = ("acl.h", "ipv4_fwd.h")
 
 
 class FunctionNames(TypedDict):
-    """The places of an NF's counters."""
+    """The places of an NF's counters; those of a way behind one are the same."""
 
     name: str
     entered: int
@@ -57,13 +57,14 @@ class NicNames(TypedDict):
 
 def names_of(program: NicProgram) -> NicNames:
     """The counters of a program."""
-    count = len(program.steps)
-    return {
-        "functions": [
-            {"name": step.name, "entered": 2 * at, "sent": 2 * at + 1} for at, step in enumerate(program.steps)
-        ],
-        "reasons": {reason: 2 * count + at for at, reason in enumerate(_reasons(program))},
-    }
+    functions: list[FunctionNames] = [
+        {"name": step.name, "entered": 2 * at, "sent": 2 * at + 1} for at, step in enumerate(program.steps)
+    ]
+    first = 2 * len(functions)
+    counters = [edge.counter for step in program.steps for edge in step.edges if edge.counter]
+    functions += [{"name": name, "entered": at, "sent": at} for at, name in enumerate(counters, first)]
+    first += len(counters)
+    return {"functions": functions, "reasons": {reason: at for at, reason in enumerate(_reasons(program), first)}}
 
 
 def _reasons(program: NicProgram) -> Sequence[str]:
@@ -147,7 +148,7 @@ def _counters(program: NicProgram) -> str:
             total_rules += step.function.rules
     if rules:
         quoted += f"\n#ifdef {COUNT_RULES}\n{_quote(rules)}\n#endif\n"
-    total = 2 * len(program.steps) + len(names["reasons"])
+    total = max([*names["reasons"].values()]) + 1
     return f"""/* What counters count, for those who read them. */
 const char names[] SEC(".rodata.names") =
 {quoted};
@@ -191,8 +192,7 @@ def _place(program: NicProgram, identifiers: Sequence[str], to: int | NicExit) -
 def _step(program: NicProgram, at: int, identifiers: Sequence[str]) -> str:
     step, name, names = program.steps[at], identifiers[at], names_of(program)
     counters = names["functions"][at]
-    unmatched = names["reasons"]["unmatched"]
-    behind = "".join(f"\t{line}".rstrip() + "\n" for line in _branch(program, step, identifiers, unmatched))
+    behind = "".join(f"\t{line}".rstrip() + "\n" for line in _branch(program, step, identifiers, names))
     return f"""/* {step.name.replace("*/", "* /")} */
 {step.function.tables(name)}
 static __always_inline __u32 {name}(struct xdp_md *ctx)
@@ -205,8 +205,20 @@ static __always_inline __u32 {name}(struct xdp_md *ctx)
 """
 
 
-def _branch(program: NicProgram, step: NicStep, identifiers: Sequence[str], unmatched: int) -> Iterator[str]:
+def _branch(program: NicProgram, step: NicStep, identifiers: Sequence[str], names: NicNames) -> Iterator[str]:
     """What chooses among the edges of a step."""
+    counters = {function["name"]: function["sent"] for function in names["functions"]}
+
+    def take(edge: NicEdge, condition: str = "") -> Iterator[str]:
+        indent = "\t" if condition else ""
+        counted = [f"{indent}count({counters[edge.counter]});"] if edge.counter else []
+        if condition:
+            yield f"if ({condition}) {{" if counted else f"if ({condition})"
+        yield from counted
+        yield f"{indent}return {_place(program, identifiers, edge.to)};"
+        if condition and counted:
+            yield "}"
+
     matched = [edge for edge in step.edges if edge.match is not None]
     shared = [edge for edge in step.edges if edge.match is None]
     if matched or len(shared) > 1:
@@ -219,16 +231,12 @@ def _branch(program: NicProgram, step: NicStep, identifiers: Sequence[str], unma
         yield ""
     for edge in matched:
         assert edge.match is not None
-        yield f"if ({condition_of(edge.match)})"
-        yield f"\treturn {_place(program, identifiers, edge.to)};"
+        yield from take(edge, condition_of(edge.match))
     for edge, limit in zip(shared, hash_limits(shared), strict=True):
-        if limit < HASH_VALUES:
-            yield f"if (hash < {limit})"
-            yield f"\treturn {_place(program, identifiers, edge.to)};"
-        else:
-            yield f"return {_place(program, identifiers, edge.to)};"
+        yield from take(edge, f"hash < {limit}" if limit < HASH_VALUES else "")
+        if limit == HASH_VALUES:
             return
-    yield f"count({unmatched});"
+    yield f"count({names['reasons']['unmatched']});"
     yield "return DROPPED;"
 
 

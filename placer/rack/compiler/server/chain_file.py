@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from placer.rack.compiler.graph import NfInstance, Place, RackNf, Way
+from placer.rack.compiler.library.nf_kind import NF_KINDS
 from placer.rack.compiler.routing import BURST_S, Label, Routing
 from placer.rack.compiler.traffic.pcap import pcap_filter
 from placer.rack.files.plan_file import SubgroupCores
@@ -140,15 +141,28 @@ class _Writer:
         others = [way for way in nf.ways if way.match is None]
         tail = nf.identifier if not matched or nf.kind == SORTING_FUNCTION else f"{nf.identifier}__sort"
         numbered = len(matched) + bool(others) > 1
+        targets = {way: self.counted_target(nf, way, end, group) for way in nf.ways}
         for gate, way in enumerate(matched):
-            self.edges.append(f"{tail}{end}{f'[{gate}]' if numbered else ''} -> {self.target(nf, way, end, group)}")
+            self.edges.append(f"{tail}{end}{f'[{gate}]' if numbered else ''} -> {targets[way]}")
         total = sum((way.share for way in others), Fraction(0))
         for way in others:
             gate_text = f"[{len(matched)}]" if matched else ""
             share = f" {way.share / total}" if len(others) > 1 else ""
-            self.edges.append(f"{tail}{end}{gate_text} -> {self.target(nf, way, end, group)}{share}")
+            self.edges.append(f"{tail}{end}{gate_text} -> {targets[way]}{share}")
         if len(others) > 1:
             self.edges.append(f"split {tail}{end} {nf.split_salt}")
+
+    def counted_target(self, nf: RackNf, way: Way, end: str, group: _Subgroup) -> str:
+        """Where an edge leads: through a function that passes all, where the packets of a way are counted."""
+        target, at = self.target(nf, way, end, group), nf.ways.index(way)
+        counter = self.routing.graph.counters.get((nf.number, at))
+        if counter is None:
+            return target
+        name = f"{nf.identifier}__way{at}{end}"
+        core = group.first_core + group.copies.index(end)
+        self.add(name, SORTING_FUNCTION, NF_KINDS[SORTING_FUNCTION].server_settings({}, {}), core, counter)
+        self.edges.append(f"{name} -> {target}")
+        return name
 
     def target(self, nf: RackNf, way: Way, end: str, group: _Subgroup) -> str:
         """Where an edge leads: to an NF of the same subgroup, or away with a label."""

@@ -94,6 +94,8 @@ class _Composer:
         self.ports = {name: at for at, name in enumerate(switch_ports(self.routing), 1)}
         self.runs = runs_of(self.graph)
         self.functions = [nf for run in self.runs.values() for nf in run.nfs]
+        counters = self.graph.counters.items()
+        self.counters = {way: name for way, name in counters if self.routing.on_switch(way[0])}
         self.instances = dict(self.instances)
         counted = [self.instances[nf.number] for nf in self.functions if nf.kind in COUNTED_KINDS]
         room, first = ROOM_FOR_RULES // max(len(counted), 1), 0
@@ -221,12 +223,24 @@ class _Composer:
             body = sent if is_done else (Count("entered", number), *block.body, *sent)
         return (*body, *self.groups(run.children))
 
+    def way(self, nf: RackNf, way: Way) -> ActionCall:
+        """What becomes of a packet that takes a way behind an NF; an action of its own counts its packets."""
+        call, at = self.next(way.target), nf.ways.index(way)
+        if (nf.number, at) not in self.counters:
+            return call
+        counter = len(self.functions) + list(self.counters).index((nf.number, at))
+        name = f"{nf.identifier}_way{at}"
+        self.actions.append(
+            SwitchAction(name, (Count("entered", counter), Count("sent", counter), *self.run_call(call)))
+        )
+        return ActionCall(name)
+
     def ways(self, nf: RackNf) -> Body:
         """Where packets go behind the last NF of a run."""
         if not nf.branches:
-            return self.run_call(self.next(nf.ways[0].target))
+            return self.run_call(self.way(nf, nf.ways[0]))
         matched = [way for way in nf.ways if way.match is not None]
-        calls = [self.next(way.target) for way in matched]
+        calls = [self.way(nf, way) for way in matched]
         others = self.split(nf, [way for way in nf.ways if way.match is None])
         return self.sort(f"{nf.identifier}_branch", [branch.match for branch in matched if branch.match], calls, others)
 
@@ -234,12 +248,12 @@ class _Composer:
         """Packets by the hash of their flows."""
         if not ways:
             return drop(UNMATCHED)
-        body = self.run_call(self.next(ways[-1].target))
+        body = self.run_call(self.way(nf, ways[-1]))
         if len(ways) == 1:
             return body
         limits = limits_of([way.share for way in ways])
         for way, limit in reversed(list(zip(ways[:-1], limits[:-1], strict=True))):
-            chosen = self.run_call(self.next(way.target))
+            chosen = self.run_call(self.way(nf, way))
             body = (If(FieldComparison("m.hash", "<", limit), chosen, body),)
         return (*hash_flow(nf.split_salt), *body)
 
@@ -322,7 +336,7 @@ def compose(
         *nfs,
     )
     actions = (*SWITCH_ACTIONS, *composer.actions, SwitchAction("others", (Assign("m.found", 0),)))
-    control = load_where_used(label_packets(control, composer.tables), composer.tables, actions)
+    control = load_where_used(label_packets(control, composer.tables, actions), composer.tables, actions)
     of_own = [nf for nf in composer.functions if nf.number in composer.blocks]
     blocks = [*((nf.name, composer.block(nf)) for nf in of_own), *composer.shared_blocks]
     steering = [("the steering of packets", LABELLED_EDGES + PLAIN_EDGES + TO_PORTS)]
@@ -330,13 +344,13 @@ def compose(
     for _, block in blocks:
         metadata |= block.metadata
     rules = max((first + count for _, first, count in composer.rules), default=0)
+    functions = [*(nf.name for nf in composer.functions), *composer.counters.values()]
     program = SwitchProgram(
         headers=tuple(HEADER_TYPES.values()),
         parser=merge_parser([*steering, *((name, block.parser) for name, block in blocks)]),
         metadata=metadata,
         registers=(
-            Registers("entered", max(len(composer.functions), 1)),
-            Registers("sent", max(len(composer.functions), 1)),
+            *(Registers(name, max(len(functions), 1)) for name in ("entered", "sent")),
             Registers("reasons", len(DROP_REASONS)),
             *([Registers(RULES_REGISTER, max(rules, ROOM_FOR_RULES))] if rules else []),
             *(register for _, block in blocks for register in block.registers),
@@ -344,7 +358,7 @@ def compose(
         actions=actions,
         tables=tuple(composer.tables),
         control=control,
-        functions=[nf.name for nf in composer.functions],
+        functions=functions,
         reasons=DROP_REASONS,
         rules=composer.rules,
         meters=composer.meters,

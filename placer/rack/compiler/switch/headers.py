@@ -17,6 +17,7 @@ from placer.rack.compiler.switch.program import (
     MatchTable,
     ParserEdge,
     SetValid,
+    SwitchAction,
     UpdateChecksum,
     Value,
 )
@@ -134,9 +135,11 @@ those that are no fragment."""
 # Labels that the switch puts on packets.
 
 
-def label_packets(control: Body, tables: Sequence[MatchTable]) -> Body:
+def label_packets(control: Body, tables: Sequence[MatchTable], actions: Sequence[SwitchAction]) -> Body:
     """A control flow that puts labels on packets: where it says so, or at its end where actions of tables say so."""
-    if any("to_device" in table.actions for table in tables):
+    bodies = {action.name: action.body for action in actions}
+    chosen = [statement for table in tables for name in table.actions for statement in bodies.get(name, ())]
+    if any(isinstance(statement, Assign) and statement.to == "m.label" for statement in chosen):
         put = If(FieldComparison("m.label", ">", 0), _label("m.label"), note="the next NF is on another device")
         return (Assign("m.label", 0), *control, put)
     return _labels_put(control)

@@ -8,6 +8,7 @@ estimate; no compiler of a vendor has seen the program.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from placer.rack.compiler.branch_counts import WAY_SIGN
 from placer.rack.compiler.switch.headers import FLOW_BITS
 from placer.rack.compiler.switch.program import (
     Apply,
@@ -86,7 +87,7 @@ class _Walk:
                     self.put(between, cases, decided_by)
                     self.case(statement, cases, decided_by)
                     between = []
-                case Count("entered", int(at)) if self.program.functions:
+                case Count("entered", int(at)) if self.program.functions and WAY_SIGN not in self.program.functions[at]:
                     self.put(between, cases, decided_by)
                     self.nf, between = self.program.functions[at], []
                 case Count():

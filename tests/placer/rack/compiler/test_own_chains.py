@@ -104,7 +104,7 @@ def run_texts(seeds: Sequence[int]) -> Findings:
 
 
 def test_programs_do_what_the_text_and_the_files_say() -> None:
-    """On switch, servers and SmartNICs, before and after an update: bytes, order per flow, counters, reasons of drops."""
+    """On switch, servers and SmartNICs, before and after an update: bytes, order per flow, counters, drops."""
     require_libpcap()
     require_clang()
     found = run_texts(range(examples(60)))
