@@ -156,7 +156,7 @@ def test_the_json_twin_is_read_too(tmp_path: Path) -> None:
         ("A -> x=B -> x=C", "column 22: duplicate name 'x'"),
         ("A(r)", "column 12: the parameter r has no value"),
         ("A(r=1, r=2)", "column 17: the parameter r is given twice"),
-        ("A(r=x)", "column 14: a number is missing here"),
+        ("A(r=x)", "column 14: a value is missing here"),
         ('A -> [1/2 "x B | 1/2 C]', "column 20: '\"' does not belong here"),
         ("A -> B; C", "column 16: ';' does not belong here"),
         ("A -> 200 x 1/200 (B -> C)", "column 9: the chain has more than 200 NFs"),

@@ -116,9 +116,9 @@ def test_rules_of_a_chain_are_filters(tmp_path: Path) -> None:
     rules = ({"dst_ip": "10.0.0.0/8", "drop": False}, {"src_port": 53, "dst_port": "1-9", "drop": True})
     everything = (ANY_PREFIX, (0, 65535))
     assert read("ACL", "rules", rules, tmp_path) == (
-        AclFilter(True, 0, *everything, inside, (0, 65535)),
-        AclFilter(False, 6, ANY_PREFIX, (53, 53), ANY_PREFIX, (1, 9)),
-        AclFilter(False, 17, ANY_PREFIX, (53, 53), ANY_PREFIX, (1, 9)),
+        AclFilter(True, 0, *everything, inside, (0, 65535), 1),
+        AclFilter(False, 6, ANY_PREFIX, (53, 53), ANY_PREFIX, (1, 9), 2),
+        AclFilter(False, 17, ANY_PREFIX, (53, 53), ANY_PREFIX, (1, 9), 2),
     )
 
 
@@ -127,8 +127,8 @@ def test_rules_of_a_chain_are_filters(tmp_path: Path) -> None:
     [
         ({"dst": "10.0.0.0/8", "drop": True}, "c: rules.0.dst: a rule has no 'dst'"),
         ({"dst_ip": "10.0.0.1/8", "drop": True}, "c: rules.0.dst_ip: 10.0.0.1/8: bits beyond the prefix are set"),
-        ({"dst_ip": "10.0.0.0/8"}, "c: rules.0.drop: is missing"),
-        ({"drop": 1}, "c: rules.0.drop: it must be true or false"),
+        ({"dst_ip": "10.0.0.0/8"}, "c: rules.0.drop: the rule has no 'drop'"),
+        ({"drop": 1}, "c: rules.0.drop: 1: drop is true or false"),
         ({"dst_port": 0, "drop": True}, "c: rules.0.dst_port: 0 means any port in BESS"),
         ({"dst_port": 70000, "drop": True}, "c: rules.0.dst_port: 70000: ports are from 0 to 65535"),
         ({"ip_proto": "icmp", "dst_port": 7, "drop": True}, "c: rules.0.dst_port: only tcp and udp have ports"),
@@ -136,7 +136,11 @@ def test_rules_of_a_chain_are_filters(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_rule_is_named_by_its_key(rule: dict[str, str | int | bool], fault: str, tmp_path: Path) -> None:
-    assert faults("ACL", "rules", (rule,), tmp_path)[0].startswith(fault)
+    """Beside all others: of another rule, and of another key of this one."""
+    others = {"src_ip": "x", **rule}, {"ip_proto": "x", "drop": True}
+    first, *found = faults("ACL", "rules", others, tmp_path)
+    assert any(one.startswith(fault) for one in (first, *found))
+    assert len(found) == 2 and found[-1].startswith("c: rules.1.ip_proto: x: not a protocol")
 
 
 @pytest.mark.parametrize(
