@@ -93,13 +93,13 @@ class _Loader:
 
     def load(self, chain: Chain) -> Chain:
         """A chain with the sizes of its own data as parameters."""
-        nfs: list[ChainNf] = []
+        nfs, expressions = list[ChainNf](), dict[int, Sequence[str]]()
         for at, nf in enumerate(chain.nfs):
             fault = partial(self.fault, chain.name, nf.id)
             try:
                 found = self.reader.read(nf, fault) if nf.data else {}
                 nfs.append(replace(nf, parameters={**nf.parameters, **_sizes(found)}))
-                self.check_branches(chain, at, found.get(FILTERS, ()))
+                expressions[at] = found.get(FILTERS, ())
                 if found or self.checks:
                     NF_KINDS[nf.nf].completed(nfs[-1].parameters, "", *([found] if found else []))
             except InputError as error:
@@ -107,6 +107,8 @@ class _Loader:
                     wrong if wrong.file else fault(str(wrong.column), f"{wrong.column}: {wrong.message}", wrong.hint)
                     for wrong in error.faults
                 )
+        for at, of in expressions.items():
+            self.check_branches(chain, at, of)
         for number, text in enumerate(chain.aggregates, 1):
             self.check_expression(text, partial(self.fault, chain.name, "aggregate", f"{number}"))
         return replace(chain, nfs=tuple(nfs))
@@ -122,8 +124,8 @@ class _Loader:
             self.faults.extend(faults[number](message, NAME_HINT) for message in wrong)
             self.check_expression(matches[number], faults[number])
         for number in _unmet(matches):
-            message = f'no packet takes the branch "{edges[number].match}": it fits none, or those before it take all'
-            self.faults.append(faults[number](message, UNMET_HINT))
+            message = f'no packet takes the branch "{edges[number].match}": it fits none, or those before it '
+            self.faults.append(faults[number](f"{message}take them all", UNMET_HINT))
 
     def check_expression(self, text: str, fault: Callable[[str, str | None], Fault]) -> None:
         """Find what is wrong with a traffic expression."""

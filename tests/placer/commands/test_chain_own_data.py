@@ -82,9 +82,22 @@ def test_every_fault_of_chains_and_files_is_named_with_line_and_column(folder: P
         f"c.chains:3: column 25: {folder}/none.urls: No such file or directory",
         "c.chains:3: column 54: LB has no such parameter",
         "c.chains:3: column 76: vlan of Tunnel is a number",
-        "c.chains:4: column 54: it must be true or false",
-        "c.chains:4: column 102: is given beside a pool",
-        'c.chains:2: column 10: the branch "@3000000000" names expression 3000000000, of 2',
+        "c.chains:4: column 54: no: drop is true or false",
+        "c.chains:4: column 102: addresses: is given beside a pool",
+        'c.chains:2: column 48: the branch "@3000000000" names expression 3000000000, of 2',
+    ]
+
+
+def test_numbers_and_expressions_are_checked_where_they_stand(folder: Path) -> None:
+    """Also of NFs without own data: else `place` would accept what `compile` refuses."""
+    chain = "ACL(rulez = 7) -> [{'vlan_tag': 4096, Tunnel(vlan = 5000)}] -> Match\n"
+    aggregates = "aggregate c: udp\naggregate c:   src nett 10.0.0.0/8"
+    assert refused_places(folder, f'{chain}    -> [1/2 "port" - | 1/2 -] -> IPv4Fwd\n{aggregates}') == [
+        "c.chains:2: column 22: rulez: ACL has no such parameter",
+        "c.chains:2: column 62: vlan: 5000 is not from 0 to 4094",
+        "c.chains:2: column 29: \"vlan 4096\": '4096' is not a VLAN (at character 6)",
+        'c.chains:3: column 13: "port": a port is missing at the end (at character 5)',
+        "c.chains:5: column 16: \"src nett 10.0.0.0/8\": 'nett' does not belong here (at character 5)",
     ]
 
 
@@ -108,8 +121,10 @@ def test_a_branch_that_no_packet_takes_is_refused(
     (folder / "c.chains").write_text(f"slo c: 1 Mbps to 1 Gbps\nchain c: {chain}\n", encoding="utf-8")
     if unmet:
         why = "it fits none, or those before it take them all"
+        columns = [f"chain c: {chain}".index(f'"{match.removesuffix(", not vlan")}"') + 1 for match in unmet]
         assert refused_places(folder, chain) == [
-            f'c.chains:2: column 10: no packet takes the branch "{match}": {why}' for match in unmet
+            f'c.chains:2: column {column}: no packet takes the branch "{match}": {why}'
+            for column, match in zip(columns, unmet, strict=True)
         ]
     else:
         assert place(placer, folder)[0] == 0
@@ -329,7 +344,7 @@ def test_an_update_that_does_not_fit_is_refused_whole(folder: Path, rack: Path) 
     for more in ((), ("--dry-run",)):
         stderr = refuse("chain", "update", rack, *more)
         assert f"{rack}/../edge.routes:1: column 1: 127.0.0.0/8: routers forward nothing there" in stderr
-        assert 'c.Match: the branch "@2" names expression 2, of 1\n' in stderr
+        assert 'c.Match.branch 1: the branch "@2" names expression 2, of 1\n' in stderr
     assert {file: file.read_bytes() for file in rack.rglob("*") if file.is_file()} == before
 
 
