@@ -1,7 +1,7 @@
 """Branches: the graph of a chain takes each packet where its text says, by an interpreter of the text."""
 
 import random
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
@@ -11,6 +11,7 @@ from placer.rack.files.chain_graph import ChainGraph, parse_graph
 from placer.rack.files.chain_text import TextError
 from tests.effort import examples
 from tests.placer.rack.compiler.library.frames import ipv4_frame
+from tests.reference.chain_text import WrittenBranch, WrittenNf, WrittenPath, write_path
 from tests.reference.peel import PacketFields, fields_of, holds
 
 MATCHES = ("src net 10.0.0.0/8", "src net 10.1.0.0/16", "src net 10.1.1.0/24 or vlan 7", "vlan", "not vlan", "any")
@@ -22,68 +23,36 @@ PACKETS = [
 ]
 
 
-@dataclass
-class Fork:
-    """Branches side by side: the match of each, empty for none, and its path."""
-
-    branches: list[tuple[str, list["str | Fork"]]]
-
-
-Path = list[str | Fork]
-
-
-def draw_path(draw: random.Random, names: list[str], depth: int = 0) -> Path:
-    path: Path = []
+def draw_path(draw: random.Random, names: list[str], depth: int = 0) -> WrittenPath:
+    path: list[WrittenNf | Sequence[WrittenBranch]] = []
     for _ in range(draw.randint(1, 2)):
         if depth < 2 and draw.random() < 0.5:
             count = draw.randint(1, 3)
             empty = draw.random() < 0.6
-            path.append(
-                Fork(
-                    [
-                        (
-                            draw.choice(MATCHES) if draw.random() < 0.6 else "",
-                            [] if empty and draw.random() < 0.5 else draw_path(draw, names, depth + 1),
-                        )
-                        for _ in range(count)
-                    ]
-                )
-            )
+            fork = []
+            for _ in range(count):
+                match = draw.choice(MATCHES) if draw.random() < 0.6 else ""
+                inside = [] if empty and draw.random() < 0.5 else draw_path(draw, names, depth + 1)
+                fork.append(WrittenBranch(Fraction(1, count), match, inside))
+            path.append(fork)
         else:
             names.append(f"n{len(names)}")
-            path.append(names[-1])
+            path.append(WrittenNf(names[-1], "ACL"))
     return path
 
 
-def text_of(path: Path) -> str:
-    """The text of a path, every NF with a name of its own."""
-    if not path:
-        return "-"
-    parts = []
-    for item in path:
-        if isinstance(item, str):
-            parts.append(f"{item}=ACL")
-        else:
-            branches = [
-                f"1/{len(item.branches)} " + (f'"{match}" ' if match else "") + text_of(inside)
-                for match, inside in item.branches
-            ]
-            parts.append(f"[{' | '.join(branches)}]")
-    return " -> ".join(parts)
-
-
-def ways_of(path: Path, packet: PacketFields) -> set[tuple[str, ...]]:
+def ways_of(path: WrittenPath, packet: PacketFields) -> set[tuple[str, ...]]:
     """The NFs that a packet may pass by the text: the first branch whose match holds, else any without a match."""
     if not path:
         return {()}
     first, rest = path[0], path[1:]
-    if isinstance(first, str):
-        return {(first, *way) for way in ways_of(rest, packet)}
-    for match, inside in first.branches:
-        if match and holds(parse(match), packet):
-            return ways_of(inside + rest, packet)
-    others = [inside for match, inside in first.branches if not match]
-    return set().union(*(ways_of(inside + rest, packet) for inside in others)) if others else {("dropped",)}
+    if isinstance(first, WrittenNf):
+        return {(first.id, *way) for way in ways_of(rest, packet)}
+    for branch in first:
+        if branch.match and holds(parse(branch.match), packet):
+            return ways_of([*branch.path, *rest], packet)
+    others = [branch.path for branch in first if not branch.match]
+    return set().union(*(ways_of([*inside, *rest], packet) for inside in others)) if others else {("dropped",)}
 
 
 def ways_in(graph: ChainGraph, at: int, packet: PacketFields) -> set[tuple[str, ...]]:
@@ -101,15 +70,15 @@ def test_packets_go_where_the_text_says() -> None:
     accepted, branching = 0, 0
     for seed in range(examples(2_000)):
         draw = random.Random(seed)
-        path: Path = ["n0", *draw_path(draw, ["n0"]), "end"]
-        graph = parse_graph(text_of(path))
+        path = [WrittenNf("n0", "ACL"), *draw_path(draw, ["n0"]), WrittenNf("end", "ACL")]
+        graph = parse_graph(write_path(path))
         if graph.faults:
-            assert all(any(map(fault.message.__contains__, REFUSALS)) for fault in graph.faults), text_of(path)
+            assert all(any(map(fault.message.__contains__, REFUSALS)) for fault in graph.faults), write_path(path)
             continue
         accepted += 1
         branching += len({edge.tail for edge in graph.edges if edge.match}) > 0
         for packet in PACKETS:
-            assert ways_in(graph, 0, packet) == ways_of(path, packet), text_of(path)
+            assert ways_in(graph, 0, packet) == ways_of(path, packet), write_path(path)
     assert min(accepted, branching) > examples(2_000) // 4
 
 
