@@ -96,6 +96,8 @@ class _Loader:
         nfs, expressions = list[ChainNf](), dict[int, Sequence[str]]()
         for at, nf in enumerate(chain.nfs):
             fault = partial(self.fault, chain.name, nf.id)
+            if FILTERS not in nf.data:
+                expressions[at] = ()
             try:
                 found = self.reader.read(nf, fault) if nf.data else {}
                 nfs.append(replace(nf, parameters={**nf.parameters, **_sizes(found)}))
