@@ -145,7 +145,8 @@ def read_filters(given: GivenData) -> tuple[AclFilter, ...]:
     filters: list[AclFilter] = []
     faults: list[Fault] = []
     for number, rule in enumerate(given.value):
-        faults += (given.fault(f"{given.name}.{number}.{key}", *wrong) for key, *wrong in _faults_of_rule(rule))
+        for key, message, hint in _faults_of_rule(rule):
+            faults.append(given.fault(f"{given.name}.{number}.{key}", message, hint))
         filters += [] if faults else _filters_of_rule(rule, number + 1)
     if faults:
         raise InputError(faults)
