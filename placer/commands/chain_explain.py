@@ -65,7 +65,8 @@ def explain(
 ) -> None:
     """Explain the best plan: for alternative layouts of each chain, why they are infeasible or what they cost."""
     from placer.progress import Progress
-    from placer.rack.compiler.within_limits import cap_cores, is_to_compile
+    from placer.rack.compiler.own_data import is_to_compile
+    from placer.rack.compiler.within_limits import cap_cores
     from placer.rack.plan import Status
     from placer.rack.reasons.explain import LayoutQuestions
     from placer.rack.reasons.infeasible import explain_infeasible
@@ -204,14 +205,8 @@ def replan(
     from dataclasses import replace
 
     from placer.progress import Progress
-    from placer.rack.compiler.within_limits import (
-        cap_cores,
-        cut_copies,
-        is_to_compile,
-        keep_from_devices,
-        refusal_of,
-        refuse_copies,
-    )
+    from placer.rack.compiler.own_data import is_to_compile
+    from placer.rack.compiler.within_limits import cap_cores, cut_copies, keep_from_devices, refusal_of, refuse_copies
     from placer.rack.contention.contended_replan import replan_under_contention
     from placer.rack.files.sources import permissions, write_sources
     from placer.rack.files.written_twins import plan_document

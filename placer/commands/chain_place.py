@@ -92,7 +92,8 @@ def command(
 ) -> None:
     """Place chains such that each keeps its SLO, with the largest marginal throughput (rates above t_min)."""
     from placer.progress import Progress
-    from placer.rack.compiler.within_limits import cap_cores, is_to_compile, refuse_copies
+    from placer.rack.compiler.own_data import is_to_compile
+    from placer.rack.compiler.within_limits import cap_cores, refuse_copies
     from placer.rack.files.sources import permissions, write_sources
     from placer.rack.files.written_twins import plan_document
     from placer.rack.plan import Status

@@ -69,16 +69,15 @@ def write_rack_files(rack: CompiledRack, directory: Path) -> None:
 
 
 def wrong_branches(run: RackRun, expected: Interpretation) -> list[str]:
-    """Branches whose packets are counted otherwise than the reference does; only its certain ones are compared."""
+    """Branches whose packets are counted otherwise than the reference does, or not; only certain ones are compared."""
     found = Counter[tuple[str, str]]()
-    unknown = {(way.nf, way.to) for way in run.branches if way.packets is None}
-    found.update({(way.nf, way.to): 0 for way in run.branches})
+    wrong = [f"{way.nf} to {way.to}: not counted" for way in run.branches if way.packets is None]
     for way in run.branches:
         found[way.nf, way.to] += way.packets or 0
-    return [
+    return wrong + [
         f"{nf} to {to}: counted {count} packets, not {expected.turns[nf, to]}"
         for (nf, to), count in found.items()
-        if (nf, to) not in unknown and not {nf, to} & expected.uncertain_nfs and count != expected.turns[nf, to]
+        if not {nf, to} & expected.uncertain_nfs and count != expected.turns[nf, to]
     ]
 
 
