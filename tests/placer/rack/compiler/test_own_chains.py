@@ -109,7 +109,7 @@ def test_programs_do_what_the_text_and_the_files_say() -> None:
     require_clang()
     found = run_texts(range(examples(60)))
     assert not found.wrong
-    assert found.coverage.pairs > examples(60) // 4
+    assert found.coverage.pairs - found.updates > examples(60) // 4
     assert set(found.own) >= {"ACL", "IPv4Fwd", "LB", "Match", "NAT"}
     assert set(found.updated) >= {"ACL", "IPv4Fwd", "LB", "Match"}
 
@@ -129,7 +129,7 @@ def test_programs_of_ten_thousand_texts_do_what_the_files_say() -> None:
     )
     print(f"differences: {total.wrong or 'none'}")
     assert not total.wrong
-    assert total.coverage.pairs > MANY_TEXTS * 3 // 4
+    assert total.coverage.pairs - total.updates > MANY_TEXTS * 3 // 4
 
 
 def test_the_p4_program_does_with_own_tables_what_the_pipeline_does(tmp_path: Path) -> None:
