@@ -50,15 +50,16 @@ File = Annotated[Path, typer.Option(help="Table of the chains.")]
 Chains = Annotated[Path | None, typer.Option(help="Folder of chains that were measured at shares of cores.")]
 Measure = Annotated[str, typer.Option(help=f"With --chains: {CHAIN_KPPS}, or a latency of chains.csv.")]
 Draws = Annotated[int, typer.Option(min=1, help="Random choices of runs.")]
+Seed = Annotated[int, typer.Option(min=0, help="Of the first draw; the next ones have the next seeds.")]
 
 
 @register("chain-prediction")
 def run(
-    file: File = MEASUREMENTS, chains: Chains = None, measure: Measure = CHAIN_KPPS, draws: Draws = 8
+    file: File = MEASUREMENTS, chains: Chains = None, measure: Measure = CHAIN_KPPS, draws: Draws = 8, seed: Seed = 0
 ) -> pd.DataFrame:
     """Mean errors by chains and number of runs."""
     if chains:
-        return pd.DataFrame(measured_rows(chains, measure, draws))
+        return pd.DataFrame(measured_rows(chains, measure, range(seed, seed + draws)))
     if not file.is_file():
         raise InputError.of("--file", f"{file} is not there")
     table = pd.read_csv(file)
@@ -66,12 +67,12 @@ def run(
     for profiled, order in (ORDERS, ORDERS[::-1]):
         chain, profiles = MeasuredOrder.of(table, order), MeasuredOrder.of(table, profiled).profiles()
         for count in RUN_COUNTS:
-            errors = mean_errors(chain, profiles, PlacedChain.of(chain.nfs), count, draws)
+            errors = mean_errors(chain, profiles, PlacedChain.of(chain.nfs), count, range(seed, seed + draws))
             rows.append({"profiles": profiled, "order": order, "runs": count, **errors})
     return pd.DataFrame(rows).fillna("")
 
 
-def measured_rows(folder: Path, measure: str, draws: int) -> Iterator[dict[str, Any]]:
+def measured_rows(folder: Path, measure: str, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Every chain of a folder with its errors; at the end, their mean by number of runs."""
     if measure not in (CHAIN_KPPS, *LATENCY_COLUMNS):
         raise InputError.of("--measure", f"'{measure}' is none of {', '.join((CHAIN_KPPS, *LATENCY_COLUMNS))}")
@@ -91,7 +92,7 @@ def measured_rows(folder: Path, measure: str, draws: int) -> Iterator[dict[str, 
                     print(left_out, file=sys.stderr, flush=True)
                     continue
                 errors = mean_errors(
-                    RepeatedChain.of_topology(chain), of_chain, place_on_cores(chain, functions), count, draws,
+                    RepeatedChain.of_topology(chain), of_chain, place_on_cores(chain, functions), count, seeds,
                     None if measure == CHAIN_KPPS else loop,
                 )  # fmt: skip
                 rows.append({"chain": name, "runs": count, **errors})
@@ -109,11 +110,11 @@ def mean_errors(
     profiles: Mapping[str, ProfiledNf],
     placed: PlacedChain,
     count: int,
-    draws: int,
+    seeds: Sequence[int],
     loop: "ClosedLoop | None" = None,
 ) -> dict[str, float]:
     """The mean of `corrected_errors` over random choices of runs."""
-    found = [corrected_errors(chain, profiles, placed, count, seed, loop) for seed in range(draws)]
+    found = [corrected_errors(chain, profiles, placed, count, seed, loop) for seed in seeds]
     return pd.DataFrame(found).mean().round(2).to_dict()
 
 
