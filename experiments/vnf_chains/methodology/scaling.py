@@ -70,7 +70,7 @@ def recorded_scaling(found: Mapping[str, shares.Topology]) -> pd.DataFrame | Non
 
     def reached(allocation: Allocation, repeats: int) -> Floats:
         one = chains[tuple(allocation)]
-        return one.kpps[(one.at == [*allocation.values(), AT_SIZE]).all(axis=1)][:repeats]
+        return np.asarray(one.kpps[(one.at == [*allocation.values(), AT_SIZE]).all(axis=1)][:repeats])
 
     return scaling_table(found, reached, max(len(one.kpps) for one in chains.values()), amounts.pop())
 
