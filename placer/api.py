@@ -17,6 +17,7 @@ import pandas as pd
 
 from placer.inputs.arrivals import TraceOptions, read_arrivals
 from placer.inputs.catalogue import NONE, Cards, open_catalogue
+from placer.inputs.day_loads import read_day_loads
 from placer.inputs.frame import FrameText, frame_faults
 from placer.model.arrival import Arrival
 from placer.model.plan import OPTIMAL
@@ -42,6 +43,7 @@ ARGUMENTS = {
     "budget": "cards.budget_pct",
     "ignore-columns": "read_trace(..., ignore_columns=True)",
     "skip-empty-stays": "read_trace(..., skip_empty_stays=True)",
+    "loads": "read_trace(..., loads=...)",
 }
 """Arguments of `place`, by the command-line option that messages name; others have the name of their option."""
 
@@ -160,7 +162,12 @@ class PlacementResult:
 
 
 def read_trace(
-    source: Source, cards: Cards | None = None, *, ignore_columns: bool = False, skip_empty_stays: bool = False
+    source: Source,
+    cards: Cards | None = None,
+    *,
+    ignore_columns: bool = False,
+    skip_empty_stays: bool = False,
+    loads: str | PathLike[str] | None = None,
 ) -> Trace:
     """The arrivals of a CSV file, of an open text file, or of a pandas DataFrame.
 
@@ -175,6 +182,8 @@ def read_trace(
         Whether unknown columns are ignored; stderr names them.
     skip_empty_stays
         Whether arrivals are skipped that depart as they arrive; stderr says how many.
+    loads
+        The path of the loads over the day that the column `load` names.
 
     Raises
     ------
@@ -185,7 +194,8 @@ def read_trace(
         readable = _readable(source)
         say = _Messages().say
         catalogue = open_catalogue(chosen, stack, say)
-        options = TraceOptions(ignore_columns, skip_empty_stays, say)
+        days = None if loads is None else read_day_loads(fspath(loads))
+        options = TraceOptions(ignore_columns, skip_empty_stays, say, days)
         return Trace(
             read_arrivals(readable, catalogue.default_traffic, catalogue.check, options, kinds=catalogue.kinds)
         )

@@ -27,6 +27,7 @@ def command(
     format: Format = "table",
     report: options.Report = None,
     plots: options.Plots = None,
+    loads: options.Loads = None,
     ignore_columns: options.IgnoreColumns = False,
     skip_empty_stays: options.SkipEmptyStays = False,
     quiet: options.Quiet = False,
@@ -51,7 +52,7 @@ def command(
     options.refuse_unwritable_folder("--plots", plots)
     progress = Progress(quiet=quiet)
     read = read_study(study)
-    reading = options.trace_options(ignore_columns, skip_empty_stays, progress.say)
+    reading = options.trace_options(ignore_columns, skip_empty_stays, progress.say, loads)
     if budget is not None and read.risks:
         raise InputError.of("--budget", f"{study} has risks", hint="a budget chooses the risk by itself: leave out one")
 

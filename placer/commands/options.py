@@ -180,6 +180,13 @@ SkipEmptyStays = Annotated[
         help="Skip arrivals that depart at the time of their arrival; stderr reports their number.",
     ),
 ]
+Loads = Annotated[
+    Path | None,
+    take_option(
+        "The loads that the column `load` of the trace names: a CSV file with the share of the rate in each part "
+        "of a day."
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors on stderr.")]
 
 

@@ -37,13 +37,6 @@ Headroom = Annotated[
         "Plan for rates that are this much higher than those of the trace, in %.", min=0.0, max=1000.0, metavar="PCT"
     ),
 ]
-Loads = Annotated[
-    Path | None,
-    options.take_option(
-        "The loads that the column `load` of the trace names: a CSV file with the share of the rate in each part "
-        "of a day."
-    ),
-]
 ProductionSpec = Annotated[
     Path | None,
     options.take_option(
@@ -97,7 +90,7 @@ def command(
     headroom: Headroom = 0.0,
     spare: options.SpareNics = 0,
     spare_domains: options.SpareDomains = 0,
-    loads: Loads = None,
+    loads: options.Loads = None,
     production: ProductionSpec = None,
     time_limit: TimeLimit = 60.0,
     solver: Solver = "cp-sat",

@@ -69,6 +69,7 @@ def command(
     report: options.Report = None,
     plots: options.Plots = None,
     seed: options.Seed = 0,
+    loads: options.Loads = None,
     ignore_columns: options.IgnoreColumns = False,
     skip_empty_stays: options.SkipEmptyStays = False,
     quiet: options.Quiet = False,
@@ -111,7 +112,7 @@ def command(
         seed=seed,
         models=models,
         testbed=testbed,
-        trace_options=options.trace_options(ignore_columns, skip_empty_stays, progress.say),
+        trace_options=options.trace_options(ignore_columns, skip_empty_stays, progress.say, loads),
         spare=spare,
         spare_domains=spare_domains,
     )

@@ -78,7 +78,8 @@ def _in_group_of_draw(arrival: Arrival, draw: int) -> Arrival:
 def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
     """Arrivals as the text of a CSV file (docs/formats/arrivals.md).
 
-    Rates, latencies, cores, NICs, constraints and priorities are there only if one has them."""
+    Rates, latencies, cores, loads, NICs, constraints and priorities are there only if one has them; loads by the names
+    of `loads_by_name`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     offered = any(not arrival.workload.is_saturated for arrival in arrivals)
@@ -87,11 +88,12 @@ def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
     promises = [kind for kind in LATENCY_SLAS if kind.statistic in given]
     latencies = (kind.column for kind in promises)
     further = (*(("rate_kpps", *latencies) if offered else ()), *(("cores",) if sized else ()))
+    named = {day: name for name, day in loads_by_name(arrivals).items()}
     running = any(arrival.nic is not None for arrival in arrivals)
     constrained = [name for name in CONSTRAINTS if any(arrival.constraints.of(name) for arrival in arrivals)]
     ranked = ["priority"] if any(arrival.priority for arrival in arrivals) else []
     columns = ["id", "time", "nf", *ATTRIBUTES, "sla_drop", "sla_min_kpps", "departure", *further]
-    writer.writerow([*columns, *(["nic"] if running else []), *constrained, *ranked])
+    writer.writerow([*columns, *(["load"] if named else []), *(["nic"] if running else []), *constrained, *ranked])
     for arrival in arrivals:
         cells = (
             arrival.sla.max_drop,
@@ -102,14 +104,21 @@ def arrivals_csv(arrivals: Sequence[Arrival]) -> str:
         )
         traffic = [repr(value) for value in arrival.workload.traffic.as_dict().values()]
         numbers = ("" if cell is None else repr(cell) for cell in cells)
+        load = [named.get(arrival.day, "")] if named else []
         nic = [arrival.nic or ""] if running else []
         writer.writerow(
             [
-                arrival.id, repr(arrival.time), arrival.workload.nf, *traffic, *numbers, *nic,
+                arrival.id, repr(arrival.time), arrival.workload.nf, *traffic, *numbers, *load, *nic,
                 *map(arrival.constraints.of, constrained), *(repr(arrival.priority) for _ in ranked),
             ]
         )  # fmt: skip
     return text.getvalue()
+
+
+def loads_by_name(arrivals: Sequence[Arrival]) -> dict[str, tuple[float, ...]]:
+    """A name for each load over the day that arrivals have: `1`, `2` and so on in their order."""
+    days = dict.fromkeys(arrival.day for arrival in arrivals if arrival.day)
+    return {str(number): day for number, day in enumerate(days, 1)}
 
 
 def _find_offer(workload: Workload, promises: Sequence[LatencySla]) -> list[float | None]:

@@ -17,7 +17,7 @@ from placer.model.plan import OPTIMAL
 from placer.progress import Progress
 from placer.run import Comparison, Evaluations, RunRequest, choose_predictors, run, run_online, strategy_names
 from placer.strategies import find_strategy
-from placer.studies.growth import arrivals_csv
+from placer.studies.growth import arrivals_csv, loads_by_name
 from placer.studies.statistics import SPARE_COLUMN
 from placer.studies.study import UNLIMITED_FLEET, Study, TraceSpec
 from profiles import InputError
@@ -35,7 +35,8 @@ Row = dict[str, Value]
 class RunTask:
     """One run of a study.
 
-    `trace`: the arrivals as CSV text, because a task may run on another machine. `cards`: the NICs, their models, the
+    `trace`: the arrivals as CSV text, because a task may run on another machine. `loads`: those over the day that it
+    names. `cards`: the NICs, their models, the
     ground truth, and the budget of SLA violations or the risk. `strategies`, `predictors`: names; empty means all.
     `with_optimum`: whether wastage is needed; without it the optimum is computed only if it is among the strategies.
     `spare`, `spare_domains`: how many NICs and domains may fail; `nics` and `cost` then include the spare NICs."""
@@ -49,6 +50,7 @@ class RunTask:
     with_optimum: bool = True
     spare: int = 0
     spare_domains: int = 0
+    loads: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 def run_task(task: RunTask) -> list[Row]:
@@ -58,6 +60,7 @@ def run_task(task: RunTask) -> list[Row]:
     request = RunRequest(
         arrivals=io.StringIO(task.trace, newline=""), strategies=task.strategies, predictors=task.predictors,
         cards=task.cards, time_limit=task.time_limit, spare=task.spare, spare_domains=task.spare_domains,
+        trace_options=TraceOptions(loads=task.loads) if task.loads else STRICT_OPTIONS,
     )  # fmt: skip
     with_optimum = task.with_optimum or not task.strategies or OPTIMAL in task.strategies
     evaluations = (run if with_optimum else run_online)(request, Progress(quiet=True))
@@ -150,9 +153,9 @@ def tasks_of_study(study: Study, say: Say, options: TraceOptions = STRICT_OPTION
             catalogue = open_catalogue(cards, stack, say)
         predictors = tuple(choose_predictors(study.predictors, catalogue))
         for trace in study.trace:
-            for draw, text in enumerate(_texts(trace, study.seed, catalogue, options)):
+            for draw, (text, loads) in enumerate(_texts(trace, study.seed, catalogue, options)):
                 labels: dict[str, Value] = {"trace": trace.label, "draw": draw, "fleet": fleet_name(cards.fleet)}
-                task = RunTask(labels, text, cards, strategies, predictors, study.time_limit)
+                task = RunTask(labels, text, cards, strategies, predictors, study.time_limit, loads=loads)
                 tasks += variants(task, catalogue, budgets=study.budgets, risks=study.risks)
     return tasks
 
@@ -168,12 +171,13 @@ def refuse_same_names(option: str, fleets: Sequence[Path]) -> None:
         raise InputError.of(option, f"two fleets are called {twice}", hint="results name a fleet after its file")
 
 
-def _texts(trace: TraceSpec, seed: int, catalogue: Catalogue, options: TraceOptions) -> Iterator[str]:
-    """The draws of a trace, as CSV text that the catalogue accepts."""
+def _texts(
+    trace: TraceSpec, seed: int, catalogue: Catalogue, options: TraceOptions
+) -> Iterator[tuple[str, Mapping[str, tuple[float, ...]]]]:
+    """The draws of a trace, as CSV text that the catalogue accepts, each with the loads over the day that it names."""
     if trace.file is not None:
-        yield arrivals_csv(
-            read_arrivals(trace.file, catalogue.default_traffic, catalogue.check, options, kinds=catalogue.kinds)
-        )
+        read = read_arrivals(trace.file, catalogue.default_traffic, catalogue.check, options, kinds=catalogue.kinds)
+        yield arrivals_csv(read), loads_by_name(read)
         return
     described = catalogue.main_models.testbed
     known = catalogue.main_models.nfs
@@ -194,7 +198,7 @@ def _texts(trace: TraceSpec, seed: int, catalogue: Catalogue, options: TraceOpti
         )
         if trace.loads:
             recipe = replace(recipe, loads=trace.loads, capacity_kpps=capacities_of(catalogue.main_models))
-        yield "".join(generate(recipe))
+        yield "".join(generate(recipe)), {}
 
 
 def _path(text: str | None) -> Path | None:

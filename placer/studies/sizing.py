@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from placer.progress import Progress
 from placer.run import choose_predictors, strategy_names
 from placer.spare import Failures, refuse_too_many_failures
 from placer.studies.execute import execute
-from placer.studies.growth import Growth, arrivals_csv, grow
+from placer.studies.growth import Growth, arrivals_csv, grow, loads_by_name
 from placer.studies.run_task import TO_BUY, RunTask, Value, fleet_name, refuse_same_names, variants
 from placer.studies.statistics import HIGH_QUANTILE, SPARE_COLUMN, summarize
 from profiles import InputError
@@ -149,8 +149,8 @@ def option_tasks(sizing: Sizing, say: Say, smaller: Sequence[float] = ()) -> lis
     tasks: list[RunTask] = []
     for cards, catalogue in _catalogues(sizing, say):
         predictors = tuple(choose_predictors(sizing.predictors, catalogue))
-        for labels, text in _traces(sizing, cards, catalogue, [(TODAY_AXIS, 1.0, Growth()), _next_year(sizing)]):
-            task = _task(sizing, labels, text, cards, strategies, predictors)
+        for trace in _traces(sizing, cards, catalogue, [(TODAY_AXIS, 1.0, Growth()), _next_year(sizing)]):
+            task = replace(trace, strategies=strategies, predictors=predictors)
             budgets = sizing.budgets or (sizing.budget_pct, *smaller)
             every = list(variants(task, catalogue, budgets=budgets, risks=() if smaller else (MEDIAN_RISK,)))
             tasks += every[1:] if smaller else every
@@ -164,26 +164,12 @@ def curve_tasks(sizing: Sizing, options: pd.DataFrame, say: Say) -> list[RunTask
     tasks: list[RunTask] = []
     for cards, catalogue in _catalogues(sizing, say):
         of_fleet = best[best["fleet"] == fleet_name(cards.fleet)]
-        for labels, text in _traces(sizing, cards, catalogue, points):
+        for trace in _traces(sizing, cards, catalogue, points):
             for option in of_fleet[list(OPTION_COLUMNS)].to_dict("records"):
                 predictor = sizing.predictors[0] if pd.isna(option["predictor"]) else option["predictor"]
-                task = _task(sizing, labels, text, cards, (option["strategy"],), (predictor,))
+                task = replace(trace, strategies=(option["strategy"],), predictors=(predictor,))
                 tasks += variants(task, catalogue, budgets=(option["budget_pct"],))
     return tasks
-
-
-def _task(
-    sizing: Sizing,
-    labels: dict[str, Value],
-    trace: str,
-    cards: Cards,
-    strategies: tuple[str, ...],
-    predictors: tuple[str, ...],
-) -> RunTask:
-    return RunTask(
-        labels, trace, cards, strategies, predictors, sizing.time_limit,
-        with_optimum=False, spare=sizing.spare, spare_domains=sizing.spare_domains,
-    )  # fmt: skip
 
 
 def points_of(sizing: Sizing) -> list[Point]:
@@ -293,10 +279,8 @@ def _catalogues(sizing: Sizing, say: Say) -> Iterator[tuple[Cards, Catalogue]]:
             yield cards, catalogue
 
 
-def _traces(
-    sizing: Sizing, cards: Cards, catalogue: Catalogue, points: Sequence[Point]
-) -> Iterator[tuple[dict[str, Value], str]]:
-    """Labels and CSV text of every trace: today's once, of every other point as many as there are draws."""
+def _traces(sizing: Sizing, cards: Cards, catalogue: Catalogue, points: Sequence[Point]) -> Iterator[RunTask]:
+    """Every trace, as a task for all strategies: today's once, of every other point as many as there are draws."""
     described = catalogue.main_models.testbed
     if described is None and (sizing.flows or sizing.packet_size):
         raise InputError.of("--models", "came from a profile that declares no range of traffic: it cannot grow")
@@ -313,10 +297,13 @@ def _traces(
         for number in range(1 if axis == TODAY_AXIS else sizing.draws):
             rng = random.Random(f"{sizing.seed}/{number}")
             drawn = trace if axis == TODAY_AXIS else grow(trace, growth, attributes, rng, carries)
-            yield (
-                {"axis": axis, "factor": factor, "draw": number, "fleet": fleet_name(cards.fleet)},
-                arrivals_csv(drawn),
-            )
+            labels: dict[str, Value] = {
+                "axis": axis, "factor": factor, "draw": number, "fleet": fleet_name(cards.fleet),
+            }  # fmt: skip
+            yield RunTask(
+                labels, arrivals_csv(drawn), cards, time_limit=sizing.time_limit, with_optimum=False,
+                spare=sizing.spare, spare_domains=sizing.spare_domains, loads=loads_by_name(drawn),
+            )  # fmt: skip
 
 
 def _refuse_too_many(arrivals: float) -> None:

@@ -145,6 +145,15 @@ class TestPlace:
         assert list(placer.place(few, "contention-aware", predictors="tomur").table()["predictor"]) == ["tomur"]
         assert list(placer.place(iter(few), Mine).table()["nics"]) == [4]
 
+    def test_a_trace_has_loads_over_the_day(self, tmp_path: Path) -> None:
+        loads = tmp_path / "loads.csv"
+        loads.write_text("name,1,2\nnight,0.1,1\n", encoding="utf-8")
+        text = "id,time,nf,rate_kpps,load\na,0,NAT,100,night\n"
+        (arrival,) = placer.read_trace(io.StringIO(text), loads=loads)
+        assert arrival.day == (0.1, 1.0)
+        with pytest.raises(placer.InputError, match="the loads of the day are not known"):
+            placer.read_trace(io.StringIO(text))
+
     def test_every_field_of_a_request_is_an_argument(self) -> None:
         """So that help and tab completion list it."""
         asked = {field.name for field in fields(RunRequest)} - {"trace_options"}  # those of read_trace

@@ -82,7 +82,9 @@ def test_a_load_is_of_a_rate_and_in_the_file() -> None:
 def test_a_load_is_refused_where_its_file_is_not_known() -> None:
     """It may be ignored like an unknown column, and is named then."""
     text, said = "id,time,nf,rate_kpps,load\n1,0,NAT,10,office\n", []
-    with pytest.raises(InputError, match=r"<text>:1: load: the loads of the day are not known\nhint: `placer run"):
+    with pytest.raises(
+        InputError, match=r"<text>:1: load: the loads of the day are not known\nhint: --loads FILE.csv of run"
+    ):
         _read(text, TraceOptions())
     (arrival,) = _read(text, TraceOptions(ignore_columns=True, say=said.append))
     assert (arrival.day, said) == ((), ["<text>: ignored columns: load"])

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placer.inputs.arrivals import read_arrivals
+from placer.inputs.arrivals import TraceOptions, read_arrivals
 from placer.model.arrival import Arrival
 from placer.model.fleet import NicKind
 from placer.model.sla import Sla
 from placer.report.text.sizing import as_table, curves_of, further_lines, recommendation_line
 from placer.studies import sizing as sizing_study
-from placer.studies.growth import Growth, arrivals_csv, grow
+from placer.studies.growth import Growth, arrivals_csv, grow, loads_by_name
 from profiles import InputError, TrafficProfile, Workload
 from tests.placer.commands.conftest import refuse, run_placer
 from tests.placer.commands.test_compare import placer
@@ -310,6 +310,32 @@ def test_rates_and_promised_latencies_survive_a_csv_file(tmp_path: Path) -> None
     read = read_arrivals(str(path), TRAFFIC, lambda workload: [])
     assert {arrival.workload for arrival in read} <= {arrival.workload for arrival in trace}
     assert any(not arrival.workload.is_saturated for arrival in read) and "rate_kpps" not in arrivals_csv(TRACE)
+
+
+def test_loads_over_the_day_survive_a_csv_file() -> None:
+    """Two of three instances have one; instances that are drawn with twice the load have the same shares."""
+    offers = Workload("NAT", TRAFFIC, 300.0)
+    trace = [replace(TRACE[n], workload=offers, day=day) for n, day in enumerate([(0.1, 1.0), (), (1.0, 0.25)])]
+    grown = grow(trace, Growth(load=2), RANGE, random.Random(0))
+    options = TraceOptions(loads=loads_by_name(grown))
+    assert len(grown) == len(trace) and {one.day for one in grown} <= {one.day for one in trace}
+    assert read_arrivals(io.StringIO(arrivals_csv(grown)), TRAFFIC, lambda workload: (), options) == grown
+
+
+@pytest.mark.long
+def test_knowing_the_hours_saves_nics_next_year(tmp_path: Path) -> None:
+    """Instances that are busy in different halves of the day share NICs: fewer than those that are busy all day."""
+    trace, loads = tmp_path / "loads.csv", tmp_path / "day.csv"
+    rows = [f"{n},{n},FlowMonitor,200,1,{load}" for n, load in enumerate(["am", "pm"] * 4)]
+    trace.write_text("\n".join(["id,time,nf,rate_kpps,cores,load", *rows]) + "\n", encoding="utf-8")
+    common = ["size", trace, "--strategy", "planned", "--next-year", 1, "--growth", "1", "--sla", "1", "--flows", "1",
+              "--packet-size", 1, "--draws", 1, "--budgets", 2, "--jobs", 1, "--quiet", "--format", "json"]  # fmt: skip
+    needed: list[int] = []
+    for shares in ("am,1,0\npm,0,1", "am,1,1\npm,1,1"):
+        loads.write_text(f"name,1,2\n{shares}\n", encoding="utf-8")
+        found = json.loads(placer(*common, "--loads", loads, "--out", tmp_path / f"out{len(needed)}"))
+        needed.append(found["answer"]["today_nics"])
+    assert needed == [2, 3]
 
 
 def test_a_load_grows_with_its_sla_and_becomes_several_instances_where_one_cannot_carry_it() -> None:
