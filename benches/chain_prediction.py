@@ -8,12 +8,18 @@ folder that `python -m benches chains --part shares` wrote, from profiles of fun
 Errors are of settings that were not run, in % of the median of their repeats. The plain method is the one of linear,
 ridge, forest, boosting, nearest neighbours, Gaussian process and weakest link that predicts left-out runs best;
 `hindsight` is the one that is best on the settings that were not run. `repeats_pct` is how far a run is from the median
-of the others at its setting."""
+of the others at its setting. A latency is predicted with the throughput of the same runs.
+
+Where all combinations of shares were run, `scaled_pct` is for how many of three targets (40, 60 and 75 % of the most
+that the chain reaches) the least share of a core, mean of the NFs, is within 0.1 of the one by a sweep of the chain;
+`swept_pct` is the same of a sweep with one run of each setting beside one with the others. Sweeps are medians, made to
+rise with each share, linear between settings; where no allocation reaches a target, all there is counts."""
 
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,9 +28,10 @@ import pandas as pd
 import typer
 
 from benches.bench import register
-from experiments.vnf_chains.methodology.scaling import profile_of
+from experiments.vnf_chains.methodology.scaling import ALLOCATED_SHARES, profile_of
 from experiments.vnf_chains.methodology.shares import Topology, place_on_cores, topologies
 from predictor.chains.chain_fitting import fit_chain
+from predictor.chains.chain_model import ChainModel, ClosedLoopModel
 from predictor.chains.placed_chain import PlacedChain
 from predictor.chains.profiled_nf import ProfiledNf
 from profiles import InputError
@@ -37,20 +44,22 @@ RUN_COUNTS = (10, 15)
 LEAST_LEFT = 3  # settings of a chain that are predicted, beside those that were run
 MEASURE, FOLDS = "throughput_kbyte_per_second", 5
 ALL_CHAINS = "mean"
+SWEPT_TARGETS, NEAR_SHARE = (0.4, 0.6, 0.75), 0.1
 
 File = Annotated[Path, typer.Option(help="Table of the chains.")]
 Chains = Annotated[Path | None, typer.Option(help="Folder of chains that were measured at shares of cores.")]
 Measure = Annotated[str, typer.Option(help=f"With --chains: {CHAIN_KPPS}, or a latency of chains.csv.")]
 Draws = Annotated[int, typer.Option(min=1, help="Random choices of runs.")]
+Seed = Annotated[int, typer.Option(min=0, help="Of the first draw; the next ones have the next seeds.")]
 
 
 @register("chain-prediction")
 def run(
-    file: File = MEASUREMENTS, chains: Chains = None, measure: Measure = CHAIN_KPPS, draws: Draws = 8
+    file: File = MEASUREMENTS, chains: Chains = None, measure: Measure = CHAIN_KPPS, draws: Draws = 8, seed: Seed = 0
 ) -> pd.DataFrame:
     """Mean errors by chains and number of runs."""
     if chains:
-        return pd.DataFrame(measured_rows(chains, measure, draws))
+        return pd.DataFrame(measured_rows(chains, measure, range(seed, seed + draws)))
     if not file.is_file():
         raise InputError.of("--file", f"{file} is not there")
     table = pd.read_csv(file)
@@ -58,30 +67,33 @@ def run(
     for profiled, order in (ORDERS, ORDERS[::-1]):
         chain, profiles = MeasuredOrder.of(table, order), MeasuredOrder.of(table, profiled).profiles()
         for count in RUN_COUNTS:
-            errors = mean_errors(chain, profiles, PlacedChain.of(chain.nfs), count, draws)
+            errors = mean_errors(chain, profiles, PlacedChain.of(chain.nfs), count, range(seed, seed + draws))
             rows.append({"profiles": profiled, "order": order, "runs": count, **errors})
     return pd.DataFrame(rows).fillna("")
 
 
-def measured_rows(folder: Path, measure: str, draws: int) -> Iterator[dict[str, Any]]:
+def measured_rows(folder: Path, measure: str, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Every chain of a folder with its errors; at the end, their mean by number of runs."""
     if measure not in (CHAIN_KPPS, *LATENCY_COLUMNS):
         raise InputError.of("--measure", f"'{measure}' is none of {', '.join((CHAIN_KPPS, *LATENCY_COLUMNS))}")
-    found = topologies(read_chains(folder / CHAINS_FILE), measure)
+    table = read_chains(folder / CHAINS_FILE)
+    found, throughput = topologies(table, measure), topologies(table)
     functions = {name: one for name, one in found.items() if len(one.nfs) == 1}
     fitted = {name: profile_of(one) for name, one in functions.items()}
+    loops = fitted if measure == CHAIN_KPPS else {name: profile_of(throughput[name]) for name in functions}
     rows: list[dict[str, Any]] = []
     for name, chain in found.items():
         if len(chain.nfs) > 1 and all(nf in fitted for nf in chain.nfs):
             of_chain = {nf: fitted[nf] for nf in chain.nfs}
+            loop = RepeatedChain.of_topology(throughput[name]), {nf: loops[nf] for nf in chain.nfs}
             for count in RUN_COUNTS:
                 if count + LEAST_LEFT > (settings := len(chain.settings)):
                     left_out = f"{name}: {count} of its {settings} settings leave fewer than {LEAST_LEFT} to predict"
                     print(left_out, file=sys.stderr, flush=True)
                     continue
                 errors = mean_errors(
-                    RepeatedChain.of_topology(chain), of_chain, place_on_cores(chain, functions), count, draws,
-                    higher_is_better=measure == CHAIN_KPPS,
+                    RepeatedChain.of_topology(chain), of_chain, place_on_cores(chain, functions), count, seeds,
+                    None if measure == CHAIN_KPPS else loop,
                 )  # fmt: skip
                 rows.append({"chain": name, "runs": count, **errors})
                 yield rows[-1]
@@ -98,15 +110,11 @@ def mean_errors(
     profiles: Mapping[str, ProfiledNf],
     placed: PlacedChain,
     count: int,
-    draws: int,
-    *,
-    higher_is_better: bool = True,
+    seeds: Sequence[int],
+    loop: "ClosedLoop | None" = None,
 ) -> dict[str, float]:
     """The mean of `corrected_errors` over random choices of runs."""
-    found = [
-        corrected_errors(chain, profiles, placed, count, seed, higher_is_better=higher_is_better)
-        for seed in range(draws)
-    ]
+    found = [corrected_errors(chain, profiles, placed, count, seed, loop) for seed in seeds]
     return pd.DataFrame(found).mean().round(2).to_dict()
 
 
@@ -139,6 +147,44 @@ class RepeatedChain:
     def columns(self, rows: Any) -> dict[str, Floats]:
         """The settings of these rows."""
         return dict(zip(self.names, self.at[rows].T, strict=True))
+
+    def scaled_pct(self, model: ChainModel, seed: int) -> dict[str, float]:
+        """How often the least share is that of a sweep, by the model and by another sweep; none without a sweep."""
+        axes = [np.unique(column) for column in self.at.T if np.ptp(column) > 0]
+        if np.prod([len(axis) for axis in axes]) != len(self.at) or min(map(len, self.repeats)) < 2:
+            return {}
+        shares = np.array(list(product(ALLOCATED_SHARES, repeat=len(axes))))
+        asked = {name: np.full(len(shares), value) for name, value in zip(self.names, self.at[0], strict=True)}
+        varying = [name for name, column in zip(self.names, self.at.T, strict=True) if np.ptp(column) > 0]
+        reached = model.predict(asked | dict(zip(varying, shares.T, strict=True))).predicted
+        one = [seed % len(values) for values in self.repeats]
+        others = [np.median(np.delete(values, at)) for at, values in zip(one, self.repeats, strict=True)]
+        single = [values[at] for at, values in zip(one, self.repeats, strict=True)]
+        whole, first, second = (_sweep(axes, values, shares) for values in (self.median, single, others))
+        near = {"scaled_pct": (reached, whole), "swept_pct": (first, second)}
+        return {name: _agree_pct(*pair, whole.max() * np.array(SWEPT_TARGETS), shares) for name, pair in near.items()}
+
+
+ClosedLoop = tuple[RepeatedChain, Mapping[str, ProfiledNf]]
+"""The throughput of the runs of a latency, and the profiles of it."""
+
+
+def _sweep(axes: Sequence[Floats], values: Sequence[float] | Floats, shares: Floats) -> Floats:
+    """What a sweep says of all shares."""
+    from scipy.interpolate import RegularGridInterpolator
+
+    low = high = np.reshape(values, [len(axis) for axis in axes])
+    for axis in range(len(axes)):
+        low = np.flip(np.minimum.accumulate(np.flip(low, axis), axis), axis)
+        high = np.maximum.accumulate(high, axis)
+    return np.asarray(RegularGridInterpolator(axes, (low + high) / 2)(shares))
+
+
+def _agree_pct(left: Floats, right: Floats, targets: Floats, shares: Floats) -> float:
+    """For how many targets the least shares are near each other, %."""
+    mean = shares.mean(axis=1)
+    least = [[mean[reached >= target].min(initial=mean.max()) for target in targets] for reached in (left, right)]
+    return 100 * float(np.mean(np.abs(np.subtract(*least)) <= NEAR_SHARE + 1e-9))
 
 
 @dataclass(frozen=True)
@@ -183,21 +229,26 @@ def corrected_errors(
     placed: PlacedChain,
     count: int,
     seed: int,
-    *,
-    higher_is_better: bool = True,
+    loop: ClosedLoop | None = None,
 ) -> Mapping[str, float]:
-    """Errors (%) after single runs of `count` settings, the share of single measurements in 90 % intervals, and CPU."""
+    """Errors (%) after single runs of `count` settings, the share of single measurements in 90 % intervals, and CPU.
+    `loop`: the throughput of these runs where the measure is a latency."""
     draw = np.random.default_rng([seed, count])
     drawn = draw.permutation(len(chain.at))[:count]
-    measured = np.array([draw.choice(chain.repeats[row]) for row in drawn])
+    runs = [(row, int(draw.integers(len(chain.repeats[row])))) for row in drawn]
+    measured = np.array([chain.repeats[row][number] for row, number in runs])
     rest = np.setdiff1d(np.arange(len(chain.at)), drawn)
     began = time.process_time()
-    model = fit_chain(
-        profiles, placed, higher_is_better=higher_is_better, measured_at=chain.columns(drawn), measured=measured
-    )
-    predicted = model.predict(chain.columns(rest))
+    at, higher = chain.columns(drawn), loop is None
+    model = fit_chain(profiles, placed, higher_is_better=higher, measured_at=at, measured=measured)
+    asking: ChainModel | ClosedLoopModel = model
+    if loop is not None:
+        kpps = np.array([loop[0].repeats[row][number] for row, number in runs])
+        throughput = fit_chain(loop[1], placed, measured_at=at, measured=kpps)
+        asking = ClosedLoopModel(model, throughput, kpps, measured)
+    predicted = asking.predict(chain.columns(rest))
     spent = time.process_time() - began
-    plain = fit_chain(profiles, placed, higher_is_better=higher_is_better)
+    plain = fit_chain(profiles, placed, higher_is_better=higher)
     weakest = plain.predict(chain.columns(slice(None))).predicted
     ends = zip(rest, predicted.low, predicted.high, strict=True)
     inside = [np.mean((chain.repeats[row] >= low) & (chain.repeats[row] <= high)) for row, low, high in ends]
@@ -219,7 +270,7 @@ def corrected_errors(
         "inside_pct": 100 * float(np.mean(inside)),
         "repeats_pct": chain.repeats_pct,
         "cpu_s": spent,
-    }
+    } | (chain.scaled_pct(model, seed) if higher else {})
 
 
 def plain_methods() -> dict[str, Any]:

@@ -21,7 +21,7 @@ import typer
 from benches.bench import register
 from experiments.vnf_chains.methodology.chain_rounds import ChainRounds
 from experiments.vnf_chains.methodology.loads import FLOW_STEP, LOADS_FOLDER, load_chains, rising_loads
-from experiments.vnf_chains.methodology.scaling import scaling_table
+from experiments.vnf_chains.methodology.scaling import reached_by_running, scaling_table
 from experiments.vnf_chains.methodology.shares import FEWEST_SETTINGS, FLOW_COUNT, most_flows, share_loads, topologies
 from profiler.testbed_stack import RetryingTestbed
 from profiler.testbeds import open_testbed
@@ -85,7 +85,7 @@ def run(
 def _shares(measuring: ChainRounds, loads: Sequence[ChainLoad], repeats: int, flows: float) -> pd.DataFrame:
     _say(f"{len(loads)} settings, {repeats} runs of each")
     measuring.measure(loads, repeats)
-    scaling = scaling_table(topologies(measuring.write(), flows=flows), measuring, repeats, flows)
+    scaling = scaling_table(topologies(measuring.write(), flows=flows), reached_by_running(measuring, flows), repeats)
     measuring.write()
     if scaling.empty:
         _say(f"no chain is scaled: a chain and each of its functions need {FEWEST_SETTINGS} settings")

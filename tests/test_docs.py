@@ -44,7 +44,7 @@ def test_every_command_that_is_shown_exists() -> None:
         if hasattr(command, "commands"):
             assert words and words[0] in command.commands, f"{page}: placer {name} {' '.join(words[:1])}"
             command = command.commands[words[0]]
-        options = {option for parameter in command.params for option in parameter.opts} | {"--help"}
+        options = {option for each in command.params for option in (*each.opts, *each.secondary_opts)} | {"--help"}
         for word in words:
             if word.startswith("--"):
                 assert word.partition("=")[0] in options, f"{page}: placer {name} {word}"

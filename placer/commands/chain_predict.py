@@ -9,11 +9,14 @@ import typer
 from placer.commands import chain_options as options
 from placer.commands.options import Quiet, one_of, take_option
 from profiles import InputError
+from profiles.files.lines import STDIN
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from placer.progress import Progress
     from placer.rack.files.measured_chains import ChainFiles
-    from predictor.chains.chain_model import ChainModel
+    from predictor.chains.chain_model import ChainModel, ChainPredictions, ClosedLoopModel
 
 PREDICTION_FORMATS = ("csv", "table", "json")
 
@@ -23,6 +26,14 @@ AskedFile = Annotated[
 ]
 Compare = Annotated[
     bool, typer.Option("--compare", help="Print the error of every regressor for every profile, and exit.")
+]
+Throughput = Annotated[
+    str | None,
+    take_option(
+        "For a latency with a fixed number of requests under way: the column of the throughput in the same files, by "
+        "which the latency goes in steps.",
+        metavar="COLUMN",
+    ),
 ]
 Coverage = Annotated[
     float, typer.Option(min=0.01, max=0.999, help="The probability that an interval contains a measurement.")
@@ -37,6 +48,7 @@ def command(
     measured: options.MeasuredFile = None,
     at: AskedFile = None,
     higher_is_better: options.Higher = True,
+    throughput: Throughput = None,
     cores: options.Cores = None,
     source: options.Source = None,
     passes: options.Passes = None,
@@ -51,6 +63,7 @@ def command(
     """Predict a chain of NFs from the profile of each, corrected by measured runs of the chain."""
     from placer.progress import Progress
     from placer.rack.files.measured_chains import read_chain_files
+    from predictor.chains.chain_model import ClosedLoopModel
 
     one_of("--format", format, PREDICTION_FORMATS)
     paths = options.profiles_by_nf(profile)
@@ -66,14 +79,38 @@ def command(
     nfs = options.read_order(order, paths)
     chain = options.describe_placed_chain(nfs, cores, passes, resizes)
     needed = [*nfs, *options.source_of(source, paths)]
-    files = read_chain_files(paths, needed, y, measured=measured, asked=at, ignored=ignore or ())
-    for note in files.notes:
-        progress.say(note)
-    model = options.fit(
-        files, chain, progress, higher_is_better=higher_is_better, regressor=regressor,
-        cores_are_known=cores is not None, source=source,
-    )  # fmt: skip
-    typer.echo(_predictions(model, files, y, format, coverage, progress), nl=False)
+    if throughput is not None:
+        _refuse_throughput(higher_is_better, measured, [*paths.values(), measured, at])
+
+    def fit(column: str, other: str | None, higher: bool) -> tuple[ChainModel, ChainFiles]:
+        ignored = [*(ignore or ()), *([other] if other else [])]
+        files = read_chain_files(paths, needed, column, measured=measured, asked=at, ignored=ignored)
+        for note in files.notes:
+            progress.say(note)
+        return options.fit(
+            files, chain, progress, higher_is_better=higher, regressor=regressor,
+            cores_are_known=cores is not None, source=source,
+        ), files  # fmt: skip
+
+    model, files = fit(y, throughput, higher_is_better)
+    asking: ChainModel | ClosedLoopModel = model
+    if throughput is not None:
+        by, its_files = fit(throughput, y, True)
+        both = files.kept & its_files.kept
+        if not both.any():
+            raise InputError.of(str(measured), f"no row has both {y} and {throughput}")
+        asking = ClosedLoopModel(model, by, its_files.measured[both[its_files.kept]], files.measured[both[files.kept]])
+    predicted = asking.predict(files.asked_at, coverage=coverage)
+    typer.echo(_predictions(model, files, predicted, y, format, progress), nl=False)
+
+
+def _refuse_throughput(higher_is_better: bool, measured: str | None, sources: Sequence[str | None]) -> None:
+    """Refuse `--throughput` without runs of a latency, and a file that can be read only once."""
+    if measured is None or higher_is_better:
+        hint = "--measured FILE.csv has both columns; --lower-is-better is for a latency"
+        raise InputError.of("--throughput", "needs measured runs of a latency", hint=hint)
+    if STDIN in sources:
+        raise InputError.of("--throughput", "reads files twice, and `-` can be read once", hint="name a file for `-`")
 
 
 def _comparison(files: ChainFiles, form: str) -> str:
@@ -88,10 +125,11 @@ def _comparison(files: ChainFiles, form: str) -> str:
     return comparison(errors, form)
 
 
-def _predictions(model: ChainModel, files: ChainFiles, y: str, form: str, coverage: float, progress: Progress) -> str:
+def _predictions(
+    model: ChainModel, files: ChainFiles, predicted: ChainPredictions, y: str, form: str, progress: Progress
+) -> str:
     from placer.report.rack.predicted_chain import predictions
 
-    predicted = model.predict(files.asked_at, coverage=coverage)
     if outside := int(predicted.extrapolated.sum()):
         progress.say(
             f"{outside} of {len(predicted.extrapolated)} rows are outside what was profiled: "

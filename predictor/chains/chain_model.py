@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,3 +119,32 @@ class ChainModel:
         quantile = float(norm.ppf((1 + level) / 2))
         worse, better = np.hypot(within, quantile * UNKNOWN_WORSE), np.hypot(within, quantile * UNKNOWN_BETTER)
         return (worse, better) if self.higher_is_better else (better, worse)
+
+
+@dataclass(frozen=True)
+class ClosedLoopModel:
+    """The latency of a chain in which a fixed number of requests is under way, by its own model and by its throughput.
+
+    Where cores have shares of a period, a high percentile of the latency goes in steps: most requests are answered at
+    once, or wait for the next period, or for the one after it. Which of these holds follows from how many answers come
+    in a period, and hardly from the percentile of any NF alone. So the runs of the chain show a falling function of the
+    throughput, and the predicted throughput where a setting is on it. Either model errs where the other one does not:
+    the prediction is their geometric mean, and intervals are as wide as those of the latency's model."""
+
+    latency: ChainModel
+    throughput: ChainModel
+    kpps: Floats
+    us: Floats
+    """Throughput and latency of each run of the chain, shape (runs,)."""
+
+    def predict(self, columns: Columns, *, coverage: float = INTERVAL_COVERAGE) -> ChainPredictions:
+        """The latency at each row of `columns`."""
+        from scipy.optimize import isotonic_regression
+
+        found = self.latency.predict(columns, coverage=coverage)
+        order = np.argsort(self.kpps)
+        falling = isotonic_regression(np.log(self.us[order]), increasing=False).x
+        reached = np.log(self.throughput.predict(columns).predicted)
+        by_throughput = np.exp(np.interp(reached, np.log(self.kpps[order]), falling))
+        factor = np.sqrt(by_throughput / found.predicted)
+        return replace(found, predicted=found.predicted * factor, low=found.low * factor, high=found.high * factor)

@@ -194,8 +194,10 @@ class LocalCurve:
         slopes = [np.broadcast_to(column, x.shape) for column in columns]
         if self.family.has_rate:
             step = DERIVATIVE_STEP / self.family.rate_unit(self.span)
-            moved = [replace(self, rate=self.rate + sign * step).sum(x) for sign in (1, -1)]
-            slopes.append((moved[0] - moved[1]) / (2 * DERIVATIVE_STEP))
+            less, here, more = (replace(self, rate=self.rate + sign * step).sum(x) for sign in (-1, 0, 1))
+            # at the steepest rate that a family has, only one side is defined
+            known = [np.where(np.isnan(side), here, side) for side in (less, more)]
+            slopes.append((known[1] - known[0]) / DERIVATIVE_STEP / (2 - np.isnan(less) - np.isnan(more)))
         table = np.stack(slopes, axis=1)
         values = table[:, : len(columns)] @ np.array(self.numbers)
         if not self.family.reciprocal:

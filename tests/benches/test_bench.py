@@ -1,8 +1,10 @@
 """Benchmarks by name, with options of their own; production, racks and shards at small size."""
 
 import random
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import typer
@@ -22,6 +24,7 @@ from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
 from placer.rack.strategies.optimal import best_plan
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
+from predictor.chains.chain_model import ChainPredictions
 from profiles import InputError, Workload
 from tests.placer.rack import lemur
 
@@ -170,10 +173,31 @@ def test_chains_that_cannot_be_predicted_are_refused(
     table = chains.run(out=tmp_path, pair=["NAT,LB"], share=[0.5, 1.0], size=[128.0, 1400.0], rounds=1)
     assert set(table["chain"]) == {"NAT-LB", "LB-NAT"}
     with pytest.raises(InputError, match="no chain has latency_p95_us"):
-        list(chain_prediction.measured_rows(tmp_path, "latency_p95_us", 1))
-    *rows, mean = chain_prediction.measured_rows(tmp_path, "throughput_kpps", 1)
+        list(chain_prediction.measured_rows(tmp_path, "latency_p95_us", range(1)))
+    *rows, mean = chain_prediction.measured_rows(tmp_path, "throughput_kpps", range(1))
     assert [(row["chain"], row["runs"]) for row in rows] == [("NAT-LB", 6), ("LB-NAT", 6)] and mean["runs"] == 6
     assert "NAT-LB: 99 of its 10 settings leave fewer than 3 to predict" in capsys.readouterr().err
     monkeypatch.setattr(chain_prediction, "RUN_COUNTS", (10,))
     with pytest.raises(InputError, match="has no chain at 13 settings whose functions ran alone"):
-        list(chain_prediction.measured_rows(tmp_path, "throughput_kpps", 1))
+        list(chain_prediction.measured_rows(tmp_path, "throughput_kpps", range(1)))
+
+
+def test_the_least_share_is_compared_with_that_of_a_sweep() -> None:
+    """A chain that reaches 10 times its smaller share: a model that says so agrees with the sweep; one that promises
+    half as much again does not at any of the three targets, 2 and 3 and 3.75 of 5; noise in one repeat is smoothed."""
+    shares = np.array(list(product((0.25, 0.5, 0.75, 1.0), repeat=2)))
+    repeats = [np.array([1.0, 1.0, 1.1]) * 10 * least for least in shares.min(axis=1)]
+    chain = chain_prediction.RepeatedChain(["a.cpu", "b.cpu"], shares, repeats)
+
+    class Model:
+        def __init__(self, factor: float) -> None:
+            self.factor = factor
+
+        def predict(self, columns: dict[str, np.ndarray]) -> ChainPredictions:
+            reached = self.factor * 10 * np.minimum(columns["a.cpu"], columns["b.cpu"])
+            return ChainPredictions(reached, reached, reached, [], np.zeros(len(reached), dtype=bool))
+
+    assert chain.scaled_pct(Model(1.0), 0) == {"scaled_pct": 100.0, "swept_pct": 100.0}  # type: ignore[arg-type]
+    assert chain.scaled_pct(Model(1.5), 0)["scaled_pct"] == 0.0  # type: ignore[arg-type]
+    partial = chain_prediction.RepeatedChain(["a.cpu", "b.cpu"], shares[1:], repeats[1:])
+    assert partial.scaled_pct(Model(1.0), 0) == {}  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from experiments.registry import CannotRun, Setting
 from experiments.vnf_chains.methodology.chain_rounds import ChainRounds
-from experiments.vnf_chains.methodology.scaling import scaling_table
+from experiments.vnf_chains.methodology.scaling import reached_by_running, recorded_scaling, scaling_table
 from experiments.vnf_chains.methodology.shares import Topology, share_loads, topologies
 from profiler.simulated import SimulatedServer
 from profiles.chain_table import CHAINS_FILE, read_chains
@@ -24,7 +24,8 @@ class ShareRuns:
     """Functions and chains at shares of cores."""
 
     topologies: dict[str, Topology]  # by name, functions first
-    scaling: pd.DataFrame | None  # allocations that were run; None where the folder holds none
+    scaling: pd.DataFrame | None
+    """Allocations that were run, or among the recorded settings; None where these are too few."""
     testbed: str  # which runs these are, as a sentence
 
     @property
@@ -53,7 +54,8 @@ def share_runs(setting: Setting) -> ShareRuns:
     found = topologies(table)
     how = "simulated" if simulated else "measured"
     runs = sum(len(chain.kpps) for chain in found.values())
-    scaling = pd.read_csv(setting.chains / SCALING_FILE) if (setting.chains / SCALING_FILE).exists() else None
+    file = setting.chains / SCALING_FILE
+    scaling = pd.read_csv(file) if file.exists() else recorded_scaling(found)
     read = ShareRuns(found, scaling, f"{name}: {runs:,} runs in {setting.chains.name}, {how}.")
     if not read.chains:
         raise CannotRun(f"{setting.chains} has no chains at shares of cores; `python -m benches chains` measures them")
@@ -69,7 +71,7 @@ def _simulate(repeats: int, seed: int) -> ShareRuns:
     ):
         rounds.measure(share_loads(server.describe()), repeats)
         found = topologies(rounds.write())
-        scaling = scaling_table(found, rounds, repeats)
+        scaling = scaling_table(found, reached_by_running(rounds), repeats)
         name = server.describe().name
     runs = sum(len(chain.kpps) for chain in found.values())
     return ShareRuns(found, scaling, f"{name}: {runs:,} runs, all simulated; nothing was measured on hardware.")

@@ -1,6 +1,6 @@
 """The least shares of cores with which a chain meets a target: in one shot from profiles, and by greedy steps."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,10 @@ from predictor.chains.chain_model import ChainModel
 from predictor.chains.profiled_nf import ProfiledNf
 from predictor.chains.scaling import Allocation, ScalingTarget, greedy_allocation, smallest_allocation
 from profiles import TrafficProfile
+from profiles.arrays import Floats
+
+Reached = Callable[[Allocation, int], Floats]
+"""What a chain reaches with an allocation, a value for each of so many runs."""
 
 ALLOCATED_SHARES = tuple(round(0.05 * step, 2) for step in range(5, 21))  # shares of a core that are allocated
 TARGET_SHARES = (0.4, 0.75)  # shares of what the slowest function reaches alone with all of a core
@@ -22,11 +26,12 @@ PROFILES_METHOD, CORRECTED_METHOD, GREEDY_METHOD = "profiles", "profiles, 10 cha
 
 
 def scaling_table(
-    found: Mapping[str, shares.Topology], rounds: ChainRounds, repeats: int, flows: float = shares.FLOW_COUNT
+    found: Mapping[str, shares.Topology], reached: Reached, repeats: int, amounts: Sequence[float] = ()
 ) -> pd.DataFrame:
     """A row per chain, target and method: the allocation, how many runs found it, and what the chain reaches with it.
-    `found`: functions and chains. `rounds`: where chains run. `repeats`: runs of each allocation. `flows`: of the
-    runs. Raises `TestbedError` when the testbed fails."""
+    `found`: functions and chains. `reached`: by running or by recorded runs. `repeats`: runs of each allocation.
+    `amounts`: the shares that are allocated, by default `ALLOCATED_SHARES`. Raises `TestbedError` when the testbed
+    fails."""
     functions = {name: one for name, one in found.items() if len(one.nfs) == 1}
     profiles = {name: profile_of(one) for name, one in functions.items()}
     rows: list[dict[str, object]] = []
@@ -37,8 +42,37 @@ def scaling_table(
                 PROFILES_METHOD: fit_chain(of_chain, shares.place_on_cores(chain, functions)),
                 CORRECTED_METHOD: correct(of_chain, chain, functions),
             }
-            rows += _Scaling(name, models, rounds, repeats, flows).rows()
+            rows += _Scaling(name, models, reached, repeats, amounts or ALLOCATED_SHARES).rows()
     return pd.DataFrame(rows)
+
+
+def reached_by_running(rounds: ChainRounds, flows: float = shares.FLOW_COUNT) -> Reached:
+    """Runs each allocation on the testbed of the rounds."""
+
+    def reached(allocation: Allocation, repeats: int) -> Floats:
+        description = rounds.description
+        traffic = TrafficProfile(shares.most_flows(description, flows), AT_SIZE, description.traffic.mtbr)
+        load = shares.share_load(list(allocation), traffic, list(allocation.values()))
+        (measured,) = rounds.measure([load], repeats).values()
+        return np.array([run.throughput_kpps for run in measured.runs])
+
+    return reached
+
+
+def recorded_scaling(found: Mapping[str, shares.Topology]) -> pd.DataFrame | None:
+    """The table where allocations are shares of which each combination was recorded; None where some were not."""
+    chains = {one.nfs: one for one in found.values() if len(one.nfs) > 1}
+    at_size = {nfs: one.at[:, -1] == AT_SIZE for nfs, one in chains.items()}
+    amounts = {tuple(np.unique(one.at[at_size[nfs], :-1])) for nfs, one in chains.items()}
+    combinations = [len(np.unique(one.at[at_size[nfs]], axis=0)) for nfs, one in chains.items()]
+    if len(amounts) != 1 or {len(next(iter(amounts))) ** 2} != set(combinations):
+        return None
+
+    def reached(allocation: Allocation, repeats: int) -> Floats:
+        one = chains[tuple(allocation)]
+        return np.asarray(one.kpps[(one.at == [*allocation.values(), AT_SIZE]).all(axis=1)][:repeats])
+
+    return scaling_table(found, reached, max(len(one.kpps) for one in chains.values()), amounts.pop())
 
 
 def profile_of(one: shares.Topology, regressor: str | None = None) -> ProfiledNf:
@@ -61,9 +95,9 @@ class _Scaling:
 
     name: str
     models: Mapping[str, ChainModel]
-    rounds: ChainRounds
+    reached: Reached
     repeats: int
-    flows: float
+    amounts: Sequence[float]
 
     def rows(self) -> Iterator[dict[str, object]]:
         """A row per target and method."""
@@ -73,13 +107,13 @@ class _Scaling:
             f"{nf}.{shares.CPU_INPUT}": share for nf, share in whole.items()
         }
         most = float(plain.predict(columns).predicted[0])
-        amounts = dict.fromkeys(plain.profiles, ALLOCATED_SHARES)
+        amounts = dict.fromkeys(plain.profiles, self.amounts)
         for share in TARGET_SHARES:
             target = ScalingTarget(share * most, {shares.SIZE_INPUT: AT_SIZE})
             for method, model in self.models.items():
                 runs = TEN_RUNS if method == CORRECTED_METHOD else 0
                 yield self._row(target, method, smallest_allocation(model, target, amounts).allocation, runs)
-            greedy = greedy_allocation(plain, target, amounts, lambda allocation: self._kpps(allocation, 1).mean())
+            greedy = greedy_allocation(plain, target, amounts, lambda allocation: self.reached(allocation, 1).mean())
             yield self._row(target, GREEDY_METHOD, greedy.allocation, len(greedy.tried))
 
     def _row(self, target: ScalingTarget, method: str, allocation: Allocation | None, runs: int) -> dict[str, object]:
@@ -87,7 +121,7 @@ class _Scaling:
         row["runs"] = runs
         if allocation is None:
             return row
-        reached = self._kpps(allocation, self.repeats) / target.measure
+        reached = self.reached(allocation, self.repeats) / target.measure
         first, second = allocation.values()
         return row | {
             "first_cpu": first,
@@ -96,11 +130,3 @@ class _Scaling:
             "reached_pct": round(100 * float(reached.mean()), 1),
             "noise_pct": round(100 * float(reached.std(ddof=1)), 1) if len(reached) > 1 else np.nan,
         }
-
-    def _kpps(self, allocation: Allocation, repeats: int) -> np.ndarray:
-        """What the chain reaches, a value per run."""
-        description = self.rounds.description
-        traffic = TrafficProfile(shares.most_flows(description, self.flows), AT_SIZE, description.traffic.mtbr)
-        load = shares.share_load(list(allocation), traffic, list(allocation.values()))
-        (measured,) = self.rounds.measure([load], repeats).values()
-        return np.array([run.throughput_kpps for run in measured.runs])

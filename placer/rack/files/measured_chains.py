@@ -36,12 +36,14 @@ class ProfileColumns:
 class ChainFiles:
     """What the files of a command hold.
 
-    `measured_at`, `measured`: runs of the chain: values by column, and the measure; empty without such a file.
+    `measured_at`, `measured`: runs of the chain: values by column, and the measure; empty without such a file. `kept`:
+    which rows of that file these are.
     """
 
     profiles: Mapping[str, ProfileColumns]
     measured_at: Mapping[str, Floats]
     measured: Floats
+    kept: NDArray[np.bool_]
     asked: CsvTable | None  # the configurations to predict, as they are written; None without such a file
     asked_at: Mapping[str, Floats]  # their values by column
     notes: tuple[str, ...]
@@ -105,10 +107,10 @@ class _Reading:
         self.refuse(*read)
         inputs = {nf: self._inputs(nf, tables, order, runs, rows) for nf in tables}
         profiles = {nf: self._profile(tables[nf], inputs[nf]) for nf in tables}
-        measured_at, measured = self._runs(runs, inputs, order)
+        measured_at, measured, kept = self._runs(runs, inputs, order)
         asked_at = self._values(rows, inputs, order) if rows else {}
         self.refuse(*read)
-        return ChainFiles(profiles, measured_at, measured, rows, asked_at, tuple(self.notes))
+        return ChainFiles(profiles, measured_at, measured, kept, rows, asked_at, tuple(self.notes))
 
     def _need_measure(self, tables: Sequence[CsvTable]) -> None:
         for table in tables:
@@ -175,12 +177,12 @@ class _Reading:
 
     def _runs(
         self, runs: CsvTable | None, inputs: Mapping[str, tuple[str, ...]], order: Sequence[str]
-    ) -> tuple[dict[str, Floats], Floats]:
+    ) -> tuple[dict[str, Floats], Floats, NDArray[np.bool_]]:
         if runs is None:
-            return {}, np.empty(0)
+            return {}, np.empty(0), np.empty(0, dtype=bool)
         values = self._values(runs, inputs, order)
         measured, kept = self._measure(runs)
-        return {column: value[kept] for column, value in values.items()}, measured[kept]
+        return {column: value[kept] for column, value in values.items()}, measured[kept], kept
 
     def _values(
         self, table: CsvTable, inputs: Mapping[str, tuple[str, ...]], order: Sequence[str]

@@ -1,6 +1,7 @@
 """Tables 3 and 4 and the scaling example, of a folder of measured chains; chosen chains, measured in rounds."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -35,7 +36,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr(table4, "RUN_DRAWS", 2)
         with SimulatedServer() as server, ChainRounds(server, out) as rounds:
             rounds.measure(shares.share_loads(server.describe(), [("NAT", "LB")]), 2)
-            write_table(scaling.scaling_table(shares.topologies(rounds.write()), rounds, 2), out / "scaling.csv")
+            reached, found = scaling.reached_by_running(rounds), shares.topologies(rounds.write())
+            write_table(scaling.scaling_table(found, reached, 2), out / "scaling.csv")
         yield out
 
 
@@ -123,6 +125,23 @@ def test_without_scaling_runs_only_the_tables_run(folder: Path, tmp_path: Path) 
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     with pytest.raises(CannotRun, match=r"has no scaling\.csv"):
         find_experiment("chains-scaling").run(Setting(chains=tmp_path))
+
+
+def test_allocations_are_found_among_recorded_runs() -> None:
+    """Where every combination of shares was recorded, what is allocated has been run: what it reaches is the mean of
+    its repeats."""
+    traces = Path(__file__).parents[3] / "traces" / "netns"
+    recorded_runs = recorded.share_runs(Setting(chains=traces))
+    pair = {name: recorded_runs.topologies[name] for name in ("nginx", "squid", "nginx-squid")}
+    table = scaling.recorded_scaling(pair)
+    assert table is not None and len(table) == 3 * len(scaling.TARGET_SHARES)
+    for row in table.to_dict("records"):
+        runs = pair["nginx-squid"]
+        kpps = runs.kpps[(runs.at[:, :2] == [row["first_cpu"], row["second_cpu"]]).all(axis=1)]
+        assert len(kpps) == 3
+        assert row["reached_pct"] == pytest.approx(100 * kpps.mean() / row["target_kpps"], rel=0.07)
+    some = ~(runs.at[:, :2] == 0.25).all(axis=1)
+    assert scaling.recorded_scaling({**pair, runs.name: replace(runs, at=runs.at[some], kpps=runs.kpps[some])}) is None
 
 
 def test_a_folder_without_shares_cannot_be_used(folder: Path, tmp_path: Path) -> None:

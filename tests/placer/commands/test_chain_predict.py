@@ -248,3 +248,30 @@ def test_an_input_can_be_ignored(placer: Placer, lab: Path) -> None:
 
 def test_standard_input_is_one_file(lab: Path) -> None:
     assert "<stdin>: is named for several files" in refuse(*options(lab, "--at", "-", "--measured", "-"))
+
+
+def test_a_latency_goes_in_steps_of_its_throughput(placer: Placer, lab: Path) -> None:
+    """Above 18 kpps, requests are answered within 5 ms, below they wait for the next period, 40 ms: no NF alone shows
+    where the step is. Settings on either side; rows of one measure only are left out."""
+
+    def ms(kpps: float) -> float:
+        return 5.0 if kpps > 18 else 40.0
+
+    for name in (*MOST, "K"):
+        header, *lines = (lab / f"{name}.csv").read_text().splitlines()
+        chained = [f"{line},{ms(float(line.rsplit(',', 1)[1]))}" for line in lines]
+        (lab / f"{name}.csv").write_text("\n".join([f"{header},ms", *chained]) + "\n")
+    with (lab / "K.csv").open("a") as file:
+        file.write("1,1,0.9,64,,5\n1,0.9,1,64,32,\n1,0.9,0.9,64,32,5\n")
+    (lab / "Q.csv").write_text("nx.cpu,sc.cpu,sq.cpu,packet_size\n0.9,0.75,1,64\n0.3,0.3,0.5,64\n")
+    latency = ("--y", "ms", "--lower-is-better", "--measured", lab / "K.csv", "--throughput", "kpps")
+    fast, slow = rows(placer(*options(lab, *latency)).stdout)
+    _, blurred = rows(placer(*options(lab, *latency[:-2])).stdout)
+    assert float(fast["predicted"]) == pytest.approx(5, rel=0.1)
+    assert abs(float(slow["predicted"]) - 40) < 0.7 * abs(float(blurred["predicted"]) - 40)
+    assert float(slow["low"]) < float(slow["predicted"]) < float(slow["high"])
+    printed = refuse(*options(lab, "--throughput", "ms"))
+    assert "--throughput: needs measured runs of a latency\nhint: --measured FILE.csv has both" in printed
+    assert "--throughput: reads files twice" in refuse(*options(lab, *latency, "--at", "-"))
+    (lab / "K.csv").write_text("nx.cpu,sc.cpu,sq.cpu,packet_size,kpps,ms\n1,1,1,64,,5\n1,1,0.5,64,32,\n")
+    assert "K.csv: no row has both ms and kpps" in refuse(*options(lab, *latency))

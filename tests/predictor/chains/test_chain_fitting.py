@@ -250,7 +250,7 @@ def test_another_order_is_predicted_better_than_by_plain_methods(
 ) -> None:
     """At most 6 % after ten runs and 5 % after fifteen; intervals hold what they say, in seconds."""
     chain, profiles = MeasuredOrder.of(measured, order), MeasuredOrder.of(measured, profiled).profiles()
-    mean = mean_errors(chain, profiles, PlacedChain.of(chain.nfs), count, DRAWS)
+    mean = mean_errors(chain, profiles, PlacedChain.of(chain.nfs), count, range(DRAWS))
     assert mean["error_pct"] <= MOST_ERROR_PCT[count]
     assert mean["error_pct"] <= mean["hindsight_pct"] + 0.5
     assert mean["inside_pct"] >= 85
@@ -270,6 +270,6 @@ def test_chains_of_programs_are_predicted_as_well_as_repeats_agree(
     monkeypatch.setattr(chain_prediction, "RUN_COUNTS", (10,))
     monkeypatch.setattr(chain_prediction, "plain_methods", dict)
     folder = Path(__file__).parents[3] / "traces" / "netns"
-    *chains, _ = chain_prediction.measured_rows(folder, measure, draws=4)
+    *chains, _ = chain_prediction.measured_rows(folder, measure, range(4))
     assert len(chains) == 20
     assert {chain["chain"] for chain in chains if chain["error_pct"] > 1.3 * chain["repeats_pct"] + 5} <= worse

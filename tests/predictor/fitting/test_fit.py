@@ -9,7 +9,7 @@ from predictor.fitting.family import FAMILIES
 from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import FittedModel, smape_pct
 from predictor.fitting.points import FitPoints, MeasuredCurve
-from predictor.fitting.residuals import as_fitted, residual_tables
+from predictor.fitting.residuals import LocalCurve, as_fitted, residual_tables
 from profiles.arrays import Floats
 from tests.predictor.fitting.random_curves import random_curve
 
@@ -159,6 +159,19 @@ def test_one_outlier_is_no_segment(seed: int) -> None:
     y[30] *= 3
     model = fitted(x, y)
     assert families(model) == ["linear"] and model.segments[0].parameters == pytest.approx((10, 1), rel=0.03)
+
+
+def test_a_curve_at_its_steepest_rate_has_slopes() -> None:
+    """Three levels and a rise between them, as of a cache: the last segment rises as steeply as an exponential may,
+    where a larger rate is not defined. Its derivative by the rate is one-sided there: about that of the formula."""
+    x = np.geomspace(10, 1e6, 20)
+    levels = np.select([x < 1e3, x < 1e4, x < 2e5], [300, 300 + 0.02 * (x - 1e3), 480], 700.0)
+    model = fit(MeasuredCurve("x", "y", x, levels * (1 + 0.004 * np.random.default_rng(5).standard_normal(20))))
+    assert len(model.segments) == 4 and np.isfinite(model.predict(x)).all()
+    steepest = LocalCurve("exp", 0.0, 1.0, (1.0, 2.0), -25.0)
+    at = np.linspace(0.0, 1.0, 5)
+    expected = 2.0 * at * np.exp(-25.0 * at) * FAMILIES["exp"].rate_unit(1.0) ** -1
+    assert steepest.linearised(at)[1][:, 2] == pytest.approx(expected, rel=1e-3, abs=1e-11)
 
 
 def test_zeros_stay_zero() -> None:
