@@ -1,10 +1,12 @@
-"""Fitted models of random piecewise curves whose truth is known, by both criteria of `placer fit`.
+"""Fitted models of random piecewise curves whose truth is known, beside pwlf and piecewise-regression.
 
-Curves and what counts as found: `tests/predictor/fitting/random_curves.py`.
+Peers receive the true number of breakpoints, which they cannot find, and on logarithmic axes ln(x); their pieces are
+straight and continuous, so that jumps and curved pieces are beyond them. Curves and what counts as found:
+`tests/predictor/fitting/random_curves.py`.
 """
 
+import sys
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -14,28 +16,32 @@ import typer
 from threadpoolctl import threadpool_limits
 
 from benches.bench import register
+from benches.fitting_peers import TOOLS, CurveTask, found_by
 from predictor.fitting.family import FAMILIES
 from predictor.fitting.fit import fit
 from predictor.fitting.fitted_model import FittedModel, smape_pct
 from predictor.fitting.points import MeasuredCurve
-from profiles.arrays import Floats
+from profiles import InputError
 from tests.predictor.fitting.known_shapes import KINDS, score_shape
 from tests.predictor.fitting.random_curves import RandomCurve, random_curve
 
 Count = Annotated[int, typer.Option(min=1, help="Number of random curves.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the first curve; the next ones follow.")]
-CRITERIA = ("bic", "tum")
+ToolNames = Annotated[
+    list[str] | None, typer.Option("--tool", help=f"A tool; repeatable: {', '.join(TOOLS)}.", show_default=False)
+]
 
 
 @dataclass(frozen=True)
 class CurveScore:
-    """How one fit did on one curve."""
+    """How one tool did on one curve."""
 
     jumps: tuple[bool, ...]
     bends: tuple[bool, ...]  # of each true breakpoint of that kind, whether it was found
-    found: int  # how many breakpoints the fit has
-    error_pct: float  # sMAPE against the curve without noise at fresh points
+    found: int  # how many breakpoints the tool has
+    error_pct: float  # sMAPE against the curve without noise at fresh points; infinite where it failed
     seconds: float  # of the fit
+    failed: bool  # whether it has no result
 
     @property
     def hits(self) -> int:
@@ -45,7 +51,7 @@ class CurveScore:
     @property
     def exact(self) -> bool:
         """Whether all true breakpoints were found, and no other."""
-        return self.hits == self.found == len(self.jumps) + len(self.bends)
+        return not self.failed and self.hits == self.found == len(self.jumps) + len(self.bends)
 
 
 @register("fitting-intervals")
@@ -90,38 +96,45 @@ def _families(model: FittedModel) -> list[str]:
 
 
 @register("fitting")
-def run(count: Count = 40, seed: Seed = 0) -> pd.DataFrame:
-    """Per criterion: recall and precision of breakpoints, exact structures, errors and seconds, over all curves."""
+def run(count: Count = 40, seed: Seed = 0, tool: ToolNames = None) -> pd.DataFrame:
+    """Per tool: recall and precision of breakpoints, exact structures, errors and seconds, over all curves."""
     curves = [random_curve(one) for one in range(seed, seed + count)]
-    with threadpool_limits(1):
-        return pd.DataFrame({"select": name, **summary([scored(curve, name) for curve in curves])} for name in CRITERIA)
+    rows = []
+    for name in _known(tool):
+        try:
+            with threadpool_limits(1):
+                scores = [scored(name, curve, number) for number, curve in enumerate(curves)]
+        except ImportError:
+            print(f"{name}: not installed", file=sys.stderr)
+            continue
+        rows.append({"tool": name, **summary(scores)})
+    return pd.DataFrame(rows)
 
 
-def scored(curve: RandomCurve, select: str = CRITERIA[0]) -> CurveScore:
-    """A fit of one curve by this criterion."""
+def scored(name: str, curve: RandomCurve, seed: int) -> CurveScore:
+    """One tool on one curve."""
+    task = CurveTask(curve.x, curve.y, curve.x_log, len(curve.breakpoints), seed)
     began = time.perf_counter()
-    model = fit(MeasuredCurve("x", "y", curve.x, curve.y), select=select)
+    found = found_by(TOOLS[name], task)
     seconds = time.perf_counter() - began
-    return score(curve, [point.at for point in model.breakpoints], model.predict, seconds)
-
-
-def score(
-    curve: RandomCurve, breakpoints: Sequence[float], predict: Callable[[Floats], Floats], seconds: float = 0.0
-) -> CurveScore:
-    """What these breakpoints and this function have of the curve."""
+    breakpoints = [] if found is None else list(found.breakpoints)
     hit = {true for true, _ in curve.matched(breakpoints)} if breakpoints else set()
-    fresh = curve.fresh()
+    error = np.inf
+    if found is not None:
+        fresh = curve.fresh()
+        error = smape_pct(np.asarray(found.predict(fresh)), curve.truth(fresh))
     return CurveScore(
         tuple(at in hit for at, jump in enumerate(curve.jumps) if jump),
         tuple(at in hit for at, jump in enumerate(curve.jumps) if not jump),
         len(breakpoints),
-        smape_pct(np.asarray(predict(fresh)), curve.truth(fresh)),
+        error,
         seconds,
+        found is None,
     )
 
 
 def summary(scores: list[CurveScore]) -> dict[str, object]:
-    """The columns of a criterion."""
+    """The columns of a tool; a failure finds nothing and has an infinite error."""
     jumps = [hit for one in scores for hit in one.jumps]
     bends = [hit for one in scores for hit in one.bends]
     found, errors = sum(one.found for one in scores), np.array([one.error_pct for one in scores])
@@ -137,8 +150,16 @@ def summary(scores: list[CurveScore]) -> dict[str, object]:
         "p90 error, %": round(float(np.quantile(errors, 0.9, method="inverted_cdf")), 3),
         "median s": round(float(np.median(seconds)), 3),
         "largest s": round(float(seconds.max()), 2),
+        "failures": sum(one.failed for one in scores),
     }
 
 
 def _share(hits: list[bool]) -> float:
     return round(float(np.mean(hits)), 3) if hits else float("nan")
+
+
+def _known(names: list[str] | None) -> list[str]:
+    unknown = [name for name in names or () if name not in TOOLS]
+    if unknown:
+        raise InputError.of("--tool", f"'{unknown[0]}' is no tool", hint=f"one of {', '.join(TOOLS)}")
+    return list(dict.fromkeys(names or TOOLS))
