@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 Kernel = Callable[..., Any]
 
-NOT_NEEDED = {"no_cfunc_wrapper": True}
+NOT_NEEDED: dict[str, Any] = {"no_cfunc_wrapper": True}
 """Of `njit`: machine code by which C would call a kernel takes as long to compile as that by which Python does."""
 
 KERNEL_FOLDERS = tuple(Path(__file__).parents[1] / room for room in ("regression", "contention", "gpu"))
@@ -81,8 +81,8 @@ def _share_between_constants(made: Any) -> None:
     resolve = made.get_call_template
 
     def get_call_template(arguments: tuple[Any, ...], by_name: dict[str, Any]) -> Any:
-        kinds = {name: types.unliteral(kind) for name, kind in by_name.items()}
-        return resolve(tuple(map(types.unliteral, arguments)), kinds)
+        unliteral: Callable[[Any], Any] = types.unliteral
+        return resolve(tuple(map(unliteral, arguments)), {name: unliteral(kind) for name, kind in by_name.items()})
 
     made.get_call_template = get_call_template
 

@@ -3,10 +3,10 @@ array that a call hands over, and counts references to each view of it. A kernel
 before, an array as a view, by the places of arrays in the order of the fields."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
-from numba import carray, types
+from numba import carray, types  # type: ignore[attr-defined]
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -56,9 +56,9 @@ def _pointer_to(kind: types.Type) -> Callable[[int], Any]:
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
-        return types.CPointer(kind)(types.int64), generate
+        return types.CPointer(kind)(types.int64), generate  # type: ignore[no-untyped-call]
 
-    return pointer
+    return cast("Callable[[int], Any]", pointer)
 
 
 _number_pointer, _whole_pointer = _pointer_to(types.float64), _pointer_to(types.int64)
