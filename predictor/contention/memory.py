@@ -72,7 +72,7 @@ class MemoryRuns:
     def contiguous(self) -> tuple[Floats, Floats, Floats]:
         """Counters, traffic and working set as compiled code reads them: as arrays that may be written."""
         counters, traffic, own_wss = (
-            np.require(array, np.float64, "CW") for array in (self.counters, self.traffic, self.own_wss)
+            np.require(array, np.float64, ["C", "W"]) for array in (self.counters, self.traffic, self.own_wss)
         )
         return counters, traffic, own_wss
 
