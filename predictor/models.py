@@ -87,18 +87,21 @@ class Models(Shown):
         """What is wrong with a workload, as (column, message): an unknown NF, traffic outside the profiled range."""
         if workload.nf not in self.models:
             return [("nf", f"'{workload.nf}' is not profiled ({suggestion(workload.nf, self.nfs)})")]
-        faults, possible = [], self.models[workload.nf].core_counts
-        if workload.cores and workload.cores not in possible:
+        faults = []
+        if workload.cores and workload.cores not in (possible := self.models[workload.nf].core_counts):
             known = f", possible: {', '.join(map(str, possible))}" if possible else ""
             faults.append(("cores", f"'{workload.nf}' is not profiled on {workload.cores} cores{known}"))
-        values = workload.traffic.as_dict()
-        described = self.testbed.attributes if self.testbed else ()
-        ranges = {name: self.testbed.range_of(name) for name in ATTRIBUTES if self.testbed and name in described}
-        return faults + [
-            (name, f"{values[name]:g} is outside the profiled range {low:g} to {high:g}")
-            for name, (low, high) in ranges.items()
-            if not low <= values[name] <= high
-        ]
+        for name, (low, high) in self._ranges.items():
+            value = getattr(workload.traffic, name)
+            if not low <= value <= high:
+                faults.append((name, f"{value:g} is outside the profiled range {low:g} to {high:g}"))
+        return faults
+
+    @cached_property
+    def _ranges(self) -> dict[str, tuple[float, float]]:
+        """Of traffic attributes that are profiled, the smallest and largest value."""
+        testbed = self.testbed
+        return {name: testbed.range_of(name) for name in ATTRIBUTES if testbed and name in testbed.attributes}
 
     def cores(self, nf: str) -> int:
         """Cores that the NF takes. Raises `InputError` when the NF is not modelled, or its profile does not state its

@@ -95,7 +95,8 @@ class Traffic(_Line):
     mtbr: Number | None = None
 
     def over(self, before: TrafficProfile) -> TrafficProfile:
-        return TrafficProfile.from_mapping({**before.as_dict(), **self.model_dump(exclude_none=True)})
+        given = {name: value for name, value in self if value is not None}
+        return TrafficProfile.from_mapping({**before.as_dict(), **given})
 
 
 class _Requirement(_Line):

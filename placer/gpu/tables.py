@@ -12,7 +12,7 @@ from numba import njit
 
 from placer.gpu.device import Arbitration, GpuDevice
 from placer.gpu.plan import LatencySlo
-from predictor.regression.compiled import cache_kernel
+from predictor.regression.compiled import NOT_NEEDED, cache_kernel
 from profiles.arrays import Floats, Ints
 
 Kernel = Callable[..., Any]
@@ -26,7 +26,7 @@ WITHIN_LIMIT = 1.0 + NEAR_LIMIT / 2
 
 def compile_kernel(kernel: Kernel) -> Kernel:
     """The kernel as machine code, kept on disk until a file of this room changes."""
-    return cache_kernel(njit()(kernel), KERNEL_FOLDERS)
+    return cache_kernel(njit(**NOT_NEEDED)(kernel), KERNEL_FOLDERS)
 
 
 BY_DUE, UNORDERED, SERIAL = range(3)

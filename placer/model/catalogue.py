@@ -176,7 +176,7 @@ class Catalogue(Shown):
 
     def check(self, workload: Workload) -> Sequence[tuple[str, str]]:
         """Why the workload is refused, as (column, message): an unprofiled NF, traffic outside the profiled range."""
-        knowing = [models for models in self._trained if workload.nf in models.nfs]
+        knowing = [models for models in self._trained if workload.nf in models.models]
         if not knowing and self._on_gpus:
             known = [oracle for index, oracle in self.gpus.items() if workload.nf in self.kinds[index].cores_of]
             faults = [fault for oracle in known for fault in oracle.test.check(workload)]

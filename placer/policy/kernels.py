@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from predictor.regression.compiled import KERNEL_FOLDERS, Kernel, cache_kernel
+from predictor.regression.compiled import KERNEL_FOLDERS, NOT_NEEDED, Kernel, cache_kernel
 from profiles.arrays import Floats
 
 Ints = NDArray[np.int32]
@@ -33,7 +33,7 @@ class JoinScores(NamedTuple):
 
 def compile_kernel(kernel: Kernel) -> Kernel:
     """The kernel as machine code, kept on disk until a file of this room or of those with kernels of models changes."""
-    return cache_kernel(njit()(kernel), (Path(__file__).parent, *KERNEL_FOLDERS))
+    return cache_kernel(njit(**NOT_NEEDED)(kernel), (Path(__file__).parent, *KERNEL_FOLDERS))
 
 
 @compile_kernel

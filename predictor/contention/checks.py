@@ -59,13 +59,10 @@ ACCESS_NODES, SPILL_NODES = 5, 6
 The second has more nodes near its end, where most working sets are: they exceed the cache."""
 
 
-ModelArrays = tuple[Floats, NDArray[np.int64], PackedArrays, Floats]
+ModelArrays = tuple[Floats, NDArray[np.int64], int, Floats]
 """What `write_rough_logarithms` reads of workloads and models: its first arguments."""
 
-NO_CHECKS: ModelArrays = (
-    np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64),
-    PackedArrays(np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, 4), dtype=np.int64)), np.zeros((0, 0, 0)),
-)  # fmt: skip
+NO_CHECKS: ModelArrays = np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64), 0, np.zeros((0, 0, 0))
 """The same where nothing estimates throughputs roughly."""
 
 
@@ -107,7 +104,7 @@ class CoLocationChecks:
             if like is not None and like in self._surface_of:
                 self._surfaces[row] = self._surface_of[like]
             else:
-                write_surfaces(table.numbers, table.whole, self._models, self._surfaces, row, row + 1)
+                write_surfaces(table.numbers, table.whole, self._models.address, self._surfaces, row, row + 1)
                 if like is not None:
                     if len(self._surface_of) >= MOST_UNLOADED:
                         self._surface_of.clear()
@@ -137,13 +134,13 @@ class CoLocationChecks:
         rows = np.array([*map(table.row, co_location)])
         table.refuse_unknown_contention(rows)
         required, kpps = np.array(required_kpps), np.empty(len(rows))
-        verdict = check_members(table.numbers, table.whole, self._models, self.exponents, rows, required, kpps)
+        verdict = check_members(table.numbers, table.whole, self._models.address, self.exponents, rows, required, kpps)
         return verdict, kpps
 
     @property
     def arrays(self) -> ModelArrays:
         """What kernels read that call `write_rough_logarithms`, until the next call of `row`."""
-        return self._table.numbers, self._table.whole, self._models, self._surfaces
+        return self._table.numbers, self._table.whole, self._models.address, self._surfaces
 
 
 @compile_kernel

@@ -70,9 +70,9 @@ class MemoryRuns:
         return np.concatenate([self.counters, self.traffic], axis=1)
 
     def contiguous(self) -> tuple[Floats, Floats, Floats]:
-        """Counters, traffic and working set as compiled code reads them."""
+        """Counters, traffic and working set as compiled code reads them: as arrays that may be written."""
         counters, traffic, own_wss = (
-            np.ascontiguousarray(array, dtype=np.float64) for array in (self.counters, self.traffic, self.own_wss)
+            np.require(array, np.float64, ["C", "W"]) for array in (self.counters, self.traffic, self.own_wss)
         )
         return counters, traffic, own_wss
 

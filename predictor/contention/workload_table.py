@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from predictor.contention.execution import PIPELINE
 from predictor.contention.nf_model import NfModel
-from predictor.contention.solo_rows import SoloModels, solo_models, write_loads, write_rows
+from predictor.contention.solo_rows import solo_models, write_loads, write_rows
 from predictor.contention.workload_columns import GIVEN_NUMBERS, WHOLE_NUMBERS, count_numbers, view_columns
-from predictor.regression.packed import pack
+from predictor.regression.packed import PackedArrays
 from profiles import InputError, TrafficProfile, Workload
 from profiles.arrays import Floats
 from profiles.faults import suggestion
@@ -113,9 +113,9 @@ class WorkloadTable:
         self.measured_alone = all(model.solo for model in nfs.values())
         self._hold(0)
         self._number_of = {name: number for number, name in enumerate(self.names)}
-        self._models: SoloModels = solo_models(list(nfs.values()), self.accelerators)
-        self._compiled: list[bool] = self._models.compiled.tolist()
-        self._packed = pack(self._models)
+        solo = solo_models(list(nfs.values()), self.accelerators)
+        self._packed = PackedArrays(solo)
+        self._compiled: list[bool] = solo.compiled.tolist()
 
     def rows(self, workloads: Sequence[Workload]) -> NDArray[np.intp]:
         """The row of each workload. Raises `InputError` when an NF is not modelled."""
@@ -185,6 +185,10 @@ class WorkloadTable:
             )
 
     def _add(self, numbers: Sequence[int], workloads: Sequence[Workload]) -> None:
+        if len(workloads) > 1 or not self._add_plain(numbers[0], workloads[0]):
+            self._add_any(numbers, workloads)
+
+    def _add_any(self, numbers: Sequence[int], workloads: Sequence[Workload]) -> None:
         self._refuse_unknown(workloads)
         self._grow(max(numbers) + 1)
         plain, rest, scaled, loaded = list[int](), dict[str, list[int]](), dict[tuple[str, int], list[int]](), True
@@ -201,10 +205,7 @@ class WorkloadTable:
                 self.rate[row], self.doubt[row] = workload.rate_kpps, self.doubt[row] if given_cores else doubt
                 self.whole[row, -1] = self._fillings
                 continue
-            factor, spread = model.alone.at(workload.traffic) if model.alone else (1.0, 0.0)
-            given = factor, spread, workload.rate_kpps, 1.0, 1.0, doubt, *workload.traffic.as_tuple()
-            self.numbers[row] = 0.0
-            self.numbers[row, :GIVEN_NUMBERS], self.whole[row] = given, (number, 0, 0, self._fillings)
+            self._give(row, number, workload, doubt)
             plain.append(row)
             if not self._compiled[number]:
                 rest.setdefault(workload.nf, []).append(row)
@@ -213,7 +214,7 @@ class WorkloadTable:
             if key is not None and not saturated:
                 unloaded[row] = key
         if plain:
-            write_rows(self._packed, self.numbers, self.whole, np.array(plain), loaded)
+            write_rows(self._packed.address, self.numbers, self.whole, np.array(plain), loaded)
         if loaded:
             return
         for nf, rows in rest.items():
@@ -227,8 +228,29 @@ class WorkloadTable:
             self._unloaded[key] = self.numbers[row].copy(), self.whole[row].copy()
         write_loads(self.numbers, self.whole, np.array(numbers))
 
+    def _add_plain(self, row: int, workload: Workload) -> bool:
+        """Fill a row, as most are: saturated on the default number of cores; False where models are not compiled."""
+        number = self._number_of.get(workload.nf, -1)
+        if number < 0 or workload.cores or not workload.is_saturated or not self._compiled[number]:
+            return False
+        self._grow(row + 1)
+        self._fillings += 1
+        self._give(row, number, workload, 1.0)
+        write_rows(self._packed.address, self.numbers, self.whole, np.array((row,)), True)
+        return True
+
+    def _give(self, row: int, number: int, workload: Workload, doubt: float) -> None:
+        """Write what does not follow from other numbers of the row; the others are zero where nothing writes them."""
+        model, traffic = self.models[workload.nf], workload.traffic
+        factor, spread = model.alone.at(traffic) if model.alone else (1.0, 0.0)
+        given = factor, spread, workload.rate_kpps, 1.0, 1.0, doubt, *traffic.as_tuple()
+        self.numbers[row, :GIVEN_NUMBERS], self.whole[row] = given, (number, 0, 0, self._fillings)
+        if not self._compiled[number]:
+            self.numbers[row, GIVEN_NUMBERS:] = 0.0
+
     def _refuse_unknown(self, workloads: Sequence[Workload]) -> None:
-        if unknown := sorted({workload.nf for workload in workloads}.difference(self._number_of)):
+        if unknown := [workload.nf for workload in workloads if workload.nf not in self._number_of]:
+            unknown = sorted(set(unknown))
             hint = suggestion(unknown[0], self.names)
             raise InputError.of("workloads", f"no model of {', '.join(unknown)}", column="nf", hint=hint)
         for workload in [workload for workload in workloads if workload.cores]:

@@ -23,7 +23,7 @@ from predictor.contention.left_out import LeftOutCoLocation, rows_left_out
 from predictor.contention.nf_model import NfModel
 from predictor.contention.workload_table import WorkloadTable
 from predictor.registry import PREDICTORS, SOLO_ERROR, Prediction, Predictor, Warn
-from predictor.regression.packed import PackedArrays, pack
+from predictor.regression.packed import PackedArrays
 from predictor.tables import contention_of, counters_of, model_of, refuse_unreadable, traffic_of
 from profiles import CoLocation, TrafficProfile, Workload
 from profiles.arrays import Floats
@@ -254,7 +254,7 @@ class TomurPredictor(Predictor):
 
     @cached_property
     def _packed(self) -> PackedArrays:
-        return pack((self._model.memory, self._corrections_by_number))
+        return PackedArrays((self._model.memory, self._corrections_by_number))
 
     @cached_property
     def _corrections_by_number(self) -> Corrections:

@@ -13,11 +13,14 @@ from typing import Any, cast
 
 import numpy as np
 import platformdirs
-from numba import njit
+from numba import njit, types
 from numba.core import event
 from numpy.typing import NDArray
 
 Kernel = Callable[..., Any]
+
+NOT_NEEDED: dict[str, Any] = {"no_cfunc_wrapper": True}
+"""Of `njit`: machine code by which C would call a kernel takes as long to compile as that by which Python does."""
 
 KERNEL_FOLDERS = tuple(Path(__file__).parents[1] / room for room in ("regression", "contention", "gpu"))
 """Where kernels are."""
@@ -46,7 +49,7 @@ def exact(kernel: Kernel) -> Kernel:
 
 
 def _compile(kernel: Kernel, fastmath: set[str]) -> Kernel:
-    return cache_kernel(njit(error_model="numpy", fastmath=fastmath)(kernel), KERNEL_FOLDERS)
+    return cache_kernel(njit(error_model="numpy", fastmath=fastmath, **NOT_NEEDED)(kernel), KERNEL_FOLDERS)
 
 
 def cache_kernel(made: Any, folders: tuple[Path, ...]) -> Kernel:
@@ -58,6 +61,7 @@ def cache_kernel(made: Any, folders: tuple[Path, ...]) -> Kernel:
     Numba fails on what another version of placer left, since that names modules that have moved."""
     if not hasattr(made, "enable_caching"):
         return cast("Kernel", made)
+    _share_between_constants(made)
     try:
         made.enable_caching()
     except RuntimeError:
@@ -70,6 +74,17 @@ def cache_kernel(made: Any, folders: tuple[Path, ...]) -> Kernel:
     base = f"{kernel.__module__}.{kernel.__qualname__}-{kernel.__code__.co_firstlineno}-{digest[:12]}"
     made._cache._cache_file = type(made._cache._cache_file)(str(folder), base, digest)
     return cast("Kernel", made)
+
+
+def _share_between_constants(made: Any) -> None:
+    """Let kernels that hand different constants to this one call one machine code: Numba would compile it for each."""
+    resolve = made.get_call_template
+
+    def get_call_template(arguments: tuple[Any, ...], by_name: dict[str, Any]) -> Any:
+        unliteral: Callable[[Any], Any] = types.unliteral
+        return resolve(tuple(map(unliteral, arguments)), {name: unliteral(kind) for name, kind in by_name.items()})
+
+    made.get_call_template = get_call_template
 
 
 @cache

@@ -1,40 +1,43 @@
-"""Many arrays handed to compiled code as three: Numba takes 0.2 us for each array that a call hands over. A kernel
-makes of them what it was before, an array as a view, by the places of arrays in the order of the fields."""
+"""Many arrays handed to compiled code as one number, where in memory they are described: Numba takes 0.2 us for each
+array that a call hands over, and counts references to each view of it. A kernel makes of the address what it was
+before, an array as a view, by the places of arrays in the order of the fields."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Self, cast
 
 import numpy as np
+from numba import carray, types  # type: ignore[attr-defined]
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from predictor.regression.boosting import Forests
 from predictor.regression.compiled import compile_kernel
 from predictor.regression.processes import Processes
-from profiles.arrays import Floats
 
 PROCESS_ARRAYS, FOREST_ARRAYS = len(Processes._fields), len(Forests._fields)
 
 
-class PackedArrays(NamedTuple):
-    """Arrays one after the other."""
+class PackedArrays:
+    """The arrays of nested tuples, field by field; each has at most three axes. Kernels may read them by `address` as
+    long as this is there."""
 
-    numbers: Floats
-    whole: NDArray[np.int64]  # whole numbers and truth values
-    layout: NDArray[np.int64]
-    """Of each array, where it begins in `numbers` or `whole`, and its lengths, shape (arrays, 4)."""
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        self._arrays = [np.ascontiguousarray(array, _kept_type(array)) for array in _flatten(parts)]
+        self._layout = np.zeros((len(self._arrays), 1 + MOST_AXES), dtype=np.int64)
+        for at, array in enumerate(self._arrays):
+            self._layout[at, : 1 + array.ndim] = array.ctypes.data, *array.shape
+        self.address: int = self._layout.ctypes.data
+
+    def __reduce__(self) -> tuple[type[Self], tuple[tuple[NDArray[Any], ...]]]:
+        """A copy has its own arrays, which are elsewhere."""
+        return type(self), (tuple(self._arrays),)
 
 
-def pack(parts: tuple[Any, ...]) -> PackedArrays:
-    """The arrays of nested tuples, field by field; each has at most three axes."""
-    ends, kept = [0, 0], ([np.zeros(0)], [np.zeros(0, dtype=np.int64)])
-    layout = []
-    for array in _flatten(parts):
-        which = int(array.dtype.kind != "f")
-        layout.append([ends[which], *array.shape, *[0] * (3 - array.ndim)])
-        kept[which].append(array.ravel())
-        ends[which] += array.size
-    numbers, whole = (np.concatenate(arrays) for arrays in kept)
-    return PackedArrays(numbers.astype(np.float64), whole.astype(np.int64), np.array(layout, dtype=np.int64))
+MOST_AXES = 3
+
+
+def _kept_type(array: NDArray[Any]) -> type[np.generic]:
+    return {"f": np.float64, "b": np.bool_}.get(array.dtype.kind, np.int64)
 
 
 def _flatten(parts: tuple[Any, ...]) -> Iterator[NDArray[Any]]:
@@ -45,47 +48,71 @@ def _flatten(parts: tuple[Any, ...]) -> Iterator[NDArray[Any]]:
             yield part
 
 
+def _pointer_to(kind: types.Type) -> Callable[[int], Any]:
+    """What makes, in compiled code, a pointer to such values of an address."""
+
+    @intrinsic
+    def pointer(_, address):  # type: ignore[no-untyped-def]  # pragma: no cover - runs in the compiler
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+        return types.CPointer(kind)(types.int64), generate  # type: ignore[no-untyped-call]
+
+    return cast("Callable[[int], Any]", pointer)
+
+
+_number_pointer, _whole_pointer = _pointer_to(types.float64), _pointer_to(types.int64)
+_flag_pointer = _pointer_to(types.boolean)
+
+
+@compile_kernel
+def _described(packed, at):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
+    """Where array number `at` begins, and its lengths."""
+    return carray(_whole_pointer(packed + 8 * (1 + MOST_AXES) * at), 1 + MOST_AXES)
+
+
 @compile_kernel
 def numbers_1d(packed, at):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Array number `at`, of numbers along one axis; likewise below."""
-    begin, first = packed.layout[at, 0], packed.layout[at, 1]
-    return packed.numbers[begin : begin + first]
+    here = _described(packed, at)
+    return carray(_number_pointer(here[0]), here[1])
 
 
 @compile_kernel
 def numbers_2d(packed, at):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
-    begin, first, second = packed.layout[at, 0], packed.layout[at, 1], packed.layout[at, 2]
-    return packed.numbers[begin : begin + first * second].reshape((first, second))
+    here = _described(packed, at)
+    return carray(_number_pointer(here[0]), (here[1], here[2]))
 
 
 @compile_kernel
 def numbers_3d(packed, at):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
-    begin, first, second, third = packed.layout[at]
-    return packed.numbers[begin : begin + first * second * third].reshape((first, second, third))
+    here = _described(packed, at)
+    return carray(_number_pointer(here[0]), (here[1], here[2], here[3]))
 
 
 @compile_kernel
 def whole_1d(packed, at):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
-    begin, first = packed.layout[at, 0], packed.layout[at, 1]
-    return packed.whole[begin : begin + first]
+    here = _described(packed, at)
+    return carray(_whole_pointer(here[0]), here[1])
 
 
 @compile_kernel
 def whole_2d(packed, at):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
-    begin, first, second = packed.layout[at, 0], packed.layout[at, 1], packed.layout[at, 2]
-    return packed.whole[begin : begin + first * second].reshape((first, second))
+    here = _described(packed, at)
+    return carray(_whole_pointer(here[0]), (here[1], here[2]))
 
 
 @compile_kernel
 def whole_3d(packed, at):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
-    begin, first, second, third = packed.layout[at]
-    return packed.whole[begin : begin + first * second * third].reshape((first, second, third))
+    here = _described(packed, at)
+    return carray(_whole_pointer(here[0]), (here[1], here[2], here[3]))
 
 
 @compile_kernel
 def flags(packed, at):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """Array number `at`, of truth values."""
-    return whole_1d(packed, at) != 0
+    here = _described(packed, at)
+    return carray(_flag_pointer(here[0]), here[1])
 
 
 @compile_kernel

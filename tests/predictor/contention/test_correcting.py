@@ -1,5 +1,7 @@
 """Corrections of predictions: by calibration, by neighbours, and in compiled code."""
 
+import pickle
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 
 from predictor import Models, TomurPredictor, load_models, train
 from predictor.contention.calibration import Calibration, _shrink
@@ -18,6 +21,7 @@ from predictor.contention.nf_model import NfModel
 from predictor.contention.solo import MeasuredAlone
 from predictor.contention.workload_table import WorkloadTable
 from predictor.regression.gaussian_process import GaussianProcess
+from predictor.regression.packed import PackedArrays, flags, numbers_1d, whole_2d
 from predictor.regression.significant import significant
 from predictor.training.calibrate import fit_neighbours
 from profiles import TrafficProfile, Workload
@@ -122,6 +126,20 @@ def test_rough_estimates_fall_with_what_neighbours_use(models: Models) -> None:
     write_rough_logarithms(*checks.arrays, member, np.array([1, 2, 2, 3]), logarithms)
     alone, *beside = logarithms[:, 0].tolist()
     assert alone == 0 >= beside[0] > beside[1] > beside[2]
+
+
+def test_copied_models_are_read_where_they_are() -> None:
+    """Kernels read models by their address, which a copy must not share: the original may be gone."""
+    packed = PackedArrays((np.array([1.0, 2.5]), (np.array([[3, 4]]), np.array([False, True]))))
+    copies = [pickle.loads(pickle.dumps(packed)), deepcopy(packed)]
+    del packed
+    assert [_read(copied.address) for copied in copies] == [(2.5, 4, True)] * 2
+    assert len({copied.address for copied in copies}) == 2
+
+
+@njit
+def _read(packed):  # type: ignore[no-untyped-def]
+    return numbers_1d(packed, 0)[1], whole_2d(packed, 1)[0, 1], flags(packed, 2)[1]
 
 
 @settings(max_examples=20, deadline=None)

@@ -84,6 +84,7 @@ class Writer(Decider):
         self.trouble: str | None = None
         self._since = self._maintained = 0.0
         self._most_waiting = most_waiting
+        self._most_decided = MAX_EVENTS_PER_COMMIT
         metrics.watch_queue(self._waiting)
         self._batch: list[Part] = []
         self._arrived = asyncio.Event()
@@ -210,7 +211,7 @@ class Writer(Decider):
                 if not self._waiting:
                     await self._idle()
                     continue
-                self._batch = self._waiting.take(MAX_EVENTS_PER_COMMIT)
+                self._batch = self._waiting.take(self._most_decided)
                 await self._decide_and_commit()
                 self._settle()
                 await asyncio.sleep(0)  # answers leave, and who waits for `settle` reads, before the next batch
@@ -250,7 +251,7 @@ class Writer(Decider):
             await asyncio.sleep(0)  # who comes now is not kept waiting
             if not self._only_a_rest_waits:
                 break
-            self._batch += self._decide_all(self._waiting.take(MAX_EVENTS_PER_COMMIT))
+            self._batch += self._decide_all(self._waiting.take(self._most_decided))
         self.state.write()  # here: in the other thread, each row would wait until this one pauses
         await self._commit(self.state.commit)
 
@@ -357,7 +358,10 @@ class Writer(Decider):
             yield from [self._read(submission, line) for submission, line in some]
 
     def _decide_all(self, parts: Sequence[Part]) -> list[Part]:
-        """Decide on them for as long as a turn lasts; returns those that were decided on, the others wait again."""
+        """Decide on them for as long as a turn lasts; returns those that were decided on, the others wait again.
+
+        The next turn takes hardly more than this one had time for.
+        """
         events = self._read_ahead(parts)
         until, decided = time.perf_counter() + LONGEST_TURN_S, list[Part]()
         for at, part in enumerate(parts):
@@ -371,5 +375,9 @@ class Writer(Decider):
             decided.append(Part(submission, part.first, number))
             if number < part.last:
                 self._waiting.put_back([Part(submission, number, part.last), *parts[at + 1 :]])
-                break
+                if submission.rebalancing is None:  # else time is not up
+                    count = sum(done.last - done.first for done in decided)
+                    self._most_decided = min(max(count + count // 4, READ_AT_ONCE), MAX_EVENTS_PER_COMMIT)
+                return decided
+        self._most_decided = min(2 * self._most_decided, MAX_EVENTS_PER_COMMIT)
         return decided
