@@ -19,7 +19,6 @@
 #include "functions/url_filter/list.h"
 #include "functions/url_filter/request.h"
 #include "functions/url_filter/reset.h"
-#include "functions/url_filter/url.h"
 
 static const struct rte_tcp_hdr *tcp_of(struct rte_mbuf *mbuf, const struct packet *packet)
 {
@@ -124,35 +123,12 @@ static int create(struct nf *nf)
 	return -ENOMEM;
 }
 
-static bool is_listed(const struct url_table *table, struct piece authority, const char *path,
-		      size_t path_length)
-{
-	char host[URL_LONGEST_HOST];
-	const size_t length = url_host(authority.at, authority.length, host);
-
-	return length > 0 && url_table_covers(table, host, length, path, path_length);
-}
-
-/* Whether the list has one of a request's hosts with its path. */
-static bool is_request_listed(const struct url_table *table, const struct request *request)
-{
-	char path[URL_LONGEST_PATH];
-	size_t length;
-
-	if (!url_path(request->target.at, request->target.length, path, &length))
-		length = 0; /* only domains are matched */
-	for (uint8_t i = 0; i < request->n_hosts; i++)
-		if (is_listed(table, request->hosts[i], path, length))
-			return true;
-	return false;
-}
-
 /* Whether a request is to be blocked: it is listed, or incomplete and so set. */
 static bool is_blocked(struct nf *nf, const struct request *request)
 {
 	const struct url_filter *filter = nf->state;
 
-	if (is_request_listed(filter->table, request))
+	if (url_list_has(filter->table, request))
 		return true;
 	if (request->kind != REQUEST_INCOMPLETE || request->n_hosts > 0)
 		return false;
@@ -481,19 +457,15 @@ static int judge(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *pack
 	return stream_has_bytes(flags) ? judge_stream(nf, &segment) : OUTSIDE;
 }
 
-static void send_reset(struct nf *nf, struct rte_mbuf *reset, struct nf_out *out)
-{
-	nf->counters[reset ? RESETS : UNBUFFERED]++;
-	if (reset)
-		nf_send(out, reset);
-}
-
 static void block(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
 		  struct nf_out *out)
 {
-	if (nf->settings[RESET] == 1) {
-		send_reset(nf, reset_forward(nf->spare, mbuf, packet), out);
-		send_reset(nf, reset_back(nf->spare, mbuf, packet), out);
+	for (int back = 0; back < 2 && nf->settings[RESET] == 1; back++) {
+		struct rte_mbuf *reset = tcp_reset(nf->spare, mbuf, packet, back == 1);
+
+		nf->counters[reset ? RESETS : UNBUFFERED]++;
+		if (reset)
+			nf_send(out, reset);
 	}
 	nf_drop(nf, mbuf, BLOCKED);
 }

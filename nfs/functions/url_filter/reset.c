@@ -45,22 +45,38 @@ static void put_ipv6(struct rte_mbuf *made, const struct rte_mbuf *about,
 	tcp->cksum = rte_ipv6_udptcp_cksum(ip, tcp);
 }
 
-/* A copy of the Ethernet header and tags of `about`, and a TCP segment with the rest of them. */
-static struct rte_mbuf *segment(struct rte_mempool *pool, struct rte_mbuf *about,
-				const struct packet *packet, const struct rte_tcp_hdr *tcp,
-				bool back)
+struct rte_mbuf *tcp_reset(struct rte_mempool *pool, struct rte_mbuf *about,
+			   const struct packet *packet, bool back)
 {
-	struct rte_mbuf *made = pool ? rte_pktmbuf_alloc(pool) : NULL;
+	const struct rte_tcp_hdr *of =
+		rte_pktmbuf_mtod_offset(about, const struct rte_tcp_hdr *, packet->l4);
 	const bool ipv6 = packet->type == PACKET_IPV6;
 	const uint16_t l4 = packet->l3 + (ipv6 ? sizeof(struct rte_ipv6_hdr)
 					       : sizeof(struct rte_ipv4_hdr));
+	struct rte_mbuf *made = pool ? rte_pktmbuf_alloc(pool) : NULL;
 	struct rte_ether_hdr *ethernet;
+	struct rte_tcp_hdr *tcp;
 
 	if (!made)
 		return NULL;
 	ethernet = (struct rte_ether_hdr *)rte_pktmbuf_append(made, l4 + sizeof(*tcp));
 	memcpy(ethernet, rte_pktmbuf_mtod(about, void *), packet->l3);
-	*rte_pktmbuf_mtod_offset(made, struct rte_tcp_hdr *, l4) = *tcp;
+	tcp = rte_pktmbuf_mtod_offset(made, struct rte_tcp_hdr *, l4);
+	*tcp = (struct rte_tcp_hdr){
+		.src_port = back ? of->dst_port : of->src_port,
+		.dst_port = back ? of->src_port : of->dst_port,
+		.sent_seq = back ? of->recv_ack : of->sent_seq,
+		.data_off = (sizeof(*tcp) / 4) << 4,
+		.tcp_flags = RTE_TCP_RST_FLAG,
+	};
+	if (back && !(of->tcp_flags & RTE_TCP_ACK_FLAG)) {
+		tcp->sent_seq = 0;
+		tcp->recv_ack =
+			rte_cpu_to_be_32(rte_be_to_cpu_32(of->sent_seq) + packet->payload_length +
+					 !!(of->tcp_flags & RTE_TCP_SYN_FLAG) +
+					 !!(of->tcp_flags & RTE_TCP_FIN_FLAG));
+		tcp->tcp_flags |= RTE_TCP_ACK_FLAG;
+	}
 	if (ipv6)
 		put_ipv6(made, about, packet, back);
 	else
@@ -74,42 +90,4 @@ static struct rte_mbuf *segment(struct rte_mempool *pool, struct rte_mbuf *about
 		packet_send_back(made);
 	}
 	return made;
-}
-
-struct rte_mbuf *reset_forward(struct rte_mempool *pool, struct rte_mbuf *about,
-				      const struct packet *packet)
-{
-	const struct rte_tcp_hdr *of = rte_pktmbuf_mtod_offset(about, const struct rte_tcp_hdr *, packet->l4);
-	const struct rte_tcp_hdr tcp = {
-		.src_port = of->src_port,
-		.dst_port = of->dst_port,
-		.sent_seq = of->sent_seq,
-		.data_off = (sizeof(tcp) / 4) << 4,
-		.tcp_flags = RTE_TCP_RST_FLAG,
-	};
-
-	return segment(pool, about, packet, &tcp, false);
-}
-
-struct rte_mbuf *reset_back(struct rte_mempool *pool, struct rte_mbuf *about,
-				   const struct packet *packet)
-{
-	const struct rte_tcp_hdr *of = rte_pktmbuf_mtod_offset(about, const struct rte_tcp_hdr *, packet->l4);
-	struct rte_tcp_hdr tcp = {
-		.src_port = of->dst_port,
-		.dst_port = of->src_port,
-		.sent_seq = of->recv_ack,
-		.data_off = (sizeof(tcp) / 4) << 4,
-		.tcp_flags = RTE_TCP_RST_FLAG,
-	};
-
-	if (!(of->tcp_flags & RTE_TCP_ACK_FLAG)) {
-		tcp.sent_seq = 0;
-		tcp.recv_ack =
-			rte_cpu_to_be_32(rte_be_to_cpu_32(of->sent_seq) + packet->payload_length +
-					 !!(of->tcp_flags & RTE_TCP_SYN_FLAG) +
-					 !!(of->tcp_flags & RTE_TCP_FIN_FLAG));
-		tcp.tcp_flags |= RTE_TCP_ACK_FLAG;
-	}
-	return segment(pool, about, packet, &tcp, true);
 }
