@@ -18,9 +18,9 @@ static inline uint64_t clock_ns(void)
 
 /*
  * Let a clock, which `ahead_us` is ahead of them, follow the times of packets. It never goes back,
- * and is never 0. It stands still until times that went back have come up to it, or, where that is by
- * more than a minute, goes on from there; and again by the times themselves, as far as it can, if
- * they go forward by a day.
+ * and is never 0. It stands still until times that went back have come up to it, or, where that is
+ * by more than a minute, goes on from there; and again by the times themselves, as far as it can,
+ * if they go forward by a day.
  */
 static inline void clock_follow(uint64_t *clock_us, uint64_t *ahead_us, uint64_t time_us)
 {

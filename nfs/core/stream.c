@@ -202,9 +202,13 @@ struct stream *streams_follow(struct streams *streams, const struct flow_key *ke
 		place = flow_index_add(&streams->index, key, hash);
 	}
 	stream = stream_at(streams, (uint32_t)place);
-	*stream = (struct stream){
-		.key = *key, .source = source, .begin = begin, .origin = begin, .last_us = now_us,
-		.used = true, .begun = opens};
+	*stream = (struct stream){.key = *key,
+				  .source = source,
+				  .begin = begin,
+				  .origin = begin,
+				  .last_us = now_us,
+				  .used = true,
+				  .begun = opens};
 	return stream;
 }
 
@@ -273,7 +277,8 @@ void stream_set_foreign(struct streams *streams, struct stream *stream)
 	stream->read = stream->have;
 	stream->unfinished = false;
 	if (!stream->foreign && stream->skipped > 0) {
-		/* what is before the bytes left out is forgotten, not that by which the rest is foreign */
+		/* what is before the bytes left out is forgotten, not that by which the rest is
+		 * foreign */
 		const uint16_t n = stream->skipped_at;
 
 		move_down(streams, stream, n);

@@ -3,22 +3,22 @@
  * bytes of segments in the order in which their receiver will, without gaps and once.
  *
  * Segments are sent on as they come, and not held: what matters is that bytes are read before the
- * last of them is sent on. A stream has a buffer of STREAM_BYTES with what is not read yet, what was
- * read before as long as there is room, and at most STREAM_PARTS parts that came ahead of others.
- * The first content of a byte counts: a segment that repeats it otherwise, whose first copy its
- * receiver might not have taken, is STREAM_DIFFERS, unless it is a keepalive of a stream all of which
- * was read and nothing is kept.
+ * last of them is sent on. A stream has a buffer of STREAM_BYTES with what is not read yet, what
+ * was read before as long as there is room, and at most STREAM_PARTS parts that came ahead of
+ * others. The first content of a byte counts: a segment that repeats it otherwise, whose first copy
+ * its receiver might not have taken, is STREAM_DIFFERS, unless it is a keepalive of a stream all of
+ * which was read and nothing is kept.
  *
- * Of a stream that is foreign to its reader, the first bytes are kept, up to those by which that was
- * seen, and none behind them: who sends others in their place is noticed.
+ * Of a stream that is foreign to its reader, the first bytes are kept, up to those by which that
+ * was seen, and none behind them: who sends others in their place is noticed.
  *
  * A stream is of FLOW_ENTRY bytes and its buffer. Where all are used, one that waits for nothing,
  * or whose first byte did not come, and that was not used for long is given up, or a silent one.
  * Where all wait, a source with many of them loses its oldest one to others, so that it keeps none
  * out; for its own further streams there is no room, nor while no source has many. What goes on of
- * a stream that waited cannot be read without it: it is lost, and its flow is refused, also to a SYN
- * for a time. Lost flows are known by bits of a hash (Bloom, CACM 1970), for which there is always
- * room: of flows that were not lost, one in 2,500 is taken for one where most are known.
+ * a stream that waited cannot be read without it: it is lost, and its flow is refused, also to a
+ * SYN for a time. Lost flows are known by bits of a hash (Bloom, CACM 1970), for which there is
+ * always room: of flows that were not lost, one in 2,500 is taken for one where most are known.
  */
 #pragma once
 
@@ -26,13 +26,15 @@
 
 #define STREAM_BYTES 8192
 #define STREAM_PARTS 3
-#define STREAM_MOST_AHEAD (1u << 30) /* bytes behind the last one read, after which all is forgotten */
+#define STREAM_MOST_AHEAD                                                                          \
+	(1u << 30) /* bytes behind the last one read, after which all is forgotten */
 /*
- * How long a silent stream waits for what is missing where all are used, us: for some repetitions. A
- * longer time would let who opens many streams shut out all others.
+ * How long a silent stream waits for what is missing where all are used, us: for some repetitions.
+ * A longer time would let who opens many streams shut out all others.
  */
 #define STREAM_WAIT_US 10000000ull
-/* How long after a stream's last segment no SYN begins another one of its ports, us: as TIME_WAIT. */
+/* How long after a stream's last segment no SYN begins another one of its ports, us: as TIME_WAIT.
+ */
 #define STREAM_SYN_WAIT_US 60000000ull
 
 /* Bytes that came ahead, as offsets in the buffer. */
@@ -159,8 +161,8 @@ static inline bool stream_has_bytes(uint8_t flags)
 
 uint32_t stream_source(struct rte_mbuf *mbuf, const struct packet *packet);
 
-/* Whether a segment of a stream that is not followed is refused, as it was lost; one that `opens` it
- * for a time. */
+/* Whether a segment of a stream that is not followed is refused, as it was lost; one that `opens`
+ * it for a time. */
 bool stream_is_refused(const struct streams *streams, const struct flow_key *key, bool opens,
 		       uint64_t now_us);
 
@@ -217,8 +219,8 @@ static inline bool stream_append(const struct streams *streams, struct stream *s
 {
 	const uint32_t at = segment->sequence - stream->begin;
 
-	if (unlikely(at != stream->have || stream_waits(stream) ||
-		     stream->skipped > 0 || at + segment->length > STREAM_BYTES))
+	if (unlikely(at != stream->have || stream_waits(stream) || stream->skipped > 0 ||
+		     at + segment->length > STREAM_BYTES))
 		return false;
 	memcpy(stream_bytes(streams, stream) + at, segment->bytes, segment->length);
 	stream->have = stream->read = (uint16_t)(at + segment->length);

@@ -6,24 +6,19 @@
  * Streams from inside and outside are followed from their SYN on (core/stream.h), or from a segment
  * that begins with a request which it does not end: requests are read as their server reads them,
  * whatever segments they are cut into. Of a stream that is not followed each segment is judged by
- * itself; so are those of one which is neither HTTP nor TLS, and all without `streams`. A request whose host has not come yet is incomplete: it
- * passes, or is blocked if so set. Requests over HTTP/2 and QUIC, names that TLS encrypts, and the
- * paths of requests in TLS are not seen.
+ * itself; so are those of one which is neither HTTP nor TLS, and all without `streams`. A request
+ * whose host has not come yet is incomplete: it passes, or is blocked if so set. Requests over
+ * HTTP/2 and QUIC, names that TLS encrypts, and the paths of requests in TLS are not seen.
  */
 #include <errno.h>
 
-#include "core/nf.h"
 #include "core/memory.h"
+#include "core/nf.h"
 #include "core/packet.h"
 #include "core/stream.h"
 #include "functions/url_filter/list.h"
 #include "functions/url_filter/request.h"
 #include "functions/url_filter/reset.h"
-
-static const struct rte_tcp_hdr *tcp_of(struct rte_mbuf *mbuf, const struct packet *packet)
-{
-	return rte_pktmbuf_mtod_offset(mbuf, const struct rte_tcp_hdr *, packet->l4);
-}
 
 enum { LIST, URLS, SEED, BLOCK_INCOMPLETE, RESET, STREAMS, UNKNOWN, ARP };
 static const struct nf_parameter parameters[] = {
@@ -63,10 +58,12 @@ static const struct nf_counter counters[] = {
 	[INCOMPLETE] = {"incomplete", "packets with a request or handshake without a host so far"},
 	[UNCLEAR] = {"unclear", "packets with a request whose end is ambiguous, among blocked"},
 	[DIFFERING] = {"differing", "segments freed because they repeat bytes otherwise"},
-	[OUTSIDE] = {"outside", "segments freed that are too far from the bytes that are due, other SYNs, "
-				"and what has no ACK"},
+	[OUTSIDE] = {"outside",
+		     "segments freed that are too far from the bytes that are due, other SYNs, "
+		     "and what has no ACK"},
 	[OVERLONG] = {"overlong", "segments freed of a request of more than 8192 bytes"},
-	[UNFOLLOWED] = {"unfollowed", "segments freed as there is no room for their stream, or it was lost"},
+	[UNFOLLOWED] = {"unfollowed",
+			"segments freed as there is no room for their stream, or it was lost"},
 	[FRAGMENTS] = {"fragments", "fragments of TCP, or what may be TCP, freed"},
 	[RESETS] = {"resets", "TCP resets sent"},
 	[UNBUFFERED] = {"unbuffered", "TCP resets not sent without a buffer"},
@@ -216,8 +213,7 @@ static bool read_one(struct stream_context *reading, struct stream *stream, cons
 {
 	struct nf *nf = reading->nf;
 	struct url_filter *filter = nf->state;
-	const struct request request =
-		request_read(bytes, n, stream->begun && !stream->foreign);
+	const struct request request = request_read(bytes, n, stream->begun && !stream->foreign);
 
 	*waits = true;
 	if (request.kind == REQUEST_NONE && stream->mark & EARLY && bytes[0] == REQUEST_TLS_DATA)
@@ -349,8 +345,8 @@ static struct stream *open_stream(struct nf *nf, struct stream *stream,
 static bool is_request(const struct url_filter *filter, const struct stream *stream)
 {
 	return stream->begun && !stream->foreign &&
-	       !(stream->mark & COUNTED && stream_bytes(&filter->streams, stream)[stream->read] ==
-						   REQUEST_TLS_HANDSHAKE);
+	       !(stream->mark & COUNTED &&
+		 stream_bytes(&filter->streams, stream)[stream->read] == REQUEST_TLS_HANDSHAKE);
 }
 
 /* Judge a segment of a followed stream; returns its counter. */
@@ -373,10 +369,9 @@ static int judge_followed(struct nf *nf, struct stream *stream, const struct seg
 	case STREAM_TAKEN:
 		stream->last_us = nf->now_us;
 		stream->used = true;
-		return reading.web && !passed
-			       ? PASSED
-			       : judge_alone(nf, stream, segment,
-					     passed && stream_is_foreign(stream));
+		return reading.web && !passed ? PASSED
+					      : judge_alone(nf, stream, segment,
+							    passed && stream_is_foreign(stream));
 	case STREAM_DIFFERS:
 		return DIFFERING;
 	case STREAM_STOPPED:
@@ -386,7 +381,8 @@ static int judge_followed(struct nf *nf, struct stream *stream, const struct seg
 		if (stream->begun && !stream->foreign)
 			return OUTSIDE;
 		/* what is known of other streams than those of requests may be wrong */
-		skips = stream_is_foreign(stream) && segment->bytes.sequence - stream->begin <= INT32_MAX &&
+		skips = stream_is_foreign(stream) &&
+			segment->bytes.sequence - stream->begin <= INT32_MAX &&
 			nf->now_us - stream->last_us >= STREAM_WAIT_US;
 		if (skips)
 			stream_move(stream, segment->bytes.sequence + segment->bytes.length);
@@ -442,7 +438,7 @@ static int judge(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *pack
 			       : FRAGMENTS;
 	if (packet->protocol != IPPROTO_TCP)
 		return PASSED;
-	tcp = tcp_of(mbuf, packet);
+	tcp = rte_pktmbuf_mtod_offset(mbuf, const struct rte_tcp_hdr *, packet->l4);
 	flags = tcp->tcp_flags;
 	segment.opens = filter->follows && (flags & (RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG)) ==
 						   RTE_TCP_SYN_FLAG;

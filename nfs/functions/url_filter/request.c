@@ -349,9 +349,9 @@ static bool is_passed_over(const uint8_t *record)
 }
 
 /*
- * The handshake in bytes of a stream, `*n` bytes: a message may be cut into several records (RFC 8446,
- * section 5.1), which are joined in memory that the next call uses again. Servers do not look at the
- * version of the first one. `*end` is behind the last record, 0 if that goes on.
+ * The handshake in bytes of a stream, `*n` bytes: a message may be cut into several records (RFC
+ * 8446, section 5.1), which are joined in memory that the next call uses again. Servers do not look
+ * at the version of the first one. `*end` is behind the last record, 0 if that goes on.
  */
 static const uint8_t *handshake_of(const char *segment, size_t length, size_t *n, size_t *end)
 {
@@ -365,8 +365,7 @@ static const uint8_t *handshake_of(const char *segment, size_t length, size_t *n
 	       (bytes[at] == REQUEST_TLS_HANDSHAKE || is_passed_over(bytes + at))) {
 		const size_t size = (size_t)bytes[at + 3] << 8 | bytes[at + 4];
 		const size_t left = length - at - REQUEST_TLS_RECORD;
-		const size_t here =
-			bytes[at] == REQUEST_TLS_HANDSHAKE ? RTE_MIN(size, left) : 0;
+		const size_t here = bytes[at] == REQUEST_TLS_HANDSHAKE ? RTE_MIN(size, left) : 0;
 
 		*end = size <= left ? at + REQUEST_TLS_RECORD + size : 0;
 		if (first && bytes[at] == REQUEST_TLS_HANDSHAKE && size >= left) {
@@ -383,7 +382,8 @@ static const uint8_t *handshake_of(const char *segment, size_t length, size_t *n
 	return joined;
 }
 
-/* Read a handshake: nearly always one message, a ClientHello, behind which another one may follow. */
+/* Read a handshake: nearly always one message, a ClientHello, behind which another one may follow.
+ */
 static struct request read_tls(const char *bytes, size_t length, bool begun)
 {
 	struct request request = {.kind = REQUEST_NONE, .target = {"", 0}};

@@ -13,7 +13,7 @@ enum request_kind {
 };
 
 #define REQUEST_MOST_HOSTS 4
-#define REQUEST_TLS_RECORD 5 /* bytes of a record's header */
+#define REQUEST_TLS_RECORD 5     /* bytes of a record's header */
 #define REQUEST_TLS_HANDSHAKE 22 /* types of records */
 #define REQUEST_TLS_DATA 23
 

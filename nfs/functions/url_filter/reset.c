@@ -30,8 +30,7 @@ static void put_ipv6(struct rte_mbuf *made, const struct rte_mbuf *about,
 		     const struct packet *packet, bool back)
 {
 	const struct rte_ipv6_hdr *of = packet_ipv6(about, packet);
-	struct rte_ipv6_hdr *ip =
-		rte_pktmbuf_mtod_offset(made, struct rte_ipv6_hdr *, packet->l3);
+	struct rte_ipv6_hdr *ip = rte_pktmbuf_mtod_offset(made, struct rte_ipv6_hdr *, packet->l3);
 	struct rte_tcp_hdr *tcp = (struct rte_tcp_hdr *)(ip + 1);
 
 	*ip = (struct rte_ipv6_hdr){
@@ -51,8 +50,8 @@ struct rte_mbuf *tcp_reset(struct rte_mempool *pool, struct rte_mbuf *about,
 	const struct rte_tcp_hdr *of =
 		rte_pktmbuf_mtod_offset(about, const struct rte_tcp_hdr *, packet->l4);
 	const bool ipv6 = packet->type == PACKET_IPV6;
-	const uint16_t l4 = packet->l3 + (ipv6 ? sizeof(struct rte_ipv6_hdr)
-					       : sizeof(struct rte_ipv4_hdr));
+	const uint16_t l4 =
+		packet->l3 + (ipv6 ? sizeof(struct rte_ipv6_hdr) : sizeof(struct rte_ipv4_hdr));
 	struct rte_mbuf *made = pool ? rte_pktmbuf_alloc(pool) : NULL;
 	struct rte_ether_hdr *ethernet;
 	struct rte_tcp_hdr *tcp;
