@@ -18,7 +18,7 @@
  * out; for its own further streams there is no room, nor while no source has many. What goes on of
  * a stream that waited cannot be read without it: it is lost, and its flow is refused, also to a
  * SYN for a time. Lost flows are known by bits of a hash (Bloom, CACM 1970), for which there is
- * always room: of flows that were not lost, one in 2,500 is taken for one where most are known.
+ * always room: of flows that were not lost, one in 3,000 is taken for one where most are known.
  */
 #pragma once
 
