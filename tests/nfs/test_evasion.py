@@ -609,7 +609,9 @@ def timed(*parts: tuple[float, Frames]) -> Timed:
 
 KEPT: dict[str, Timed] = {
     "its source opens more": timed((1, ONE.begin(0) + begin_all(ONE, 1)), (2, ONE.end(0))),
-    "its source opens more, and it seems to open again": timed((1, ONE.begin(0) + begin_all(ONE, 1)), (2, ONE.reopen(0))),
+    "its source opens more, and it seems to open again": timed(
+        (1, ONE.begin(0) + begin_all(ONE, 1)), (2, ONE.reopen(0))
+    ),
 }
 """How the first stream, whose request has half come, is kept: there is no room for more of its own source."""
 LOSSES: dict[str, Timed] = {
@@ -638,7 +640,10 @@ def test_what_goes_on_of_a_lost_stream_is_refused(nf_run: Path, tmp_path: Path, 
 
 BODIES = {
     "a body": (b"POST / HTTP/1.1\r\nHost: c.net\r\nContent-Length: 9\r\n\r\nabc", b"defghi"),
-    "a chunk": (b"POST / HTTP/1.1\r\nHost: c.net\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nabc", b"defghi\r\n0\r\n\r\n"),
+    "a chunk": (
+        b"POST / HTTP/1.1\r\nHost: c.net\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nabc",
+        b"defghi\r\n0\r\n\r\n",
+    ),
     "chunks": (
         b"POST / HTTP/1.1\r\nHost: c.net\r\nTransfer-Encoding: chunked\r\n\r\n",
         b"9\r\nabcdefghi\r\n0\r\n\r\n",

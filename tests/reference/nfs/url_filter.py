@@ -123,7 +123,8 @@ class UrlFilterModel(FunctionModel):
     """A listed domain covers its subdomains, a path what is below it.
 
     Streams are followed from their SYN on, or from a request on that its segment does not end; others, what is neither
-    HTTP nor TLS, and all with `streams` 0, are judged segment by segment. No stream is given up for another one: there are fewer than `streams`.
+    HTTP nor TLS, and all with `streams` 0, are judged segment by segment. No stream is given up for another one: there
+    are fewer than `streams`.
     """
 
     nf = "UrlFilter"
@@ -261,11 +262,10 @@ class UrlFilterModel(FunctionModel):
             if request.unclear or request.body > (1 << 30) - 1:
                 self.counted["unclear"] += 1
                 return "blocked"
-            else:
-                stream.read += request.end
-                stream.counted = False
-                stream.mode = "chunks" if request.chunked else "early" if request.early else ""
-                stream.leave_out(0 if request.chunked else request.body)
+            stream.read += request.end
+            stream.counted = False
+            stream.mode = "chunks" if request.chunked else "early" if request.early else ""
+            stream.leave_out(0 if request.chunked else request.body)
         return "waits"
 
     def judge_segment(self, key: Flow, sequence: int, segment: bytes, opens: bool) -> str:
