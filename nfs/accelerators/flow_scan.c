@@ -34,11 +34,12 @@ void flow_scan_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, str
 	offload_begin(&scan->offload, n, out);
 	flow_burst_begin(&burst, nf, 0);
 	for (uint16_t i = 0; i < n; i++) {
+		const struct packet headers = packet_ip_headers(packets[i]);
 		struct offloaded *offloaded =
-			scan_packet(&scan->offload, packets[i], packet_ip_headers(packets[i]),
+			scan_packet(&scan->offload, packets[i], &headers,
 				    &nf->counters[FLOW_SCAN_SCANS], &scan->streams);
 
-		if (unlikely(!offloaded || !packet_has_flow(&offloaded->headers)))
+		if (unlikely(!offloaded || !packet_has_flow(&headers)))
 			continue;
 		if (unlikely(scan->drops_missed && offloaded->action == OFFLOAD_SEND &&
 			     scan_missed(offloaded))) {
@@ -46,7 +47,7 @@ void flow_scan_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, str
 			nf->counters[scan->drops_missed]++;
 		}
 		held[burst.n] = offloaded;
-		flow_burst_add(&burst, packets[i], packet_flow(packets[i], &offloaded->headers));
+		flow_burst_add(&burst, packets[i], packet_flow(packets[i], &headers));
 		flow_table_begin(&scan->table.index, &burst, burst.n - 1);
 	}
 	if (likely(burst.n > 0))

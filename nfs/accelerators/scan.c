@@ -67,30 +67,30 @@ static bool is_followed(const struct offloaded *offloaded)
 }
 
 struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet,
-			      struct packet headers, uint64_t *counters,
+			      const struct packet *headers, uint64_t *counters,
 			      struct stream_scan *streams)
 {
 	struct offloaded *offloaded;
 	uint8_t *payload = NULL;
 
-	if (unlikely(headers.type == PACKET_MALFORMED)) {
+	if (unlikely(headers->type == PACKET_MALFORMED)) {
 		counters[SCAN_MALFORMED]++;
 		rte_pktmbuf_free(packet);
 		return NULL;
 	}
-	if (unlikely(headers.type != PACKET_IPV4 && headers.type != PACKET_IPV6))
-		return hold_other(offload, packet, &headers, counters);
-	if (unlikely(headers.payload == 0 && packet_is_opaque(&headers) &&
+	if (unlikely(headers->type != PACKET_IPV4 && headers->type != PACKET_IPV6))
+		return hold_other(offload, packet, headers, counters);
+	if (unlikely(headers->payload == 0 && packet_is_opaque(headers) &&
 		     !offload->nf->passes_unknown))
-		return hold_other(offload, packet, &headers, counters);
-	offloaded = offload_hold(offload, packet, &headers);
-	linearize(packet, &headers);
-	offloaded->job.length = packet_payload(packet, &headers, &payload);
-	counters[SCAN_FRAGMENTS] += headers.non_initial_fragment;
-	counters[SCAN_PARTIAL] += offloaded->job.length < headers.payload_length;
+		return hold_other(offload, packet, headers, counters);
+	offloaded = offload_hold(offload, packet, headers);
+	linearize(packet, headers);
+	offloaded->job.length = packet_payload(packet, headers, &payload);
+	counters[SCAN_FRAGMENTS] += headers->non_initial_fragment;
+	counters[SCAN_PARTIAL] += offloaded->job.length < headers->payload_length;
 	offloaded->job.input = payload;
 	offloaded->job.before = offloaded->job.behind = 0;
-	if (streams && streams->follows && headers.protocol == IPPROTO_TCP &&
+	if (streams && streams->follows && headers->protocol == IPPROTO_TCP &&
 	    is_followed(offloaded) && !stream_scan_take(streams, offload, offloaded)) {
 		offloaded->action = OFFLOAD_DROP;
 		return offloaded;

@@ -52,7 +52,7 @@ enum {
  * understands. NULL if the packet has been freed: malformed, or not understood.
  */
 struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet,
-			      struct packet headers, uint64_t *counters,
+			      const struct packet *headers, uint64_t *counters,
 			      struct stream_scan *streams);
 
 /* Whether a held packet has bytes that are not scanned, which a rule might match. */

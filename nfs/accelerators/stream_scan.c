@@ -54,11 +54,12 @@ static bool is_scanned_alone(struct stream_scan *scan, unsigned int counter)
 }
 
 static struct stream *follow(struct stream_scan *scan, const struct offloaded *offloaded,
-			     const struct flow_key *key, uint32_t begin, uint64_t now_us)
+			     const struct flow_key *key, uint32_t begin, bool opens,
+			     uint64_t now_us)
 {
 	const uint64_t before = scan->streams.given_up;
 	const uint32_t source = stream_source(offloaded->packet, &offloaded->headers);
-	struct stream *stream = streams_follow(&scan->streams, key, source, begin, now_us);
+	struct stream *stream = streams_follow(&scan->streams, key, source, begin, opens, now_us);
 
 	scan->counters[STREAM_SCAN_GIVEN_UP] += scan->streams.given_up - before;
 	return stream;
@@ -150,7 +151,7 @@ bool stream_scan_take(struct stream_scan *scan, const struct offload *offload,
 		     (opens && stream && stream_ignores_syn(stream, segment.sequence, now_us))))
 		return is_scanned_alone(scan, STREAM_SCAN_OUTSIDE);
 	if (unlikely(!stream || (opens && segment.sequence != stream->origin))) {
-		stream = follow(scan, offloaded, &key, segment.sequence, now_us);
+		stream = follow(scan, offloaded, &key, segment.sequence, opens, now_us);
 		if (!stream)
 			return is_scanned_alone(scan, STREAM_SCAN_UNFOLLOWED);
 	}
@@ -168,7 +169,7 @@ bool stream_scan_take(struct stream_scan *scan, const struct offload *offload,
 		if (stream->begun && (scan->drops || now_us - stream->last_us < STREAM_SYN_WAIT_US))
 			return is_scanned_alone(scan, STREAM_SCAN_OUTSIDE);
 		scan->counters[STREAM_SCAN_OUTSIDE]++;
-		stream = follow(scan, offloaded, &key, segment.sequence, now_us);
+		stream = follow(scan, offloaded, &key, segment.sequence, false, now_us);
 		stream_take(&scan->streams, stream, segment, read_all, NULL);
 	} else if (unlikely(result == STREAM_DIFFERS) &&
 		   !is_scanned_alone(scan, STREAM_SCAN_DIFFERING)) {

@@ -29,12 +29,12 @@ enum {
 };
 #define STREAM_SCAN_COUNTERS_FROM(first)                                                           \
 	[(first) + STREAM_SCAN_DIFFERING] = {"differing", "segments that repeat bytes otherwise"}, \
-	[(first) + STREAM_SCAN_OUTSIDE] = {"outside",                                              \
-					   "segments too far from the bytes that are due"},        \
+	[(first) + STREAM_SCAN_OUTSIDE] = {"outside", "segments too far from the bytes that are "  \
+						      "due, other SYNs, and what has no ACK"},     \
 	[(first) + STREAM_SCAN_BEHIND] = {"behind", "segments of bytes that are forgotten, "       \
 						    "scanned by themselves"},                      \
-	[(first) + STREAM_SCAN_UNFOLLOWED] = {"unfollowed", "segments of streams for which "       \
-							    "there is no room, or lost"},          \
+	[(first) + STREAM_SCAN_UNFOLLOWED] = {"unfollowed", "segments with no room for their "     \
+							    "stream, or of one that was lost"},    \
 	[(first) + STREAM_SCAN_GIVEN_UP] = {"given_up", "streams given up for others"}
 
 struct stream_scan {

@@ -5,18 +5,25 @@
 #include "core/memory.h"
 
 #define MOST_TRIED 64     /* streams considered to be given up for another one */
-#define LOST_PER_STREAM 4 /* lost streams that are known */
+#define LOST_WORDS 16     /* of bits of lost streams for each that is followed, before rounding */
+#define LOST_MOST 1       /* lost streams of a word, until others take the place of earlier ones */
+#define LOST_BITS 4       /* bits of one */
 #define SOURCE_BITS 10
-#define MOST_AHEAD (1u << 30) /* bytes behind the last one read, after which all is forgotten */
 
-static_assert(sizeof(struct stream) == sizeof(struct flow_entry) &&
-		      sizeof(struct lost_stream) == sizeof(struct flow_entry),
-	      "a stream is an entry");
+static_assert(sizeof(struct stream) == sizeof(struct flow_entry), "a stream is an entry");
+
+static uint32_t lost_words(uint32_t most)
+{
+	return rte_align32pow2(LOST_WORDS * most);
+}
 
 int streams_create(struct streams *streams, const char *name, uint32_t most)
 {
+	const size_t words = lost_words(most) * sizeof(*streams->lost[0].bits);
+
 	if (flow_index_create(&streams->index, most) == 0 &&
-	    flow_index_create(&streams->lost_streams, LOST_PER_STREAM * most) == 0 &&
+	    (streams->lost[0].bits = nf_zalloc(words)) &&
+	    (streams->lost[1].bits = nf_zalloc(words)) &&
 	    (streams->bytes = nf_zalloc((size_t)most * STREAM_BYTES)))
 		return 0;
 	fprintf(stderr, "%s: no memory for %u streams of %d bytes\n", name, most, STREAM_BYTES);
@@ -27,7 +34,8 @@ int streams_create(struct streams *streams, const char *name, uint32_t most)
 void streams_destroy(struct streams *streams)
 {
 	flow_index_destroy(&streams->index);
-	flow_index_destroy(&streams->lost_streams);
+	nf_free(streams->lost[0].bits);
+	nf_free(streams->lost[1].bits);
 	nf_free(streams->bytes);
 }
 
@@ -63,45 +71,65 @@ uint32_t stream_source(struct rte_mbuf *mbuf, const struct packet *packet)
 	return (uint32_t)((network + packet_flow_secrets[0]) * (packet_flow_secrets[1] | 1) >> 32);
 }
 
-bool stream_is_refused(const struct streams *streams, const struct flow_key *key, uint64_t now_us)
+/* The bits of a key: a word of them, and its place. */
+static uint64_t lost_bits(const struct streams *streams, const struct flow_key *key, uint32_t *word)
 {
-	const struct flow_index *lost = &streams->lost_streams;
-	int32_t place;
+	const uint64_t *secrets = streams->index.secrets;
+	const uint64_t hash = flow_hash((const uint64_t[]){secrets[1], secrets[0]}, key);
+	uint64_t more = flow_index_hash(&streams->index, key) * 0x9e3779b97f4a7c15ull, bits = 0;
 
-	if (likely(now_us >= streams->lost_until_us))
-		return false;
-	place = flow_index_find(lost, key, flow_index_hash(lost, key));
-	return place >= 0 && now_us < ((struct lost_stream *)&lost->entries[place])->until_us;
+	*word = (uint32_t)hash & (lost_words(streams->index.most) - 1);
+	for (int i = 0; i < LOST_BITS; i++, more >>= 6)
+		bits |= 1ull << (more >> 40 & 63);
+	return bits;
 }
 
-/* Refuse a stream from now on; false if too many are refused. */
-static bool refuse(struct streams *streams, const struct flow_key *key, uint64_t now_us)
+bool stream_is_refused(const struct streams *streams, const struct flow_key *key, bool opens,
+		       uint64_t now_us)
 {
-	struct flow_index *lost = &streams->lost_streams;
-	const uint32_t hash = flow_index_hash(lost, key), hand = streams->lost_hand;
-	int32_t place = flow_index_add(lost, key, hash);
+	uint32_t word;
+	uint64_t bits;
 
-	if (place < 0) { /* they are in the order in which they were lost */
-		if (now_us < ((struct lost_stream *)&lost->entries[hand])->until_us)
-			return false;
-		streams->lost_hand = hand + 1 < lost->most ? hand + 1 : 0;
-		flow_index_remove(lost, hand);
-		place = flow_index_add(lost, key, hash);
+	if (likely(streams->lost[0].n == 0))
+		return false;
+	bits = lost_bits(streams, key, &word);
+	for (int i = 0; i < 2; i++)
+		if ((streams->lost[i].bits[word] & bits) == bits &&
+		    (!opens || now_us < streams->lost[i].until_us))
+			return true;
+	return false;
+}
+
+/* Refuse a stream from now on. */
+static void refuse(struct streams *streams, const struct flow_key *key, uint64_t now_us)
+{
+	const uint32_t words = lost_words(streams->index.most);
+	struct lost_streams *lost = streams->lost, earlier = lost[1];
+	uint32_t word;
+	const uint64_t bits = lost_bits(streams, key, &word);
+
+	if (lost->n >= LOST_MOST * words && now_us >= earlier.until_us) {
+		lost[1] = lost[0];
+		lost[0] = (struct lost_streams){.bits = earlier.bits};
+		memset(lost->bits, 0, words * sizeof(*lost->bits));
 	}
-	streams->lost_until_us = now_us + STREAM_SYN_WAIT_US;
-	((struct lost_stream *)&lost->entries[place])->until_us = streams->lost_until_us;
-	return true;
+	lost->bits[word] |= bits;
+	lost->n++;
+	lost->until_us = now_us + STREAM_SYN_WAIT_US;
 }
 
-/* Give up a stream; false if it is to be refused then, and cannot be. */
-static bool lose(struct streams *streams, struct stream *stream, uint64_t now_us)
+static bool is_waiting(const struct stream *stream)
 {
-	if (stream_waits(stream) && streams->refuses > !stream->begun &&
-	    !refuse(streams, &stream->key, now_us))
-		return false;
+	return stream_waits(stream) || stream->unfinished;
+}
+
+/* Give up a stream. */
+static void lose(struct streams *streams, struct stream *stream, uint64_t now_us)
+{
+	if (is_waiting(stream) && streams->refuses > !stream->begun)
+		refuse(streams, &stream->key, now_us);
 	streams_forget(streams, stream);
 	streams->given_up++;
-	return true;
 }
 
 /* Few sources have the same bits. */
@@ -132,7 +160,10 @@ static bool take_from_greediest(struct streams *streams, uint32_t source, uint64
 		    (!own || of[i]->source == source) &&
 		    (!oldest || of[i]->last_us < oldest->last_us))
 			oldest = of[i];
-	return oldest && !(own && streams->refuses) && lose(streams, oldest, now_us);
+	if (!oldest || (own && streams->refuses))
+		return false;
+	lose(streams, oldest, now_us);
+	return true;
 }
 
 /*
@@ -146,22 +177,23 @@ static bool give_up(struct streams *streams, uint32_t source, uint64_t now_us)
 		const bool silent = now_us - stream->last_us >= STREAM_WAIT_US;
 
 		streams->hand = streams->hand + 1 < streams->index.most ? streams->hand + 1 : 0;
-		if ((silent || (!stream->used && !(stream->begun && stream_waits(stream)))) &&
-		    lose(streams, stream, now_us))
+		if (silent || (!stream->used && !(stream->begun && is_waiting(stream)))) {
+			lose(streams, stream, now_us);
 			return true;
+		}
 		stream->used = false;
 	}
 	return take_from_greediest(streams, source, now_us);
 }
 
 struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t source,
-			      uint32_t begin, uint64_t now_us)
+			      uint32_t begin, bool opens, uint64_t now_us)
 {
 	const uint32_t hash = flow_index_hash(&streams->index, key);
 	struct stream *stream;
 	int32_t place;
 
-	if (unlikely(stream_is_refused(streams, key, now_us)))
+	if (unlikely(stream_is_refused(streams, key, opens, now_us)))
 		return NULL;
 	place = flow_index_add(&streams->index, key, hash);
 	if (unlikely(place < 0)) {
@@ -170,35 +202,100 @@ struct stream *streams_follow(struct streams *streams, const struct flow_key *ke
 		place = flow_index_add(&streams->index, key, hash);
 	}
 	stream = stream_at(streams, (uint32_t)place);
-	*stream = (struct stream){
-		.key = *key, .source = source, .begin = begin, .origin = begin, .last_us = now_us,
-		.used = true};
+	*stream = (struct stream){.key = *key,
+				  .source = source,
+				  .begin = begin,
+				  .origin = begin,
+				  .last_us = now_us,
+				  .used = true,
+				  .begun = opens};
 	return stream;
+}
+
+/* Let all offsets be `n` less, but those of bytes that a foreign stream keeps. */
+static void move_down(struct streams *streams, struct stream *stream, uint16_t n)
+{
+	const uint16_t end = stream->n_parts ? stream->parts[stream->n_parts - 1].to : stream->have;
+	uint8_t *bytes = stream_bytes(streams, stream) + (stream->foreign ? stream->skipped_at : 0);
+
+	memmove(bytes, bytes + n, stream_bytes(streams, stream) + end - (bytes + n));
+	stream->have -= n;
+	stream->read -= n;
+	for (uint8_t i = 0; i < stream->n_parts; i++) {
+		stream->parts[i].from -= n;
+		stream->parts[i].to -= n;
+	}
+}
+
+/* Let a stream begin `n` bytes later; numbers of more than the last 2^30 bytes may come round. */
+static void begin_later(struct stream *stream, uint32_t n)
+{
+	stream->begin += n;
+	if (stream->begin - stream->origin > STREAM_MOST_AHEAD)
+		stream->origin = stream->begin - STREAM_MOST_AHEAD;
+}
+
+/* The first byte that may be forgotten once it is read. */
+static uint16_t least_kept(const struct streams *streams, const struct stream *stream)
+{
+	return stream->foreign ? stream->skipped_at : streams->kept;
+}
+
+/* Forget the bytes that a foreign stream keeps, as numbers may come round, but not those behind. */
+static void forget_first(struct streams *streams, struct stream *stream)
+{
+	const uint16_t n = stream->skipped_at;
+	const uint32_t half = stream->skipped / 2;
+
+	stream->skipped_at = 0;
+	move_down(streams, stream, n);
+	begin_later(stream, n + half);
+	stream->skipped -= half;
 }
 
 /* Make room: forget the bytes that were read, but for those that are kept. */
 static void forget_read(struct streams *streams, struct stream *stream)
 {
-	const uint16_t n = stream->read - streams->kept;
-	const uint16_t end = stream->n_parts ? stream->parts[stream->n_parts - 1].to : stream->have;
-	uint8_t *bytes = stream_bytes(streams, stream);
+	const uint16_t n = stream->read - least_kept(streams, stream);
 
-	memmove(bytes, bytes + n, end - n);
-	stream->begin += n;
-	if (n > stream->skipped_at) {
-		stream->begin += stream->skipped;
+	move_down(streams, stream, n);
+	if (stream->foreign) {
+		stream->skipped += n;
+		if (stream->skipped > STREAM_MOST_AHEAD)
+			forget_first(streams, stream);
+	} else if (n > stream->skipped_at) {
+		begin_later(stream, n + stream->skipped);
 		stream->skipped = stream->skipped_at = 0;
 	} else {
+		begin_later(stream, n);
 		stream->skipped_at -= n;
 	}
-	if (stream->begin - stream->origin > MOST_AHEAD)
-		stream->origin = stream->begin - MOST_AHEAD;
-	stream->have -= n;
-	stream->read = streams->kept;
-	for (uint8_t i = 0; i < stream->n_parts; i++) {
-		stream->parts[i].from -= n;
-		stream->parts[i].to -= n;
+}
+
+void stream_set_foreign(struct streams *streams, struct stream *stream)
+{
+	stream->read = stream->have;
+	stream->unfinished = false;
+	if (!stream->foreign && stream->skipped > 0) {
+		/* what is before the bytes left out is forgotten, not that by which the rest is
+		 * foreign */
+		const uint16_t n = stream->skipped_at;
+
+		move_down(streams, stream, n);
+		begin_later(stream, n + stream->skipped);
+		stream->skipped = 0;
 	}
+	if (!stream->foreign)
+		stream->skipped_at = stream->have;
+	stream->foreign = true;
+	forget_read(streams, stream);
+}
+
+void stream_move(struct stream *stream, uint32_t sequence)
+{
+	stream->skipped = sequence - stream->begin - stream->skipped_at;
+	stream->have = stream->read = stream->skipped_at;
+	stream->n_parts = 0;
 }
 
 /* Join the parts that are no longer ahead. */
@@ -221,10 +318,13 @@ void stream_skip(struct streams *streams, struct stream *stream, uint32_t n)
 	n -= here;
 	if (n == 0)
 		return;
-	if (stream->skipped > 0)
+	if (stream->skipped > 0 || stream->foreign)
 		forget_read(streams, stream);
-	stream->skipped = n;
-	stream->skipped_at = stream->have;
+	if (!stream->foreign) {
+		stream->skipped = 0;
+		stream->skipped_at = stream->have;
+	}
+	stream->skipped += n;
 	for (uint8_t i = 0; i < stream->n_parts; i++) {
 		struct stream_part part = stream->parts[i];
 
@@ -310,23 +410,18 @@ enum stream_result stream_take(struct streams *streams, struct stream *stream,
 		uint32_t at = segment.sequence - stream->begin, n = segment.length;
 		enum stream_result result = STREAM_TAKEN;
 
-		if (stream->over && at >= stream->have) {
-			if (at > MOST_AHEAD) /* numbers come round */
-				stream->have = stream->read = 0;
-			return STREAM_TAKEN;
-		}
 		if (at > UINT32_MAX / 2)
 			return STREAM_OUTSIDE;
 		if (at >= stream->skipped_at && at - stream->skipped_at < stream->skipped) {
 			n = RTE_MIN(n, stream->skipped - (at - stream->skipped_at));
 		} else {
 			const bool before = at < stream->skipped_at;
+			const uint16_t least = least_kept(streams, stream);
 
 			at -= before ? 0 : stream->skipped;
-			if (at + n > STREAM_BYTES && stream->read > streams->kept &&
-			    at >= stream->read &&
+			if (at + n > STREAM_BYTES && stream->read > least && at >= stream->read &&
 			    (at <= stream->have ||
-			     at + n <= STREAM_BYTES + (uint32_t)(stream->read - streams->kept))) {
+			     at + n <= STREAM_BYTES + (uint32_t)(stream->read - least))) {
 				forget_read(streams, stream);
 				continue;
 			}

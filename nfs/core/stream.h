@@ -3,18 +3,22 @@
  * bytes of segments in the order in which their receiver will, without gaps and once.
  *
  * Segments are sent on as they come, and not held: what matters is that bytes are read before the
- * last of them is sent on. A stream has a buffer of STREAM_BYTES with what is not read yet, what was
- * read before as long as there is room, and at most STREAM_PARTS parts that came ahead of others.
- * The first content of a byte counts: a segment that repeats it otherwise, whose first copy its
- * receiver might not have taken, is STREAM_DIFFERS, unless it is a keepalive of a stream all of which
- * was read and nothing is kept.
+ * last of them is sent on. A stream has a buffer of STREAM_BYTES with what is not read yet, what
+ * was read before as long as there is room, and at most STREAM_PARTS parts that came ahead of
+ * others. The first content of a byte counts: a segment that repeats it otherwise, whose first copy
+ * its receiver might not have taken, is STREAM_DIFFERS, unless it is a keepalive of a stream all of
+ * which was read and nothing is kept.
+ *
+ * Of a stream that is foreign to its reader, the first bytes are kept, up to those by which that
+ * was seen, and none behind them: who sends others in their place is noticed.
  *
  * A stream is of FLOW_ENTRY bytes and its buffer. Where all are used, one that waits for nothing,
  * or whose first byte did not come, and that was not used for long is given up, or a silent one.
  * Where all wait, a source with many of them loses its oldest one to others, so that it keeps none
  * out; for its own further streams there is no room, nor while no source has many. What goes on of
- * a stream that waited cannot be read without it: it is lost, and its flow is refused for a time.
- * While four times as many are known as are followed, none that waits is given up.
+ * a stream that waited cannot be read without it: it is lost, and its flow is refused, also to a
+ * SYN for a time. Lost flows are known by bits of a hash (Bloom, CACM 1970), for which there is
+ * always room: of flows that were not lost, one in 3,000 is taken for one where most are known.
  */
 #pragma once
 
@@ -22,12 +26,15 @@
 
 #define STREAM_BYTES 8192
 #define STREAM_PARTS 3
+#define STREAM_MOST_AHEAD                                                                          \
+	(1u << 30) /* bytes behind the last one read, after which all is forgotten */
 /*
- * How long a silent stream waits for what is missing where all are used, us: for some repetitions. A
- * longer time would let who opens many streams shut out all others.
+ * How long a silent stream waits for what is missing where all are used, us: for some repetitions.
+ * A longer time would let who opens many streams shut out all others.
  */
 #define STREAM_WAIT_US 10000000ull
-/* How long after a stream's last segment no SYN begins another one of its ports, us: as TIME_WAIT. */
+/* How long after a stream's last segment no SYN begins another one of its ports, us: as TIME_WAIT.
+ */
 #define STREAM_SYN_WAIT_US 60000000ull
 
 /* Bytes that came ahead, as offsets in the buffer. */
@@ -47,18 +54,20 @@ struct stream {
 	uint8_t n_parts;
 	bool used;           /* since it was last considered to be given up */
 	bool begun;          /* from its first byte on, or from one that the reader knows */
-	bool over;           /* nothing more is read */
+	bool foreign;        /* bytes from `skipped_at` on are not kept once they are read */
+	bool unfinished;     /* as the reader says: it waits for more than is here */
 	uint8_t mark;        /* for the function, initially 0 */
 	uint32_t origin;     /* the first sequence number of the last 2^30 bytes */
 	struct stream_part parts[STREAM_PARTS]; /* in their order, behind `have` */
 	uint32_t source;     /* the address that sends it; of IPv6 a hash of its first 64 bits */
 } __rte_aligned(sizeof(struct flow_entry));
 
-/* A struct flow_entry. */
-struct lost_stream {
-	struct flow_key key;
-	uint64_t until_us; /* it is refused */
-} __rte_aligned(sizeof(struct flow_entry));
+/* Lost streams of some time. */
+struct lost_streams {
+	uint64_t *bits;
+	uint32_t n;
+	uint64_t until_us; /* SYNs are refused, too */
+};
 
 struct streams {
 	struct flow_index index;
@@ -66,9 +75,7 @@ struct streams {
 	uint32_t hand;  /* the next one to be considered to be given up */
 	uint16_t kept;  /* bytes that were read and are not forgotten, fewer than STREAM_BYTES */
 	uint64_t given_up; /* streams, for others */
-	struct flow_index lost_streams; /* that waited, struct lost_stream */
-	uint32_t lost_hand;             /* the next one to be considered to be forgotten */
-	uint64_t lost_until_us;         /* the last one */
+	struct lost_streams lost[2]; /* that waited: those of now, and earlier ones */
 	uint8_t refuses; /* lost streams: 0 none, 1 those whose first byte came, 2 all */
 };
 
@@ -111,6 +118,12 @@ static inline bool stream_waits(const struct stream *stream)
 	return stream->read < stream->have || stream->n_parts > 0;
 }
 
+/* Whether nothing but the first bytes of a stream is kept. */
+static inline bool stream_is_foreign(const struct stream *stream)
+{
+	return stream->foreign && !stream_waits(stream) && stream->have == stream->skipped_at;
+}
+
 /*
  * Whether the receiver of a stream may ignore a SYN whose first byte is `begin` (RFC 5961, 4), and go
  * on with what came before: soon after the last segment, or close to its bytes.
@@ -148,16 +161,47 @@ static inline bool stream_has_bytes(uint8_t flags)
 
 uint32_t stream_source(struct rte_mbuf *mbuf, const struct packet *packet);
 
-/* Whether segments of a stream that is not followed are refused, as it was lost. */
-bool stream_is_refused(const struct streams *streams, const struct flow_key *key, uint64_t now_us);
+/* Whether a segment of a stream that is not followed is refused, as it was lost; one that `opens`
+ * it for a time. */
+bool stream_is_refused(const struct streams *streams, const struct flow_key *key, bool opens,
+		       uint64_t now_us);
 
-/* Follow a stream, from now on if it is known; its next byte is `begin`. NULL: refused, no room. */
+/*
+ * Follow a stream, from now on if it is known; its next byte is `begin`, which `opens` it or not.
+ * NULL: refused, no room.
+ */
 struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t source,
-			      uint32_t begin, uint64_t now_us);
+			      uint32_t begin, bool opens, uint64_t now_us);
 void streams_forget(struct streams *streams, struct stream *stream);
 
 /* Leave out `n` bytes behind what was read; a reader calls it. */
 void stream_skip(struct streams *streams, struct stream *stream, uint32_t n);
+
+/* What was read is foreign to the reader; a reader calls it. */
+void stream_set_foreign(struct streams *streams, struct stream *stream);
+
+/* Let what comes next of a foreign stream be at `sequence`, behind the bytes that are kept. */
+void stream_move(struct stream *stream, uint32_t sequence);
+
+/* Whether some of a segment's bytes were sent on and are not kept, as the stream is foreign. */
+static inline bool stream_has_passed(const struct stream *stream,
+				     const struct stream_segment *segment)
+{
+	const uint32_t at = segment->sequence - stream->begin;
+
+	return stream->foreign && at < stream->skipped_at + stream->skipped &&
+	       at + segment->length > stream->skipped_at;
+}
+
+/* Pass over a segment that goes on where a foreign stream is. */
+static inline bool stream_pass_foreign(struct stream *stream, const struct stream_segment *segment)
+{
+	if (!stream_is_foreign(stream) || stream->skipped > STREAM_MOST_AHEAD ||
+	    segment->sequence - stream->begin != stream->have + stream->skipped)
+		return false;
+	stream->skipped += segment->length;
+	return true;
+}
 
 /*
  * How many bytes are known without a gap right before a place in the buffer, and from it on. Nothing
@@ -175,8 +219,8 @@ static inline bool stream_append(const struct streams *streams, struct stream *s
 {
 	const uint32_t at = segment->sequence - stream->begin;
 
-	if (unlikely(at != stream->have || stream_waits(stream) || stream->over ||
-		     stream->skipped > 0 || at + segment->length > STREAM_BYTES))
+	if (unlikely(at != stream->have || stream_waits(stream) || stream->skipped > 0 ||
+		     at + segment->length > STREAM_BYTES))
 		return false;
 	memcpy(stream_bytes(streams, stream) + at, segment->bytes, segment->length);
 	stream->have = stream->read = (uint16_t)(at + segment->length);

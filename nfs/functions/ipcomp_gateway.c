@@ -199,7 +199,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 
 		if (unlikely(headers.type == PACKET_IPV6)) /* which it does not compress */
 			headers.type = PACKET_OTHER;
-		scan_packet(&gateway->offload, packets[i], headers, &nf->counters[SCANS],
+		scan_packet(&gateway->offload, packets[i], &headers, &nf->counters[SCANS],
 			    NULL);
 	}
 	offload_end(&gateway->offload, out);

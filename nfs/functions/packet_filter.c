@@ -92,9 +92,9 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 
 	offload_begin(offload, n, out);
 	for (uint16_t i = 0; i < n; i++) {
-		struct offloaded *offloaded =
-			scan_packet(offload, packets[i], packet_ip_headers(packets[i]),
-				    &nf->counters[SCANS], &filter->streams);
+		const struct packet headers = packet_ip_headers(packets[i]);
+		struct offloaded *offloaded = scan_packet(offload, packets[i], &headers,
+							  &nf->counters[SCANS], &filter->streams);
 
 		/* without a job there is no completion */
 		if (offloaded && offloaded->action == OFFLOAD_SEND && scan_missed(offloaded))

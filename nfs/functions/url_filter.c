@@ -6,140 +6,19 @@
  * Streams from inside and outside are followed from their SYN on (core/stream.h), or from a segment
  * that begins with a request which it does not end: requests are read as their server reads them,
  * whatever segments they are cut into. Of a stream that is not followed each segment is judged by
- * itself; so are all without `streams`. A request whose host has not come yet is incomplete: it
- * passes, or is blocked if so set. Requests over HTTP/2 and QUIC, names that TLS encrypts, and the
- * paths of requests in TLS are not seen.
+ * itself; so are those of one which is neither HTTP nor TLS, and all without `streams`. A request
+ * whose host has not come yet is incomplete: it passes, or is blocked if so set. Requests over
+ * HTTP/2 and QUIC, names that TLS encrypts, and the paths of requests in TLS are not seen.
  */
 #include <errno.h>
 
-#include "core/nf.h"
 #include "core/memory.h"
+#include "core/nf.h"
 #include "core/packet.h"
 #include "core/stream.h"
 #include "functions/url_filter/list.h"
 #include "functions/url_filter/request.h"
-#include "functions/url_filter/url.h"
-
-#define TTL 64 /* of resets */
-
-/* Write an IPv4 header for a segment without payload, and its TCP checksum. */
-static void put_ipv4(struct rte_mbuf *made, struct rte_mbuf *about, const struct packet *packet,
-		     bool back)
-{
-	const struct rte_ipv4_hdr *of = packet_ipv4(about, packet);
-	struct rte_ipv4_hdr *ip = packet_ipv4(made, packet);
-	struct rte_tcp_hdr *tcp = (struct rte_tcp_hdr *)(ip + 1);
-
-	*ip = (struct rte_ipv4_hdr){
-		.version_ihl = RTE_IPV4_VHL_DEF,
-		.total_length = RTE_BE16(sizeof(*ip) + sizeof(*tcp)),
-		.fragment_offset = RTE_BE16(RTE_IPV4_HDR_DF_FLAG),
-		.time_to_live = TTL,
-		.next_proto_id = IPPROTO_TCP,
-		.src_addr = back ? of->dst_addr : of->src_addr,
-		.dst_addr = back ? of->src_addr : of->dst_addr,
-	};
-	ip->hdr_checksum = rte_ipv4_cksum(ip);
-	tcp->cksum = rte_ipv4_udptcp_cksum(ip, tcp);
-}
-
-/* The same of IPv6. */
-static void put_ipv6(struct rte_mbuf *made, const struct rte_mbuf *about,
-		     const struct packet *packet, bool back)
-{
-	const struct rte_ipv6_hdr *of = packet_ipv6(about, packet);
-	struct rte_ipv6_hdr *ip =
-		rte_pktmbuf_mtod_offset(made, struct rte_ipv6_hdr *, packet->l3);
-	struct rte_tcp_hdr *tcp = (struct rte_tcp_hdr *)(ip + 1);
-
-	*ip = (struct rte_ipv6_hdr){
-		.vtc_flow = RTE_BE32(6u << 28),
-		.payload_len = RTE_BE16(sizeof(*tcp)),
-		.proto = IPPROTO_TCP,
-		.hop_limits = TTL,
-	};
-	memcpy(ip->src_addr, back ? of->dst_addr : of->src_addr, sizeof(ip->src_addr));
-	memcpy(ip->dst_addr, back ? of->src_addr : of->dst_addr, sizeof(ip->dst_addr));
-	tcp->cksum = rte_ipv6_udptcp_cksum(ip, tcp);
-}
-
-/* A copy of the Ethernet header and tags of `about`, and a TCP segment with the rest of them. */
-static struct rte_mbuf *segment(struct rte_mempool *pool, struct rte_mbuf *about,
-				const struct packet *packet, const struct rte_tcp_hdr *tcp,
-				bool back)
-{
-	struct rte_mbuf *made = pool ? rte_pktmbuf_alloc(pool) : NULL;
-	const bool ipv6 = packet->type == PACKET_IPV6;
-	const uint16_t l4 = packet->l3 + (ipv6 ? sizeof(struct rte_ipv6_hdr)
-					       : sizeof(struct rte_ipv4_hdr));
-	struct rte_ether_hdr *ethernet;
-
-	if (!made)
-		return NULL;
-	ethernet = (struct rte_ether_hdr *)rte_pktmbuf_append(made, l4 + sizeof(*tcp));
-	memcpy(ethernet, rte_pktmbuf_mtod(about, void *), packet->l3);
-	*rte_pktmbuf_mtod_offset(made, struct rte_tcp_hdr *, l4) = *tcp;
-	if (ipv6)
-		put_ipv6(made, about, packet, back);
-	else
-		put_ipv4(made, about, packet, back);
-	metadata_inherit(made, about);
-	if (back) {
-		const struct rte_ether_addr source = ethernet->src_addr;
-
-		ethernet->src_addr = ethernet->dst_addr;
-		ethernet->dst_addr = source;
-		packet_send_back(made);
-	}
-	return made;
-}
-
-static const struct rte_tcp_hdr *tcp_of(struct rte_mbuf *mbuf, const struct packet *packet)
-{
-	return rte_pktmbuf_mtod_offset(mbuf, const struct rte_tcp_hdr *, packet->l4);
-}
-
-/*
- * A reset to the packet's receiver, in place of the packet, or back to its sender as of the
- * receiver (RFC 9293, section 3.5.2). NULL without a buffer.
- */
-static struct rte_mbuf *reset_forward(struct rte_mempool *pool, struct rte_mbuf *about,
-				      const struct packet *packet)
-{
-	const struct rte_tcp_hdr *of = tcp_of(about, packet);
-	const struct rte_tcp_hdr tcp = {
-		.src_port = of->src_port,
-		.dst_port = of->dst_port,
-		.sent_seq = of->sent_seq,
-		.data_off = (sizeof(tcp) / 4) << 4,
-		.tcp_flags = RTE_TCP_RST_FLAG,
-	};
-
-	return segment(pool, about, packet, &tcp, false);
-}
-
-static struct rte_mbuf *reset_back(struct rte_mempool *pool, struct rte_mbuf *about,
-				   const struct packet *packet)
-{
-	const struct rte_tcp_hdr *of = tcp_of(about, packet);
-	struct rte_tcp_hdr tcp = {
-		.src_port = of->dst_port,
-		.dst_port = of->src_port,
-		.sent_seq = of->recv_ack,
-		.data_off = (sizeof(tcp) / 4) << 4,
-		.tcp_flags = RTE_TCP_RST_FLAG,
-	};
-
-	if (!(of->tcp_flags & RTE_TCP_ACK_FLAG)) {
-		tcp.sent_seq = 0;
-		tcp.recv_ack =
-			rte_cpu_to_be_32(rte_be_to_cpu_32(of->sent_seq) + packet->payload_length +
-					 !!(of->tcp_flags & RTE_TCP_SYN_FLAG) +
-					 !!(of->tcp_flags & RTE_TCP_FIN_FLAG));
-		tcp.tcp_flags |= RTE_TCP_ACK_FLAG;
-	}
-	return segment(pool, about, packet, &tcp, true);
-}
+#include "functions/url_filter/reset.h"
 
 enum { LIST, URLS, SEED, BLOCK_INCOMPLETE, RESET, STREAMS, UNKNOWN, ARP };
 static const struct nf_parameter parameters[] = {
@@ -179,9 +58,12 @@ static const struct nf_counter counters[] = {
 	[INCOMPLETE] = {"incomplete", "packets with a request or handshake without a host so far"},
 	[UNCLEAR] = {"unclear", "packets with a request whose end is ambiguous, among blocked"},
 	[DIFFERING] = {"differing", "segments freed because they repeat bytes otherwise"},
-	[OUTSIDE] = {"outside", "segments freed that are too far from the bytes that are due"},
+	[OUTSIDE] = {"outside",
+		     "segments freed that are too far from the bytes that are due, other SYNs, "
+		     "and what has no ACK"},
 	[OVERLONG] = {"overlong", "segments freed of a request of more than 8192 bytes"},
-	[UNFOLLOWED] = {"unfollowed", "segments of streams for which there is no room, or lost"},
+	[UNFOLLOWED] = {"unfollowed",
+			"segments freed as there is no room for their stream, or it was lost"},
 	[FRAGMENTS] = {"fragments", "fragments of TCP, or what may be TCP, freed"},
 	[RESETS] = {"resets", "TCP resets sent"},
 	[UNBUFFERED] = {"unbuffered", "TCP resets not sent without a buffer"},
@@ -238,35 +120,12 @@ static int create(struct nf *nf)
 	return -ENOMEM;
 }
 
-static bool is_listed(const struct url_table *table, struct piece authority, const char *path,
-		      size_t path_length)
-{
-	char host[URL_LONGEST_HOST];
-	const size_t length = url_host(authority.at, authority.length, host);
-
-	return length > 0 && url_table_covers(table, host, length, path, path_length);
-}
-
-/* Whether the list has one of a request's hosts with its path. */
-static bool is_request_listed(const struct url_table *table, const struct request *request)
-{
-	char path[URL_LONGEST_PATH];
-	size_t length;
-
-	if (!url_path(request->target.at, request->target.length, path, &length))
-		length = 0; /* only domains are matched */
-	for (uint8_t i = 0; i < request->n_hosts; i++)
-		if (is_listed(table, request->hosts[i], path, length))
-			return true;
-	return false;
-}
-
 /* Whether a request is to be blocked: it is listed, or incomplete and so set. */
 static bool is_blocked(struct nf *nf, const struct request *request)
 {
 	const struct url_filter *filter = nf->state;
 
-	if (is_request_listed(filter->table, request))
+	if (url_list_has(filter->table, request))
 		return true;
 	if (request->kind != REQUEST_INCOMPLETE || request->n_hosts > 0)
 		return false;
@@ -286,6 +145,7 @@ enum {
 	CHUNKS = 2,   /* a chunk's size is next */
 	TRAILERS = 4, /* the lines behind the last chunk are next */
 	STOPPED = 8,  /* a request is blocked: without its bytes nothing behind them is read */
+	EARLY = 16,   /* records of early data may come before another ClientHello */
 };
 
 /* What reads a stream. */
@@ -294,20 +154,23 @@ struct stream_context {
 	bool web; /* no other bytes than those of requests came */
 };
 
-/* Read a chunk's size or the trailers; false if they are incomplete, or ambiguous. */
+/* Read a chunk's size or the trailers: false if ambiguous; `*waits` if they have not come. */
 static bool read_chunks(struct nf *nf, struct stream *stream, const char *bytes, size_t n,
-			bool *stops)
+			bool *waits)
 {
 	struct url_filter *filter = nf->state;
 	uint64_t size = 0;
 	const size_t end = stream->mark & CHUNKS ? request_read_chunk(bytes, n, &size)
 						 : request_skip_trailers(bytes, n);
 
-	*stops = end == SIZE_MAX;
-	nf->counters[UNCLEAR] += *stops;
-	if (end == 0 || *stops)
+	*waits = end == 0;
+	if (end == SIZE_MAX) {
+		nf->counters[UNCLEAR]++;
 		return false;
+	}
 	stream->read += (uint16_t)end;
+	if (*waits)
+		return true;
 	if (stream->mark & TRAILERS)
 		stream->mark = 0;
 	else if (size == 0)
@@ -322,21 +185,52 @@ static bool pass_request(struct nf *nf, struct stream *stream, const struct requ
 {
 	struct url_filter *filter = nf->state;
 
-	if (request->kind == REQUEST_TLS) {
-		stream->read = stream->have;
-		stream->n_parts = 0;
-		stream->over = true;
-		return true;
-	}
 	if (request->unclear || request->body > INT32_MAX / 2) {
 		nf->counters[UNCLEAR]++;
 		return false;
 	}
 	stream->read += (uint16_t)request->end;
-	stream->mark = request->chunked ? CHUNKS : 0;
+	stream->mark = request->early ? EARLY : request->chunked ? CHUNKS : 0;
 	if (!request->chunked)
 		stream_skip(&filter->streams, stream, (uint32_t)request->body);
 	return true;
+}
+
+/* Go behind a record of early data; false if it is none, or if its header has not come. */
+static bool pass_early(struct url_filter *filter, struct stream *stream, const uint8_t *bytes,
+		       size_t n)
+{
+	if (!(stream->mark & EARLY) || bytes[0] != REQUEST_TLS_DATA || n < REQUEST_TLS_RECORD)
+		return false;
+	stream->read += REQUEST_TLS_RECORD;
+	stream_skip(&filter->streams, stream, (uint32_t)bytes[3] << 8 | bytes[4]);
+	return true;
+}
+
+/* Read the request with which unread bytes begin: false to stop; `*waits` if it has not come. */
+static bool read_one(struct stream_context *reading, struct stream *stream, const char *bytes,
+		     size_t n, bool *waits)
+{
+	struct nf *nf = reading->nf;
+	struct url_filter *filter = nf->state;
+	const struct request request = request_read(bytes, n, stream->begun && !stream->foreign);
+
+	*waits = true;
+	if (request.kind == REQUEST_NONE && stream->mark & EARLY && bytes[0] == REQUEST_TLS_DATA)
+		return true;
+	if (request.kind == REQUEST_NONE) { /* a request may begin with any segment behind it */
+		reading->web = false;
+		stream->mark = 0;
+		stream_set_foreign(&filter->streams, stream);
+		return true;
+	}
+	if (!(stream->mark & COUNTED))
+		count_request(nf, &request);
+	stream->mark = (stream->mark & EARLY) | (request.n_hosts > 0 ? COUNTED : 0);
+	if (is_blocked(nf, &request))
+		return false;
+	*waits = request.kind == REQUEST_INCOMPLETE || request.end == 0;
+	return *waits || pass_request(nf, stream, &request);
 }
 
 /* Read the requests of a stream: a stream_reader. */
@@ -345,38 +239,22 @@ static bool read_requests(void *context, struct stream *stream)
 	struct stream_context *reading = context;
 	struct nf *nf = reading->nf;
 	struct url_filter *filter = nf->state;
+	bool waits = false, goes_on = true;
 
-	while (stream->read < stream->have && !stream->over) {
+	while (stream->read < stream->have && !waits && goes_on) {
 		const char *bytes =
 			(const char *)stream_bytes(&filter->streams, stream) + stream->read;
 		const size_t n = stream->have - stream->read;
-		struct request request;
-		bool stops;
 
-		if (stream->mark & (CHUNKS | TRAILERS)) {
-			if (!read_chunks(nf, stream, bytes, n, &stops))
-				return !stops;
-			continue;
-		}
-		request = request_read(bytes, n, stream->begun);
-		if (request.kind == REQUEST_NONE) {
-			/* a request may begin with any segment behind it */
-			reading->web = stream->begun = false;
-			stream->read = stream->have;
-			stream->mark = 0;
-			return true;
-		}
-		if (!(stream->mark & COUNTED))
-			count_request(nf, &request);
-		stream->mark = request.n_hosts > 0 ? COUNTED : 0;
-		if (is_blocked(nf, &request))
-			return false;
-		if (request.kind == REQUEST_INCOMPLETE)
-			return true;
-		if (!pass_request(nf, stream, &request))
-			return false;
+		if (stream->mark & (CHUNKS | TRAILERS))
+			goes_on = read_chunks(nf, stream, bytes, n, &waits);
+		else if (!pass_early(filter, stream, (const uint8_t *)bytes, n))
+			goes_on = read_one(reading, stream, bytes, n, &waits);
 	}
-	return true;
+	stream->unfinished = stream->mark & (CHUNKS | TRAILERS) ||
+			     (!stream->foreign && !(stream->mark & EARLY) && stream->skipped > 0 &&
+			      stream->have == stream->skipped_at);
+	return goes_on;
 }
 
 /* A segment of TCP. */
@@ -393,23 +271,46 @@ static struct stream *follow(struct nf *nf, const struct segment *segment, uint3
 	const struct flow_key key = packet_flow(segment->mbuf, segment->packet);
 
 	return streams_follow(&filter->streams, &key, stream_source(segment->mbuf, segment->packet),
-			      begin, nf->now_us);
+			      begin, segment->opens, nf->now_us);
+}
+
+/* Follow a stream, which may be known to be foreign, from a request on; returns its counter. */
+static int follow_request(struct nf *nf, struct stream *stream, const struct segment *segment,
+			  size_t at, const struct request *request)
+{
+	const struct url_filter *filter = nf->state;
+	const uint16_t n = (uint16_t)(segment->bytes.length - at);
+	const uint32_t begin = segment->bytes.sequence + (uint32_t)at;
+
+	if (stream && stream->skipped_at + n > STREAM_BYTES)
+		return OVERLONG;
+	if (stream)
+		stream_move(stream, begin);
+	else
+		stream = follow(nf, segment, begin);
+	if (!stream)
+		return UNFOLLOWED;
+	memcpy(stream_bytes(&filter->streams, stream) + stream->have, segment->bytes.bytes + at, n);
+	stream->have += n;
+	stream->mark = request->n_hosts > 0 ? COUNTED : 0;
+	return PASSED;
 }
 
 /*
  * Judge a segment by itself, and follow its stream, if so set, from a request on that it does not
  * end; returns its counter.
  */
-static int judge_alone(struct nf *nf, const struct segment *segment, bool follows)
+static int judge_alone(struct nf *nf, struct stream *stream, const struct segment *segment,
+		       bool follows)
 {
-	const struct url_filter *filter = nf->state;
 	const char *bytes = (const char *)segment->bytes.bytes;
 	const size_t length = segment->bytes.length;
 	struct request request = {.kind = REQUEST_HTTP};
-	struct stream *stream;
 	size_t at = 0;
 
 	while (at < length) {
+		if (!request_may_begin(bytes[at]))
+			return PASSED;
 		request = request_read(bytes + at, length - at, false);
 		if (request.kind == REQUEST_NONE)
 			return PASSED;
@@ -423,13 +324,7 @@ static int judge_alone(struct nf *nf, const struct segment *segment, bool follow
 	}
 	if (!follows || request.kind != REQUEST_INCOMPLETE || length - at > STREAM_BYTES)
 		return PASSED;
-	stream = follow(nf, segment, segment->bytes.sequence + (uint32_t)at);
-	if (!stream)
-		return UNFOLLOWED;
-	stream->have = (uint16_t)(length - at);
-	memcpy(stream_bytes(&filter->streams, stream), bytes + at, stream->have);
-	stream->mark = request.n_hosts > 0 ? COUNTED : 0;
-	return PASSED;
+	return follow_request(nf, stream, segment, at, &request);
 }
 
 /* Follow the stream that a segment opens; NULL, and its counter, if it is freed. */
@@ -442,11 +337,59 @@ static struct stream *open_stream(struct nf *nf, struct stream *stream,
 		*counter = OUTSIDE;
 		return NULL;
 	}
-	stream = follow(nf, segment, segment->bytes.sequence);
 	*counter = UNFOLLOWED;
-	if (stream)
-		stream->begun = true;
-	return stream;
+	return follow(nf, segment, segment->bytes.sequence);
+}
+
+/* Whether what is unread of a stream is a request that may be blocked. */
+static bool is_request(const struct url_filter *filter, const struct stream *stream)
+{
+	return stream->begun && !stream->foreign &&
+	       !(stream->mark & COUNTED &&
+		 stream_bytes(&filter->streams, stream)[stream->read] == REQUEST_TLS_HANDSHAKE);
+}
+
+/* Judge a segment of a followed stream; returns its counter. */
+static int judge_followed(struct nf *nf, struct stream *stream, const struct segment *segment)
+{
+	struct url_filter *filter = nf->state;
+	struct stream_context reading = {nf, true};
+	const bool passed = stream_has_passed(stream, &segment->bytes);
+	bool skips;
+	enum stream_result result =
+		stream_take(&filter->streams, stream, segment->bytes, read_requests, &reading);
+
+	if (result == STREAM_OVERLONG && !is_request(filter, stream)) {
+		stream->mark = 0;
+		stream_set_foreign(&filter->streams, stream);
+		result = stream_take(&filter->streams, stream, segment->bytes, read_requests,
+				     &reading);
+	}
+	switch (result) {
+	case STREAM_TAKEN:
+		stream->last_us = nf->now_us;
+		stream->used = true;
+		return reading.web && !passed ? PASSED
+					      : judge_alone(nf, stream, segment,
+							    passed && stream_is_foreign(stream));
+	case STREAM_DIFFERS:
+		return DIFFERING;
+	case STREAM_STOPPED:
+		stream->mark |= STOPPED;
+		return BLOCKED;
+	case STREAM_OUTSIDE:
+		if (stream->begun && !stream->foreign)
+			return OUTSIDE;
+		/* what is known of other streams than those of requests may be wrong */
+		skips = stream_is_foreign(stream) &&
+			segment->bytes.sequence - stream->begin <= INT32_MAX &&
+			nf->now_us - stream->last_us >= STREAM_WAIT_US;
+		if (skips)
+			stream_move(stream, segment->bytes.sequence + segment->bytes.length);
+		return judge_alone(nf, stream, segment, skips);
+	default:
+		return OVERLONG;
+	}
 }
 
 /* Judge a segment of a stream, if it is followed; returns its counter. */
@@ -455,8 +398,7 @@ static int judge_stream(struct nf *nf, const struct segment *segment)
 	struct url_filter *filter = nf->state;
 	const struct flow_key key = packet_flow(segment->mbuf, segment->packet);
 	struct stream *stream = streams_find(&filter->streams, &key);
-	struct stream_context reading = {nf, true};
-	enum stream_result result;
+	bool begins;
 	int counter;
 
 	if (unlikely(segment->opens)) {
@@ -464,34 +406,20 @@ static int judge_stream(struct nf *nf, const struct segment *segment)
 		if (!stream)
 			return counter;
 	}
-	if (!stream)
-		return stream_is_refused(&filter->streams, &key, nf->now_us)
+	if (unlikely(!stream))
+		return stream_is_refused(&filter->streams, &key, false, nf->now_us)
 			       ? UNFOLLOWED
-			       : judge_alone(nf, segment, true);
+			       : judge_alone(nf, NULL, segment, true);
 	if (unlikely(stream->mark & STOPPED))
 		return BLOCKED;
-	result = stream_take(&filter->streams, stream, segment->bytes, read_requests, &reading);
-	if (result == STREAM_OVERLONG && !stream->begun) { /* no request */
-		stream->read = stream->have;
-		stream->mark = 0;
-		result = stream_take(&filter->streams, stream, segment->bytes, read_requests,
-				     &reading);
-	}
-	switch (result) {
-	case STREAM_TAKEN:
+	begins = segment->bytes.length == 0 || request_may_begin((char)segment->bytes.bytes[0]);
+	if ((!begins || stream->skipped_at + segment->bytes.length > STREAM_BYTES) &&
+	    stream_pass_foreign(stream, &segment->bytes)) {
 		stream->last_us = nf->now_us;
 		stream->used = true;
-		return reading.web ? PASSED : judge_alone(nf, segment, false);
-	case STREAM_DIFFERS:
-		return DIFFERING;
-	case STREAM_STOPPED:
-		stream->mark |= STOPPED;
-		return BLOCKED;
-	case STREAM_OUTSIDE: /* what is known of other streams than those of requests may be wrong */
-		return stream->begun ? OUTSIDE : judge_alone(nf, segment, false);
-	default:
-		return OVERLONG;
+		return begins ? judge_alone(nf, NULL, segment, false) : PASSED;
 	}
+	return judge_followed(nf, stream, segment);
 }
 
 /* Judge a packet; returns its counter. */
@@ -510,7 +438,7 @@ static int judge(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *pack
 			       : FRAGMENTS;
 	if (packet->protocol != IPPROTO_TCP)
 		return PASSED;
-	tcp = tcp_of(mbuf, packet);
+	tcp = rte_pktmbuf_mtod_offset(mbuf, const struct rte_tcp_hdr *, packet->l4);
 	flags = tcp->tcp_flags;
 	segment.opens = filter->follows && (flags & (RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG)) ==
 						   RTE_TCP_SYN_FLAG;
@@ -521,23 +449,19 @@ static int judge(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *pack
 	segment.bytes.sequence =
 		rte_be_to_cpu_32(tcp->sent_seq) + ((flags & RTE_TCP_SYN_FLAG) != 0);
 	if (!filter->follows || flags & RTE_TCP_RST_FLAG)
-		return judge_alone(nf, &segment, false);
+		return judge_alone(nf, NULL, &segment, false);
 	return stream_has_bytes(flags) ? judge_stream(nf, &segment) : OUTSIDE;
-}
-
-static void send_reset(struct nf *nf, struct rte_mbuf *reset, struct nf_out *out)
-{
-	nf->counters[reset ? RESETS : UNBUFFERED]++;
-	if (reset)
-		nf_send(out, reset);
 }
 
 static void block(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *packet,
 		  struct nf_out *out)
 {
-	if (nf->settings[RESET] == 1) {
-		send_reset(nf, reset_forward(nf->spare, mbuf, packet), out);
-		send_reset(nf, reset_back(nf->spare, mbuf, packet), out);
+	for (int back = 0; back < 2 && nf->settings[RESET] == 1; back++) {
+		struct rte_mbuf *reset = tcp_reset(nf->spare, mbuf, packet, back == 1);
+
+		nf->counters[reset ? RESETS : UNBUFFERED]++;
+		if (reset)
+			nf_send(out, reset);
 	}
 	nf_drop(nf, mbuf, BLOCKED);
 }

@@ -20,6 +20,7 @@
 
 #include "accelerators/accelerator.h"
 #include "core/chain.h"
+#include "core/clock.h"
 #include "rack/control.h"
 #include "rack/link.h"
 #include "rack/server_cores.h"
@@ -29,7 +30,7 @@
 
 #define SERVER_NAME "nf-server"
 #define SERVER_PACKETS 8191
-#define MOST_BACK_US 60000000u /* by which times of packets may go back */
+#define MOST_INSIDE_US 3600000000u /* of a packet */
 
 /* Packets freed because of the link, not of the chain. */
 enum server_loss {
@@ -54,7 +55,8 @@ struct server {
 	struct links *links;
 	int link;
 	uint64_t now_us;         /* of a clock by the times of packets, which other threads read */
-	uint64_t added_us;       /* to the times of packets */
+	uint64_t ahead_us;       /* of the times of packets ... */
+	uint64_t before_us;      /* ... and before the last time by which one was wrong */
 	struct rte_mbuf *buffer; /* for the next packet */
 	bool starved;            /* there was none */
 	struct rte_mbuf *next;   /* a packet of a later time than the burst before it */
@@ -188,6 +190,17 @@ static void interrupt(int signal)
 	__atomic_store_n(&interrupted, true, __ATOMIC_RELAXED);
 }
 
+/* When a packet came in, by its own time; the clock may have been otherwise ahead of it then. */
+static uint64_t time_of(const struct server *server, const struct rte_mbuf *packet)
+{
+	const uint64_t now_us = server->now_us - server->ahead_us;
+	const uint64_t time_us = metadata_time_us(packet, now_us);
+
+	return time_us > now_us || now_us - time_us > MOST_INSIDE_US
+		       ? metadata_time_us(packet, server->now_us - server->before_us)
+		       : time_us;
+}
+
 /* Send packets to the link, and free them; on the thread of core 0. */
 static void server_send(struct server *server, enum chain_end end, struct rte_mbuf **packets,
 			uint16_t n)
@@ -198,7 +211,7 @@ static void server_send(struct server *server, enum chain_end end, struct rte_mb
 		const uint32_t length = rte_pktmbuf_pkt_len(packets[i]);
 		struct link_message message = {
 			.length = length,
-			.time_us = metadata_time_us(packets[i], server->now_us - server->added_us),
+			.time_us = time_of(server, packets[i]),
 		};
 
 		if (end == CHAIN_BACK) {
@@ -318,18 +331,16 @@ static struct rte_mbuf *packet_of(struct server *server, const struct link_messa
 	return packet;
 }
 
-/*
- * Let the clock follow the time of a packet. It is never 0, and never goes back: where times do, it
- * stands still; by more than MOST_BACK_US, one of them was wrong, and it goes on from where it is.
- */
+/* Let the clock follow the time of a packet; other threads read it. */
 static void follow(struct server *server, uint64_t time_us)
 {
-	const uint64_t now_us = RTE_MAX(server->now_us, 1u);
+	const uint64_t ahead_us = server->ahead_us;
+	uint64_t now_us = server->now_us;
 
-	if (time_us + server->added_us + MOST_BACK_US < now_us)
-		server->added_us = now_us - time_us;
-	__atomic_store_n(&server->now_us, RTE_MAX(now_us, time_us + server->added_us),
-			 __ATOMIC_RELAXED);
+	clock_follow(&now_us, &server->ahead_us, time_us);
+	if (server->ahead_us != ahead_us)
+		server->before_us = ahead_us;
+	__atomic_store_n(&server->now_us, now_us, __ATOMIC_RELAXED);
 }
 
 /* Receive packets of one time, so that the clock of functions is that of each packet. */

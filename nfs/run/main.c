@@ -63,27 +63,11 @@ static void take(void *state, unsigned int core, enum chain_end end, struct rte_
 		run->failed = true;
 }
 
-#define LONGEST_BACK_US 60000000ull
-#define LONGEST_AHEAD_US (86400 * 1000000ull)
-
-/*
- * A clock by the times of packets, which never goes back, and is never 0. It stands still until
- * times that went back have come up to it, or, where that is by more than a minute, goes on from
- * there; and again by the times themselves, as far as it can, if they go forward by a day.
- */
-static void advance(uint64_t *clock_us, uint64_t *ahead_us, uint64_t time_us)
-{
-	if (time_us + *ahead_us + LONGEST_BACK_US < *clock_us ||
-	    (*ahead_us > 0 && time_us + *ahead_us > *clock_us + LONGEST_AHEAD_US))
-		*ahead_us = *clock_us - RTE_MIN(*clock_us, time_us);
-	*clock_us = RTE_MAX(RTE_MAX(*clock_us, time_us + *ahead_us), UINT64_C(1));
-}
-
 /* Packets of one time enter the chain; on the worker's thread, if there is a device. */
 static void pass(struct run *run, struct rte_mbuf **packets, uint16_t n, uint64_t time_ns)
 {
 	run->now_ns = time_ns;
-	advance(&run->now_us, &run->now_ahead_us, time_ns / 1000);
+	clock_follow(&run->now_us, &run->now_ahead_us, time_ns / 1000);
 	chain_enter(run->chain, packets, n, run->now_us);
 	chain_step(run->chain, 0, run->now_us);
 }
@@ -293,7 +277,7 @@ static void loop(struct run *run)
 			most = (uint16_t)RTE_MIN((uint64_t)most, options->count - run->received);
 		n = source_receive(source, packets, most, &time_ns, &ended, &run->bad);
 		run->clock_ns = ended ? run->clock_ns : time_ns;
-		advance(&run->clock_us, &run->clock_ahead_us, run->clock_ns / 1000);
+		clock_follow(&run->clock_us, &run->clock_ahead_us, run->clock_ns / 1000);
 		if (!run->device)
 			run->now_us = run->clock_us;
 		if (n > 0)

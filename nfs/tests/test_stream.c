@@ -51,7 +51,7 @@ static struct reading *begin(uint64_t seed)
 	for (uint32_t i = 0; i < LENGTH; i++)
 		reading.text[i] = (uint8_t)rte_rand();
 	assert_int_equal(streams_create(&reading.streams, "test", 4), 0);
-	reading.stream = streams_follow(&reading.streams, &key, 0, BEGIN, 1);
+	reading.stream = streams_follow(&reading.streams, &key, 0, BEGIN, false, 1);
 	assert_non_null(reading.stream);
 	assert_ptr_equal(streams_find(&reading.streams, &key), reading.stream);
 	return &reading;
@@ -170,8 +170,8 @@ TEST(streams_that_wait_are_kept)
 		keys[i].source_port = 10 + i;
 	assert_int_equal(take(reading, 0, 1), STREAM_TAKEN);
 	for (uint16_t i = 1; i < 4; i++)
-		assert_non_null(streams_follow(&reading->streams, &keys[i], i, 0, 2));
-	assert_non_null(streams_follow(&reading->streams, &keys[4], 4, 0, 2));
+		assert_non_null(streams_follow(&reading->streams, &keys[i], i, 0, false, 2));
+	assert_non_null(streams_follow(&reading->streams, &keys[4], 4, 0, false, 2));
 	assert_ptr_equal(streams_find(&reading->streams, &key), reading->stream);
 	for (uint16_t i = 1; i < 5; i++) {
 		struct stream *stream = streams_find(&reading->streams, &keys[i]);
@@ -182,7 +182,7 @@ TEST(streams_that_wait_are_kept)
 		stream->have = 1;
 	}
 	keys[0].source_port = 99;
-	assert_null(streams_follow(&reading->streams, &keys[0], 9, 0, STREAM_WAIT_US));
-	assert_non_null(streams_follow(&reading->streams, &keys[0], 9, 0, STREAM_WAIT_US + 2));
+	assert_null(streams_follow(&reading->streams, &keys[0], 9, 0, false, STREAM_WAIT_US));
+	assert_non_null(streams_follow(&reading->streams, &keys[0], 9, 0, false, STREAM_WAIT_US + 2));
 	streams_destroy(&reading->streams);
 }

@@ -10,6 +10,7 @@
 #include "xdp/packet.h"
 
 #define METER_SHIFT 4 /* times are in sixteenths of a ns, so that short packets cost what they must */
+#define METER_LONGEST 65536ull /* bytes of a packet, which may be for minutes at a low rate */
 #define METER_MOST_AHEAD (60000000000ull << METER_SHIFT)
 
 /* The time, ns, which its host keeps: the card lacks the kernel's clock. */
@@ -20,7 +21,7 @@ static __always_inline bool meter_admits(struct xdp_md *ctx, __u64 *meter, __u64
 {
 	const __u64 now = clock_ns << METER_SHIFT;
 	const __u64 ahead = *meter - now; /* too far where time went back by far */
-	const __u64 due = ahead <= METER_MOST_AHEAD + burst ? *meter : now;
+	const __u64 due = ahead <= METER_MOST_AHEAD + burst + METER_LONGEST * cost ? *meter : now;
 
 	if (due - now > burst)
 		return false;

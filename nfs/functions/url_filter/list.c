@@ -168,3 +168,25 @@ struct url_table *url_list_generate(const char *name, uint32_t n, uint64_t seed)
 	}
 	return table;
 }
+
+static bool is_listed(const struct url_table *table, struct piece authority, const char *path,
+		      size_t path_length)
+{
+	char host[URL_LONGEST_HOST];
+	const size_t length = url_host(authority.at, authority.length, host);
+
+	return length > 0 && url_table_covers(table, host, length, path, path_length);
+}
+
+bool url_list_has(const struct url_table *table, const struct request *request)
+{
+	char path[URL_LONGEST_PATH];
+	size_t length;
+
+	if (!url_path(request->target.at, request->target.length, path, &length))
+		length = 0; /* only domains are matched */
+	for (uint8_t i = 0; i < request->n_hosts; i++)
+		if (is_listed(table, request->hosts[i], path, length))
+			return true;
+	return false;
+}

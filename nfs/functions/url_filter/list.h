@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "functions/url_filter/request.h"
 #include "functions/url_filter/table.h"
 
 /*
@@ -17,3 +18,6 @@ struct url_table *url_list_read(const char *name, const char *file);
 
 /* `n` entries generated from a seed; NULL after printing why. */
 struct url_table *url_list_generate(const char *name, uint32_t n, uint64_t seed);
+
+/* Whether a list has one of a request's hosts with its path. */
+bool url_list_has(const struct url_table *table, const struct request *request);

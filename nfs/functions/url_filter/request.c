@@ -319,85 +319,104 @@ static void read_server_names(struct reader *reader, struct request *request)
 	}
 }
 
-#define RECORD 5 /* bytes of a record's header */
+/* Read the extensions; whether early data may follow. Servers pass over ones they do not know. */
+static bool read_extensions(struct reader *reader, struct request *request)
+{
+	uint32_t left = skip_to_extensions(reader);
+	bool early = false;
+
+	while (!reader->missing && left >= 4) {
+		const uint32_t type = take_number(reader, 2), size = take_number(reader, 2);
+		struct reader names = *reader;
+
+		if (type == 0 && !reader->missing) {
+			read_server_names(&names, request);
+			reader->missing |= names.missing;
+			request->named |= !names.missing;
+		}
+		early |= type == 42;
+		skip(reader, size);
+		left -= RTE_MIN(left, 4 + size);
+	}
+	return early;
+}
 
 /* Whether servers pass over a record before a handshake, or within: an alert, or ciphers. */
 static bool is_passed_over(const uint8_t *record)
 {
-	return record[1] < 16 && record[3] == 0 &&
+	return record[3] == 0 &&
 	       ((record[0] == 20 && record[4] == 1) || (record[0] == 21 && record[4] == 2));
 }
 
 /*
- * The handshake in bytes of a stream, `*n` bytes: a message may be cut into several records (RFC 8446,
- * section 5.1), which are joined in memory that the next call uses again. Servers do not look at the
- * version of the first one, but some refuse versions from 16.0 on (Go).
+ * The handshake in bytes of a stream, `*n` bytes: a message may be cut into several records (RFC
+ * 8446, section 5.1), which are joined in memory that the next call uses again. Servers do not look
+ * at the version of the first one. `*end` is behind the last record, 0 if that goes on.
  */
-static const uint8_t *handshake_of(const char *segment, size_t length, size_t *n)
+static const uint8_t *handshake_of(const char *segment, size_t length, size_t *n, size_t *end)
 {
 	static __thread uint8_t joined[UINT16_MAX];
 	const uint8_t *bytes = (const uint8_t *)segment;
-	size_t at = 0, records = 0;
+	size_t at = 0;
+	bool first = true;
 
 	*n = 0;
-	while (at + RECORD <= length &&
-	       (bytes[at] == 22 ? bytes[at + 1] < 16 : is_passed_over(bytes + at))) {
+	while (at + REQUEST_TLS_RECORD <= length &&
+	       (bytes[at] == REQUEST_TLS_HANDSHAKE || is_passed_over(bytes + at))) {
 		const size_t size = (size_t)bytes[at + 3] << 8 | bytes[at + 4];
-		const size_t here =
-			bytes[at] == 22 ? RTE_MIN(size, length - at - RECORD) : 0;
+		const size_t left = length - at - REQUEST_TLS_RECORD;
+		const size_t here = bytes[at] == REQUEST_TLS_HANDSHAKE ? RTE_MIN(size, left) : 0;
 
-		if (records == 0 && bytes[at] == 22 && (here < size || at + RECORD + size == length)) {
+		*end = size <= left ? at + REQUEST_TLS_RECORD + size : 0;
+		if (first && bytes[at] == REQUEST_TLS_HANDSHAKE && size >= left) {
 			*n = here; /* nearly always: one record, as it is */
-			return bytes + RECORD;
+			return bytes + REQUEST_TLS_RECORD;
 		}
 		if (*n + here > sizeof(joined))
 			break;
-		memcpy(joined + *n, bytes + at + RECORD, here);
+		memcpy(joined + *n, bytes + at + REQUEST_TLS_RECORD, here);
 		*n += here;
-		records++;
-		at += RECORD + size;
+		first = false;
+		at += REQUEST_TLS_RECORD + size;
 	}
 	return joined;
 }
 
+/* Read a handshake: nearly always one message, a ClientHello, behind which another one may follow.
+ */
 static struct request read_tls(const char *bytes, size_t length, bool begun)
 {
 	struct request request = {.kind = REQUEST_NONE, .target = {"", 0}};
-	struct reader reader = {0};
-	uint32_t left;
+	size_t n, end = 0, at = 0;
+	const uint8_t *message = handshake_of(bytes, length, &n, &end);
+	struct reader reader = {.missing = n == 0}; /* a record that goes on, or has nothing */
 
-	if (length > 1 && (uint8_t)bytes[1] >= 16)
-		return request;
-	reader.at = handshake_of(bytes, length, &reader.here);
-	if (reader.here == 0) { /* a record that goes on, or has nothing */
-		request.kind = begun || bytes[0] == 22 ? REQUEST_INCOMPLETE : REQUEST_NONE;
-		return request;
-	}
-	if (reader.at[0] != 1 || (reader.here > 1 && reader.at[1] > 2)) /* none that servers take */
-		return request;
-	skip(&reader, 4);
-	left = skip_to_extensions(&reader);
-	while (!reader.missing && left >= 4) {
-		const uint32_t type = take_number(&reader, 2), size = take_number(&reader, 2);
-
-		if (type == 0 && !reader.missing) {
-			read_server_names(&reader, &request);
+	while (at < n && !reader.missing) {
+		reader = (struct reader){.at = message + at, .here = n - at};
+		if (reader.at[0] != 1 || (reader.here > 1 && reader.at[1] > 2)) {
+			if (at == 0)
+				return request; /* none that servers take */
 			break;
 		}
-		skip(&reader, size);
-		left -= RTE_MIN(left, 4 + size);
+		skip(&reader, 1);
+		at += 4 + take_number(&reader, 3);
+		request.early |= read_extensions(&reader, &request);
 	}
-	if (request.n_hosts > 0)
+	if (at > n || reader.missing)
+		end = 0;
+	request.end = end;
+	if (request.n_hosts > 0 || request.named || end > 0)
 		request.kind = REQUEST_TLS;
-	else if (reader.missing)
+	else if (n > 0 || begun || bytes[0] == REQUEST_TLS_HANDSHAKE)
 		request.kind = REQUEST_INCOMPLETE;
 	return request;
 }
 
 struct request request_read(const char *bytes, size_t length, bool begun)
 {
-	if (length > 0 && (bytes[0] == 22 || bytes[0] == 20 || bytes[0] == 21) &&
-	    (bytes[0] == 22 || (length < RECORD ? begun : is_passed_over((const uint8_t *)bytes))))
+	if (length > 0 && (bytes[0] == REQUEST_TLS_HANDSHAKE || bytes[0] == 20 || bytes[0] == 21) &&
+	    (bytes[0] == REQUEST_TLS_HANDSHAKE ||
+	     (length < REQUEST_TLS_RECORD ? begun : is_passed_over((const uint8_t *)bytes))))
 		return read_tls(bytes, length, begun);
 	return read_http(bytes, length, begun);
 }

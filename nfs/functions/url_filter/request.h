@@ -8,11 +8,14 @@
 enum request_kind {
 	REQUEST_NONE,       /* something else */
 	REQUEST_HTTP,       /* a whole HTTP request */
-	REQUEST_TLS,        /* a ClientHello with a server name */
+	REQUEST_TLS,        /* a ClientHello with a server name, or a whole one */
 	REQUEST_INCOMPLETE, /* one of these, which goes on behind the last byte */
 };
 
 #define REQUEST_MOST_HOSTS 4
+#define REQUEST_TLS_RECORD 5     /* bytes of a record's header */
+#define REQUEST_TLS_HANDSHAKE 22 /* types of records */
+#define REQUEST_TLS_DATA 23
 
 /* A part of the bytes. */
 struct piece {
@@ -26,11 +29,21 @@ struct request {
 	/* of an absolute target, and of Host fields; a sound request has one of each at most */
 	struct piece hosts[REQUEST_MOST_HOSTS]; /* of more than these, the last one is there */
 	uint8_t n_hosts;
-	size_t end;    /* of the fields of a whole request */
+	size_t end;    /* of the fields of a whole request, or of a whole handshake's records */
 	uint64_t body; /* bytes behind the fields */
 	bool chunked;  /* the body has chunks instead (RFC 9112, 7.1) */
+	bool named;    /* the server name extension of a handshake has come */
+	bool early;    /* records of early data may follow the handshake (RFC 8446, 4.2.10) */
 	bool unclear;  /* servers do not agree where the next request begins (RFC 9112, 6.3) */
 };
+
+/* Whether a request or a handshake, or what may come before one, may begin with a byte. */
+static inline bool request_may_begin(char byte)
+{
+	const uint64_t controls = 1 << '\r' | 1 << '\n' | 7 << 20, at = (uint8_t)byte;
+
+	return at < 32 ? controls >> at & 1 : at >= 'A' && at <= 'Z';
+}
 
 /*
  * The request with which bytes begin. `begun`: it is known that a request begins here if it is HTTP

@@ -211,6 +211,17 @@ def test_what_functions_hold_leaves_with_a_round(server: Path, tmp_path: Path) -
     assert [label_of(message.data) for message in done.came] == [(1, 254)] * 500
 
 
+def test_times_that_are_wrong_do_not_end_flows(server: Path, tmp_path: Path) -> None:
+    """A packet is stamped 0, and a second later the clock is that of the packets again; each leaves with its time."""
+    chain = 'scan: NIDS "timeout_s=60"\nnsh 1 255 -> scan\nscan -> nsh 1 254\n'
+    times = [1_800_000_000_000_000 + 5000 * i for i in range(400)]
+    times[200] = 0
+    packets = [(at, labelled(1, 255, udp_packet(ports=(i % 7, 80), payload=b"a"))) for i, at in enumerate(times)]
+    done = exchange(tmp_path, chain, packets)
+    assert sorted(message.time_us for message in done.came) == sorted(times)
+    assert done.report["functions"][0]["counters"]["aged"] == 0
+
+
 def test_large_packets_are_whole(server: Path, tmp_path: Path) -> None:
     """A slot of a link holds 4,080 bytes; a packet that grows beyond is dropped and counted."""
     frames = [udp_packet(payload=random.Random(size).randbytes(size)) for size in (0, 2000, 3000, 4000 + 16)]

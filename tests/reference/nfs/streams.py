@@ -26,6 +26,7 @@ class Stream:
 
     ROOM: ClassVar[int] = 8192
     PARTS: ClassVar[int] = 3
+    WAIT_US: ClassVar[int] = 10_000_000
     SYN_WAIT_US: ClassVar[int] = 60_000_000
 
     first: int  # sequence number of the first byte of `text`
@@ -37,7 +38,7 @@ class Stream:
     hole: int = 0  # bytes that are left out ...
     hole_at: int = 0  # ... before this byte of it
     ahead: dict[int, bytes] = field(default_factory=dict)  # by offset
-    over: bool = False
+    foreign: bool = False  # bytes behind `hole_at` are not kept once they are read
     stopped: bool = False
     counted: bool = False
     mode: str = ""
@@ -61,22 +62,80 @@ class Stream:
         near = min(far, NUMBERS - far) <= 2 * self.ROOM
         return sequence != self.origin and (near or self.goes_on(now_us))
 
-    def end(self) -> None:
-        """Read nothing more."""
-        self.read, self.ahead, self.over = len(self.text), {}, True
+    @property
+    def least(self) -> int:
+        """The first byte that may be forgotten once it is read."""
+        return self.hole_at if self.foreign else self.kept
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether nothing but its first bytes is kept."""
+        return self.foreign and not self.waits and len(self.text) == self.hole_at
+
+    def drop(self, begin: int, n: int) -> None:
+        """Take bytes out of the text, so that those behind have smaller offsets."""
+        self.text = self.text[:begin] + self.text[begin + n :]
+        self.read -= n
+        self.ahead = {at - n: part for at, part in self.ahead.items()}
+
+    def begin_later(self, n: int) -> None:
+        self.first = (self.first + n) % NUMBERS
+        if (self.first - self.origin) % NUMBERS > 1 << 30:
+            self.origin = (self.first - (1 << 30)) % NUMBERS
 
     def forget(self) -> None:
         """Forget what was read and is not kept."""
-        gone, self.read = self.read - self.kept, self.kept
-        self.first = (self.first + gone + (self.hole if gone > self.hole_at else 0)) % NUMBERS
-        if (self.first - self.origin) % NUMBERS > 1 << 30:
-            self.origin = (self.first - (1 << 30)) % NUMBERS
+        gone = self.read - self.least
+        if self.foreign:
+            self.drop(self.hole_at, gone)
+            self.hole += gone
+            if self.hole > 1 << 30:
+                self.forget_first()
+            return
+        self.drop(0, gone)
         if gone > self.hole_at:
+            self.begin_later(gone + self.hole)
             self.hole = self.hole_at = 0
         else:
+            self.begin_later(gone)
             self.hole_at -= gone
-        self.text = self.text[gone:]
-        self.ahead = {at - gone: part for at, part in self.ahead.items()}
+
+    def forget_first(self) -> None:
+        """Forget the first bytes and half of those that were left out."""
+        half = self.hole // 2
+        self.drop(0, self.hole_at)
+        self.begin_later(self.hole_at + half)
+        self.hole, self.hole_at = self.hole - half, 0
+
+    def set_foreign(self) -> None:
+        """What was read is not what its reader reads: only the first bytes are kept from now on."""
+        self.read = len(self.text)
+        if not self.foreign and self.hole:
+            self.begin_later(self.hole_at + self.hole)
+            self.drop(0, self.hole_at)
+            self.hole = 0
+        if not self.foreign:
+            self.hole_at = len(self.text)
+        self.foreign = True
+        self.forget()
+
+    def move(self, sequence: int) -> None:
+        """Go on at a number behind the first bytes."""
+        self.hole = (sequence - self.first - self.hole_at) % NUMBERS
+        self.text, self.read, self.ahead = self.text[: self.hole_at], self.hole_at, {}
+
+    def has_passed(self, sequence: int, data: bytes) -> bool:
+        """Whether some bytes were sent on and are not kept."""
+        at = (sequence - self.first) % NUMBERS
+        return self.foreign and at < self.hole_at + self.hole and at + len(data) > self.hole_at
+
+    def pass_over(self, sequence: int, data: bytes) -> bool:
+        """Go behind a segment that goes on where a foreign stream is."""
+        goes_on = (sequence - self.first) % NUMBERS == len(self.text) + self.hole
+        if not self.is_foreign or self.hole > 1 << 30 or not goes_on:
+            return False
+        self.hole += len(data)
+        return True
 
     def join(self) -> None:
         """Append parts that are ahead no longer."""
@@ -91,12 +150,13 @@ class Stream:
         self.read += here
         if n == here:
             return
-        if self.hole:
+        if self.hole or self.foreign:
             self.forget()
-        self.hole, self.hole_at = n - here, len(self.text)
-        behind = self.hole_at + self.hole
+        left_out = n - here
+        self.hole, self.hole_at = left_out + (self.hole if self.foreign else 0), len(self.text)
+        behind = self.hole_at + left_out
         parts = {max(at, behind): part[max(behind - at, 0) :] for at, part in sorted(self.ahead.items())}
-        self.ahead = {at - self.hole: part for at, part in parts.items() if part}
+        self.ahead = {at - left_out: part for at, part in parts.items() if part}
         self.join()
 
     def note_ahead(self, at: int, data: bytes) -> Taken | None:
@@ -121,10 +181,6 @@ class Stream:
         """Take a segment; `read` reads what has come without a gap."""
         while data:
             far = (sequence - self.first) % NUMBERS
-            if self.over and far >= len(self.text):
-                if far > NUMBERS // 4:
-                    self.text, self.read = b"", 0
-                return Taken.PASSED
             if far >= NUMBERS // 2:
                 return Taken.OUTSIDE
             if self.hole_at <= far < self.hole_at + self.hole:
@@ -133,8 +189,8 @@ class Stream:
                 continue
             until = self.hole_at if far < self.hole_at else len(self.text)
             at = far - (0 if far < self.hole_at else self.hole)
-            fits = at <= len(self.text) or at + len(data) <= self.ROOM + self.read - self.kept
-            if at + len(data) > self.ROOM and self.kept < self.read <= at and fits:
+            fits = at <= len(self.text) or at + len(data) <= self.ROOM + self.read - self.least
+            if at + len(data) > self.ROOM and self.least < self.read <= at and fits:
                 self.forget()
                 continue
             if at > len(self.text) and at + len(data) > self.ROOM:

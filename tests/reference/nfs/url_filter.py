@@ -25,9 +25,12 @@ from tests.reference.nfs.headers import (
 from tests.reference.nfs.ipv6 import ICMPV6, OPAQUE, ipv6_checksum, ipv6_header, read_ip_headers
 from tests.reference.nfs.model import Bounds, FirstRun, FunctionModel, Left
 from tests.reference.nfs.streams import Stream, Taken, stream_frames
-from tests.reference.nfs.traffic import Mix, Sent, random_payload
+from tests.reference.nfs.traffic import NUMBERS, Mix, Sent, random_payload
 from tests.reference.nfs.web import (
+    DATA,
+    HANDSHAKE,
     METHODS,
+    RECORD,
     RequestKind,
     WebRequest,
     normal_host,
@@ -39,6 +42,8 @@ from tests.reference.nfs.web import (
 
 PATHS = ("/track", "/img/a%7Eb", "/v1/login", "/x/../promo", "/down/load/")
 TTL = 64
+MAY_BEGIN = re.compile(rb"[\r\n\x14\x15\x16A-Z]")
+"""Bytes with which a request or a handshake may begin, or what may come before one."""
 
 
 def near_url(rng: random.Random, urls: Sequence[str]) -> tuple[bytes, bytes]:
@@ -117,8 +122,9 @@ def web_payload(rng: random.Random, urls: Sequence[str]) -> bytes:
 class UrlFilterModel(FunctionModel):
     """A listed domain covers its subdomains, a path what is below it.
 
-    Streams are followed from their SYN on, or from a request on that its segment does not end; others, and all with
-    `streams` 0, are judged segment by segment. No stream is given up for another one: there are fewer than `streams`.
+    Streams are followed from their SYN on, or from a request on that its segment does not end; others, what is neither
+    HTTP nor TLS, and all with `streams` 0, are judged segment by segment. No stream is given up for another one: there
+    are fewer than `streams`.
     """
 
     nf = "UrlFilter"
@@ -192,9 +198,17 @@ class UrlFilterModel(FunctionModel):
             if request.kind is not RequestKind.HTTP or request.chunked or request.unclear:
                 break
             at = min(at + request.end + request.body, len(segment))
-        if follows and request.kind is RequestKind.INCOMPLETE and len(segment) - at <= Stream.ROOM:
+        if not follows or request.kind is not RequestKind.INCOMPLETE or len(segment) - at > Stream.ROOM:
+            return "passed"
+        stream = self.streams.get(key)
+        if stream and stream.hole_at + len(segment) - at > Stream.ROOM:
+            return "overlong"
+        if stream:
+            stream.move(sequence + at)
+        else:
             stream = self.streams[key] = Stream(sequence + at, self.now_us)
-            stream.text, stream.counted = segment[at:], bool(request.hosts)
+        stream.text += segment[at:]
+        stream.mode, stream.counted = "", bool(request.hosts)
         return "passed"
 
     def read_chunks(self, stream: Stream, unread: bytes) -> str | None:
@@ -220,34 +234,38 @@ class UrlFilterModel(FunctionModel):
 
     def read_stream(self, stream: Stream) -> str:
         """Read the requests of a stream: `waits` for more, or `blocked`."""
-        while stream.read < len(stream.text) and not stream.over:
+        while stream.read < len(stream.text):
             unread = stream.text[stream.read :]
-            if stream.mode:
+            if stream.mode == "early" and unread[0] == DATA:
+                if len(unread) < RECORD:
+                    return "waits"
+                stream.read += RECORD
+                stream.leave_out(int.from_bytes(unread[3:RECORD], "big"))
+                continue
+            if stream.mode in ("chunks", "trailers"):
                 ended = self.read_chunks(stream, unread)
                 if ended:
                     return ended
                 continue
-            request = read_request(unread, stream.begun)
+            request = read_request(unread, stream.begun and not stream.foreign)
             if request.kind is RequestKind.NONE:
-                stream.begun, stream.read, stream.counted, self.others = False, len(stream.text), False, True
+                stream.set_foreign()
+                stream.mode, stream.counted, self.others = "", False, True
                 return "waits"
             if not stream.counted:
                 self.count(request)
             stream.counted = bool(request.hosts)
             if self.blocks(request):
                 return "blocked"
-            if request.kind is RequestKind.INCOMPLETE:
+            if request.kind is RequestKind.INCOMPLETE or not request.end:
                 return "waits"
-            if request.kind is RequestKind.TLS:
-                stream.end()
-            elif request.unclear or request.body > (1 << 30) - 1:
+            if request.unclear or request.body > (1 << 30) - 1:
                 self.counted["unclear"] += 1
                 return "blocked"
-            else:
-                stream.read += request.end
-                stream.counted = False
-                stream.mode = "chunks" if request.chunked else ""
-                stream.leave_out(0 if request.chunked else request.body)
+            stream.read += request.end
+            stream.counted = False
+            stream.mode = "chunks" if request.chunked else "early" if request.early else ""
+            stream.leave_out(0 if request.chunked else request.body)
         return "waits"
 
     def judge_segment(self, key: Flow, sequence: int, segment: bytes, opens: bool) -> str:
@@ -261,17 +279,34 @@ class UrlFilterModel(FunctionModel):
             return self.judge_alone(key, sequence, segment, True)
         if stream.stopped:
             return "blocked"
+        no_room = stream.hole_at + len(segment) > Stream.ROOM
+        if segment and (no_room or not MAY_BEGIN.match(segment)) and stream.pass_over(sequence, segment):
+            stream.last_us = self.now_us
+            return self.judge_alone(key, sequence, segment, False)
+        return self.judge_followed(key, stream, sequence, segment)
+
+    def judge_followed(self, key: Flow, stream: Stream, sequence: int, segment: bytes) -> str:
+        """The counter of a segment of a stream that is followed."""
+        passed = stream.has_passed(sequence, segment)
         self.others = False
         taken = stream.take(sequence, segment, self.read_stream)
-        if taken is Taken.OVERLONG and not stream.begun:
-            stream.read, stream.counted, stream.mode = len(stream.text), False, ""
+        named_hello = stream.counted and stream.text[stream.read : stream.read + 1] == bytes([HANDSHAKE])
+        if taken is Taken.OVERLONG and (not stream.begun or stream.foreign or named_hello):
+            stream.set_foreign()
+            stream.mode, stream.counted = "", False
             taken = stream.take(sequence, segment, self.read_stream)
         if taken is Taken.PASSED:
             stream.last_us = self.now_us
         if taken is Taken.BLOCKED:
             stream.stopped = True
-        if (taken is Taken.PASSED and self.others) or (taken is Taken.OUTSIDE and not stream.begun):
-            return self.judge_alone(key, sequence, segment, False)
+        if taken is Taken.OUTSIDE and (stream.foreign or not stream.begun):
+            ahead = (sequence - stream.first) % NUMBERS < NUMBERS // 2
+            skips = stream.is_foreign and ahead and self.now_us - stream.last_us >= Stream.WAIT_US
+            if skips:
+                stream.move(sequence + len(segment))
+            return self.judge_alone(key, sequence, segment, skips)
+        if taken is Taken.PASSED and (self.others or passed):
+            return self.judge_alone(key, sequence, segment, passed and stream.is_foreign)
         return str(taken.value)
 
     def judge_packet(self, frame: bytes, headers: Headers) -> str:

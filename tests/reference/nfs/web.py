@@ -21,8 +21,8 @@ UNRESERVED = re.compile(rb"[A-Za-z0-9._~-]")
 MOST_HOSTS = 4
 LONGEST_HOST, LONGEST_PATH, LONGEST_METHOD, LONGEST_NUMBER = 253, 4096, 20, 18
 
-HANDSHAKE, CLIENT_HELLO, SERVER_NAME, HOST_NAME, RECORD = 22, 1, 0, 0, 5
-PASSED_OVER = re.compile(rb"\x14[\x00-\x0f].\x00\x01|\x15[\x00-\x0f].\x00\x02", re.DOTALL)
+HANDSHAKE, DATA, CLIENT_HELLO, SERVER_NAME, HOST_NAME, EARLY_DATA, RECORD = 22, 23, 1, 0, 0, 42, 5
+PASSED_OVER = re.compile(rb"\x14..\x00\x01|\x15..\x00\x02", re.DOTALL)
 """Records that servers pass over before a handshake, or within: of ciphers, and alerts."""
 
 
@@ -42,9 +42,11 @@ class WebRequest:
     kind: RequestKind
     hosts: list[bytes] = field(default_factory=list)
     target: bytes = b""
-    end: int = 0  # of its fields
+    end: int = 0  # of its fields, or of a handshake's records
     body: int = 0  # bytes behind them
     chunked: bool = False
+    named: bool = False  # the server name extension of a handshake has come
+    early: bool = False  # records of early data may follow a handshake
     unclear: bool = False  # its end is ambiguous (RFC 9112, section 6.3)
 
     def add_host(self, host: bytes) -> None:
@@ -172,42 +174,53 @@ class HandshakeReader:
 
 
 def read_handshake(segment: bytes, begun: bool) -> WebRequest:
-    """The host names of a ClientHello, if it has any."""
-    message, rest = b"", segment
-    if segment[1:2] > b"\x0f":
-        return NO_REQUEST
-    while len(rest) >= RECORD and ((rest[0] == HANDSHAKE and rest[1] < 16) or PASSED_OVER.match(rest)):
+    """The host names of a ClientHello, if it has any, and where its records end, if they have come."""
+    message, rest, cut = b"", segment, False
+    while len(rest) >= RECORD and (rest[0] == HANDSHAKE or PASSED_OVER.match(rest)):
         end = RECORD + int.from_bytes(rest[3:RECORD], "big")
         message += rest[RECORD:end] if rest[0] == HANDSHAKE else b""
-        rest = rest[end:]
+        cut, rest = end > len(rest), rest[end:]
+    found = WebRequest(RequestKind.INCOMPLETE)
     if not message:
-        return WebRequest(RequestKind.INCOMPLETE) if begun or segment[0] == HANDSHAKE else NO_REQUEST
-    if message[0] != CLIENT_HELLO or message[1:2] > b"\2":
+        return found if begun or segment[0] == HANDSHAKE else NO_REQUEST
+    first = True
+    while message and message[0] == CLIENT_HELLO and message[1:2] <= b"\2":
+        reader, first = HandshakeReader(message), False
+        try:
+            reader.bytes(1)
+            length = 4 + reader.number(3)
+            read_extensions(reader, found)
+        except EndError:
+            cut = True
+            break
+        cut |= length > len(message)
+        message = message[length:]
+    if first:
         return NO_REQUEST
-    names: list[bytes] = []
-    try:
-        read_server_names(HandshakeReader(message), names)
-    except EndError:
-        return WebRequest(RequestKind.TLS, names) if names else WebRequest(RequestKind.INCOMPLETE)
-    return WebRequest(RequestKind.TLS, names) if names else NO_REQUEST
+    found.end = 0 if cut else len(segment) - len(rest)
+    if found.hosts or found.named or found.end:
+        found.kind = RequestKind.TLS
+    return found
 
 
-def read_server_names(reader: HandshakeReader, names: list[bytes]) -> None:
-    """Append the host names of the server name extension (RFC 6066, section 3)."""
-    reader.bytes(4 + 2 + 32)  # length, version, random
+def read_extensions(reader: HandshakeReader, request: WebRequest) -> None:
+    """Append the host names of server name extensions (RFC 6066, section 3)."""
+    reader.bytes(2 + 32)  # version, random
     for size in (1, 2, 1):  # session, ciphers, compression
         reader.bytes(reader.number(size))
     left = reader.number(2)
     while left >= 4:
         kind, length = reader.number(2), reader.number(2)
         if kind == SERVER_NAME:
-            return read_names(reader, names)
+            names = HandshakeReader(reader.data[reader.at :])
+            read_names(names, request)
+            request.named = True
+        request.early |= kind == EARLY_DATA
         reader.bytes(length)
         left -= 4 + length
-    return None
 
 
-def read_names(reader: HandshakeReader, names: list[bytes]) -> None:
+def read_names(reader: HandshakeReader, request: WebRequest) -> None:
     """Append the host names of a list, in which other types are passed over."""
     left = reader.number(2)
     while left >= 3:
@@ -215,7 +228,8 @@ def read_names(reader: HandshakeReader, names: list[bytes]) -> None:
         if name_type != HOST_NAME and 3 + length >= left:
             return
         name = reader.bytes(length)
-        names += [name] if name_type == HOST_NAME else []
+        if name_type == HOST_NAME:
+            request.add_host(name)
         left -= 3 + length
 
 

@@ -234,3 +234,17 @@ def test_the_verifier_takes_several_long_lists() -> None:
         assert Handled(*kernel.run(labelled(frame, IN))).action == machine.run(labelled(frame, IN))[0]
     assert kernel.counters() == machine.counters()
     kernel.close()
+
+
+@pytest.mark.parametrize("bits_per_s", [20, 1000, 100_000])
+def test_a_meter_keeps_a_rate_at_which_a_packet_takes_minutes(bits_per_s: int) -> None:
+    """What one packet takes is not held to be time that went back: the next one passes when its time is over."""
+    require_clang()
+    step = alone("Tunnel", {}).steps[0]
+    entry = NicEntry(IN, 0, Fraction(bits_per_s, 1_000_000))
+    machine = NicMachine(read_object(build(NicProgram("n0", (step,), (entry,)))[0]))
+    packet = labelled(ipv4_frame(payload=bytes(1400)), IN)
+    took_us = 8 * len(packet) * 1_000_000 // bits_per_s
+    begin = 1_800_000_000_000_000
+    actions = [machine.run(packet, begin + at)[0] for at in (0, 20_000, took_us // 2, took_us + 20_000)]
+    assert actions == [TX, DROP, DROP, TX]
