@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -23,7 +22,7 @@ from placer.policy.selector import Selector
 from placer.progress import Advance
 from placer.strategies import budget
 from placer.strategies.strategy import OnlineStrategy, register
-from predictor.regression.compiled import digest_of_sources
+from predictor.regression.compiled import digest_of_sources, running_s
 from profiles import Workload
 from profiles.aside import file_aside
 
@@ -68,7 +67,7 @@ class ContentionAware(OnlineStrategy):
         """The plan at the catalogue's risk; without one, at the largest risk that is expected to keep the budget."""
         if self.given is not None or self.predictor is None:
             return self._place_by(self.oracles, arrivals, progress=progress)
-        began = time.perf_counter()
+        began = running_s()
         # where cores are chosen, too, a plan has more than its risk
         key = None if have_loads(arrivals) else risk_key(self.catalogue, self.predictor, self.rule, arrivals)
         if key is not None and (known := recall_risk(key)):
@@ -76,7 +75,7 @@ class ContentionAware(OnlineStrategy):
         plan = self._cheapest(list(self._plans(self._largest_risk(arrivals), arrivals, progress)))
         if key is not None:
             keep_risk(key, plan.risk)
-        return replace(plan, seconds=time.perf_counter() - began)
+        return replace(plan, seconds=running_s() - began)
 
     def risk_for(self, arrivals: Sequence[Arrival]) -> float:
         """The catalogue's risk; without one, that of the plan of these arrivals that keeps the budget."""

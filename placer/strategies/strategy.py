@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from placer.model.fleet import Fleet, Nic, NicKind, Tenant
 from placer.model.oracle import Oracle
 from placer.model.plan import Placement, Plan, replay
 from placer.progress import Advance
+from predictor.regression.compiled import running_s
 from profiles import Workload
 from profiles.registry import Registry
 
@@ -110,7 +110,7 @@ class OnlineStrategy(Strategy):
             reasons[index] = self.reason(arrivals[index].tenant)
             return choice
 
-        began = time.perf_counter()
+        began = running_s()
         for event, nic in replay(arrivals, fleet, choose):
             if event.departs:
                 continue
@@ -118,7 +118,7 @@ class OnlineStrategy(Strategy):
             placements[event.index] = Placement(arrivals[event.index], nic_id, kind, reasons[event.index])
             if progress:
                 progress(event.index + 1, len(arrivals))
-        return Plan(self.name, self.predictor, tuple(placements), time.perf_counter() - began)
+        return Plan(self.name, self.predictor, tuple(placements), running_s() - began)
 
     def cheapest_new(self, fleet: Fleet, tenant: Tenant, oracles: Sequence[Oracle] | None = None) -> NicKind | None:
         """The cheapest kind that can be opened and runs the NF; with oracles, one on which it meets its SLA alone.

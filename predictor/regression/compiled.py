@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -100,28 +101,41 @@ def _kernel_folder(digest: str) -> Path:
     return folder
 
 
-class _Announcement(event.Listener):
-    """Says once that kernels are compiled, to the last who asked."""
+class _Compiling(event.Listener):
+    """Says once that kernels are compiled, to the last who asked, and how long it took."""
 
     say: Callable[[str], None] | None = None
 
+    def __init__(self) -> None:
+        self._kernels: list[float] = []  # when each was begun; a kernel waits for those that it calls
+        self.took_s = 0.0
+
     def on_start(self, compiling: event.Event) -> None:
+        self._kernels.append(time.monotonic())
         if self.say is not None:
             say, self.say = self.say, None
             say("compiling the models for this machine (once, up to a minute)")
 
     def on_end(self, compiled: event.Event) -> None:
-        pass
+        began = self._kernels.pop()
+        if not self._kernels:
+            self.took_s += time.monotonic() - began
 
 
-_announcement = _Announcement()
-event.register("numba:compile", _announcement)  # type: ignore[no-untyped-call]
+_compiling = _Compiling()
+event.register("numba:compile", _compiling)  # type: ignore[no-untyped-call]
+
+
+def running_s() -> float:
+    """The time (s) of a clock that stands still while kernels are compiled: what is measured by it takes as long on a
+    new machine as later."""
+    return time.monotonic() - _compiling.took_s
 
 
 def announce_compiling(say: Callable[[str], None]) -> None:
     """Call `say` with a message when this process next compiles a kernel; those in the cache are not compiled. It
     replaces the `say` of a call before."""
-    _announcement.say = say
+    _compiling.say = say
 
 
 @cache

@@ -24,6 +24,7 @@ from placer.optimal.planned.rate_search import USUAL_EFFORT, RatePlanner
 from placer.optimal.planned.reserve import SELECTED_RESERVE, planned_pct, reserve_pct
 from placer.progress import Advance
 from placer.strategies.contention_aware import ContentionAware
+from predictor.regression.compiled import running_s
 from profiles import COUNTERS, Workload
 
 FIRST_SHARE = 0.9 / (1.0 + SELECTED_RESERVE)
@@ -38,7 +39,7 @@ def plan_by_loads(
     arrivals: Sequence[Arrival], catalogue: Catalogue, predictor: str, seconds: float, progress: Advance | None
 ) -> Plan:
     """The plan within the budget that rejects least, then costs least, of those that are found, with its bound."""
-    began = time.perf_counter()
+    began = running_s()
     budget_pct = 100.0 if catalogue.budget_pct is None else catalogue.budget_pct
     make = partial(_make_plan, catalogue=catalogue, predictor=predictor, budget_pct=budget_pct, progress=progress)
     deadline, days = time.monotonic() + seconds, has_days(arrivals)
@@ -60,7 +61,7 @@ def plan_by_loads(
         plan.rejected == 0 and bound is not None and cost <= lowest + 1e-9,
         rates_scope(arrivals) if bound else "no lower bound where latency can be promised or some NICs are GPUs",
     )
-    return replace(plan, strategy=PLANNED, within=within, seconds=time.perf_counter() - began)
+    return replace(plan, strategy=PLANNED, within=within, seconds=running_s() - began)
 
 
 def _make_plan(

@@ -27,6 +27,7 @@ from placer.optimal.planned.static import StaticPlanner, cores_bound, cores_proo
 from placer.optimal.program import exact_cost
 from placer.progress import Advance
 from placer.strategies.contention_aware import ContentionAware
+from predictor.regression.compiled import running_s
 
 TRIED_RISKS = (0.3, 0.15, 0.07, 0.03, 0.012, 0.005)
 FULLEST_MOMENTS = 3
@@ -43,7 +44,7 @@ def plan_by_risks(
     progress: Advance | None,
 ) -> Plan:
     """The cheapest of these plans within the budget, else the most careful one, with its bound."""
-    began = time.perf_counter()
+    began = running_s()
     budget = math.inf if catalogue.budget_pct is None else catalogue.budget_pct
     made: list[tuple[bool, tuple[int, ...], float, float, Plan]] = []
     for plan, careful in _plans(arrivals, catalogue, predictor, deadline, progress):
@@ -59,7 +60,7 @@ def plan_by_risks(
         plan, expected = mend(plan, catalogue, predictor, budget)
         kept_back = reserve_pct(expected)
     within = _find_bound(plan, kept_back, arrivals, catalogue, planner, deadline)
-    return replace(plan, strategy=PLANNED, within=within, seconds=time.perf_counter() - began)
+    return replace(plan, strategy=PLANNED, within=within, seconds=running_s() - began)
 
 
 def _plans(

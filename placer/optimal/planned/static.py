@@ -17,6 +17,7 @@ from placer.optimal.planned import search
 from placer.optimal.planned.chances import Chances
 from placer.optimal.planned.leader import NEAR_BOUND, PROGRAM_LEVELS, ClassPrices, ClassRows, Leader, Relaxed, refine
 from placer.optimal.planned.reserve import REPEATED_RESERVE, SELECTED_RESERVE
+from predictor.regression.compiled import running_s
 from profiles import Workload
 from profiles.arrays import Ints
 
@@ -107,12 +108,12 @@ class StaticPlanner:
 
     `budget`: the share of tenants placed that may be expected to violate their SLA, reserve included. `seconds`:
     processor time of the search, not wall time: a busy machine finds the same plan. Half of it is for columns. `began`:
-    when planning began, predictions being known, of `time.monotonic`. `complete`: whether there was time for all
+    when planning began, predictions being known, of `running_s`. `complete`: whether there was time for all
     columns that improve the program.
     """
 
     def __init__(self, chances: Chances, catalogue: Catalogue, budget: float, seconds: float) -> None:
-        self.began = time.monotonic()
+        self.began = running_s()
         started = time.process_time()
         self.deadline = started + seconds / 2
         self.chances, self.kinds, self.budget = chances, catalogue.kinds, budget

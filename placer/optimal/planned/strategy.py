@@ -32,6 +32,7 @@ from placer.optimal.planned.static import MAX_SEARCHED_TENANTS, StaticPlan, Stat
 from placer.progress import Advance
 from placer.strategies.contention_aware import ContentionAware
 from placer.strategies.strategy import Strategy, register
+from predictor.regression.compiled import running_s
 
 SEARCH_SECONDS = 60.0
 MAX_REPLANS = 3  # plans that are made with a smaller budget where violations on the way to the last arrival exceed it
@@ -125,7 +126,7 @@ class Planned(Strategy):
                 other = self._make_plan(arrivals, planner, begun if self.kinds is None else self.kinds.merge(begun))
                 if self._value(other[1]) < self._value(plan):
                     found, plan, expected = other
-        return replace(plan, within=self._within(plan, found, expected), seconds=time.monotonic() - planner.began)
+        return replace(plan, within=self._within(plan, found, expected), seconds=running_s() - planner.began)
 
     def _make_plan(
         self,

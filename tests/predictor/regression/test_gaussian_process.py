@@ -1,6 +1,7 @@
 """Gaussian processes, their factors and compiled kernels, and significant digits."""
 
 import math
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,15 @@ from hypothesis import strategies as st
 from numba import njit
 
 from predictor.regression import processes
-from predictor.regression.compiled import KERNEL_FOLDERS, announce_compiling, digest_of_sources, dot, exponential, pad
+from predictor.regression.compiled import (
+    KERNEL_FOLDERS,
+    announce_compiling,
+    digest_of_sources,
+    dot,
+    exponential,
+    pad,
+    running_s,
+)
 from predictor.regression.gaussian_process import GaussianProcess, side_by_side
 from predictor.regression.significant import VALUE_BITS, significant
 
@@ -125,13 +134,15 @@ def test_machine_code_outlives_an_installation() -> None:
     assert kept.stem.startswith("predictor.regression.compiled.exponential-") and kept.stem.endswith(digest)
 
 
-def test_compiling_is_announced_once_to_who_asked_last() -> None:
-    """A kernel that is compiled already is not announced, nor is the next one."""
+def test_compiling_is_announced_once_to_who_asked_last_and_takes_no_time() -> None:
+    """A kernel that is compiled already is not announced, nor is the next one. A clock stands still meanwhile."""
     first, last = list[str](), list[str]()
     announce_compiling(first.append)
     announce_compiling(last.append)
     one, other = njit(lambda x: x + 1), njit(lambda x: x + 2)
+    began, running = time.monotonic(), running_s()
     assert one(1) == 2 and one(2) == 3 and other(1) == 3
+    assert 0 < running_s() - running < time.monotonic() - began
     assert not first
     assert len(last) == 1 and last[0].startswith("compiling")
 
