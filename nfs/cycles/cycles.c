@@ -20,6 +20,7 @@
 #include "cycles/chains.h"
 #include "cycles/measuring.h"
 #include "cycles/peer.h"
+#include "tests/one_core.h"
 
 /*
  * Cycles per packet of a network function beside its peers.
@@ -346,23 +347,10 @@ static void complete(struct selection *selection)
 
 static struct rte_mempool *start(const char *name)
 {
-	char *arguments[] = {(char *)(uintptr_t)name,
-			     "-l",
-			     "0",
-			     "--no-pci",
-			     "--no-huge",
-			     "-m",
-			     "4096",
-			     "--no-telemetry",
-			     "--no-shconf",
-			     "--log-level",
-			     "lib.eal:error"};
 	struct rte_mempool *spare;
 
-	if (rte_eal_init(RTE_DIM(arguments), arguments) < 0) {
-		fprintf(stderr, "cycles: cannot start EAL: %s\n", rte_strerror(rte_errno));
+	if (!start_on_one_core(name, "4096"))
 		return NULL;
-	}
 	spare = rte_pktmbuf_pool_create("spare", 8191, 256, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
 					SOCKET_ID_ANY);
 	if (!spare)

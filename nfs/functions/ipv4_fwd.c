@@ -7,8 +7,9 @@
  * can do the same, byte for byte; IPRouter is the router of RFC 1812.
  *
  * Hop number H has the MAC address 02:00:00:01:00:H; the source becomes 02:00:00:00:00:01. Routes
- * are generated from a seed, with a default route to hop 0, or read from a file (tables/routes.h).
- * The table is a DIR-24-8 of rte_fib.
+ * are generated from a seed, with a default route to hop 0, or read from a file (tables/routes.h),
+ * whose routes are counted by their number. The table is a DIR-24-8 of rte_fib; an entry holds the
+ * hop in its lowest byte, and the number of the route above, 1 for generated ones.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,30 +39,35 @@ static const struct nf_counter counters[] = {
 	[MALFORMED] = {"malformed", "packets freed"},
 };
 
-#define NO_ROUTE 0x7fff /* the largest next hop of 2 bytes */
+#define NO_ROUTE 0
+#define NUMBER_SHIFT 8
+#define LARGEST_OF_2B 0x7fff
 
 /*
  * Groups of 256 addresses, one for each prefix longer than /24 at worst; entries of 2 bytes, which
- * make a table of 32 MB, count up to NO_ROUTE of them.
+ * make a table of 32 MB, have numbers below 128, and count up to LARGEST_OF_2B groups.
  */
 static struct rte_fib_conf conf_of(const struct route *routes, uint32_t n)
 {
-	uint32_t groups = 1;
+	uint32_t groups = 1, largest = 0;
 
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		groups += routes[i].depth > 24;
+		largest = RTE_MAX(largest, routes[i].hop);
+	}
 	return (struct rte_fib_conf){
 		.type = RTE_FIB_DIR24_8,
 		.default_nh = NO_ROUTE,
 		.max_routes = (int)n + 2,
-		.dir24_8 = {.nh_sz = groups < NO_ROUTE ? RTE_FIB_DIR24_8_2B : RTE_FIB_DIR24_8_4B,
+		.dir24_8 = {.nh_sz = RTE_MAX(groups, largest) < LARGEST_OF_2B ? RTE_FIB_DIR24_8_2B
+									      : RTE_FIB_DIR24_8_4B,
 			    .num_tbl8 = groups},
 	};
 }
 
 static int fill(struct rte_fib *table, const struct route *routes, uint32_t n, bool generated)
 {
-	int result = generated ? rte_fib_add(table, 0, 0, 0) : 0;
+	int result = generated ? rte_fib_add(table, 0, 0, 1 << NUMBER_SHIFT) : 0;
 
 	for (uint8_t depth = 0; depth <= 32 && result == 0; depth++)
 		result = fib_add_depth(table, routes, n, depth);
@@ -103,6 +109,9 @@ static int create(struct nf *nf)
 
 	if (!routes)
 		return -EINVAL;
+	nf->n_rules = *nf->texts[FILE_OF_ROUTES] ? n : 0;
+	for (uint32_t i = 0; i < n; i++)
+		routes[i].hop |= RTE_MAX(routes[i].number, 1U) << NUMBER_SHIFT;
 	nf->state = table_of(nf, routes, n);
 	free(routes);
 	return nf->state ? 0 : -ENOMEM;
@@ -154,10 +163,13 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		const int result = forward(packets[i], l3[i], hops[i]);
 
 		nf->counters[result]++;
-		if (likely(result == FORWARDED))
-			nf_send(out, packets[i]);
-		else
+		if (unlikely(result != FORWARDED)) {
 			rte_pktmbuf_free(packets[i]);
+			continue;
+		}
+		if (nf->rule_counts)
+			nf->rule_counts[(hops[i] >> NUMBER_SHIFT) - 1]++;
+		nf_send(out, packets[i]);
 	}
 }
 

@@ -10,11 +10,11 @@
 
 #include <sys/mman.h>
 
-#include <rte_eal.h>
 #include <rte_errno.h>
 
 #include "core/metadata.h"
 #include "run/captures.h"
+#include "tests/one_core.h"
 
 static struct rte_mempool *pool;
 
@@ -29,13 +29,9 @@ static void fail(const char *what)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	char *arguments[] = {(*argv)[0],  "-l",  "0",  "--no-pci",      "--no-huge",
-			     "-m",        "256", "--no-telemetry", "--no-shconf",
-			     "--log-level", "lib.eal:error"};
-
 	(void)argc;
-	if (rte_eal_init(RTE_DIM(arguments), arguments) < 0)
-		fail("cannot start EAL");
+	if (!start_on_one_core((*argv)[0], "256"))
+		abort();
 	if (metadata_register() < 0)
 		fail("no metadata");
 	pool = rte_pktmbuf_pool_create("packets", 127, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,

@@ -15,12 +15,12 @@
 #include <string.h>
 
 #include <rte_cycles.h>
-#include <rte_eal.h>
 #include <rte_errno.h>
 
 #include "accelerators/accelerator.h"
 #include "core/nf.h"
 #include "core/packet.h"
+#include "tests/one_core.h"
 #include "tests/poison.h"
 
 #define PACKETS 127
@@ -49,21 +49,9 @@ static void fail(const char *what)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	char *arguments[] = {(*argv)[0],
-			     "-l",
-			     "0",
-			     "--no-pci",
-			     "--no-huge",
-			     "-m",
-			     "512",
-			     "--no-telemetry",
-			     "--no-shconf",
-			     "--log-level",
-			     "lib.eal:error"};
-
 	(void)argc;
-	if (rte_eal_init(RTE_DIM(arguments), arguments) < 0)
-		fail("cannot start EAL");
+	if (!start_on_one_core((*argv)[0], "512"))
+		abort();
 	pool = rte_pktmbuf_pool_create("packets", PACKETS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
 				       SOCKET_ID_ANY);
 	spare = rte_pktmbuf_pool_create("spare", 1023, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,

@@ -24,6 +24,7 @@
 #include "core/nsh.h"
 #include "core/random.h"
 #include "cycles/measuring.h"
+#include "rack/text.h"
 #include "run/chain_file.h"
 #include "run/start.h"
 
@@ -49,24 +50,9 @@ static const char help[] =
 
 enum { CHAIN = 256, ENTRY, FLOWS, SIZE, HELP };
 
-static bool read_number(const char *option, unsigned long most, unsigned long *number)
-{
-	char *end;
-
-	errno = 0;
-	*number = strtoul(optarg, &end, 10);
-	if (isdigit((unsigned char)*optarg) && *end == '\0' && errno == 0 && *number >= 1 &&
-	    *number <= most)
-		return true;
-	fprintf(stderr, "nf-server-bench: %s: \"%s\" is not a whole number from 1 to %lu\n", option,
-		optarg, most);
-	return false;
-}
-
 static bool take_option(struct bench_options *options, int option)
 {
-	unsigned long number;
-	unsigned int path, index;
+	unsigned int path, index, number;
 	char rest;
 
 	switch (option) {
@@ -82,12 +68,9 @@ static bool take_option(struct bench_options *options, int option)
 		fprintf(stderr, "nf-server-bench: --entry: \"%s\" is not PATH,INDEX\n", optarg);
 		return false;
 	case FLOWS:
-		if (!read_number("--flows", 1000000, &number))
-			return false;
-		options->flows = (uint32_t)number;
-		return true;
+		return option_number("nf-server-bench", "flows", optarg, 1000000, &options->flows);
 	case SIZE:
-		if (!read_number("--packet-size", 1518, &number))
+		if (!option_number("nf-server-bench", "packet-size", optarg, 1518, &number))
 			return false;
 		options->packet_size = (uint16_t)number;
 		return true;

@@ -22,19 +22,9 @@ static const char help[] =
 	"\n"
 	"Exit status: 0 done, 1 failed, or the programs do not do the same, 2 bad input.\n";
 
+#define NAME "nf-switch-bench"
+
 enum { IN = 256, PROGRAM, LINKS, IN_FLIGHT, ROUNDS, HELP };
-
-static bool read_number(const char *option, unsigned int most, unsigned int *number)
-{
-	uint64_t found;
-
-	if (text_number(optarg, most, &found) && found > 0) {
-		*number = (unsigned int)found;
-		return true;
-	}
-	fprintf(stderr, "nf-switch-bench: %s %s: expected 1 to %u\n", option, optarg, most);
-	return false;
-}
 
 static bool read_program(struct bench_options *options)
 {
@@ -60,11 +50,12 @@ static bool take_option(struct bench_options *options, int option)
 	case PROGRAM:
 		return read_program(options);
 	case LINKS:
-		return read_number("--links", BENCH_MOST_LINKS, &options->links);
+		return option_number(NAME, "links", optarg, BENCH_MOST_LINKS, &options->links);
 	case IN_FLIGHT:
-		return read_number("--in-flight", BENCH_MOST_IN_FLIGHT, &options->in_flight);
+		return option_number(NAME, "in-flight", optarg, BENCH_MOST_IN_FLIGHT,
+				     &options->in_flight);
 	case ROUNDS:
-		return read_number("--rounds", BENCH_MOST_ROUNDS, &options->rounds);
+		return option_number(NAME, "rounds", optarg, BENCH_MOST_ROUNDS, &options->rounds);
 	default:
 		return false;
 	}

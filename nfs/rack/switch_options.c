@@ -19,7 +19,8 @@ static const char help[] =
 	"  --in CAPTURE       packets from the world (pcap), or af_packet:INTERFACE\n"
 	"  --out CAPTURE      packets to the world, or af_packet:INTERFACE\n"
 	"  --link NAME=FILE   a link to another process; may be repeated\n"
-	"  --rules FILE       in place of --spec: a link to a process that runs rules, which has the\n"
+	"  --rules FILE       in place of --spec: a link to a process that runs rules, which has "
+	"the\n"
 	"                     port of a frame as it comes in, and answers with that as it leaves\n"
 	"  --report FILE      counters, as JSON; default: stdout\n"
 	"  --in-flight N      packets in the pipeline at a time, 1 to 16 (1); more than one may\n"
@@ -86,24 +87,12 @@ static bool read_link(struct switch_options *options, char *value)
 	return true;
 }
 
-static bool read_number(const char *option, const char *value, unsigned int most,
-			unsigned int *number)
-{
-	uint64_t found;
-
-	if (!text_number(value, most, &found) || found == 0) {
-		fprintf(stderr, "nf-switch: --%s %s: expected 1 to %u\n", option, value, most);
-		return false;
-	}
-	*number = (unsigned int)found;
-	return true;
-}
-
 static bool read_option(struct switch_options *options, int which, char *value)
 {
 	const char **texts[] = {
-		[SPEC] = &options->spec, [ENTRIES] = &options->entries, [NAMES] = &options->names,
-		[IN] = &options->in,     [OUT] = &options->out,         [REPORT] = &options->report,
+		[SPEC] = &options->spec,   [ENTRIES] = &options->entries,
+		[NAMES] = &options->names, [IN] = &options->in,
+		[OUT] = &options->out,     [REPORT] = &options->report,
 		[RULES] = &options->rules,
 	};
 
@@ -111,9 +100,10 @@ static bool read_option(struct switch_options *options, int which, char *value)
 	case LINK:
 		return read_link(options, value);
 	case IN_FLIGHT:
-		return read_number("in-flight", value, SWITCH_MOST_IN_FLIGHT, &options->in_flight);
+		return option_number("nf-switch", "in-flight", value, SWITCH_MOST_IN_FLIGHT,
+				     &options->in_flight);
 	case MEMORY_MB:
-		return read_number("memory-mb", value, 1 << 20, &options->memory_mb);
+		return option_number("nf-switch", "memory-mb", value, 1 << 20, &options->memory_mb);
 	case CHECK:
 		options->check = true;
 		return true;

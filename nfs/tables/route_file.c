@@ -128,8 +128,11 @@ static bool read_lines(struct route_file *routes, const struct routes_limits *li
 			table_fault(&routes->file, "more than %d routes", ROUTES_MOST);
 			return true;
 		}
-		if (read_route(&routes->file, limits, &routes->lines[routes->n].route))
-			routes->lines[routes->n++].number = routes->file.line;
+		if (read_route(&routes->file, limits, &routes->lines[routes->n].route)) {
+			routes->lines[routes->n].number = routes->file.line;
+			routes->lines[routes->n].route.number = routes->n + 1;
+			routes->n++;
+		}
 	}
 	return true;
 }

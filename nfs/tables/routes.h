@@ -12,7 +12,8 @@
 struct route {
 	uint32_t prefix; /* in host byte order, zeros beyond `depth` bits */
 	uint8_t depth;
-	uint32_t hop; /* index of the next hop */
+	uint32_t hop;    /* index of the next hop */
+	uint32_t number; /* among the routes of its file, from 1; 0 if generated */
 };
 
 /* Generator of routes. */

@@ -9,6 +9,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
+#include "tests/one_core.h"
 #include "tests/poison.h"
 
 struct rte_mbuf *packet_of(struct rig *rig, const void *bytes, uint16_t length)
@@ -344,23 +345,10 @@ void offer_malformed(struct rig *rig)
 
 int test_main(const char *name, const struct CMUnitTest *tests, size_t n)
 {
-	char *eal[] = {(char *)(uintptr_t)name,
-		       "-l",
-		       "0",
-		       "--no-pci",
-		       "--no-huge",
-		       "-m",
-		       "512",
-		       "--no-telemetry",
-		       "--no-shconf",
-		       "--log-level",
-		       "lib.eal:error"};
 	int failed;
 
-	if (rte_eal_init(RTE_DIM(eal), eal) < 0) {
-		fprintf(stderr, "%s: cannot start EAL: %s\n", name, rte_strerror(rte_errno));
+	if (!start_on_one_core(name, "512"))
 		return EXIT_FAILURE;
-	}
 	failed = _cmocka_run_group_tests(name, tests, n, NULL, NULL);
 	rte_eal_cleanup();
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -30,6 +30,7 @@ static int hop_of(struct rig *rig, uint32_t destination)
 FOLDER_TEST(the_longest_prefix_chooses_the_hop)
 {
 	make(rig, "10.0.0.0/8 1\n10.1.0.0/16 2\n10.1.2.3/32 255\n10.1.2.0/26 4\n");
+	assert_true(nf_count_rules(rig->nf));
 	assert_int_equal(hop_of(rig, RTE_IPV4(10, 9, 9, 9)), 1);
 	assert_int_equal(hop_of(rig, RTE_IPV4(10, 1, 9, 9)), 2);
 	assert_int_equal(hop_of(rig, RTE_IPV4(10, 1, 2, 3)), 255);
@@ -37,9 +38,28 @@ FOLDER_TEST(the_longest_prefix_chooses_the_hop)
 	assert_int_equal(hop_of(rig, RTE_IPV4(10, 1, 2, 64)), 2);
 	assert_int_equal(hop_of(rig, RTE_IPV4(11, 0, 0, 1)), -1);
 	assert_counts(rig, {"forwarded", 5}, {"unroutable", 1});
+	assert_memory_equal(rig->nf->rule_counts, ((uint64_t[]){1, 2, 1, 1}), 4 * sizeof(uint64_t));
 	make(rig, "10.1.0.0/16 2\n0.0.0.0/0 0\n");
 	assert_int_equal(hop_of(rig, RTE_IPV4(10, 1, 9, 9)), 2);
 	assert_int_equal(hop_of(rig, 0xe0000005), 0); /* no address is special */
+}
+
+/* Routes are counted by their number in the file, also where there are thousands. */
+FOLDER_TEST(many_routes_are_counted)
+{
+	char routes[3000 * 24];
+	size_t length = 0;
+
+	for (unsigned int i = 0; i < 3000; i++)
+		length += (size_t)snprintf(routes + length, sizeof(routes) - length,
+					   "10.%u.%u.128/25 %u\n", 15 - i / 256, i % 256, i % 256);
+	make(rig, routes);
+	assert_true(nf_count_rules(rig->nf));
+	for (unsigned int i = 0; i < 3000; i += 100) {
+		assert_int_equal(hop_of(rig, RTE_IPV4(10, 15 - i / 256, i % 256, 200)), i % 256);
+		assert_int_equal(rig->nf->rule_counts[i], 1);
+	}
+	assert_int_equal(hop_of(rig, RTE_IPV4(10, 1, 0, 1)), -1);
 }
 
 /* The time to live is one less, with right checksums; a packet with 1 or 0 left is freed. */

@@ -73,34 +73,40 @@ static void see_flow(struct rte_mbuf *mbuf, void *state)
 	flows->seen[flow]++;
 }
 
+/* How often each flow is among `n` packets; the next call writes there again. */
+static const uint32_t *seen_of(const struct traffic_profile *profile, bool sweep, uint32_t n)
+{
+	struct traffic *traffic = traffic_create(profile, 1);
+	static struct flows flows;
+
+	assert_non_null(traffic);
+	if (sweep)
+		traffic_sweep(traffic);
+	flows = (struct flows){0};
+	look(traffic, n, see_flow, &flows);
+	traffic_destroy(traffic);
+	return flows.seen;
+}
+
 /* Flows are equally popular: of 100,000 packets each of 1,000 flows has 100 +- 60. */
 TEST(flows_are_equally_popular)
 {
-	struct traffic *traffic = traffic_create(&default_profile, 1);
-	struct flows flows = {0};
+	const uint32_t *seen = seen_of(&default_profile, false, 100000);
 
-	assert_non_null(traffic);
-	look(traffic, 100000, see_flow, &flows);
 	for (int i = 0; i < 1000; i++)
-		assert_in_range(flows.seen[i], 40, 160);
-	traffic_destroy(traffic);
+		assert_in_range(seen[i], 40, 160);
 }
 
 /* A sweep sends every flow once before random draws, also if most are rare. */
 TEST(a_sweep_sends_every_flow)
 {
 	struct traffic_profile profile = default_profile;
-	struct traffic *traffic;
-	struct flows flows = {0};
+	const uint32_t *seen;
 
 	profile.zipf = 2;
-	traffic = traffic_create(&profile, 1);
-	assert_non_null(traffic);
-	traffic_sweep(traffic);
-	look(traffic, 1000, see_flow, &flows);
+	seen = seen_of(&profile, true, 1000);
 	for (int i = 0; i < 1000; i++)
-		assert_true(flows.seen[i] >= 1);
-	traffic_destroy(traffic);
+		assert_true(seen[i] >= 1);
 }
 
 /*
@@ -110,32 +116,24 @@ TEST(a_sweep_sends_every_flow)
 TEST(popularity_follows_zipf)
 {
 	struct traffic_profile profile = default_profile;
-	struct traffic *traffic;
-	struct flows flows = {0};
+	const uint32_t *seen;
 
 	profile.zipf = 1;
-	traffic = traffic_create(&profile, 1);
-	assert_non_null(traffic);
-	look(traffic, 100000, see_flow, &flows);
-	assert_in_range(flows.seen[0], 12500, 14200);
-	assert_in_range(flows.seen[9], 1150, 1520);
-	traffic_destroy(traffic);
+	seen = seen_of(&profile, false, 100000);
+	assert_in_range(seen[0], 12500, 14200);
+	assert_in_range(seen[9], 1150, 1520);
 }
 
 /* Of 200,000 nearly equal flows, nearly all occur. */
 TEST(nearly_all_of_many_flows_occur)
 {
-	struct traffic_profile profile = {.flows = 200000, .packet_size = 64, .zipf = 0.01};
-	struct traffic *traffic = traffic_create(&profile, 1);
-	struct flows flows = {0};
+	const struct traffic_profile profile = {.flows = 200000, .packet_size = 64, .zipf = 0.01};
+	const uint32_t *seen = seen_of(&profile, false, 800000);
 	uint32_t met = 0;
 
-	assert_non_null(traffic);
-	look(traffic, 800000, see_flow, &flows);
 	for (uint32_t i = 0; i < profile.flows; i++)
-		met += flows.seen[i] > 0;
+		met += seen[i] > 0;
 	assert_in_range(met, 195000, 199000); /* 1 - exp(-4) of them */
-	traffic_destroy(traffic);
 }
 
 static void see_bytes(struct rte_mbuf *mbuf, void *state)
