@@ -9,6 +9,7 @@ import pytest
 from placer.rack.compiler.branch_counts import CountedWay, count_ways
 from placer.rack.compiler.compile import compile_rack
 from placer.rack.compiler.graph import graph_of, identifier
+from placer.rack.compiler.library.ipv4_fwd import generate_routes
 from placer.rack.compiler.own_data import load_own_data
 from placer.rack.compiler.routing import Label, Routing, route_graph, switch_ports
 from placer.rack.files.chains_file import chains_of_text
@@ -127,7 +128,7 @@ def test_what_follows_from_sums_of_counters_is_known(
 
 OWN_RULES = """slo c: 1 Mbps to unbounded
 chain c: ACL(rules = [{'dst_port': 53, 'drop': True}, {'src_ip': '10.0.0.0/8', 'drop': False}, {'drop': True}])
-    -> [1/4 "tcp" - | 1/4 "src net 10.1.0.0/16" - | 1/4 "src net 10.2.0.0/16" Tunnel | 1/4 -] -> IPv4Fwd(routes = 1)
+    -> [1/4 "tcp" - | 1/4 "src net 10.1.0.0/16" - | 1/4 "src net 10.2.0.0/16" Tunnel | 1/4 -] -> IPv4Fwd(routes = 40)
 """
 OWN_PACKETS = {  # source, protocol and port: the rule that decides, and the branch
     (0x0A010001, 17, 53): (1, None),
@@ -151,8 +152,13 @@ def test_devices_count_rules_as_written_and_each_branch(device: str, tmp_path: P
     on = "switch" if device == "openflow" else device
     last = {"ACL": on, "Tunnel": "s1", "IPv4Fwd": on}
     plan = plan_of([chain], [last]) if device == "openflow" else made_plan((chain, " ".join(last.values())))
-    frames = [ipv4_frame(source, 0x08080808, kind, (1000, port)) for source, kind, port in OWN_PACKETS]
+    routes = generate_routes(40, seed=1)
+    to = routes[30].prefix.address + 1
+    frames = [ipv4_frame(source, to, kind, (1000, port)) for source, kind, port in OWN_PACKETS]
     execution = run_rack(plan, compile_rack(plan, "plan"), 1, tmp_path, frames, meaning_by_files(tmp_path)).execution
     assert +execution.rules["c/ACL"] == Counter(rule for rule, _ in OWN_PACKETS.values())
     branches = Counter(branch for _, branch in OWN_PACKETS.values() if branch is not None)
+    covering = [route for route in routes if to & route.prefix.mask == route.prefix.address]
+    longest = max(covering, key=lambda route: route.prefix.length)
+    assert +execution.rules["c/IPv4Fwd"] == {1 + routes.index(longest): branches.total()}
     assert {way.match: way.packets for way in execution.branches} == branches
