@@ -368,7 +368,7 @@ def _with_loads(predictors: Sequence[str], request: RunRequest, catalogue: Catal
     able = [name for name in predictors if catalogue.supports_loads(name)]
     missing = [name for name in predictors if name not in able]
     if missing and (request.predictors or not able):
-        hint = f"--predictor {able[0]}" if able else "leave out rate_kpps, rate_gbps and cores"
+        hint = f"name only {', '.join(able)}" if able else "leave out rate_kpps, rate_gbps and cores"
         raise InputError.of("--predictor", f"{', '.join(missing)} knows no offered rates and no cores", hint=hint)
     for name in missing:
         progress.say(f"{name} is left out: it knows no offered rates and no numbers of cores")

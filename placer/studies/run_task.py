@@ -12,6 +12,7 @@ from placer.evaluate.evaluation import Evaluation, to_buy
 from placer.inputs.arrivals import STRICT_OPTIONS, TraceOptions, read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.inputs.models import Say, capacities_of
+from placer.model.arrival import have_loads
 from placer.model.catalogue import DEFAULT_BUDGET_PCT, Catalogue
 from placer.model.plan import OPTIMAL
 from placer.progress import Progress
@@ -145,15 +146,22 @@ def tasks_of_study(study: Study, say: Say, options: TraceOptions = STRICT_OPTION
 
     Raises InputError when a name, a trace, a fleet or the models are refused."""
     strategies = strategy_names(study.strategies)
+    if options.loads is not None and all(trace.file is None for trace in study.trace):
+        raise InputError.of("--loads", "no trace of the study is a file", hint="leave it out")
     refuse_same_names("fleets", [Path(fleet) for fleet in study.fleets])
     tasks: list[RunTask] = []
     for fleet in study.fleets or (None,):
         cards = Cards(models=_path(study.models), testbed=study.testbed, fleet=_path(fleet))
         with ExitStack() as stack:
             catalogue = open_catalogue(cards, stack, say)
-        predictors = tuple(choose_predictors(study.predictors, catalogue))
+        every = tuple(choose_predictors(study.predictors, catalogue))
+        able = tuple(name for name in every if catalogue.supports_loads(name))
         for trace in study.trace:
-            for draw, (text, loads) in enumerate(_texts(trace, study.seed, catalogue, options)):
+            for draw, (text, loads, offered) in enumerate(_texts(trace, study.seed, catalogue, options)):
+                predictors = able if offered and able and not study.predictors else every
+                if len(predictors) < len(every):
+                    left_out = ", ".join(name for name in every if name not in able)
+                    say(f"{left_out} is left out of {trace.label}: it knows no offered rates and no numbers of cores")
                 labels: dict[str, Value] = {"trace": trace.label, "draw": draw, "fleet": fleet_name(cards.fleet)}
                 task = RunTask(labels, text, cards, strategies, predictors, study.time_limit, loads=loads)
                 tasks += variants(task, catalogue, budgets=study.budgets, risks=study.risks)
@@ -173,11 +181,12 @@ def refuse_same_names(option: str, fleets: Sequence[Path]) -> None:
 
 def _texts(
     trace: TraceSpec, seed: int, catalogue: Catalogue, options: TraceOptions
-) -> Iterator[tuple[str, Mapping[str, tuple[float, ...]]]]:
-    """The draws of a trace, as CSV text that the catalogue accepts, each with the loads over the day that it names."""
+) -> Iterator[tuple[str, Mapping[str, tuple[float, ...]], bool]]:
+    """The draws of a trace, as CSV text that the catalogue accepts, each with the loads over the day that it names, and
+    whether it has rates or numbers of cores."""
     if trace.file is not None:
         read = read_arrivals(trace.file, catalogue.default_traffic, catalogue.check, options, kinds=catalogue.kinds)
-        yield arrivals_csv(read), loads_by_name(read)
+        yield arrivals_csv(read), loads_by_name(read), have_loads(read)
         return
     described = catalogue.main_models.testbed
     known = catalogue.main_models.nfs
@@ -198,7 +207,7 @@ def _texts(
         )
         if trace.loads:
             recipe = replace(recipe, loads=trace.loads, capacity_kpps=capacities_of(catalogue.main_models))
-        yield "".join(generate(recipe)), {}
+        yield "".join(generate(recipe)), {}, bool(trace.loads)
 
 
 def _path(text: str | None) -> Path | None:

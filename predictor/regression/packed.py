@@ -3,10 +3,12 @@ array that a call hands over, and counts references to each view of it. A kernel
 before, an array as a view, by the places of arrays in the order of the fields."""
 
 from collections.abc import Callable, Iterator
+from ctypes import POINTER, c_bool, c_double, c_int64
+from ctypes import cast as cast_pointer
 from typing import Any, Self, cast
 
 import numpy as np
-from numba import carray, types  # type: ignore[attr-defined]
+from numba import carray, config, types  # type: ignore[attr-defined]
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -49,7 +51,10 @@ def _flatten(parts: tuple[Any, ...]) -> Iterator[NDArray[Any]]:
 
 
 def _pointer_to(kind: types.Type) -> Callable[[int], Any]:
-    """What makes, in compiled code, a pointer to such values of an address."""
+    """What makes a pointer to such values of an address: compiled code, or Python where kernels are interpreted."""
+    if config.DISABLE_JIT:
+        of_c = POINTER({"float64": c_double, "int64": c_int64}.get(str(kind), c_bool))
+        return lambda address: cast_pointer(int(address), of_c)
 
     @intrinsic
     def pointer(_, address):  # type: ignore[no-untyped-def]  # pragma: no cover - runs in the compiler

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from placer.optimal.planned.chances import Chances
-from predictor.regression.compiled import NOT_NEEDED, Kernel, cache_kernel, exponential
+from predictor.regression.compiled import KERNEL_FOLDERS, NOT_NEEDED, Kernel, cache_kernel, exponential
 from profiles.arrays import Bools, Floats, Ints
 
 NO_TENANT = -1
@@ -55,7 +55,7 @@ class Graph(NamedTuple):
 
 
 def _compile(kernel: Kernel) -> Kernel:
-    return cache_kernel(njit(error_model="numpy", **NOT_NEEDED)(kernel), (Path(__file__).parent,))
+    return cache_kernel(njit(error_model="numpy", **NOT_NEEDED)(kernel), (Path(__file__).parent, *KERNEL_FOLDERS))
 
 
 @_compile

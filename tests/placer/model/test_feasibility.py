@@ -129,7 +129,7 @@ def test_without_a_curve_no_latency_is_promised() -> None:
 )
 def test_what_no_device_can_promise_is_refused(workload: Workload, fault: tuple[str, str] | None) -> None:
     """The fault names the column, and says what is missing; the models of the NICs know a and c."""
-    models = SimpleNamespace(nfs=("a", "c"), check=lambda workload: [], predictors={})
+    models = SimpleNamespace(models={"a": None, "c": None}, check=lambda workload: [], predictors={})
     found = replace(mixed(curves={}), models=(models, models)).check(workload)  # type: ignore[arg-type]
     assert len(found) == (fault is not None)
     if fault is not None:

@@ -21,9 +21,10 @@ def _passes(checks: dict[str, str], *tests: str) -> None:
 
 
 @pytest.mark.long
-def test_the_dual_simplex_stays_inside_its_arrays() -> None:
+def test_the_dual_simplex_stays_inside_its_arrays_and_packed_models_are_read() -> None:
     """Interpreted, where an index beyond an array is an error; prices once took up what memory held there."""
-    _passes({"NUMBA_DISABLE_JIT": "1"}, "placer/policy/test_dual_simplex.py")
+    packed = "predictor/contention/test_correcting.py::test_copied_models_are_read_where_they_are"
+    _passes({"NUMBA_DISABLE_JIT": "1"}, "placer/policy/test_dual_simplex.py", packed)
 
 
 @pytest.mark.slow

@@ -375,9 +375,10 @@ class Writer(Decider):
             decided.append(Part(submission, part.first, number))
             if number < part.last:
                 self._waiting.put_back([Part(submission, number, part.last), *parts[at + 1 :]])
-                if submission.rebalancing is None:  # else time is not up
+                if time.perf_counter() >= until:
                     count = sum(done.last - done.first for done in decided)
                     self._most_decided = min(max(count + count // 4, READ_AT_ONCE), MAX_EVENTS_PER_COMMIT)
                 return decided
-        self._most_decided = min(2 * self._most_decided, MAX_EVENTS_PER_COMMIT)
+        if time.perf_counter() < until:
+            self._most_decided = min(2 * self._most_decided, MAX_EVENTS_PER_COMMIT)
         return decided
