@@ -7,9 +7,11 @@ number of rules becomes a point of `cycles_by_rules`; the others are predicted.
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
+import typer
 
 from benches.bench import register
 from benches.metacompiler_rates import BENCH_PROGRAM, cycles_alone
@@ -23,11 +25,12 @@ SERVER = '[[server]]\nname = "s0"\ncores = 1\nclock_mhz = 1000\nnic_mbps = 1000\
 
 
 @register("acl-rules")
-def run(repeats: int = 5) -> pd.DataFrame:
+def run(repeats: Annotated[int, typer.Option(min=2, help="Turns.")] = 5) -> pd.DataFrame:
     """Per number of rules, cycles per packet with labels: predicted, measured, their difference, and the noise.
 
     A processor that others share is now fast, now slow. So each turn predicts from its own points, and is compared with
     its own measurement: `difference_pct` is the median over turns, `noise_pct` half the distance of its quartiles.
+    `later_pct` is by how much the next turn differs from the prediction, in the median of sizes: with the drift.
     The table is empty if nf-server-bench is not built. Raises `InputError` when a list cannot be measured."""
     if not BENCH_PROGRAM.exists():
         print("acl-rules: nf-server-bench is not built; `make deps nfs` builds it", file=sys.stderr)
@@ -56,6 +59,7 @@ def _row(rules: int, predicted: Floats, measured: Floats) -> dict[str, object]:
         "measured_cycles": round(float(np.median(measured)), 1),
         "difference_pct": round(float(np.median(difference)), 1),
         "noise_pct": round(float(np.subtract(*np.percentile(difference, [75, 25]))) / 2, 1),
+        "later_pct": round(100 * float(np.median(np.abs(predicted[:-1] / measured[1:] - 1))), 1),
     }
 
 
