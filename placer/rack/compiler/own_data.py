@@ -52,14 +52,14 @@ class OwnDataReader:
         return found
 
 
-def is_known(chains: Sequence[Chain]) -> bool:
-    """Whether the library knows all NFs; where it does not, the chains are about costs alone."""
-    return all(nf.nf in NF_KINDS for chain in chains for nf in chain.nfs)
+def is_known(chain: Chain) -> bool:
+    """Whether the library knows all NFs; where it does not, the chain is about costs alone."""
+    return all(nf.nf in NF_KINDS for nf in chain.nfs)
 
 
 def is_to_compile(chains: Sequence[Chain]) -> bool:
     """Whether any NF has parameters, and the library knows all NFs."""
-    return is_known(chains) and any(nf.parameters or nf.data for chain in chains for nf in chain.nfs)
+    return all(map(is_known, chains)) and any(nf.parameters or nf.data for chain in chains for nf in chain.nfs)
 
 
 def load_own_data(read: ChainsText, folder: SourceFolder | None = None) -> ChainsText:
@@ -71,7 +71,7 @@ def load_own_data(read: ChainsText, folder: SourceFolder | None = None) -> Chain
     that name no expression, or whose packets all take branches before them.
     """
     folder, faults = folder or SourceFolder(read.folder), list[Fault]()
-    loader = _Loader(read, OwnDataReader(folder), is_known(read.chains), is_to_compile(read.chains), faults)
+    loader = _Loader(read, OwnDataReader(folder), is_to_compile(read.chains), faults)
     chains = tuple(map(loader.load, read.chains))
     if faults:
         raise InputError(list(dict.fromkeys(faults)))
@@ -82,12 +82,11 @@ def load_own_data(read: ChainsText, folder: SourceFolder | None = None) -> Chain
 class _Loader:
     """Loads own data of chains, and collects faults.
 
-    `known`: whether the library knows all NFs, so that expressions are checked; `checks`: parameters of all NFs, too.
+    `checks`: whether NFs without parameters are checked for those that must be set.
     """
 
     read: ChainsText
     reader: OwnDataReader
-    known: bool
     checks: bool
     faults: list[Fault]
 
@@ -102,7 +101,7 @@ class _Loader:
                 found = self.reader.read(nf, fault) if nf.data else {}
                 nfs.append(replace(nf, parameters={**nf.parameters, **_sizes(found)}))
                 expressions[at] = found.get(FILTERS, ())
-                if found or self.checks:
+                if nf.nf in NF_KINDS and (nf.parameters or found or self.checks):
                     NF_KINDS[nf.nf].completed(nfs[-1].parameters, "", *([found] if found else []))
             except InputError as error:
                 self.faults.extend(
@@ -112,7 +111,8 @@ class _Loader:
         for at, of in expressions.items():
             self.check_branches(chain, at, of)
         for number, text in enumerate(chain.aggregates, 1):
-            self.check_expression(text, partial(self.fault, chain.name, "aggregate", f"{number}"))
+            if is_known(chain):
+                self.check_expression(text, partial(self.fault, chain.name, "aggregate", f"{number}"))
         return replace(chain, nfs=tuple(nfs))
 
     def check_branches(self, chain: Chain, at: int, expressions: Sequence[str]) -> None:
@@ -124,19 +124,19 @@ class _Loader:
             wrong = list[str]()
             matches[number] = name_expressions(edge.match, expressions, wrong.append)
             self.faults.extend(faults[number](message, NAME_HINT) for message in wrong)
-            self.check_expression(matches[number], faults[number])
+            if is_known(chain):
+                self.check_expression(matches[number], faults[number])
         for number in _unmet(matches):
             message = f'no packet takes the branch "{edges[number].match}": it fits none, or those before it '
             self.faults.append(faults[number](f"{message}take them all", UNMET_HINT))
 
     def check_expression(self, text: str, fault: Callable[[str, str | None], Fault]) -> None:
         """Find what is wrong with a traffic expression."""
-        if self.known:
-            try:
-                parse(text)
-            except ExpressionError as error:
-                message = f'"{text}": {error.message} (at character {error.at + 1})'
-                self.faults.append(fault(message, error.hint))
+        try:
+            parse(text)
+        except ExpressionError as error:
+            message = f'"{text}": {error.message} (at character {error.at + 1})'
+            self.faults.append(fault(message, error.hint))
 
     def fault(self, chain: str, nf: str, within: str, message: str, hint: str | None) -> Fault:
         return self.read.fault(chain, nf, message, hint, within=within)

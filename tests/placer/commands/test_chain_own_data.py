@@ -101,6 +101,25 @@ def test_numbers_and_expressions_are_checked_where_they_stand(folder: Path) -> N
     ]
 
 
+def test_an_nf_that_the_library_does_not_know_hides_no_fault_of_others(placer: Placer, folder: Path) -> None:
+    """Parameters of each known NF are checked, and expressions of each chain that has no other."""
+    rack = RACK.read_text(encoding="utf-8") + "\n[nf.Mystery]\nserver = {cycles = 100}\n"
+    (folder / "rack.toml").write_text(rack, encoding="utf-8")
+    other = 'slo c, d: 1 Mbps to 1 Gbps\naggregate d: ours\nchain d: Mystery(size = 7) -> [1/2 "ours" ACL | 1/2 -]'
+    faulty = 'ACL(rulez = 7) -> Match -> [1/2 "tcp porx" ACL | 1/2 -] -> IPv4Fwd\naggregate c: udb'
+    (folder / "c.chains").write_text(f"{other} -> LB(table = 12)\nchain c: {faulty}\n", encoding="utf-8")
+    chains = ("chain", "place", folder / "c.chains", "--rack", folder / "rack.toml")
+    lines = refuse(*chains).splitlines()
+    assert [line.removeprefix(f"{folder}/") for line in lines if not line.startswith("hint: ")] == [
+        "c.chains:3: column 70: table: 12 is not a power of two",
+        "c.chains:4: column 22: rulez: ACL has no such parameter",
+        "c.chains:4: column 42: \"tcp porx\": 'porx' does not belong here (at character 5)",
+        "c.chains:5: column 14: \"udb\": 'udb' is no test (at character 1)",
+    ]
+    (folder / "c.chains").write_text(f"{other} -> LB\nchain c: ACL -> IPv4Fwd\n", encoding="utf-8")
+    assert placer(*chains).status == 0
+
+
 @pytest.mark.parametrize(
     ("branches", "unmet"),
     [
