@@ -7,8 +7,8 @@ from typing import Any
 
 from placer.rack.chain import Chain, ChainNf
 from placer.rack.compiler.library.given_data import FaultMaker, GivenData
-from placer.rack.compiler.library.match import name_expressions
-from placer.rack.compiler.library.nf_kind import NF_KINDS
+from placer.rack.compiler.library.match import EXPRESSION_NAME, name_expressions
+from placer.rack.compiler.library.nf_kind import NF_KINDS, NfKind
 from placer.rack.compiler.traffic.entries import ExpressionError, parse, unmet_expressions
 from placer.rack.files.chains_file import ChainsText
 from placer.rack.files.sources import SourceFolder
@@ -92,22 +92,18 @@ class _Loader:
 
     def load(self, chain: Chain) -> Chain:
         """A chain with the sizes of its own data as parameters."""
-        nfs, expressions = list[ChainNf](), dict[int, Sequence[str]]()
+        nfs, expressions = list[ChainNf](), dict[int, Sequence[str] | None]()
         for at, nf in enumerate(chain.nfs):
             fault = partial(self.fault, chain.name, nf.id)
-            if FILTERS not in nf.data:
-                expressions[at] = ()
+            own: dict[str, Any] | None = None
             try:
-                found = self.reader.read(nf, fault) if nf.data else {}
-                nfs.append(replace(nf, parameters={**nf.parameters, **_sizes(found)}))
-                expressions[at] = found.get(FILTERS, ())
-                if nf.nf in NF_KINDS and (nf.parameters or found or self.checks):
-                    NF_KINDS[nf.nf].completed(nfs[-1].parameters, "", *([found] if found else []))
+                own = self.reader.read(nf, fault)
             except InputError as error:
-                self.faults.extend(
-                    wrong if wrong.file else fault(str(wrong.column), f"{wrong.column}: {wrong.message}", wrong.hint)
-                    for wrong in error.faults
-                )
+                self.faults.extend(error.faults)
+            nfs.append(replace(nf, parameters={**nf.parameters, **_sizes(own or {})}))
+            expressions[at] = None if own is None and FILTERS in nf.data else (own or {}).get(FILTERS, ())
+            if nf.nf in NF_KINDS and (nf.parameters or nf.data or self.checks):
+                self.check_parameters(nfs[-1], own, fault)
         for at, of in expressions.items():
             self.check_branches(chain, at, of)
         for number, text in enumerate(chain.aggregates, 1):
@@ -115,14 +111,33 @@ class _Loader:
                 self.check_expression(text, partial(self.fault, chain.name, "aggregate", f"{number}"))
         return replace(chain, nfs=tuple(nfs))
 
-    def check_branches(self, chain: Chain, at: int, expressions: Sequence[str]) -> None:
-        """Find branches behind an NF whose match is wrong, and those that no packet takes."""
+    def check_parameters(self, nf: ChainNf, own: Mapping[str, Any] | None, fault: FaultMaker) -> None:
+        """Find numbers that an NF does not take: each for itself where `own` is None, as its data cannot be read."""
+        kind = NF_KINDS[nf.nf]
+        try:
+            if own is None:
+                NfKind.completed(kind, nf.parameters, "", nf.data)
+            else:
+                kind.completed(nf.parameters, "", *([own] if own else []))
+        except InputError as error:
+            self.faults.extend(
+                wrong if wrong.file else fault(str(wrong.column), f"{wrong.column}: {wrong.message}", wrong.hint)
+                for wrong in error.faults
+            )
+
+    def check_branches(self, chain: Chain, at: int, expressions: Sequence[str] | None) -> None:
+        """Find branches behind an NF whose match is wrong, and those that no packet takes.
+
+        `expressions`: of its file; None where that cannot be read, so that nothing is known of those with a name.
+        """
         matches: dict[int, str] = {}
         edges = {number: edge for number, edge in enumerate(chain.edges_from(at), 1) if edge.match}
+        if expressions is None:
+            edges = {number: edge for number, edge in edges.items() if not EXPRESSION_NAME.search(edge.match)}
         faults = {number: partial(self.fault, chain.name, chain.nfs[at].id, f"branch {number}") for number in edges}
         for number, edge in edges.items():
             wrong = list[str]()
-            matches[number] = name_expressions(edge.match, expressions, wrong.append)
+            matches[number] = name_expressions(edge.match, expressions or (), wrong.append)
             self.faults.extend(faults[number](message, NAME_HINT) for message in wrong)
             if is_known(chain):
                 self.check_expression(matches[number], faults[number])

@@ -101,6 +101,17 @@ def test_numbers_and_expressions_are_checked_where_they_stand(folder: Path) -> N
     ]
 
 
+def test_data_that_cannot_be_read_hides_no_other_fault(folder: Path) -> None:
+    """Of numbers beside it, and of matches that name none of its expressions."""
+    branches = '[1/4 "port" ACL(rules = [{"ip_proto": "99999", "drop": true}], seed = 2.5) | 1/4 "@1" LB | 1/2 -]'
+    assert refused_places(folder, f'Match(filters = "none.match")\n  -> {branches} -> IPv4Fwd') == [
+        f"c.chains:2: column 26: {folder}/none.match: No such file or directory",
+        "c.chains:3: column 44: 99999: not a protocol: ip, icmp, tcp, udp, or 1 to 255",
+        "c.chains:3: column 76: seed: 2.5 is not a whole number",
+        'c.chains:3: column 11: "port": a port is missing at the end (at character 5)',
+    ]
+
+
 def test_an_nf_that_the_library_does_not_know_hides_no_fault_of_others(placer: Placer, folder: Path) -> None:
     """Parameters of each known NF are checked, and expressions of each chain that has no other."""
     rack = RACK.read_text(encoding="utf-8") + "\n[nf.Mystery]\nserver = {cycles = 100}\n"
