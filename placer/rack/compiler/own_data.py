@@ -10,6 +10,7 @@ from placer.rack.compiler.library.given_data import FaultMaker, GivenData
 from placer.rack.compiler.library.match import EXPRESSION_NAME, name_expressions
 from placer.rack.compiler.library.nf_kind import NF_KINDS, NfKind
 from placer.rack.compiler.traffic.entries import ExpressionError, parse, unmet_expressions
+from placer.rack.compiler.traffic.expression import Expression
 from placer.rack.files.chains_file import ChainsText
 from placer.rack.files.sources import SourceFolder
 from profiles.faults import Fault, InputError, collect_faults, suggestion
@@ -107,8 +108,7 @@ class _Loader:
         for at, of in expressions.items():
             self.check_branches(chain, at, of)
         for number, text in enumerate(chain.aggregates, 1):
-            if is_known(chain):
-                self.check_expression(text, partial(self.fault, chain.name, "aggregate", f"{number}"))
+            self.read_expression(chain, text, partial(self.fault, chain.name, "aggregate", f"{number}"))
         return replace(chain, nfs=tuple(nfs))
 
     def check_parameters(self, nf: ChainNf, own: Mapping[str, Any] | None, fault: FaultMaker) -> None:
@@ -128,41 +128,53 @@ class _Loader:
     def check_branches(self, chain: Chain, at: int, expressions: Sequence[str] | None) -> None:
         """Find branches behind an NF whose match is wrong, and those that no packet takes.
 
+        Matches of branches inside of branches are read as they are written, and composed only if all can be read.
         `expressions`: of its file; None where that cannot be read, so that nothing is known of those with a name.
         """
-        matches: dict[int, str] = {}
-        edges = {number: edge for number, edge in enumerate(chain.edges_from(at), 1) if edge.match}
-        if expressions is None:
-            edges = {number: edge for number, edge in edges.items() if not EXPRESSION_NAME.search(edge.match)}
-        faults = {number: partial(self.fault, chain.name, chain.nfs[at].id, f"branch {number}") for number in edges}
-        for number, edge in edges.items():
-            wrong = list[str]()
-            matches[number] = name_expressions(edge.match, expressions or (), wrong.append)
-            self.faults.extend(faults[number](message, NAME_HINT) for message in wrong)
-            if is_known(chain):
-                self.check_expression(matches[number], faults[number])
-        for number in _unmet(matches):
-            message = f'no packet takes the branch "{edges[number].match}": it fits none, or those before it '
-            self.faults.append(faults[number](f"{message}take them all", UNMET_HINT))
+        nf = chain.nfs[at].id
+        edges = {f"branch {number}": edge.match for number, edge in enumerate(chain.edges_from(at), 1) if edge.match}
+        written = {branch: self.read.matches.get((chain.name, f"{nf}.{branch}"), [edges[branch]]) for branch in edges}
+        read: dict[str, Expression | None] = {}
+        for branch, texts in written.items():
+            for part, text in enumerate(texts, 1):
+                within = branch if part == len(texts) else f"{branch}.{part}"
+                read[within] = self.read_match(chain, text, expressions, partial(self.fault, chain.name, nf, within))
+        complete = None not in read.values()
+        found: dict[str, Expression] = {}
+        for branch, match in edges.items():
+            expression = read[branch] if written[branch] == [match] else None
+            if expression is None and complete:
+                expression = self.read_match(chain, match, expressions, partial(self.fault, chain.name, nf, branch))
+            if expression is not None:
+                found[branch] = expression
+        for number in unmet_expressions(list(found.values())) if complete or is_known(chain) else ():
+            branch = list(found)[number]
+            message = f'no packet takes the branch "{edges[branch]}": it fits none, or those before it take them all'
+            self.faults.append(self.fault(chain.name, nf, branch, message, UNMET_HINT))
 
-    def check_expression(self, text: str, fault: Callable[[str, str | None], Fault]) -> None:
-        """Find what is wrong with a traffic expression."""
+    def read_match(
+        self, chain: Chain, text: str, expressions: Sequence[str] | None, fault: Callable[[str, str | None], Fault]
+    ) -> Expression | None:
+        """What a match says, with expressions for their names; None where that cannot be read."""
+        if expressions is None and EXPRESSION_NAME.search(text):
+            return None
+        wrong = list[str]()
+        named = name_expressions(text, expressions or (), wrong.append)
+        self.faults.extend(fault(message, NAME_HINT) for message in wrong)
+        return None if wrong else self.read_expression(chain, named, fault)
+
+    def read_expression(self, chain: Chain, text: str, fault: Callable[[str, str | None], Fault]) -> Expression | None:
+        """What a traffic expression says; None, and a fault if the library knows the chain, where it is wrong."""
         try:
-            parse(text)
+            return parse(text)
         except ExpressionError as error:
-            message = f'"{text}": {error.message} (at character {error.at + 1})'
-            self.faults.append(fault(message, error.hint))
+            if is_known(chain):
+                message = f'"{text}": {error.message} (at character {error.at + 1})'
+                self.faults.append(fault(message, error.hint))
+            return None
 
     def fault(self, chain: str, nf: str, within: str, message: str, hint: str | None) -> Fault:
         return self.read.fault(chain, nf, message, hint, within=within)
-
-
-def _unmet(matches: Mapping[int, str]) -> list[int]:
-    """The numbers of matches that hold for no packet without an earlier one; none where one cannot be read."""
-    try:
-        return [list(matches)[at] for at in unmet_expressions(list(map(parse, matches.values())))]
-    except ExpressionError:
-        return []
 
 
 def _sizes(own: Mapping[str, Any]) -> dict[str, float]:

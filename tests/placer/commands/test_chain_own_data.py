@@ -101,6 +101,41 @@ def test_numbers_and_expressions_are_checked_where_they_stand(folder: Path) -> N
     ]
 
 
+@pytest.mark.parametrize(
+    ("branches", "expected"),
+    [
+        (
+            '1/2 "udp and (" [1/2 "tcp" ACL | 1/2 Tunnel] | 1/2 -',
+            ['24: "udp and (": a test is missing at the end (at character 10)'],
+        ),
+        (
+            '1/2 "tcp)" [1/2 "udp" ACL | 1/2 Tunnel] | 1/2 -',
+            ["24: \"tcp)\": ')' does not belong here (at character 4)"],
+        ),
+        (
+            '1/2 "tcp) or (udp" [1/2 "@9" ACL | 1/2 Tunnel] | 1/2 -',
+            [
+                "24: \"tcp) or (udp\": ')' does not belong here (at character 4)",
+                '44: the branch "@9" names expression 9, of 0',
+            ],
+        ),
+        (
+            '1/2 [1/2 "vlan" ACL | 1/2 LB] | 1/8 "udb" NAT | 1/8 "tcp" - | 1/4 "tcp" NAT',
+            [
+                "56: \"udb\": 'udb' is no test (at character 1)",
+                '86: no packet takes the branch "tcp": it fits none, or those before it take them all',
+            ],
+        ),
+    ],
+)
+def test_branches_inside_of_branches_are_checked_where_they_stand(
+    folder: Path, branches: str, expected: list[str]
+) -> None:
+    """As they are written, each once: no other is blamed."""
+    found = refused_places(folder, f"Match -> [{branches}] -> IPv4Fwd")
+    assert found == [f"c.chains:2: column {fault}" for fault in expected]
+
+
 def test_data_that_cannot_be_read_hides_no_other_fault(folder: Path) -> None:
     """Of numbers beside it, and of matches that name none of its expressions."""
     branches = '[1/4 "port" ACL(rules = [{"ip_proto": "99999", "drop": true}], seed = 2.5) | 1/4 "@1" LB | 1/2 -]'
