@@ -120,10 +120,11 @@ class _Loader:
             else:
                 kind.completed(nf.parameters, "", *([own] if own else []))
         except InputError as error:
-            self.faults.extend(
-                wrong if wrong.file else fault(str(wrong.column), f"{wrong.column}: {wrong.message}", wrong.hint)
-                for wrong in error.faults
-            )
+            for wrong in error.faults:
+                # the column of a text does not say which parameter it is, as the place in a twin does
+                name = f"{wrong.column}: " if wrong.column and self.read.places else ""
+                place = fault(wrong.column or "", f"{name}{wrong.message}", wrong.hint)
+                self.faults.append(wrong if wrong.file else place)
 
     def check_branches(self, chain: Chain, at: int, expressions: Sequence[str] | None) -> None:
         """Find branches behind an NF whose match is wrong, and those that no packet takes.

@@ -11,7 +11,9 @@ from random import Random
 import pytest
 
 from placer.rack.compiler.directory import BUILT_FOLDER
+from placer.rack.compiler.library.nf_kind import NF_KINDS
 from placer.rack.compiler.update import read_update
+from profiles.faults import InputError
 from tests.nfs.captures import read_capture, write_capture
 from tests.placer.commands.conftest import Placer, refuse
 from tests.placer.rack.compiler.library.frames import UDP, ipv4_frame
@@ -99,6 +101,25 @@ def test_numbers_and_expressions_are_checked_where_they_stand(folder: Path) -> N
         'c.chains:3: column 13: "port": a port is missing at the end (at character 5)',
         "c.chains:5: column 16: \"src nett 10.0.0.0/8\": 'nett' does not belong here (at character 5)",
     ]
+
+
+def test_faults_of_the_twin_name_their_parameter_once(folder: Path) -> None:
+    nfs = [{"id": "f1", "nf": "ACL", "parameters": {"rulez": 3, "seed": -1}}]
+    twin = folder / "t.json"
+    twin.write_text(json.dumps({"chains": [{"name": "c0", "t_min_mbps": 1, "t_max_mbps": 2, "nfs": nfs}]}), "utf-8")
+    stderr = refuse("chain", "place", twin, "--rack", RACK)
+    assert f"{twin}: c0.f1.rulez: ACL has no such parameter\n" in stderr
+    assert f"{twin}: c0.f1.seed: -1 is not from 0 to 4294967295\n" in stderr
+
+
+def test_a_fault_of_no_parameter_names_the_nf(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a kind of NF of another package may make one."""
+
+    def refuse_all(*_: object) -> None:
+        raise InputError.of("", "its numbers do not fit together")
+
+    monkeypatch.setattr(type(NF_KINDS["ACL"]), "completed", refuse_all)
+    assert refused_places(folder, "ACL(seed = 7)") == ["c.chains:2: column 10: its numbers do not fit together"]
 
 
 @pytest.mark.parametrize(
