@@ -7,9 +7,10 @@ from typing import Any
 
 from placer.rack.chain import Chain, ChainNf
 from placer.rack.compiler.library.given_data import FaultMaker, GivenData
-from placer.rack.compiler.library.match import name_expressions
-from placer.rack.compiler.library.nf_kind import NF_KINDS
+from placer.rack.compiler.library.match import EXPRESSION_NAME, name_expressions
+from placer.rack.compiler.library.nf_kind import NF_KINDS, NfKind
 from placer.rack.compiler.traffic.entries import ExpressionError, parse, unmet_expressions
+from placer.rack.compiler.traffic.expression import Expression
 from placer.rack.files.chains_file import ChainsText
 from placer.rack.files.sources import SourceFolder
 from profiles.faults import Fault, InputError, collect_faults, suggestion
@@ -52,14 +53,14 @@ class OwnDataReader:
         return found
 
 
-def is_known(chains: Sequence[Chain]) -> bool:
-    """Whether the library knows all NFs; where it does not, the chains are about costs alone."""
-    return all(nf.nf in NF_KINDS for chain in chains for nf in chain.nfs)
+def is_known(chain: Chain) -> bool:
+    """Whether the library knows all NFs; where it does not, the chain is about costs alone."""
+    return all(nf.nf in NF_KINDS for nf in chain.nfs)
 
 
 def is_to_compile(chains: Sequence[Chain]) -> bool:
     """Whether any NF has parameters, and the library knows all NFs."""
-    return is_known(chains) and any(nf.parameters or nf.data for chain in chains for nf in chain.nfs)
+    return all(map(is_known, chains)) and any(nf.parameters or nf.data for chain in chains for nf in chain.nfs)
 
 
 def load_own_data(read: ChainsText, folder: SourceFolder | None = None) -> ChainsText:
@@ -71,7 +72,7 @@ def load_own_data(read: ChainsText, folder: SourceFolder | None = None) -> Chain
     that name no expression, or whose packets all take branches before them.
     """
     folder, faults = folder or SourceFolder(read.folder), list[Fault]()
-    loader = _Loader(read, OwnDataReader(folder), is_known(read.chains), is_to_compile(read.chains), faults)
+    loader = _Loader(read, OwnDataReader(folder), is_to_compile(read.chains), faults)
     chains = tuple(map(loader.load, read.chains))
     if faults:
         raise InputError(list(dict.fromkeys(faults)))
@@ -82,72 +83,99 @@ def load_own_data(read: ChainsText, folder: SourceFolder | None = None) -> Chain
 class _Loader:
     """Loads own data of chains, and collects faults.
 
-    `known`: whether the library knows all NFs, so that expressions are checked; `checks`: parameters of all NFs, too.
+    `checks`: whether NFs without parameters are checked for those that must be set.
     """
 
     read: ChainsText
     reader: OwnDataReader
-    known: bool
     checks: bool
     faults: list[Fault]
 
     def load(self, chain: Chain) -> Chain:
         """A chain with the sizes of its own data as parameters."""
-        nfs, expressions = list[ChainNf](), dict[int, Sequence[str]]()
+        nfs, expressions = list[ChainNf](), dict[int, Sequence[str] | None]()
         for at, nf in enumerate(chain.nfs):
             fault = partial(self.fault, chain.name, nf.id)
-            if FILTERS not in nf.data:
-                expressions[at] = ()
+            own: dict[str, Any] | None = None
             try:
-                found = self.reader.read(nf, fault) if nf.data else {}
-                nfs.append(replace(nf, parameters={**nf.parameters, **_sizes(found)}))
-                expressions[at] = found.get(FILTERS, ())
-                if found or self.checks:
-                    NF_KINDS[nf.nf].completed(nfs[-1].parameters, "", *([found] if found else []))
+                own = self.reader.read(nf, fault)
             except InputError as error:
-                self.faults.extend(
-                    wrong if wrong.file else fault(str(wrong.column), f"{wrong.column}: {wrong.message}", wrong.hint)
-                    for wrong in error.faults
-                )
+                self.faults.extend(error.faults)
+            nfs.append(replace(nf, parameters={**nf.parameters, **_sizes(own or {})}))
+            expressions[at] = None if own is None and FILTERS in nf.data else (own or {}).get(FILTERS, ())
+            if nf.nf in NF_KINDS and (nf.parameters or nf.data or self.checks):
+                self.check_parameters(nfs[-1], own, fault)
         for at, of in expressions.items():
             self.check_branches(chain, at, of)
         for number, text in enumerate(chain.aggregates, 1):
-            self.check_expression(text, partial(self.fault, chain.name, "aggregate", f"{number}"))
+            self.read_expression(chain, text, partial(self.fault, chain.name, "aggregate", f"{number}"))
         return replace(chain, nfs=tuple(nfs))
 
-    def check_branches(self, chain: Chain, at: int, expressions: Sequence[str]) -> None:
-        """Find branches behind an NF whose match is wrong, and those that no packet takes."""
-        matches: dict[int, str] = {}
-        edges = {number: edge for number, edge in enumerate(chain.edges_from(at), 1) if edge.match}
-        faults = {number: partial(self.fault, chain.name, chain.nfs[at].id, f"branch {number}") for number in edges}
-        for number, edge in edges.items():
-            wrong = list[str]()
-            matches[number] = name_expressions(edge.match, expressions, wrong.append)
-            self.faults.extend(faults[number](message, NAME_HINT) for message in wrong)
-            self.check_expression(matches[number], faults[number])
-        for number in _unmet(matches):
-            message = f'no packet takes the branch "{edges[number].match}": it fits none, or those before it '
-            self.faults.append(faults[number](f"{message}take them all", UNMET_HINT))
+    def check_parameters(self, nf: ChainNf, own: Mapping[str, Any] | None, fault: FaultMaker) -> None:
+        """Find numbers that an NF does not take: each for itself where `own` is None, as its data cannot be read."""
+        kind = NF_KINDS[nf.nf]
+        try:
+            if own is None:
+                NfKind.completed(kind, nf.parameters, "", nf.data)
+            else:
+                kind.completed(nf.parameters, "", *([own] if own else []))
+        except InputError as error:
+            for wrong in error.faults:
+                # the column of a text does not say which parameter it is, as the place in a twin does
+                name = f"{wrong.column}: " if wrong.column and self.read.places else ""
+                place = fault(wrong.column or "", f"{name}{wrong.message}", wrong.hint)
+                self.faults.append(wrong if wrong.file else place)
 
-    def check_expression(self, text: str, fault: Callable[[str, str | None], Fault]) -> None:
-        """Find what is wrong with a traffic expression."""
-        if self.known:
-            try:
-                parse(text)
-            except ExpressionError as error:
+    def check_branches(self, chain: Chain, at: int, expressions: Sequence[str] | None) -> None:
+        """Find branches behind an NF whose match is wrong, and those that no packet takes.
+
+        Matches of branches inside of branches are read as they are written, and composed only if all can be read.
+        `expressions`: of its file; None where that cannot be read, so that nothing is known of those with a name.
+        """
+        nf = chain.nfs[at].id
+        edges = {f"branch {number}": edge.match for number, edge in enumerate(chain.edges_from(at), 1) if edge.match}
+        written = {branch: self.read.matches.get((chain.name, f"{nf}.{branch}"), [edges[branch]]) for branch in edges}
+        read: dict[str, Expression | None] = {}
+        for branch, texts in written.items():
+            for part, text in enumerate(texts, 1):
+                within = branch if part == len(texts) else f"{branch}.{part}"
+                read[within] = self.read_match(chain, text, expressions, partial(self.fault, chain.name, nf, within))
+        complete = None not in read.values()
+        found: dict[str, Expression] = {}
+        for branch, match in edges.items():
+            expression = read[branch] if written[branch] == [match] else None
+            if expression is None and complete:
+                expression = self.read_match(chain, match, expressions, partial(self.fault, chain.name, nf, branch))
+            if expression is not None:
+                found[branch] = expression
+        for number in unmet_expressions(list(found.values())) if complete or is_known(chain) else ():
+            branch = list(found)[number]
+            message = f'no packet takes the branch "{edges[branch]}": it fits none, or those before it take them all'
+            self.faults.append(self.fault(chain.name, nf, branch, message, UNMET_HINT))
+
+    def read_match(
+        self, chain: Chain, text: str, expressions: Sequence[str] | None, fault: Callable[[str, str | None], Fault]
+    ) -> Expression | None:
+        """What a match says, with expressions for their names; None where that cannot be read."""
+        if expressions is None and EXPRESSION_NAME.search(text):
+            return None
+        wrong = list[str]()
+        named = name_expressions(text, expressions or (), wrong.append)
+        self.faults.extend(fault(message, NAME_HINT) for message in wrong)
+        return None if wrong else self.read_expression(chain, named, fault)
+
+    def read_expression(self, chain: Chain, text: str, fault: Callable[[str, str | None], Fault]) -> Expression | None:
+        """What a traffic expression says; None, and a fault if the library knows the chain, where it is wrong."""
+        try:
+            return parse(text)
+        except ExpressionError as error:
+            if is_known(chain):
                 message = f'"{text}": {error.message} (at character {error.at + 1})'
                 self.faults.append(fault(message, error.hint))
+            return None
 
     def fault(self, chain: str, nf: str, within: str, message: str, hint: str | None) -> Fault:
         return self.read.fault(chain, nf, message, hint, within=within)
-
-
-def _unmet(matches: Mapping[int, str]) -> list[int]:
-    """The numbers of matches that hold for no packet without an earlier one; none where one cannot be read."""
-    try:
-        return [list(matches)[at] for at in unmet_expressions(list(map(parse, matches.values())))]
-    except ExpressionError:
-        return []
 
 
 def _sizes(own: Mapping[str, Any]) -> dict[str, float]:

@@ -44,7 +44,8 @@ class ChainGraph:
     nfs: list[ChainNf] = field(default_factory=list)
     edges: list[ChainEdge] = field(default_factory=list)
     texts: list[NfText] = field(default_factory=list)  # per NF, what it was in the text
-    matches: dict[str, int] = field(default_factory=dict)  # by `NF.branch 1`, where the match stands in the text
+    matches: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    """By `NF.branch 1`, the matches of that way as they are written, outer ones first, and where they stand."""
     faults: list[TextFault] = field(default_factory=list)
 
     @property
@@ -203,10 +204,13 @@ class _Builder:
         ordered = sorted(slots, key=lambda at: tuple(turn.number for turn in self.turns[at]))
         edges = [graph.edges[at] for at in ordered]
         matches = self.matches_of([self.turns[at] for at in ordered])
-        places = [[turn.branch.match_at for turn in self.turns[at] if turn.branch.match] for at in ordered]
+        branches = [[turn.branch for turn in self.turns[at] if turn.branch.match] for at in ordered]
         for slot, edge, match in zip(slots, edges, matches, strict=True):
             graph.edges[slot] = replace(edge, match=match)
-        graph.matches |= {f"{graph.nfs[tail].id}.branch {at}": of[-1] for at, of in enumerate(places, 1) if of}
+        for number, of in enumerate(branches, 1):
+            if of:
+                written = [(branch.match, branch.match_at) for branch in of]
+                graph.matches[f"{graph.nfs[tail].id}.branch {number}"] = written
 
     def matches_of(
         self,

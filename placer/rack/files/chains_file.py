@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -34,12 +34,15 @@ class ChainsText:
 
     `places`: by chain and NF, its line and column, and those of its parameters (`NF.rules`), of matches behind it
     (`NF.branch 1`) and of the chain's aggregates (`aggregate.1`); empty for the JSON twin.
+    `matches`: by chain and branch, what was written for its match, outer branches first, with the places
+    `NF.branch 1.1` and so on; empty for the JSON twin.
     `sources`: the files that own data was read from, by the names that chains give them.
     """
 
     file: str
     chains: tuple[Chain, ...]
     places: Mapping[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    matches: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     sources: Mapping[str, SourceFile] = field(default_factory=dict)
 
     @property
@@ -87,7 +90,7 @@ def chains_of_text(text: str, file: str) -> ChainsText:
     chains = reading.chains()
     if reading.faults:
         raise InputError(sorted(reading.faults, key=lambda one: one.line or 0))
-    return ChainsText(file, chains, reading.places)
+    return ChainsText(file, chains, reading.places, reading.matches)
 
 
 @dataclass(frozen=True)
@@ -170,6 +173,7 @@ class _Reading:
         self.file = file
         self.faults: list[Fault] = []
         self.places: dict[tuple[str, str], tuple[int, int]] = {}
+        self.matches: dict[tuple[str, str], list[str]] = {}
         self.graphs: dict[str, _Graph] = {}
         self.slos: dict[str, _Promise] = {}
         self.sizes: dict[str, _Size] = {}
@@ -230,8 +234,10 @@ class _Reading:
             self.places[name, nf.id] = statement.place(begin + written.at)
             for within, at in written.places.items():
                 self.places[name, f"{nf.id}.{within}"] = statement.place(begin + at)
-        for branch, at in graph.matches.items():
-            self.places[name, branch] = statement.place(begin + at)
+        for branch, matches in graph.matches.items():
+            self.matches[name, branch] = [match for match, _ in matches]
+            for number, (_, at) in enumerate(matches, 1):
+                self.places[name, branch] = self.places[name, f"{branch}.{number}"] = statement.place(begin + at)
 
     def read_slo(self, statement: _Statement, text: str, names: list[tuple[str, int]], begin: int) -> None:
         for name, at in names:

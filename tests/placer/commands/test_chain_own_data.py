@@ -11,7 +11,9 @@ from random import Random
 import pytest
 
 from placer.rack.compiler.directory import BUILT_FOLDER
+from placer.rack.compiler.library.nf_kind import NF_KINDS
 from placer.rack.compiler.update import read_update
+from profiles.faults import InputError
 from tests.nfs.captures import read_capture, write_capture
 from tests.placer.commands.conftest import Placer, refuse
 from tests.placer.rack.compiler.library.frames import UDP, ipv4_frame
@@ -99,6 +101,90 @@ def test_numbers_and_expressions_are_checked_where_they_stand(folder: Path) -> N
         'c.chains:3: column 13: "port": a port is missing at the end (at character 5)',
         "c.chains:5: column 16: \"src nett 10.0.0.0/8\": 'nett' does not belong here (at character 5)",
     ]
+
+
+def test_faults_of_the_twin_name_their_parameter_once(folder: Path) -> None:
+    nfs = [{"id": "f1", "nf": "ACL", "parameters": {"rulez": 3, "seed": -1}}]
+    twin = folder / "t.json"
+    twin.write_text(json.dumps({"chains": [{"name": "c0", "t_min_mbps": 1, "t_max_mbps": 2, "nfs": nfs}]}), "utf-8")
+    stderr = refuse("chain", "place", twin, "--rack", RACK)
+    assert f"{twin}: c0.f1.rulez: ACL has no such parameter\n" in stderr
+    assert f"{twin}: c0.f1.seed: -1 is not from 0 to 4294967295\n" in stderr
+
+
+def test_a_fault_of_no_parameter_names_the_nf(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a kind of NF of another package may make one."""
+
+    def refuse_all(*_: object) -> None:
+        raise InputError.of("", "its numbers do not fit together")
+
+    monkeypatch.setattr(type(NF_KINDS["ACL"]), "completed", refuse_all)
+    assert refused_places(folder, "ACL(seed = 7)") == ["c.chains:2: column 10: its numbers do not fit together"]
+
+
+@pytest.mark.parametrize(
+    ("branches", "expected"),
+    [
+        (
+            '1/2 "udp and (" [1/2 "tcp" ACL | 1/2 Tunnel] | 1/2 -',
+            ['24: "udp and (": a test is missing at the end (at character 10)'],
+        ),
+        (
+            '1/2 "tcp)" [1/2 "udp" ACL | 1/2 Tunnel] | 1/2 -',
+            ["24: \"tcp)\": ')' does not belong here (at character 4)"],
+        ),
+        (
+            '1/2 "tcp) or (udp" [1/2 "@9" ACL | 1/2 Tunnel] | 1/2 -',
+            [
+                "24: \"tcp) or (udp\": ')' does not belong here (at character 4)",
+                '44: the branch "@9" names expression 9, of 0',
+            ],
+        ),
+        (
+            '1/2 [1/2 "vlan" ACL | 1/2 LB] | 1/8 "udb" NAT | 1/8 "tcp" - | 1/4 "tcp" NAT',
+            [
+                "56: \"udb\": 'udb' is no test (at character 1)",
+                '86: no packet takes the branch "tcp": it fits none, or those before it take them all',
+            ],
+        ),
+    ],
+)
+def test_branches_inside_of_branches_are_checked_where_they_stand(
+    folder: Path, branches: str, expected: list[str]
+) -> None:
+    """As they are written, each once: no other is blamed."""
+    found = refused_places(folder, f"Match -> [{branches}] -> IPv4Fwd")
+    assert found == [f"c.chains:2: column {fault}" for fault in expected]
+
+
+def test_data_that_cannot_be_read_hides_no_other_fault(folder: Path) -> None:
+    """Of numbers beside it, and of matches that name none of its expressions."""
+    branches = '[1/4 "port" ACL(rules = [{"ip_proto": "99999", "drop": true}], seed = 2.5) | 1/4 "@1" LB | 1/2 -]'
+    assert refused_places(folder, f'Match(filters = "none.match")\n  -> {branches} -> IPv4Fwd') == [
+        f"c.chains:2: column 26: {folder}/none.match: No such file or directory",
+        "c.chains:3: column 44: 99999: not a protocol: ip, icmp, tcp, udp, or 1 to 255",
+        "c.chains:3: column 76: seed: 2.5 is not a whole number",
+        'c.chains:3: column 11: "port": a port is missing at the end (at character 5)',
+    ]
+
+
+def test_an_nf_that_the_library_does_not_know_hides_no_fault_of_others(placer: Placer, folder: Path) -> None:
+    """Parameters of each known NF are checked, and expressions of each chain that has no other."""
+    rack = RACK.read_text(encoding="utf-8") + "\n[nf.Mystery]\nserver = {cycles = 100}\n"
+    (folder / "rack.toml").write_text(rack, encoding="utf-8")
+    other = 'slo c, d: 1 Mbps to 1 Gbps\naggregate d: ours\nchain d: Mystery(size = 7) -> [1/2 "ours" ACL | 1/2 -]'
+    faulty = 'ACL(rulez = 7) -> Match -> [1/2 "tcp porx" ACL | 1/2 -] -> IPv4Fwd\naggregate c: udb'
+    (folder / "c.chains").write_text(f"{other} -> LB(table = 12)\nchain c: {faulty}\n", encoding="utf-8")
+    chains = ("chain", "place", folder / "c.chains", "--rack", folder / "rack.toml")
+    lines = refuse(*chains).splitlines()
+    assert [line.removeprefix(f"{folder}/") for line in lines if not line.startswith("hint: ")] == [
+        "c.chains:3: column 70: table: 12 is not a power of two",
+        "c.chains:4: column 22: rulez: ACL has no such parameter",
+        "c.chains:4: column 42: \"tcp porx\": 'porx' does not belong here (at character 5)",
+        "c.chains:5: column 14: \"udb\": 'udb' is no test (at character 1)",
+    ]
+    (folder / "c.chains").write_text(f"{other} -> LB\nchain c: ACL -> IPv4Fwd\n", encoding="utf-8")
+    assert placer(*chains).status == 0
 
 
 @pytest.mark.parametrize(

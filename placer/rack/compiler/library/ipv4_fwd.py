@@ -83,8 +83,10 @@ def read_routes(given: GivenData) -> tuple[Route, ...]:
 
 
 def _route_of_line(line: TableLine) -> Route:
-    if len(line.words) != 2:
-        raise WordError(None, f"{len(line.words)} words, not 2")
+    if len(line.words) == 1:
+        raise WordError(line.end, "1 word instead of 2")
+    if len(line.words) > 2:
+        raise WordError(line.words[2].at, f"{len(line.words)} words instead of 2")
     prefix_word, hop_word = line.words
     prefix, hop = table_prefix(prefix_word), hop_word.number(0, MOST_HOPS - 1)
     if hop is None:

@@ -154,6 +154,12 @@ def test_a_wrong_rule_is_named_by_its_key(rule: dict[str, str | int | bool], fau
         ),
         ("ACL", "rules", "permit ip any any x\0\n", ["f:1: a zero byte: this is not a text file"]),
         ("IPv4Fwd", "routes", "any 1\n\n0.0.0.0/0 2\n", ["f:3: column 1: the prefix has a route already, in line 1"]),
+        (
+            "IPv4Fwd",
+            "routes",
+            "10.0.0.0/8 # 1\n10.0.0.0/8 via 3\n",
+            ["f:1: column 11: 1 word instead of 2", "f:2: column 16: 3 words instead of 2"],
+        ),
         ("LB", "backends", "# none\n", ["f: no backends"]),
         ("LB", "backends", "1.2.3.4\n1.2.3.4 2\n", ["f:2: column 1: the backend is there already, in line 1"]),
         ("Match", "filters", "udp\n  tcp prot 5\n", ["f:2: column 7: 'prot' does not belong here"]),
