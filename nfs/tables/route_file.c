@@ -42,7 +42,7 @@ static bool read_route(struct table_file *file, const struct routes_limits *limi
 	uint32_t hop;
 
 	if (file->n != 2) {
-		table_fault(file, "%u words, not 2", file->n);
+		table_fault(file, "%u word%s instead of 2", file->n, file->n == 1 ? "" : "s");
 		return false;
 	}
 	if (!table_prefix(file, file->words[0], &prefix))

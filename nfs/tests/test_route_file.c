@@ -89,8 +89,8 @@ FOLDER_TEST(every_fault_has_its_line)
 			   "10.0.0.0/8 1\n");
 	assert_string_equal(
 		refusal("IPRouter", of_file, 2),
-		"file:2: 1 words, not 2\n"
-		"file:3: 3 words, not 2\n"
+		"file:2: 1 word instead of 2\n"
+		"file:3: 3 words instead of 2\n"
 		"file:4: 11.0.0.1/8: bits beyond the prefix are set, other than in 11.0.0.0/8\n"
 		"file:5: 1100::/16: not an IPv4 address\n"
 		"file:6: 10: not a next hop: they are numbered from 0 to 9\n"

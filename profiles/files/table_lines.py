@@ -16,9 +16,9 @@ Entry = TypeVar("Entry")
 
 
 class WordError(Exception):
-    """What is wrong with a line: `at` is the character at which it shows, from 0; None: the line as a whole."""
+    """What is wrong with a line: `at` is the character at which it shows, from 0."""
 
-    def __init__(self, at: int | None, message: str) -> None:
+    def __init__(self, at: int, message: str) -> None:
         super().__init__(message)
         self.at = at
 
@@ -126,7 +126,7 @@ def read_table(content: bytes, file: str, form: TableForm[Entry]) -> tuple[list[
                 raise WordError(words[0].at, f"{form.twice}, in line {first[form.key(entry)]}")
             entries.append(entry)
         except WordError as error:
-            column = None if error.at is None else f"column {error.at + 1}"
+            column = f"column {error.at + 1}"
             faults.append(Fault(file, number, column, str(error), form.hint))
     if faults:
         raise InputError(faults)
