@@ -52,8 +52,9 @@ def _flatten(parts: tuple[Any, ...]) -> Iterator[NDArray[Any]]:
 
 def _pointer_to(kind: types.Type) -> Callable[[int], Any]:
     """What makes a pointer to such values of an address: compiled code, or Python where kernels are interpreted."""
-    if config.DISABLE_JIT:
-        of_c = POINTER({"float64": c_double, "int64": c_int64}.get(str(kind), c_bool))
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        types_of_c: dict[str, Any] = {"float64": c_double, "int64": c_int64, "bool": c_bool}
+        of_c = POINTER(types_of_c[str(kind)])
         return lambda address: cast_pointer(int(address), of_c)
 
     @intrinsic
