@@ -245,7 +245,7 @@ def corrected_errors(
     if loop is not None:
         kpps = np.array([loop[0].repeats[row][number] for row, number in runs])
         throughput = fit_chain(loop[1], placed, measured_at=at, measured=kpps)
-        asking = ClosedLoopModel(model, throughput, kpps, measured)
+        asking = ClosedLoopModel(model, throughput)
     predicted = asking.predict(chain.columns(rest))
     spent = time.process_time() - began
     plain = fit_chain(profiles, placed, higher_is_better=higher)

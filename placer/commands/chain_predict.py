@@ -96,10 +96,9 @@ def command(
     asking: ChainModel | ClosedLoopModel = model
     if throughput is not None:
         by, its_files = fit(throughput, y, True)
-        both = files.kept & its_files.kept
-        if not both.any():
+        if not (files.kept & its_files.kept).any():
             raise InputError.of(str(measured), f"no row has both {y} and {throughput}")
-        asking = ClosedLoopModel(model, by, its_files.measured[both[its_files.kept]], files.measured[both[files.kept]])
+        asking = ClosedLoopModel(model, by)
     predicted = asking.predict(files.asked_at, coverage=coverage)
     typer.echo(_predictions(model, files, predicted, y, format, progress), nl=False)
 
