@@ -77,6 +77,8 @@ def measured_rows(folder: Path, measure: str, seeds: Sequence[int]) -> Iterator[
     if measure not in (CHAIN_KPPS, *LATENCY_COLUMNS):
         raise InputError.of("--measure", f"'{measure}' is none of {', '.join((CHAIN_KPPS, *LATENCY_COLUMNS))}")
     table = read_chains(folder / CHAINS_FILE)
+    if measure in table:  # of the same runs, the throughput serves, too
+        table = table[table[measure].notna()]
     found, throughput = topologies(table, measure), topologies(table)
     functions = {name: one for name, one in found.items() if len(one.nfs) == 1}
     fitted = {name: profile_of(one) for name, one in functions.items()}

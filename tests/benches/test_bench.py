@@ -182,6 +182,23 @@ def test_chains_that_cannot_be_predicted_are_refused(
         list(chain_prediction.measured_rows(tmp_path, "throughput_kpps", range(1)))
 
 
+def test_a_latency_is_paired_with_the_throughput_of_the_same_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where one run of a setting has no latency, too."""
+    table = pd.read_csv(Path(__file__).parents[2] / "traces" / "netns" / "chains.csv")
+    table = table[table["order"].isin(["nginx", "squid", "nginx,squid"])].reset_index(drop=True)
+    table["latency_p95_us"] = 1000 * table["throughput_kpps"]
+    table.loc[np.flatnonzero(table["order"] == "nginx,squid")[1], "latency_p95_us"] = np.nan
+    table.to_csv(tmp_path / "chains.csv", index=False)
+    pairs = []
+    monkeypatch.setattr(chain_prediction, "mean_errors", lambda chain, *rest: pairs.append((chain, rest[-1][0])) or {})
+    list(chain_prediction.measured_rows(tmp_path, "latency_p95_us", range(1)))
+    for latency, throughput in pairs:
+        assert sorted(map(len, latency.repeats))[:2] == [2, 3]
+        np.testing.assert_array_equal(np.concatenate(latency.repeats), 1000 * np.concatenate(throughput.repeats))
+
+
 def test_the_least_share_is_compared_with_that_of_a_sweep() -> None:
     """A chain that reaches 10 times its smaller share: a model that says so agrees with the sweep; one that promises
     half as much again does not at any of the three targets, 2 and 3 and 3.75 of 5; noise in one repeat is smoothed."""
