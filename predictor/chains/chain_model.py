@@ -139,8 +139,8 @@ class ClosedLoopModel:
     throughput, and the predicted throughput where a setting is on it. Either model errs where the other one does not:
     the prediction is their geometric mean, and the interval contains that of the latency's model around either.
 
-    Where the predicted throughput is below or above that of all runs, they show nothing of the function, and the
-    latency's model predicts alone."""
+    Where the predicted throughput is below or above that of all runs by more than a measurement's noise, they show
+    nothing of the function, and the latency's model predicts alone."""
 
     latency: ChainModel
     throughput: ChainModel
@@ -153,7 +153,8 @@ class ClosedLoopModel:
         if len(set(kpps)) < 2:
             return found
         reached = np.log(self.throughput.predict(columns).predicted)
-        known = (reached >= kpps[0]) & (reached <= kpps[-1])
+        noise = self.throughput.noise
+        known = (reached >= kpps[0] - noise) & (reached <= kpps[-1] + noise)
         apart = np.where(known, np.interp(reached, kpps, falling) - np.log(found.predicted), 0.0)
         low, high = found.low * np.exp(np.minimum(apart, 0)), found.high * np.exp(np.maximum(apart, 0))
         return replace(found, predicted=found.predicted * np.exp(apart / 2), low=low, high=high)
