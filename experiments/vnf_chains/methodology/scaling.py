@@ -78,7 +78,7 @@ def recorded_scaling(found: Mapping[str, shares.Topology]) -> pd.DataFrame | Non
     def reached(allocation: Allocation, repeats: int) -> Floats:
         one = chains[tuple(allocation)]
         recorded = one.kpps[(one.at == [*allocation.values(), AT_SIZE]).all(axis=1)]
-        return recorded[:1] if repeats == 1 else recorded[1:]
+        return np.asarray(recorded[:1] if repeats == 1 else recorded[1:])
 
     return scaling_table(first, reached, max(len(one.kpps) for one in chains.values()), amounts.pop())
 
