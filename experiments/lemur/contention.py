@@ -88,6 +88,13 @@ def lemur_sets() -> Iterator[ContentionInstance]:
             yield ContentionInstance("Lemur's sets", f"{name} at delta {delta:g}", _chains(graphs))
 
 
+def chosen_sets(setting: Setting) -> list[ContentionInstance]:
+    """As many of these as the scale says, at any deltas."""
+    sets = list(lemur_sets())
+    drawn = setting.rng("sets").permutation(len(sets))[: setting.count(len(sets))]
+    return [sets[at] for at in np.sort(drawn)]
+
+
 def random_mixes(count: int, random: np.random.Generator) -> Iterator[ContentionInstance]:
     """Chains of random functions, each with a random delta."""
     for number in range(count):
@@ -144,9 +151,7 @@ def run(setting: Setting) -> Result:
     rack = build_simulated_rack()
     growth = ModelledGrowth(rack, open_models(None, setting.say, RECORDED_PROFILE))
     server = SimulatedServer(card=replace(SERVER_CARD, cores=PATH_CORES))
-    sets = list(lemur_sets())
-    chosen = sets[:: len(sets) // setting.count(len(sets))]
-    instances = [*chosen, *random_mixes(setting.count(MIX_COUNT), setting.rng("mixes"))]
+    instances = [*chosen_sets(setting), *random_mixes(setting.count(MIX_COUNT), setting.rng("mixes"))]
     rows = []
     for number, one in enumerate(instances):
         setting.say(f"{one.group}, {one.name}: {number + 1} of {len(instances)}")
@@ -165,9 +170,9 @@ def run(setting: Setting) -> Result:
             "The rack has the cycles that `placer profile` measured on the simulated server, and its source as "
             f"overhead of each subgroup; traffic has {WORST_FLOWS:,} flows and {WORST_MTBR} matches/MB. t_min is delta "
             "times what one core gives the slowest function of the chain.",
-            "Lemur's sets are its five sets of chains at eight deltas, at a scale below 1 some of them; random mixes "
-            "are four chains of one to three functions. Each subgroup is measured at what it can beside neighbours "
-            "that run at the rates of the plan.",
+            "Lemur's sets are its five sets of chains at eight deltas, at a scale below 1 some of them, by the seed; "
+            "random mixes are four chains of one to three functions. Each subgroup is measured at what it can beside "
+            "neighbours that run at the rates of the plan.",
             "worst: by how much the worst chain of all plans is below its t_min; negative where all are above. "
             "above_measured: by how much planned rates are above measured ones, mean over chains.",
             "With contention in the loop, rates are those that Tomur, trained on the recorded profile, expects at most "

@@ -43,8 +43,9 @@ def run(setting: Setting) -> Result:
             f"{ALLOCATED_SHARES[1] - ALLOCATED_SHARES[0]:.2f}. chain_runs are those that were needed to find the "
             f"allocation: none from profiles, {TEN_RUNS} for a correction, of any settings and for all targets.",
             "reached_pct is what the chain then reaches of its target, mean of its repeats; noise_pct is their "
-            "relative standard deviation. Allocations are predicted to meet the target just so: about half of them "
-            "miss it by the error of the prediction.",
+            "relative standard deviation. Among recorded runs, the first at each setting chooses, the others are these "
+            "repeats. Allocations are predicted to meet the target just so: about half of them miss it by the error of "
+            "the prediction.",
         ),
     )
 

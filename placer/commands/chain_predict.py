@@ -69,6 +69,9 @@ def command(
     paths = options.profiles_by_nf(profile)
     progress = Progress(quiet=quiet)
     if compare:
+        if throughput is not None:
+            hint = "the profiles of the throughput are compared by --y"
+            raise InputError.of("--throughput", "is of no use with --compare", hint=f"{hint} {throughput}")
         files = read_chain_files(paths, list(paths) if at else [], y, asked=at, ignored=ignore or ())
         with progress.waiting("comparing all regressors, which may take minutes ..."):
             text = _comparison(files, format)
@@ -79,12 +82,15 @@ def command(
     nfs = options.read_order(order, paths)
     chain = options.describe_placed_chain(nfs, cores, passes, resizes)
     needed = [*nfs, *options.source_of(source, paths)]
+    if throughput == y:
+        raise InputError.of("--throughput", f"{y} is the latency of --y", hint="it names the column of the throughput")
     if throughput is not None:
         _refuse_throughput(higher_is_better, measured, [*paths.values(), measured, at])
 
     def fit(column: str, other: str | None, higher: bool) -> tuple[ChainModel, ChainFiles]:
         ignored = [*(ignore or ()), *([other] if other else [])]
-        files = read_chain_files(paths, needed, column, measured=measured, asked=at, ignored=ignored)
+        option = "--throughput" if column == throughput else "--y"
+        files = read_chain_files(paths, needed, column, option=option, measured=measured, asked=at, ignored=ignored)
         for note in files.notes:
             progress.say(note)
         return options.fit(
@@ -96,10 +102,9 @@ def command(
     asking: ChainModel | ClosedLoopModel = model
     if throughput is not None:
         by, its_files = fit(throughput, y, True)
-        both = files.kept & its_files.kept
-        if not both.any():
+        if not (files.kept & its_files.kept).any():
             raise InputError.of(str(measured), f"no row has both {y} and {throughput}")
-        asking = ClosedLoopModel(model, by, its_files.measured[both[its_files.kept]], files.measured[both[files.kept]])
+        asking = ClosedLoopModel(model, by)
     predicted = asking.predict(files.asked_at, coverage=coverage)
     typer.echo(_predictions(model, files, predicted, y, format, progress), nl=False)
 

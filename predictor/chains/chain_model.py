@@ -94,6 +94,14 @@ class ChainModel:
             self.profiles, self.chain, columns, higher_is_better=self.higher_is_better, source=self.source
         )
 
+    @property
+    def trusted_runs(self) -> Settings:
+        """The measured settings without those that are outliers beside the others. Requires runs."""
+        assert self.runs is not None
+        if self.correction is None:
+            return self.runs
+        return self.runs.at(self.correction.learnt_from[self.correction.kept])
+
     def uncorrected(self, stages: StageCosts, rule: CompositionRule | None = None) -> Floats:
         """Natural logarithm of the measure by the rule alone, shape (N,)."""
         cost = (rule or self.rule).cost(stages.costs, self.chain.shares, stages.source)
@@ -129,22 +137,44 @@ class ClosedLoopModel:
     once, or wait for the next period, or for the one after it. Which of these holds follows from how many answers come
     in a period, and hardly from the percentile of any NF alone. So the runs of the chain show a falling function of the
     throughput, and the predicted throughput where a setting is on it. Either model errs where the other one does not:
-    the prediction is their geometric mean, and intervals are as wide as those of the latency's model."""
+    the prediction is their geometric mean, and the interval contains that of the latency's model around either.
+
+    Where the predicted throughput is below or above that of all runs by more than a measurement's noise, they show
+    nothing of the function, and the latency's model predicts alone."""
 
     latency: ChainModel
     throughput: ChainModel
-    kpps: Floats
-    us: Floats
-    """Throughput and latency of each run of the chain, shape (runs,)."""
+    """Both with runs of the chain, of the same inputs."""
 
     def predict(self, columns: Columns, *, coverage: float = INTERVAL_COVERAGE) -> ChainPredictions:
         """The latency at each row of `columns`."""
+        found = self.latency.predict(columns, coverage=coverage)
+        kpps, falling = self._falling()
+        if len(set(kpps)) < 2:
+            return found
+        reached = np.log(self.throughput.predict(columns).predicted)
+        noise = self.throughput.noise
+        known = (reached >= kpps[0] - noise) & (reached <= kpps[-1] + noise)
+        apart = np.where(known, np.interp(reached, kpps, falling) - np.log(found.predicted), 0.0)
+        low, high = found.low * np.exp(np.minimum(apart, 0)), found.high * np.exp(np.maximum(apart, 0))
+        return replace(found, predicted=found.predicted * np.exp(apart / 2), low=low, high=high)
+
+    def _falling(self) -> tuple[Floats, Floats]:
+        """Natural logarithms of throughput and latency by the settings that have both, in the order of the throughput.
+
+        What the latency's model takes for an outlier may be a step, of which it knows nothing: such a setting is left
+        out only if it contradicts a falling function of all."""
         from scipy.optimize import isotonic_regression
 
-        found = self.latency.predict(columns, coverage=coverage)
-        order = np.argsort(self.kpps)
-        falling = isotonic_regression(np.log(self.us[order]), increasing=False).x
-        reached = np.log(self.throughput.predict(columns).predicted)
-        by_throughput = np.exp(np.interp(reached, np.log(self.kpps[order]), falling))
-        factor = np.sqrt(by_throughput / found.predicted)
-        return replace(found, predicted=found.predicted * factor, low=found.low * factor, high=found.high * factor)
+        assert self.latency.runs is not None
+        kpps, us = (
+            {tuple(at): value for at, value in zip(runs.inputs, np.log(runs.value), strict=True)}
+            for runs in (self.throughput.trusted_runs, self.latency.runs)
+        )
+        sure = {tuple(at) for at in self.latency.trusted_runs.inputs}
+        both = np.array(sorted((kpps[at], us[at], at in sure) for at in kpps.keys() & us.keys()))
+        if len(both) < 2:
+            return np.empty(0), np.empty(0)
+        apart = np.abs(both[:, 1] - isotonic_regression(both[:, 1], increasing=False).x)
+        kept = both[(both[:, 2] > 0) | (apart <= self.latency.noise)]
+        return kept[:, 0], isotonic_regression(kept[:, 1], increasing=False).x

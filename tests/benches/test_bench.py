@@ -182,22 +182,48 @@ def test_chains_that_cannot_be_predicted_are_refused(
         list(chain_prediction.measured_rows(tmp_path, "throughput_kpps", range(1)))
 
 
-def test_the_least_share_is_compared_with_that_of_a_sweep() -> None:
-    """A chain that reaches 10 times its smaller share: a model that says so agrees with the sweep; one that promises
-    half as much again does not at any of the three targets, 2 and 3 and 3.75 of 5; noise in one repeat is smoothed."""
-    shares = np.array(list(product((0.25, 0.5, 0.75, 1.0), repeat=2)))
-    repeats = [np.array([1.0, 1.0, 1.1]) * 10 * least for least in shares.min(axis=1)]
+def test_a_latency_is_paired_with_the_throughput_of_the_same_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where one run of a setting has no latency, too."""
+    table = pd.read_csv(Path(__file__).parents[2] / "traces" / "netns" / "chains.csv")
+    table = table[table["order"].isin(["nginx", "squid", "nginx,squid"])].reset_index(drop=True)
+    table["latency_p95_us"] = 1000 * table["throughput_kpps"]
+    table.loc[np.flatnonzero(table["order"] == "nginx,squid")[1], "latency_p95_us"] = np.nan
+    table.to_csv(tmp_path / "chains.csv", index=False)
+    pairs = []
+    monkeypatch.setattr(chain_prediction, "mean_errors", lambda chain, *rest: pairs.append((chain, rest[-1][0])) or {})
+    list(chain_prediction.measured_rows(tmp_path, "latency_p95_us", range(1)))
+    for latency, throughput in pairs:
+        assert sorted(map(len, latency.repeats))[:2] == [2, 3]
+        np.testing.assert_array_equal(np.concatenate(latency.repeats), 1000 * np.concatenate(throughput.repeats))
+
+
+def test_the_least_allocation_is_judged_by_a_sweep_of_other_runs() -> None:
+    """A chain whose first share counts much, and its second one little: a model that says so is right for all targets;
+    one that promises half as much again, or has its NFs swapped, for none. Without a sweep at shares alone, nothing is
+    judged."""
+    amounts = (0.3, 0.6, 1.0)
+    shares = np.array(list(product(amounts, repeat=2)))
+    repeats = [np.array([1.0, 1.0, 1.02]) * first * (7 + 3 * second) for first, second in shares]
     chain = chain_prediction.RepeatedChain(["a.cpu", "b.cpu"], shares, repeats)
 
     class Model:
-        def __init__(self, factor: float) -> None:
-            self.factor = factor
+        def __init__(self, factor: float, first: str = "a.cpu", second: str = "b.cpu") -> None:
+            self.factor, self.first, self.second = factor, first, second
 
         def predict(self, columns: dict[str, np.ndarray]) -> ChainPredictions:
-            reached = self.factor * 10 * np.minimum(columns["a.cpu"], columns["b.cpu"])
+            reached = self.factor * columns[self.first] * (7 + 3 * columns[self.second])
             return ChainPredictions(reached, reached, reached, [], np.zeros(len(reached), dtype=bool))
 
-    assert chain.scaled_pct(Model(1.0), 0) == {"scaled_pct": 100.0, "swept_pct": 100.0}  # type: ignore[arg-type]
-    assert chain.scaled_pct(Model(1.5), 0)["scaled_pct"] == 0.0  # type: ignore[arg-type]
-    partial = chain_prediction.RepeatedChain(["a.cpu", "b.cpu"], shares[1:], repeats[1:])
-    assert partial.scaled_pct(Model(1.0), 0) == {}  # type: ignore[arg-type]
+    def judge(model: Model, of: chain_prediction.RepeatedChain = chain, seen: int = 0) -> dict[str, float]:
+        return of.scaled_pct(model, [seen] * len(of.at))  # type: ignore[arg-type]
+
+    assert judge(Model(1.0)) == {"scaled_pct": 100.0, "swept_pct": 100.0}
+    assert judge(Model(1.5))["scaled_pct"] == judge(Model(1.0, "b.cpu", "a.cpu"))["scaled_pct"] == 0.0
+    wrong = [np.append(values[1:], 2 * values[0]) for values in repeats]
+    noisy = chain_prediction.RepeatedChain(chain.names, shares, wrong)
+    assert judge(Model(1.0), noisy, 2) == {"scaled_pct": 100.0, "swept_pct": 0.0}
+    sizes = chain_prediction.RepeatedChain(["a.cpu", "packet_size"], shares * [1, 512], repeats)
+    for other in (chain_prediction.RepeatedChain(chain.names, shares[1:], repeats[1:]), sizes):
+        assert judge(Model(1.0), other) == {}

@@ -1,7 +1,7 @@
 """The least shares of cores with which a chain meets a target: in one shot from profiles, and by greedy steps."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -60,19 +60,27 @@ def reached_by_running(rounds: ChainRounds, flows: float = shares.FLOW_COUNT) ->
 
 
 def recorded_scaling(found: Mapping[str, shares.Topology]) -> pd.DataFrame | None:
-    """The table where allocations are shares of which each combination was recorded; None where some were not."""
+    """The table where allocations are shares of which each combination was recorded several times; None where some were
+    not. The first run of each setting of a chain chooses, the others show what is reached."""
     chains = {one.nfs: one for one in found.values() if len(one.nfs) > 1}
-    at_size = {nfs: one.at[:, -1] == AT_SIZE for nfs, one in chains.items()}
-    amounts = {tuple(np.unique(one.at[at_size[nfs], :-1])) for nfs, one in chains.items()}
-    combinations = [len(np.unique(one.at[at_size[nfs]], axis=0)) for nfs, one in chains.items()]
-    if len(amounts) != 1 or {len(next(iter(amounts))) ** 2} != set(combinations):
+    amounts: set[tuple[float, ...]] = set()
+    first = dict(found)
+    for one in chains.values():
+        settings, numbers, counts = np.unique(one.at, axis=0, return_index=True, return_counts=True)
+        first[one.name] = replace(one, at=settings, kpps=one.kpps[numbers])
+        at_size = settings[:, -1] == AT_SIZE
+        amounts.add(shares_run := tuple(np.unique(settings[at_size, :-1])))
+        if not at_size.any() or at_size.sum() != len(shares_run) ** 2 or counts[at_size].min() < 2:
+            return None
+    if len(amounts) != 1:
         return None
 
     def reached(allocation: Allocation, repeats: int) -> Floats:
         one = chains[tuple(allocation)]
-        return np.asarray(one.kpps[(one.at == [*allocation.values(), AT_SIZE]).all(axis=1)][:repeats])
+        recorded = one.kpps[(one.at == [*allocation.values(), AT_SIZE]).all(axis=1)]
+        return np.asarray(recorded[:1] if repeats == 1 else recorded[1:])
 
-    return scaling_table(found, reached, max(len(one.kpps) for one in chains.values()), amounts.pop())
+    return scaling_table(first, reached, max(len(one.kpps) for one in chains.values()), amounts.pop())
 
 
 def profile_of(one: shares.Topology, regressor: str | None = None) -> ProfiledNf:

@@ -54,20 +54,21 @@ def read_chain_files(
     order: Sequence[str],
     measure: str,
     *,
+    option: str = "--y",
     measured: str | None = None,
     asked: str | None = None,
     ignored: Sequence[str] = (),
 ) -> ChainFiles:
     """The files of a command.
 
-    `order`: the NFs whose inputs are needed. `measure`: the column to predict. `measured`, `asked`: paths of measured
-    runs, and of configurations to predict. `ignored`: columns of the profiles that are no inputs. Raises InputError
-    with every fault of every file.
+    `order`: the NFs whose inputs are needed. `measure`: the column to predict. `option`: by which it is named.
+    `measured`, `asked`: paths of measured runs, and of configurations to predict. `ignored`: columns of the profiles
+    that are no inputs. Raises InputError with every fault of every file.
     """
     sources = [*profiles.values(), *(source for source in (measured, asked) if source is not None)]
     if sources.count(STDIN) > 1:
         raise InputError.of("<stdin>", "is named for several files", hint="only one file can be `-`")
-    reading = _Reading(measure, ignored)
+    reading = _Reading(measure, option, ignored)
     tables = {nf: reading.table(source) for nf, source in profiles.items()}
     runs = reading.table(measured) if measured is not None else None
     rows = reading.table(asked) if asked is not None else None
@@ -78,8 +79,9 @@ def read_chain_files(
 class _Reading:
     """Reads several files and collects the faults of all."""
 
-    def __init__(self, measure: str, ignored: Sequence[str]) -> None:
+    def __init__(self, measure: str, option: str, ignored: Sequence[str]) -> None:
         self.measure = measure
+        self.option = option
         self.ignored = set(ignored)
         self.faults: list[Fault] = []
         self.notes: list[str] = []
@@ -115,7 +117,7 @@ class _Reading:
     def _need_measure(self, tables: Sequence[CsvTable]) -> None:
         for table in tables:
             if self.measure not in table.header:
-                hint = f"--y names the measure; {suggestion(self.measure, table.header)}"
+                hint = f"{self.option} names the measure; {suggestion(self.measure, table.header)}"
                 self.faults.append(Fault(table.name, 1, self.measure, "column is missing", hint))
 
     def _inputs(

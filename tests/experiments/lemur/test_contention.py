@@ -66,6 +66,13 @@ def test_notes_are_sentences(result: Result) -> None:
     assert all(sentence.endswith(".") for sentence in (*result.testbeds, *result.notes))
 
 
+def test_a_scale_chooses_sets_at_several_deltas() -> None:
+    """Five of forty at an eighth; all of them at 1 and above."""
+    some = contention.chosen_sets(Setting(scale=0.125))
+    assert len(some) == 5 and len({one.name.split()[-1] for one in some}) > 2
+    assert len(contention.chosen_sets(Setting(scale=2.0))) == len(CHAIN_SETS) * len(RATE_DELTAS)
+
+
 def test_least_rates_are_multiples_of_what_one_core_gives() -> None:
     """Of the slowest function on a server: Encrypt for chains 1 and 2, Dedup for 3 and 4; with the source's cycles."""
     rack = build_simulated_rack()

@@ -272,6 +272,10 @@ def test_a_latency_goes_in_steps_of_its_throughput(placer: Placer, lab: Path) ->
     assert float(slow["low"]) < float(slow["predicted"]) < float(slow["high"])
     printed = refuse(*options(lab, "--throughput", "ms"))
     assert "--throughput: needs measured runs of a latency\nhint: --measured FILE.csv has both" in printed
+    assert "--throughput: ms is the latency of --y\nhint: it names" in refuse(*options(lab, *latency[:-1], "ms"))
+    assert "--throughput: is of no use with --compare" in refuse(*options(lab, *latency, "--compare"))
+    printed = refuse(*options(lab, *latency[:-1], "kpp"))
+    assert "K.csv:1: kpp: column is missing\nhint: --throughput names the measure; did you mean kpps?" in printed
     assert "--throughput: reads files twice" in refuse(*options(lab, *latency, "--at", "-"))
     (lab / "K.csv").write_text("nx.cpu,sc.cpu,sq.cpu,packet_size,kpps,ms\n1,1,1,64,,5\n1,1,0.5,64,32,\n")
     assert "K.csv: no row has both ms and kpps" in refuse(*options(lab, *latency))

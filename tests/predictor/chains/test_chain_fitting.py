@@ -4,6 +4,7 @@ those below 100 were looked at while the methods were chosen.
 Chains of real VNFs, predicted from profiles in another order and a few runs (`benches/chain_prediction.py`).
 """
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from benches import chain_prediction
 from benches.chain_prediction import ORDERS, RUN_COUNTS, MeasuredOrder, control_row, mean_errors
 from predictor.chains.chain_fitting import fit_chain
-from predictor.chains.chain_model import ChainModel
+from predictor.chains.chain_model import ChainModel, ClosedLoopModel
 from predictor.chains.placed_chain import PlacedChain, weakest_link
 from predictor.chains.profiled_nf import ProfiledNf
 from predictor.chains.stage_costs import StageCosts
@@ -273,3 +274,52 @@ def test_chains_of_programs_are_predicted_as_well_as_repeats_agree(
     *chains, _ = chain_prediction.measured_rows(folder, measure, range(4))
     assert len(chains) == 20
     assert {chain["chain"] for chain in chains if chain["error_pct"] > 1.3 * chain["repeats_pct"] + 5} <= worse
+
+
+SHARES = (0.25, 0.5, 0.75, 1.0)
+MEASURED_LOOP = ((0.5, 0.5), (0.5, 1.0), (1.0, 0.5), (1.0, 1.0))
+
+
+def closed_loop(runs: Sequence[tuple[float, ...]], *, wrong: float = 1.0) -> ClosedLoopModel:
+    """A chain of 100 kpps times its smaller share, with latencies of 64,000 us by kpps. `wrong`: factor of the first
+    run's latency."""
+    kpps = 100 * np.repeat(SHARES, 2) * np.tile([0.97, 1.03], 4)
+    at, least = dict(zip(("a.cpu", "b.cpu"), np.array(runs).T, strict=True)), 100 * np.min(runs, axis=1)
+    us = 64_000 / least * np.where(np.arange(len(runs)) == 0, wrong, 1.0)
+    models = []
+    for higher, alone, measured in ((False, 64_000 / kpps, us), (True, kpps, least)):
+        profiles = {nf: ProfiledNf.fit(nf, ("cpu",), np.repeat(SHARES, 2)[:, None], alone) for nf in "ab"}
+        placed = PlacedChain.of(["a", "b"])
+        models.append(fit_chain(profiles, placed, higher_is_better=higher, measured_at=at, measured=np.array(measured)))
+    return ClosedLoopModel(*models)
+
+
+@pytest.mark.parametrize(("runs", "asked"), [(MEASURED_LOOP, 0.25), (((0.25, 0.25), (0.5, 0.5)), 1.0)])
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_throughput_beyond_all_runs_leaves_the_latency_to_its_own_model(
+    runs: Sequence[tuple[float, ...]], asked: float, count: int
+) -> None:
+    """Slower than all runs or faster, and of a single run at any throughput: they show no step there."""
+    model = closed_loop(runs[:count])
+    at = {"a.cpu": np.array([asked]), "b.cpu": np.array([asked])}
+    ours, alone = model.predict(at), model.latency.predict(at)
+    assert ours.predicted[0] == alone.predicted[0] == pytest.approx(640 / asked, rel=0.05)
+    assert (ours.low[0], ours.high[0]) == (alone.low[0], alone.high[0])
+
+
+def test_where_two_models_of_a_latency_differ_the_interval_has_both() -> None:
+    """One of three latencies at 50 kpps is larger by 30 %: asked between 50 and 100 kpps, and within noise of 50."""
+    model = closed_loop(MEASURED_LOOP, wrong=1.3)
+    at = {"a.cpu": np.array([0.64, 0.49]), "b.cpu": np.array([0.64, 0.49])}
+    ours, alone = model.predict(at), model.latency.predict(at)
+    apart = 2 * np.abs(np.log(ours.predicted / alone.predicted))
+    assert (apart > 0.03).all() and (ours.low <= alone.low).all() and (ours.high >= alone.high).all()
+    assert np.log(ours.high / ours.low) == pytest.approx(np.log(alone.high / alone.low) + apart)
+
+
+def test_an_outlier_of_the_latency_makes_no_step() -> None:
+    """A run that is off by a factor of ten, and shows nothing of the throughput either."""
+    runs = [(0.3, 1.0), (0.25, 0.25), (0.5, 0.5), (0.75, 0.75), (1.0, 1.0), (0.5, 1.0), (1.0, 0.75), (0.4, 0.4)]
+    at = {"a.cpu": np.array([0.28, 0.32]), "b.cpu": np.array([1.0, 1.0])}
+    found = closed_loop(runs, wrong=10.0).predict(at).predicted
+    assert found == pytest.approx(640 / at["a.cpu"], rel=0.15)
