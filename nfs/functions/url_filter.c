@@ -196,11 +196,15 @@ static bool pass_request(struct nf *nf, struct stream *stream, const struct requ
 	return true;
 }
 
-/* Go behind a record of early data; false if it is none, or if its header has not come. */
-static bool pass_early(struct url_filter *filter, struct stream *stream, const uint8_t *bytes,
-		       size_t n)
+/*
+ * Go behind a record of early data, or one that servers pass over, whatever comes next; false if it is
+ * none, or if its header has not come.
+ */
+static bool pass_record(struct url_filter *filter, struct stream *stream, const uint8_t *bytes,
+			size_t n)
 {
-	if (!(stream->mark & EARLY) || bytes[0] != REQUEST_TLS_DATA || n < REQUEST_TLS_RECORD)
+	if (n < REQUEST_TLS_RECORD ||
+	    (!(stream->mark & EARLY && bytes[0] == REQUEST_TLS_DATA) && !request_is_passed_over(bytes)))
 		return false;
 	stream->read += REQUEST_TLS_RECORD;
 	stream_skip(&filter->streams, stream, (uint32_t)bytes[3] << 8 | bytes[4]);
@@ -248,7 +252,7 @@ static bool read_requests(void *context, struct stream *stream)
 
 		if (stream->mark & (CHUNKS | TRAILERS))
 			goes_on = read_chunks(nf, stream, bytes, n, &waits);
-		else if (!pass_early(filter, stream, (const uint8_t *)bytes, n))
+		else if (!pass_record(filter, stream, (const uint8_t *)bytes, n))
 			goes_on = read_one(reading, stream, bytes, n, &waits);
 	}
 	stream->unfinished = stream->mark & (CHUNKS | TRAILERS) ||

@@ -5,8 +5,10 @@ each way. What leaves is joined as its server would join it, by code that is her
 server must not get all bytes, and one that is to pass must arrive unless servers do not take such frames either.
 """
 
+import contextlib
 import json
 import random
+import ssl
 import struct
 import subprocess
 from collections.abc import Callable, Iterator
@@ -465,6 +467,61 @@ def test_names_are_found_in_records_as_servers_read_them(nf_run: Path, tmp_path:
     for number, (label, segments) in enumerate([*sent[0].items(), *sent[1].items()]):
         whole = server_text(left, 1024 + number, False).startswith(b"".join(segments))
         assert whole == (number >= len(sent[0]) and label != LONG), label
+
+
+def tls_flights(folder: Path, version: ssl.TLSVersion) -> list[bytes]:
+    """What a client of OpenSSL sends in a handshake, and 20 kB of data."""
+    subject = ("-subj", "/CN=good.example.org", "-keyout", "key.pem", "-out", "cert.pem")
+    command = ("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", *subject)
+    subprocess.run(command, cwd=folder, capture_output=True, check=True, timeout=60)
+    ends, sides = [ssl.MemoryBIO() for _ in range(4)], (ssl.PROTOCOL_TLS_CLIENT, ssl.PROTOCOL_TLS_SERVER)
+    client, server = (ssl.SSLContext(side) for side in sides)
+    client.load_verify_locations(folder / "cert.pem")
+    client.check_hostname, client.minimum_version, client.maximum_version = False, version, version
+    server.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    speaker = client.wrap_bio(ends[0], ends[1], server_hostname="www.good.example.org")
+    listener = server.wrap_bio(ends[2], ends[3], server_side=True)
+    flights: list[bytes] = []
+    for side in (speaker, listener, speaker, listener):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+        if side is speaker:
+            flights.append(ends[1].read())
+            ends[2].write(flights[-1])
+        else:
+            ends[0].write(ends[3].read())
+    speaker.write(bytes(20_000))
+    return [*flights, ends[1].read()]
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_data_of_a_tls_client_pass(nf_run: Path, tmp_path: Path, version: ssl.TLSVersion) -> None:
+    """Behind its handshake, whatever that is cut into; behind early data, too, and where a part of a request is freed.
+
+    A client of TLS 1.3 sends a change of ciphers behind its ClientHello, which servers pass over.
+    """
+    require("openssl")
+    (tmp_path / "list").write_text("bad.example.org\n", encoding="utf-8")
+    first, second, data = tls_flights(tmp_path, version)
+    early = [record(EARLY_HELLO), CIPHERS, DATA, DATA, *(data[i : i + 1400] for i in range(0, len(data), 1400))]
+    sent = [early, [record(EARLY_HELLO) + CIPHERS + DATA[:9], DATA[9:], *early[3:]]]
+    for size in (1400, 30, 6, 5, 1):
+        later = second if size == 1400 else second[:60]
+        parts = [later[i : i + size] for i in range(0, len(later), size)] + [second[len(later) :]] * (size < 1400)
+        sent.append([first, *parts, *(data[i : i + 1400] for i in range(0, len(data), 1400))])
+    frames: Frames = []
+    for number, segments in enumerate(sent):
+        frames += Client(number, False).send(
+            *((sum(map(len, segments[:i])), segment) for i, segment in enumerate(segments))
+        )
+    for blocks in (0, 1):
+        left = filtered(
+            nf_run, tmp_path, frames, "--nf", "UrlFilter", "--set=list=list", f"--set=block_incomplete={blocks}"
+        )
+        # a message of a handshake of TLS 1.2, which is cut, may be a part of a ClientHello
+        n = 3 if blocks and version is ssl.TLSVersion.TLSv1_2 else len(sent)
+        for number, segments in enumerate(sent[:n]):
+            assert server_text(left, 1024 + number, False) == b"".join(segments), (blocks, number)
 
 
 def text_with(form: bytes | None, host: bytes) -> bytes:

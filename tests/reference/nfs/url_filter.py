@@ -30,6 +30,7 @@ from tests.reference.nfs.web import (
     DATA,
     HANDSHAKE,
     METHODS,
+    PASSED_OVER,
     RECORD,
     RequestKind,
     WebRequest,
@@ -236,16 +237,17 @@ class UrlFilterModel(FunctionModel):
         """Read the requests of a stream: `waits` for more, or `blocked`."""
         while stream.read < len(stream.text):
             unread = stream.text[stream.read :]
-            if stream.mode == "early" and unread[0] == DATA:
-                if len(unread) < RECORD:
-                    return "waits"
-                stream.read += RECORD
-                stream.leave_out(int.from_bytes(unread[3:RECORD], "big"))
-                continue
             if stream.mode in ("chunks", "trailers"):
                 ended = self.read_chunks(stream, unread)
                 if ended:
                     return ended
+                continue
+            early = stream.mode == "early" and unread[0] == DATA
+            if early and len(unread) < RECORD:
+                return "waits"
+            if early or PASSED_OVER.match(unread):
+                stream.read += RECORD
+                stream.leave_out(int.from_bytes(unread[3:RECORD], "big"))
                 continue
             request = read_request(unread, stream.begun and not stream.foreign)
             if request.kind is RequestKind.NONE:
