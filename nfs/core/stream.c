@@ -189,19 +189,22 @@ static bool give_up(struct streams *streams, uint32_t source, uint64_t now_us)
 struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t source,
 			      uint32_t begin, bool opens, uint64_t now_us)
 {
-	const uint32_t hash = flow_index_hash(&streams->index, key);
-	struct stream *stream;
-	int32_t place;
+	struct stream *stream = streams_find(streams, key);
 
-	if (unlikely(stream_is_refused(streams, key, opens, now_us)))
-		return NULL;
-	place = flow_index_add(&streams->index, key, hash);
-	if (unlikely(place < 0)) {
-		if (!give_up(streams, source, now_us))
+	if (!stream) {
+		const uint32_t hash = flow_index_hash(&streams->index, key);
+		int32_t place;
+
+		if (unlikely(stream_is_refused(streams, key, opens, now_us)))
 			return NULL;
 		place = flow_index_add(&streams->index, key, hash);
+		if (unlikely(place < 0)) {
+			if (!give_up(streams, source, now_us))
+				return NULL;
+			place = flow_index_add(&streams->index, key, hash);
+		}
+		stream = stream_at(streams, (uint32_t)place);
 	}
-	stream = stream_at(streams, (uint32_t)place);
 	*stream = (struct stream){.key = *key,
 				  .source = source,
 				  .begin = begin,

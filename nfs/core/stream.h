@@ -168,7 +168,7 @@ bool stream_is_refused(const struct streams *streams, const struct flow_key *key
 
 /*
  * Follow a stream, from now on if it is known; its next byte is `begin`, which `opens` it or not.
- * NULL: refused, no room.
+ * NULL, of one that is not known: refused, no room.
  */
 struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t source,
 			      uint32_t begin, bool opens, uint64_t now_us);

@@ -158,6 +158,29 @@ TEST(a_buffer_has_limits)
 	streams_destroy(&reading->streams);
 }
 
+/* One that is followed begins again, also where its flow was lost before. */
+TEST(a_stream_that_is_followed_is_not_refused)
+{
+	struct reading *reading = begin(1);
+	const uint64_t later_us = 3 * STREAM_SYN_WAIT_US;
+	struct flow_key other = key;
+
+	reading->streams.refuses = 2;
+	reading->stream->unfinished = true;
+	for (uint16_t i = 1; i < 5; i++) {
+		other.source_port = 10 + i;
+		assert_non_null(streams_follow(&reading->streams, &other, i, 0, true,
+					       STREAM_WAIT_US + 1));
+	}
+	assert_null(streams_follow(&reading->streams, &key, 0, 0, false, STREAM_WAIT_US + 1));
+	reading->stream = streams_follow(&reading->streams, &key, 0, 0, true, later_us);
+	assert_non_null(reading->stream);
+	assert_ptr_equal(streams_follow(&reading->streams, &key, 0, 7, false, later_us + 1),
+			 reading->stream);
+	assert_int_equal(reading->stream->begin, 7);
+	streams_destroy(&reading->streams);
+}
+
 /* Where all streams are used, one that waits is not given up for another one, until servers do. */
 TEST(streams_that_wait_are_kept)
 {
