@@ -289,16 +289,21 @@ void stream_set_foreign(struct streams *streams, struct stream *stream)
 		stream->skipped = 0;
 	}
 	if (!stream->foreign)
-		stream->skipped_at = stream->have;
+		stream->skipped_at = RTE_MIN(stream->have, (uint16_t)STREAM_FOREIGN_KEPT);
 	stream->foreign = true;
 	forget_read(streams, stream);
 }
 
-void stream_move(struct stream *stream, uint32_t sequence)
+bool stream_move(struct stream *stream, uint32_t sequence)
 {
-	stream->skipped = sequence - stream->begin - stream->skipped_at;
+	const uint32_t skipped = sequence - stream->begin - stream->skipped_at;
+
+	if (skipped > INT32_MAX)
+		return false;
+	stream->skipped = skipped;
 	stream->have = stream->read = stream->skipped_at;
 	stream->n_parts = 0;
+	return true;
 }
 
 /* Join the parts that are no longer ahead. */

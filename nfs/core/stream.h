@@ -10,7 +10,8 @@
  * which was read and nothing is kept.
  *
  * Of a stream that is foreign to its reader, the first bytes are kept, up to those by which that
- * was seen, and none behind them: who sends others in their place is noticed.
+ * was seen, at most STREAM_FOREIGN_KEPT, and none behind them: who sends others in their place is
+ * noticed.
  *
  * A stream is of FLOW_ENTRY bytes and its buffer. Where all are used, one that waits for nothing,
  * or whose first byte did not come, and that was not used for long is given up, or a silent one.
@@ -26,6 +27,7 @@
 
 #define STREAM_BYTES 8192
 #define STREAM_PARTS 3
+#define STREAM_FOREIGN_KEPT 4096 /* so that there is room for others */
 #define STREAM_MOST_AHEAD                                                                          \
 	(1u << 30) /* bytes behind the last one read, after which all is forgotten */
 /*
@@ -180,8 +182,9 @@ void stream_skip(struct streams *streams, struct stream *stream, uint32_t n);
 /* What was read is foreign to the reader; a reader calls it. */
 void stream_set_foreign(struct streams *streams, struct stream *stream);
 
-/* Let what comes next of a foreign stream be at `sequence`, behind the bytes that are kept. */
-void stream_move(struct stream *stream, uint32_t sequence);
+/* Let what comes next of a foreign stream be at `sequence`; false if that is before bytes that are
+ * kept. */
+bool stream_move(struct stream *stream, uint32_t sequence);
 
 /* Whether some of a segment's bytes were sent on and are not kept, as the stream is foreign. */
 static inline bool stream_has_passed(const struct stream *stream,

@@ -288,9 +288,9 @@ static int follow_request(struct nf *nf, struct stream *stream, const struct seg
 
 	if (stream && stream->skipped_at + n > STREAM_BYTES)
 		return OVERLONG;
-	if (stream)
-		stream_move(stream, begin);
-	else
+	if (stream && !stream_move(stream, begin))
+		return OUTSIDE;
+	if (!stream)
 		stream = follow(nf, segment, begin);
 	if (!stream)
 		return UNFOLLOWED;
@@ -302,7 +302,7 @@ static int follow_request(struct nf *nf, struct stream *stream, const struct seg
 
 /*
  * Judge a segment by itself, and follow its stream, if so set, from a request on that it does not
- * end; returns its counter.
+ * end; returns its counter. Empty lines before a handshake are those of what was before it.
  */
 static int judge_alone(struct nf *nf, struct stream *stream, const struct segment *segment,
 		       bool follows)
@@ -313,7 +313,9 @@ static int judge_alone(struct nf *nf, struct stream *stream, const struct segmen
 	size_t at = 0;
 
 	while (at < length) {
-		if (!request_may_begin(bytes[at]))
+		while (at < length && (bytes[at] == '\r' || bytes[at] == '\n'))
+			at++;
+		if (at == length || !request_may_begin(bytes[at]))
 			return PASSED;
 		request = request_read(bytes + at, length - at, false);
 		if (request.kind == REQUEST_NONE)
@@ -353,12 +355,26 @@ static bool is_request(const struct url_filter *filter, const struct stream *str
 		 stream_bytes(&filter->streams, stream)[stream->read] == REQUEST_TLS_HANDSHAKE);
 }
 
+/* Judge by itself what of a segment is behind the bytes that a foreign stream keeps. */
+static int judge_rest(struct nf *nf, struct stream *stream, struct segment segment, bool follows)
+{
+	const uint32_t kept = stream->begin + stream->skipped_at - segment.bytes.sequence;
+
+	if (kept <= INT32_MAX) {
+		segment.bytes.sequence += kept;
+		segment.bytes.bytes += kept;
+		segment.bytes.length -= RTE_MIN(kept, segment.bytes.length);
+	}
+	return judge_alone(nf, stream, &segment, follows);
+}
+
 /* Judge a segment of a followed stream; returns its counter. */
 static int judge_followed(struct nf *nf, struct stream *stream, const struct segment *segment)
 {
 	struct url_filter *filter = nf->state;
 	struct stream_context reading = {nf, true};
-	const bool passed = stream_has_passed(stream, &segment->bytes);
+	const bool foreign = stream->foreign, passed = stream_has_passed(stream, &segment->bytes);
+	const bool before = segment->bytes.sequence - stream->begin > INT32_MAX;
 	bool skips;
 	enum stream_result result =
 		stream_take(&filter->streams, stream, segment->bytes, read_requests, &reading);
@@ -373,20 +389,20 @@ static int judge_followed(struct nf *nf, struct stream *stream, const struct seg
 	case STREAM_TAKEN:
 		stream->last_us = nf->now_us;
 		stream->used = true;
-		return reading.web && !passed ? PASSED
-					      : judge_alone(nf, stream, segment,
-							    passed && stream_is_foreign(stream));
+		if (reading.web && !passed)
+			return PASSED;
+		return foreign ? judge_rest(nf, stream, *segment, stream_is_foreign(stream))
+			       : judge_alone(nf, NULL, segment, false);
 	case STREAM_DIFFERS:
 		return DIFFERING;
 	case STREAM_STOPPED:
 		stream->mark |= STOPPED;
 		return BLOCKED;
 	case STREAM_OUTSIDE:
-		if (stream->begun && !stream->foreign)
+		if (stream->begun && (!stream->foreign || before))
 			return OUTSIDE;
 		/* what is known of other streams than those of requests may be wrong */
-		skips = stream_is_foreign(stream) &&
-			segment->bytes.sequence - stream->begin <= INT32_MAX &&
+		skips = stream_is_foreign(stream) && !before &&
 			nf->now_us - stream->last_us >= STREAM_WAIT_US;
 		if (skips)
 			stream_move(stream, segment->bytes.sequence + segment->bytes.length);

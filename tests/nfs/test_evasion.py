@@ -293,8 +293,9 @@ def server_text(frames: Frames, port: int, last: bool) -> bytes:
                 continue
             at = (struct.unpack_from("!I", segment, 4)[0] - BEGIN + bool(segment[SYN_AT] & SYN)) % (1 << 32)
             for i, byte in enumerate(segment[(segment[12] >> 4) * 4 :]):
-                if last or at + i not in found:
-                    found[at + i] = byte
+                place = (at + i) % (1 << 32)
+                if last or place not in found:
+                    found[place] = byte
     joined = bytearray()
     while len(joined) in found:
         joined.append(found[len(joined)])
@@ -693,6 +694,73 @@ def test_what_goes_on_of_a_lost_stream_is_refused(nf_run: Path, tmp_path: Path, 
     # of one that is kept its own source gets no room for another, and what goes on is read: it is blocked
     refused = sum(frame not in left for _, frame in frames)
     assert counters["unfollowed"] == (1 + (nf != "UrlFilter") if way in KEPT else refused)
+
+
+Parts = list[tuple[float, int, bytes]]
+BAD_HELLO = record(plain_hello(b"www.bad.example.org"))
+POST = b"POST / HTTP/1.1\r\nHost: c.net\r\nContent-Length: 10\r\n\r\n"
+JUNK = b"z" * 600
+LINE = b"GET " + b"/" * 8160 + b"\r\n"
+WALKS: dict[str, Parts] = {
+    "before the first byte": [(1, 0, JUNK), (1, -1, b"x" + BAD)],
+    "before the first byte, in two": [(1, 0, JUNK), (1, -1, b"x" + BAD[:-30]), (1, len(BAD) - 30, BAD[-30:])],
+    "before what is kept behind a body": [
+        (1, 0, POST),
+        (1, len(POST), b"0123456789"),
+        (1, len(POST) + 10, JUNK),
+        (1, len(POST) + 9, b"9" + BAD),
+    ],
+    "within what is kept": [
+        (1, 0, b"xxGET "),
+        (1, 2, b"GET /ads HTTP/1.1\r\n"),
+        (1, 21, b"a: b\r\n\r\n"),
+        (1, 29, BAD),
+    ],
+    "over what is kept": [(1, 0, b"STARTTLS\r\n"), (1, 10, JUNK), (1, 9, b"\n" + BAD_HELLO)],
+    "over lines that passed": [
+        (1, 0, b"EHLO x\r\n"),
+        (1, 8, b"STARTTLS\r\n"),
+        (1, 18, JUNK),
+        (1, 16, b"\r\n" + BAD_HELLO[:40]),
+        (1, 58, BAD_HELLO[40:]),
+    ],
+    "behind much that is kept": [
+        *((1, at, part) for at, part in pieces(LINE + b"zzzz", 1400)),
+        (1, len(LINE) + 4, FIRST[1]),
+        (1, len(LINE) + 4 + REST[0], REST[1]),
+    ],
+    "a minute behind its begin": [(1, *FIRST), (62, 1 << 30, JUNK), (63, *REST)],
+}
+"""Ways around what is known of a stream that is neither HTTP nor TLS: seconds, where bytes are, and these.
+
+What is far ahead comes with a SYN. No server gets the junk, as its time to live is short.
+"""
+
+
+@pytest.mark.parametrize("way", WALKS)
+def test_nobody_walks_around_what_is_known_of_a_foreign_stream(nf_run: Path, tmp_path: Path, way: str) -> None:
+    client = ONE.client(0)
+    frames = [(int(S), client.opens())]
+    for second, at, data in WALKS[way]:
+        segment = client.segment(at, data, SYN if at == 1 << 30 else ACK)
+        frames.append((int(second * S) + len(frames), client.packet(segment)))
+    left, _ = left_of(nf_run, tmp_path, frames, "UrlFilter", FILTERS["UrlFilter"])
+    taken = [frame for frame in left if JUNK not in frame]
+    for last in (False, True):
+        text = server_text(taken, 1024, last)
+        assert BAD not in text
+        assert BAD_HELLO not in text
+
+
+@pytest.mark.parametrize("n", [4095, 4096, 8191, 8192, 8193, 8900])
+def test_a_foreign_stream_goes_on(nf_run: Path, tmp_path: Path, n: int) -> None:
+    """Whatever its first segment has, also where its segments overlap and come in another order."""
+    client, text = ONE.client(0), bytes(n) + JUNK * 10
+    parts = [(at, text[at : at + 900]) for at in (n, n + 1600, n + 800, n + 2400, n + 2400)]
+    left, _ = left_of(
+        nf_run, tmp_path, timed((1, client.send((0, text[:n]), *parts))), "UrlFilter", FILTERS["UrlFilter"]
+    )
+    assert server_text(left, 1024, False) == text[: n + 3300]
 
 
 BODIES = {

@@ -26,6 +26,7 @@ class Stream:
 
     ROOM: ClassVar[int] = 8192
     PARTS: ClassVar[int] = 3
+    FOREIGN_KEPT: ClassVar[int] = 4096
     WAIT_US: ClassVar[int] = 10_000_000
     SYN_WAIT_US: ClassVar[int] = 60_000_000
 
@@ -115,7 +116,7 @@ class Stream:
             self.drop(0, self.hole_at)
             self.hole = 0
         if not self.foreign:
-            self.hole_at = len(self.text)
+            self.hole_at = min(len(self.text), self.FOREIGN_KEPT)
         self.foreign = True
         self.forget()
 

@@ -189,7 +189,8 @@ class UrlFilterModel(FunctionModel):
     def judge_alone(self, key: Flow, sequence: int, segment: bytes, follows: bool) -> str:
         """The counter of a segment that is judged by itself; the request that it does not end is followed."""
         at, request = 0, WebRequest(RequestKind.HTTP)
-        while at < len(segment):
+        while segment[at:].lstrip(b"\r\n"):
+            at = len(segment) - len(segment[at:].lstrip(b"\r\n"))  # empty lines of what was before
             request = read_request(segment[at:], False)
             if request.kind is RequestKind.NONE:
                 return "passed"
@@ -289,7 +290,8 @@ class UrlFilterModel(FunctionModel):
 
     def judge_followed(self, key: Flow, stream: Stream, sequence: int, segment: bytes) -> str:
         """The counter of a segment of a stream that is followed."""
-        passed = stream.has_passed(sequence, segment)
+        foreign, passed = stream.foreign, stream.has_passed(sequence, segment)
+        before = (sequence - stream.first) % NUMBERS >= NUMBERS // 2
         self.others = False
         taken = stream.take(sequence, segment, self.read_stream)
         named_hello = stream.counted and stream.text[stream.read : stream.read + 1] == bytes([HANDSHAKE])
@@ -301,14 +303,16 @@ class UrlFilterModel(FunctionModel):
             stream.last_us = self.now_us
         if taken is Taken.BLOCKED:
             stream.stopped = True
-        if taken is Taken.OUTSIDE and (stream.foreign or not stream.begun):
-            ahead = (sequence - stream.first) % NUMBERS < NUMBERS // 2
-            skips = stream.is_foreign and ahead and self.now_us - stream.last_us >= Stream.WAIT_US
+        if taken is Taken.OUTSIDE and not (stream.begun and (before or not stream.foreign)):
+            skips = stream.is_foreign and not before and self.now_us - stream.last_us >= Stream.WAIT_US
             if skips:
                 stream.move(sequence + len(segment))
             return self.judge_alone(key, sequence, segment, skips)
         if taken is Taken.PASSED and (self.others or passed):
-            return self.judge_alone(key, sequence, segment, passed and stream.is_foreign)
+            kept = (stream.first + stream.hole_at - sequence) % NUMBERS if foreign else 0
+            if kept < NUMBERS // 2:  # the bytes that are kept are judged
+                sequence, segment = sequence + kept, segment[kept:]
+            return self.judge_alone(key, sequence, segment, foreign and stream.is_foreign)
         return str(taken.value)
 
     def judge_packet(self, frame: bytes, headers: Headers) -> str:
