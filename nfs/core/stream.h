@@ -17,9 +17,10 @@
  * or whose first byte did not come, and that was not used for long is given up, or a silent one.
  * Where all wait, a source with many of them loses its oldest one to others, so that it keeps none
  * out; for its own further streams there is no room, nor while no source has many. What goes on of
- * a stream that waited cannot be read without it: it is lost, and its flow is refused, also to a
- * SYN for a time. Lost flows are known by bits of a hash (Bloom, CACM 1970), for which there is
- * always room: of flows that were not lost, one in 3,000 is taken for one where most are known.
+ * a stream that waited cannot be read without it: it is lost, and its flow is refused for some
+ * minutes, to a SYN for one or two. Lost flows are known by bits of a hash (Bloom, CACM 1970), a set
+ * for each minute. Where eight times as many as are followed were lost within one, none that waits
+ * is given up until the next one, so that few flows that were not lost are taken for ones.
  */
 #pragma once
 
@@ -38,6 +39,9 @@
 /* How long after a stream's last segment no SYN begins another one of its ports, us: as TIME_WAIT.
  */
 #define STREAM_SYN_WAIT_US 60000000ull
+/* How long after a set's last lost stream its flows are refused, us: few servers wait longer. */
+#define STREAM_LOST_US 360000000ull
+#define STREAM_LOST_SETS 8 /* of a minute each */
 
 /* Bytes that came ahead, as offsets in the buffer. */
 struct stream_part {
@@ -64,11 +68,10 @@ struct stream {
 	uint32_t source;     /* the address that sends it; of IPv6 a hash of its first 64 bits */
 } __rte_aligned(sizeof(struct flow_entry));
 
-/* Lost streams of some time. */
+/* Lost streams of a minute. */
 struct lost_streams {
-	uint64_t *bits;
 	uint32_t n;
-	uint64_t until_us; /* SYNs are refused, too */
+	uint64_t begin_us, last_us; /* when the first and the last one was lost */
 };
 
 struct streams {
@@ -77,7 +80,9 @@ struct streams {
 	uint32_t hand;  /* the next one to be considered to be given up */
 	uint16_t kept;  /* bytes that were read and are not forgotten, fewer than STREAM_BYTES */
 	uint64_t given_up; /* streams, for others */
-	struct lost_streams lost[2]; /* that waited: those of now, and earlier ones */
+	struct lost_streams lost[STREAM_LOST_SETS]; /* that waited */
+	uint64_t *lost_bits; /* of each set */
+	uint32_t lost_now;   /* the set to which is added */
 	uint8_t refuses; /* lost streams: 0 none, 1 those whose first byte came, 2 all */
 };
 
