@@ -334,6 +334,7 @@ void stream_skip(struct streams *streams, struct stream *stream, uint32_t n)
 	if (!stream->foreign) {
 		stream->skipped = 0;
 		stream->skipped_at = stream->have;
+		stream->passed = 0;
 	}
 	stream->skipped += n;
 	for (uint8_t i = 0; i < stream->n_parts; i++) {
@@ -424,7 +425,10 @@ enum stream_result stream_take(struct streams *streams, struct stream *stream,
 		if (at > UINT32_MAX / 2)
 			return STREAM_OUTSIDE;
 		if (at >= stream->skipped_at && at - stream->skipped_at < stream->skipped) {
-			n = RTE_MIN(n, stream->skipped - (at - stream->skipped_at));
+			at -= stream->skipped_at;
+			n = RTE_MIN(n, stream->skipped - at);
+			if (at <= stream->passed)
+				stream->passed = RTE_MAX(stream->passed, at + n);
 		} else {
 			const bool before = at < stream->skipped_at;
 			const uint16_t least = least_kept(streams, stream);

@@ -57,12 +57,13 @@ struct stream {
 	uint16_t skipped_at; /* ... before this offset */
 	uint16_t have;       /* bytes without a gap */
 	uint16_t read;       /* of these, as the reader says */
-	uint8_t n_parts;
-	bool used;           /* since it was last considered to be given up */
-	bool begun;          /* from its first byte on, or from one that the reader knows */
-	bool foreign;        /* bytes from `skipped_at` on are not kept once they are read */
-	bool unfinished;     /* as the reader says: it waits for more than is here */
+	uint8_t n_parts : 4;
+	bool used : 1;       /* since it was last considered to be given up */
+	bool begun : 1;      /* from its first byte on, or from one that the reader knows */
+	bool foreign : 1;    /* bytes from `skipped_at` on are not kept once they are read */
+	bool unfinished : 1; /* as the reader says: it waits for more than is here */
 	uint8_t mark;        /* for the function, initially 0 */
+	uint32_t passed;     /* of the bytes that are skipped, those that came, without a gap */
 	uint32_t origin;     /* the first sequence number of the last 2^30 bytes */
 	struct stream_part parts[STREAM_PARTS]; /* in their order, behind `have` */
 	uint32_t source;     /* the address that sends it; of IPv6 a hash of its first 64 bits */
@@ -181,7 +182,7 @@ struct stream *streams_follow(struct streams *streams, const struct flow_key *ke
 			      uint32_t begin, bool opens, uint64_t now_us);
 void streams_forget(struct streams *streams, struct stream *stream);
 
-/* Leave out `n` bytes behind what was read; a reader calls it. */
+/* Leave out `n` bytes behind what was read; a reader calls it, whose stream is unfinished until they came. */
 void stream_skip(struct streams *streams, struct stream *stream, uint32_t n);
 
 /* What was read is foreign to the reader; a reader calls it. */

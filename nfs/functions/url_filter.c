@@ -237,6 +237,14 @@ static bool read_one(struct stream_context *reading, struct stream *stream, cons
 	return *waits || pass_request(nf, stream, &request);
 }
 
+/* Note whether a stream is within a body. */
+static void note_unfinished(struct stream *stream)
+{
+	stream->unfinished = stream->mark & (CHUNKS | TRAILERS) ||
+			     (!stream->foreign && !(stream->mark & EARLY) &&
+			      stream->have == stream->skipped_at && stream->passed < stream->skipped);
+}
+
 /* Read the requests of a stream: a stream_reader. */
 static bool read_requests(void *context, struct stream *stream)
 {
@@ -255,9 +263,7 @@ static bool read_requests(void *context, struct stream *stream)
 		else if (!pass_record(filter, stream, (const uint8_t *)bytes, n))
 			goes_on = read_one(reading, stream, bytes, n, &waits);
 	}
-	stream->unfinished = stream->mark & (CHUNKS | TRAILERS) ||
-			     (!stream->foreign && !(stream->mark & EARLY) && stream->skipped > 0 &&
-			      stream->have == stream->skipped_at);
+	note_unfinished(stream);
 	return goes_on;
 }
 
@@ -389,6 +395,7 @@ static int judge_followed(struct nf *nf, struct stream *stream, const struct seg
 	case STREAM_TAKEN:
 		stream->last_us = nf->now_us;
 		stream->used = true;
+		note_unfinished(stream);
 		if (reading.web && !passed)
 			return PASSED;
 		return foreign ? judge_rest(nf, stream, *segment, stream_is_foreign(stream))

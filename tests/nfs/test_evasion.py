@@ -792,6 +792,17 @@ def test_a_stream_lost_within_a_body_is_refused(nf_run: Path, tmp_path: Path, bo
     assert counters["unfollowed"] == 1
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_stream_waits_no_longer_than_for_its_body(nf_run: Path, tmp_path: Path, whole: bool) -> None:
+    """Once that has come, another request may follow later, though others take its place; not where some is missing."""
+    client, at = ONE.client(0), len(POST)
+    begin = client.send((0, POST), *(((at, b"01234"),) if whole else ()), (at + 5, b"56789"))
+    later = [client.packet(client.segment(at + 10, REQUEST % b"www.good.example.org"))]
+    frames = timed((1, begin), (11.5, begin_all(OTHER, 1)), (12, later))
+    left, _ = left_of(nf_run, tmp_path, frames, "UrlFilter", FILTERS["UrlFilter"])
+    assert (later[0] in left) == whole
+
+
 @pytest.mark.parametrize("nf", FILTERS)
 def test_a_lost_stream_may_begin_again_after_a_minute(nf_run: Path, tmp_path: Path, nf: str) -> None:
     """Earlier its SYN is freed. Who has many streams does not keep others out, whose requests pass."""
