@@ -402,17 +402,6 @@ static enum stream_result take_part(struct streams *streams, struct stream *stre
 	return STREAM_TAKEN;
 }
 
-/*
- * Whether a byte repeats the last one otherwise, as some do to see whether the other end is there
- * (RFC 1122, 4.2.3.6). Where bytes are kept, what goes on is read together with this one, too.
- */
-static bool keeps_alive(const struct streams *streams, const struct stream *stream,
-			const struct stream_segment *segment, uint32_t at)
-{
-	return streams->kept == 0 && segment->length == 1 && at + 1 == stream->have &&
-	       !stream_waits(stream);
-}
-
 enum stream_result stream_take(struct streams *streams, struct stream *stream,
 			       struct stream_segment segment, stream_reader reader, void *context)
 {
@@ -443,8 +432,7 @@ enum stream_result stream_take(struct streams *streams, struct stream *stream,
 			if (at < stream->have) {
 				n = RTE_MIN(n, (before && stream->skipped ? stream->skipped_at
 									  : stream->have) - at);
-				if (memcmp(all + at, segment.bytes, n) != 0 &&
-				    !keeps_alive(streams, stream, &segment, at))
+				if (memcmp(all + at, segment.bytes, n) != 0)
 					return STREAM_DIFFERS;
 			} else if (at == stream->have) {
 				const uint32_t room =

@@ -6,8 +6,7 @@
  * last of them is sent on. A stream has a buffer of STREAM_BYTES with what is not read yet, what
  * was read before as long as there is room, and at most STREAM_PARTS parts that came ahead of
  * others. The first content of a byte counts: a segment that repeats it otherwise, whose first copy
- * its receiver might not have taken, is STREAM_DIFFERS, unless it is a keepalive of a stream all of
- * which was read and nothing is kept.
+ * its receiver might not have taken, is STREAM_DIFFERS, also a keepalive (RFC 1122, 4.2.3.6).
  *
  * Of a stream that is foreign to its reader, the first bytes are kept, up to those by which that
  * was seen, at most STREAM_FOREIGN_KEPT, and none behind them: who sends others in their place is
