@@ -701,10 +701,15 @@ BAD_HELLO = record(plain_hello(b"www.bad.example.org"))
 POST = b"POST / HTTP/1.1\r\nHost: c.net\r\nContent-Length: 10\r\n\r\n"
 JUNK = b"z" * 600
 LINE = b"GET " + b"/" * 8160 + b"\r\n"
+CONNECT = b"CONNECT c.net:80 HTTP/1.1\r\nHost: c.net:80\r\n"
 HEAD, HOST = BAD.split(b"Host")
 REPLACED: Parts = [(1, 0, HEAD), (1, len(HEAD), b"\n"), (1, len(HEAD), b"H"), (1, len(HEAD) + 1, b"ost" + HOST)]
 WALKS: dict[str, Parts] = {
     "over the last byte of a request": REPLACED,
+    "behind the body of CONNECT": [
+        (1, 0, CONNECT + b"Content-Length: 100000\r\n\r\n"),
+        (1, len(CONNECT) + 26, BAD),
+    ],
     "before the first byte": [(1, 0, JUNK), (1, -1, b"x" + BAD)],
     "before the first byte, in two": [(1, 0, JUNK), (1, -1, b"x" + BAD[:-30]), (1, len(BAD) - 30, BAD[-30:])],
     "before what is kept behind a body": [

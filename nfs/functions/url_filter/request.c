@@ -251,8 +251,12 @@ static struct request read_http(const char *bytes, size_t length, bool begun)
 	next = next_line(bytes, length, at, &line);
 	if (next == 0 && (begun || is_known(bytes + at, method)))
 		request.kind = REQUEST_INCOMPLETE;
-	if (next > 0 && read_first_line(line, method, &request))
+	if (next > 0 && read_first_line(line, method, &request)) {
 		read_fields(bytes, length, next, &request);
+		/* its content has no meaning (RFC 9110, 9.3.6): what follows may be a tunnel's */
+		request.unclear |= method == 7 && memcmp(bytes + at, "CONNECT", 7) == 0 &&
+				   (request.body > 0 || request.chunked);
+	}
 	return request;
 }
 

@@ -78,6 +78,7 @@ def read_http(data: bytes, begun: bool) -> WebRequest:
     request = WebRequest(RequestKind.INCOMPLETE)
     read_target(request, first[1].strip(BLANKS))
     read_fields(request, rest, len(data))
+    request.unclear |= method[1] == b"CONNECT" and (request.body > 0 or request.chunked)  # of no meaning
     return request
 
 
