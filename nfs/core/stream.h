@@ -159,11 +159,12 @@ static inline struct stream *streams_find(const struct streams *streams, const s
 
 /*
  * Whether hosts take bytes with these flags (RFC 9293, 3.10.7): of resets, and without ACK in an open
- * connection, they do not.
+ * connection, they do not, and of urgent ones some leave one out (RFC 6093, 3.2).
  */
 static inline bool stream_has_bytes(uint8_t flags)
 {
-	return !(flags & RTE_TCP_RST_FLAG) && flags & (RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG);
+	return !(flags & (RTE_TCP_RST_FLAG | RTE_TCP_URG_FLAG)) &&
+	       flags & (RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG);
 }
 
 uint32_t stream_source(struct rte_mbuf *mbuf, const struct packet *packet);

@@ -60,7 +60,7 @@ static const struct nf_counter counters[] = {
 	[DIFFERING] = {"differing", "segments freed because they repeat bytes otherwise"},
 	[OUTSIDE] = {"outside",
 		     "segments freed that are too far from the bytes that are due, other SYNs, "
-		     "and what has no ACK"},
+		     "urgent ones, and what has no ACK"},
 	[OVERLONG] = {"overlong", "segments freed of a request of more than 8192 bytes"},
 	[UNFOLLOWED] = {"unfollowed",
 			"segments freed as there is no room for their stream, or it was lost"},

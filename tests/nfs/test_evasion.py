@@ -19,7 +19,7 @@ import pytest
 from tests.nfs.builds import build_tested, require
 from tests.nfs.captures import read_capture, write_capture, write_frames
 
-ACK, SYN, SYN_AT = 16, 2, 13
+ACK, SYN, URG, SYN_AT = 16, 2, 32, 13
 Frames = list[bytes]
 BEGIN = 0xFFFFFF00
 
@@ -114,6 +114,13 @@ def behind_another_byte(client: Client, text: bytes) -> Frames:
     return client.send((0, first), (at, b"_"), (at, rest[:1]), (at + 1, rest[1:]))
 
 
+def with_urgent_byte(client: Client, text: bytes) -> Frames:
+    """A byte within the host is urgent, which the server leaves out."""
+    at = len(text) - 14
+    segment = client.segment(0, text[:at] + b"_" + text[at:], ACK | URG)
+    return [client.opens(), client.packet(segment[:18] + struct.pack("!H", at + 1) + segment[20:])]
+
+
 def tagged(tags: bytes) -> Way:
     return lambda client, text: [frame[:12] + tags + frame[12:] for frame in client.send(*halves(text, 40))]
 
@@ -179,6 +186,7 @@ WAYS: dict[str, Way] = {
     "one byte far ahead between": lambda client, text: client.send(
         (0, text[:-13]), (900_000, b"x"), (len(text) - 13, text[-13:])
     ),
+    "with an urgent byte within the host": with_urgent_byte,
     "in whole, without a SYN": lambda client, text: client.send((0, text))[1:],
     "cut, without a SYN": lambda client, text: client.send(*halves(text, 40))[1:],
     "behind other bytes at the begin": behind(0, 20),
@@ -291,8 +299,12 @@ def server_text(frames: Frames, port: int, last: bool) -> bytes:
         for segment in segments_of(strip_tags(frame), datagrams, last):
             if len(segment) < 20 or struct.unpack_from("!H", segment)[0] != port:
                 continue
+            data = segment[(segment[12] >> 4) * 4 :]
+            if segment[SYN_AT] & URG:
+                urgent = struct.unpack_from("!H", segment, 18)[0]
+                data = data[: urgent - 1] + data[urgent:]
             at = (struct.unpack_from("!I", segment, 4)[0] - BEGIN + bool(segment[SYN_AT] & SYN)) % (1 << 32)
-            for i, byte in enumerate(segment[(segment[12] >> 4) * 4 :]):
+            for i, byte in enumerate(data):
                 place = (at + i) % (1 << 32)
                 if last or place not in found:
                     found[place] = byte
@@ -357,6 +369,7 @@ def joined_fragments(
 UNTAKEN = (
     "behind other bytes",
     "behind another byte",
+    "an urgent byte",
     "three tags",
     "an unknown tag",
     "fragments",

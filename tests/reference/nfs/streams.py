@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar
 
-from tests.reference.nfs.headers import ACK, FIN, INSIDE, OUTSIDE, RST, SYN, TCP
+from tests.reference.nfs.headers import ACK, FIN, INSIDE, OUTSIDE, RST, SYN, TCP, URG
 from tests.reference.nfs.traffic import NUMBERS, FlowEnds, Mix, Sent, make_flows, odd_of, plain, random_payload
 
 
@@ -266,8 +266,8 @@ class Speaker:
             return ((sequence + cut) % NUMBERS, data[cut:], flags) if rng.random() < 0.3 else (sequence, data, flags)
         if chance < 0.07:
             return rng.getrandbits(32), make_text(rng), ACK
-        if chance < 0.08:  # bytes that no host takes
-            return self.sequence, make_text(rng), rng.choice((0, FIN, RST, RST | ACK))
+        if chance < 0.08:  # bytes that no host takes, or some do not
+            return self.sequence, make_text(rng), rng.choice((0, FIN, RST, RST | ACK, ACK | URG))
         if not self.ready:
             if rng.random() < 0.1:
                 self.sequence = (rng.getrandbits(32) if rng.random() < 0.8 else NUMBERS - rng.randrange(1, 900)) + 1

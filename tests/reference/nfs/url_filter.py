@@ -16,6 +16,7 @@ from tests.reference.nfs.headers import (
     SYN,
     TCP,
     UDP,
+    URG,
     Flow,
     Headers,
     flow_of,
@@ -330,7 +331,7 @@ class UrlFilterModel(FunctionModel):
         sequence = int.from_bytes(frame[headers.l4 + 4 : headers.l4 + 8], "big") + bool(flags & SYN)
         if not self.follows or flags & RST:
             return self.judge_alone(key, sequence, segment, False)
-        if not flags & (SYN | ACK):
+        if not flags & (SYN | ACK) or flags & URG:
             return "outside"
         return self.judge_segment(key, sequence % (1 << 32), segment, opens)
 
