@@ -319,13 +319,16 @@ static int judge_alone(struct nf *nf, struct stream *stream, const struct segmen
 	size_t at = 0;
 
 	while (at < length) {
-		while (at < length && (bytes[at] == '\r' || bytes[at] == '\n'))
-			at++;
-		if (at == length || !request_may_begin(bytes[at]))
+		if (!request_may_begin(bytes[at]))
 			return PASSED;
 		request = request_read(bytes + at, length - at, false);
-		if (request.kind == REQUEST_NONE)
-			return PASSED;
+		if (request.kind == REQUEST_NONE) {
+			if (bytes[at] != '\r' && bytes[at] != '\n')
+				return PASSED;
+			while (at < length && (bytes[at] == '\r' || bytes[at] == '\n'))
+				at++;
+			continue;
+		}
 		count_request(nf, &request);
 		if (is_blocked(nf, &request))
 			return BLOCKED;
@@ -395,7 +398,8 @@ static int judge_followed(struct nf *nf, struct stream *stream, const struct seg
 	case STREAM_TAKEN:
 		stream->last_us = nf->now_us;
 		stream->used = true;
-		note_unfinished(stream);
+		if (unlikely(stream->unfinished))
+			note_unfinished(stream);
 		if (reading.web && !passed)
 			return PASSED;
 		return foreign ? judge_rest(nf, stream, *segment, stream_is_foreign(stream))

@@ -254,8 +254,9 @@ static struct request read_http(const char *bytes, size_t length, bool begun)
 	if (next > 0 && read_first_line(line, method, &request)) {
 		read_fields(bytes, length, next, &request);
 		/* its content has no meaning (RFC 9110, 9.3.6): what follows may be a tunnel's */
-		request.unclear |= method == 7 && memcmp(bytes + at, "CONNECT", 7) == 0 &&
-				   (request.body > 0 || request.chunked);
+		if ((request.body > 0 || request.chunked) && method == 7 &&
+		    memcmp(bytes + at, "CONNECT", 7) == 0)
+			request.unclear = true;
 	}
 	return request;
 }

@@ -190,11 +190,14 @@ class UrlFilterModel(FunctionModel):
     def judge_alone(self, key: Flow, sequence: int, segment: bytes, follows: bool) -> str:
         """The counter of a segment that is judged by itself; the request that it does not end is followed."""
         at, request = 0, WebRequest(RequestKind.HTTP)
-        while segment[at:].lstrip(b"\r\n"):
-            at = len(segment) - len(segment[at:].lstrip(b"\r\n"))  # empty lines of what was before
+        while at < len(segment):
             request = read_request(segment[at:], False)
             if request.kind is RequestKind.NONE:
-                return "passed"
+                behind = len(segment) - len(segment[at:].lstrip(b"\r\n"))  # empty lines of what was before
+                if behind == at:
+                    return "passed"
+                at = behind
+                continue
             self.count(request)
             if self.blocks(request):
                 return "blocked"
