@@ -125,7 +125,9 @@ static bool refuse(struct streams *streams, const struct flow_key *key, uint64_t
 
 static bool is_waiting(const struct stream *stream)
 {
-	return stream_waits(stream) || stream->unfinished;
+	return stream_waits(stream) || stream->unfinished ||
+	       (!stream->foreign && stream->have == stream->skipped_at &&
+		stream->passed < stream->skipped);
 }
 
 /* Give up a stream; false if it is to be refused then, and cannot be. */

@@ -17,9 +17,9 @@
  * Where all wait, a source with many of them loses its oldest one to others, so that it keeps none
  * out; for its own further streams there is no room, nor while no source has many. What goes on of
  * a stream that waited cannot be read without it: it is lost, and its flow is refused for some
- * minutes, to a SYN for one or two. Lost flows are known by bits of a hash (Bloom, CACM 1970), a set
- * for each minute. Where eight times as many as are followed were lost within one, none that waits
- * is given up until the next one, so that few flows that were not lost are taken for ones.
+ * minutes, to a SYN for one or two. Lost flows are known by bits of a hash (Bloom, CACM 1970), a
+ * set for each minute. Where eight times as many as are followed were lost within one, none that
+ * waits is given up until the next one, so that few flows that were not lost are taken for ones.
  */
 #pragma once
 
@@ -60,7 +60,7 @@ struct stream {
 	bool used : 1;       /* since it was last considered to be given up */
 	bool begun : 1;      /* from its first byte on, or from one that the reader knows */
 	bool foreign : 1;    /* bytes from `skipped_at` on are not kept once they are read */
-	bool unfinished : 1; /* as the reader says: it waits for more than is here */
+	bool unfinished : 1; /* as the reader says: more is wanted than is here, or left out */
 	uint8_t mark;        /* for the function, initially 0 */
 	uint32_t passed;     /* of the bytes that are skipped, those that came, without a gap */
 	uint32_t origin;     /* the first sequence number of the last 2^30 bytes */
@@ -81,8 +81,8 @@ struct streams {
 	uint16_t kept;  /* bytes that were read and are not forgotten, fewer than STREAM_BYTES */
 	uint64_t given_up; /* streams, for others */
 	struct lost_streams lost[STREAM_LOST_SETS]; /* that waited */
-	uint64_t *lost_bits; /* of each set */
-	uint32_t lost_now;   /* the set to which is added */
+	uint64_t *lost_bits;                        /* of each set */
+	uint32_t lost_now;                          /* the set to which is added */
 	uint8_t refuses; /* lost streams: 0 none, 1 those whose first byte came, 2 all */
 };
 
@@ -158,8 +158,8 @@ static inline struct stream *streams_find(const struct streams *streams, const s
 }
 
 /*
- * Whether hosts take bytes with these flags (RFC 9293, 3.10.7): of resets, and without ACK in an open
- * connection, they do not, and of urgent ones some leave one out (RFC 6093, 3.2).
+ * Whether hosts take bytes with these flags (RFC 9293, 3.10.7): of resets, and without ACK in an
+ * open connection, they do not, and of urgent ones some leave one out (RFC 6093, 3.2).
  */
 static inline bool stream_has_bytes(uint8_t flags)
 {
@@ -182,7 +182,7 @@ struct stream *streams_follow(struct streams *streams, const struct flow_key *ke
 			      uint32_t begin, bool opens, uint64_t now_us);
 void streams_forget(struct streams *streams, struct stream *stream);
 
-/* Leave out `n` bytes behind what was read; a reader calls it, whose stream is unfinished until they came. */
+/* Leave out `n` bytes behind what was read, for which the stream waits; a reader calls it. */
 void stream_skip(struct streams *streams, struct stream *stream, uint32_t n);
 
 /* What was read is foreign to the reader; a reader calls it. */
@@ -200,6 +200,17 @@ static inline bool stream_has_passed(const struct stream *stream,
 
 	return stream->foreign && at < stream->skipped_at + stream->skipped &&
 	       at + segment->length > stream->skipped_at;
+}
+
+/* Cut off what of a segment is not behind the bytes that a foreign stream keeps. */
+static inline void stream_cut_kept(const struct stream *stream, struct stream_segment *segment)
+{
+	const uint32_t kept = stream->begin + stream->skipped_at - segment->sequence;
+	const uint32_t n = kept <= INT32_MAX ? RTE_MIN(kept, segment->length) : 0;
+
+	segment->sequence += n;
+	segment->bytes += n;
+	segment->length -= n;
 }
 
 /* Pass over a segment that goes on where a foreign stream is. */

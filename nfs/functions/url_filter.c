@@ -196,21 +196,6 @@ static bool pass_request(struct nf *nf, struct stream *stream, const struct requ
 	return true;
 }
 
-/*
- * Go behind a record of early data, or one that servers pass over, whatever comes next; false if it is
- * none, or if its header has not come.
- */
-static bool pass_record(struct url_filter *filter, struct stream *stream, const uint8_t *bytes,
-			size_t n)
-{
-	if (n < REQUEST_TLS_RECORD ||
-	    (!(stream->mark & EARLY && bytes[0] == REQUEST_TLS_DATA) && !request_is_passed_over(bytes)))
-		return false;
-	stream->read += REQUEST_TLS_RECORD;
-	stream_skip(&filter->streams, stream, (uint32_t)bytes[3] << 8 | bytes[4]);
-	return true;
-}
-
 /* Read the request with which unread bytes begin: false to stop; `*waits` if it has not come. */
 static bool read_one(struct stream_context *reading, struct stream *stream, const char *bytes,
 		     size_t n, bool *waits)
@@ -237,14 +222,6 @@ static bool read_one(struct stream_context *reading, struct stream *stream, cons
 	return *waits || pass_request(nf, stream, &request);
 }
 
-/* Note whether a stream is within a body. */
-static void note_unfinished(struct stream *stream)
-{
-	stream->unfinished = stream->mark & (CHUNKS | TRAILERS) ||
-			     (!stream->foreign && !(stream->mark & EARLY) &&
-			      stream->have == stream->skipped_at && stream->passed < stream->skipped);
-}
-
 /* Read the requests of a stream: a stream_reader. */
 static bool read_requests(void *context, struct stream *stream)
 {
@@ -260,10 +237,13 @@ static bool read_requests(void *context, struct stream *stream)
 
 		if (stream->mark & (CHUNKS | TRAILERS))
 			goes_on = read_chunks(nf, stream, bytes, n, &waits);
-		else if (!pass_record(filter, stream, (const uint8_t *)bytes, n))
+		else if (n >= REQUEST_TLS_RECORD &&
+			 request_passes_over((const uint8_t *)bytes, stream->mark & EARLY))
+			stream_skip(&filter->streams, stream, request_record(bytes));
+		else
 			goes_on = read_one(reading, stream, bytes, n, &waits);
 	}
-	note_unfinished(stream);
+	stream->unfinished = stream->mark & (CHUNKS | TRAILERS);
 	return goes_on;
 }
 
@@ -364,19 +344,6 @@ static bool is_request(const struct url_filter *filter, const struct stream *str
 		 stream_bytes(&filter->streams, stream)[stream->read] == REQUEST_TLS_HANDSHAKE);
 }
 
-/* Judge by itself what of a segment is behind the bytes that a foreign stream keeps. */
-static int judge_rest(struct nf *nf, struct stream *stream, struct segment segment, bool follows)
-{
-	const uint32_t kept = stream->begin + stream->skipped_at - segment.bytes.sequence;
-
-	if (kept <= INT32_MAX) {
-		segment.bytes.sequence += kept;
-		segment.bytes.bytes += kept;
-		segment.bytes.length -= RTE_MIN(kept, segment.bytes.length);
-	}
-	return judge_alone(nf, stream, &segment, follows);
-}
-
 /* Judge a segment of a followed stream; returns its counter. */
 static int judge_followed(struct nf *nf, struct stream *stream, const struct segment *segment)
 {
@@ -384,6 +351,7 @@ static int judge_followed(struct nf *nf, struct stream *stream, const struct seg
 	struct stream_context reading = {nf, true};
 	const bool foreign = stream->foreign, passed = stream_has_passed(stream, &segment->bytes);
 	const bool before = segment->bytes.sequence - stream->begin > INT32_MAX;
+	struct segment rest = *segment;
 	bool skips;
 	enum stream_result result =
 		stream_take(&filter->streams, stream, segment->bytes, read_requests, &reading);
@@ -398,12 +366,11 @@ static int judge_followed(struct nf *nf, struct stream *stream, const struct seg
 	case STREAM_TAKEN:
 		stream->last_us = nf->now_us;
 		stream->used = true;
-		if (unlikely(stream->unfinished))
-			note_unfinished(stream);
 		if (reading.web && !passed)
 			return PASSED;
-		return foreign ? judge_rest(nf, stream, *segment, stream_is_foreign(stream))
-			       : judge_alone(nf, NULL, segment, false);
+		if (foreign)
+			stream_cut_kept(stream, &rest.bytes);
+		return judge_alone(nf, stream, &rest, foreign && stream_is_foreign(stream));
 	case STREAM_DIFFERS:
 		return DIFFERING;
 	case STREAM_STOPPED:

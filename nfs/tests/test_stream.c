@@ -127,7 +127,8 @@ TEST(other_bytes_differ)
 	streams_destroy(&reading->streams);
 }
 
-/* A byte that asks whether the other end is there is one of these, as that may not have the first. */
+/* A byte that asks whether the other end is there is one of these, as that may not have the first.
+ */
 TEST(other_keepalives_differ)
 {
 	struct reading *reading = begin(1);
@@ -167,8 +168,8 @@ TEST(a_stream_that_is_followed_is_not_refused)
 	reading->stream->unfinished = true;
 	for (uint16_t i = 1; i < 5; i++) {
 		other.source_port = 10 + i;
-		assert_non_null(streams_follow(&reading->streams, &other, i, 0, true,
-					       STREAM_WAIT_US + 1));
+		assert_non_null(
+			streams_follow(&reading->streams, &other, i, 0, true, STREAM_WAIT_US + 1));
 	}
 	assert_null(streams_follow(&reading->streams, &key, 0, 0, false, STREAM_WAIT_US + 1));
 	reading->stream = streams_follow(&reading->streams, &key, 0, 0, true, later_us);

@@ -346,10 +346,11 @@ static bool read_extensions(struct reader *reader, struct request *request)
 	return early;
 }
 
-bool request_is_passed_over(const uint8_t *record)
+bool request_passes_over(const uint8_t *record, bool early)
 {
-	return record[3] == 0 &&
-	       ((record[0] == 20 && record[4] == 1) || (record[0] == 21 && record[4] == 2));
+	return (record[3] == 0 &&
+		((record[0] == 20 && record[4] == 1) || (record[0] == 21 && record[4] == 2))) ||
+	       (early && record[0] == REQUEST_TLS_DATA);
 }
 
 /*
@@ -366,7 +367,7 @@ static const uint8_t *handshake_of(const char *segment, size_t length, size_t *n
 
 	*n = 0;
 	while (at + REQUEST_TLS_RECORD <= length &&
-	       (bytes[at] == REQUEST_TLS_HANDSHAKE || request_is_passed_over(bytes + at))) {
+	       (bytes[at] == REQUEST_TLS_HANDSHAKE || request_passes_over(bytes + at, false))) {
 		const size_t size = (size_t)bytes[at + 3] << 8 | bytes[at + 4];
 		const size_t left = length - at - REQUEST_TLS_RECORD;
 		const size_t here = bytes[at] == REQUEST_TLS_HANDSHAKE ? RTE_MIN(size, left) : 0;
@@ -422,7 +423,8 @@ struct request request_read(const char *bytes, size_t length, bool begun)
 {
 	if (length > 0 && (bytes[0] == REQUEST_TLS_HANDSHAKE || bytes[0] == 20 || bytes[0] == 21) &&
 	    (bytes[0] == REQUEST_TLS_HANDSHAKE ||
-	     (length < REQUEST_TLS_RECORD ? begun : request_is_passed_over((const uint8_t *)bytes))))
+	     (length < REQUEST_TLS_RECORD ? begun
+					  : request_passes_over((const uint8_t *)bytes, false))))
 		return read_tls(bytes, length, begun);
 	return read_http(bytes, length, begun);
 }

@@ -51,8 +51,15 @@ static inline bool request_may_begin(char byte)
  */
 struct request request_read(const char *bytes, size_t length, bool begun);
 
-/* Whether servers pass over a record before a handshake, or within: an alert, or ciphers. */
-bool request_is_passed_over(const uint8_t *record);
+/* Whether servers pass over a record before a handshake, or within: an alert, ciphers, early data.
+ */
+bool request_passes_over(const uint8_t *record, bool early);
+
+/* The length of a record, whose header this is. */
+static inline uint32_t request_record(const char *header)
+{
+	return REQUEST_TLS_RECORD + ((uint32_t)(uint8_t)header[3] << 8 | (uint8_t)header[4]);
+}
 
 /* Offset behind a chunk's size, which is read; 0: incomplete, SIZE_MAX: none (RFC 9112, 7.1). */
 size_t request_read_chunk(const char *bytes, size_t length, uint64_t *size);
