@@ -188,8 +188,7 @@ void stream_skip(struct streams *streams, struct stream *stream, uint32_t n);
 /* What was read is foreign to the reader; a reader calls it. */
 void stream_set_foreign(struct streams *streams, struct stream *stream);
 
-/* Let what comes next of a foreign stream be at `sequence`; false if that is before bytes that are
- * kept. */
+/* Let what comes next of a foreign stream be at `sequence`; false if that is before kept bytes. */
 bool stream_move(struct stream *stream, uint32_t sequence);
 
 /* Whether some of a segment's bytes were sent on and are not kept, as the stream is foreign. */

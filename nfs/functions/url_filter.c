@@ -237,9 +237,10 @@ static bool read_requests(void *context, struct stream *stream)
 
 		if (stream->mark & (CHUNKS | TRAILERS))
 			goes_on = read_chunks(nf, stream, bytes, n, &waits);
-		else if (n >= REQUEST_TLS_RECORD &&
+		else if (bytes[0] < ' ' && n >= REQUEST_TLS_RECORD &&
 			 request_passes_over((const uint8_t *)bytes, stream->mark & EARLY))
-			stream_skip(&filter->streams, stream, request_record(bytes));
+			stream_skip(&filter->streams, stream,
+				    REQUEST_TLS_RECORD + (uint8_t)bytes[3] * 256u + (uint8_t)bytes[4]);
 		else
 			goes_on = read_one(reading, stream, bytes, n, &waits);
 	}
@@ -350,9 +351,8 @@ static int judge_followed(struct nf *nf, struct stream *stream, const struct seg
 	struct url_filter *filter = nf->state;
 	struct stream_context reading = {nf, true};
 	const bool foreign = stream->foreign, passed = stream_has_passed(stream, &segment->bytes);
-	const bool before = segment->bytes.sequence - stream->begin > INT32_MAX;
-	struct segment rest = *segment;
-	bool skips;
+	struct segment rest;
+	bool before, skips;
 	enum stream_result result =
 		stream_take(&filter->streams, stream, segment->bytes, read_requests, &reading);
 
@@ -368,6 +368,7 @@ static int judge_followed(struct nf *nf, struct stream *stream, const struct seg
 		stream->used = true;
 		if (reading.web && !passed)
 			return PASSED;
+		rest = *segment;
 		if (foreign)
 			stream_cut_kept(stream, &rest.bytes);
 		return judge_alone(nf, stream, &rest, foreign && stream_is_foreign(stream));
@@ -377,6 +378,7 @@ static int judge_followed(struct nf *nf, struct stream *stream, const struct seg
 		stream->mark |= STOPPED;
 		return BLOCKED;
 	case STREAM_OUTSIDE:
+		before = segment->bytes.sequence - stream->begin > INT32_MAX;
 		if (stream->begun && (!stream->foreign || before))
 			return OUTSIDE;
 		/* what is known of other streams than those of requests may be wrong */

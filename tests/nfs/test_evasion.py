@@ -754,7 +754,7 @@ WALKS: dict[str, Parts] = {
 }
 """Ways around what is known of a stream, which is mostly neither HTTP nor TLS: seconds, where bytes are, and these.
 
-What is far ahead comes with a SYN. No server gets the junk, or a first end of the request, as their time to live is short.
+What is far ahead comes with a SYN. No server gets the junk, or a first end of the request: their time to live is short.
 """
 
 

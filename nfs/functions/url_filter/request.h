@@ -55,12 +55,6 @@ struct request request_read(const char *bytes, size_t length, bool begun);
  */
 bool request_passes_over(const uint8_t *record, bool early);
 
-/* The length of a record, whose header this is. */
-static inline uint32_t request_record(const char *header)
-{
-	return REQUEST_TLS_RECORD + ((uint32_t)(uint8_t)header[3] << 8 | (uint8_t)header[4]);
-}
-
 /* Offset behind a chunk's size, which is read; 0: incomplete, SIZE_MAX: none (RFC 9112, 7.1). */
 size_t request_read_chunk(const char *bytes, size_t length, uint64_t *size);
 
