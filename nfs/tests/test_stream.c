@@ -161,7 +161,6 @@ TEST(a_buffer_has_limits)
 TEST(a_stream_that_is_followed_is_not_refused)
 {
 	struct reading *reading = begin(1);
-	const uint64_t later_us = 3 * STREAM_SYN_WAIT_US;
 	struct flow_key other = key;
 
 	reading->streams.refuses = 2;
@@ -172,9 +171,9 @@ TEST(a_stream_that_is_followed_is_not_refused)
 			streams_follow(&reading->streams, &other, i, 0, true, STREAM_WAIT_US + 1));
 	}
 	assert_null(streams_follow(&reading->streams, &key, 0, 0, false, STREAM_WAIT_US + 1));
-	reading->stream = streams_follow(&reading->streams, &key, 0, 0, true, later_us);
+	reading->stream = streams_follow(&reading->streams, &key, 0, 0, true, STREAM_LOST_US);
 	assert_non_null(reading->stream);
-	assert_ptr_equal(streams_follow(&reading->streams, &key, 0, 7, false, later_us + 1),
+	assert_ptr_equal(streams_follow(&reading->streams, &key, 0, 7, false, STREAM_LOST_US),
 			 reading->stream);
 	assert_int_equal(reading->stream->begin, 7);
 	streams_destroy(&reading->streams);
