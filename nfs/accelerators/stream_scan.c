@@ -170,6 +170,8 @@ bool stream_scan_take(struct stream_scan *scan, const struct offload *offload,
 			return is_scanned_alone(scan, STREAM_SCAN_OUTSIDE);
 		scan->counters[STREAM_SCAN_OUTSIDE]++;
 		stream = follow(scan, offloaded, &key, segment.sequence, false, now_us);
+		if (unlikely(!stream))
+			return is_scanned_alone(scan, STREAM_SCAN_UNFOLLOWED);
 		stream_take(&scan->streams, stream, segment, read_all, NULL);
 	} else if (unlikely(result == STREAM_DIFFERS) &&
 		   !is_scanned_alone(scan, STREAM_SCAN_DIFFERING)) {

@@ -30,7 +30,8 @@ enum {
 #define STREAM_SCAN_COUNTERS_FROM(first)                                                           \
 	[(first) + STREAM_SCAN_DIFFERING] = {"differing", "segments that repeat bytes otherwise"}, \
 	[(first) + STREAM_SCAN_OUTSIDE] = {"outside", "segments too far from the bytes that are "  \
-						      "due, other SYNs, and what has no ACK"},     \
+						      "due, other SYNs, urgent ones, and what "    \
+						      "has no ACK"},                               \
 	[(first) + STREAM_SCAN_BEHIND] = {"behind", "segments of bytes that are forgotten, "       \
 						    "scanned by themselves"},                      \
 	[(first) + STREAM_SCAN_UNFOLLOWED] = {"unfollowed", "segments with no room for their "     \

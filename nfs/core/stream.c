@@ -5,9 +5,8 @@
 #include "core/memory.h"
 
 #define MOST_TRIED 64     /* streams considered to be given up for another one */
-#define LOST_WORDS 16     /* of bits of lost streams for each that is followed, before rounding */
-#define LOST_MOST 1       /* lost streams of a word, until others take the place of earlier ones */
-#define LOST_BITS 4       /* bits of one */
+#define LOST_WORDS 8      /* of bits of a set for each stream that is followed, before rounding */
+#define LOST_BITS 4       /* bits of a lost one in a word; a set has as many as words at most */
 #define SOURCE_BITS 10
 
 static_assert(sizeof(struct stream) == sizeof(struct flow_entry), "a stream is an entry");
@@ -19,11 +18,10 @@ static uint32_t lost_words(uint32_t most)
 
 int streams_create(struct streams *streams, const char *name, uint32_t most)
 {
-	const size_t words = lost_words(most) * sizeof(*streams->lost[0].bits);
+	const size_t words = (size_t)STREAM_LOST_SETS * lost_words(most);
 
 	if (flow_index_create(&streams->index, most) == 0 &&
-	    (streams->lost[0].bits = nf_zalloc(words)) &&
-	    (streams->lost[1].bits = nf_zalloc(words)) &&
+	    (streams->lost_bits = nf_zalloc(words * sizeof(*streams->lost_bits))) &&
 	    (streams->bytes = nf_zalloc((size_t)most * STREAM_BYTES)))
 		return 0;
 	fprintf(stderr, "%s: no memory for %u streams of %d bytes\n", name, most, STREAM_BYTES);
@@ -34,8 +32,7 @@ int streams_create(struct streams *streams, const char *name, uint32_t most)
 void streams_destroy(struct streams *streams)
 {
 	flow_index_destroy(&streams->index);
-	nf_free(streams->lost[0].bits);
-	nf_free(streams->lost[1].bits);
+	nf_free(streams->lost_bits);
 	nf_free(streams->bytes);
 }
 
@@ -87,49 +84,61 @@ static uint64_t lost_bits(const struct streams *streams, const struct flow_key *
 bool stream_is_refused(const struct streams *streams, const struct flow_key *key, bool opens,
 		       uint64_t now_us)
 {
+	const uint64_t wait_us = opens ? STREAM_SYN_WAIT_US : STREAM_LOST_US;
+	const uint32_t words = lost_words(streams->index.most);
 	uint32_t word;
 	uint64_t bits;
 
-	if (likely(streams->lost[0].n == 0))
+	if (likely(now_us >= streams->lost[streams->lost_now].last_us + wait_us ||
+		   streams->lost[streams->lost_now].n == 0))
 		return false;
 	bits = lost_bits(streams, key, &word);
-	for (int i = 0; i < 2; i++)
-		if ((streams->lost[i].bits[word] & bits) == bits &&
-		    (!opens || now_us < streams->lost[i].until_us))
+	for (uint32_t i = 0; i < STREAM_LOST_SETS; i++, word += words)
+		if (now_us < streams->lost[i].last_us + wait_us &&
+		    (streams->lost_bits[word] & bits) == bits)
 			return true;
 	return false;
 }
 
-/* Refuse a stream from now on. */
-static void refuse(struct streams *streams, const struct flow_key *key, uint64_t now_us)
+/* Refuse a stream from now on; false if too many were lost within a minute. */
+static bool refuse(struct streams *streams, const struct flow_key *key, uint64_t now_us)
 {
 	const uint32_t words = lost_words(streams->index.most);
-	struct lost_streams *lost = streams->lost, earlier = lost[1];
+	struct lost_streams *lost = &streams->lost[streams->lost_now];
 	uint32_t word;
 	const uint64_t bits = lost_bits(streams, key, &word);
 
-	if (lost->n >= LOST_MOST * words && now_us >= earlier.until_us) {
-		lost[1] = lost[0];
-		lost[0] = (struct lost_streams){.bits = earlier.bits};
-		memset(lost->bits, 0, words * sizeof(*lost->bits));
+	if (lost->n == 0 || now_us - lost->begin_us >= STREAM_SYN_WAIT_US) {
+		streams->lost_now = (streams->lost_now + 1) % STREAM_LOST_SETS;
+		lost = &streams->lost[streams->lost_now];
+		*lost = (struct lost_streams){.begin_us = now_us};
+		memset(streams->lost_bits + (size_t)words * streams->lost_now, 0,
+		       words * sizeof(*streams->lost_bits));
 	}
-	lost->bits[word] |= bits;
+	if (lost->n == words)
+		return false;
+	streams->lost_bits[(size_t)words * streams->lost_now + word] |= bits;
 	lost->n++;
-	lost->until_us = now_us + STREAM_SYN_WAIT_US;
+	lost->last_us = now_us;
+	return true;
 }
 
 static bool is_waiting(const struct stream *stream)
 {
-	return stream_waits(stream) || stream->unfinished;
+	return stream_waits(stream) || stream->unfinished ||
+	       (!stream->foreign && stream->have == stream->skipped_at &&
+		stream->passed < stream->skipped);
 }
 
-/* Give up a stream. */
-static void lose(struct streams *streams, struct stream *stream, uint64_t now_us)
+/* Give up a stream; false if it is to be refused then, and cannot be. */
+static bool lose(struct streams *streams, struct stream *stream, uint64_t now_us)
 {
-	if (is_waiting(stream) && streams->refuses > !stream->begun)
-		refuse(streams, &stream->key, now_us);
+	if (is_waiting(stream) && streams->refuses > !stream->begun &&
+	    !refuse(streams, &stream->key, now_us))
+		return false;
 	streams_forget(streams, stream);
 	streams->given_up++;
+	return true;
 }
 
 /* Few sources have the same bits. */
@@ -160,10 +169,7 @@ static bool take_from_greediest(struct streams *streams, uint32_t source, uint64
 		    (!own || of[i]->source == source) &&
 		    (!oldest || of[i]->last_us < oldest->last_us))
 			oldest = of[i];
-	if (!oldest || (own && streams->refuses))
-		return false;
-	lose(streams, oldest, now_us);
-	return true;
+	return oldest && !(own && streams->refuses) && lose(streams, oldest, now_us);
 }
 
 /*
@@ -177,10 +183,9 @@ static bool give_up(struct streams *streams, uint32_t source, uint64_t now_us)
 		const bool silent = now_us - stream->last_us >= STREAM_WAIT_US;
 
 		streams->hand = streams->hand + 1 < streams->index.most ? streams->hand + 1 : 0;
-		if (silent || (!stream->used && !(stream->begun && is_waiting(stream)))) {
-			lose(streams, stream, now_us);
+		if ((silent || (!stream->used && !(stream->begun && is_waiting(stream)))) &&
+		    lose(streams, stream, now_us))
 			return true;
-		}
 		stream->used = false;
 	}
 	return take_from_greediest(streams, source, now_us);
@@ -189,19 +194,22 @@ static bool give_up(struct streams *streams, uint32_t source, uint64_t now_us)
 struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t source,
 			      uint32_t begin, bool opens, uint64_t now_us)
 {
-	const uint32_t hash = flow_index_hash(&streams->index, key);
-	struct stream *stream;
-	int32_t place;
+	struct stream *stream = streams_find(streams, key);
 
-	if (unlikely(stream_is_refused(streams, key, opens, now_us)))
-		return NULL;
-	place = flow_index_add(&streams->index, key, hash);
-	if (unlikely(place < 0)) {
-		if (!give_up(streams, source, now_us))
+	if (!stream) {
+		const uint32_t hash = flow_index_hash(&streams->index, key);
+		int32_t place;
+
+		if (unlikely(stream_is_refused(streams, key, opens, now_us)))
 			return NULL;
 		place = flow_index_add(&streams->index, key, hash);
+		if (unlikely(place < 0)) {
+			if (!give_up(streams, source, now_us))
+				return NULL;
+			place = flow_index_add(&streams->index, key, hash);
+		}
+		stream = stream_at(streams, (uint32_t)place);
 	}
-	stream = stream_at(streams, (uint32_t)place);
 	*stream = (struct stream){.key = *key,
 				  .source = source,
 				  .begin = begin,
@@ -286,16 +294,21 @@ void stream_set_foreign(struct streams *streams, struct stream *stream)
 		stream->skipped = 0;
 	}
 	if (!stream->foreign)
-		stream->skipped_at = stream->have;
+		stream->skipped_at = RTE_MIN(stream->have, (uint16_t)STREAM_FOREIGN_KEPT);
 	stream->foreign = true;
 	forget_read(streams, stream);
 }
 
-void stream_move(struct stream *stream, uint32_t sequence)
+bool stream_move(struct stream *stream, uint32_t sequence)
 {
-	stream->skipped = sequence - stream->begin - stream->skipped_at;
+	const uint32_t skipped = sequence - stream->begin - stream->skipped_at;
+
+	if (skipped > INT32_MAX)
+		return false;
+	stream->skipped = skipped;
 	stream->have = stream->read = stream->skipped_at;
 	stream->n_parts = 0;
+	return true;
 }
 
 /* Join the parts that are no longer ahead. */
@@ -323,6 +336,7 @@ void stream_skip(struct streams *streams, struct stream *stream, uint32_t n)
 	if (!stream->foreign) {
 		stream->skipped = 0;
 		stream->skipped_at = stream->have;
+		stream->passed = 0;
 	}
 	stream->skipped += n;
 	for (uint8_t i = 0; i < stream->n_parts; i++) {
@@ -390,17 +404,6 @@ static enum stream_result take_part(struct streams *streams, struct stream *stre
 	return STREAM_TAKEN;
 }
 
-/*
- * Whether a byte repeats the last one otherwise, as some do to see whether the other end is there
- * (RFC 1122, 4.2.3.6). Where bytes are kept, what goes on is read together with this one, too.
- */
-static bool keeps_alive(const struct streams *streams, const struct stream *stream,
-			const struct stream_segment *segment, uint32_t at)
-{
-	return streams->kept == 0 && segment->length == 1 && at + 1 == stream->have &&
-	       !stream_waits(stream);
-}
-
 enum stream_result stream_take(struct streams *streams, struct stream *stream,
 			       struct stream_segment segment, stream_reader reader, void *context)
 {
@@ -413,7 +416,10 @@ enum stream_result stream_take(struct streams *streams, struct stream *stream,
 		if (at > UINT32_MAX / 2)
 			return STREAM_OUTSIDE;
 		if (at >= stream->skipped_at && at - stream->skipped_at < stream->skipped) {
-			n = RTE_MIN(n, stream->skipped - (at - stream->skipped_at));
+			at -= stream->skipped_at;
+			n = RTE_MIN(n, stream->skipped - at);
+			if (at <= stream->passed)
+				stream->passed = RTE_MAX(stream->passed, at + n);
 		} else {
 			const bool before = at < stream->skipped_at;
 			const uint16_t least = least_kept(streams, stream);
@@ -428,8 +434,7 @@ enum stream_result stream_take(struct streams *streams, struct stream *stream,
 			if (at < stream->have) {
 				n = RTE_MIN(n, (before && stream->skipped ? stream->skipped_at
 									  : stream->have) - at);
-				if (memcmp(all + at, segment.bytes, n) != 0 &&
-				    !keeps_alive(streams, stream, &segment, at))
+				if (memcmp(all + at, segment.bytes, n) != 0)
 					return STREAM_DIFFERS;
 			} else if (at == stream->have) {
 				const uint32_t room =

@@ -6,19 +6,20 @@
  * last of them is sent on. A stream has a buffer of STREAM_BYTES with what is not read yet, what
  * was read before as long as there is room, and at most STREAM_PARTS parts that came ahead of
  * others. The first content of a byte counts: a segment that repeats it otherwise, whose first copy
- * its receiver might not have taken, is STREAM_DIFFERS, unless it is a keepalive of a stream all of
- * which was read and nothing is kept.
+ * its receiver might not have taken, is STREAM_DIFFERS, also a keepalive (RFC 1122, 4.2.3.6).
  *
  * Of a stream that is foreign to its reader, the first bytes are kept, up to those by which that
- * was seen, and none behind them: who sends others in their place is noticed.
+ * was seen, at most STREAM_FOREIGN_KEPT, and none behind them: who sends others in their place is
+ * noticed.
  *
  * A stream is of FLOW_ENTRY bytes and its buffer. Where all are used, one that waits for nothing,
  * or whose first byte did not come, and that was not used for long is given up, or a silent one.
  * Where all wait, a source with many of them loses its oldest one to others, so that it keeps none
  * out; for its own further streams there is no room, nor while no source has many. What goes on of
- * a stream that waited cannot be read without it: it is lost, and its flow is refused, also to a
- * SYN for a time. Lost flows are known by bits of a hash (Bloom, CACM 1970), for which there is
- * always room: of flows that were not lost, one in 3,000 is taken for one where most are known.
+ * a stream that waited cannot be read without it: it is lost, and its flow is refused for some
+ * minutes, to a SYN for one or two. Lost flows are known by bits of a hash (Bloom, CACM 1970), a
+ * set for each minute. Where eight times as many as are followed were lost within one, none that
+ * waits is given up until the next one, so that few flows that were not lost are taken for ones.
  */
 #pragma once
 
@@ -26,6 +27,7 @@
 
 #define STREAM_BYTES 8192
 #define STREAM_PARTS 3
+#define STREAM_FOREIGN_KEPT 4096 /* so that there is room for others */
 #define STREAM_MOST_AHEAD                                                                          \
 	(1u << 30) /* bytes behind the last one read, after which all is forgotten */
 /*
@@ -36,6 +38,9 @@
 /* How long after a stream's last segment no SYN begins another one of its ports, us: as TIME_WAIT.
  */
 #define STREAM_SYN_WAIT_US 60000000ull
+/* How long after a set's last lost stream its flows are refused, us: few servers wait longer. */
+#define STREAM_LOST_US 360000000ull
+#define STREAM_LOST_SETS 8 /* of a minute each */
 
 /* Bytes that came ahead, as offsets in the buffer. */
 struct stream_part {
@@ -51,22 +56,22 @@ struct stream {
 	uint16_t skipped_at; /* ... before this offset */
 	uint16_t have;       /* bytes without a gap */
 	uint16_t read;       /* of these, as the reader says */
-	uint8_t n_parts;
-	bool used;           /* since it was last considered to be given up */
-	bool begun;          /* from its first byte on, or from one that the reader knows */
-	bool foreign;        /* bytes from `skipped_at` on are not kept once they are read */
-	bool unfinished;     /* as the reader says: it waits for more than is here */
+	uint8_t n_parts : 4;
+	bool used : 1;       /* since it was last considered to be given up */
+	bool begun : 1;      /* from its first byte on, or from one that the reader knows */
+	bool foreign : 1;    /* bytes from `skipped_at` on are not kept once they are read */
+	bool unfinished : 1; /* as the reader says: more is wanted than is here, or left out */
 	uint8_t mark;        /* for the function, initially 0 */
+	uint32_t passed;     /* of the bytes that are skipped, those that came, without a gap */
 	uint32_t origin;     /* the first sequence number of the last 2^30 bytes */
 	struct stream_part parts[STREAM_PARTS]; /* in their order, behind `have` */
 	uint32_t source;     /* the address that sends it; of IPv6 a hash of its first 64 bits */
 } __rte_aligned(sizeof(struct flow_entry));
 
-/* Lost streams of some time. */
+/* Lost streams of a minute. */
 struct lost_streams {
-	uint64_t *bits;
 	uint32_t n;
-	uint64_t until_us; /* SYNs are refused, too */
+	uint64_t begin_us, last_us; /* when the first and the last one was lost */
 };
 
 struct streams {
@@ -75,7 +80,9 @@ struct streams {
 	uint32_t hand;  /* the next one to be considered to be given up */
 	uint16_t kept;  /* bytes that were read and are not forgotten, fewer than STREAM_BYTES */
 	uint64_t given_up; /* streams, for others */
-	struct lost_streams lost[2]; /* that waited: those of now, and earlier ones */
+	struct lost_streams lost[STREAM_LOST_SETS]; /* that waited */
+	uint64_t *lost_bits;                        /* of each set */
+	uint32_t lost_now;                          /* the set to which is added */
 	uint8_t refuses; /* lost streams: 0 none, 1 those whose first byte came, 2 all */
 };
 
@@ -151,12 +158,13 @@ static inline struct stream *streams_find(const struct streams *streams, const s
 }
 
 /*
- * Whether hosts take bytes with these flags (RFC 9293, 3.10.7): of resets, and without ACK in an open
- * connection, they do not.
+ * Whether hosts take bytes with these flags (RFC 9293, 3.10.7): of resets, and without ACK in an
+ * open connection, they do not, and of urgent ones some leave one out (RFC 6093, 3.2).
  */
 static inline bool stream_has_bytes(uint8_t flags)
 {
-	return !(flags & RTE_TCP_RST_FLAG) && flags & (RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG);
+	return !(flags & (RTE_TCP_RST_FLAG | RTE_TCP_URG_FLAG)) &&
+	       flags & (RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG);
 }
 
 uint32_t stream_source(struct rte_mbuf *mbuf, const struct packet *packet);
@@ -168,20 +176,20 @@ bool stream_is_refused(const struct streams *streams, const struct flow_key *key
 
 /*
  * Follow a stream, from now on if it is known; its next byte is `begin`, which `opens` it or not.
- * NULL: refused, no room.
+ * NULL, of one that is not known: refused, no room.
  */
 struct stream *streams_follow(struct streams *streams, const struct flow_key *key, uint32_t source,
 			      uint32_t begin, bool opens, uint64_t now_us);
 void streams_forget(struct streams *streams, struct stream *stream);
 
-/* Leave out `n` bytes behind what was read; a reader calls it. */
+/* Leave out `n` bytes behind what was read, for which the stream waits; a reader calls it. */
 void stream_skip(struct streams *streams, struct stream *stream, uint32_t n);
 
 /* What was read is foreign to the reader; a reader calls it. */
 void stream_set_foreign(struct streams *streams, struct stream *stream);
 
-/* Let what comes next of a foreign stream be at `sequence`, behind the bytes that are kept. */
-void stream_move(struct stream *stream, uint32_t sequence);
+/* Let what comes next of a foreign stream be at `sequence`; false if that is before kept bytes. */
+bool stream_move(struct stream *stream, uint32_t sequence);
 
 /* Whether some of a segment's bytes were sent on and are not kept, as the stream is foreign. */
 static inline bool stream_has_passed(const struct stream *stream,
@@ -191,6 +199,17 @@ static inline bool stream_has_passed(const struct stream *stream,
 
 	return stream->foreign && at < stream->skipped_at + stream->skipped &&
 	       at + segment->length > stream->skipped_at;
+}
+
+/* Cut off what of a segment is not behind the bytes that a foreign stream keeps. */
+static inline void stream_cut_kept(const struct stream *stream, struct stream_segment *segment)
+{
+	const uint32_t kept = stream->begin + stream->skipped_at - segment->sequence;
+	const uint32_t n = kept <= INT32_MAX ? RTE_MIN(kept, segment->length) : 0;
+
+	segment->sequence += n;
+	segment->bytes += n;
+	segment->length -= n;
 }
 
 /* Pass over a segment that goes on where a foreign stream is. */

@@ -60,7 +60,7 @@ static const struct nf_counter counters[] = {
 	[DIFFERING] = {"differing", "segments freed because they repeat bytes otherwise"},
 	[OUTSIDE] = {"outside",
 		     "segments freed that are too far from the bytes that are due, other SYNs, "
-		     "and what has no ACK"},
+		     "urgent ones, and what has no ACK"},
 	[OVERLONG] = {"overlong", "segments freed of a request of more than 8192 bytes"},
 	[UNFOLLOWED] = {"unfollowed",
 			"segments freed as there is no room for their stream, or it was lost"},
@@ -196,17 +196,6 @@ static bool pass_request(struct nf *nf, struct stream *stream, const struct requ
 	return true;
 }
 
-/* Go behind a record of early data; false if it is none, or if its header has not come. */
-static bool pass_early(struct url_filter *filter, struct stream *stream, const uint8_t *bytes,
-		       size_t n)
-{
-	if (!(stream->mark & EARLY) || bytes[0] != REQUEST_TLS_DATA || n < REQUEST_TLS_RECORD)
-		return false;
-	stream->read += REQUEST_TLS_RECORD;
-	stream_skip(&filter->streams, stream, (uint32_t)bytes[3] << 8 | bytes[4]);
-	return true;
-}
-
 /* Read the request with which unread bytes begin: false to stop; `*waits` if it has not come. */
 static bool read_one(struct stream_context *reading, struct stream *stream, const char *bytes,
 		     size_t n, bool *waits)
@@ -248,12 +237,14 @@ static bool read_requests(void *context, struct stream *stream)
 
 		if (stream->mark & (CHUNKS | TRAILERS))
 			goes_on = read_chunks(nf, stream, bytes, n, &waits);
-		else if (!pass_early(filter, stream, (const uint8_t *)bytes, n))
+		else if (bytes[0] < ' ' && n >= REQUEST_TLS_RECORD &&
+			 request_passes_over((const uint8_t *)bytes, stream->mark & EARLY))
+			stream_skip(&filter->streams, stream,
+				    REQUEST_TLS_RECORD + (uint8_t)bytes[3] * 256u + (uint8_t)bytes[4]);
+		else
 			goes_on = read_one(reading, stream, bytes, n, &waits);
 	}
-	stream->unfinished = stream->mark & (CHUNKS | TRAILERS) ||
-			     (!stream->foreign && !(stream->mark & EARLY) && stream->skipped > 0 &&
-			      stream->have == stream->skipped_at);
+	stream->unfinished = stream->mark & (CHUNKS | TRAILERS);
 	return goes_on;
 }
 
@@ -284,9 +275,9 @@ static int follow_request(struct nf *nf, struct stream *stream, const struct seg
 
 	if (stream && stream->skipped_at + n > STREAM_BYTES)
 		return OVERLONG;
-	if (stream)
-		stream_move(stream, begin);
-	else
+	if (stream && !stream_move(stream, begin))
+		return OUTSIDE;
+	if (!stream)
 		stream = follow(nf, segment, begin);
 	if (!stream)
 		return UNFOLLOWED;
@@ -298,7 +289,7 @@ static int follow_request(struct nf *nf, struct stream *stream, const struct seg
 
 /*
  * Judge a segment by itself, and follow its stream, if so set, from a request on that it does not
- * end; returns its counter.
+ * end; returns its counter. Empty lines before a handshake are those of what was before it.
  */
 static int judge_alone(struct nf *nf, struct stream *stream, const struct segment *segment,
 		       bool follows)
@@ -312,8 +303,13 @@ static int judge_alone(struct nf *nf, struct stream *stream, const struct segmen
 		if (!request_may_begin(bytes[at]))
 			return PASSED;
 		request = request_read(bytes + at, length - at, false);
-		if (request.kind == REQUEST_NONE)
-			return PASSED;
+		if (request.kind == REQUEST_NONE) {
+			if (bytes[at] != '\r' && bytes[at] != '\n')
+				return PASSED;
+			while (at < length && (bytes[at] == '\r' || bytes[at] == '\n'))
+				at++;
+			continue;
+		}
 		count_request(nf, &request);
 		if (is_blocked(nf, &request))
 			return BLOCKED;
@@ -354,8 +350,9 @@ static int judge_followed(struct nf *nf, struct stream *stream, const struct seg
 {
 	struct url_filter *filter = nf->state;
 	struct stream_context reading = {nf, true};
-	const bool passed = stream_has_passed(stream, &segment->bytes);
-	bool skips;
+	const bool foreign = stream->foreign, passed = stream_has_passed(stream, &segment->bytes);
+	struct segment rest;
+	bool before, skips;
 	enum stream_result result =
 		stream_take(&filter->streams, stream, segment->bytes, read_requests, &reading);
 
@@ -369,20 +366,23 @@ static int judge_followed(struct nf *nf, struct stream *stream, const struct seg
 	case STREAM_TAKEN:
 		stream->last_us = nf->now_us;
 		stream->used = true;
-		return reading.web && !passed ? PASSED
-					      : judge_alone(nf, stream, segment,
-							    passed && stream_is_foreign(stream));
+		if (reading.web && !passed)
+			return PASSED;
+		rest = *segment;
+		if (foreign)
+			stream_cut_kept(stream, &rest.bytes);
+		return judge_alone(nf, stream, &rest, foreign && stream_is_foreign(stream));
 	case STREAM_DIFFERS:
 		return DIFFERING;
 	case STREAM_STOPPED:
 		stream->mark |= STOPPED;
 		return BLOCKED;
 	case STREAM_OUTSIDE:
-		if (stream->begun && !stream->foreign)
+		before = segment->bytes.sequence - stream->begin > INT32_MAX;
+		if (stream->begun && (!stream->foreign || before))
 			return OUTSIDE;
 		/* what is known of other streams than those of requests may be wrong */
-		skips = stream_is_foreign(stream) &&
-			segment->bytes.sequence - stream->begin <= INT32_MAX &&
+		skips = stream_is_foreign(stream) && !before &&
 			nf->now_us - stream->last_us >= STREAM_WAIT_US;
 		if (skips)
 			stream_move(stream, segment->bytes.sequence + segment->bytes.length);

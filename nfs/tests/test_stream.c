@@ -127,16 +127,15 @@ TEST(other_bytes_differ)
 	streams_destroy(&reading->streams);
 }
 
-/* A byte before the next one that only asks whether the other end is there is none of these. */
-TEST(keepalives_pass)
+/* A byte that asks whether the other end is there is one of these, as that may not have the first.
+ */
+TEST(other_keepalives_differ)
 {
 	struct reading *reading = begin(1);
 
 	assert_int_equal(take(reading, 0, 100), STREAM_TAKEN);
-	reading->text[99] ^= 1;
 	assert_int_equal(take(reading, 99, 100), STREAM_TAKEN);
-	assert_int_equal(take(reading, 98, 100), STREAM_DIFFERS);
-	reading->streams.kept = 1; /* read together with what goes on */
+	reading->text[99] ^= 1;
 	assert_int_equal(take(reading, 99, 100), STREAM_DIFFERS);
 	streams_destroy(&reading->streams);
 }
@@ -155,6 +154,28 @@ TEST(a_buffer_has_limits)
 	assert_int_equal(take(reading, 0, STREAM_BYTES), STREAM_TAKEN);
 	assert_int_equal(take(reading, STREAM_BYTES, STREAM_BYTES + 1), STREAM_OVERLONG);
 	assert_int_equal(reading->n, 0);
+	streams_destroy(&reading->streams);
+}
+
+/* One that is followed begins again, also where its flow was lost before. */
+TEST(a_stream_that_is_followed_is_not_refused)
+{
+	struct reading *reading = begin(1);
+	struct flow_key other = key;
+
+	reading->streams.refuses = 2;
+	reading->stream->unfinished = true;
+	for (uint16_t i = 1; i < 5; i++) {
+		other.source_port = 10 + i;
+		assert_non_null(
+			streams_follow(&reading->streams, &other, i, 0, true, STREAM_WAIT_US + 1));
+	}
+	assert_null(streams_follow(&reading->streams, &key, 0, 0, false, STREAM_WAIT_US + 1));
+	reading->stream = streams_follow(&reading->streams, &key, 0, 0, true, STREAM_LOST_US);
+	assert_non_null(reading->stream);
+	assert_ptr_equal(streams_follow(&reading->streams, &key, 0, 7, false, STREAM_LOST_US),
+			 reading->stream);
+	assert_int_equal(reading->stream->begin, 7);
 	streams_destroy(&reading->streams);
 }
 

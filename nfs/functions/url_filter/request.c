@@ -251,8 +251,13 @@ static struct request read_http(const char *bytes, size_t length, bool begun)
 	next = next_line(bytes, length, at, &line);
 	if (next == 0 && (begun || is_known(bytes + at, method)))
 		request.kind = REQUEST_INCOMPLETE;
-	if (next > 0 && read_first_line(line, method, &request))
+	if (next > 0 && read_first_line(line, method, &request)) {
 		read_fields(bytes, length, next, &request);
+		/* its content has no meaning (RFC 9110, 9.3.6): what follows may be a tunnel's */
+		if ((request.body > 0 || request.chunked) && method == 7 &&
+		    memcmp(bytes + at, "CONNECT", 7) == 0)
+			request.unclear = true;
+	}
 	return request;
 }
 
@@ -341,11 +346,11 @@ static bool read_extensions(struct reader *reader, struct request *request)
 	return early;
 }
 
-/* Whether servers pass over a record before a handshake, or within: an alert, or ciphers. */
-static bool is_passed_over(const uint8_t *record)
+bool request_passes_over(const uint8_t *record, bool early)
 {
-	return record[3] == 0 &&
-	       ((record[0] == 20 && record[4] == 1) || (record[0] == 21 && record[4] == 2));
+	return (record[3] == 0 &&
+		((record[0] == 20 && record[4] == 1) || (record[0] == 21 && record[4] == 2))) ||
+	       (early && record[0] == REQUEST_TLS_DATA);
 }
 
 /*
@@ -362,7 +367,7 @@ static const uint8_t *handshake_of(const char *segment, size_t length, size_t *n
 
 	*n = 0;
 	while (at + REQUEST_TLS_RECORD <= length &&
-	       (bytes[at] == REQUEST_TLS_HANDSHAKE || is_passed_over(bytes + at))) {
+	       (bytes[at] == REQUEST_TLS_HANDSHAKE || request_passes_over(bytes + at, false))) {
 		const size_t size = (size_t)bytes[at + 3] << 8 | bytes[at + 4];
 		const size_t left = length - at - REQUEST_TLS_RECORD;
 		const size_t here = bytes[at] == REQUEST_TLS_HANDSHAKE ? RTE_MIN(size, left) : 0;
@@ -407,8 +412,10 @@ static struct request read_tls(const char *bytes, size_t length, bool begun)
 	request.end = end;
 	if (request.n_hosts > 0 || request.named || end > 0)
 		request.kind = REQUEST_TLS;
-	else if (n > 0 || begun || bytes[0] == REQUEST_TLS_HANDSHAKE)
+	else if (n > 0 || bytes[0] == REQUEST_TLS_HANDSHAKE)
 		request.kind = REQUEST_INCOMPLETE;
+	else if (begun) /* of no handshake so far, of which more is wanted */
+		request.kind = REQUEST_TLS;
 	return request;
 }
 
@@ -416,7 +423,8 @@ struct request request_read(const char *bytes, size_t length, bool begun)
 {
 	if (length > 0 && (bytes[0] == REQUEST_TLS_HANDSHAKE || bytes[0] == 20 || bytes[0] == 21) &&
 	    (bytes[0] == REQUEST_TLS_HANDSHAKE ||
-	     (length < REQUEST_TLS_RECORD ? begun : is_passed_over((const uint8_t *)bytes))))
+	     (length < REQUEST_TLS_RECORD ? begun
+					  : request_passes_over((const uint8_t *)bytes, false))))
 		return read_tls(bytes, length, begun);
 	return read_http(bytes, length, begun);
 }

@@ -51,6 +51,10 @@ static inline bool request_may_begin(char byte)
  */
 struct request request_read(const char *bytes, size_t length, bool begun);
 
+/* Whether servers pass over a record before a handshake, or within: an alert, ciphers, early data.
+ */
+bool request_passes_over(const uint8_t *record, bool early);
+
 /* Offset behind a chunk's size, which is read; 0: incomplete, SIZE_MAX: none (RFC 9112, 7.1). */
 size_t request_read_chunk(const char *bytes, size_t length, uint64_t *size);
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tests.reference.nfs.flows import FlowTable
-from tests.reference.nfs.headers import ACK, RST, SYN, TCP, Flow, Headers, flow_of
+from tests.reference.nfs.headers import ACK, RST, SYN, TCP, URG, Flow, Headers, flow_of
 from tests.reference.nfs.ipv6 import OPAQUE, read_ip_headers
 from tests.reference.nfs.model import Bounds, FirstRun, FunctionModel, Left
 from tests.reference.nfs.streams import Stream, Taken, stream_frames
@@ -210,7 +210,7 @@ class StreamScanModel(ScanModel):
             return b"", b""
         if flags & RST:  # whose bytes no host takes, as those without ACK
             return b"", b""
-        if not flags & (SYN | ACK):
+        if not flags & (SYN | ACK) or flags & URG:
             return self.count("outside")
         key = flow_of(frame, headers)
         sequence = (int.from_bytes(frame[headers.l4 + 4 : headers.l4 + 8], "big") + opens) % NUMBERS

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar
 
-from tests.reference.nfs.headers import ACK, FIN, INSIDE, OUTSIDE, RST, SYN, TCP
+from tests.reference.nfs.headers import ACK, FIN, INSIDE, OUTSIDE, RST, SYN, TCP, URG
 from tests.reference.nfs.traffic import NUMBERS, FlowEnds, Mix, Sent, make_flows, odd_of, plain, random_payload
 
 
@@ -26,6 +26,7 @@ class Stream:
 
     ROOM: ClassVar[int] = 8192
     PARTS: ClassVar[int] = 3
+    FOREIGN_KEPT: ClassVar[int] = 4096
     WAIT_US: ClassVar[int] = 10_000_000
     SYN_WAIT_US: ClassVar[int] = 60_000_000
 
@@ -115,7 +116,7 @@ class Stream:
             self.drop(0, self.hole_at)
             self.hole = 0
         if not self.foreign:
-            self.hole_at = len(self.text)
+            self.hole_at = min(len(self.text), self.FOREIGN_KEPT)
         self.foreign = True
         self.forget()
 
@@ -218,8 +219,7 @@ class Stream:
     def repeat(self, at: int, data: bytes, until: int) -> int | Taken:
         """Compare bytes with those that came before; how many."""
         n = min(len(data), until - at)
-        asks = len(data) == 1 and at + 1 == len(self.text) and not self.waits  # whether the other end is there
-        return n if (asks and self.kept == 0) or self.text[at : at + n] == data[:n] else Taken.DIFFERING
+        return n if self.text[at : at + n] == data[:n] else Taken.DIFFERING
 
     def go_on(self, data: bytes, read: Callable[["Stream"], str]) -> int | Taken:
         """Append bytes and read them; how many."""
@@ -266,8 +266,8 @@ class Speaker:
             return ((sequence + cut) % NUMBERS, data[cut:], flags) if rng.random() < 0.3 else (sequence, data, flags)
         if chance < 0.07:
             return rng.getrandbits(32), make_text(rng), ACK
-        if chance < 0.08:  # bytes that no host takes
-            return self.sequence, make_text(rng), rng.choice((0, FIN, RST, RST | ACK))
+        if chance < 0.08:  # bytes that no host takes, or some do not
+            return self.sequence, make_text(rng), rng.choice((0, FIN, RST, RST | ACK, ACK | URG))
         if not self.ready:
             if rng.random() < 0.1:
                 self.sequence = (rng.getrandbits(32) if rng.random() < 0.8 else NUMBERS - rng.randrange(1, 900)) + 1

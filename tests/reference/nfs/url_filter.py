@@ -16,6 +16,7 @@ from tests.reference.nfs.headers import (
     SYN,
     TCP,
     UDP,
+    URG,
     Flow,
     Headers,
     flow_of,
@@ -30,6 +31,7 @@ from tests.reference.nfs.web import (
     DATA,
     HANDSHAKE,
     METHODS,
+    PASSED_OVER,
     RECORD,
     RequestKind,
     WebRequest,
@@ -191,7 +193,11 @@ class UrlFilterModel(FunctionModel):
         while at < len(segment):
             request = read_request(segment[at:], False)
             if request.kind is RequestKind.NONE:
-                return "passed"
+                behind = len(segment) - len(segment[at:].lstrip(b"\r\n"))  # empty lines of what was before
+                if behind == at:
+                    return "passed"
+                at = behind
+                continue
             self.count(request)
             if self.blocks(request):
                 return "blocked"
@@ -236,16 +242,17 @@ class UrlFilterModel(FunctionModel):
         """Read the requests of a stream: `waits` for more, or `blocked`."""
         while stream.read < len(stream.text):
             unread = stream.text[stream.read :]
-            if stream.mode == "early" and unread[0] == DATA:
-                if len(unread) < RECORD:
-                    return "waits"
-                stream.read += RECORD
-                stream.leave_out(int.from_bytes(unread[3:RECORD], "big"))
-                continue
             if stream.mode in ("chunks", "trailers"):
                 ended = self.read_chunks(stream, unread)
                 if ended:
                     return ended
+                continue
+            early = stream.mode == "early" and unread[0] == DATA
+            if early and len(unread) < RECORD:
+                return "waits"
+            if early or PASSED_OVER.match(unread):
+                stream.read += RECORD
+                stream.leave_out(int.from_bytes(unread[3:RECORD], "big"))
                 continue
             request = read_request(unread, stream.begun and not stream.foreign)
             if request.kind is RequestKind.NONE:
@@ -287,7 +294,8 @@ class UrlFilterModel(FunctionModel):
 
     def judge_followed(self, key: Flow, stream: Stream, sequence: int, segment: bytes) -> str:
         """The counter of a segment of a stream that is followed."""
-        passed = stream.has_passed(sequence, segment)
+        foreign, passed = stream.foreign, stream.has_passed(sequence, segment)
+        before = (sequence - stream.first) % NUMBERS >= NUMBERS // 2
         self.others = False
         taken = stream.take(sequence, segment, self.read_stream)
         named_hello = stream.counted and stream.text[stream.read : stream.read + 1] == bytes([HANDSHAKE])
@@ -299,14 +307,16 @@ class UrlFilterModel(FunctionModel):
             stream.last_us = self.now_us
         if taken is Taken.BLOCKED:
             stream.stopped = True
-        if taken is Taken.OUTSIDE and (stream.foreign or not stream.begun):
-            ahead = (sequence - stream.first) % NUMBERS < NUMBERS // 2
-            skips = stream.is_foreign and ahead and self.now_us - stream.last_us >= Stream.WAIT_US
+        if taken is Taken.OUTSIDE and not (stream.begun and (before or not stream.foreign)):
+            skips = stream.is_foreign and not before and self.now_us - stream.last_us >= Stream.WAIT_US
             if skips:
                 stream.move(sequence + len(segment))
             return self.judge_alone(key, sequence, segment, skips)
         if taken is Taken.PASSED and (self.others or passed):
-            return self.judge_alone(key, sequence, segment, passed and stream.is_foreign)
+            kept = (stream.first + stream.hole_at - sequence) % NUMBERS if foreign else 0
+            if kept < NUMBERS // 2:  # the bytes that are kept are judged
+                sequence, segment = sequence + kept, segment[kept:]
+            return self.judge_alone(key, sequence, segment, foreign and stream.is_foreign)
         return str(taken.value)
 
     def judge_packet(self, frame: bytes, headers: Headers) -> str:
@@ -324,7 +334,7 @@ class UrlFilterModel(FunctionModel):
         sequence = int.from_bytes(frame[headers.l4 + 4 : headers.l4 + 8], "big") + bool(flags & SYN)
         if not self.follows or flags & RST:
             return self.judge_alone(key, sequence, segment, False)
-        if not flags & (SYN | ACK):
+        if not flags & (SYN | ACK) or flags & URG:
             return "outside"
         return self.judge_segment(key, sequence % (1 << 32), segment, opens)
 

@@ -78,6 +78,7 @@ def read_http(data: bytes, begun: bool) -> WebRequest:
     request = WebRequest(RequestKind.INCOMPLETE)
     read_target(request, first[1].strip(BLANKS))
     read_fields(request, rest, len(data))
+    request.unclear |= method[1] == b"CONNECT" and (request.body > 0 or request.chunked)  # of no meaning
     return request
 
 
@@ -181,8 +182,10 @@ def read_handshake(segment: bytes, begun: bool) -> WebRequest:
         message += rest[RECORD:end] if rest[0] == HANDSHAKE else b""
         cut, rest = end > len(rest), rest[end:]
     found = WebRequest(RequestKind.INCOMPLETE)
+    if not message and segment[0] != HANDSHAKE:
+        return WebRequest(RequestKind.TLS) if begun else NO_REQUEST  # of no handshake so far
     if not message:
-        return found if begun or segment[0] == HANDSHAKE else NO_REQUEST
+        return found
     first = True
     while message and message[0] == CLIENT_HELLO and message[1:2] <= b"\2":
         reader, first = HandshakeReader(message), False
