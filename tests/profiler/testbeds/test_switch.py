@@ -23,11 +23,12 @@ def testbed() -> Iterator[Testbed]:
 
 
 def cycles(testbed: Testbed, nf: str, **parts: float) -> float:
-    """Cycles per packet of a program."""
+    """Cycles per packet of a program, the fewest of three runs: other work only adds to them."""
     description = testbed.describe()
-    (measured,) = testbed.run([ConfiguredWorkload.of(Workload(nf, description.traffic), parts)]).measurements
+    load = ConfiguredWorkload.of(Workload(nf, description.traffic), parts)
+    kpps = [one.throughput_kpps for _ in range(3) for one in testbed.run([load]).measurements]
     assert description.nic.clock_mhz
-    return 1e3 * description.nic.clock_mhz / measured.throughput_kpps
+    return 1e3 * description.nic.clock_mhz / max(kpps)
 
 
 @pytest.mark.long
