@@ -25,7 +25,7 @@ from placer.rack.files.plan_file import PlanFile
 from placer.rack.rack import CoreCost, NfCosts, Rack, Server, Switch, SwitchKind
 from placer.rack.replanning.moves import PlacedNf
 from profiles.faults import InputError
-from tests.effort import THOROUGH, examples
+from tests.effort import examples
 from tests.nfs.captures import LAST_SECOND, read_capture, read_frames, write_capture, write_frames
 from tests.placer.rack.compiler.library.frames import ipv4_frame, random_frames
 from tests.placer.rack.compiler.openflow.labelled_rack import LabelledRack
@@ -329,7 +329,7 @@ def test_packets_with_two_tags_are_dropped_where_it_does_not_see_behind_them(tmp
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("part", range(5 if THOROUGH else 1))
+@pytest.mark.parametrize("part", [0, 1, *(pytest.param(part, marks=pytest.mark.slow) for part in (2, 3, 4))])
 def test_random_chains_with_own_rules_do_what_the_text_says(part: int, tmp_path: Path) -> None:
     """Ten chains, before and after an update; no shares on the switch: Open vSwitch has a hash of its own."""
     require_open_vswitch()
