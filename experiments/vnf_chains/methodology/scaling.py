@@ -62,12 +62,12 @@ def reached_by_running(rounds: ChainRounds, flows: float = shares.FLOW_COUNT) ->
 def recorded_scaling(found: Mapping[str, shares.Topology]) -> pd.DataFrame | None:
     """The table where allocations are shares of which each combination was recorded several times; None where some were
     not. The first run of each setting of a chain chooses, the others show what is reached."""
-    chains = {one.nfs: one for one in found.values() if len(one.nfs) > 1}
+    chains = {chain.nfs: chain for chain in found.values() if len(chain.nfs) > 1}
     amounts: set[tuple[float, ...]] = set()
     first = dict(found)
-    for one in chains.values():
-        settings, numbers, counts = np.unique(one.at, axis=0, return_index=True, return_counts=True)
-        first[one.name] = replace(one, at=settings, kpps=one.kpps[numbers])
+    for chain in chains.values():
+        settings, numbers, counts = np.unique(chain.at, axis=0, return_index=True, return_counts=True)
+        first[chain.name] = replace(chain, at=settings, kpps=chain.kpps[numbers])
         at_size = settings[:, -1] == AT_SIZE
         amounts.add(shares_run := tuple(np.unique(settings[at_size, :-1])))
         if not at_size.any() or at_size.sum() != len(shares_run) ** 2 or counts[at_size].min() < 2:
@@ -76,11 +76,11 @@ def recorded_scaling(found: Mapping[str, shares.Topology]) -> pd.DataFrame | Non
         return None
 
     def reached(allocation: Allocation, repeats: int) -> Floats:
-        one = chains[tuple(allocation)]
-        recorded = one.kpps[(one.at == [*allocation.values(), AT_SIZE]).all(axis=1)]
+        chain = chains[tuple(allocation)]
+        recorded = chain.kpps[(chain.at == [*allocation.values(), AT_SIZE]).all(axis=1)]
         return np.asarray(recorded[:1] if repeats == 1 else recorded[1:])
 
-    return scaling_table(first, reached, max(len(one.kpps) for one in chains.values()), amounts.pop())
+    return scaling_table(first, reached, max(len(chain.kpps) for chain in chains.values()), amounts.pop())
 
 
 def profile_of(one: shares.Topology, regressor: str | None = None) -> ProfiledNf:

@@ -69,7 +69,7 @@ def test_notes_are_sentences(result: Result) -> None:
 def test_a_scale_chooses_sets_at_several_deltas() -> None:
     """Five of forty at an eighth; all of them at 1 and above."""
     some = contention.chosen_sets(Setting(scale=0.125))
-    assert len(some) == 5 and len({one.name.split()[-1] for one in some}) > 2
+    assert len(some) == 5 and len({instance.name.split()[-1] for instance in some}) > 2
     assert len(contention.chosen_sets(Setting(scale=2.0))) == len(CHAIN_SETS) * len(RATE_DELTAS)
 
 

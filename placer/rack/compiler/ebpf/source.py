@@ -148,7 +148,7 @@ def _counters(program: NicProgram) -> str:
             total_rules += step.function.rules
     if rules:
         quoted += f"\n#ifdef {COUNT_RULES}\n{_quote(rules)}\n#endif\n"
-    total = max([*names["reasons"].values()]) + 1
+    total = max(names["reasons"].values()) + 1
     return f"""/* What counters count, for those who read them. */
 const char names[] SEC(".rodata.names") =
 {quoted};

@@ -83,7 +83,7 @@ class AclNf(nf_kind.NfKind[tuple[AclFilter, ...]]):
         return {"ipv6": _ipv6_setting(own["rules"])}
 
     def rule_numbers(self, data: tuple[AclFilter, ...]) -> Sequence[int]:
-        return [one.rule for one in data if one.rule]
+        return [acl_filter.rule for acl_filter in data if acl_filter.rule]
 
 
 def _ipv6_setting(filters: Sequence[AclFilter]) -> str:
@@ -246,8 +246,8 @@ def _filters_of_rule(rule: OwnRule, number: int) -> list[AclFilter]:
     has_ports = "src_port" in rule or "dst_port" in rule
     protocols = (TCP, UDP) if has_ports and protocol == ANY_PROTOCOL else (protocol,)
     return [
-        AclFilter(not rule["drop"], one, source, source_ports, destination, destination_ports, number)
-        for one in protocols
+        AclFilter(not rule["drop"], protocol, source, source_ports, destination, destination_ports, number)
+        for protocol in protocols
     ]
 
 

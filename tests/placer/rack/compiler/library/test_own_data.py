@@ -139,7 +139,7 @@ def test_a_wrong_rule_is_named_by_its_key(rule: dict[str, str | int | bool], fau
     """Beside all others: of another rule, and of another key of this one."""
     others = {"src_ip": "x", **rule}, {"ip_proto": "x", "drop": True}
     first, *found = faults("ACL", "rules", others, tmp_path)
-    assert any(one.startswith(fault) for one in (first, *found))
+    assert any(line.startswith(fault) for line in (first, *found))
     assert len(found) == 2 and found[-1].startswith("c: rules.1.ip_proto: x: not a protocol")
 
 
