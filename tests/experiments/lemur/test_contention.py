@@ -1,6 +1,5 @@
 """Plans by cycles alone and with contention in the loop, run on the simulated server, and what it measures of plans."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -28,7 +27,7 @@ FEW = ("1234 at delta 1", "123 at delta 0.5", "1234 at delta 4")
 
 
 @pytest.fixture(scope="module")
-def result() -> Iterator[Result]:
+def result() -> Result:
     """Three of Lemur's instances, with models that expect 2 % of every function that has a neighbour."""
     models = fake_models({name: FakeSolo(0.0, 0.001) for name in build_simulated_rack().costs})
     with pytest.MonkeyPatch.context() as patch:
@@ -38,7 +37,7 @@ def result() -> Iterator[Result]:
         patch.setattr(
             server_testbed, "FOLLOWED_PACKETS", 64
         )  # packets of which the latency is measured: it does not matter
-        yield find_experiment("lemur-contention").run(Setting(seed=3))
+        return find_experiment("lemur-contention").run(Setting(seed=3))
 
 
 @pytest.mark.long
