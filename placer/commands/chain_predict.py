@@ -14,9 +14,8 @@ from profiles.files.lines import STDIN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from placer.progress import Progress
     from placer.rack.files.measured_chains import ChainFiles
-    from predictor.chains.chain_model import ChainModel, ChainPredictions, ClosedLoopModel
+    from predictor.chains.chain_model import ChainModel, ClosedLoopModel
 
 PREDICTION_FORMATS = ("csv", "table", "json")
 
@@ -63,6 +62,7 @@ def command(
     """Predict a chain of NFs from the profile of each, corrected by measured runs of the chain."""
     from placer.progress import Progress
     from placer.rack.files.measured_chains import read_chain_files
+    from placer.report.rack.predicted_chain import predictions
     from predictor.chains.chain_model import ClosedLoopModel
 
     one_of("--format", format, PREDICTION_FORMATS)
@@ -106,7 +106,14 @@ def command(
             raise InputError.of(str(measured), f"no row has both {y} and {throughput}")
         asking = ClosedLoopModel(model, by)
     predicted = asking.predict(files.asked_at, coverage=coverage)
-    typer.echo(_predictions(model, files, predicted, y, format, progress), nl=False)
+    if outside := int(predicted.extrapolated.sum()):
+        beyond = "" if throughput is None else ", or beyond the throughput of all runs"
+        progress.say(
+            f"{outside} of {len(predicted.extrapolated)} rows are outside what was profiled{beyond}: "
+            "their predictions are marked `extrapolated`"
+        )
+    assert files.asked is not None
+    typer.echo(predictions(model, files.asked, predicted, y, format), nl=False)
 
 
 def _refuse_throughput(higher_is_better: bool, measured: str | None, sources: Sequence[str | None]) -> None:
@@ -128,17 +135,3 @@ def _comparison(files: ChainFiles, form: str) -> str:
         for nf, columns in files.profiles.items()
     }
     return comparison(errors, form)
-
-
-def _predictions(
-    model: ChainModel, files: ChainFiles, predicted: ChainPredictions, y: str, form: str, progress: Progress
-) -> str:
-    from placer.report.rack.predicted_chain import predictions
-
-    if outside := int(predicted.extrapolated.sum()):
-        progress.say(
-            f"{outside} of {len(predicted.extrapolated)} rows are outside what was profiled: "
-            "their predictions are marked `extrapolated`"
-        )
-    assert files.asked is not None
-    return predictions(model, files.asked, predicted, y, form)

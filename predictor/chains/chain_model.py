@@ -40,7 +40,7 @@ class ChainPredictions:
     weakest: list[str]
     """The NF that costs most."""
     extrapolated: NDArray[np.bool_]
-    """Whether a stage is outside its profile."""
+    """Whether a stage is outside its profile, or a latency is predicted beyond the throughput of all runs."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class ClosedLoopModel:
     the prediction is their geometric mean, and the interval contains that of the latency's model around either.
 
     Where the predicted throughput is below or above that of all runs by more than a measurement's noise, they show
-    nothing of the function, and the latency's model predicts alone."""
+    nothing of the function: the latency's model predicts alone, and the row is marked as extrapolated."""
 
     latency: ChainModel
     throughput: ChainModel
@@ -150,14 +150,15 @@ class ClosedLoopModel:
         """The latency at each row of `columns`."""
         found = self.latency.predict(columns, coverage=coverage)
         kpps, falling = self._falling()
-        if len(set(kpps)) < 2:
+        if not len(kpps):
             return found
-        reached = np.log(self.throughput.predict(columns).predicted)
-        noise = self.throughput.noise
-        known = (reached >= kpps[0] - noise) & (reached <= kpps[-1] + noise)
-        apart = np.where(known, np.interp(reached, kpps, falling) - np.log(found.predicted), 0.0)
+        reached, noise = np.log(self.throughput.predict(columns).predicted), self.throughput.noise
+        beyond = (reached < kpps[0] - noise) | (reached > kpps[-1] + noise)
+        shown = ~beyond & (kpps[0] < kpps[-1])  # runs of a single throughput show no function of it
+        apart = np.where(shown, np.interp(reached, kpps, falling) - np.log(found.predicted), 0.0)
         low, high = found.low * np.exp(np.minimum(apart, 0)), found.high * np.exp(np.maximum(apart, 0))
-        return replace(found, predicted=found.predicted * np.exp(apart / 2), low=low, high=high)
+        predicted, extrapolated = found.predicted * np.exp(apart / 2), found.extrapolated | beyond
+        return replace(found, predicted=predicted, low=low, high=high, extrapolated=extrapolated)
 
     def _falling(self) -> tuple[Floats, Floats]:
         """Natural logarithms of throughput and latency by the settings that have both, in the order of the throughput.
@@ -173,7 +174,7 @@ class ClosedLoopModel:
         )
         sure = {tuple(at) for at in self.latency.trusted_runs.inputs}
         both = np.array(sorted((kpps[at], us[at], at in sure) for at in kpps.keys() & us.keys()))
-        if len(both) < 2:
+        if not len(both):
             return np.empty(0), np.empty(0)
         apart = np.abs(both[:, 1] - isotonic_regression(both[:, 1], increasing=False).x)
         kept = both[(both[:, 2] > 0) | (apart <= self.latency.noise)]

@@ -263,10 +263,14 @@ def test_a_latency_goes_in_steps_of_its_throughput(placer: Placer, lab: Path) ->
         (lab / f"{name}.csv").write_text("\n".join([f"{header},ms", *chained]) + "\n")
     with (lab / "K.csv").open("a") as file:
         file.write("1,1,0.9,64,,5\n1,0.9,1,64,32,\n1,0.9,0.9,64,32,5\n")
-    (lab / "Q.csv").write_text("nx.cpu,sc.cpu,sq.cpu,packet_size\n0.9,0.75,1,64\n0.3,0.3,0.5,64\n")
+    (lab / "Q.csv").write_text("nx.cpu,sc.cpu,sq.cpu,packet_size\n0.9,0.75,1,64\n0.3,0.3,0.5,64\n1,0.1,1,512\n")
     latency = ("--y", "ms", "--lower-is-better", "--measured", lab / "K.csv", "--throughput", "kpps")
-    fast, slow = rows(placer(*options(lab, *latency)).stdout)
-    _, blurred = rows(placer(*options(lab, *latency[:-2])).stdout)
+    ended = placer(*options(lab, *latency))
+    fast, slow, slowest = rows(ended.stdout)
+    assert (fast["extrapolated"], slow["extrapolated"], slowest["extrapolated"]) == ("false", "false", "true")
+    assert "1 of 3 rows are outside what was profiled, or beyond the throughput of all runs" in ended.stderr
+    _, blurred, alone = rows(placer(*options(lab, *latency[:-2])).stdout)
+    assert "extrapolated" not in alone and slowest["predicted"] == alone["predicted"]
     assert float(fast["predicted"]) == pytest.approx(5, rel=0.1)
     assert abs(float(slow["predicted"]) - 40) < 0.7 * abs(float(blurred["predicted"]) - 40)
     assert float(slow["low"]) < float(slow["predicted"]) < float(slow["high"])

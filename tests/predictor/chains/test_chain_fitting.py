@@ -303,18 +303,20 @@ def test_a_throughput_beyond_all_runs_leaves_the_latency_to_its_own_model(
     model = closed_loop(runs[:count])
     at = {"a.cpu": np.array([asked]), "b.cpu": np.array([asked])}
     ours, alone = model.predict(at), model.latency.predict(at)
+    assert ours.extrapolated[0] and not alone.extrapolated[0]
     assert ours.predicted[0] == alone.predicted[0] == pytest.approx(640 / asked, rel=0.05)
     assert (ours.low[0], ours.high[0]) == (alone.low[0], alone.high[0])
 
 
 def test_where_two_models_of_a_latency_differ_the_interval_has_both() -> None:
-    """One of three latencies at 50 kpps is larger by 30 %: asked between 50 and 100 kpps, and within noise of 50."""
-    model = closed_loop(MEASURED_LOOP, wrong=1.3)
+    """One of three latencies at 50 kpps is larger by 45 %: asked between 50 and 100 kpps, and within noise of 50."""
+    model = closed_loop(MEASURED_LOOP, wrong=1.45)
     at = {"a.cpu": np.array([0.64, 0.49]), "b.cpu": np.array([0.64, 0.49])}
     ours, alone = model.predict(at), model.latency.predict(at)
     apart = 2 * np.abs(np.log(ours.predicted / alone.predicted))
     assert (apart > 0.03).all() and (ours.low <= alone.low).all() and (ours.high >= alone.high).all()
     assert np.log(ours.high / ours.low) == pytest.approx(np.log(alone.high / alone.low) + apart)
+    assert not ours.extrapolated.any()
 
 
 def test_an_outlier_of_the_latency_makes_no_step() -> None:
