@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ STAGE_LENGTH, CHAIN_LENGTH = 0.6, 1.5
 """Lengths in which factors of a stage and of the chain change, as shares of the range of an input."""
 NUGGETS = (0.005, 0.04)
 """Standard deviation of what each setting has of its own."""
+NOISE_FACTORS = (1.0, 2.0)
+"""How many times as noisy as NFs alone a chain may be: single runs of it do not show their noise."""
 OUTLIER_CHANCE, OUTLIER_DEVIATION, LEAST_OUTLIER = 0.02, 1.0, 1.5
 """How probable it is that a single run is an outlier, the standard deviation of its logarithm, and its least factor."""
 FAR_DEVIATIONS, FAR_FACTOR = 4.5, 2.2
@@ -54,7 +57,7 @@ class FactorPrior:
 
 
 PRIORS = (
-    FactorPrior(3.0, 0.01),  # the rule holds as it is
+    FactorPrior(40.0, 0.01),  # the rule holds as it is: noisy runs must not look like a factor
     FactorPrior(1.0, 0.2),
     FactorPrior(1.0, 0.1, 0.1, 0.05),
     FactorPrior(1.0, 0.2, 0.2, 0.1),
@@ -66,6 +69,8 @@ PRIORS = (
     FactorPrior(1.0, 0.3, 0.0, 0.0, 0.2, 0.1),
     FactorPrior(1.0, 0.3, 0.2, 0.25, 0.2, 0.1),
     FactorPrior(1.0, 0.3, 0.0, 0.0, 0.4, 0.25),
+    FactorPrior(0.5, 0.3, 1.5, 0.3),  # an NF costs a multiple: a process for each connection, which others keep open
+    FactorPrior(0.5, 0.3, 1.5, 0.8),
 )
 
 
@@ -103,9 +108,10 @@ class Correction:
     def fit(cls, runs: ChainRuns, rules: Sequence[tuple[CompositionRule, float]]) -> Correction:
         """The correction by at least one run. `rules`: with their probabilities before any run."""
         order = np.random.default_rng(0).permutation(len(runs))
-        priors = [(rule, weight * prior.weight, prior, nugget)
-                  for rule, weight in rules for prior in PRIORS for nugget in NUGGETS]  # fmt: skip
-        tried = [_Tried(rule, float(np.log(weight)), prior, nugget) for rule, weight, prior, nugget in priors]
+        tried = [
+            _Tried(rule, float(np.log(weight * prior.weight)), prior, nugget, noise)
+            for (rule, weight), prior, nugget, noise in product(rules, PRIORS, NUGGETS, NOISE_FACTORS)
+        ]
         found = cls._among(runs, np.sort(order[:COMPARED_ON]), tried)
         if len(runs) <= COMPARED_ON:
             return found
@@ -187,6 +193,7 @@ class _Tried:
     weight: float  # natural logarithm of its probability before any run
     prior: FactorPrior
     nugget: float
+    noise_factor: float
 
     def compose(self, stages: StageCosts, shares: Floats, factors: Floats) -> tuple[Floats, Floats]:
         """Natural logarithm of the cost, shape (N,), and its derivatives by the logarithms of the factors, shape (1 +
@@ -240,7 +247,7 @@ class _Search:
         self._tried = tried
         self._runs = runs
         self._covariances = alike.covariances(tried.prior)
-        self._noise = runs.variance + tried.nugget**2 + LEAST_VARIANCE
+        self._noise = runs.variance * tried.noise_factor**2 + tried.nugget**2 + LEAST_VARIANCE
 
     def find(self) -> _Fitted:
         """The hypothesis, with outliers as long as each makes the runs more probable."""
