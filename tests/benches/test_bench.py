@@ -1,6 +1,7 @@
 """Benchmarks by name, with options of their own; production, racks and shards at small size."""
 
 import random
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from benches import bench, chain_prediction, chains
+from benches import bench, chain_prediction, chains, gpu_admission
 from benches.production import Play, drift_row, lie_rows, steady_row
 from benches.racks import run
 from benches.shards import BETTER_OF_TWO, IN_TURN, RANDOM, EnginePool, Pools
@@ -19,12 +20,14 @@ from experiments.registry import Setting
 from experiments.vnf_chains.methodology import loads, scaling, shares
 from placer.fleet.engine import Engine
 from placer.fleet.what_if import WhatIf
+from placer.gpu.plan import Admitted, LatencySlo, SmShare
 from placer.inputs.production import SLA_PROMISED
 from placer.model.fleet import Fleet, Tenant
 from placer.model.sla import Sla
 from placer.rack.strategies.optimal import best_plan
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from predictor.chains.chain_model import ChainPredictions
+from profiler.simulated_gpu import SIMULATED_GPUS
 from profiles import InputError, Workload
 from tests.placer.rack import lemur
 
@@ -227,3 +230,27 @@ def test_the_least_allocation_is_judged_by_a_sweep_of_other_runs() -> None:
     sizes = chain_prediction.RepeatedChain(["a.cpu", "packet_size"], shares * [1, 512], repeats)
     for other in (chain_prediction.RepeatedChain(chain.names, shares[1:], repeats[1:]), sizes):
         assert judge(Model(1.0), other) == {}
+
+
+def test_random_gpus_are_simulated_ones_with_other_times() -> None:
+    """Their sizes stay, all else is up to twice as large or small; the same number is the same card. Too high a rate is
+    never kept on it."""
+    sizes = {(card.executors_per_sm, card.packets_per_executor) for card, _ in SIMULATED_GPUS.values()}
+    sms = set()
+    for number in range(10):
+        nic = gpu_admission.draw_gpu(number).describe().nic
+        assert (nic.executors_per_sm, nic.packets_per_executor) in sizes
+        assert nic == gpu_admission.draw_gpu(number).describe().nic
+        assert nic.sms and 7 <= nic.sms <= 60
+        sms.add(nic.sms)
+    assert len(sms) > 5
+    gpu = gpu_admission.draw_gpu(0)
+    plans = gpu_admission.MeasuredPlans(gpu)
+    slo = LatencySlo("a", gpu.describe().nfs[0].name, 50.0, 1e6)
+    admitted = [
+        replace(Admitted(slo, 8, order, (SmShare(order, 8),)), slo=replace(slo, id=str(order))) for order in (0, 1)
+    ]
+    alone, both = plans.p99_us(admitted[:1]), plans.p99_us(admitted)
+    assert 0 < alone[0] < 1e6 and len(both) == 2 and max(both) >= alone[0]
+    slow = [replace(tenant, slo=replace(slo, rate_kpps=1e5)) for tenant in admitted[:1]]
+    assert plans.p99_us(slow) == [float("inf")]
