@@ -25,7 +25,7 @@ SOFT_POWERS = (3.0, 6.0, 12.0)
 """Of the soft weakest links that measured runs are compared with."""
 SOURCE_SHARES = (0.0, 0.4)
 """Of the cheapest NF's cost, that are tried for a source that was not measured."""
-WEAKEST_LINK_CHANCE, SOFT_CHANCE = 0.6, 0.2
+WEAKEST_LINK_CHANCE, SOFT_CHANCE = 0.6, 0.3
 """How probable it is before any run of the chain that the weakest link holds, and that a soft one does; else NFs share
 cores."""
 MOST_STAGES_BY_CORE = 5

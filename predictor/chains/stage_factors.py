@@ -57,11 +57,11 @@ class FactorPrior:
 
 
 PRIORS = (
-    FactorPrior(40.0, 0.01),  # the rule holds as it is: noisy runs must not look like a factor
+    FactorPrior(60.0, 0.01),  # the rule holds as it is: noisy runs must not look like a factor
     FactorPrior(1.0, 0.2),
     FactorPrior(1.0, 0.1, 0.1, 0.05),
     FactorPrior(1.0, 0.2, 0.2, 0.1),
-    FactorPrior(1.0, 0.2, 0.2, 0.25),
+    FactorPrior(10.0, 0.2, 0.2, 0.25),  # an NF differs where it limits the chain: the usual case besides
     FactorPrior(1.0, 0.3, 0.4, 0.4),
     FactorPrior(1.0, 0.2, 0.0, 0.0, 0.05, 0.05),
     FactorPrior(1.0, 0.2, 0.1, 0.05, 0.05, 0.05),
