@@ -123,8 +123,12 @@ def _engine_alone(arriving: int) -> list[dict[str, object]]:
                 seconds = changing or filling
                 row = _row("engine alone, all traffic different", Load({200: seconds}, sum(seconds)))
                 rows.append({**row, "leave": len(leaving), "nics": len(engine.fleet.nics)})
-        leaves = _row("engine alone, departures", Load({200: leaving}, sum(leaving)))
-        return [*rows, leaves]
+        both = [*changing, *leaving]
+        return [
+            *rows,
+            _row("engine alone, departures", Load({200: leaving}, sum(leaving))),
+            _row("engine alone, departures and arrivals in turn", Load({200: both}, sum(both))),
+        ]
 
 
 def _handle(engine: Engine, reader: Reader, line: str) -> float:

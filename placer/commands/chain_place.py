@@ -41,7 +41,9 @@ TimeLimit = Annotated[
         min=0.1, help="Time limit in seconds. If it is reached, the best plan so far and its gap are printed."
     ),
 ]
-PlanFile = Annotated[Path | None, options.take_option("Write the plan, with chains and rack, as JSON.", "--plan")]
+PlanFile = Annotated[
+    Path | None, options.take_option("Write the plan, with chains and rack, as JSON.", "--plan", "--out")
+]
 ModelsFolder = Annotated[
     Path | None,
     options.take_option(

@@ -146,7 +146,9 @@ def find_undominated(gain: Floats, needs: NDArray[np.generic], until: float = fl
     `gain`: shape (rows,). `needs`: shape (rows, needs). `until`: of the monotonic clock; raises TimeoutError after it.
     """
     needed: Floats = needs.astype(np.float64)
-    order = np.lexsort((needed.sum(axis=1), -gain))
+    order = np.lexsort((*needed.T, needed.sum(axis=1), -gain))
+    columns = np.column_stack([gain, needed])[order]
+    order = order[np.append(True, (columns[1:] != columns[:-1]).any(axis=1))[: len(order)]]  # equal ones are neighbours
     kept_gain, kept_needs = np.empty(0), np.empty((0, needed.shape[1]))
     kept: list[Ints] = []
     for begin in range(0, len(order), AT_ONCE):

@@ -269,7 +269,8 @@ class WorkloadTable:
 
     def _hold(self, rows: int) -> None:
         """Make arrays of so many rows, all of them zero."""
-        self.numbers = np.zeros((rows, count_numbers(len(self.accelerators))))
+        # one at least, which nobody uses: Numba would compile all kernels again for arrays without a column
+        self.numbers = np.zeros((rows, count_numbers(max(len(self.accelerators), 1))))
         self.whole = np.zeros((rows, WHOLE_NUMBERS), dtype=np.int64)
         self.columns = view_columns(self.numbers, self.whole)
         for name, column in self.columns._asdict().items():

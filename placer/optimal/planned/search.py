@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from placer.optimal.planned.chances import Chances
-from predictor.regression.compiled import KERNEL_FOLDERS, NOT_NEEDED, Kernel, cache_kernel, exponential
+from predictor.regression.compiled import KERNEL_FOLDERS, NOT_NEEDED, Kernel, cache_kernel, copy_into, exponential
 from profiles.arrays import Bools, Floats, Ints
 
 NO_TENANT = -1
@@ -130,12 +130,16 @@ def shift(case, by, sums, squares, touched, before, count):  # type: ignore[no-u
 @_compile
 def tenants_by_nic(nic, nics):  # type: ignore[no-untyped-def]  # pragma: no cover - runs compiled
     """The tenants of each NIC, in order of arrival and padded, and how many there are."""
-    count = np.zeros(nics, dtype=np.int64)
+    count, most = np.zeros(nics, dtype=np.int64), MAX_TENANTS_OF_TWO
     for here in nic:
         if here != NO_TENANT:
             count[here] += 1
-    carried = np.full((nics, max(count.max() + 1 if nics else 0, MAX_TENANTS_OF_TWO + 1)), NO_TENANT, dtype=np.int64)
-    count[:] = 0
+            most = max(most, count[here])
+    carried = np.empty((nics, most + 1), dtype=np.int64)
+    for here in range(nics):
+        count[here] = 0
+        for place in range(most + 1):
+            carried[here, place] = NO_TENANT
     for tenant in range(len(nic)):
         here = nic[tenant]
         if here != NO_TENANT:
@@ -352,7 +356,7 @@ def lower_value(graph, movers, kind, nic, at, draw, steps, warm, weights, target
             carry(carried, count, nic, a, b, mover, other)
             if banned == 0 and value < best - 1e-12:
                 best = value
-                best_nic[:] = nic
+                copy_into(best_nic, nic)
         else:
             for which in range(many):
                 sums[touched[which]], squares[touched[which]] = before[which, 0], before[which, 1]
@@ -397,7 +401,7 @@ def lower_sum(graph, movers, kind, nic, at, draw, steps, warm, target, uphill): 
         carry(carried, count, nic, a, b, mover, other)
         if total < best - 1e-12:
             best = total
-            best_nic[:] = nic
+            copy_into(best_nic, nic)
     return best, best_nic
 
 

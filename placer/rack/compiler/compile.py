@@ -17,6 +17,8 @@ from placer.rack.compiler.server.chain_file import ServerProgram, server_program
 from placer.rack.compiler.switch.compose import compose
 from placer.rack.compiler.switch.program import SwitchProgram
 from placer.rack.compiler.switch.stages import stages_of
+from placer.rack.compiler.traffic.entries import unmet_expressions
+from placer.rack.compiler.traffic.expression import Or
 from placer.rack.files.plan_file import PlanFile
 from placer.rack.rack import SwitchKind
 from profiles import InputError
@@ -92,9 +94,17 @@ def compile_rack(plan: PlanFile, file: str, *, shares: bool | None = False) -> C
 
 
 def own_warnings(rack: CompiledRack) -> list[str]:
-    """What operators should know about own data of NFs, a sentence each."""
+    """What operators should know about own data of NFs and about their aggregates, a sentence each."""
+    entries = rack.routing.graph.entries
+    unmet = unmet_expressions([Or(entry.aggregates) for entry in entries])
     warnings = [(nf.name, rack.instances[nf.number].kind.own_warning(nf.own)) for nf in rack.routing.graph.nfs]
-    return [f"{name}: {warning}" for name, warning in warnings if warning]
+    return [
+        *(
+            f"{entries[number].chain}: no packet enters: chains before it take all of its aggregates"
+            for number in unmet
+        ),
+        *(f"{name}: {warning}" for name, warning in warnings if warning),
+    ]
 
 
 def _switch(

@@ -10,7 +10,7 @@ from placer.rack.compiler.library.given_data import FaultMaker, GivenData
 from placer.rack.compiler.library.match import EXPRESSION_NAME, name_expressions
 from placer.rack.compiler.library.nf_kind import NF_KINDS, NfKind
 from placer.rack.compiler.traffic.entries import ExpressionError, parse, unmet_expressions
-from placer.rack.compiler.traffic.expression import Expression
+from placer.rack.compiler.traffic.expression import Everything, Expression
 from placer.rack.files.chains_file import ChainsText
 from placer.rack.files.sources import SourceFolder
 from profiles.faults import Fault, InputError, collect_faults, suggestion
@@ -108,7 +108,9 @@ class _Loader:
         for at, of in expressions.items():
             self.check_branches(chain, at, of)
         for number, text in enumerate(chain.aggregates, 1):
-            self.read_expression(chain, text, partial(self.fault, chain.name, "aggregate", f"{number}"))
+            fault = partial(self.fault, chain.name, "aggregate", f"{number}")
+            if (expression := self.read_expression(chain, text, fault)) and unmet_expressions([expression]):
+                self.faults.append(fault(f'no packet fits the aggregate "{text}"', None))
         return replace(chain, nfs=tuple(nfs))
 
     def check_parameters(self, nf: ChainNf, own: Mapping[str, Any] | None, fault: FaultMaker) -> None:
@@ -152,6 +154,10 @@ class _Loader:
             branch = list(found)[number]
             message = f'no packet takes the branch "{edges[branch]}": it fits none, or those before it take them all'
             self.faults.append(self.fault(chain.name, nf, branch, message, UNMET_HINT))
+        shared = [f"branch {number}" for number, edge in enumerate(chain.edges_from(at), 1) if not edge.match]
+        if shared and len(found) == len(edges) and len(found) in unmet_expressions([*found.values(), Everything()]):
+            message = "no packet takes a branch without a match: those before it take them all"
+            self.faults.append(self.fault(chain.name, nf, shared[0], message, UNMET_HINT))
 
     def read_match(
         self, chain: Chain, text: str, expressions: Sequence[str] | None, fault: Callable[[str, str | None], Fault]

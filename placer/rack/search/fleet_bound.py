@@ -6,6 +6,7 @@ large machine. The bound also holds for plans that split chains over servers.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -21,17 +22,17 @@ from placer.rack.search.branch_and_bound import largest_gain
 from profiles.arrays import Bools, Floats, Ints
 
 
-def fleet_bound(chains: Sequence[Chain], rack: Rack) -> float:
+def fleet_bound(chains: Sequence[Chain], rack: Rack, until: float = float("inf")) -> float:
     """What the marginal throughput of no plan exceeds, Mbps; minus infinity when no plan is possible.
 
     It is that of a linear program over the options of each class, whose dual prices prove it. Raises ArithmeticError
-    when the solver gives up.
+    when the solver gives up, and TimeoutError after `until`, of the monotonic clock.
     """
     one_each, sizes = merge_servers(rack)
     limits = _limits(one_each, sizes)
     classes = classes_of(chains)
     most = limits[: len(one_each.devices)].astype(np.int64)
-    options = [split_options(chains[numbers[0]], one_each, most) for numbers in classes]
+    options = [split_options(chains[numbers[0]], one_each, most, until) for numbers in classes]
     if any(len(option) == 0 for option in options):
         return float("-inf")
     least = [float(chains[numbers[0]].slo.t_min_mbps) for numbers in classes]
@@ -83,30 +84,31 @@ class Uses:
         return len(self.rate)
 
 
-def split_options(chain: Chain, rack: Rack, most_cores: Ints) -> Uses:
+def split_options(chain: Chain, rack: Rack, most_cores: Ints, until: float = float("inf")) -> Uses:
     """The undominated options of a chain.
 
     `rack`: with one server of each kind. `most_cores`: per device the cores of all servers of its kind; shape
-    (devices,).
+    (devices,). `until`: of the monotonic clock; raises TimeoutError after it.
     """
     layouts = all_layouts(chain, rack)
     blocks = np.array([rack.costs[nf.nf].switch_blocks or 0 for nf in chain.nfs]) * (layouts.sites == SWITCH_SITE)
-    parts = [_uncut(layouts, rack, most_cores), _cut(layouts, rack, most_cores)]
+    parts = [_uncut(layouts, rack, most_cores, until), _cut(layouts, rack, most_cores, until)]
     rate, cores, shares, layout = (np.concatenate(part) for part in zip(*parts, strict=True))
     uses = Uses(rate, cores, shares, blocks.sum(axis=1)[layout])
     bounded = uses.blocks[:, None] * (rack.switch.usable_stages is not None)
-    kept = find_undominated(rate, np.hstack([cores, shares, bounded]))
+    kept = find_undominated(rate, np.hstack([cores, shares, bounded]), until)
     return Uses(rate[kept], cores[kept], shares[kept], uses.blocks[kept])
 
 
 _Part = tuple[Floats, Ints, Floats, Ints]
 
 
-def _uncut(layouts: Layouts, rack: Rack, most_cores: Ints) -> _Part:
+def _uncut(layouts: Layouts, rack: Rack, most_cores: Ints, until: float) -> _Part:
     of_one = np.array([*(device.cores for device in rack.devices), 0])
     largest = int(of_one.max(initial=0))
 
     def fit(group_cores: Ints, cores: Ints) -> Bools:
+        _end_at(until)
         return np.asarray((group_cores <= largest).all(axis=1) & (cores <= most_cores).all(axis=1))
 
     once, each = core_rates(layouts, rack)
@@ -114,13 +116,18 @@ def _uncut(layouts: Layouts, rack: Rack, most_cores: Ints) -> _Part:
     return options.rate, options.cores, options.nic_shares, options.layout
 
 
-def _cut(layouts: Layouts, rack: Rack, most_cores: Ints) -> _Part:
+def _cut(layouts: Layouts, rack: Rack, most_cores: Ints, until: float) -> _Part:
     """Layouts in which some subgroup of several NFs is cut: each of them may then be as fast as replicas."""
     inside = _least_inside(layouts)
     cheapest = np.nanmin(np.where(np.isfinite(inside), inside, np.inf), axis=1, initial=np.inf)
     once, each = core_rates(layouts, rack)
     each = np.where(np.isfinite(inside) & np.isfinite(once), np.maximum(each, once), each)
-    options = allocations(layouts, rack, once, each, lambda _, cores: np.all(cores <= most_cores, axis=1))
+
+    def fit(group_cores: Ints, cores: Ints) -> Bools:
+        _end_at(until)
+        return np.asarray((cores <= most_cores).all(axis=1))
+
+    options = allocations(layouts, rack, once, each, fit)
     rows = np.flatnonzero(np.isfinite(cheapest[options.layout]))
     layout = options.layout[rows]
     # what a cut adds at least to the NICs; nothing where it may be of either of several kinds of servers
@@ -130,6 +137,11 @@ def _cut(layouts: Layouts, rack: Rack, most_cores: Ints) -> _Part:
         added += share[:, None]
     shares = options.nic_shares[rows] + added
     return options.rate[rows], options.cores[rows], shares, layout
+
+
+def _end_at(until: float) -> None:
+    if time.monotonic() > until:
+        raise TimeoutError
 
 
 def _least_inside(layouts: Layouts) -> Floats:

@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.sparse import csr_array, diags_array, eye_array, hstack
 
 from placer.rack.chain import Chain
 from placer.rack.options import Options
 from placer.rack.plan import SWITCH_SITE, ChainPlan, Layout, RackPlan, Status
 from placer.rack.rack import Rack
 from placer.rack.search.fleet_bound import classes_of, equal_servers, fleet_bound
-from placer.rack.search.partial_layouts import options_of
+from placer.rack.search.partial_layouts import find_options
 from placer.rack.stages.stage_oracles import StageOracle, stage_oracle, with_blocks_of
 from profiles.arrays import Floats, Ints
 
@@ -27,6 +28,9 @@ LEAST_IMPROVEMENT = 1e-6  # relative; contents that improve the relaxation by le
 FEWER_BLOCKS = 0.9  # the share of blocks that is tried next where tables do not fit the stages
 WHOLE_WEIGHT = 1e-6  # by how much a weight may miss a whole number
 WANTED_GAP = 1e-4  # relative gap at which the search for whole numbers ends
+FOR_BOUND = 0.4  # the share of the time in which the bound is found, or left at the sum of all t_max
+FOR_OPTIONS = 0.4  # the share of what then is left in which options of chains are found
+FEW_SETS = 64  # of chains: the best content of each of them is found first
 
 
 @dataclass(frozen=True)
@@ -57,13 +61,23 @@ class FleetProgram:
         self.sizes = np.array([len(numbers) for numbers in self.classes])
         self.groups = equal_servers(rack)
         self.racks = [replace(rack, servers=(rack.servers[numbers[0]],)) for numbers in self.groups]
-        self.options = [[options_of(chains[numbers[0]], rack) for numbers in self.classes] for rack in self.racks]
-        self.pricings = [ServerPricing(*pair, self.sizes) for pair in zip(self.racks, self.options, strict=True)]
+        self.options = [[self._find_options(numbers[0], rack) for numbers in self.classes] for rack in self.racks]
+        self.pricings = self._pricings()
         stages = rack.switch.usable_stages
         self.blocks = None if stages is None else stages * rack.switch.blocks_per_stage
         self.columns: list[_Column] = []
         gains = [float(pricing.gains.max(initial=1.0)) for pricing in self.pricings]
         self.penalty = 10.0 * max(gains, default=1.0) + 1e3
+
+    def _find_options(self, number: int, rack: Rack) -> Options:
+        """Options of a chain on one server; tables on the switch count as a resource."""
+        now, questions = time.monotonic(), len(self.racks) * len(self.classes)
+        until = now + FOR_OPTIONS / questions * max(self.until - now, 0.0)
+        return find_options(self.chains[number], rack, range(len(self.chains[number].nfs)), until).options
+
+    def _pricings(self) -> list[ServerPricing]:
+        pairs = zip(self.racks, self.options, strict=True)
+        return [ServerPricing(rack, options, self.sizes, self.until) for rack, options in pairs]
 
     def leave_out(self, stages: StageOracle) -> None:
         """Forget options whose own tables do not fit the switch, unless that takes a compiler to find out."""
@@ -73,16 +87,30 @@ class FleetProgram:
             for at, (numbers, options) in enumerate(zip(self.classes, option, strict=True)):
                 sets = [frozenset((numbers[0], int(nf)) for nf in np.flatnonzero(row)) for row in options.on_switch]
                 option[at] = options.at(np.flatnonzero([stages.fits(tables) for tables in sets]))
-        self.pricings = [ServerPricing(*pair, self.sizes) for pair in zip(self.racks, self.options, strict=True)]
+        self.pricings = self._pricings()
 
     def solve(self) -> list[_Column] | None:
         """Contents for all servers that are used: whole numbers of what was generated; None if none suffice."""
         servers = np.array([len(numbers) for numbers in self.groups])
+        self._list_sets()
         relaxed = self._generate(self.sizes, servers)
-        self.notify(f"relaxation without split chains: {relaxed.mbps:,.0f} Mbps, {len(self.columns):,} contents")
+        if relaxed.mbps >= 0:  # else not all chains are in a content yet
+            self.notify(f"relaxation without split chains: {relaxed.mbps:,.0f} Mbps, {len(self.columns):,} contents")
         self._balance(self.sizes, servers)
         self._dive(relaxed, servers)
         return self._whole()
+
+    def _list_sets(self) -> None:
+        """Where few sets of chains are possible, add the content of each that carries most, if time is left."""
+        if np.prod(self.sizes + 1.0) > FEW_SETS or self.columns:
+            return
+        free = np.zeros(len(self.classes))
+        for counts in map(np.array, np.ndindex(*(self.sizes + 1))):
+            for group, pricing in enumerate(self.pricings):
+                if counts.any() and time.monotonic() < self.until:
+                    _, content = pricing.best(free, 0.0, counts, counts)
+                    if content.counts.any():
+                        self.columns.append(_Column(group, content))
 
     def _generate(self, sizes: Ints, servers: Ints) -> _Relaxed:
         """Add contents until none improves the relaxation, or the time is over."""
@@ -114,10 +142,12 @@ class FleetProgram:
         """Add contents that suit whole numbers: fix the most used one and generate for what is left, again."""
         sizes, servers = self.sizes.copy(), servers.copy()
         while self.columns and sizes.any() and servers.any() and time.monotonic() < self.until:
-            at = int(np.argmax(relaxed.weights))
+            known = self.columns[: len(relaxed.weights)]
+            fits = np.array([(column.content.counts <= sizes).all() for column in known])
+            at = int(np.argmax(np.where(fits, relaxed.weights, 0.0)))
             column = self.columns[at]
             number = min(max(int(relaxed.weights[at] + WHOLE_WEIGHT), 1), int(servers[column.group]))
-            if relaxed.weights[at] < WHOLE_WEIGHT or not number:
+            if relaxed.weights[at] < WHOLE_WEIGHT or not fits[at] or not number:
                 return
             servers[column.group] -= number
             sizes = np.maximum(sizes - number * column.content.counts, 0)
@@ -128,19 +158,15 @@ class FleetProgram:
         matrix, limits = self._rows(servers)
         classes, groups = len(self.classes), len(self.groups)
         covers, others = matrix[:classes], matrix[classes:]
-        missing: Floats = np.eye(classes)
-        above: Floats = np.vstack(
-            [np.hstack([-covers, -missing]), np.hstack([others, np.zeros((len(others), classes))])]
-        )
+        placed: Floats = np.hstack([covers, np.eye(classes)])
+        above: Floats = np.hstack([others, np.zeros((len(others), classes))])
         objective: Floats = np.concatenate([-self._values(), np.full(classes, self.penalty)])
-        found = linprog(objective, A_ub=above, b_ub=np.concatenate([-sizes, limits]), bounds=(0, None), method="highs")
+        found = linprog(objective, A_ub=above, b_ub=limits, A_eq=placed, b_eq=sizes, bounds=(0, None), method="highs")
         assert found.x is not None
         duals = -found.ineqlin.marginals
-        block_price = float(duals[classes + groups]) if self.blocks is not None else 0.0
+        block_price = float(duals[groups]) if self.blocks is not None else 0.0
         weights = found.x[: len(self.columns)]
-        return _Relaxed(
-            -float(objective @ found.x), weights, -duals[:classes], duals[classes : classes + groups], block_price
-        )
+        return _Relaxed(-float(objective @ found.x), weights, -found.eqlin.marginals, duals[:groups], block_price)
 
     def _values(self) -> Floats:
         return np.array([column.content.marginal_mbps for column in self.columns])
@@ -156,24 +182,29 @@ class FleetProgram:
         return rows, np.array([*servers, *([] if self.blocks is None else [self.blocks])], dtype=np.float64)
 
     def _whole(self) -> list[_Column] | None:
-        """The best whole numbers of contents, a content for each server that is used; None if none places all."""
+        """The best whole numbers of contents, a content for each server that is used; None if none places all.
+
+        Of contents that together hold some chains too often, where no others are enough.
+        """
         matrix, limits = self._rows(np.array([len(numbers) for numbers in self.groups]))
         if not self.columns:
             return None
         classes = len(self.classes)
-        found = milp(
-            -self._values(),
-            constraints=[
-                LinearConstraint(matrix[:classes], self.sizes, np.inf),
-                LinearConstraint(matrix[classes:], -np.inf, limits),
-            ],
-            integrality=np.ones(len(self.columns), dtype=np.int64),
-            bounds=Bounds(0, np.inf),
-            options={"time_limit": max(self.until - time.monotonic(), 1.0), "mip_rel_gap": WANTED_GAP},
-        )
-        if found.x is None:
-            return None
-        return [column for column, number in zip(self.columns, found.x, strict=True) for _ in range(round(number))]
+        for most in (self.sizes, np.inf):
+            found = milp(
+                -self._values(),
+                constraints=[
+                    LinearConstraint(matrix[:classes], self.sizes, most),
+                    LinearConstraint(matrix[classes:], -np.inf, limits),
+                ],
+                integrality=np.ones(len(self.columns), dtype=np.int64),
+                bounds=Bounds(0, np.inf),
+                options={"time_limit": max(self.until - time.monotonic(), LEAST_SECONDS), "mip_rel_gap": WANTED_GAP},
+            )
+            if found.x is not None:
+                numbers = [round(number) for number in found.x]
+                return [column for column, number in zip(self.columns, numbers, strict=True) for _ in range(number)]
+        return None
 
     def placed(self, columns: Sequence[_Column]) -> tuple[ChainPlan, ...]:
         """The chains of these contents; those that are there too often are left out where they gain least."""
@@ -219,7 +250,10 @@ def fleet_plan(
     begin = time.perf_counter()
     until = time.monotonic() + time_limit
     stages, counted = stage_oracle(rack, chains), with_blocks_of(rack, chains)
-    bound = fleet_bound(chains, counted)
+    try:
+        bound = fleet_bound(chains, counted, time.monotonic() + FOR_BOUND * time_limit)
+    except TimeoutError:
+        bound = sum(float(chain.slo.t_max_mbps - chain.slo.t_min_mbps) for chain in chains)
     if bound == float("-inf"):
         return RackPlan(rack, Status.INFEASIBLE, seconds=time.perf_counter() - begin)
     notify(f"bound: {bound:,.0f} Mbps beyond the least rates")
@@ -257,6 +291,7 @@ def _fitting(program: FleetProgram, stages: StageOracle) -> tuple[ChainPlan, ...
 
 
 PRICING_SECONDS = 20.0
+LEAST_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -286,10 +321,11 @@ class Content:
 class ServerPricing:
     """Finds contents of one kind of server.
 
-    `rack`: with one such server. `options`: by class of chains, on that rack.
+    `rack`: with one such server. `options`: by class of chains, on that rack. `until`: of the monotonic clock.
     """
 
-    def __init__(self, rack: Rack, options: Sequence[Options], sizes: Ints) -> None:
+    def __init__(self, rack: Rack, options: Sequence[Options], sizes: Ints, until: float) -> None:
+        self.until = until
         self.classes = len(options)
         self.class_of = np.repeat(np.arange(len(options)), [len(option) for option in options])
         self.option_of = np.concatenate([np.arange(len(option)) for option in options])
@@ -307,9 +343,9 @@ class ServerPricing:
             [np.vstack([cores.T, (shares * least[:, None]).T]), np.vstack([0.0 * cores.T, shares.T])]
         )
         gains = np.maximum(rates - least, 0.0)
-        within: Floats = np.hstack([-np.diag(gains), np.eye(columns)])
+        within = hstack([diags_array(-gains), eye_array(columns)], format="csr")
         self.constraints = [
-            LinearConstraint(use / scales[:, None], -np.inf, limits / scales),
+            LinearConstraint(csr_array(use / scales[:, None]), -np.inf, limits / scales),
             LinearConstraint(within, -np.inf, 0.0),
         ]
         self.gains = gains
@@ -333,10 +369,10 @@ class ServerPricing:
         of_class: Floats = np.hstack([self.members, np.zeros_like(self.members)])
         found = milp(
             np.concatenate([costs, -np.ones(columns)]),
-            constraints=[*self.constraints, LinearConstraint(of_class, at_least, most.astype(np.float64))],
+            constraints=[*self.constraints, LinearConstraint(csr_array(of_class), at_least, most.astype(np.float64))],
             integrality=np.concatenate([np.ones(columns), np.zeros(columns)]),
             bounds=Bounds(0, np.concatenate([each, each * self.gains])),
-            options={"time_limit": PRICING_SECONDS},
+            options={"time_limit": min(PRICING_SECONDS, max(self.until - time.monotonic(), LEAST_SECONDS))},
         )
         if found.x is None:
             return 0.0, Content((), np.zeros(self.classes, np.int64), 0)

@@ -66,6 +66,8 @@ def best_plan(
         # of a chain with many layouts only some were looked at: the heuristic may have a better one
         return _better(plan, lemur(chains, rack, time_limit=FOR_THE_HEURISTIC * time_limit, notify=notify))
     plan = fleet_plan(chains, rack, time_limit=time_limit, notify=notify)
+    if plan.status is Status.UNKNOWN:
+        plan = _better(plan, lemur(chains, rack, time_limit=FOR_THE_HEURISTIC * time_limit, notify=notify))
     left = time_limit - plan.seconds
     if plan.status in (Status.OPTIMAL, Status.INFEASIBLE) or left <= 0 or layouts_in_all(chains, rack) > FEW_LAYOUTS:
         return plan

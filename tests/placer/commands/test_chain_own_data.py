@@ -103,6 +103,31 @@ def test_numbers_and_expressions_are_checked_where_they_stand(folder: Path) -> N
     ]
 
 
+def test_branches_and_aggregates_that_no_packet_meets_are_refused(folder: Path) -> None:
+    """A branch without a match behind one that takes all packets, and an aggregate of which no packet is."""
+    chain = 'Match -> [1/2 "any" Tunnel(vlan = 5) | 1/2 -] -> Detunnel\naggregate c: udp\naggregate c: tcp and udp'
+    assert refused_places(folder, chain) == [
+        "c.chains:2: column 10: no packet takes a branch without a match: those before it take them all",
+        'c.chains:4: column 14: no packet fits the aggregate "tcp and udp"',
+    ]
+
+
+def test_compile_says_which_chain_gets_no_packets(placer: Placer, folder: Path) -> None:
+    """The first chain whose aggregate fits takes a packet."""
+    chains = "slo c, d: 1 Mbps to 1 Gbps\nchain c: Tunnel(vlan = 5)\nchain d: Detunnel\naggregate c: ip\n"
+    for aggregate, is_met in (("tcp", False), ("not ip", True)):
+        (folder / "c.chains").write_text(f"{chains}aggregate d: {aggregate}\n", encoding="utf-8")
+        assert place(placer, folder)[0] == 0
+        stderr = placer("chain", "compile", folder / "plan.json", "--out", folder / "rack").stderr
+        assert ("note: d: no packet enters: chains before it take all of its aggregates\n" in stderr) != is_met
+
+
+def test_a_key_that_is_no_file_says_how_keys_are_given(folder: Path) -> None:
+    (folder / "c.chains").write_text('slo c: 1 Mbps to 1 Gbps\nchain c: Encrypt(key = "0011")\n', encoding="utf-8")
+    stderr = refuse("chain", "place", folder / "c.chains", "--rack", RACK)
+    assert "c.chains:2: column 24: " in stderr and "hint: 32 digits, or the name of a file with them" in stderr
+
+
 def test_faults_of_the_twin_name_their_parameter_once(folder: Path) -> None:
     nfs = [{"id": "f1", "nf": "ACL", "parameters": {"rulez": 3, "seed": -1}}]
     twin = folder / "t.json"

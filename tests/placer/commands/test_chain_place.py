@@ -130,6 +130,8 @@ def test_the_plan_file_holds_answer_chains_and_rack(placer: Placer, small: Path)
     assert [one.name for one in chains_of(written["chains"], "x")] == ["a"]
     assert rack_of(written["rack"], "x").servers[0].name == "s0"
     assert [one.name for one in plan.parent.iterdir()] == ["plan.json"]
+    assert place(placer, small, text, "--out", small / "same.json")[0] == 0
+    assert json.loads((small / "same.json").read_text(encoding="utf-8"))["chains"] == written["chains"]
 
 
 def test_parameters_that_change_nothing_are_noted(placer: Placer, small: Path) -> None:

@@ -21,11 +21,11 @@ HIGH_PORTS = (1024, 65535)
 MOST_FILTERS = 100_000  # in a file
 FILTER_FORM = "permit|deny PROTOCOL SOURCE [PORTS] DESTINATION [PORTS], as `permit tcp 10.0.0.0/8 any 443`"
 RULE_KEYS = {
-    "src_ip": "10.0.0.0/8",
-    "dst_ip": "10.1.2.3",
+    "src_ip": '"10.0.0.0/8"',
+    "dst_ip": '"10.1.2.3"',
     "src_port": "53",
-    "dst_port": "1024-65535",
-    "ip_proto": "tcp",
+    "dst_port": '"1024-65535"',
+    "ip_proto": '"tcp"',
     "drop": "false",
 }
 """Keys of the rules that stand in a chain, as Lemur writes them, with an example of each."""

@@ -29,19 +29,19 @@ class GivenData:
         """The error with one fault: of the parameter, or of a part of it."""
         return InputError([self.fault(f"{self.name}.{within}" if within else self.name, message, hint)])
 
-    def file(self) -> SourceFile:
-        """The file that it names. Raises InputError when it names none, or one that cannot be read."""
+    def file(self, hint: str | None = None) -> SourceFile:
+        """The file that it names. Raises InputError when it names none, or one that cannot be read, with a hint."""
         if not isinstance(self.value, str):
             raise self.error("it takes the name of a file, no rules")
         try:
             return self.folder.open(self.value)
         except InputError as error:
             (fault,) = error.faults
-            raise self.error(f"{fault.file}: {fault.message}", fault.hint) from None
+            raise self.error(f"{fault.file}: {fault.message}", fault.hint or hint) from None
 
     def table(self, form: TableForm[Entry]) -> tuple[Entry, ...]:
         """The entries of the file. Raises InputError with the faults of all lines."""
-        source = self.file()
+        source = self.file(form.hint)
         return tuple(read_table(source.content, str(source.path), form)[0])
 
     def hex_digits(self, digits: int) -> bytes:
@@ -51,7 +51,7 @@ class GivenData:
         if isinstance(self.value, str) and re.fullmatch("[0-9A-Fa-f]{16,}", self.value):
             raise self.error(f"{len(self.value)} hexadecimal digits, not {digits}")
         hint = f"{digits} digits, or the name of a file with them: `openssl rand -hex {digits // 2}` prints such"
-        source = self.file()
+        source = self.file(hint)
         form = TableForm(_digits_of_line, hint, "lines", MOST_KEY_LINES)
         lines, last = read_table(source.content, str(source.path), form)
         text = "".join(lines)

@@ -1,6 +1,7 @@
 """The linear programs under all relaxations."""
 
 import json
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -179,6 +180,35 @@ def test_the_bound_is_never_below_a_plan(delta: float) -> None:
     )
     plan = fleet_plan(copies(4, delta), rack_of_servers(4))
     assert plan.bound_mbps is not None and plan.bound_mbps >= plan.marginal_mbps - 1e-6
+
+
+@pytest.mark.parametrize("chains", [3, 5])
+def test_contents_hold_each_chain_once(chains: int) -> None:
+    """Each chain takes what one NIC carries: more servers that all hold the same chains would carry no more."""
+    asked = {"chains": [chain(f"c{number}", "A", t_min_mbps=number) for number in range(chains)]}
+    on = rack({"A": ON_SERVER}, *(server(f"s{number}") for number in range(3)))
+    plan = fleet_plan(chains_of(asked, "chains"), rack_of(on, "rack"))
+    assert plan.status is Status.OPTIMAL
+    assert sum(one.rate_mbps for one in plan.chains) == pytest.approx(3 * 40_000)
+
+
+def test_a_fleet_plan_keeps_its_time() -> None:
+    """Half a million options of each chain are not compared for its bound, and a plan is found all the same."""
+    ways = [edge for at in range(1, 9) for edge in (["f0", f"f{at}", "1/8", f"src port {at}"], [f"f{at}", "f9", 1])]
+    asked = {
+        "chains": [
+            chain("one", "A" * 10, edges=ways, t_min_mbps=1),
+            chain("two", "A" * 10, edges=ways, packet_size=1400),
+        ]
+    }
+    each = [server(f"s{at}", smartnic={"name": f"n{at}", "cores": 3, "clock_mhz": 1000}) for at in range(3)]
+    on = rack({"A": ON_SERVER | ON_SWITCH | {"smartnic": {"cycles": 900}}}, *each)
+    begin = time.process_time()
+    plan = best_plan(chains_of(asked, "chains"), rack_of(on, "rack"), time_limit=2)
+    assert len(plan.chains) == 2
+    assert time.process_time() - begin < 4
+    with pytest.raises(TimeoutError):
+        fleet_bound(chains_of(asked, "chains"), rack_of(on, "rack"), time.monotonic())
 
 
 def test_too_many_chains_are_infeasible() -> None:
