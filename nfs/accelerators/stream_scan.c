@@ -39,6 +39,16 @@ void stream_scan_destroy(struct stream_scan *scan)
 	nf_free(scan->joined);
 }
 
+void stream_scan_take_over(struct stream_scan *scan, struct stream_scan *from)
+{
+	const struct flow_index *index = &scan->streams.index;
+
+	streams_take_over(&scan->streams, &from->streams);
+	scan->last = from->last;
+	for (uint32_t place = 0; place < index->begun; place++)
+		((struct stream *)&index->entries[place])->scan = 0;
+}
+
 static bool read_all(void *context, struct stream *stream)
 {
 	(void)context;
@@ -74,13 +84,16 @@ static uint8_t *joined_of(const struct stream_scan *scan, const struct offload *
 }
 
 /* Put what is before the last bytes of a stream, which are all of a segment, into its job. */
-static void join_last(const struct stream_scan *scan, const struct offload *offload,
-		      const struct stream *stream, struct offloaded *offloaded)
+static void join_last(struct stream_scan *scan, const struct offload *offload,
+		      struct stream *stream, struct offloaded *offloaded)
 {
 	struct accelerator_job *job = &offloaded->job;
 	const uint16_t before = RTE_MIN((uint32_t)stream->have - job->length, scan->around);
 	const uint32_t n = before + job->length;
 
+	job->settled = stream->scan == STREAM_SCAN_SETTLED;
+	offloaded->stream = stream;
+	offloaded->scan = stream->scan = scan->last = (scan->last + 2) | 2; /* never 0 */
 	if (before == 0)
 		return;
 	job->input = memcpy(joined_of(scan, offload, offloaded),
@@ -155,13 +168,15 @@ bool stream_scan_take(struct stream_scan *scan, const struct offload *offload,
 		if (!stream)
 			return is_scanned_alone(scan, STREAM_SCAN_UNFOLLOWED);
 	}
-	stream->begun |= opens;
+	if (unlikely(opens))
+		stream->begun = true;
 	if (likely(stream_append(&scan->streams, stream, &segment))) {
 		stream->last_us = now_us;
 		stream->used = true;
 		join_last(scan, offload, stream, offloaded);
 		return true;
 	}
+	stream->scan = 0;
 	if (likely(stream->begin - segment.sequence - 1 >= INT32_MAX) || cut(scan, stream, &segment))
 		result = stream_take(&scan->streams, stream, segment, read_all, NULL);
 	if (unlikely(result == STREAM_OUTSIDE)) {
