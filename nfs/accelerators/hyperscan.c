@@ -20,12 +20,12 @@ struct hyperscan {
 	hs_database_t *own;            /* of the rules of a file; NULL: those of core/rules.h */
 	uint8_t *classes;              /* of these rules */
 	uint8_t *found;                /* by a rule: it matched in the payload alone */
-	unsigned int n;                /* of the rules; behind them are begins (n) and ends (n + 1) */
-	bool marked;                   /* all rules that are not short have one of these */
-	bool settles;                  /* and so it is known when only a short match can have begun */
-	bool anchored;                 /* a rule has an anchor: payloads are scanned alone, too */
-	uint32_t span;                 /* bytes of the widest match */
-	hs_scratch_t *scratch;         /* scratch space of the serving thread: one at a time */
+	unsigned int n;        /* of the rules; behind them are begins (n) and ends (n + 1) */
+	bool marked;           /* all rules that are not short have one of these */
+	bool settles;          /* and so it is known when only a short match can have begun */
+	bool anchored;         /* a rule has an anchor: payloads are scanned alone, too */
+	uint32_t span;         /* bytes of the widest match */
+	hs_scratch_t *scratch; /* scratch space of the serving thread: one at a time */
 };
 
 /*
@@ -64,9 +64,12 @@ static size_t character_length(const char *at)
 	size_t n = 1 + (*at == '[' && at[1] == '^');
 
 	if (*at == '\\')
-		return at[1] == 'x' && isxdigit((unsigned char)at[2]) && isxdigit((unsigned char)at[3]) ? 4
-		       : !at[1] || (isalnum((unsigned char)at[1]) && !strchr("dDsSwWrnt", at[1])) ? 0
-										   : 2;
+		return at[1] == 'x' && isxdigit((unsigned char)at[2]) &&
+				       isxdigit((unsigned char)at[3])
+			       ? 4
+		       : !at[1] || (isalnum((unsigned char)at[1]) && !strchr("dDsSwWrnt", at[1]))
+			       ? 0
+			       : 2;
 	if (*at != '[')
 		return 1;
 	do
@@ -115,9 +118,9 @@ static uint32_t text_length(const char *parts, size_t n)
 }
 
 /*
- * What each match of an expression ends or begins with, in at most ACCELERATOR_SHORT bytes, if that is
- * seldom seen elsewhere: of `[!-~]{1,99} HTTP` it is ` HTTP`, of `ed2k://[^|]{1,99}` it is `ed2k://`.
- * NULL if it is not known.
+ * What each match of an expression ends or begins with, in at most ACCELERATOR_SHORT bytes, if that
+ * is seldom seen elsewhere: of `[!-~]{1,99} HTTP` it is ` HTTP`, of `ed2k://[^|]{1,99}` it is
+ * `ed2k://`. NULL if it is not known.
  */
 static char *mark_of(const char *expression, bool *is_end)
 {
@@ -142,7 +145,8 @@ static char *mark_of(const char *expression, bool *is_end)
 		       : NULL;
 }
 
-/* Whether an expression may be anchored to an end or to a word's; it may have an anchor's letter. */
+/* Whether an expression may be anchored to an end or to a word's; it may have an anchor's letter.
+ */
 static bool may_be_anchored(const char *expression)
 {
 	for (const char *at = expression; *at; at++) {

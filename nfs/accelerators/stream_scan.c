@@ -17,8 +17,8 @@ int stream_scan_create(struct stream_scan *scan, const struct offload *offload, 
 		return 0;
 	span = accelerator_span(nf->accelerators[ACCELERATOR_REGEX]);
 	scan->around = (uint16_t)RTE_MIN(span - 1, (uint32_t)STREAM_SCAN_MOST_AROUND);
-	scan->joined = nf_zalloc_for(nf->kind->name, (offload->mask + 1) *
-							     (MOST_PAYLOAD + 2u * scan->around));
+	scan->joined = nf_zalloc_for(nf->kind->name,
+				     (offload->mask + 1) * (MOST_PAYLOAD + 2u * scan->around));
 	if (!scan->joined)
 		return -ENOMEM;
 	if (streams_create(&scan->streams, nf->kind->name, most) < 0) {
@@ -147,8 +147,8 @@ bool stream_scan_take(struct stream_scan *scan, const struct offload *offload,
 		      struct offloaded *offloaded)
 {
 	const struct packet *headers = &offloaded->headers;
-	const struct rte_tcp_hdr *tcp = rte_pktmbuf_mtod_offset(
-		offloaded->packet, const struct rte_tcp_hdr *, headers->l4);
+	const struct rte_tcp_hdr *tcp =
+		rte_pktmbuf_mtod_offset(offloaded->packet, const struct rte_tcp_hdr *, headers->l4);
 	const bool opens = tcp->tcp_flags & RTE_TCP_SYN_FLAG;
 	const struct flow_key key = packet_flow(offloaded->packet, headers);
 	const uint64_t now_us = offload->nf->now_us;
@@ -177,10 +177,12 @@ bool stream_scan_take(struct stream_scan *scan, const struct offload *offload,
 		return true;
 	}
 	stream->scan = 0;
-	if (likely(stream->begin - segment.sequence - 1 >= INT32_MAX) || cut(scan, stream, &segment))
+	if (likely(stream->begin - segment.sequence - 1 >= INT32_MAX) ||
+	    cut(scan, stream, &segment))
 		result = stream_take(&scan->streams, stream, segment, read_all, NULL);
 	if (unlikely(result == STREAM_OUTSIDE)) {
-		/* where its first byte is known, and it goes on, its receiver takes no such segment */
+		/* where its first byte is known, and it goes on, its receiver takes no such segment
+		 */
 		if (stream->begun && (scan->drops || now_us - stream->last_us < STREAM_SYN_WAIT_US))
 			return is_scanned_alone(scan, STREAM_SCAN_OUTSIDE);
 		scan->counters[STREAM_SCAN_OUTSIDE]++;
