@@ -261,12 +261,6 @@ static uint64_t next_check_time(const struct accelerator_queue *queue)
 	return rte_rdtsc() + us * (rte_get_tsc_hz() / US_PER_S);
 }
 
-static unsigned int collect_done(struct accelerator_queue *queue, struct accelerator_job **jobs,
-				 uint16_t n)
-{
-	return rte_ring_dequeue_burst(queue->done, (void **)jobs, n, NULL);
-}
-
 uint16_t accelerator_collect(struct accelerator_queue *queue, struct accelerator_job **jobs,
 			     uint16_t n)
 {
@@ -275,11 +269,9 @@ uint16_t accelerator_collect(struct accelerator_queue *queue, struct accelerator
 
 	if (served && rte_rdtsc() < queue->next_check)
 		return 0;
-	collected = collect_done(queue, jobs, n);
-	if (collected == 0 && queue->under_way > 0 && !served) {
+	if (queue->under_way > 0 && !served)
 		accelerator_serve(queue->accelerator);
-		collected = collect_done(queue, jobs, n);
-	}
+	collected = rte_ring_dequeue_burst(queue->done, (void **)jobs, n, NULL);
 	queue->under_way -= collected;
 	if (served && collected < n)
 		queue->next_check = next_check_time(queue);

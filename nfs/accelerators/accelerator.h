@@ -17,6 +17,7 @@
 
 #define ACCELERATOR_MOST_QUEUES 64
 #define ACCELERATOR_MOST_DEPTH 4096
+#define ACCELERATOR_SHORT 74 /* bytes of a match that is short */
 
 struct accelerator_queue;
 
@@ -31,6 +32,8 @@ struct accelerator_job {
 	int32_t rule;      /* regex: the lowest matching rule, or -1 */
 	uint32_t classes;  /* regex: a bit per class (core/rules.h) of the matching rules */
 	int32_t status;    /* 0, or a negative errno: -ENOSPC if the output buffer is too small */
+	bool settled;      /* regex: no rule matched before the payload, and no match that is not
+			      short can have begun there; when it is completed, the same of its end */
 	void *owner;       /* for the submitter */
 	struct accelerator_queue *queue; /* set by submit */
 };
@@ -105,6 +108,7 @@ struct accelerator_backend {
 static inline void backend_begin(struct accelerator_job *job)
 {
 	job->produced = 0;
+	job->settled = false;
 	job->rule = -1;
 	job->classes = 0;
 }

@@ -28,6 +28,8 @@ struct offloaded {
 	struct packet headers;
 	enum offload_action action;
 	int32_t place; /* for the function */
+	struct stream *stream; /* that is scanned with it; or NULL */
+	uint32_t scan;         /* the number of its scan */
 };
 
 /* Called when a job is complete: set the action, or request another job. */

@@ -62,7 +62,8 @@ static bool is_followed(const struct offloaded *offloaded)
 	const struct rte_tcp_hdr *tcp = rte_pktmbuf_mtod_offset(
 		offloaded->packet, const struct rte_tcp_hdr *, headers->l4);
 
-	return headers->payload > 0 && !headers->fragment && !scan_missed(offloaded) &&
+	return headers->payload > 0 && !headers->fragment &&
+	       offloaded->job.length == headers->payload_length &&
 	       (offloaded->job.length > 0 || tcp->tcp_flags & RTE_TCP_SYN_FLAG);
 }
 
@@ -90,6 +91,8 @@ struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet,
 	counters[SCAN_PARTIAL] += offloaded->job.length < headers->payload_length;
 	offloaded->job.input = payload;
 	offloaded->job.before = offloaded->job.behind = 0;
+	offloaded->job.settled = false;
+	offloaded->stream = NULL;
 	if (streams && streams->follows && headers->protocol == IPPROTO_TCP &&
 	    is_followed(offloaded) && !stream_scan_take(streams, offload, offloaded)) {
 		offloaded->action = OFFLOAD_DROP;
@@ -104,6 +107,7 @@ struct offloaded *scan_packet(struct offload *offload, struct rte_mbuf *packet,
 
 bool scan_matched(const struct offloaded *offloaded, uint64_t *counters)
 {
+	stream_scan_complete(offloaded);
 	if (unlikely(offloaded->job.status < 0)) {
 		counters[SCAN_FAILED]++;
 		return false;

@@ -17,8 +17,8 @@ int stream_scan_create(struct stream_scan *scan, const struct offload *offload, 
 		return 0;
 	span = accelerator_span(nf->accelerators[ACCELERATOR_REGEX]);
 	scan->around = (uint16_t)RTE_MIN(span - 1, (uint32_t)STREAM_SCAN_MOST_AROUND);
-	scan->joined = nf_zalloc_for(nf->kind->name, (offload->mask + 1) *
-							     (MOST_PAYLOAD + 2u * scan->around));
+	scan->joined = nf_zalloc_for(nf->kind->name,
+				     (offload->mask + 1) * (MOST_PAYLOAD + 2u * scan->around));
 	if (!scan->joined)
 		return -ENOMEM;
 	if (streams_create(&scan->streams, nf->kind->name, most) < 0) {
@@ -37,6 +37,16 @@ void stream_scan_destroy(struct stream_scan *scan)
 		return;
 	streams_destroy(&scan->streams);
 	nf_free(scan->joined);
+}
+
+void stream_scan_take_over(struct stream_scan *scan, struct stream_scan *from)
+{
+	const struct flow_index *index = &scan->streams.index;
+
+	streams_take_over(&scan->streams, &from->streams);
+	scan->last = from->last;
+	for (uint32_t place = 0; place < index->begun; place++)
+		((struct stream *)&index->entries[place])->scan = 0;
 }
 
 static bool read_all(void *context, struct stream *stream)
@@ -74,13 +84,16 @@ static uint8_t *joined_of(const struct stream_scan *scan, const struct offload *
 }
 
 /* Put what is before the last bytes of a stream, which are all of a segment, into its job. */
-static void join_last(const struct stream_scan *scan, const struct offload *offload,
-		      const struct stream *stream, struct offloaded *offloaded)
+static void join_last(struct stream_scan *scan, const struct offload *offload,
+		      struct stream *stream, struct offloaded *offloaded)
 {
 	struct accelerator_job *job = &offloaded->job;
 	const uint16_t before = RTE_MIN((uint32_t)stream->have - job->length, scan->around);
 	const uint32_t n = before + job->length;
 
+	job->settled = stream->scan == STREAM_SCAN_SETTLED;
+	offloaded->stream = stream;
+	offloaded->scan = stream->scan = scan->last = (scan->last + 2) | 2; /* never 0 */
 	if (before == 0)
 		return;
 	job->input = memcpy(joined_of(scan, offload, offloaded),
@@ -134,8 +147,8 @@ bool stream_scan_take(struct stream_scan *scan, const struct offload *offload,
 		      struct offloaded *offloaded)
 {
 	const struct packet *headers = &offloaded->headers;
-	const struct rte_tcp_hdr *tcp = rte_pktmbuf_mtod_offset(
-		offloaded->packet, const struct rte_tcp_hdr *, headers->l4);
+	const struct rte_tcp_hdr *tcp =
+		rte_pktmbuf_mtod_offset(offloaded->packet, const struct rte_tcp_hdr *, headers->l4);
 	const bool opens = tcp->tcp_flags & RTE_TCP_SYN_FLAG;
 	const struct flow_key key = packet_flow(offloaded->packet, headers);
 	const uint64_t now_us = offload->nf->now_us;
@@ -155,17 +168,21 @@ bool stream_scan_take(struct stream_scan *scan, const struct offload *offload,
 		if (!stream)
 			return is_scanned_alone(scan, STREAM_SCAN_UNFOLLOWED);
 	}
-	stream->begun |= opens;
+	if (unlikely(opens))
+		stream->begun = true;
 	if (likely(stream_append(&scan->streams, stream, &segment))) {
 		stream->last_us = now_us;
 		stream->used = true;
 		join_last(scan, offload, stream, offloaded);
 		return true;
 	}
-	if (likely(stream->begin - segment.sequence - 1 >= INT32_MAX) || cut(scan, stream, &segment))
+	stream->scan = 0;
+	if (likely(stream->begin - segment.sequence - 1 >= INT32_MAX) ||
+	    cut(scan, stream, &segment))
 		result = stream_take(&scan->streams, stream, segment, read_all, NULL);
 	if (unlikely(result == STREAM_OUTSIDE)) {
-		/* where its first byte is known, and it goes on, its receiver takes no such segment */
+		/* where its first byte is known, and it goes on, its receiver takes no such segment
+		 */
 		if (stream->begun && (scan->drops || now_us - stream->last_us < STREAM_SYN_WAIT_US))
 			return is_scanned_alone(scan, STREAM_SCAN_OUTSIDE);
 		scan->counters[STREAM_SCAN_OUTSIDE]++;

@@ -62,7 +62,10 @@ struct stream {
 	bool foreign : 1;    /* bytes from `skipped_at` on are not kept once they are read */
 	bool unfinished : 1; /* as the reader says: more is wanted than is here, or left out */
 	uint8_t mark;        /* for the function, initially 0 */
-	uint32_t passed;     /* of the bytes that are skipped, those that came, without a gap */
+	union {
+		uint32_t passed; /* of the bytes that are skipped, those that came, without a gap */
+		uint32_t scan;   /* of a function that skips none: of the last segment, or 0 */
+	};
 	uint32_t origin;     /* the first sequence number of the last 2^30 bytes */
 	struct stream_part parts[STREAM_PARTS]; /* in their order, behind `have` */
 	uint32_t source;     /* the address that sends it; of IPv6 a hash of its first 64 bits */

@@ -90,7 +90,7 @@ static void take_over(struct nf *nf, struct nf *from)
 {
 	struct flow_scan *scan = nf->state, *before = from->state;
 
-	streams_take_over(&scan->streams.streams, &before->streams.streams);
+	stream_scan_take_over(&scan->streams, &before->streams);
 }
 
 NF_KIND("NIDS", "raises alerts about flows whose payloads match rules; can drop packets of one "

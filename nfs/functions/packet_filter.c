@@ -82,7 +82,7 @@ static void take_over(struct nf *nf, struct nf *from)
 {
 	struct packet_filter *filter = nf->state, *before = from->state;
 
-	streams_take_over(&filter->streams.streams, &before->streams.streams);
+	stream_scan_take_over(&filter->streams, &before->streams);
 }
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)

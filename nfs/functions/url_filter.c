@@ -428,7 +428,7 @@ static int judge(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *pack
 	static __thread uint8_t bytes[UINT16_MAX]; /* of a payload in several segments */
 	const struct url_filter *filter = nf->state;
 	const struct rte_tcp_hdr *tcp;
-	struct segment segment = {mbuf, packet, .bytes.length = packet->payload_length};
+	struct segment segment; /* not in zeros: these take time */
 	uint8_t flags;
 
 	if (unlikely(packet->fragment)) /* a later one may be of TCP behind an extension header */
@@ -440,8 +440,10 @@ static int judge(struct nf *nf, struct rte_mbuf *mbuf, const struct packet *pack
 		return PASSED;
 	tcp = rte_pktmbuf_mtod_offset(mbuf, const struct rte_tcp_hdr *, packet->l4);
 	flags = tcp->tcp_flags;
-	segment.opens = filter->follows && (flags & (RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG)) ==
-						   RTE_TCP_SYN_FLAG;
+	segment.mbuf = mbuf;
+	segment.packet = packet;
+	segment.bytes.length = packet->payload_length;
+	segment.opens = (flags & (RTE_TCP_SYN_FLAG | RTE_TCP_ACK_FLAG)) == RTE_TCP_SYN_FLAG;
 	if (segment.bytes.length == 0 && !segment.opens)
 		return PASSED;
 	segment.bytes.bytes =

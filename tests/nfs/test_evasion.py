@@ -579,6 +579,38 @@ FILTERS = {
 """Functions that drop what is for a host, and their settings."""
 
 
+WIDE = [
+    b"GET /" + b"a" * 95 + b" HTTP/1.1\r\n",
+    b"CONNECT " + b"a" * 60 + b":12345 HTTP/1.0\r\n",
+    b"<stream:stream " + b"a" * 118 + b"jabber:server",
+    b"+OK " + b"a" * 58 + b"POP3" + b"a" * 58 + b"\r\n",
+    b"ed2k://|server|" + b"a" * 78 + b"|12345678901234|",
+    b"$Lock " + b"a" * 95 + b" Pk=",
+    b'soapaction: "' + b"a" * 78 + b'"',
+    b"set " + b"a" * 58 + b" 12345 1234567890 1234567\r\n",
+    b"8.10.123" + b"a" * 58 + b"caching_sha2_password",
+    b"INVITE sips:" + b"a" * 78 + b" SIP/2.0\r\n",
+    b"v=0\r\no=" + b"a" * 30 + b" 1234567890123456789 1234567890123456789 IN IP6 ",
+    b"<methodCall>    <methodName>" + b"a" * 38 + b"</methodName>",
+]
+"""Texts of the widest matches of rules."""
+
+
+def test_no_wide_match_is_missed_behind_text_without_one(nf_run: Path, tmp_path: Path) -> None:
+    """Where bytes in front of a segment need not be scanned again, as they are of another burst and begin no match."""
+    cuts = [(text, cut) for text in WIDE for cut in range(1, len(text), 6)]
+    plain = b"some words " * 30
+    at = len(plain)
+    stages: list[Frames] = [[], [], []]
+    for number, (text, cut) in enumerate(cuts):
+        stages[0] += Client(number, False).send((0, plain))
+        stages[1] += Client(number, False).send((at, text[:cut]))[1:]
+        stages[2] += Client(number, False).send((at + cut, text[cut:] + plain))[1:]
+    left = filtered(nf_run, tmp_path, [*stages[0], *stages[1], *stages[2]], "--nf", "PacketFilter")
+    assert left[: 3 * len(cuts)] == stages[0] + stages[1]
+    assert left[3 * len(cuts) :] == []
+
+
 @pytest.mark.parametrize(
     "form", [REQUEST, PIPELINED, CHUNKS, FOLDED, None], ids=["request", "pipelined", "chunks", "folded", "hello"]
 )
