@@ -122,6 +122,30 @@ def test_compile_says_which_chain_gets_no_packets(placer: Placer, folder: Path) 
         assert ("note: d: no packet enters: chains before it take all of its aggregates\n" in stderr) != is_met
 
 
+def test_a_seed_is_refused_where_nothing_is_generated(folder: Path) -> None:
+    """Of an LB it is the salt of the hash, and stays."""
+    (folder / "b.txt").write_text("198.51.100.1\n", encoding="utf-8")
+    chain = 'ACL(rules = "own/edge.acl", seed = 2) -> LB(backends = "b.txt", seed = 2)'
+    assert refused_places(folder, chain) == [
+        "c.chains:2: column 45: seed: nothing is generated, as the rules are given"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("nf", "note"),
+    [
+        ('ACL(rules = "empty")', "there are no rules: every packet passes"),
+        ('IPv4Fwd(routes = "empty")', "there are no routes: every packet is dropped"),
+        ('UrlFilter(urls = "empty")', "there are no urls: every request passes"),
+    ],
+)
+def test_what_an_empty_file_means_is_said(placer: Placer, folder: Path, nf: str, note: str) -> None:
+    (folder / "empty").write_text("# none yet\n", encoding="utf-8")
+    (folder / "c.chains").write_text(f"slo c: 1 Mbps to 1 Gbps\nchain c: {nf}\n", encoding="utf-8")
+    assert place(placer, folder)[0] == 0
+    assert note in placer("chain", "compile", folder / "plan.json", "--out", folder / "rack").stderr
+
+
 def test_a_key_that_is_no_file_says_how_keys_are_given(folder: Path) -> None:
     (folder / "c.chains").write_text('slo c: 1 Mbps to 1 Gbps\nchain c: Encrypt(key = "0011")\n', encoding="utf-8")
     stderr = refuse("chain", "place", folder / "c.chains", "--rack", RACK)

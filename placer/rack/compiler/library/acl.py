@@ -63,6 +63,7 @@ class AclNf(nf_kind.NfKind[tuple[AclFilter, ...]]):
     name = "ACL"
     parameters = (nf_kind.ParameterRange("rules", "filters in the list", 0, 10000, 64), nf_kind.SEED_PARAMETER)
     own = (DataParameter("rules", "a file of filters, or rules", lambda given: read_filters(given)),)
+    empty_means = "every packet passes"
     platforms = nf_kind.ALL_PLATFORMS
 
     def data(self, parameters: Mapping[str, float]) -> tuple[AclFilter, ...]:

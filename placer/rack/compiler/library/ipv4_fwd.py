@@ -44,6 +44,7 @@ class IPv4FwdNf(nf_kind.NfKind[tuple[Route, ...]]):
     name = "IPv4Fwd"
     parameters = (nf_kind.ParameterRange("routes", "prefixes in the table", 0, 100000, 64), nf_kind.SEED_PARAMETER)
     own = (DataParameter("routes", "a file of routes", lambda given: read_routes(given)),)
+    empty_means = "every packet is dropped"
     platforms = nf_kind.ALL_PLATFORMS
 
     def data(self, parameters: Mapping[str, float]) -> tuple[Route, ...]:

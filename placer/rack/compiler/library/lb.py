@@ -6,13 +6,14 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from placer.rack.compiler.library.given_data import DataParameter, GivenData
-from placer.rack.compiler.library.nf_kind import NF_KINDS, NO_OWN_DATA, SEED_PARAMETER, NfKind, ParameterRange, SplitMix
+from placer.rack.compiler.library.nf_kind import MOST_SEED, NF_KINDS, NO_OWN_DATA, NfKind, ParameterRange, SplitMix
 from profiles.faults import Fault, InputError
 from profiles.files.table_lines import TableForm, TableLine, WordError
 
 FIRST_BACKEND = int(IPv4Address("198.18.0.1"))
 MOST_TABLE = 65536  # entries of the table at most: the split hash has 16 bits
 MOST_BACKENDS, MOST_WEIGHT = 4096, 65535
+FIRST_HOST, FIRST_MULTICAST = int(IPv4Address("1.0.0.0")), int(IPv4Address("224.0.0.0"))
 FREE_SLOT = -1
 BACKEND_FORM = "ADDRESS [WEIGHT], as `198.18.0.1 2`"
 
@@ -43,7 +44,7 @@ class LbNf(NfKind[Backends]):
     parameters = (
         ParameterRange("backends", "number of backends", 1, MOST_BACKENDS, 8),
         ParameterRange("table", "entries of the table, a power of two", 2, MOST_TABLE, 256),
-        SEED_PARAMETER,
+        ParameterRange("seed", "salt of the hash", 0, MOST_SEED, 1),
         ParameterRange("address", "the only address that is balanced, as a number; 0: every one", 0, 2**32 - 1, 0),
     )
     own = (DataParameter("backends", "a file of backends", lambda given: read_backends(given)),)
@@ -118,6 +119,8 @@ def _backend_of_line(line: TableLine) -> Backend:
     address, length = word.prefix()
     if length != 32 or "/" in word.text:
         raise WordError(word.at, f"{word.text}: not the address of a backend")
+    if not FIRST_HOST <= address < FIRST_MULTICAST:
+        raise WordError(word.at, f"{word.text}: no host has this address")
     weight = 1 if weight_word is None else weight_word.number(1, MOST_WEIGHT)
     if weight is None:
         assert weight_word is not None

@@ -73,6 +73,7 @@ class NfKind(ABC, Generic[Data]):
     name: ClassVar[str]
     parameters: ClassVar[tuple[ParameterRange, ...]] = ()
     own: ClassVar[tuple[DataParameter, ...]] = ()  # parameters that take a file or such in place of generated data
+    empty_means: ClassVar[str] = ""  # what happens to packets where own data has no entry
     platforms: ClassVar[frozenset[Platform]]  # where it can run, by table 3 of Lemur (Yen et al.)
 
     def completed(
@@ -95,6 +96,10 @@ class NfKind(ABC, Generic[Data]):
             why = "it must be set" if value is None else one.fault(value) if name not in own else None
             if why:
                 faults.append(Fault(where, None, name, why))
+        checked = {fault.column for fault in faults}
+        if own and "seed" in given and "seed" not in checked and known.get("seed") is SEED_PARAMETER:
+            message = f"nothing is generated, as the {' and the '.join(own)} are given"
+            faults.append(Fault(where, None, "seed", message, "leave out the seed"))
         if faults:
             raise InputError(faults)
         return {name: float(given.get(name, one.default or 0)) for name, one in known.items()}
@@ -117,7 +122,8 @@ class NfKind(ABC, Generic[Data]):
 
     def own_warning(self, own: Mapping[str, Any]) -> str | None:
         """What an operator should know about own data that is given, or left out."""
-        return None
+        empty = [name for name, entries in own.items() if entries == ()]
+        return f"there are no {empty[0]}: {self.empty_means}" if empty and self.empty_means else None
 
     def rule_numbers(self, data: Data) -> Sequence[int]:
         """Per entry whose packets devices count, the number of the rule that it is a part of; empty: each is one."""

@@ -35,6 +35,7 @@ class UrlFilterNf(NfKind[tuple[str, ...]]):
     name = "UrlFilter"
     parameters = (ParameterRange("urls", "entries of the list", 0, MOST_URLS, 1000), SEED_PARAMETER)
     own = (DataParameter("urls", "a file of domains and URLs", lambda given: read_urls(given)),)
+    empty_means = "every request passes"
     platforms = frozenset(("server",))
 
     def data(self, parameters: Mapping[str, float]) -> tuple[str, ...]:

@@ -101,8 +101,8 @@ class _Composer:
         room, first = ROOM_FOR_RULES // max(len(counted), 1), 0
         has_room = all(len(instance.data) <= room for instance in counted)
         for instance in counted:
+            self.instances[instance.nf.number] = replace(instance, first_rule=first)
             if count := len(instance.data):
-                self.instances[instance.nf.number] = replace(instance, first_rule=first)
                 self.rules.append((instance.nf.name, first, count))
             first += room if has_room else count
         self.meters = [
@@ -344,6 +344,7 @@ def compose(
     for _, block in blocks:
         metadata |= block.metadata
     rules = max((first + count for _, first, count in composer.rules), default=0)
+    counts_rules = any(nf.kind in COUNTED_KINDS for nf in composer.functions)  # an update may bring the first one
     functions = [*(nf.name for nf in composer.functions), *composer.counters.values()]
     program = SwitchProgram(
         headers=tuple(HEADER_TYPES.values()),
@@ -352,7 +353,7 @@ def compose(
         registers=(
             *(Registers(name, max(len(functions), 1)) for name in ("entered", "sent")),
             Registers("reasons", len(DROP_REASONS)),
-            *([Registers(RULES_REGISTER, max(rules, ROOM_FOR_RULES))] if rules else []),
+            *([Registers(RULES_REGISTER, max(rules, ROOM_FOR_RULES))] if counts_rules else []),
             *(register for _, block in blocks for register in block.registers),
         ),
         actions=actions,
