@@ -61,7 +61,7 @@ static uint32_t span_of(const struct rule_set *set)
 /* The length of a class of characters, or of what a backslash begins; 0 if it is not known. */
 static size_t character_length(const char *at)
 {
-	size_t n = 1 + (*at == '[' && at[1] == '^');
+	size_t n = 1 + (*at == '[' && at[1] == '^'), inner;
 
 	if (*at == '\\')
 		return at[1] == 'x' && isxdigit((unsigned char)at[2]) &&
@@ -72,9 +72,10 @@ static size_t character_length(const char *at)
 			       : 2;
 	if (*at != '[')
 		return 1;
-	do
-		n += at[n] == '\\' ? character_length(at + n) : 1;
-	while (at[n] && !strchr("[]", at[n]));
+	do {
+		inner = at[n] == '\\' ? character_length(at + n) : 1;
+		n += inner;
+	} while (inner > 0 && at[n] && !strchr("[]", at[n]));
 	return at[n] == ']' ? n + 1 : 0;
 }
 

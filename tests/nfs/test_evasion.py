@@ -892,6 +892,10 @@ def test_filters_with_random_losses_complete_no_listed_request(nf_run: Path, tmp
             assert not server_text(left, 1024 + number, False).startswith(BAD), (nf, number)
 
 
+TAKEN_FOR_LOST = 2
+"""Of a few dozen flows: hashes are drawn anew in each run, and one flow in 800 to 6,400 is taken for a lost one."""
+
+
 @pytest.mark.parametrize("nf", FILTERS)
 def test_all_lost_streams_are_refused(nf_run: Path, tmp_path: Path, nf: str) -> None:
     """However many there are; their ends do not pass six minutes later either, and there is room for others."""
@@ -900,7 +904,8 @@ def test_all_lost_streams_are_refused(nf_run: Path, tmp_path: Path, nf: str) -> 
     ends = [frame for number in range(48) if number % 10 < EIGHT for frame in OTHER.end(number)]
     frames = timed((1, begin_all(ONE, 90)), *zip(seconds, begun, strict=True), (410, ends))
     left, _ = left_of(nf_run, tmp_path, frames, nf, FILTERS[nf])
-    assert [sum(frame in left for frame in frames[::2]) for frames in begun] == [EIGHT] * 5 + [0, EIGHT]
+    room = [sum(frame in left for frame in frames[::2]) for frames in begun]
+    assert room.pop(5) == 0 and sum(room) >= len(room) * EIGHT - TAKEN_FOR_LOST
     assert not any(end in left for end in ends)
 
 
@@ -912,7 +917,7 @@ def test_who_opens_many_streams_keeps_nobody_out(nf_run: Path, tmp_path: Path, n
     others = [(1.5 + i, THIRD.client(2000 + i).send(*halves(good, 40))) for i in range(50)]
     left, _ = left_of(nf_run, tmp_path, timed(*sorted(many + others)), nf, FILTERS[nf])
     taken = [server_text(left, 1024 + 2000 + i, False).startswith(good) for i in range(50)]
-    assert sum(taken) == len(taken)
+    assert sum(taken) >= len(taken) - TAKEN_FOR_LOST
 
 
 LOST_AT_MOST = 8 * EIGHT
