@@ -122,15 +122,6 @@ def test_compile_says_which_chain_gets_no_packets(placer: Placer, folder: Path) 
         assert ("note: d: no packet enters: chains before it take all of its aggregates\n" in stderr) != is_met
 
 
-def test_a_seed_is_refused_where_nothing_is_generated(folder: Path) -> None:
-    """Of an LB it is the salt of the hash, and stays."""
-    (folder / "b.txt").write_text("198.51.100.1\n", encoding="utf-8")
-    chain = 'ACL(rules = "own/edge.acl", seed = 2) -> LB(backends = "b.txt", seed = 2)'
-    assert refused_places(folder, chain) == [
-        "c.chains:2: column 45: seed: nothing is generated, as the rules are given"
-    ]
-
-
 @pytest.mark.parametrize(
     ("nf", "note"),
     [

@@ -13,7 +13,6 @@ from profiles.files.table_lines import TableForm, TableLine, WordError
 FIRST_BACKEND = int(IPv4Address("198.18.0.1"))
 MOST_TABLE = 65536  # entries of the table at most: the split hash has 16 bits
 MOST_BACKENDS, MOST_WEIGHT = 4096, 65535
-FIRST_HOST, FIRST_MULTICAST = int(IPv4Address("1.0.0.0")), int(IPv4Address("224.0.0.0"))
 FREE_SLOT = -1
 BACKEND_FORM = "ADDRESS [WEIGHT], as `198.18.0.1 2`"
 
@@ -119,8 +118,6 @@ def _backend_of_line(line: TableLine) -> Backend:
     address, length = word.prefix()
     if length != 32 or "/" in word.text:
         raise WordError(word.at, f"{word.text}: not the address of a backend")
-    if not FIRST_HOST <= address < FIRST_MULTICAST:
-        raise WordError(word.at, f"{word.text}: no host has this address")
     weight = 1 if weight_word is None else weight_word.number(1, MOST_WEIGHT)
     if weight is None:
         assert weight_word is not None

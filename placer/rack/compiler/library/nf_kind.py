@@ -96,10 +96,6 @@ class NfKind(ABC, Generic[Data]):
             why = "it must be set" if value is None else one.fault(value) if name not in own else None
             if why:
                 faults.append(Fault(where, None, name, why))
-        checked = {fault.column for fault in faults}
-        if own and "seed" in given and "seed" not in checked and known.get("seed") is SEED_PARAMETER:
-            message = f"nothing is generated, as the {' and the '.join(own)} are given"
-            faults.append(Fault(where, None, "seed", message, "leave out the seed"))
         if faults:
             raise InputError(faults)
         return {name: float(given.get(name, one.default or 0)) for name, one in known.items()}

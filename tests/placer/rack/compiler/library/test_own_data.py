@@ -162,16 +162,6 @@ def test_a_wrong_rule_is_named_by_its_key(rule: dict[str, str | int | bool], fau
         ),
         ("LB", "backends", "# none\n", ["f: no backends"]),
         ("LB", "backends", "1.2.3.4\n1.2.3.4 2\n", ["f:2: column 1: the backend is there already, in line 1"]),
-        (
-            "LB",
-            "backends",
-            "0.0.0.0\n239.1.2.3\n255.255.255.255\n",
-            [
-                "f:1: column 1: 0.0.0.0: no host has this address",
-                "f:2: column 1: 239.1.2.3: no host has this address",
-                "f:3: column 1: 255.255.255.255: no host has this address",
-            ],
-        ),
         ("Match", "filters", "udp\n  tcp prot 5\n", ["f:2: column 7: 'prot' does not belong here"]),
         ("UrlFilter", "urls", "a.b\n *.c\n", ["f:2: column 2: a wildcard: a domain covers its subdomains by itself"]),
         ("Encrypt", "key", "00112233\n4455\n", ["f:2: 12 hexadecimal digits, not 32"]),
