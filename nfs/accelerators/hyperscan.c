@@ -72,6 +72,8 @@ static size_t character_length(const char *at)
 			       : 2;
 	if (*at != '[')
 		return 1;
+	if (at[n] == '[') /* as of `[[:alpha:]]`; later ones end the loop, too */
+		return 0;
 	do {
 		inner = at[n] == '\\' ? character_length(at + n) : 1;
 		n += inner;
@@ -181,7 +183,7 @@ static hs_database_t *compile(const struct rule_set *set, const char **expressio
 		bool is_end = false;
 
 		expressions[i] = set->rules[i].expression;
-		if (width_of(expressions[i], INT32_MAX, true) <= ACCELERATOR_SHORT)
+		if (!*marked || width_of(expressions[i], INT32_MAX, true) <= ACCELERATOR_SHORT)
 			continue;
 		expressions[n] = mark_of(expressions[i], &is_end);
 		*marked &= expressions[n] != NULL;

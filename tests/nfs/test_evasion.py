@@ -611,6 +611,22 @@ def test_no_wide_match_is_missed_behind_text_without_one(nf_run: Path, tmp_path:
     assert left[3 * len(cuts) :] == []
 
 
+CLASSES = ["[[:alpha:]]", "[^[:space:]]", "[a\\v-z]", "[]a]", "[!-~]"]
+"""Classes of characters that hold `a`; in some, a bracket or an escape may be taken for their end."""
+
+
+@pytest.mark.parametrize("of_class", CLASSES)
+def test_no_wide_match_of_any_class_is_missed(nf_run: Path, tmp_path: Path, of_class: str) -> None:
+    """Cut at any byte, with the first part in another burst than the last."""
+    (tmp_path / "rules").write_text(f"web DELETE {of_class}{{1,64}} HTTP/1\n")
+    text = b"DELETE " + b"a" * 64 + b" HTTP/1"
+    clients = [Client(number, False) for number in range(1, len(text))]
+    first = [frame for client in clients for frame in client.send((0, text[: client.port - 1024]))]
+    last = [client.send((client.port - 1024, text[client.port - 1024 :]))[1] for client in clients]
+    left = filtered(nf_run, tmp_path, first + last, "--nf", "PacketFilter", "--set", "file=rules")
+    assert left == first
+
+
 @pytest.mark.parametrize(
     "form", [REQUEST, PIPELINED, CHUNKS, FOLDED, None], ids=["request", "pipelined", "chunks", "folded", "hello"]
 )
