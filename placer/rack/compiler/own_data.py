@@ -156,8 +156,8 @@ class _Loader:
             self.faults.append(self.fault(chain.name, nf, branch, message, UNMET_HINT))
         shared = [f"branch {number}" for number, edge in enumerate(chain.edges_from(at), 1) if not edge.match]
         if shared and len(found) == len(edges) and len(found) in unmet_expressions([*found.values(), Everything()]):
-            message = "no packet takes a branch without a match: those before it take them all"
-            self.faults.append(self.fault(chain.name, nf, shared[0], message, UNMET_HINT))
+            message = "no packet is left for a branch without a match: the matches take them all"
+            self.faults.append(self.fault(chain.name, nf, shared[0], message, "leave it out"))
 
     def read_match(
         self, chain: Chain, text: str, expressions: Sequence[str] | None, fault: Callable[[str, str | None], Fault]

@@ -129,11 +129,16 @@ class FleetProgram:
                 return relaxed
 
     def _balance(self, sizes: Ints, servers: Ints) -> None:
-        """Add contents that hold an even share of all chains, rounded either way: whole numbers of them place all."""
+        """Add contents that hold an even share of all chains, rounded either way: whole numbers of them place all.
+
+        When the time is over, only if there are none yet: pricing takes seconds where options are many.
+        """
         least, most = sizes // servers.sum(), -(-sizes // servers.sum())
         relaxed = self._relax(sizes, servers)
         for group, pricing in enumerate(self.pricings):
             for low, high in ((least, most), (most, most)):
+                if self.columns and time.monotonic() > self.until:
+                    return
                 _, content = pricing.best(relaxed.prices, relaxed.block_price, high, low)
                 if content.counts.any():
                     self.columns.append(_Column(group, content))
@@ -184,12 +189,12 @@ class FleetProgram:
     def _whole(self) -> list[_Column] | None:
         """The best whole numbers of contents, a content for each server that is used; None if none places all.
 
-        Of contents that together hold some chains too often, where no others are enough.
+        They hold each chain once, or some more often, which `placed` then leaves out: whatever carries more.
         """
         matrix, limits = self._rows(np.array([len(numbers) for numbers in self.groups]))
         if not self.columns:
             return None
-        classes = len(self.classes)
+        classes, plans = len(self.classes), list[list[_Column]]()
         for most in (self.sizes, np.inf):
             found = milp(
                 -self._values(),
@@ -203,8 +208,8 @@ class FleetProgram:
             )
             if found.x is not None:
                 numbers = [round(number) for number in found.x]
-                return [column for column, number in zip(self.columns, numbers, strict=True) for _ in range(number)]
-        return None
+                plans.append([column for column, n in zip(self.columns, numbers, strict=True) for _ in range(n)])
+        return max(plans, key=lambda plan: sum(chain.rate_mbps for chain in self.placed(plan)), default=None)
 
     def placed(self, columns: Sequence[_Column]) -> tuple[ChainPlan, ...]:
         """The chains of these contents; those that are there too often are left out where they gain least."""

@@ -107,7 +107,7 @@ def test_branches_and_aggregates_that_no_packet_meets_are_refused(folder: Path) 
     """A branch without a match behind one that takes all packets, and an aggregate of which no packet is."""
     chain = 'Match -> [1/2 "any" Tunnel(vlan = 5) | 1/2 -] -> Detunnel\naggregate c: udp\naggregate c: tcp and udp'
     assert refused_places(folder, chain) == [
-        "c.chains:2: column 10: no packet takes a branch without a match: those before it take them all",
+        "c.chains:2: column 10: no packet is left for a branch without a match: the matches take them all",
         'c.chains:4: column 14: no packet fits the aggregate "tcp and udp"',
     ]
 

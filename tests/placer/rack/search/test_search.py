@@ -18,7 +18,7 @@ from placer.rack.rack import Rack
 from placer.rack.search import branch_and_bound
 from placer.rack.search.branch_and_bound import Search
 from placer.rack.search.fleet_bound import fleet_bound
-from placer.rack.search.fleet_plan import fleet_plan
+from placer.rack.search.fleet_plan import FleetProgram, _Column, fleet_plan
 from placer.rack.search.partial_layouts import options_of
 from placer.rack.stages.stage_oracles import BlockStages
 from placer.rack.strategies.optimal import best_plan, exact_plan
@@ -189,7 +189,21 @@ def test_contents_hold_each_chain_once(chains: int) -> None:
     on = rack({"A": ON_SERVER}, *(server(f"s{number}") for number in range(3)))
     plan = fleet_plan(chains_of(asked, "chains"), rack_of(on, "rack"))
     assert plan.status is Status.OPTIMAL
-    assert sum(one.rate_mbps for one in plan.chains) == pytest.approx(3 * 40_000)
+    assert sum(placed.rate_mbps for placed in plan.chains) == pytest.approx(3 * 40_000)
+
+
+def test_a_content_may_repeat_a_chain_where_that_carries_more() -> None:
+    """Two servers of a NIC of 40 Gbps each: of what holds both chains and what holds the first one, both are taken."""
+    asked = {"chains": [chain(f"c{number}", "A", t_min_mbps=1 + number) for number in range(2)]}
+    on = rack({"A": ON_SERVER}, server("s0"), server("s1"))
+    program = FleetProgram(chains_of(asked, "chains"), rack_of(on, "rack"), time.monotonic() + 60)
+    free = np.zeros(2)
+    for counts in (np.array([1, 1]), np.array([1, 0])):
+        program.columns.append(_Column(0, program.pricings[0].best(free, 0.0, counts, counts)[1]))
+    chosen = program._whole()
+    assert chosen == program.columns
+    plans = [sum(placed.rate_mbps for placed in program.placed(columns)) for columns in (chosen, chosen[:1])]
+    assert plans[0] > plans[1] == pytest.approx(40_000)
 
 
 def test_a_fleet_plan_keeps_its_time() -> None:
