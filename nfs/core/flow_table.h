@@ -75,7 +75,7 @@ static inline void flow_table_age(struct flow_table *table, struct nf *nf)
 
 /* Begin the lookup of a packet of a burst; required before flow_table_count(). */
 static inline void flow_table_begin(const struct flow_index *index, struct flow_burst *burst,
-				    uint16_t i)
+				    size_t i)
 {
 	burst->hashes[i] = flow_index_hash(index, &burst->keys[i]);
 	flow_index_prefetch(index, burst->hashes[i]);
@@ -90,7 +90,7 @@ static inline void flow_table_read(const struct flow_table *table, struct flow_b
 				   uint16_t n, struct nf_out *out)
 {
 	const struct flow_index index = table->index; /* a copy stays in registers, as does `at` */
-	uint16_t at = 0;
+	size_t at = 0;
 
 	flow_burst_begin(burst, nf, other);
 	for (uint16_t i = 0; i < n; i++) {
@@ -98,17 +98,17 @@ static inline void flow_table_read(const struct flow_table *table, struct flow_b
 
 		if (likely(packet_is_plain(packet))) {
 			burst->keys[at] = packet_plain_flow(packet);
-		} else if (packet_is_plain_ipv6(packet) && !nf->leaves_ipv6_unread) {
+		} else if (packet_is_plain_ipv6(packet)) {
 			packet_plain_flow_ipv6(packet, &burst->keys[at]);
 		} else {
-			burst->n = at;
+			burst->n = (uint16_t)at;
 			if (!flow_burst_read_any(burst, packet, out))
 				continue;
 		}
 		burst->packets[at] = packet;
 		flow_table_begin(&index, burst, at++);
 	}
-	burst->n = at;
+	burst->n = (uint16_t)at;
 	if (unlikely(burst->n_ipv6 > 0))
 		flow_table_begin_ipv6(table, burst);
 }

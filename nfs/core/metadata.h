@@ -133,9 +133,7 @@ static inline struct packet packet_headers(struct rte_mbuf *mbuf)
 /* The same, also behind the extension headers of IPv6. */
 static inline struct packet packet_ip_headers(struct rte_mbuf *mbuf)
 {
-	const struct packet packet = packet_headers(mbuf);
-
-	return unlikely(packet.type == PACKET_IPV6) ? packet_parse_ipv6(mbuf, packet.l3) : packet;
+	return packet_behind_extensions(mbuf, packet_headers(mbuf));
 }
 
 static inline void packet_changed(struct rte_mbuf *mbuf)

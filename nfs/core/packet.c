@@ -159,16 +159,8 @@ struct packet packet_parse_ipv6(const struct rte_mbuf *mbuf, uint16_t l3)
 
 	if (here < at || rte_be_to_cpu_32(ip->vtc_flow) >> 28 != 6)
 		return malformed;
-	if (likely(here >= l3 + IPV6_LEAST && ipv6_is_plain(mbuf, l3))) {
-		const struct rte_tcp_hdr *tcp = (const struct rte_tcp_hdr *)(ip + 1);
-
-		packet.protocol = ip->proto;
-		packet.l4 = (uint16_t)at;
-		packet.payload = packet.l4 + (ip->proto == IPPROTO_UDP ? sizeof(struct rte_udp_hdr)
-								      : (tcp->data_off >> 4) * 4);
-		packet.payload_length = packet.l4 + rte_be_to_cpu_16(ip->payload_len) - packet.payload;
-		return packet;
-	}
+	if (likely(here >= l3 + IPV6_LEAST && ipv6_is_plain(mbuf, l3)))
+		return packet_plain_ipv6(mbuf, l3);
 
 	end = at + rte_be_to_cpu_16(ip->payload_len);
 	if (rte_pktmbuf_pkt_len(mbuf) < end)
@@ -188,14 +180,12 @@ struct packet packet_parse_ipv6(const struct rte_mbuf *mbuf, uint16_t l3)
 
 struct packet packet_parse_any(const struct rte_mbuf *mbuf)
 {
-	const struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *);
 	struct packet packet = {.type = PACKET_OTHER};
 	rte_be16_t ether_type = 0;
 	uint16_t offset;
 
-	if (likely(rte_pktmbuf_data_len(mbuf) >= sizeof(*ethernet) &&
-		   ethernet->ether_type == RTE_BE16(RTE_ETHER_TYPE_IPV6)))
-		return (struct packet){.type = PACKET_IPV6, .l3 = sizeof(*ethernet)};
+	if (likely(packet_is_plain_ipv6(mbuf)))
+		return packet_plain_ipv6(mbuf, sizeof(struct rte_ether_hdr));
 	offset = past_ethernet(mbuf, &ether_type);
 
 	if (offset == 0)

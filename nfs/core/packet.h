@@ -20,9 +20,9 @@
 
 enum packet_type {
 	PACKET_IPV4,
-	PACKET_IPV6,      /* not parsed beyond the Ethernet header but by packet_parse_ipv6() */
+	PACKET_IPV6, /* plain, or with `l4` 0 until packet_behind_extensions() */
 	PACKET_ARP,
-	PACKET_OTHER,     /* no function understands it: other types, or more tags than are skipped */
+	PACKET_OTHER, /* no function understands it: other types, or more tags than are skipped */
 	PACKET_MALFORMED, /* shorter than its headers say, or with invalid headers */
 };
 
@@ -159,6 +159,15 @@ static inline struct packet packet_parse(const struct rte_mbuf *mbuf)
 	return likely(packet_is_plain(mbuf)) ? packet_plain(mbuf) : packet_parse_any(mbuf);
 }
 
+/* Headers that are parsed, also behind the extension headers of IPv6. */
+static inline struct packet packet_behind_extensions(const struct rte_mbuf *mbuf,
+						     struct packet packet)
+{
+	return unlikely(packet.type == PACKET_IPV6 && packet.l4 == 0)
+		       ? packet_parse_ipv6(mbuf, packet.l3)
+		       : packet;
+}
+
 /*
  * Whether the IPv4 header is valid, whatever follows: enough for forwarding. An initial fragment
  * may hold only 8 bytes, too few for a TCP header (RFC 791).
@@ -275,8 +284,8 @@ static inline void flow_between_ipv6(struct flow_key *key, const uint8_t *source
 	      (unsigned __int128)(words[2] + secrets[2]) * (words[3] + secrets[3]);
 	fold = (uint64_t)sum ^ (uint64_t)(sum >> 64);
 	/* the fields of the key in their order */
-	halves[0] = fold << 16 | (uint64_t)protocol << 8 | FLOW_IPV6;
-	halves[1] = (uint64_t)ports << 32 | (uint32_t)(sum >> 64) << 16 | fold >> 48;
+	halves[0] = (fold & ~UINT64_C(0xffff)) | (uint64_t)protocol << 8 | FLOW_IPV6;
+	halves[1] = (uint64_t)ports << 32 | (uint32_t)(sum >> 64) << 16 | (uint16_t)fold;
 	memcpy(key, halves, sizeof(*key));
 }
 
@@ -292,17 +301,17 @@ static inline bool ipv6_is_plain(const struct rte_mbuf *mbuf, uint32_t l3)
 		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv6_hdr *, l3);
 	const struct rte_tcp_hdr *tcp = (const struct rte_tcp_hdr *)(ip + 1);
 	const uint32_t here = rte_pktmbuf_data_len(mbuf), l4 = l3 + sizeof(*ip);
-	uint32_t headers = l3 + IPV6_LEAST, end;
+	const uint32_t end = l4 + rte_be_to_cpu_16(ip->payload_len);
+	uint32_t headers = l3 + IPV6_LEAST;
 
-	if (ip->proto != IPPROTO_UDP) {
-		if (ip->proto != IPPROTO_TCP || here < l4 + sizeof(*tcp) || tcp->data_off < 5 << 4)
-			return false;
-		headers = l4 + (tcp->data_off >> 4) * 4;
-		if (here < headers)
-			return false;
-	}
-	end = l4 + rte_be_to_cpu_16(ip->payload_len);
-	return headers <= end && end <= rte_pktmbuf_pkt_len(mbuf);
+	if (end > rte_pktmbuf_pkt_len(mbuf))
+		return false;
+	if (likely(ip->proto == IPPROTO_UDP))
+		return headers <= end;
+	if (ip->proto != IPPROTO_TCP || here < l4 + sizeof(*tcp) || tcp->data_off < 5 << 4)
+		return false;
+	headers = l4 + (tcp->data_off >> 4) * 4;
+	return headers <= here && headers <= end;
 }
 
 /* The same of an untagged packet, whose flow packet_plain_flow_ipv6() then writes. */
@@ -315,6 +324,26 @@ static inline bool packet_is_plain_ipv6(const struct rte_mbuf *mbuf)
 	return rte_pktmbuf_data_len(mbuf) >= sizeof(*ethernet) + IPV6_LEAST &&
 	       bytes_are(&ethernet->ether_type, mask, type_and_version) &&
 	       ipv6_is_plain(mbuf, sizeof(*ethernet));
+}
+
+/* The headers of plain IPv6 at `l3`. */
+static inline struct packet packet_plain_ipv6(const struct rte_mbuf *mbuf, uint16_t l3)
+{
+	const struct rte_ipv6_hdr *ip =
+		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv6_hdr *, l3);
+	const struct rte_tcp_hdr *tcp = (const struct rte_tcp_hdr *)(ip + 1);
+	const uint16_t l4 = l3 + sizeof(*ip);
+	const uint16_t payload = l4 + (ip->proto == IPPROTO_UDP ? sizeof(struct rte_udp_hdr)
+								: (tcp->data_off >> 4) * 4);
+
+	return (struct packet){
+		.type = PACKET_IPV6,
+		.l3 = l3,
+		.l4 = l4,
+		.payload = payload,
+		.payload_length = l4 + rte_be_to_cpu_16(ip->payload_len) - payload,
+		.protocol = ip->proto,
+	};
 }
 
 static inline void packet_plain_flow_ipv6(const struct rte_mbuf *mbuf, struct flow_key *key)

@@ -124,8 +124,8 @@ static enum light_result light_apply(struct light *light, struct rte_mbuf *mbuf,
 	uint8_t nonce[CHACHA20_NONCE], stream[CHACHA20_BLOCK], *bytes;
 	uint32_t before;
 
-	if (packet->payload == 0 || packet->fragment || length == 0 ||
-	    packet->protocol == IPPROTO_ICMP)
+	if (packet->type != PACKET_IPV4 || packet->payload == 0 || packet->fragment ||
+	    length == 0 || packet->protocol == IPPROTO_ICMP)
 		return LIGHT_NOTHING;
 	/* bytes of the packet itself if it is in one segment, as nearly always */
 	bytes = (uint8_t *)(uintptr_t)rte_pktmbuf_read(mbuf, packet->payload, length, light->bytes);

@@ -166,11 +166,9 @@ static uint32_t due;
 /* Give a segment of TCP the number that is due, 4 less to 3 more by its own, and note the next one. */
 static void put_sequence(struct rte_mbuf *packet, bool is_due)
 {
-	struct packet headers = packet_parse_any(packet);
+	const struct packet headers = packet_behind_extensions(packet, packet_parse_any(packet));
 	struct rte_tcp_hdr *tcp;
 
-	if (headers.type == PACKET_IPV6)
-		headers = packet_parse_ipv6(packet, headers.l3);
 	if (headers.protocol != IPPROTO_TCP || headers.payload == 0)
 		return;
 	tcp = rte_pktmbuf_mtod_offset(packet, struct rte_tcp_hdr *, headers.l4);

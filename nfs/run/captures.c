@@ -354,11 +354,9 @@ static struct rte_mbuf *make_packet(const struct capture_reader *reader, struct 
 /* Whether a packet whose last bytes are unknown is none of a fragment, and has all its headers. */
 static bool has_headers(struct rte_mbuf *packet, uint32_t missing)
 {
-	struct packet headers = packet_parse_any(packet);
+	const struct packet headers = packet_behind_extensions(packet, packet_parse_any(packet));
 	uint32_t end;
 
-	if (headers.type == PACKET_IPV6)
-		headers = packet_parse_ipv6(packet, headers.l3);
 	if (!packet_has_flow(&headers) || headers.fragment)
 		return false;
 	end = headers.payload;
