@@ -48,16 +48,6 @@ static uint32_t width_of(const char *expression, size_t n, bool most)
 	return width;
 }
 
-/* The bytes of the widest match of the rules; UINT32_MAX: any number. */
-static uint32_t span_of(const struct rule_set *set)
-{
-	uint32_t span = 1;
-
-	for (unsigned int i = 0; i < set->n; i++)
-		span = RTE_MAX(span, width_of(set->rules[i].expression, INT32_MAX, true));
-	return span;
-}
-
 /* The length of a class of characters, or of what a backslash begins; 0 if it is not known. */
 static size_t character_length(const char *at)
 {
@@ -101,6 +91,12 @@ static size_t part_length(const char *at)
 	return at[n] && strchr("?*+{", at[n]) ? 0 : n;
 }
 
+/* The most or the least bytes that match a part; Hyperscan is asked, which takes long, of few. */
+static uint32_t part_width(const char *part, size_t length, bool most)
+{
+	return *part != '(' && character_length(part) == length ? 1 : width_of(part, length, most);
+}
+
 /* The bytes, at least, of the longest text in `n` characters of parts that hardly varies. */
 static uint32_t text_length(const char *parts, size_t n)
 {
@@ -114,7 +110,7 @@ static uint32_t text_length(const char *parts, size_t n)
 		if (strchr("[.", *part) || (*part != '\\' && strchr("?*+}", part[more - 1])))
 			length = 0;
 		else
-			length += width_of(part, more, false);
+			length += part_width(part, more, false);
 		longest = RTE_MAX(longest, length);
 	}
 	return longest;
@@ -128,17 +124,23 @@ static uint32_t text_length(const char *parts, size_t n)
 static char *mark_of(const char *expression, bool *is_end)
 {
 	const size_t flags = strncmp(expression, "(?i)", 4) == 0 ? 4 : 0;
-	size_t n = flags, begin = flags, end = flags, more;
+	size_t n = flags, begin = flags, end = flags, more, first;
+	uint64_t width = 0, end_width = 0; /* of all parts so far, and of those from `end` on */
+	uint32_t wide;
 
 	for (; expression[n]; n += more) {
 		more = part_length(expression + n);
 		if (more == 0)
 			return NULL;
-		if (begin == n && width_of(expression, n + more, true) <= ACCELERATOR_SHORT)
+		wide = part_width(expression + n, more, true);
+		width += wide;
+		end_width += wide;
+		if (width <= ACCELERATOR_SHORT)
 			begin = n + more;
-		while (end < n + more &&
-		       width_of(expression + end, n + more - end, true) > ACCELERATOR_SHORT)
-			end += part_length(expression + end);
+		for (; end_width > ACCELERATOR_SHORT; end += first) {
+			first = part_length(expression + end);
+			end_width -= part_width(expression + end, first, true);
+		}
 	}
 	*is_end = flags == 0 && text_length(expression + end, n - end) >= SHORTEST_TEXT;
 	if (*is_end)
@@ -166,36 +168,42 @@ static bool may_be_anchored(const char *expression)
 	return false;
 }
 
-/* Compile rules, and the marks of those that are not short; NULL after printing why. */
+/*
+ * Compile rules, and the marks of those that are not short; also set `span` and `marked` of `of`.
+ * NULL after printing why.
+ */
 static hs_database_t *compile(const struct rule_set *set, const char **expressions,
-			      unsigned int *flags, unsigned int *ids, bool *marked)
+			      unsigned int *flags, unsigned int *ids, struct hyperscan *of)
 {
 	hs_database_t *database = NULL;
 	hs_compile_error_t *error;
 	unsigned int n = set->n;
 
-	*marked = true;
+	of->marked = true;
+	of->span = 1;
 	for (unsigned int i = 0; i < 2 * set->n; i++) {
 		flags[i] = FLAGS;
 		ids[i] = i;
 	}
 	for (unsigned int i = 0; i < set->n; i++) {
+		const uint32_t width = width_of(set->rules[i].expression, INT32_MAX, true);
 		bool is_end = false;
 
 		expressions[i] = set->rules[i].expression;
-		if (!*marked || width_of(expressions[i], INT32_MAX, true) <= ACCELERATOR_SHORT)
+		of->span = RTE_MAX(of->span, width);
+		if (!of->marked || width <= ACCELERATOR_SHORT)
 			continue;
 		expressions[n] = mark_of(expressions[i], &is_end);
-		*marked &= expressions[n] != NULL;
+		of->marked &= expressions[n] != NULL;
 		ids[n++] = set->n + is_end;
 	}
-	if (*marked && hs_compile_multi(expressions, flags, ids, n, HS_MODE_BLOCK, NULL, &database,
-					&error) != HS_SUCCESS) {
+	if (of->marked && hs_compile_multi(expressions, flags, ids, n, HS_MODE_BLOCK, NULL,
+					   &database, &error) != HS_SUCCESS) {
 		hs_free_compile_error(error);
-		*marked = false;
+		of->marked = false;
 	}
-	if (!*marked && hs_compile_multi(expressions, flags, ids, set->n, HS_MODE_BLOCK, NULL,
-					 &database, &error) != HS_SUCCESS) {
+	if (!of->marked && hs_compile_multi(expressions, flags, ids, set->n, HS_MODE_BLOCK, NULL,
+					    &database, &error) != HS_SUCCESS) {
 		fprintf(stderr, "hyperscan: rule %s: %s\n",
 			error->expression < 0 ? "?" : set->rules[error->expression].name,
 			error->message);
@@ -207,7 +215,7 @@ static hs_database_t *compile(const struct rule_set *set, const char **expressio
 }
 
 /* NULL after printing why. */
-static hs_database_t *compiled(const struct rule_set *set, bool *marked)
+static hs_database_t *compiled(const struct rule_set *set, struct hyperscan *of)
 {
 	const char **expressions = calloc(2 * set->n, sizeof(*expressions));
 	unsigned int *flags = calloc(2 * set->n, sizeof(*flags));
@@ -215,7 +223,7 @@ static hs_database_t *compiled(const struct rule_set *set, bool *marked)
 	hs_database_t *database = NULL;
 
 	if (expressions && flags && ids)
-		database = compile(set, expressions, flags, ids, marked);
+		database = compile(set, expressions, flags, ids, of);
 	else
 		fprintf(stderr, "hyperscan: no memory for %u rules\n", set->n);
 	free(expressions);
@@ -234,9 +242,8 @@ static void share(struct hyperscan *hyperscan)
 	set.rules = rules(&set.n);
 	pthread_mutex_lock(&lock);
 	if (!shared.database) {
-		shared.database = compiled(&set, &shared.marked);
+		shared.database = compiled(&set, &shared);
 		shared.n = set.n;
-		shared.span = span_of(&set);
 	}
 	*hyperscan = shared;
 	pthread_mutex_unlock(&lock);
@@ -267,8 +274,7 @@ static bool make_own(struct hyperscan *hyperscan, const struct rule_set *set)
 		hyperscan->anchored |= may_be_anchored(set->rules[i].expression);
 	}
 	hyperscan->n = set->n;
-	hyperscan->span = span_of(set);
-	hyperscan->own = compiled(set, &hyperscan->marked);
+	hyperscan->own = compiled(set, hyperscan);
 	hyperscan->database = hyperscan->own;
 	return hyperscan->own != NULL;
 }
