@@ -72,11 +72,15 @@ RIG_TEST(requests_are_read_as_servers_do)
 		("GET / HTTP/1.1\r\nHost: other.net\r\n\r\nGET / HTTP/1.1\r\nHost: "
 		 "example.org\r\n\r\n"),
 		"BREW / HTTP/1.1\r\nHost : example.org\r\n\r\n",
+		"VERSION-CONTROL / HTTP/1.1\r\nHost: example.org\r\n\r\n",
+		"M!#$%&'*+.^_`|~09azA / HTTP/1.1\r\nHost: example.org\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: example.org\r\nCookie: goes on in the next",
 	};
 	static const char *const passing[] = {
 		"GET / HTTP/2.0\r\nHost: example.org\r\n\r\n",
-		"get / http/1.1\r\nHost: example.org\r\n\r\n",
+		"get / HTTP/1.1\r\nHost: example.org\r\n\r\n",
+		"GET / http/1.1\r\nHost: example.org\r\n\r\n",
+		"G(T / HTTP/1.1\r\nHost: example.org\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nHost: example.org\r\n\r\n",
 		"GET / HTTP/1.1\r\nReferer: http://example.org/\r\nHost: other.net\r\n\r\n",
 		"GET / HTTP/1.1\r\nX-Host: example.org\r\nHostile: example.org\r\n\r\n",

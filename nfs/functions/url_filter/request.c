@@ -42,12 +42,21 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r';
 }
 
-/* The length of the method with which a line begins, which is in upper case; 0 if none does. */
+static bool is_of_token(char c)
+{
+	return isalnum((unsigned char)c) || (c && strchr("!#$%&'*+-.^_`|~", c));
+}
+
+/*
+ * The length of the method with which a line begins, a token that begins with a capital as all
+ * registered ones do (RFC 9110, 5.6.2 and 16.1.1); 0 if none does.
+ */
 static size_t method_of(const char *bytes, size_t length, bool *ends)
 {
 	size_t n = 0;
 
-	while (n < length && n < LONGEST_METHOD && bytes[n] >= 'A' && bytes[n] <= 'Z')
+	while (n < length && n < LONGEST_METHOD &&
+	       ((bytes[n] >= 'A' && bytes[n] <= 'Z') || (n > 0 && is_of_token(bytes[n]))))
 		n++;
 	*ends = n == length;
 	return n < length && is_blank(bytes[n]) ? n : 0;

@@ -73,7 +73,8 @@ def http_text(rng: random.Random, urls: Sequence[str]) -> bytes:
     """A request by path, absolute URL or authority, often as it should be."""
     host, path = near_url(rng, urls)
     end = b"\r\n" if rng.random() < 0.95 else b"\n"
-    method = rng.choice(METHODS) if rng.random() < 0.95 else rng.choice((b"PROPFIND", b"get", b"A" * 21, b""))
+    others = (b"PROPFIND", b"M-SEARCH", b"Get_1", b"get", b"A" * 21, b"")
+    method = rng.choice(METHODS if rng.random() < 0.95 else others)
     scheme = rng.choice((b"http://", b"HTTPS://"))
     target = rng.choice((scheme + host + path, scheme + host + b"?q", host, b"*")) if rng.random() < 0.25 else path
     lines = [method + b" " + target + rng.choice((b" HTTP/1.1", b" HTTP/1.1", b" HTTP/1.0", b" HTTP/2.0", b""))]
