@@ -21,7 +21,7 @@ enum {
 			       [FLOW_SCAN_WINDOW] = {OFFLOAD_WINDOW},                              \
 			       [FLOW_SCAN_FILE] = {SCAN_FILE},                                     \
 			       [FLOW_SCAN_UNKNOWN] = {NF_UNKNOWN(unknown)},                        \
-			       [FLOW_SCAN_ARP] = {NF_ARP}
+			       [FLOW_SCAN_ARP] = {NF_ARP("pass")}
 
 enum { FLOW_SCAN_SCANS = FLOW_COUNTERS, FLOW_SCAN_COUNTERS = FLOW_SCAN_SCANS + SCAN_COUNTERS };
 #define FLOW_SCAN_DECLARE_COUNTERS FLOW_TABLE_COUNTERS, SCAN_COUNTERS_FROM(FLOW_SCAN_SCANS)

@@ -38,7 +38,6 @@ enum {
 };
 #define SCAN_COUNTERS_FROM(first)                                                                  \
 	NF_OTHER_COUNTERS((first) + SCAN_OTHER),                                                   \
-		[(first) + SCAN_MALFORMED] = {"malformed", "packets freed"},                       \
 		[(first) + SCAN_SCANNED] = {"scanned", "packets whose payload was scanned"},       \
 		[(first) + SCAN_PARTIAL] = {"partial",                                             \
 					    "packets scanned only in their first segment"},        \

@@ -4,8 +4,8 @@ bool flow_burst_read_any(struct flow_burst *burst, struct rte_mbuf *packet, stru
 {
 	struct packet parsed = packet_parse_any(packet);
 
-	if (parsed.type == PACKET_IPV6 && !burst->nf->leaves_ipv6_unread)
-		parsed = packet_parse_ipv6(packet, parsed.l3);
+	if (!burst->nf->leaves_ipv6_unread)
+		parsed = packet_behind_extensions(packet, parsed);
 	switch (parsed.type) {
 	case PACKET_IPV4:
 		burst->l3[burst->n] = parsed.l3;
@@ -14,9 +14,6 @@ bool flow_burst_read_any(struct flow_burst *burst, struct rte_mbuf *packet, stru
 	case PACKET_IPV6:
 		burst->ipv6_headers[burst->n_ipv6] = parsed;
 		burst->ipv6[burst->n_ipv6++] = packet;
-		return false;
-	case PACKET_MALFORMED:
-		nf_drop(burst->nf, packet, burst->other + 2);
 		return false;
 	default:
 		nf_other(burst->nf, packet, parsed.type, burst->other, out);

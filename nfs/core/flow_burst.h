@@ -1,15 +1,11 @@
 /*
- * The flow keys of a burst: IPv4 packets get a key, IPv6 is put aside, malformed packets are freed,
- * and nf_other() has what is not understood. All are counted from `other` on, as declared by
- * FLOW_BURST_COUNTERS.
+ * The flow keys of a burst: IPv4 packets get a key, IPv6 is put aside, and nf_other() has the rest,
+ * counted from `other` on.
  */
 #pragma once
 
 #include "core/nf.h"
 #include "core/packet.h"
-
-#define FLOW_BURST_COUNTERS(other)                                                                 \
-	NF_OTHER_COUNTERS(other), [(other) + 2] = {"malformed", "packets freed"}
 
 struct flow_burst {
 	struct nf *nf;

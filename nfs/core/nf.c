@@ -193,7 +193,9 @@ void nf_flush(struct nf *nf, struct nf_out *out)
 void nf_other(struct nf *nf, struct rte_mbuf *packet, enum packet_type type, unsigned int counter,
 	      struct nf_out *out)
 {
-	if (type == PACKET_ARP ? nf->passes_arp : nf->passes_unknown) {
+	if (type == PACKET_MALFORMED) {
+		nf_drop(nf, packet, counter + 2);
+	} else if (type == PACKET_ARP ? nf->passes_arp : nf->passes_unknown) {
 		nf->counters[counter]++;
 		nf_send(out, packet);
 	} else {

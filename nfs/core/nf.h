@@ -54,13 +54,14 @@ struct nf_counter {
  * frames that the function does not understand, and of ARP.
  */
 #define NF_UNKNOWN(value) "unknown", "frames that are not understood: pass, or drop", .text = value
-#define NF_ARP "arp", "ARP: pass, or drop", .text = "pass"
+#define NF_ARP(value) "arp", "ARP: pass, or drop", .text = value
 #define NF_IPV6                                                                                    \
 	"ipv6", "IPv6: read; or pass, or drop all of it unread, as cards and switches of racks do", \
 		.text = "read"
 #define NF_OTHER_COUNTERS(at)                                                                      \
 	[at] = {"other", "frames that are not understood, and ARP, sent on as they are"},          \
-	[(at) + 1] = {"unknown", "frames that are not understood, or ARP, freed as set"}
+	[(at) + 1] = {"unknown", "frames that are not understood, or ARP, freed as set"},          \
+	[(at) + 2] = {"malformed", "packets freed"}
 
 /* A kind of network function; every instance has its counters in the order declared here. */
 struct nf_kind {
@@ -214,7 +215,7 @@ static inline void nf_drop(struct nf *nf, struct rte_mbuf *packet, unsigned int 
 	rte_pktmbuf_free(packet);
 }
 
-/* Send on or free a frame that is not understood; `counter` is that of NF_OTHER_COUNTERS. */
+/* Send on or free a frame that is not understood, or malformed; `counter`: NF_OTHER_COUNTERS. */
 void nf_other(struct nf *nf, struct rte_mbuf *packet, enum packet_type type, unsigned int counter,
 	      struct nf_out *out);
 

@@ -28,7 +28,7 @@ static const struct nf_parameter parameters[] = {
 	[DEFAULT_PERMIT] = {"default_permit", "1: packets without a match are permitted", 0, 1, 1},
 	[IPV6] = {NF_IPV6},
 	[UNKNOWN] = {NF_UNKNOWN("drop")},
-	[ARP] = {NF_ARP},
+	[ARP] = {NF_ARP("pass")},
 };
 
 enum { PERMITTED, DENIED, UNMATCHED, OTHER };
@@ -36,7 +36,7 @@ static const struct nf_counter counters[] = {
 	[PERMITTED] = {"permitted", "packets sent on"},
 	[DENIED] = {"denied", "packets freed"},
 	[UNMATCHED] = {"unmatched", "packets without a match, permitted or denied"},
-	FLOW_BURST_COUNTERS(OTHER),
+	NF_OTHER_COUNTERS(OTHER),
 };
 
 /* Fields of a flow key in the order that rte_acl requires: the one-byte field first. */

@@ -12,14 +12,14 @@ static const struct nf_parameter parameters[] = {
 	FLOW_TABLE_PARAMETERS,
 	[MARK] = {"mark", "1: set packets to the codepoint of their class", 0, 1, 1},
 	[UNKNOWN] = {NF_UNKNOWN("pass")},
-	[ARP] = {NF_ARP},
+	[ARP] = {NF_ARP("pass")},
 };
 
 enum service { STANDARD, TELEPHONY, SIGNALING, LOW_LATENCY, BULK, MANAGEMENT, CLASSES };
 enum { OTHER = FLOW_COUNTERS, OF_CLASS = OTHER + 3 };
 static const struct nf_counter counters[] = {
 	FLOW_TABLE_COUNTERS,
-	FLOW_BURST_COUNTERS(OTHER),
+	NF_OTHER_COUNTERS(OTHER),
 	[OF_CLASS + STANDARD] = {"standard", "packets of the standard class"},
 	[OF_CLASS + TELEPHONY] = {"telephony", "packets of telephony"},
 	[OF_CLASS + SIGNALING] = {"signaling", "packets of call signaling"},

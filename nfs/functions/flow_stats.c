@@ -5,11 +5,11 @@ enum { UNKNOWN = FLOW_PARAMETERS, ARP };
 static const struct nf_parameter parameters[] = {
 	FLOW_TABLE_PARAMETERS,
 	[UNKNOWN] = {NF_UNKNOWN("pass")},
-	[ARP] = {NF_ARP},
+	[ARP] = {NF_ARP("pass")},
 };
 
 enum { OTHER = FLOW_COUNTERS };
-static const struct nf_counter counters[] = {FLOW_TABLE_COUNTERS, FLOW_BURST_COUNTERS(OTHER)};
+static const struct nf_counter counters[] = {FLOW_TABLE_COUNTERS, NF_OTHER_COUNTERS(OTHER)};
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {

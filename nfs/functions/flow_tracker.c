@@ -106,7 +106,7 @@ static const struct nf_parameter parameters[] = {
 			  "1: invalid packets pass, and those beyond the table's capacity", 0, 1,
 			  0},
 	[UNKNOWN] = {NF_UNKNOWN("pass")},
-	[ARP] = {NF_ARP},
+	[ARP] = {NF_ARP("pass")},
 };
 
 /* Counters of states come first: the number of connections in each. */
@@ -146,7 +146,6 @@ static const struct nf_counter counters[] = {
 	[UNTRACKED] = {"untracked",
 		       "packets of other protocols and non-initial fragments, sent on"},
 	NF_OTHER_COUNTERS(OTHER),
-	[MALFORMED] = {"malformed", "packets freed"},
 };
 
 struct connection {
@@ -268,9 +267,7 @@ static void read_burst(struct nf *nf, struct rte_mbuf **packets, uint16_t n,
 	for (uint16_t i = 0; i < n; i++) {
 		const struct packet packet = packet_ip_headers(packets[i]);
 
-		if (unlikely(packet.type == PACKET_MALFORMED)) {
-			nf_drop(nf, packets[i], MALFORMED);
-		} else if (likely(packet_ports(packets[i], &packet) != NULL)) {
+		if (likely(packet_ports(packets[i], &packet) != NULL)) {
 			candidates_add(candidates, packets[i], &packet);
 		} else if (packet_has_flow(&packet)) {
 			nf->counters[UNTRACKED]++;

@@ -28,6 +28,8 @@ enum {
 	ADDRESS,
 	ERRORS_PER_S,
 	ERRORS_AT_ONCE,
+	UNKNOWN,
+	ARP,
 };
 static const struct nf_parameter parameters[] = {
 	[ROUTES] = {"routes", "prefixes in the table, besides the default one", 0, 1000000, 500000},
@@ -46,6 +48,8 @@ static const struct nf_parameter parameters[] = {
 		     RTE_IPV4(192, 0, 2, 254)},
 	[ERRORS_PER_S] = {"errors_per_s", "ICMP errors per second, at most", 0, 1e6, 1000},
 	[ERRORS_AT_ONCE] = {"errors_at_once", "burst of ICMP errors, at most", 1, 1e6, 100},
+	[UNKNOWN] = {NF_UNKNOWN("drop")},
+	[ARP] = {NF_ARP("drop")},
 };
 
 enum {
@@ -56,8 +60,8 @@ enum {
 	MULTICAST,
 	LOCAL,
 	BAD_CHECKSUM,
-	OTHER,
-	MALFORMED,
+	OTHER, /* NF_OTHER_COUNTERS from here */
+	MALFORMED = OTHER + 2,
 	ERRORS_SENT,
 	ERRORS_SUPPRESSED,
 	ERRORS_LIMITED,
@@ -70,8 +74,7 @@ static const struct nf_counter counters[] = {
 	[MULTICAST] = {"multicast", "multicast and broadcast packets, freed"},
 	[LOCAL] = {"local", "packets to the router itself, freed"},
 	[BAD_CHECKSUM] = {"bad_checksum", "packets with a wrong header checksum, freed"},
-	[OTHER] = {"other", "packets that are not IPv4, freed"},
-	[MALFORMED] = {"malformed", "packets freed"},
+	NF_OTHER_COUNTERS(OTHER),
 	[ERRORS_SENT] = {"errors_sent", "ICMP errors sent back"},
 	[ERRORS_SUPPRESSED] = {"errors_suppressed", "suppressed ICMP errors"},
 	[ERRORS_LIMITED] = {"errors_limited", "ICMP errors above the rate, or without a buffer"},
@@ -176,7 +179,7 @@ static int reject_reason_of_any(struct rte_mbuf *mbuf, uint16_t *l3)
 
 	*l3 = packet.l3;
 	if (!packet_has_ipv4(&packet))
-		return packet.type == PACKET_MALFORMED ? MALFORMED : OTHER;
+		return OTHER; /* or malformed, which nf_other() tells apart */
 	return reject_reason(rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *),
 			     packet_ipv4(mbuf, &packet));
 }
@@ -258,7 +261,11 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		else
 			reason = reject_reason_of_any(packets[i], &l3[n_forwarded]);
 		if (unlikely(reason != FORWARDED)) {
-			nf_drop(nf, packets[i], reason);
+			if (reason == OTHER)
+				nf_other(nf, packets[i], packet_parse_any(packets[i]).type, OTHER,
+					 out);
+			else
+				nf_drop(nf, packets[i], reason);
 			continue;
 		}
 		addresses[n_forwarded] = rte_be_to_cpu_32(

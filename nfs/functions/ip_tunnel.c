@@ -69,7 +69,18 @@ static inline uint8_t remove_outer(struct rte_mbuf *mbuf, uint16_t l3)
 
 #define MTU_HELD_US (UINT64_C(600) * 1000000)
 
-enum { MTU, LOCAL, REMOTE, TTL, PENDING, PENDING_S, ERRORS_PER_S, ERRORS_AT_ONCE };
+enum {
+	MTU,
+	LOCAL,
+	REMOTE,
+	TTL,
+	PENDING,
+	PENDING_S,
+	ERRORS_PER_S,
+	ERRORS_AT_ONCE,
+	UNKNOWN,
+	ARP,
+};
 static const struct nf_parameter parameters[] = {
 	[MTU] = {"mtu", "MTU between the ends of the tunnel, bytes", 88, 9000, 1500},
 	[LOCAL] = {"local", "this end's address, as a number; 192.0.2.1", 0, 4294967295,
@@ -81,6 +92,8 @@ static const struct nf_parameter parameters[] = {
 	[PENDING_S] = {"pending_s", "timeout of reassembly, s", 0.001, 120, 30},
 	[ERRORS_PER_S] = {"errors_per_s", "ICMP errors per second, at most", 0, 1e6, 1000},
 	[ERRORS_AT_ONCE] = {"errors_at_once", "burst of ICMP errors, at most", 1, 1e6, 100},
+	[UNKNOWN] = {NF_UNKNOWN("drop")},
+	[ARP] = {NF_ARP("drop")},
 };
 
 enum {
@@ -101,8 +114,8 @@ enum {
 	CONGESTED,
 	BAD_CHECKSUM,
 	NO_ROOM,
-	OTHER,
-	MALFORMED,
+	OTHER, /* NF_OTHER_COUNTERS from here */
+	MALFORMED = OTHER + 2,
 	ERRORS_SENT,
 	ERRORS_SUPPRESSED,
 	ERRORS_LIMITED,
@@ -127,8 +140,7 @@ static const struct nf_counter counters[] = {
 	[CONGESTED] = {"congested", "packets marked as congested whose sender lacks ECN, freed"},
 	[BAD_CHECKSUM] = {"bad_checksum", "packets with a wrong header checksum, freed"},
 	[NO_ROOM] = {"no_room", "packets freed without a buffer or headroom"},
-	[OTHER] = {"other", "packets that are not IPv4, freed"},
-	[MALFORMED] = {"malformed", "packets freed"},
+	NF_OTHER_COUNTERS(OTHER),
 	[ERRORS_SENT] = {"errors_sent", "ICMP errors sent back"},
 	[ERRORS_SUPPRESSED] = {"errors_suppressed", "suppressed ICMP errors"},
 	[ERRORS_LIMITED] = {"errors_limited", "ICMP errors above the rate, or without a buffer"},
@@ -366,7 +378,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		const struct packet packet = packet_headers(mbuf);
 
 		if (unlikely(!packet_has_ipv4(&packet)))
-			nf_drop(nf, mbuf, packet.type == PACKET_MALFORMED ? MALFORMED : OTHER);
+			nf_other(nf, mbuf, packet.type, OTHER, out);
 		else if (unlikely(!ipv4_checksum_is_right(packet_ipv4(mbuf, &packet))))
 			nf_drop(nf, mbuf, BAD_CHECKSUM);
 		else if (packet_from(mbuf) == NF_INSIDE)

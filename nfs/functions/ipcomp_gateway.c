@@ -21,7 +21,7 @@ static const struct nf_parameter parameters[] = {
 	[LEAST_BYTES] = {"least_bytes", "smallest IPv4 payload to compress, bytes", 8, MOST_BYTES,
 			 90},
 	[UNKNOWN] = {NF_UNKNOWN("pass")},
-	[ARP] = {NF_ARP},
+	[ARP] = {NF_ARP("pass")},
 };
 
 enum {

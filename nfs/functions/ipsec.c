@@ -135,7 +135,22 @@ static enum tunnelled tunnel_unwrap(struct rte_mbuf *mbuf, uint16_t l3)
 	return TUNNELLED_WHOLE;
 }
 
-enum { KEY, NONCE, HMAC_KEY, SPI, SEED, TUNNEL, LOCAL, REMOTE, REVERSED, PATH_MTU, ERRORS_PER_S, ERRORS_AT_ONCE };
+enum {
+	KEY,
+	NONCE,
+	HMAC_KEY,
+	SPI,
+	SEED,
+	TUNNEL,
+	LOCAL,
+	REMOTE,
+	REVERSED,
+	PATH_MTU,
+	ERRORS_PER_S,
+	ERRORS_AT_ONCE,
+	UNKNOWN,
+	ARP,
+};
 static const struct nf_parameter parameters[] = {
 	[KEY] = {"key", "key of AES, 32 hexadecimal digits",
 		 .text = "000102030405060708090a0b0c0d0e0f"},
@@ -159,6 +174,8 @@ static const struct nf_parameter parameters[] = {
 	[PATH_MTU] = {"path_mtu", "1: a tunnel learns the MTU of its path", 0, 1, 1},
 	[ERRORS_PER_S] = {"errors_per_s", "ICMP errors per second, at most", 0, 1e6, 1000},
 	[ERRORS_AT_ONCE] = {"errors_at_once", "burst of ICMP errors, at most", 1, 1e6, 100},
+	[UNKNOWN] = {NF_UNKNOWN("drop")},
+	[ARP] = {NF_ARP("drop")},
 };
 
 enum {
@@ -174,8 +191,8 @@ enum {
 	TOO_LONG,
 	NO_BUFFER,
 	FAILED,
-	OTHER,
-	MALFORMED,
+	OTHER, /* NF_OTHER_COUNTERS from here */
+	MALFORMED = OTHER + 2,
 	LEARNT,
 	TOO_BIG,
 	ERRORS_SENT,
@@ -196,8 +213,7 @@ static const struct nf_counter counters[] = {
 	[TOO_LONG] = {"too_long", "packets that do not fit a buffer, freed"},
 	[NO_BUFFER] = {"no_buffer", "packets freed without a buffer"},
 	[FAILED] = {"failed", "packets that OpenSSL cannot handle, freed"},
-	[OTHER] = {"other", "packets that are not IPv4, freed"},
-	[MALFORMED] = {"malformed", "packets freed"},
+	NF_OTHER_COUNTERS(OTHER),
 	[LEARNT] = {"learnt", "ICMP errors that packets of the tunnel are too big, freed"},
 	[TOO_BIG] = {"too_big", "packets too long for the path that must not be fragmented, freed"},
 	[ERRORS_SENT] = {"errors_sent", "ICMP errors sent back"},
@@ -388,7 +404,7 @@ static int take(struct nf *nf, struct rte_mbuf *mbuf, struct rte_mbuf **made)
 	const uint64_t number = ipsec->arrived++;
 
 	if (unlikely(!packet_has_ipv4(&packet)))
-		return packet.type == PACKET_MALFORMED ? MALFORMED : OTHER;
+		return OTHER;
 	if (packet_from(mbuf) == ipsec->settings.encrypted)
 		return encrypt(nf, mbuf, &packet, number, made);
 	if (unlikely(ipsec->settings.tunnel && nf->settings[PATH_MTU] == 1 &&
@@ -418,6 +434,11 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		struct rte_mbuf *made = NULL;
 		const int counter = take(nf, packets[i], &made);
 
+		if (unlikely(counter == OTHER)) {
+			nf_other(nf, packets[i], packet_headers(packets[i]).type, OTHER, out);
+			packets[i] = NULL;
+			continue;
+		}
 		nf->counters[counter]++;
 		if (counter == ENCRYPTED || counter == DECRYPTED)
 			nf_send(out, made);

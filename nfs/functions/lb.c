@@ -88,7 +88,7 @@ static const struct nf_parameter parameters[] = {
 			      "if empty",
 			      .text = ""},
 	[UNKNOWN_FRAMES] = {NF_UNKNOWN("pass")},
-	[ARP] = {NF_ARP},
+	[ARP] = {NF_ARP("pass")},
 };
 
 enum { BALANCED, RETURNED, ERRORS, FRAGMENTS, PASSED, UNSERVED, OTHER, UNKNOWN, MALFORMED };
@@ -100,7 +100,6 @@ static const struct nf_counter counters[] = {
 	[PASSED] = {"passed", "packets of other addresses, sent on as they are"},
 	[UNSERVED] = {"unserved", "packets freed because all backends are down"},
 	NF_OTHER_COUNTERS(OTHER),
-	[MALFORMED] = {"malformed", "packets freed"},
 };
 
 struct lb {
@@ -427,7 +426,7 @@ static void take_other(struct nf *nf, struct rte_mbuf *mbuf, struct packet packe
 
 	if (packet.type == PACKET_IPV6 && lb->gates && !lb->portable && !lb->address &&
 	    packet_from(mbuf) == NF_INSIDE && lb->first_up != MAGLEV_NONE) {
-		packet = packet_parse_ipv6(mbuf, packet.l3);
+		packet = packet_behind_extensions(mbuf, packet);
 		if (packet.type == PACKET_MALFORMED) {
 			nf_drop(nf, mbuf, MALFORMED);
 			return;

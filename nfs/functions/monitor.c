@@ -35,7 +35,7 @@ static const struct nf_parameter parameters[] = {
 	[REPORTED] = {"reported", "flows in the report, at most", 1, MOST_TALKERS, 20},
 	[IPV6] = {NF_IPV6},
 	[UNKNOWN] = {NF_UNKNOWN("pass")},
-	[ARP] = {NF_ARP},
+	[ARP] = {NF_ARP("pass")},
 };
 
 enum { TCP, UDP, ICMP, REST, PROTOCOLS };
@@ -44,8 +44,8 @@ enum {
 	BYTES_OF = PACKETS_OF + PROTOCOLS,
 	REPLACED = BYTES_OF + PROTOCOLS,
 	OTHER,
-	OTHER_BYTES = OTHER + 2,
-	MALFORMED,
+	MALFORMED = OTHER + 2,
+	OTHER_BYTES,
 };
 static const struct nf_counter counters[] = {
 	[PACKETS_OF + TCP] = {"tcp_packets", "packets of TCP"},
@@ -59,7 +59,6 @@ static const struct nf_counter counters[] = {
 	[REPLACED] = {"replaced", "flows that lost their counter to another one"},
 	NF_OTHER_COUNTERS(OTHER),
 	[OTHER_BYTES] = {"other_bytes", "bytes of frames among other"},
-	[MALFORMED] = {"malformed", "packets freed"},
 };
 
 struct monitor {
@@ -226,8 +225,8 @@ static __rte_noinline bool read_any(struct nf *nf, struct rte_mbuf *mbuf, struct
 		*flow = packet_flow_ipv4(mbuf, &packet);
 		return true;
 	}
-	if (packet.type == PACKET_IPV6 && !nf->leaves_ipv6_unread)
-		packet = packet_parse_ipv6(mbuf, packet.l3);
+	if (!nf->leaves_ipv6_unread)
+		packet = packet_behind_extensions(mbuf, packet);
 	if (packet.type == PACKET_MALFORMED) {
 		nf_drop(nf, mbuf, MALFORMED);
 		return false;

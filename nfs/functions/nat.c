@@ -101,7 +101,7 @@ static const struct nf_parameter parameters[] = {
 	[PAIRS] = {"pairs", "most pairs of hosts with GRE, ESP or SCTP; 0: these are freed", 0, 65536,
 		   4096},
 	[UNKNOWN] = {NF_UNKNOWN("drop")},
-	[ARP] = {"arp", "ARP: pass, or drop", .text = "drop"},
+	[ARP] = {NF_ARP("drop")},
 };
 
 static const struct nf_counter counters[] = {
@@ -128,7 +128,6 @@ static const struct nf_counter counters[] = {
 	[NO_ROOM] = {"no_room", "packets freed without buffers to fragment them again"},
 	[UNSUPPORTED] = {"unsupported", "packets of unsupported protocols and ICMP types, freed"},
 	NF_OTHER_COUNTERS(OTHER),
-	[MALFORMED] = {"malformed", "packets freed"},
 };
 
 static void destroy(struct nf *nf)

@@ -16,7 +16,7 @@ static const struct nf_parameter parameters[] = {
 	[FILE_OF_RULES] = {SCAN_FILE},
 	[STREAMS] = {STREAM_SCAN_STREAMS},
 	[UNKNOWN] = {NF_UNKNOWN("drop")},
-	[ARP] = {NF_ARP},
+	[ARP] = {NF_ARP("pass")},
 };
 
 enum { SCANS, DROPPED = SCANS + SCAN_COUNTERS, SEGMENTS };

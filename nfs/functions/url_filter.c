@@ -30,7 +30,7 @@ static const struct nf_parameter parameters[] = {
 	[STREAMS] = {"streams", "TCP streams that are followed; 0: each segment is judged by itself",
 		     0, 1 << 20, 4096},
 	[UNKNOWN] = {NF_UNKNOWN("drop")},
-	[ARP] = {NF_ARP},
+	[ARP] = {NF_ARP("pass")},
 };
 
 enum {
@@ -68,7 +68,6 @@ static const struct nf_counter counters[] = {
 	[RESETS] = {"resets", "TCP resets sent"},
 	[UNBUFFERED] = {"unbuffered", "TCP resets not sent without a buffer"},
 	NF_OTHER_COUNTERS(OTHER),
-	[MALFORMED] = {"malformed", "packets freed"},
 };
 
 struct url_filter {
@@ -474,9 +473,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		struct rte_mbuf *mbuf = packets[i];
 		const struct packet packet = packet_ip_headers(mbuf);
 
-		if (unlikely(packet.type == PACKET_MALFORMED)) {
-			nf_drop(nf, mbuf, MALFORMED);
-		} else if (unlikely(!packet_has_flow(&packet) || packet_is_opaque(&packet))) {
+		if (unlikely(!packet_has_flow(&packet) || packet_is_opaque(&packet))) {
 			nf_other(nf, mbuf, packet.type, OTHER, out);
 		} else {
 			const int counter = judge(nf, mbuf, &packet);

@@ -10,6 +10,7 @@
 #include "gpu/host/runtime.h"
 #include "gpu/kernels/acl.h"
 #include "gpu/kernels/ip_router.h"
+#include "gpu/kernels/ipsec.h"
 #include "gpu/kernels/nids.h"
 #include "gpu/state/state.h"
 
@@ -67,13 +68,14 @@ static void count(struct nf *nf, const char *name)
 		nf->counters[counter]++;
 }
 
-/* Whether the host has to answer, to keep flows, or to read IPv6, as the function in C does. */
+/* Whether the host has to answer, keep flows, read IPv6, or let frames pass, as the function does. */
 static bool is_the_hosts(enum gpu_nf of, u32 verdict)
 {
 	verdict &= ~GPU_FREED;
 	return of == GPU_NIDS || (of == GPU_ACL && verdict == ACL_OTHER) ||
-	       (of == GPU_IP_ROUTER &&
-		(verdict == ROUTER_EXPIRED || verdict == ROUTER_UNROUTABLE));
+	       (of == GPU_IPSEC && verdict == IPSEC_OTHER) ||
+	       (of == GPU_IP_ROUTER && (verdict == ROUTER_EXPIRED || verdict == ROUTER_OTHER ||
+					verdict == ROUTER_UNROUTABLE));
 }
 
 /* Whether a result can be applied to a packet: devices are not trusted with buffers. */

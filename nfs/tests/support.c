@@ -326,6 +326,21 @@ static struct rte_mbuf *malformed_packet(struct rig *rig, int part)
 	return packet;
 }
 
+void rig_check_unknown(struct rig *rig, const char *name)
+{
+	const uint8_t arp[60] = {[12] = 0x08, [13] = 0x06}, ipv6[60] = {[12] = 0x86, [13] = 0xdd};
+	const struct nf_setting settings[] = {{"unknown", .text = "pass"}, {"arp", .text = "pass"}};
+
+	for (unsigned int n = 0; n <= RTE_DIM(settings); n++) {
+		rig_make(rig, name, settings, n);
+		rig_offer(rig, packet_of(rig, ipv6, sizeof(ipv6)), 1);
+		assert_int_equal(rig->out.n, n > 0);
+		rig_offer(rig, packet_of(rig, arp, sizeof(arp)), 1);
+		assert_int_equal(rig->out.n, n > 1);
+		assert_counts(rig, {"other", n}, {"unknown", 2 - n}, {"malformed", 0});
+	}
+}
+
 void offer_malformed(struct rig *rig)
 {
 	static const uint8_t zeros[64];

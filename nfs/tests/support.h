@@ -127,6 +127,9 @@ void rig_frees(struct rig *rig, struct rte_mbuf *packet, uint64_t now_us);
 /* The only packet that was sent. */
 struct rte_mbuf *rig_sent(const struct rig *rig);
 
+/* A function of IPv4 frees ARP and IPv6, or lets them pass, as it is set. */
+void rig_check_unknown(struct rig *rig, const char *name);
+
 /* Offer packets that are malformed in every way, one after another. */
 void offer_malformed(struct rig *rig);
 

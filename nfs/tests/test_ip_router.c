@@ -201,7 +201,7 @@ RIG_TEST(fragments_and_tags_are_forwarded)
 	assert_true(checksums_right(rig_sent(rig)));
 	assert_int_equal(rig_count(rig, "forwarded"), 2);
 	rig_frees(rig, six, 1);
-	assert_int_equal(rig_count(rig, "other"), 1);
+	assert_int_equal(rig_count(rig, "unknown"), 1);
 }
 
 /* The payload is not checked: a truncated TCP header is forwarded, tagged or not. */
@@ -239,4 +239,9 @@ RIG_TEST(hostile_packets_leave_with_valid_headers)
 	assert_int_equal(rig_count(rig, "forwarded"), 0);
 	offer_hostile(rig, addresses, RTE_DIM(addresses), assert_header_checksum);
 	assert_true(rig_count(rig, "errors_sent") > 100);
+}
+
+RIG_TEST(what_is_not_ipv4_leaves_as_set)
+{
+	rig_check_unknown(rig, "IPRouter");
 }

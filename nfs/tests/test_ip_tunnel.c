@@ -165,7 +165,7 @@ RIG_TEST(tunnels_may_nest)
 	assert_int_equal(ipv4_of(rig_sent(rig))->next_proto_id, IPPROTO_IPIP);
 	rig_offer(rig, six, 1);
 	rig_offer(rig, damaged, 1);
-	assert_counts(rig, {"other", 1}, {"bad_checksum", 1}, {"encapsulated", 1});
+	assert_counts(rig, {"unknown", 1}, {"bad_checksum", 1}, {"encapsulated", 1});
 }
 
 /* The payload is not checked: truncated TCP or an invalid length are encapsulated. */
@@ -207,4 +207,9 @@ RIG_TEST(hostile_packets_leave_with_valid_headers)
 	offer_mutations_of(rig, &original, 1, assert_header_checksum);
 	offer_mutations_of(rig, &through, 1, assert_header_checksum);
 	assert_true(rig_count(rig, "decapsulated") > 1000);
+}
+
+RIG_TEST(what_is_not_ipv4_leaves_as_set)
+{
+	rig_check_unknown(rig, "IPTunnel");
 }

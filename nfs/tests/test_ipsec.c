@@ -366,3 +366,8 @@ RIG_TEST(packets_that_may_be_fragmented_are_not_limited)
 		assert_int_equal(is_sealed(rig, 1400, 1), mode == 0);
 	}
 }
+
+RIG_TEST(what_is_not_ipv4_leaves_as_set)
+{
+	rig_check_unknown(rig, "IPSec");
+}

@@ -282,10 +282,6 @@ static bool is_looked_up(struct nf *nf, struct crossing *crossing, bool outward,
 	}
 	if (unlikely(crossing->packet.fragment) && !complete(nf, crossing))
 		return false;
-	if (unlikely(crossing->packet.type == PACKET_MALFORMED)) {
-		nf_drop(nf, crossing->mbuf, MALFORMED);
-		return false;
-	}
 	if (unlikely(crossing->packet.type != PACKET_IPV4)) {
 		nf_other(nf, crossing->mbuf, crossing->packet.type, OTHER, out);
 		return false;

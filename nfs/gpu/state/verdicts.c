@@ -18,7 +18,6 @@ static const char *const names[GPU_NFS][MOST_VERDICTS] = {
 			   [ROUTER_MULTICAST] = "multicast",
 			   [ROUTER_LOCAL] = "local",
 			   [ROUTER_BAD_CHECKSUM] = "bad_checksum",
-			   [ROUTER_OTHER] = "other",
 			   [ROUTER_MALFORMED] = "malformed"},
 	[GPU_ACL] = {[ACL_PERMITTED] = "permitted",
 		     [ACL_DENIED] = "denied",
@@ -37,7 +36,6 @@ static const char *const names[GPU_NFS][MOST_VERDICTS] = {
 		       [IPSEC_FRAGMENTS] = "fragments",
 		       [IPSEC_EXHAUSTED] = "exhausted",
 		       [IPSEC_TOO_LONG] = "too_long",
-		       [IPSEC_OTHER] = "other",
 		       [IPSEC_MALFORMED] = "malformed"},
 };
 

@@ -387,7 +387,12 @@ class IpsecModel(EspModel):
     HELD_US = 600_000_000
 
     nf = "IPSec"
-    variants = (KEYS, {**KEYS, "tunnel": "0", "spi": "70000", "seed": "9"}, {**KEYS, "reversed": "1"})
+    variants = (
+        KEYS,
+        {**KEYS, "tunnel": "0", "spi": "70000", "seed": "9"},
+        {**KEYS, "reversed": "1", "unknown": "pass", "arp": "pass"},
+    )
+    unknown = arp = "drop"
 
     def prepare(self) -> None:
         super().prepare()
@@ -451,12 +456,25 @@ class IpsecModel(EspModel):
         return (out, self.errors) if burst[0].side == INSIDE else (self.errors, back)
 
     def decrypt(self, burst: list[Sent]) -> list[bytes]:
-        return [frame for sent in burst if not self.learns(sent) for frame in super(IpsecModel, self).decrypt([sent])]
+        left: list[bytes] = []
+        for sent in burst:
+            if not read_headers(sent.frame).has_ipv4:
+                left += self.other(sent.frame)
+            elif not self.learns(sent):
+                left += super().decrypt([sent])
+        return left
+
+    def other(self, frame: bytes) -> list[bytes]:
+        """What leaves of a frame that is not understood, which takes a number, too."""
+        self.arrived += 1
+        return [frame] * self.passes(read_headers(frame).kind)
 
     def encrypt(self, sent: Sent) -> bytes | None:
         """A packet that the path would have to fragment, and must not, is reported to its sender."""
         headers = read_headers(sent.frame)
-        known = self.tunnel and headers.has_ipv4 and sent.time_us < self.until_us
+        if not headers.has_ipv4:
+            return next(iter(self.other(sent.frame)), None)
+        known = self.tunnel and sent.time_us < self.until_us
         if known and word_at(sent.frame, headers.l3 + 6) & DONT_FRAGMENT:
             room = (self.mtu - 20 - 8 - 8 - 12) // 4 * 4 - 2
             if headers.end - headers.l3 > room:

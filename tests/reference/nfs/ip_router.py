@@ -112,7 +112,9 @@ class IpRouterModel(FunctionModel):
     variants = (
         {"file": "{folder}/routes", "hops": "200"},
         {"file": "{folder}/routes", "hops": "200", "errors_per_s": "20", "errors_at_once": "3"},
+        {"file": "{folder}/routes", "hops": "200", "unknown": "pass"},
     )
+    unknown = arp = "drop"
 
     @classmethod
     def made_files(cls) -> dict[str, str]:
@@ -140,8 +142,6 @@ class IpRouterModel(FunctionModel):
 
     def rejected(self, frame: bytes, headers: Headers) -> str | None:
         """The counter of a packet that is not looked up."""
-        if not headers.has_ipv4:
-            return "malformed" if headers.kind == "malformed" else "other"
         if not header_is_right(frame, headers.l3):
             return "bad_checksum"
         if frame[0] & 1:
@@ -151,6 +151,8 @@ class IpRouterModel(FunctionModel):
 
     def take(self, sent: Sent) -> Left:
         frame, headers = sent.frame, read_headers(sent.frame)
+        if not headers.has_ipv4:
+            return [frame] * self.passes(headers.kind), []
         why = self.rejected(frame, headers)
         if why:
             return self.drop(why)

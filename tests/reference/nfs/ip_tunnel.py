@@ -43,7 +43,9 @@ class IpTunnelModel(FunctionModel):
     variants = (
         {"mtu": "600", "pending_s": "1"},
         {"mtu": "1500", "pending_s": "0.01", "errors_per_s": "10", "errors_at_once": "5"},
+        {"mtu": "1280", "unknown": "pass", "arp": "pass"},
     )
+    unknown = arp = "drop"
 
     def prepare(self) -> None:
         self.mtu = self.most = self.number("mtu", 1500) - 20
@@ -94,7 +96,7 @@ class IpTunnelModel(FunctionModel):
         if sent.time_us >= self.until_us:
             self.mtu = self.most
         if not headers.has_ipv4:
-            return self.drop("malformed" if headers.kind == "malformed" else "other")
+            return [frame] * self.passes(headers.kind), []
         if not header_is_right(frame, headers.l3):
             return self.drop("bad_checksum")
         if sent.side == INSIDE:
