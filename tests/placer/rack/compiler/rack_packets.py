@@ -22,6 +22,7 @@ from tests.placer.rack.compiler.library.frames import (
     random_frames,
 )
 from tests.reference.nfs.dedup import repeated_payload
+from tests.reference.nfs.traffic import Mix, make_flows, odd_of, plain
 from tests.reference.nfs.url_filter import web_payload
 from tests.reference.peel import fields_of, holds
 
@@ -41,7 +42,7 @@ def rack_packets(
     `urls`: of operators' own lists.
     """
     rng = random.Random(seed)
-    frames = [*random_frames(seed, others), *strays(rng), *icmp_queries(rng)]
+    frames = [*random_frames(seed, others), *strays(rng), *frames_without_ipv4(rng), *icmp_queries(rng)]
     for chain in chains:
         frames += chain_packets(chain, rng, of_each, urls)
     rng.shuffle(frames)
@@ -148,6 +149,16 @@ def strays(rng: random.Random) -> list[bytes]:
             for port in (EDGES[0], EDGES[2])
         ),
     ]
+
+
+def frames_without_ipv4(rng: random.Random) -> list[bytes]:
+    """Datagrams of IPv6, plain and tagged, with extension headers, in fragments or damaged; types that no NF knows."""
+    mix = Mix(flows=6, hosts=4, ipv6=1)
+    whole = [plain(rng, flow, True, rng.randbytes(24), mix, 1) for flow in make_flows(rng, mix)]
+    odd = [changed for frame in whole for changed in odd_of(rng, frame, mix)]
+    tagged = [framed(whole[at][14:], (7, 8)[:at], ether_type=0x86DD) for at in (1, 2)]
+    kinds = (0x88CC, 0x8847, 0x9100, 0x26)  # LLDP, MPLS, a tag that is skipped by no NF, a length
+    return [*whole, *tagged, *odd, *(framed(rng.randbytes(46), ether_type=kind) for kind in kinds)]
 
 
 def icmp_queries(rng: random.Random) -> list[bytes]:
