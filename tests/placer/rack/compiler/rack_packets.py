@@ -42,7 +42,12 @@ def rack_packets(
     `urls`: of operators' own lists.
     """
     rng = random.Random(seed)
-    frames = [*random_frames(seed, others), *strays(rng), *frames_without_ipv4(rng), *icmp_queries(rng)]
+    frames = [
+        *random_frames(seed, others),
+        *strays(rng),
+        *frames_without_ipv4(random.Random(f"{seed} without IPv4")),
+        *icmp_queries(rng),
+    ]
     for chain in chains:
         frames += chain_packets(chain, rng, of_each, urls)
     rng.shuffle(frames)
