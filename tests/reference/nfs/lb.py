@@ -170,7 +170,8 @@ class LbModel(FunctionModel):
             }
         for number in filter(None, self.settings.get("down", "").split(",")):
             del members[int(number)]
-        self.up = [self.addresses[number] for number in members]
+        self.weights = {self.addresses[number]: weight for number, (weight, _) in members.items()}
+        self.up = [*self.weights]
         self.table = fill_table(size, members) if size & (size - 1) == 0 else []
         self.chosen: dict[Flow, int] = {}
 
@@ -296,13 +297,12 @@ class LbModel(FunctionModel):
         return super().judge(burst, out, back)
 
     def finish(self) -> list[str]:
-        """Whether flows are spread evenly, within six standard deviations."""
+        """Whether flows are spread by weight, within six standard deviations."""
         balanced = [to for key, to in self.chosen.items() if not self.virtual or key[1] == self.virtual]
-        if not self.up:
-            return []
-        mean, counts = len(balanced) / len(self.up), Counter(balanced)
+        counts = Counter(balanced)
+        means = {to: weight * len(balanced) / sum(self.weights.values()) for to, weight in self.weights.items()}
         return [
             f"backend {self.addresses.index(to)} has {counts[to]} flows, not about {mean:.0f}"
-            for to in self.up
+            for to, mean in means.items()
             if abs(counts[to] - mean) > 6 * mean**0.5 + 1
         ]
