@@ -13,15 +13,13 @@ enum {
 	FLOW_SCAN_WINDOW,
 	FLOW_SCAN_FILE,
 	FLOW_SCAN_UNKNOWN,
-	FLOW_SCAN_ARP,
-	FLOW_SCAN_PARAMETERS
+	FLOW_SCAN_PARAMETERS = FLOW_SCAN_UNKNOWN + 2
 };
 #define FLOW_SCAN_DECLARE_PARAMETERS(unknown)                                                      \
 	FLOW_TABLE_PARAMETERS, [FLOW_SCAN_QUEUES] = {OFFLOAD_QUEUES},                              \
 			       [FLOW_SCAN_WINDOW] = {OFFLOAD_WINDOW},                              \
 			       [FLOW_SCAN_FILE] = {SCAN_FILE},                                     \
-			       [FLOW_SCAN_UNKNOWN] = {NF_UNKNOWN(unknown)},                        \
-			       [FLOW_SCAN_ARP] = {NF_ARP("pass")}
+			       NF_OTHER_PARAMETERS(FLOW_SCAN_UNKNOWN, unknown, "pass")
 
 enum { FLOW_SCAN_SCANS = FLOW_COUNTERS, FLOW_SCAN_COUNTERS = FLOW_SCAN_SCANS + SCAN_COUNTERS };
 #define FLOW_SCAN_DECLARE_COUNTERS FLOW_TABLE_COUNTERS, SCAN_COUNTERS_FROM(FLOW_SCAN_SCANS)

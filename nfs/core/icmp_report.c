@@ -22,15 +22,15 @@ static const struct {
 	[ICMP_TTL_EXCEEDED] = {11, 0},
 };
 
-struct icmp_reporter icmp_reporter_for(rte_be32_t address, struct rte_mempool *pool, double per_s,
-				       double burst)
+struct icmp_reporter icmp_reporter_for(rte_be32_t address, struct rte_mempool *pool,
+				       const double settings[2])
 {
 	return (struct icmp_reporter){
 		.address = address,
 		.pool = pool,
-		.per_us = per_s / 1e6,
-		.most = burst,
-		.tokens = burst,
+		.per_us = settings[0] / 1e6,
+		.most = settings[1],
+		.tokens = settings[1],
 	};
 }
 

@@ -34,8 +34,18 @@ enum icmp_report {
 	ICMP_LIMITED,    /* the rate limit is reached, or no buffer is free */
 };
 
-struct icmp_reporter icmp_reporter_for(rte_be32_t address, struct rte_mempool *pool, double per_s,
-				       double burst);
+/* Parameters of functions that report errors, for icmp_reporter_for(); and counters. */
+#define ICMP_REPORT_PARAMETERS(at)                                                                 \
+	[at] = {"errors_per_s", "ICMP errors per second, at most", 0, 1e6, 1000},                  \
+	[(at) + 1] = {"errors_at_once", "burst of ICMP errors, at most", 1, 1e6, 100}
+#define ICMP_REPORT_COUNTERS(at)                                                                   \
+	[(at) + ICMP_SENT] = {"errors_sent", "ICMP errors sent back"},                             \
+	[(at) + ICMP_SUPPRESSED] = {"errors_suppressed", "suppressed ICMP errors"},                \
+	[(at) + ICMP_LIMITED] = {"errors_limited",                                                 \
+				 "ICMP errors above the rate, or without a buffer"}
+
+struct icmp_reporter icmp_reporter_for(rte_be32_t address, struct rte_mempool *pool,
+				       const double settings[2]);
 
 /*
  * Create an ICMP error about a packet with an IPv4 header. For ICMP_SENT, `*error` is a new packet

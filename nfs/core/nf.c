@@ -99,7 +99,7 @@ static int passes(const struct nf *nf, const char *parameter, const char *text)
 	return -EINVAL;
 }
 
-/* What becomes of frames that are not understood, and of IPv6: see NF_UNKNOWN. */
+/* What becomes of frames that are not understood, and of IPv6: see NF_OTHER_PARAMETERS. */
 static int choose_others(struct nf *nf)
 {
 	int unknown = 1, arp = 1, ipv6 = 1;

@@ -53,8 +53,10 @@ struct nf_counter {
  * Parameters of functions that look at packets, and the counters of nf_other(): what becomes of
  * frames that the function does not understand, and of ARP.
  */
-#define NF_UNKNOWN(value) "unknown", "frames that are not understood: pass, or drop", .text = value
-#define NF_ARP(value) "arp", "ARP: pass, or drop", .text = value
+#define NF_OTHER_PARAMETERS(at, unknown_frames, arp_frames)                                        \
+	[at] = {"unknown", "frames that are not understood: pass, or drop",                        \
+		.text = (unknown_frames)},                                                         \
+	[(at) + 1] = {"arp", "ARP: pass, or drop", .text = (arp_frames)}
 #define NF_IPV6                                                                                    \
 	"ipv6", "IPv6: read; or pass, or drop all of it unread, as cards and switches of racks do", \
 		.text = "read"
@@ -113,7 +115,7 @@ struct nf {
 	double settings[NF_MOST_PARAMETERS]; /* indexed like kind->parameters */
 	char *texts[NF_MOST_PARAMETERS];     /* the same, of text parameters */
 	uint64_t counters[NF_MOST_COUNTERS]; /* indexed like kind->counters */
-	bool passes_unknown, passes_arp; /* by the parameters of NF_UNKNOWN and NF_ARP */
+	bool passes_unknown, passes_arp; /* by NF_OTHER_PARAMETERS */
 	bool leaves_ipv6_unread, passes_ipv6; /* by that of NF_IPV6 */
 	uint32_t n_rules;          /* set by kinds that count how often each decided */
 	uint64_t *rule_counts;     /* NULL unless nf_count_rules() */

@@ -159,9 +159,6 @@ struct packet packet_parse_ipv6(const struct rte_mbuf *mbuf, uint16_t l3)
 
 	if (here < at || rte_be_to_cpu_32(ip->vtc_flow) >> 28 != 6)
 		return malformed;
-	if (likely(here >= l3 + IPV6_LEAST && ipv6_is_plain(mbuf, l3)))
-		return packet_plain_ipv6(mbuf, l3);
-
 	end = at + rte_be_to_cpu_16(ip->payload_len);
 	if (rte_pktmbuf_pkt_len(mbuf) < end)
 		return malformed;
@@ -185,7 +182,7 @@ struct packet packet_parse_any(const struct rte_mbuf *mbuf)
 	uint16_t offset;
 
 	if (likely(packet_is_plain_ipv6(mbuf)))
-		return packet_plain_ipv6(mbuf, sizeof(struct rte_ether_hdr));
+		return packet_plain_ipv6(mbuf);
 	offset = past_ethernet(mbuf, &ether_type);
 
 	if (offset == 0)
@@ -234,22 +231,22 @@ struct flow_key packet_flow_ipv6(struct rte_mbuf *mbuf, const struct packet *pac
 	return key;
 }
 
-struct flow_key packet_connection_ipv6(struct rte_mbuf *mbuf, const struct packet *packet,
-				       bool *reversed)
+bool packet_connection_ipv6(struct rte_mbuf *mbuf, const struct packet *packet,
+			    struct flow_key *key)
 {
-	const struct rte_ipv6_hdr *ip = packet_ipv6(mbuf, packet);
+	const uint8_t *source = packet_ipv6(mbuf, packet)->src_addr, *destination = source + 16;
 	const rte_be16_t *l4 = packet_ports(mbuf, packet);
-	const int order = memcmp(ip->src_addr, ip->dst_addr, sizeof(ip->src_addr));
-	struct flow_key key;
+	uint64_t ends[4];
 	uint32_t ports = 0;
+	bool reversed;
 
-	*reversed = order > 0 || (order == 0 && l4 && l4[0] > l4[1]);
+	memcpy(ends, source, sizeof(ends));
 	if (l4)
 		memcpy(&ports, l4, sizeof(ports));
-	if (*reversed)
-		flow_between_ipv6(&key, ip->dst_addr, ip->src_addr, packet->protocol,
-				  ports << 16 | ports >> 16);
-	else
-		flow_between_ipv6(&key, ip->src_addr, ip->dst_addr, packet->protocol, ports);
-	return key;
+	reversed = ends[0] != ends[2]   ? ends[0] > ends[2]
+		   : ends[1] != ends[3] ? ends[1] > ends[3]
+					: (uint16_t)ports > ports >> 16;
+	flow_between_ipv6(key, reversed ? destination : source, reversed ? source : destination,
+			  packet->protocol, reversed ? ports << 16 | ports >> 16 : ports);
+	return reversed;
 }

@@ -289,21 +289,23 @@ static inline void flow_between_ipv6(struct flow_key *key, const uint8_t *source
 	memcpy(key, halves, sizeof(*key));
 }
 
-#define IPV6_LEAST (sizeof(struct rte_ipv6_hdr) + sizeof(struct rte_udp_hdr))
-
 /*
- * Whether IPv6 at `l3`, of which IPV6_LEAST bytes are there, is UDP or TCP without extension headers,
- * valid, with its headers in one segment.
+ * Whether a packet is plain IPv6: untagged UDP or TCP without extension headers, valid, with its
+ * headers in one segment. packet_plain_ipv6() then returns them, packet_plain_flow_ipv6() the flow.
  */
-static inline bool ipv6_is_plain(const struct rte_mbuf *mbuf, uint32_t l3)
+static inline bool packet_is_plain_ipv6(const struct rte_mbuf *mbuf)
 {
-	const struct rte_ipv6_hdr *ip =
-		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv6_hdr *, l3);
+	static const uint8_t type_and_version[] = {0x86, 0xdd, 0x60, 0},
+			     mask[] = {0xff, 0xff, 0xf0, 0};
+	const struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *);
+	const struct rte_ipv6_hdr *ip = (const struct rte_ipv6_hdr *)(ethernet + 1);
 	const struct rte_tcp_hdr *tcp = (const struct rte_tcp_hdr *)(ip + 1);
-	const uint32_t here = rte_pktmbuf_data_len(mbuf), l4 = l3 + sizeof(*ip);
-	const uint32_t end = l4 + rte_be_to_cpu_16(ip->payload_len);
-	uint32_t headers = l3 + IPV6_LEAST;
+	const uint32_t here = rte_pktmbuf_data_len(mbuf), l4 = sizeof(*ethernet) + sizeof(*ip);
+	uint32_t headers = l4 + sizeof(struct rte_udp_hdr), end;
 
+	if (here < headers || !bytes_are(&ethernet->ether_type, mask, type_and_version))
+		return false;
+	end = l4 + rte_be_to_cpu_16(ip->payload_len);
 	if (end > rte_pktmbuf_pkt_len(mbuf))
 		return false;
 	if (likely(ip->proto == IPPROTO_UDP))
@@ -314,25 +316,12 @@ static inline bool ipv6_is_plain(const struct rte_mbuf *mbuf, uint32_t l3)
 	return headers <= here && headers <= end;
 }
 
-/* The same of an untagged packet, whose flow packet_plain_flow_ipv6() then writes. */
-static inline bool packet_is_plain_ipv6(const struct rte_mbuf *mbuf)
+static inline struct packet packet_plain_ipv6(const struct rte_mbuf *mbuf)
 {
-	static const uint8_t type_and_version[] = {0x86, 0xdd, 0x60, 0},
-			     mask[] = {0xff, 0xff, 0xf0, 0};
-	const struct rte_ether_hdr *ethernet = rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *);
-
-	return rte_pktmbuf_data_len(mbuf) >= sizeof(*ethernet) + IPV6_LEAST &&
-	       bytes_are(&ethernet->ether_type, mask, type_and_version) &&
-	       ipv6_is_plain(mbuf, sizeof(*ethernet));
-}
-
-/* The headers of plain IPv6 at `l3`. */
-static inline struct packet packet_plain_ipv6(const struct rte_mbuf *mbuf, uint16_t l3)
-{
+	const uint16_t l3 = sizeof(struct rte_ether_hdr), l4 = l3 + sizeof(struct rte_ipv6_hdr);
 	const struct rte_ipv6_hdr *ip =
 		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv6_hdr *, l3);
 	const struct rte_tcp_hdr *tcp = (const struct rte_tcp_hdr *)(ip + 1);
-	const uint16_t l4 = l3 + sizeof(*ip);
 	const uint16_t payload = l4 + (ip->proto == IPPROTO_UDP ? sizeof(struct rte_udp_hdr)
 								: (tcp->data_off >> 4) * 4);
 
@@ -360,11 +349,11 @@ static inline void packet_plain_flow_ipv6(const struct rte_mbuf *mbuf, struct fl
 struct flow_key packet_flow_ipv6(struct rte_mbuf *mbuf, const struct packet *packet);
 
 /*
- * The same for both directions: that of the end with the lower address, then port. `*reversed` says
- * whether the packet comes from the other end.
+ * Write the same for both directions: that of the end with the lower address, then port, as numbers
+ * of this machine. Whether the packet comes from the other end.
  */
-struct flow_key packet_connection_ipv6(struct rte_mbuf *mbuf, const struct packet *packet,
-				       bool *reversed);
+bool packet_connection_ipv6(struct rte_mbuf *mbuf, const struct packet *packet,
+			    struct flow_key *key);
 
 /* The flow of UDP or TCP in IPv4 without options at `l3`. */
 static inline struct flow_key packet_flow_at(const struct rte_mbuf *mbuf, uint16_t l3)

@@ -17,7 +17,7 @@
 #include "core/nf.h"
 #include "tables/filters.h"
 
-enum { FILTERS, SEED, FILE_OF_FILTERS, DEFAULT_PERMIT, IPV6, UNKNOWN, ARP };
+enum { FILTERS, SEED, FILE_OF_FILTERS, DEFAULT_PERMIT, IPV6, UNKNOWN };
 static const struct nf_parameter parameters[] = {
 	[FILTERS] = {"filters", "filters in the list, besides the default", 0, 10000, 1000},
 	[SEED] = {"seed", "seed of the filters", 0, 4294967295, 1},
@@ -27,8 +27,7 @@ static const struct nf_parameter parameters[] = {
 			     .text = ""},
 	[DEFAULT_PERMIT] = {"default_permit", "1: packets without a match are permitted", 0, 1, 1},
 	[IPV6] = {NF_IPV6},
-	[UNKNOWN] = {NF_UNKNOWN("drop")},
-	[ARP] = {NF_ARP("pass")},
+	NF_OTHER_PARAMETERS(UNKNOWN, "drop", "pass"),
 };
 
 enum { PERMITTED, DENIED, UNMATCHED, OTHER };

@@ -7,12 +7,11 @@
  */
 #include "core/flow_table.h"
 
-enum { MARK = FLOW_PARAMETERS, UNKNOWN, ARP };
+enum { MARK = FLOW_PARAMETERS, UNKNOWN };
 static const struct nf_parameter parameters[] = {
 	FLOW_TABLE_PARAMETERS,
 	[MARK] = {"mark", "1: set packets to the codepoint of their class", 0, 1, 1},
-	[UNKNOWN] = {NF_UNKNOWN("pass")},
-	[ARP] = {NF_ARP("pass")},
+	NF_OTHER_PARAMETERS(UNKNOWN, "pass", "pass"),
 };
 
 enum service { STANDARD, TELEPHONY, SIGNALING, LOW_LATENCY, BULK, MANAGEMENT, CLASSES };

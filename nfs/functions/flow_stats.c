@@ -1,11 +1,10 @@
 /* FlowStats: counts packets and bytes of every flow, with aging. All packets pass. */
 #include "core/flow_table.h"
 
-enum { UNKNOWN = FLOW_PARAMETERS, ARP };
+enum { UNKNOWN = FLOW_PARAMETERS };
 static const struct nf_parameter parameters[] = {
 	FLOW_TABLE_PARAMETERS,
-	[UNKNOWN] = {NF_UNKNOWN("pass")},
-	[ARP] = {NF_ARP("pass")},
+	NF_OTHER_PARAMETERS(UNKNOWN, "pass", "pass"),
 };
 
 enum { OTHER = FLOW_COUNTERS };

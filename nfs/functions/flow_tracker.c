@@ -59,16 +59,16 @@ static inline void candidates_add(struct candidates *candidates, struct rte_mbuf
 	bool reversed;
 
 	if (unlikely(packet->type == PACKET_IPV6)) {
-		key = packet_connection_ipv6(mbuf, packet, &reversed);
+		reversed = packet_connection_ipv6(mbuf, packet, &candidates->keys[at]);
 	} else {
 		key = packet_flow_ipv4(mbuf, packet);
 		reversed = key.source > key.destination ||
 			   (key.source == key.destination && key.source_port > key.destination_port);
 		if (reversed)
 			key = flow_reversed(&key);
+		candidates->keys[at] = key;
 	}
 	candidates->packets[at] = mbuf;
-	candidates->keys[at] = key;
 	candidates->ends[at] = reversed;
 	if (packet->protocol == IPPROTO_TCP) {
 		const struct rte_tcp_hdr *tcp =
@@ -92,7 +92,7 @@ static inline void candidates_add(struct candidates *candidates, struct rte_mbuf
 	}
 }
 
-enum { CONNECTIONS, OPENING_S, ESTABLISHED_S, CLOSING_S, OVER_S, UDP_NEW_S, UDP_S, PASS_INVALID, UNKNOWN, ARP };
+enum { CONNECTIONS, OPENING_S, ESTABLISHED_S, CLOSING_S, OVER_S, UDP_NEW_S, UDP_S, PASS_INVALID, UNKNOWN };
 static const struct nf_parameter parameters[] = {
 	[CONNECTIONS] = {"connections", "capacity of the table", 8, 1 << 22, 1 << 19},
 	[OPENING_S] = {"opening_s", "timeout of opening TCP connections, s", 0.001, 86400, 120},
@@ -105,8 +105,7 @@ static const struct nf_parameter parameters[] = {
 	[PASS_INVALID] = {"pass_invalid",
 			  "1: invalid packets pass, and those beyond the table's capacity", 0, 1,
 			  0},
-	[UNKNOWN] = {NF_UNKNOWN("pass")},
-	[ARP] = {NF_ARP("pass")},
+	NF_OTHER_PARAMETERS(UNKNOWN, "pass", "pass"),
 };
 
 /* Counters of states come first: the number of connections in each. */

@@ -26,10 +26,8 @@ enum {
 	DEFAULT_ROUTE,
 	FILE_OF_ROUTES,
 	ADDRESS,
-	ERRORS_PER_S,
-	ERRORS_AT_ONCE,
-	UNKNOWN,
-	ARP,
+	ERRORS, /* ICMP_REPORT_PARAMETERS from here */
+	UNKNOWN = ERRORS + 2,
 };
 static const struct nf_parameter parameters[] = {
 	[ROUTES] = {"routes", "prefixes in the table, besides the default one", 0, 1000000, 500000},
@@ -46,10 +44,8 @@ static const struct nf_parameter parameters[] = {
 			    .text = ""},
 	[ADDRESS] = {"address", "the router's address, as a number; 192.0.2.254", 0, 4294967295,
 		     RTE_IPV4(192, 0, 2, 254)},
-	[ERRORS_PER_S] = {"errors_per_s", "ICMP errors per second, at most", 0, 1e6, 1000},
-	[ERRORS_AT_ONCE] = {"errors_at_once", "burst of ICMP errors, at most", 1, 1e6, 100},
-	[UNKNOWN] = {NF_UNKNOWN("drop")},
-	[ARP] = {NF_ARP("drop")},
+	ICMP_REPORT_PARAMETERS(ERRORS),
+	NF_OTHER_PARAMETERS(UNKNOWN, "drop", "drop"),
 };
 
 enum {
@@ -62,9 +58,7 @@ enum {
 	BAD_CHECKSUM,
 	OTHER, /* NF_OTHER_COUNTERS from here */
 	MALFORMED = OTHER + 2,
-	ERRORS_SENT,
-	ERRORS_SUPPRESSED,
-	ERRORS_LIMITED,
+	ERRORS_SENT, /* ICMP_REPORT_COUNTERS from here */
 };
 static const struct nf_counter counters[] = {
 	[FORWARDED] = {"forwarded", "packets sent to a next hop"},
@@ -75,9 +69,7 @@ static const struct nf_counter counters[] = {
 	[LOCAL] = {"local", "packets to the router itself, freed"},
 	[BAD_CHECKSUM] = {"bad_checksum", "packets with a wrong header checksum, freed"},
 	NF_OTHER_COUNTERS(OTHER),
-	[ERRORS_SENT] = {"errors_sent", "ICMP errors sent back"},
-	[ERRORS_SUPPRESSED] = {"errors_suppressed", "suppressed ICMP errors"},
-	[ERRORS_LIMITED] = {"errors_limited", "ICMP errors above the rate, or without a buffer"},
+	ICMP_REPORT_COUNTERS(ERRORS_SENT),
 };
 
 struct hop {
@@ -149,9 +141,8 @@ static int create(struct nf *nf)
 		return -ENOMEM;
 	nf->state = router;
 	router->own = (struct rte_ether_addr){{0x02, 0, 0, 0, 0, 0x01}};
-	router->reporter =
-		icmp_reporter_for(rte_cpu_to_be_32((uint32_t)nf->settings[ADDRESS]), nf->spare,
-				  nf->settings[ERRORS_PER_S], nf->settings[ERRORS_AT_ONCE]);
+	router->reporter = icmp_reporter_for(rte_cpu_to_be_32((uint32_t)nf->settings[ADDRESS]),
+					     nf->spare, &nf->settings[ERRORS]);
 	router->hops = nf_zalloc_for(nf->kind->name, hops * sizeof(*router->hops));
 	router->table = router->hops ? make_table(nf) : NULL;
 	if (!router->table) {

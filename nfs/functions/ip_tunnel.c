@@ -69,18 +69,7 @@ static inline uint8_t remove_outer(struct rte_mbuf *mbuf, uint16_t l3)
 
 #define MTU_HELD_US (UINT64_C(600) * 1000000)
 
-enum {
-	MTU,
-	LOCAL,
-	REMOTE,
-	TTL,
-	PENDING,
-	PENDING_S,
-	ERRORS_PER_S,
-	ERRORS_AT_ONCE,
-	UNKNOWN,
-	ARP,
-};
+enum { MTU, LOCAL, REMOTE, TTL, PENDING, PENDING_S, ERRORS, UNKNOWN = ERRORS + 2 };
 static const struct nf_parameter parameters[] = {
 	[MTU] = {"mtu", "MTU between the ends of the tunnel, bytes", 88, 9000, 1500},
 	[LOCAL] = {"local", "this end's address, as a number; 192.0.2.1", 0, 4294967295,
@@ -90,10 +79,8 @@ static const struct nf_parameter parameters[] = {
 	[TTL] = {"ttl", "time to live of outer headers", 1, 255, 64},
 	[PENDING] = {"pending", "most datagrams in reassembly", 1, 65536, 1024},
 	[PENDING_S] = {"pending_s", "timeout of reassembly, s", 0.001, 120, 30},
-	[ERRORS_PER_S] = {"errors_per_s", "ICMP errors per second, at most", 0, 1e6, 1000},
-	[ERRORS_AT_ONCE] = {"errors_at_once", "burst of ICMP errors, at most", 1, 1e6, 100},
-	[UNKNOWN] = {NF_UNKNOWN("drop")},
-	[ARP] = {NF_ARP("drop")},
+	ICMP_REPORT_PARAMETERS(ERRORS),
+	NF_OTHER_PARAMETERS(UNKNOWN, "drop", "drop"),
 };
 
 enum {
@@ -116,9 +103,7 @@ enum {
 	NO_ROOM,
 	OTHER, /* NF_OTHER_COUNTERS from here */
 	MALFORMED = OTHER + 2,
-	ERRORS_SENT,
-	ERRORS_SUPPRESSED,
-	ERRORS_LIMITED,
+	ERRORS_SENT, /* ICMP_REPORT_COUNTERS from here */
 };
 static const struct nf_counter counters[] = {
 	[ENCAPSULATED] = {"encapsulated", "packets or fragments encapsulated"},
@@ -141,9 +126,7 @@ static const struct nf_counter counters[] = {
 	[BAD_CHECKSUM] = {"bad_checksum", "packets with a wrong header checksum, freed"},
 	[NO_ROOM] = {"no_room", "packets freed without a buffer or headroom"},
 	NF_OTHER_COUNTERS(OTHER),
-	[ERRORS_SENT] = {"errors_sent", "ICMP errors sent back"},
-	[ERRORS_SUPPRESSED] = {"errors_suppressed", "suppressed ICMP errors"},
-	[ERRORS_LIMITED] = {"errors_limited", "ICMP errors above the rate, or without a buffer"},
+	ICMP_REPORT_COUNTERS(ERRORS_SENT),
 };
 
 struct ip_tunnel {
@@ -185,8 +168,7 @@ static int create(struct nf *nf)
 		.src_addr = tunnel->local,
 		.dst_addr = tunnel->remote,
 	};
-	tunnel->reporter = icmp_reporter_for(tunnel->local, nf->spare, settings[ERRORS_PER_S],
-					     settings[ERRORS_AT_ONCE]);
+	tunnel->reporter = icmp_reporter_for(tunnel->local, nf->spare, &settings[ERRORS]);
 	limits = reassembly_limits((uint32_t)settings[PENDING], settings[PENDING_S]);
 	tunnel->reassembly = reassembly_create(nf->kind->name, &limits, &nf->counters[DUPLICATES]);
 	if (!tunnel->reassembly) {

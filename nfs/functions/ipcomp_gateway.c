@@ -13,15 +13,14 @@
 #define CPI_DEFLATE 2 /* RFC 2394, section 3 */
 #define IPPROTO_IPCOMP 108
 
-enum { QUEUES, WINDOW, FILE_OF_RULES, LEAST_BYTES, UNKNOWN, ARP };
+enum { QUEUES, WINDOW, FILE_OF_RULES, LEAST_BYTES, UNKNOWN };
 static const struct nf_parameter parameters[] = {
 	[QUEUES] = {OFFLOAD_QUEUES},
 	[WINDOW] = {OFFLOAD_WINDOW},
 	[FILE_OF_RULES] = {SCAN_FILE},
 	[LEAST_BYTES] = {"least_bytes", "smallest IPv4 payload to compress, bytes", 8, MOST_BYTES,
 			 90},
-	[UNKNOWN] = {NF_UNKNOWN("pass")},
-	[ARP] = {NF_ARP("pass")},
+	NF_OTHER_PARAMETERS(UNKNOWN, "pass", "pass"),
 };
 
 enum {

@@ -135,22 +135,7 @@ static enum tunnelled tunnel_unwrap(struct rte_mbuf *mbuf, uint16_t l3)
 	return TUNNELLED_WHOLE;
 }
 
-enum {
-	KEY,
-	NONCE,
-	HMAC_KEY,
-	SPI,
-	SEED,
-	TUNNEL,
-	LOCAL,
-	REMOTE,
-	REVERSED,
-	PATH_MTU,
-	ERRORS_PER_S,
-	ERRORS_AT_ONCE,
-	UNKNOWN,
-	ARP,
-};
+enum { KEY, NONCE, HMAC_KEY, SPI, SEED, TUNNEL, LOCAL, REMOTE, REVERSED, PATH_MTU, ERRORS };
 static const struct nf_parameter parameters[] = {
 	[KEY] = {"key", "key of AES, 32 hexadecimal digits",
 		 .text = "000102030405060708090a0b0c0d0e0f"},
@@ -172,10 +157,8 @@ static const struct nf_parameter parameters[] = {
 	[REVERSED] = {"reversed", "1: the other end, which encrypts what comes from outside", 0, 1,
 		      0},
 	[PATH_MTU] = {"path_mtu", "1: a tunnel learns the MTU of its path", 0, 1, 1},
-	[ERRORS_PER_S] = {"errors_per_s", "ICMP errors per second, at most", 0, 1e6, 1000},
-	[ERRORS_AT_ONCE] = {"errors_at_once", "burst of ICMP errors, at most", 1, 1e6, 100},
-	[UNKNOWN] = {NF_UNKNOWN("drop")},
-	[ARP] = {NF_ARP("drop")},
+	ICMP_REPORT_PARAMETERS(ERRORS),
+	NF_OTHER_PARAMETERS(ERRORS + 2, "drop", "drop"),
 };
 
 enum {
@@ -195,9 +178,7 @@ enum {
 	MALFORMED = OTHER + 2,
 	LEARNT,
 	TOO_BIG,
-	ERRORS_SENT,
-	ERRORS_SUPPRESSED,
-	ERRORS_LIMITED,
+	ERRORS_SENT, /* ICMP_REPORT_COUNTERS from here */
 };
 static const struct nf_counter counters[] = {
 	[ENCRYPTED] = {"encrypted", "packets encrypted"},
@@ -216,9 +197,7 @@ static const struct nf_counter counters[] = {
 	NF_OTHER_COUNTERS(OTHER),
 	[LEARNT] = {"learnt", "ICMP errors that packets of the tunnel are too big, freed"},
 	[TOO_BIG] = {"too_big", "packets too long for the path that must not be fragmented, freed"},
-	[ERRORS_SENT] = {"errors_sent", "ICMP errors sent back"},
-	[ERRORS_SUPPRESSED] = {"errors_suppressed", "suppressed ICMP errors"},
-	[ERRORS_LIMITED] = {"errors_limited", "ICMP errors above the rate, or without a buffer"},
+	ICMP_REPORT_COUNTERS(ERRORS_SENT),
 };
 
 static const struct esp_format format = {.iv = IPSEC_IV, .icv = IPSEC_ICV, .block = 4};
@@ -260,7 +239,7 @@ static int create(struct nf *nf)
 	}
 	ipsec->reporter = icmp_reporter_for(
 		rte_cpu_to_be_32(ipsec->settings.ends[ipsec->settings.encrypted]), nf->spare,
-		nf->settings[ERRORS_PER_S], nf->settings[ERRORS_AT_ONCE]);
+		&nf->settings[ERRORS]);
 	nf->state = ipsec;
 	return 0;
 }

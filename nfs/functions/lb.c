@@ -65,7 +65,7 @@ static int lb_parse_down(const char *list, bool *up, uint32_t backends)
 	return 0;
 }
 
-enum { BACKENDS, TABLE, SEED, DOWN, ADDRESS, FIRST_BACKEND, GATES, FILE_OF_BACKENDS, UNKNOWN_FRAMES, ARP };
+enum { BACKENDS, TABLE, SEED, DOWN, ADDRESS, FIRST_BACKEND, GATES, FILE_OF_BACKENDS, UNKNOWN_FRAMES };
 static const struct nf_parameter parameters[] = {
 	[BACKENDS] = {"backends", "number of backends, at most 64 with `gates`", 1,
 		      MAGLEV_MOST_BACKENDS, 8},
@@ -87,8 +87,7 @@ static const struct nf_parameter parameters[] = {
 			      "file with the backends, in place of backends and first_backend; none "
 			      "if empty",
 			      .text = ""},
-	[UNKNOWN_FRAMES] = {NF_UNKNOWN("pass")},
-	[ARP] = {NF_ARP("pass")},
+	NF_OTHER_PARAMETERS(UNKNOWN_FRAMES, "pass", "pass"),
 };
 
 enum { BALANCED, RETURNED, ERRORS, FRAGMENTS, PASSED, UNSERVED, OTHER, UNKNOWN, MALFORMED };

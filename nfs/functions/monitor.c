@@ -27,15 +27,14 @@
 
 #define MOST_TALKERS 65536
 
-enum { TALKERS, REPORT, REPORTED, IPV6, UNKNOWN, ARP };
+enum { TALKERS, REPORT, REPORTED, IPV6, UNKNOWN };
 static const struct nf_parameter parameters[] = {
 	[TALKERS] = {"talkers", "flows with a counter", 1, MOST_TALKERS, 1024},
 	[REPORT] = {"report", "file to which the top talkers are written; none if empty",
 		    .text = ""},
 	[REPORTED] = {"reported", "flows in the report, at most", 1, MOST_TALKERS, 20},
 	[IPV6] = {NF_IPV6},
-	[UNKNOWN] = {NF_UNKNOWN("pass")},
-	[ARP] = {NF_ARP("pass")},
+	NF_OTHER_PARAMETERS(UNKNOWN, "pass", "pass"),
 };
 
 enum { TCP, UDP, ICMP, REST, PROTOCOLS };

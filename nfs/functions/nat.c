@@ -77,7 +77,6 @@ enum {
 	FORWARDS,
 	PAIRS,
 	UNKNOWN,
-	ARP,
 };
 static const struct nf_parameter parameters[] = {
 	[SESSIONS] = {"sessions", "capacity of the table", 8, 1 << 22, 1 << 20},
@@ -100,8 +99,7 @@ static const struct nf_parameter parameters[] = {
 		      .text = ""},
 	[PAIRS] = {"pairs", "most pairs of hosts with GRE, ESP or SCTP; 0: these are freed", 0, 65536,
 		   4096},
-	[UNKNOWN] = {NF_UNKNOWN("drop")},
-	[ARP] = {NF_ARP("drop")},
+	NF_OTHER_PARAMETERS(UNKNOWN, "drop", "drop"),
 };
 
 static const struct nf_counter counters[] = {

@@ -9,14 +9,13 @@
 #include "accelerators/scan.h"
 #include "core/memory.h"
 
-enum { QUEUES, WINDOW, FILE_OF_RULES, STREAMS, UNKNOWN, ARP };
+enum { QUEUES, WINDOW, FILE_OF_RULES, STREAMS, UNKNOWN };
 static const struct nf_parameter parameters[] = {
 	[QUEUES] = {OFFLOAD_QUEUES},
 	[WINDOW] = {OFFLOAD_WINDOW},
 	[FILE_OF_RULES] = {SCAN_FILE},
 	[STREAMS] = {STREAM_SCAN_STREAMS},
-	[UNKNOWN] = {NF_UNKNOWN("drop")},
-	[ARP] = {NF_ARP("pass")},
+	NF_OTHER_PARAMETERS(UNKNOWN, "drop", "pass"),
 };
 
 enum { SCANS, DROPPED = SCANS + SCAN_COUNTERS, SEGMENTS };

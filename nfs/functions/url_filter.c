@@ -20,7 +20,7 @@
 #include "functions/url_filter/request.h"
 #include "functions/url_filter/reset.h"
 
-enum { LIST, URLS, SEED, BLOCK_INCOMPLETE, RESET, STREAMS, UNKNOWN, ARP };
+enum { LIST, URLS, SEED, BLOCK_INCOMPLETE, RESET, STREAMS, UNKNOWN };
 static const struct nf_parameter parameters[] = {
 	[LIST] = {"list", "file with the list; empty: a generated list", .text = ""},
 	[URLS] = {"urls", "entries of a generated list", 0, 1000000, 1000},
@@ -29,8 +29,7 @@ static const struct nf_parameter parameters[] = {
 	[RESET] = {"reset", "1: both ends of a blocked connection get a TCP reset", 0, 1, 0},
 	[STREAMS] = {"streams", "TCP streams that are followed; 0: each segment is judged by itself",
 		     0, 1 << 20, 4096},
-	[UNKNOWN] = {NF_UNKNOWN("drop")},
-	[ARP] = {NF_ARP("pass")},
+	NF_OTHER_PARAMETERS(UNKNOWN, "drop", "pass"),
 };
 
 enum {
