@@ -275,7 +275,7 @@ static inline void flow_between_ipv6(struct flow_key *key, const uint8_t *source
 				     const uint8_t *destination, uint8_t protocol, uint32_t ports)
 {
 	const uint64_t *secrets = packet_flow_secrets;
-	uint64_t words[4], halves[2], fold;
+	uint64_t words[4], fold, upper;
 	unsigned __int128 sum;
 
 	memcpy(words, source, 16);
@@ -283,10 +283,11 @@ static inline void flow_between_ipv6(struct flow_key *key, const uint8_t *source
 	sum = (unsigned __int128)(words[0] + secrets[0]) * (words[1] + secrets[1]) +
 	      (unsigned __int128)(words[2] + secrets[2]) * (words[3] + secrets[3]);
 	fold = (uint64_t)sum ^ (uint64_t)(sum >> 64);
-	/* the fields of the key in their order */
-	halves[0] = (fold & ~UINT64_C(0xffff)) | (uint64_t)protocol << 8 | FLOW_IPV6;
-	halves[1] = (uint64_t)ports << 32 | (uint32_t)(sum >> 64) << 16 | (uint16_t)fold;
-	memcpy(key, halves, sizeof(*key));
+	/* the fields of the key in their order: as one number, which is written without a detour */
+	upper = (uint64_t)ports << 32 | ((uint32_t)(sum >> 64) << 16 | (uint16_t)fold);
+	sum = (unsigned __int128)upper << 64 | (fold & ~UINT64_C(0xffff)) |
+	      (unsigned int)protocol << 8 | FLOW_IPV6;
+	memcpy(key, &sum, sizeof(*key));
 }
 
 /*
