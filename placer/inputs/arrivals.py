@@ -10,8 +10,8 @@ from typing import TextIO
 
 from placer.model.arrival import Arrival, running_faults
 from placer.model.constraints import CONSTRAINTS
-from placer.model.fleet import WIRE_BYTES, NicKind
 from placer.model.groups import UNCONSTRAINED, Constraints, usable_group
+from placer.model.nic_kind import WIRE_BYTES, NicKind
 from placer.model.sla import LATENCY_SLAS, Sla
 from placer.model.unplaceable import constraint_faults
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
