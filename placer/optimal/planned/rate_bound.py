@@ -22,7 +22,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from profiles.arrays import Floats, Ints
 
 LEFT_OUT_COST = 1e5  # what an instance without a NIC costs, in NICs of the dearest kind
