@@ -20,10 +20,13 @@ PROGRAM = ROOT / "build" / "nfs" / "run" / "nf-run"
 LIMIT_S = 280
 ENGINES = ("plain", "opencl")
 SETTINGS = {
-    "IPRouter": ({"routes": "20000"}, {"routes": "20000", "default_route": "0", "errors_per_s": "30"}),
+    "IPRouter": (
+        {"routes": "20000"},
+        {"routes": "20000", "default_route": "0", "errors_per_s": "30", "unknown": "pass"},
+    ),
     "ACL": ({"filters": "400"}, {"filters": "300", "default_permit": "0", "seed": "1", "unknown": "pass"}),
     "NIDS": ({"timeout_s": "2", "dropped_class": "7"}, {"flows": "900"}),
-    "IPSec": ({"path_mtu": "0"}, {"tunnel": "0", "path_mtu": "0"}),
+    "IPSec": ({"path_mtu": "0"}, {"tunnel": "0", "path_mtu": "0", "unknown": "pass", "arp": "pass"}),
 }
 SLOW = {"IPRouter": pytest.mark.slow}  # its many routes take as long as all others
 CASES = [
