@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from placer.rack.chain import TableId
@@ -25,6 +24,7 @@ from placer.rack.rack import Rack
 from placer.rack.sharing import has_room
 from placer.rack.stages.stage_oracles import StageOracle, conflict
 from profiles.arrays import Bools, Floats, Ints
+from profiles.linear_programs import linprog
 
 WHOLE_WEIGHT = 1e-7  # how far a weight may be from 0 or 1
 RELATIVE_GAP = 1e-9

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import csr_array, diags_array, eye_array, hstack
 
 from placer.rack.chain import Chain
@@ -22,6 +22,7 @@ from placer.rack.search.fleet_bound import classes_of, equal_servers, fleet_boun
 from placer.rack.search.partial_layouts import find_options
 from placer.rack.stages.stage_oracles import StageOracle, stage_oracle, with_blocks_of
 from profiles.arrays import Floats, Ints
+from profiles.linear_programs import linprog, milp
 
 PROVEN_GAP = 1e-9
 LEAST_IMPROVEMENT = 1e-6  # relative; contents that improve the relaxation by less are not looked for
