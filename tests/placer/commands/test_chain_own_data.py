@@ -106,9 +106,12 @@ def test_numbers_and_expressions_are_checked_where_they_stand(folder: Path) -> N
 def test_branches_and_aggregates_that_no_packet_meets_are_refused(folder: Path) -> None:
     """A branch without a match behind one that takes all packets, and an aggregate of which no packet is."""
     chain = 'Match -> [1/2 "any" Tunnel(vlan = 5) | 1/2 -] -> Detunnel\naggregate c: udp\naggregate c: tcp and udp'
+    chain += "\naggregate c: port 80 and icmp\naggregate c: not ip and port 80\naggregate c: port 80 and not tcp"
     assert refused_places(folder, chain) == [
         "c.chains:2: column 10: no packet is left for a branch without a match: the matches take them all",
         'c.chains:4: column 14: no packet fits the aggregate "tcp and udp"',
+        'c.chains:5: column 14: no packet fits the aggregate "port 80 and icmp"',
+        'c.chains:6: column 14: no packet fits the aggregate "not ip and port 80"',
     ]
 
 

@@ -73,16 +73,35 @@ def entries_of(expressions: Sequence[Expression]) -> list[Entry[int | None]]:
 def unmet_expressions(expressions: Sequence[Expression]) -> list[int]:
     """The numbers of expressions that come too late: whatever fits them fits an earlier one.
 
-    All that equal an earlier one are found; those that earlier ones cover only if they need few entries.
+    All that equal an earlier one are found; those that earlier ones cover only if they need few entries, and that ports
+    are those of TCP and UDP only counts with fewer.
     """
     equal = {at for at, expression in enumerate(expressions) if expression in expressions[:at]}
     try:
-        if sum(len(_entries(expression)) for expression in expressions) > MOST_COMPARED_ENTRIES:
+        compared = [_with_protocols(expression) for expression in expressions]
+        if sum(map(len, map(_entries, compared))) > MOST_COMPARED_ENTRIES:
+            compared = list(expressions)
+        if sum(map(len, map(_entries, compared))) > MOST_COMPARED_ENTRIES:
             return sorted(equal)
-        met = {entry.verdict for entry in entries_of(expressions)}
+        met = {entry.verdict for entry in entries_of(compared)}
     except TooManyEntriesError:
         return sorted(equal)
     return [at for at in range(len(expressions)) if at in equal or at not in met]
+
+
+def _with_protocols(expression: Expression) -> Expression:
+    """The same expression, which also says that packets with ports are TCP or UDP: `port 80 and icmp` fits none."""
+    match expression:
+        case HasPort():
+            return And((Or((HasProtocol(TCP), HasProtocol(UDP))), expression))
+        case Not(of):
+            return Not(_with_protocols(of))
+        case And(parts):
+            return And(tuple(map(_with_protocols, parts)))
+        case Or(parts):
+            return Or(tuple(map(_with_protocols, parts)))
+        case _:
+            return expression
 
 
 def _first(at: int, holds: bool, later: int | None) -> int | None:
