@@ -170,6 +170,13 @@ def test_all_on_the_switch_is_found_where_parts_do_not_fit() -> None:
     assert search.run().marginal == 12_000
 
 
+def test_a_chain_of_too_many_layouts_for_the_heuristic_is_no_fault() -> None:
+    """The search has no plan in time, and Lemur's heuristic lists all layouts: nothing is known but a bound."""
+    on = rack({"X": ON_SERVER | ON_SWITCH}, switch={"stages": 12, "blocks_per_stage": 24})
+    plan = best_plan(chains_of({"chains": [chain("a", "X" * 40)]}, "c"), rack_of(on, "r"), time_limit=0.5)
+    assert plan.status in (Status.UNKNOWN, Status.FEASIBLE, Status.OPTIMAL) and plan.bound_mbps
+
+
 def test_a_rate_just_above_what_the_nic_carries_is_not_rounded_to_t_max() -> None:
     """t_max is 5e-7 beyond the NIC: the rate is the NIC's."""
     chains = [chain("a", "X", t_min_mbps=999, t_max_mbps=1000.0005)]
