@@ -19,8 +19,10 @@ from benches.online import LOOSEST
 from benches.recorded_card import kind_of, recorded_profile
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Depart
-from placer.model.fleet import Fleet, NicKind, Tenant
+from placer.model.fleet import Fleet
 from placer.model.groups import Constraints
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
 from predictor import Models, train

@@ -25,7 +25,8 @@ from benches.recorded_card import kind_of, recorded_profile
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Depart, FleetEvent, Measure, MeasuredInstance
 from placer.fleet.learning.learning import Feedback, correct
-from placer.model.fleet import Fleet, Nic, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Tenant
 from placer.model.oracle import DEFAULT_RISK, PredictorOracle, TestbedOracle
 from placer.model.sla import Sla
 from predictor import Models, train

@@ -19,7 +19,7 @@ from placer.fleet.events import Arrive, Depart, FleetEvent
 from placer.fleet.state.backup import back_up
 from placer.fleet.state.retention import STEP_EVENTS, Retention
 from placer.fleet.state.store import State
-from placer.model.fleet import Tenant
+from placer.model.nic import Tenant
 from placer.model.sla import Sla
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import Workload

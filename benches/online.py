@@ -22,7 +22,8 @@ from benches.co_locations import Loop
 from benches.recorded_card import kind_of, recorded_profile
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Depart
-from placer.model.fleet import Fleet, Nic, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Tenant
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.sla import Sla
 from predictor import Models, train

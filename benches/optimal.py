@@ -23,7 +23,8 @@ from benches.bench import register
 from placer.inputs.arrivals import read_arrivals
 from placer.model.arrival import Arrival
 from placer.model.feasibility import feasible
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, TestbedOracle
 from placer.optimal import Optimum, optimal_plan
 from placer.optimal.packing import pack, read_vbp

@@ -2,7 +2,7 @@
 
 from importlib.resources import as_file, files
 
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from predictor import Models
 from profiles.profile import Profile, read_profile
 

@@ -23,7 +23,9 @@ from benches.recorded_card import kind_of, recorded_profile
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, Depart
 from placer.fleet.what_if import WhatIf, complete
-from placer.model.fleet import Fleet, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
 from predictor import train

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from placer.model.arrival import Arrival
     from placer.model.catalogue import Catalogue
     from placer.model.feasibility import feasible, smallest_margin
-    from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+    from placer.model.fleet import Fleet
+    from placer.model.nic import Nic, Tenant
+    from placer.model.nic_kind import NicKind
     from placer.model.oracle import Oracle
     from placer.model.plan import Placement, Plan
     from placer.model.sla import Sla
@@ -37,7 +39,9 @@ ROOMS = {
     "placer.model.arrival": ("Arrival",),
     "placer.model.catalogue": ("Catalogue",),
     "placer.model.feasibility": ("feasible", "smallest_margin"),
-    "placer.model.fleet": ("Fleet", "Nic", "NicKind", "Tenant"),
+    "placer.model.fleet": ("Fleet",),
+    "placer.model.nic": ("Nic", "Tenant"),
+    "placer.model.nic_kind": ("NicKind",),
     "placer.model.oracle": ("Oracle",),
     "placer.model.plan": ("Placement", "Plan"),
     "placer.model.sla": ("Sla",),

@@ -6,7 +6,9 @@ Copy it into `placer/strategies/`; then `placer run arrivals.csv --strategy half
 from __future__ import annotations
 
 from placer.model.constraints import places_for
-from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.strategies.strategy import OnlineStrategy, register
 
 

@@ -7,7 +7,7 @@ cells such as `bluefield-2|bluefield-3`.
 from collections.abc import Iterator
 
 from placer.model.constraints import KindConstraint, register
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Plan
 
 

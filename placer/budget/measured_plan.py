@@ -14,7 +14,7 @@ from placer.evaluate.checks import peak_cost
 from placer.evaluate.expected_violations import expected_violations, groups_by_kind, shortfalls
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import Tenant
+from placer.model.nic import Tenant
 from placer.model.oracle import Oracle
 from placer.model.plan import Plan
 from placer.optimal.planned.strategy import Planned

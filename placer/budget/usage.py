@@ -17,7 +17,9 @@ from placer.evaluate.checks import peak_nics
 from placer.evaluate.expected_violations import expected_violations
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import Fleet, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Plan, replay_plan
 from placer.model.sla import Sla
 from placer.strategies.budget import RISKS_TRIED, Replayed, with_reserves

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placer.commands import options
-from placer.model.fleet import WIRE_BYTES
+from placer.model.nic_kind import WIRE_BYTES
 from profiles import ATTRIBUTES, InputError, TrafficProfile, Workload
 from profiles.text import number_of
 

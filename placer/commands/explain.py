@@ -25,6 +25,7 @@ def command(
     predictor: options.OnePredictor = "tomur",
     testbed: options.RecordedCard = None,
     fleet: options.Fleet = None,
+    loads: options.Loads = None,
     rule: options.RuleName = "look-ahead",
     budget: options.Budget = None,
     risk: options.Risk = None,
@@ -36,7 +37,8 @@ def command(
     """Explain why an arrival was placed on its NIC: which NICs were feasible at that time, and why others were not.
 
     Without ID: the unused capacity by cause, at the time with the most NICs in use. NFs are placed like
-    contention-aware in `placer run`: at the risk at which the trace is expected to stay within the budget."""
+    contention-aware in `placer run`: at the risk at which the trace is expected to stay within the budget, and at the
+    peaks of their loads."""
     from placer.explain.candidates import explain
     from placer.explain.waste import waste_of
     from placer.inputs.arrivals import read_arrivals
@@ -53,7 +55,7 @@ def command(
     with ExitStack() as stack:
         cards = Cards(models, fleet, testbed, risk, budget_pct=budget)
         catalogue = open_online(cards, stack, progress.say, predictor)
-        reading = options.trace_options(ignore_columns, skip_empty_stays, progress.say)
+        reading = options.trace_options(ignore_columns, skip_empty_stays, progress.say, loads)
         trace = read_arrivals(arrivals, catalogue.default_traffic, catalogue.check, reading, kinds=catalogue.kinds)
         used, oracles = oracles_within_budget(catalogue, predictor, trace, chosen)
         progress.say(describe_risk(catalogue, used, "this trace"))

@@ -197,7 +197,7 @@ def _without_programs(specs: Sequence[str]) -> Sequence[str]:
 def _trace_faults(certificate: Certificate, path: str, traffic: TrafficProfile, reading: TraceOptions) -> list[str]:
     """What differs from a trace; `traffic` is the meaning of a missing or empty column."""
     from placer.inputs.arrivals import read_arrivals, refuse_priorities
-    from placer.model.fleet import NicKind
+    from placer.model.nic_kind import NicKind
     from placer.verify import TenantClass, trace_faults
 
     kinds = [

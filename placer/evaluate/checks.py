@@ -11,7 +11,7 @@ from math import fsum, inf
 
 from placer.model.arrival import Arrival
 from placer.model.constraints import CONSTRAINTS
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import Placement, Plan
 from placer.model.sla import Sla

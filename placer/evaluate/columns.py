@@ -12,7 +12,8 @@ from placer.evaluate import wastage
 from placer.evaluate.evaluation import Evaluation, to_buy
 from placer.model.arrival import have_priorities
 from placer.model.day import has_days
-from placer.model.fleet import Fleet, NicKind
+from placer.model.fleet import Fleet
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Plan, replay_plan
 
 MOST_PRIORITIES = 3  # priorities that a cell of a table lists at most

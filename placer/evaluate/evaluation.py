@@ -7,8 +7,10 @@ from math import inf
 from placer.evaluate.checks import peak_cost, peak_nics
 from placer.evaluate.spare_checks import Spare
 from placer.model.day import parts_of
-from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.fleet import Fleet
 from placer.model.latency_oracle import find_promised_latencies, longer, misses_latency
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import Plan, replay_plan
 from placer.model.sla import LEAST_KPPS

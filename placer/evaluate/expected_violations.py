@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from placer.model.catalogue import Catalogue
 from placer.model.day import parts_of
-from placer.model.fleet import Fleet, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
 from placer.model.plan import Plan, replay_plan
 from predictor import Predictor
 from profiles import CoLocation, Workload

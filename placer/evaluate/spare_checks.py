@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from math import fsum
 
 from placer.evaluate import checks
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.plan import Placement, Plan
 

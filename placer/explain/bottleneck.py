@@ -7,7 +7,7 @@ from itertools import islice, pairwise
 import numpy as np
 
 from placer.explain.solo_formula import SoloFormula
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from predictor import Predictor
 from profiler.simulated import SimulatedTestbed
 from profiler.simulated.testbed import Account

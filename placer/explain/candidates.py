@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from placer.model.arrival import Arrival, have_priorities, settle_running
 from placer.model.constraints import Conflict, conflict_on
 from placer.model.feasibility import fits, margin, tenant_margin
-from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import replay
 from placer.policy.preemption import Preemption, find_preemption

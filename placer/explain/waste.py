@@ -9,7 +9,9 @@ from itertools import islice
 from placer.explain.candidates import choose_with_cores
 from placer.model.arrival import Arrival, settle_running
 from placer.model.feasibility import fits, tenant_margin
-from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import replay
 from placer.policy.rejection import Cause

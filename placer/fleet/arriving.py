@@ -10,7 +10,7 @@ from placer.fleet.events import Arrive, ArriveTogether, Decision, Lookup, Move, 
 from placer.fleet.queued_fleet import REJECT, QueuedFleet, name_some, with_placed, without_group
 from placer.model.constraints import conflict_on
 from placer.model.feasibility import feasible, fits, misfit
-from placer.model.fleet import Service, Tenant
+from placer.model.nic import Service, Tenant
 from placer.policy.preemption import Preemption, find_victims
 from placer.policy.rejection import Cause, Reason
 

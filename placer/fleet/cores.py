@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from placer.model.feasibility import Misfit, fits, keeps_slas
-from placer.model.fleet import Nic, NicKind, Tenant
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.policy.cores import order_choices
 from profiles import Workload

@@ -36,7 +36,7 @@ from placer.fleet.events import (
     Where,
 )
 from placer.fleet.frequent_lines import frequent_decision, frequent_event, load_of, ownership_of
-from placer.model.fleet import Tenant
+from placer.model.nic import Tenant
 from placer.model.sla import Sla
 from placer.policy.rejection import Reason
 from profiles import Workload

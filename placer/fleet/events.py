@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from placer.fleet.learning.ledger import ProductionReading
-from placer.model.fleet import Tenant
+from placer.model.nic import Tenant
 from placer.model.sla import Sla
 from placer.policy.rejection import Reason
 from profiles import Workload

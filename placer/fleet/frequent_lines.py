@@ -8,8 +8,8 @@ from json.encoder import encode_basestring_ascii as quoted
 from math import inf
 
 from placer.fleet.events import Arrive, Decision, Depart, FleetEvent
-from placer.model.fleet import Tenant
 from placer.model.groups import Constraints
+from placer.model.nic import Tenant
 from placer.model.sla import Sla
 from profiles import Workload
 

@@ -8,7 +8,8 @@ from placer.fleet.events import JudgedInstance, Learned, Measure, MeasuredInstan
 from placer.fleet.learning.learning import STATUSES, Feedback
 from placer.fleet.learning.ledger import SATURATED_OFFER, ProductionReading
 from placer.fleet.queued_fleet import name_some
-from placer.model.fleet import Fleet, Nic
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic
 
 
 def learn(event: Measure, fleet: Fleet, feedback: Feedback, number: int) -> Learned:

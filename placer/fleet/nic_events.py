@@ -6,7 +6,7 @@ from functools import partial
 
 from placer.fleet import events
 from placer.fleet.queued_fleet import QueuedFleet, name_some, with_placed
-from placer.model.fleet import NUMBERED_NIC_ID, Nic, Service, numbers_nics
+from placer.model.nic import NUMBERED_NIC_ID, Nic, Service, numbers_nics
 
 
 def fail(engine: QueuedFleet, event: events.Fail) -> events.Decision:

@@ -32,7 +32,7 @@ from placer.fleet.events import (
     Uncordon,
     Where,
 )
-from placer.model.fleet import Tenant
+from placer.model.nic import Tenant
 from profiles import TrafficProfile, Workload
 from profiles.validation import word_fault
 

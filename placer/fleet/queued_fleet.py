@@ -13,8 +13,10 @@ from placer.fleet.nic_versions import NicVersions
 from placer.fleet.rebalance import Repairer
 from placer.model.constraints import conflict_on, may_join_together
 from placer.model.feasibility import keeps_slas
-from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.fleet import Fleet
 from placer.model.groups import Constraints
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.pools import FleetJournal
 from placer.model.unplaceable import pool_fault

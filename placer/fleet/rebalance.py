@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 from placer.fleet.events import JudgedInstance, Move, Rebalance, RebalanceMove
 from placer.model.feasibility import below_sla
-from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Service, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.policy.selector import Selector
 from profiles import CoLocation

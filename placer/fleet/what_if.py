@@ -19,7 +19,9 @@ from placer.fleet.cores import shown_cores
 from placer.fleet.engine import Engine
 from placer.model.constraints import Conflict, conflict_on, may_be_barred
 from placer.model.feasibility import Misfit, fits, misfit, misfit_with
-from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Service, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import co_location_of
 from placer.policy.preemption import find_victims
 from profiles import CoLocation, Workload

@@ -10,8 +10,8 @@ from typing import TextIO
 
 from placer.model.arrival import Arrival, running_faults
 from placer.model.constraints import CONSTRAINTS
-from placer.model.fleet import WIRE_BYTES, NicKind
 from placer.model.groups import UNCONSTRAINED, Constraints, usable_group
+from placer.model.nic_kind import WIRE_BYTES, NicKind
 from placer.model.sla import LATENCY_SLAS, Sla
 from placer.model.unplaceable import constraint_faults
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
@@ -47,7 +47,9 @@ RangeCheck = Callable[[Workload], Sequence[tuple[str, str]]]
 
 GROUPS_HINT = "a comma may separate groups of three digits only: 16,000"
 LONGER_ROW = f'{DECIMAL_POINT}, and a thousands mark in quotes: "16,000"'
-LOADS_HINT = "--loads FILE.csv of run, size and compare has them; --ignore-columns plans as if all were at their peaks"
+LOADS_HINT = (
+    "--loads FILE.csv of run, size, compare and explain has them; --ignore-columns plans as if all were at their peaks"
+)
 NOT_UNDERSTOOD = "constraints are not understood here"
 PRIORITIES_NOT_UNDERSTOOD = "priorities are not understood here"
 SKIP_HINT = "--skip-empty-stays skips instances that depart at the time of their arrival"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from placer.inputs import models as model_folders
 from placer.model.catalogue import ADMISSION_PREDICTOR, DEFAULT_BUDGET_PCT, DEFAULT_PREDICTOR, Catalogue
-from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.latency_oracle import LatencyCurve, TrainedLatency, known_latencies
+from placer.model.nic_kind import NicKind
 from predictor import Models
 from profiler.testbed import Testbed, TestbedError
 from profiler.testbeds import open_testbed

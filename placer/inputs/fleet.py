@@ -9,8 +9,8 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from pydantic_core import ErrorDetails
 
-from placer.model.fleet import NUMBERED_NIC_ID
 from placer.model.groups import BETWEEN_POOLS
+from placer.model.nic import NUMBERED_NIC_ID
 from profiles import Fault, InputError
 from profiles.files.toml import line_of, read_toml
 from profiles.validation import word_fault

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, replace
 
 from placer.model.arrival import Arrival
 from placer.model.feasibility import fits
-from placer.model.fleet import Fleet, NicKind, number_in
+from placer.model.fleet import Fleet
+from placer.model.nic import number_in
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Placement, Plan
 from profiles import Fault, InputError, Workload
 from profiles.description import MOST_CORES

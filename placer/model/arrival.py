@@ -5,8 +5,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from placer.model.fleet import NUMBERED_NIC_ID, Fleet, NicKind, Tenant, number_in
+from placer.model.fleet import Fleet
 from placer.model.groups import UNCONSTRAINED, Constraints
+from placer.model.nic import NUMBERED_NIC_ID, Tenant, number_in
+from placer.model.nic_kind import NicKind
 from placer.model.sla import Sla
 from profiles import Workload
 from profiles.faults import MOST_SHOWN_FAULTS, suggestion

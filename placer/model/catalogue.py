@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from placer.model.fleet import NicKind, choices_on
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.latency_oracle import LatencyCurve, LatencyOracle, PacedTruth, least_kpps
+from placer.model.nic_kind import NicKind, choices_on
 from placer.model.oracle import Oracle, PredictorOracle, TestbedOracle
 from placer.model.sla import OFFERED_TOLERANCE, latency_sla_of
 from predictor import Models, Predictor

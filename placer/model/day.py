@@ -10,7 +10,8 @@ from functools import lru_cache
 import numpy as np
 
 from placer.model.arrival import Arrival
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.sla import Sla
 
 REMEMBERED = 4_096  # tenants of a part, and sets of days, that are kept

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from placer.model.constraints import kind_allows, may_share_nic
-from placer.model.fleet import Nic, NicKind, Service, Tenant
+from placer.model.nic import Nic, Service, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, co_location_of, lowest_by_workload
 from profiles import CoLocation, Workload
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from placer.model.arrival import Arrival
-from placer.model.fleet import Fleet, Nic, NicKind
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic
+from placer.model.nic_kind import NicKind
 from profiles.shown import Shown
 
 OPTIMAL = "optimal"

@@ -8,9 +8,10 @@ from math import inf
 
 from placer.model.arrival import Arrival
 from placer.model.constraints import CONSTRAINTS, GroupConstraint, kind_allows
-from placer.model.fleet import NicKind, Tenant
 from placer.model.group_members import is_present
 from placer.model.groups import BETWEEN_POOLS
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 
 
 def constraint_faults(

@@ -13,7 +13,8 @@ from fractions import Fraction
 
 from placer.model.arrival import RunningNic, loses_no_more
 from placer.model.constraints import by_pool_only
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.optimal.dealing import LEAST_DEALING, keep_groups
 from placer.optimal.incumbent import better_of, valid_incumbent

@@ -9,7 +9,9 @@ from fractions import Fraction
 from placer.evaluate.checks import peak_nics
 from placer.evaluate.evaluation import to_buy
 from placer.model.arrival import Arrival, settle_running
-from placer.model.fleet import Fleet, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.plan import OPTIMAL, Placement, Plan
 from placer.optimal.optimum import Duals
 from placer.optimal.program import exact_cost

@@ -10,7 +10,7 @@ from typing import Any
 
 from placer.model.arrival import Arrival, have_loads
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Plan
 from placer.optimal.bounded_plan import BoundedPlan
 from placer.optimal.cores_bound import cores_duals

@@ -19,7 +19,8 @@ import numpy as np
 
 from placer.model.constraints import kind_allows, sharing_values
 from placer.model.feasibility import feasible
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.optimal.column_generation import WORTH_MORE, Column, PricedColumns, Task, dive, generate
 from placer.optimal.incumbent import Incumbent

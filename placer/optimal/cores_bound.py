@@ -5,7 +5,8 @@ from itertools import islice
 
 import numpy as np
 
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.sla import Sla
 from placer.optimal import patterns as pattern_list

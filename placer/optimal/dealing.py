@@ -21,7 +21,8 @@ from math import inf
 from placer.model.arrival import Arrival, losses_of
 from placer.model.constraints import CONSTRAINTS, GroupConstraint, kind_allows, may_share_nic
 from placer.model.feasibility import feasible
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 
 MOST_PEERS = 200

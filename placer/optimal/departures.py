@@ -12,7 +12,9 @@ from fractions import Fraction
 from placer.model.arrival import Arrival, running_nics, settle_running
 from placer.model.constraints import CONSTRAINTS, GroupConstraint, kind_allows
 from placer.model.feasibility import feasible
-from placer.model.fleet import Fleet, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.plan import Placement, events_of
 from placer.optimal import Optimum, optimal_plan

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 from placer.model.arrival import losses_of
 from placer.model.feasibility import feasible
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.optimal.optimum import Optimum
 from placer.optimal.program import exact_cost

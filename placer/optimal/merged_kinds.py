@@ -11,7 +11,8 @@ from math import ceil
 
 from placer.model.arrival import RunningNic
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, co_location_of, lowest_by_workload
 from placer.optimal.optimum import Duals, Optimum
 from placer.optimal.program import BOUND_ROUNDING, exact_cost

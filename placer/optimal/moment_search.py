@@ -28,8 +28,9 @@ from placer.model.constraints import (
     sharing_values,
 )
 from placer.model.feasibility import feasible
-from placer.model.fleet import Fleet, NicKind
+from placer.model.fleet import Fleet
 from placer.model.groups import UNCONSTRAINED
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.plan import Event, Placement, events_of
 from placer.optimal.merged_kinds import MergedKinds

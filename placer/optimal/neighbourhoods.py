@@ -20,7 +20,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from placer.model.feasibility import feasible
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.optimal.co_location_pricer import generate_plan
 from placer.optimal.cores_bound import cores_bounds

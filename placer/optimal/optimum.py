@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.optimal.patterns import Patterns, TenantGroup
 from placer.optimal.program import IntegerProgram, costs_in_units

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.optimal.optimum import Optimum, duals_of
 from placer.optimal.patterns import Members, Patterns, TenantGroup, join, patterns_of, slots_and_levels

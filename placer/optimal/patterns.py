@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from placer.model.constraints import are_constrained, kind_allows
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from profiles import CoLocation, Workload
 from profiles.arrays import Floats, Ints

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.optimal.patterns import Patterns, TenantGroup
 from profiles.arrays import Floats, Ints
 

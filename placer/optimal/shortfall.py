@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placer.model.arrival import RunningNic, have_priorities
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.optimal import MOST_CO_LOCATIONS, Optimum, optimal_plan
 from placer.optimal.merged_kinds import MergedKinds

@@ -16,8 +16,10 @@ from placer.evaluate.checks import constraints_kept, peak_nics, slas_kept
 from placer.model.arrival import Arrival, have_loads, have_priorities, loses_no_more, running_nics
 from placer.model.catalogue import Catalogue
 from placer.model.day import at_peak, has_days
-from placer.model.fleet import Fleet, NicKind, Tenant
+from placer.model.fleet import Fleet
 from placer.model.gpu_oracle import GpuOracle
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.plan import OPTIMAL, Placement, Plan
 from placer.optimal import Optimum, optimal_plan

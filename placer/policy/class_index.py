@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from placer.model.constraints import AllowedNics
 from placer.model.feasibility import keeps_slas
-from placer.model.fleet import Nic, NicKind, Tenant
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.sharded import ShardedDict
 from placer.model.sla import LEAST_KPPS

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
-from placer.model.fleet import NicKind, choices_on
+from placer.model.nic_kind import NicKind, choices_on
 from placer.model.oracle import Oracle
 from profiles import Workload
 

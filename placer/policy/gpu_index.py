@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from placer.model.constraints import AllowedNics
-from placer.model.fleet import Nic, NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, co_location_of
 from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import Rule

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.policy.sampled_kernels import learn_losses
 from profiles.arrays import Floats
 

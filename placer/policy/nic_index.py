@@ -10,8 +10,10 @@ from itertools import repeat
 from typing import Protocol
 
 from placer.model.constraints import AllowedNics
-from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
+from placer.model.fleet import Fleet
 from placer.model.gpu_oracle import GpuOracle
+from placer.model.nic import Nic, Service, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.policy.class_index import ClassIndex
 from placer.policy.gpu_index import GpuIndex

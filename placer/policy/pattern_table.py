@@ -8,7 +8,8 @@ from itertools import chain
 
 import numpy as np
 
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, co_location_of
 from placer.model.sla import LEAST_KPPS, SLA_TOLERANCE
 from placer.policy.kernels import Ints

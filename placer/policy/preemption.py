@@ -9,7 +9,9 @@ from itertools import chain, combinations
 
 from placer.model.constraints import ids_to_go
 from placer.model.feasibility import feasible
-from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 
 MOST_SETS = 100_000  # sets of instances that are looked at; where that is not enough, nothing is said

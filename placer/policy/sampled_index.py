@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placer.model.constraints import AllowedNics
-from placer.model.fleet import Nic, NicKind, Tenant
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, lowest_by_workload
 from placer.policy.interference import RATES, Interference, no_biases
 from placer.policy.rejection import Cause, Reason, Tally

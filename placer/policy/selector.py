@@ -9,8 +9,10 @@ from contextlib import contextmanager, nullcontext
 
 from placer.model.constraints import AllowedNics, Conflict, barred_kinds, conflict_on, places_for
 from placer.model.feasibility import keeps_slas, misfit
-from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
+from placer.model.fleet import Fleet
 from placer.model.gpu_oracle import GpuOracle
+from placer.model.nic import Nic, Service, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.policy.forecast import MAX_REMEMBERED_ARRIVALS
 from placer.policy.nic_index import (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from profiles import Workload
 
 KEPT_STAND_INS = 100_000

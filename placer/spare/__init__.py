@@ -6,7 +6,7 @@ from math import inf
 
 from placer.evaluate.spare_checks import Failures, Spare, check_spare
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.plan import Plan
 from placer.spare.failover import FailoverSearch

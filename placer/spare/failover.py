@@ -13,7 +13,9 @@ from math import comb
 
 from placer.evaluate.checks import peak_nics
 from placer.evaluate.spare_checks import Failures, Spare, Takeover
-from placer.model.fleet import Fleet, Nic, NicKind
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Plan, replay_plan
 from placer.spare.takeover import NEW_NIC, Failure, Key, Moment, OccupiedNic, Room, SharingAnswers, SharingRule
 

@@ -8,8 +8,10 @@ from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.day import parts_of
 from placer.model.feasibility import keeps_slas
-from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.fleet import Fleet
 from placer.model.groups import Constraints
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.plan import Placement, Plan
 from placer.optimal.planned.chances import LIKELIEST_VIOLATION

@@ -14,7 +14,9 @@ from math import inf
 from typing import Self
 
 from placer.model.constraints import AllowedNics, kind_allows, may_join_together, may_share_nic, places_for
-from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 
 MAX_STEPS = 1_000  # tenants that one search places, those that it places again included
 

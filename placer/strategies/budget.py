@@ -14,7 +14,8 @@ import numpy as np
 from placer.evaluate.expected_violations import ExpectedViolations, expected_violations
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import Fleet, Nic
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic
 from placer.model.oracle import DEFAULT_RISK, Oracle
 from placer.model.plan import Plan, replay_plan
 from placer.model.sla import Sla

@@ -13,7 +13,9 @@ import platformdirs
 from placer.evaluate.checks import peak_cost
 from placer.model.arrival import Arrival, have_loads
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import DEFAULT_RISK, Oracle
 from placer.model.plan import Plan
 from placer.policy.cores import USUAL_ROOM, order_choices

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from placer.model.catalogue import Catalogue
 from placer.model.constraints import places_for
-from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import co_location_of
 from placer.strategies.strategy import OnlineStrategy, register
 from profiles import CoLocation, Workload

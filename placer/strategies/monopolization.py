@@ -1,6 +1,8 @@
 """Monopolization: no NFs share a NIC (Tomur, section 7.5.1)."""
 
-from placer.model.fleet import Fleet, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.strategies.strategy import OnlineStrategy, register
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from placer.inputs.arrivals import read_arrivals
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import Tenant
+from placer.model.nic import Tenant
 from placer.model.oracle import Oracle
 from placer.policy.rules import Rule
 from placer.strategies.contention_aware import ContentionAware

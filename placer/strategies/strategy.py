@@ -10,7 +10,9 @@ from typing import Any, ClassVar, TypeVar
 from placer.model.arrival import Arrival, settle_running
 from placer.model.catalogue import Catalogue
 from placer.model.constraints import places_for
-from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.plan import Placement, Plan, replay
 from placer.progress import Advance

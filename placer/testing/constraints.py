@@ -9,8 +9,8 @@ from math import inf
 from placer.evaluate.checks import InvalidPlan, check_plan
 from placer.model.arrival import Arrival
 from placer.model.constraints import CONSTRAINTS, Constraint, GroupConstraint, KindConstraint, SharingConstraint
-from placer.model.fleet import NicKind
 from placer.model.groups import UNCONSTRAINED, Constraints
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Placement, Plan
 from placer.optimal.trace_optimum import find_optimum
 from placer.policy.rules import RULES_BY_NAME

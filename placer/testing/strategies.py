@@ -7,8 +7,8 @@ from dataclasses import replace
 from placer.evaluate.checks import InvalidPlan, check_plan
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind
 from placer.model.groups import UNCONSTRAINED, Constraints
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.plan import Plan
 from placer.model.sla import Sla

@@ -22,7 +22,8 @@ from placer.fleet.engine import Engine
 from placer.fleet.what_if import WhatIf
 from placer.gpu.plan import Admitted, LatencySlo, SmShare
 from placer.inputs.production import SLA_PROMISED
-from placer.model.fleet import Fleet, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
 from placer.model.sla import Sla
 from placer.rack.strategies.optimal import best_plan
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue

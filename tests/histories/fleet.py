@@ -24,7 +24,8 @@ from placer.fleet.protocol import Reader
 from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.state.saved_fleet import TENANT_COLUMNS
 from placer.fleet.state.store import State
-from placer.model.fleet import Fleet, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
 from placer.model.sla import Sla
 from placer.policy.rules import BEST_FIT
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue

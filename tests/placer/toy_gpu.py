@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from placer.model.arrival import Arrival
-from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle, GpuSchedule, Scheduled
 from placer.model.latency_oracle import LatencyCurve, LatencyOracle
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.sla import Sla
 from placer.testing.strategies import CORES_BY_NF, TOY_TRAFFIC, ToyCatalogue, ToyOracle

@@ -14,8 +14,9 @@ from placer.fleet import events
 from placer.fleet.engine import Engine
 from placer.fleet.queued_fleet import WHEN_FULL
 from placer.fleet.state.store import State
-from placer.model.fleet import Fleet, Service, Tenant
+from placer.model.fleet import Fleet
 from placer.model.groups import Constraints
+from placer.model.nic import Service, Tenant
 from placer.model.sla import Sla
 from placer.policy.rules import RULES_BY_NAME
 from placer.testing.strategies import ToyOracle, catalogue

@@ -17,8 +17,10 @@ from placer.fleet.protocol import Reader
 from placer.fleet.queued_fleet import WHEN_FULL
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf, complete
-from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.fleet import Fleet
 from placer.model.gpu_oracle import GpuOracle
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.sla import Sla
 from placer.policy.rules import RULES_BY_NAME

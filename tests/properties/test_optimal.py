@@ -13,7 +13,8 @@ from placer.evaluate.checks import check_plan, slas_kept
 from placer.evaluate.evaluation import evaluate
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.optimal import Optimum, optimal_plan
 from placer.optimal.co_location_pricer import generate_plan

@@ -15,8 +15,9 @@ from placer.evaluate.evaluation import evaluate
 from placer.explain.candidates import explain
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind, Tenant
 from placer.model.groups import Constraints
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Placement, Plan
 from placer.model.unplaceable import constraint_faults
 from placer.optimal.bounded_plan import BoundedPlan

@@ -15,7 +15,7 @@ from itertools import combinations
 from math import erfc, inf, log, sqrt
 
 from placer.model.arrival import Arrival
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.testing.strategies import CORES_BY_NF, NF_PRESSURE, NF_SENSITIVITY
 
 SLACK = 1e-9  # of sums of pressures, which depend on their order

@@ -19,7 +19,7 @@ from placer.fleet.learning.drift import Drift, DriftDetector
 from placer.fleet.learning.ledger import Ledger, ProductionReading
 from placer.fleet.learning.trial import CanaryOracle, Trial, places_known
 from placer.fleet.learning.versions import ModelVersion, VersionStatus
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, PredictorOracle
 from profiles import CoLocation
 

@@ -23,7 +23,9 @@ from placer.fleet.state.saved_learning import SETTINGS_ROW, recorded_actions
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.model.feasibility import below_sla
-from placer.model.fleet import Fleet, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.plan import Plan
 from placer.policy.rules import Rule

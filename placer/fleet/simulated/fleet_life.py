@@ -13,7 +13,7 @@ from placer.fleet.simulated.monitor import DriftingTruth, Monitor
 from placer.fleet.simulated.outcome import LATE_AFTER, DriftAlarm, FleetOutcome, ProductionPoint
 from placer.inputs.production import SLA_PROMISED
 from placer.model.arrival import Arrival
-from placer.model.fleet import Nic, Tenant
+from placer.model.nic import Nic, Tenant
 from placer.model.plan import Event, events_of
 from placer.model.sla import Sla
 from placer.progress import Advance

@@ -13,7 +13,9 @@ from random import Random
 
 from placer.fleet.events import Measure, MeasuredInstance
 from placer.inputs.production import LiarTable, MonitorTable
-from placer.model.fleet import Fleet, Nic, NicKind
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from profiles import Workload
 

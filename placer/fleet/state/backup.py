@@ -19,7 +19,7 @@ from placer.fleet.protocol import Check
 from placer.fleet.state.file import connect, lock_file, refusing
 from placer.fleet.state.saved_fleet import check_tables, read_saved_fleet, upgrade
 from placer.fleet.state.saved_learning import read_learnt, read_readings, recorded_actions
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from profiles import InputError
 from profiles.aside import directory_aside, file_aside
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from placer.fleet.protocol import Check
 from placer.fleet.state.saved import Counted, SavedState, count_nothing
 from placer.fleet.state.store import State
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from profiles import InputError
 
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")

@@ -14,7 +14,8 @@ from placer.fleet.learning.ledger import ProductionReading
 from placer.fleet.learning.versions import ModelStore
 from placer.fleet.state.retention import Retention
 from placer.fleet.state.tables import Row, Statement
-from placer.model.fleet import Fleet, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
 
 
 class Unreachable(OSError):

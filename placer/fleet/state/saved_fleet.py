@@ -18,8 +18,10 @@ from placer.fleet.state.saved import ANSWERS_TABLE, Counted, count_nothing
 from placer.fleet.state.tables import Labels, Tables, read_constraints, read_labels, workload_of
 from placer.inputs.arrivals import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from placer.model.feasibility import fits
-from placer.model.fleet import NUMBERED_NIC_ID, Fleet, Nic, NicKind, Service, Tenant, numbers_nics
+from placer.model.fleet import Fleet
 from placer.model.groups import UNCONSTRAINED
+from placer.model.nic import NUMBERED_NIC_ID, Nic, Service, Tenant, numbers_nics
+from placer.model.nic_kind import NicKind
 from placer.model.sla import Sla
 from profiles import ATTRIBUTES, Fault, InputError, Workload
 from profiles.description import MOST_CORES

@@ -52,7 +52,9 @@ from placer.fleet.state.saved_fleet import (
 )
 from placer.fleet.state.saved_learning import learnt_rows, read_asked, read_learnt, read_readings, reading_rows
 from placer.fleet.state.tables import Row, Statement, format_constraints, format_labels, load_values
-from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Service, Tenant
+from placer.model.nic_kind import NicKind
 from profiles import InputError
 
 PASSING_FAILURES = (*DISK_FAILURES, "SQLITE_BUSY", "SQLITE_READONLY", "SQLITE_CANTOPEN")

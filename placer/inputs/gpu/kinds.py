@@ -6,8 +6,8 @@ from pathlib import Path
 from placer.inputs.fleet import NicTable
 from placer.inputs.gpu.admission import DeviceTest, ModelsTest
 from placer.inputs.gpu.slos import read_device
-from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import AdmissionTest
+from placer.model.nic_kind import NicKind
 from predictor import Models
 from predictor.gpu.models import load_gpu_models
 from predictor.gpu.store import holds_gpu_models

@@ -18,7 +18,9 @@ from itertools import combinations
 from typing import ClassVar, TypeVar
 
 from placer.model.arrival import Arrival
-from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Plan
 from profiles.registry import Registry
 

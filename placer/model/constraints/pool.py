@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from placer.model.constraints import KindConstraint, register
-from placer.model.fleet import NicKind
 from placer.model.groups import BETWEEN_POOLS
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Plan
 
 

@@ -17,7 +17,7 @@ from placer.evaluate.checks import peak_nics
 from placer.evaluate.expected_violations import expected_violations
 from placer.model.arrival import Arrival, running_nics
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import Tenant
+from placer.model.nic import Tenant
 from placer.model.plan import PLANNED, Plan, Within
 from placer.optimal.bounded_plan import exact_peak_cost
 from placer.optimal.departures import fullest_moment, peaks, plan_over_time, present_at

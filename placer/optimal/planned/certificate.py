@@ -12,7 +12,7 @@ from typing import Any
 from placer.evaluate.expected_violations import expected_violations
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.model.plan import BudgetProof, Plan
 from placer.optimal.bounded_plan import exact_peak_cost
 from placer.optimal.certificate import (

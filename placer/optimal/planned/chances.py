@@ -13,7 +13,8 @@ import numpy as np
 
 from placer.evaluate.expected_violations import LATENCY_RISKS
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.optimal.patterns import Members, TenantGroup, group_tenants, workloads_of
 from predictor import Predictor

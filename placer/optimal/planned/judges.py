@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from placer.model.day import parts_of
-from placer.model.fleet import Tenant
+from placer.model.nic import Tenant
 from placer.model.oracle import Oracle
 from placer.optimal.planned.chances import LIKELIEST_VIOLATION
 from predictor import Predictor

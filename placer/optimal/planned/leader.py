@@ -37,7 +37,7 @@ from typing import NamedTuple
 import numpy as np
 from ortools.linear_solver import pywraplp  # type: ignore[attr-defined]
 
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.optimal.planned.chances import Chances
 from profiles.arrays import Floats, Ints
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from placer.evaluate.checks import constraints_kept, peak_nics
 from placer.evaluate.expected_violations import ExpectedViolations, expect_violations_of, likeliest_violations
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Placement, Plan
 from placer.optimal.planned.chances import LIKELIEST_VIOLATION
 from placer.optimal.planned.reserve import planned_pct

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import coo_array
 
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from profiles.arrays import Floats, Ints
 from profiles.linear_programs import milp
 

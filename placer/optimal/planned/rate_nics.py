@@ -12,7 +12,8 @@ import numpy as np
 from placer.model.arrival import Arrival
 from placer.model.constraints import kind_allows
 from placer.model.day import gbps_over_day
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.plan import events_of
 from placer.optimal.planned.chances import LIKELIEST_VIOLATION
 from placer.optimal.planned.judges import Judge

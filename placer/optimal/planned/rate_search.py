@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placer.model.arrival import Arrival, running_nics
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Plan
 from placer.optimal.planned.chances import LIKELIEST_VIOLATION
 from placer.optimal.planned.rate_bound import FewestNics, fewest_nics

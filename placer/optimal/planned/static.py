@@ -11,7 +11,8 @@ from heapq import heappop, heappush
 import numpy as np
 
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.plan import BudgetProof
 from placer.optimal.planned import search
 from placer.optimal.planned.chances import Chances

@@ -15,7 +15,8 @@ from placer.evaluate.expected_violations import ExpectedViolations, expected_vio
 from placer.model.arrival import Arrival, have_loads
 from placer.model.catalogue import Catalogue
 from placer.model.constraints import are_constrained
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.plan import PLANNED, Plan, Within
 from placer.optimal import MOST_CO_LOCATIONS, MOST_ON_GPU

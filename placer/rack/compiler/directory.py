@@ -58,10 +58,15 @@ def _switch_files(rack: CompiledRack) -> dict[str, str]:
 
 
 def write_rack(
-    rack: CompiledRack, plan: Path, out: Path, before: Callable[[], None] = lambda: None
+    rack: CompiledRack,
+    plan: Path,
+    out: Path,
+    texts: Mapping[str, str] | None = None,
+    before: Callable[[], None] = lambda: None,
 ) -> dict[str, NicUse]:
     """Write the directory; one that this has written before is replaced, after `before` if that raises nothing.
 
+    `texts`: what `write_files` returned, where that is known.
     Programs of SmartNICs are compiled, and held to the limits of the card, where clang is installed. Returns what the
     program of each SmartNIC takes of the card; none without clang. Raises InputError when something else is there, or a
     program does not fit its card.
@@ -72,7 +77,7 @@ def write_rack(
     secret = devices_with_keys(rack)
     objects = {name: build(nic) for name, nic in rack.nics.items()} if shutil.which(CLANG) else {}
     with directory_aside(out) as aside:
-        for path, text in write_files(rack).items():
+        for path, text in (write_files(rack) if texts is None else texts).items():
             file = aside / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")

@@ -35,13 +35,14 @@ class SourceChange:
 
 @dataclass(frozen=True)
 class TableUpdate:
-    """What changed sources change. `files`: those of the directory that differ."""
+    """What changed sources change. `files`: those of the directory that differ. `texts`: of all of them, by path."""
 
     directory: Path
     sources: tuple[SourceChange, ...]
     files: tuple[str, ...]
     chains: tuple[Chain, ...]
     rack: CompiledRack
+    texts: Mapping[str, str]
 
     def write(self) -> Mapping[str, float] | None:
         """Give the tables to the rack that runs from the directory, and replace the directory, each in one step.
@@ -50,15 +51,14 @@ class TableUpdate:
         long the rack took, empty if it had the tables; None if none runs. Raises InputError when it does not take the
         tables, and as `write_rack`: then nothing has changed.
         """
-        texts = write_files(self.rack)
         if not self.sources:
-            there = {name: text for name in texts if (text := _text_of(self.directory / name)) is not None}
+            there = {name: text for name in self.texts if (text := _text_of(self.directory / name)) is not None}
             return ask_running(self.directory, there)
         took: Mapping[str, float] | None = None
 
         def ask() -> None:
             nonlocal took
-            took = ask_running(self.directory, texts)
+            took = ask_running(self.directory, self.texts)
 
         document = json.loads((self.directory / PLAN_FILE).read_text(encoding="utf-8"))
         document["chains"] = write_chains(self.chains)
@@ -66,7 +66,7 @@ class TableUpdate:
             plan = Path(folder) / PLAN_FILE
             plan.write_text(json.dumps(document), encoding="utf-8")
             shutil.copymode(self.directory / PLAN_FILE, plan)
-            write_rack(self.rack, plan, self.directory, before=ask)
+            write_rack(self.rack, plan, self.directory, self.texts, ask)
         return took
 
 
@@ -92,7 +92,7 @@ def read_update(directory: Path) -> TableUpdate:
     texts = write_files(rack)
     files = [name for name, text in texts.items() if _text_of(directory / name) != text]
     changes = tuple(SourceChange(name, dict(_entries(name, plan.chains, read.chains))) for name in changed)
-    return TableUpdate(directory, changes, tuple(files), read.chains, rack)
+    return TableUpdate(directory, changes, tuple(files), read.chains, rack, texts)
 
 
 def _text_of(path: Path) -> str | None:

@@ -13,7 +13,8 @@ from placer.evaluate.wastage import mark_of, reference, wastage_notes, wastage_t
 from placer.explain.waste import Waste, waste_of
 from placer.model.arrival import Arrival
 from placer.model.day import has_days
-from placer.model.fleet import Fleet, NicKind
+from placer.model.fleet import Fleet
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.plan import Plan, replay_plan
 from placer.policy.rules import LOOK_AHEAD

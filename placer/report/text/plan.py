@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from placer.evaluate.checks import peak_nics
 from placer.evaluate.evaluation import Evaluation
-from placer.model.fleet import Fleet, Nic, NicKind, number_in
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, number_in
+from placer.model.nic_kind import NicKind
 from placer.model.sla import LATENCY_SLAS
 from placer.run import Comparison
 

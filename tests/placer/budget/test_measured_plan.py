@@ -16,7 +16,7 @@ from placer.budget.measured_plan import MeasuredPlan, plan_by_measuring
 from placer.budget.usage import Needs, OnCard, needs_of
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Placement, Plan
 from placer.testing.strategies import CORES_BY_NF, SOLO_KPPS, TOY_TRAFFIC, arrival
 from predictor import Models, Predictor

@@ -2,6 +2,7 @@
 times share NICs, and the output says what that saves."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,17 @@ def test_knowing_the_hours_saves_nics(placer: Placer, trace: Path) -> None:
     assert rows["contention-aware"]["nics"] == rows["contention-aware"]["peak_nics"] == 3
     assert all(row["violated"] == 0 for row in rows.values())
     assert rows["planned"]["bound_nics"] == 2
+
+
+def test_arrivals_are_explained_at_their_peaks(placer: Placer, trace: Path) -> None:
+    """As contention-aware places them: three of them fill the port of a NIC, whatever their hours."""
+    status, out, err = placer("explain", trace, "--every", "--loads", trace.parent / "loads.csv")
+    assert status == 0, err
+    explained = [json.loads(line) for line in out.splitlines()]
+    assert sorted(Counter(one["nic"] for one in explained).values()) == [2, 3, 3]
+    assert [one["nic"] for one in explained] == [
+        json.loads(line)["nic"] for line in placer("explain", trace, "--every", "--ignore-columns")[1].splitlines()
+    ]
 
 
 def test_the_table_says_what_knowing_the_hours_saves(placer: Placer, trace: Path) -> None:

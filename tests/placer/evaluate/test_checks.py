@@ -11,9 +11,9 @@ from placer.evaluate.evaluation import evaluate
 from placer.evaluate.spare_checks import Failures, Spare, Takeover, check_spare, spare_faults
 from placer.inputs.gpu.admission import DeviceTest
 from placer.inputs.gpu.slos import read_device
-from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle, GpuSchedule
 from placer.model.groups import Constraints
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Placement, Plan
 from placer.run import check_gpus, gpu_faults
 from placer.strategies import find_strategy

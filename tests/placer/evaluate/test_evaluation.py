@@ -20,7 +20,7 @@ from placer.evaluate.wastage import is_marked, wastage_notes
 from placer.inputs.catalogue import Cards
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Placement, Plan
 from placer.model.sla import Sla
 from placer.optimal.bounded_plan import BoundedPlan

@@ -9,7 +9,7 @@ import pytest
 
 from placer.explain import bottleneck
 from placer.inputs.models import open_models
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.report.html.diagnosis import page_of_diagnosis
 from placer.report.html.page import render
 from placer.report.text.diagnosis import as_table, load_sentences

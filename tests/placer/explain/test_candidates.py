@@ -10,7 +10,7 @@ import pytest
 from placer.explain.candidates import Explanation, explain
 from placer.explain.waste import Waste, waste_of
 from placer.model.arrival import Arrival
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.model.sla import Sla
 from placer.policy.rejection import Cause
 from placer.policy.rules import FIRST_FIT, LOOK_AHEAD

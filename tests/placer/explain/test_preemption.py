@@ -13,8 +13,10 @@ from placer.explain.candidates import Explanation, explain
 from placer.model.arrival import Arrival
 from placer.model.constraints import places_for
 from placer.model.feasibility import keeps_slas
-from placer.model.fleet import Fleet, Nic, NicKind
+from placer.model.fleet import Fleet
 from placer.model.groups import Constraints
+from placer.model.nic import Nic
+from placer.model.nic_kind import NicKind
 from placer.policy.preemption import find_preemption
 from placer.policy.rejection import Cause
 from placer.policy.rules import FIRST_FIT

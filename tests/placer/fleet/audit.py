@@ -8,7 +8,8 @@ from itertools import combinations
 from math import inf
 
 from placer.fleet import events
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 
 PlacedKind = tuple[int, str, str]  # the index of a kind, a pool, and a domain

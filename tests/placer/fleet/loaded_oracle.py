@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from profiles import CoLocation, Workload
 

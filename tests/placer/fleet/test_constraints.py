@@ -28,7 +28,8 @@ from placer.fleet.events import (
 from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf, complete
-from placer.model.fleet import Fleet, NicKind
+from placer.model.fleet import Fleet
+from placer.model.nic_kind import NicKind
 from placer.model.sla import Sla
 from placer.policy.rules import FIRST_FIT
 from placer.testing.strategies import ToyOracle, catalogue

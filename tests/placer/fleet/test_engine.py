@@ -34,7 +34,8 @@ from placer.fleet.events import (
 from placer.fleet.queued_fleet import QUEUE, WHEN_FULL
 from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf, complete
-from placer.model.fleet import Fleet, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
 from placer.model.sla import Sla
 from placer.policy.rejection import Cause
 from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES_BY_NAME, WORST_FIT, Rule, rule_of

@@ -15,7 +15,8 @@ from placer.fleet.events import Arrive, Refused
 from placer.fleet.protocol import Reader
 from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.what_if import WhatIf, complete
-from placer.model.fleet import Fleet, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
 from placer.model.sla import Sla
 from placer.testing.strategies import TOY_TRAFFIC
 from profiles import CoLocation, Workload

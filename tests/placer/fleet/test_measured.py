@@ -9,7 +9,8 @@ from placer.fleet.event_lines import decision_line
 from placer.fleet.events import Arrive, Learned, Measure, MeasuredInstance, Refused
 from placer.fleet.learning.learning import correct
 from placer.fleet.protocol import Reader
-from placer.model.fleet import Fleet, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.sla import Sla
 from placer.policy.rules import BEST_FIT

@@ -19,7 +19,8 @@ from placer.fleet.events import Arrive, Decision, Depart, DryRun, Move, Refused
 from placer.fleet.queued_fleet import MOST_TRIED, QUEUE, REJECT, WHEN_FULL
 from placer.fleet.state.postgres.state import SharedState
 from placer.fleet.state.store import State
-from placer.model.fleet import Fleet, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
 from placer.policy.preemption import Preemption, find_victims
 from placer.policy.rejection import Cause
 from placer.policy.rules import FIRST_FIT

@@ -14,7 +14,8 @@ from placer.fleet.event_lines import LONGEST_ERROR, any_decision, any_event, dec
 from placer.fleet.frequent_lines import frequent_decision, frequent_event
 from placer.fleet.protocol import Reader
 from placer.fleet.queued_fleet import QUEUE
-from placer.model.fleet import Fleet, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
 from placer.model.sla import Sla
 from placer.policy.rejection import Cause, Reason
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue

@@ -14,8 +14,10 @@ from placer.fleet.event_shapes import Malformed
 from placer.fleet.events import Arrive, Decision, Drain, DrainTogether, Fail, Refused
 from placer.fleet.learning.learning import correct
 from placer.fleet.rebalance import EVENTS_BETWEEN_MOVES
-from placer.model.fleet import Fleet, Nic, NicKind, Service, Tenant
+from placer.model.fleet import Fleet
 from placer.model.groups import Constraints
+from placer.model.nic import Nic, Service, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
 from placer.policy.rules import BEST_FIT, FIRST_FIT

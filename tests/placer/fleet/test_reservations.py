@@ -19,7 +19,7 @@ from placer.fleet.service.expiring import expire_due
 from placer.fleet.service.http.expirer import Expirer
 from placer.fleet.service.jsonlines import serve
 from placer.fleet.state.store import State
-from placer.model.fleet import Tenant
+from placer.model.nic import Tenant
 from placer.model.sla import Sla
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from tests.placer.fleet.service.http.toy_http import service

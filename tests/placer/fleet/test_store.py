@@ -26,7 +26,7 @@ from placer.fleet.learning.learning import correct
 from placer.fleet.queued_fleet import QUEUE
 from placer.fleet.state.backup import back_up
 from placer.fleet.state.store import State
-from placer.model.fleet import Tenant
+from placer.model.nic import Tenant
 from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue

@@ -7,8 +7,9 @@ from placer.fleet.event_lines import event_line
 from placer.fleet.events import Arrive
 from placer.fleet.protocol import Reader
 from placer.fleet.queued_fleet import REJECT
-from placer.model.fleet import Fleet, Tenant
+from placer.model.fleet import Fleet
 from placer.model.groups import Constraints
+from placer.model.nic import Tenant
 from placer.model.sla import Sla
 from placer.policy.rules import FIRST_FIT
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue

@@ -9,7 +9,7 @@ import pytest
 
 from placer.inputs.arrivals import read_arrivals
 from placer.model.arrival import Arrival
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.model.sla import Sla
 from profiles import InputError, TrafficProfile, Workload
 

@@ -8,7 +8,8 @@ import pytest
 
 from placer.inputs.plans import read_plan
 from placer.model.arrival import Arrival
-from placer.model.fleet import Fleet, NicKind
+from placer.model.fleet import Fleet
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Plan
 from placer.testing.strategies import CORES_BY_NF, TOY_TRAFFIC, arrival, catalogue
 from profiles import InputError, Workload

@@ -18,8 +18,8 @@ from placer.cli import app
 from placer.evaluate.checks import InvalidPlan, check_plan, constraints_kept
 from placer.inputs.arrivals import read_arrivals, refuse_priorities
 from placer.model.arrival import Arrival
-from placer.model.fleet import NicKind
 from placer.model.groups import Constraints
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Placement, Plan
 from placer.model.unplaceable import constraint_faults
 from placer.optimal.certificate import refuse_uncertifiable

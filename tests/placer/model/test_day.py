@@ -9,7 +9,8 @@ from placer.evaluate.checks import InvalidPlan, check_plan, slas_kept
 from placer.evaluate.evaluation import evaluate
 from placer.model.arrival import Arrival
 from placer.model.day import parts_of
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.plan import Placement, Plan
 from placer.model.sla import Sla

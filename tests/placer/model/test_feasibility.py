@@ -15,7 +15,8 @@ from placer.model.feasibility import (
     tenant_margin,
     violations,
 )
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import co_location_of
 from placer.model.sla import Sla
 from placer.testing.strategies import CORES_BY_NF, TOY_TRAFFIC, ToyOracle, arrival

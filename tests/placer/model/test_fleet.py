@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from placer.model.arrival import Arrival, NamedNics, running_faults, running_nics, settle_running
-from placer.model.fleet import Fleet, Nic, NicKind
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic
+from placer.model.nic_kind import NicKind
 from placer.testing.strategies import CORES_BY_NF, arrival
 
 KIND = NicKind(0, "toy", 8, CORES_BY_NF, names=("east", "west"))

@@ -12,9 +12,9 @@ from placer.commands.online import refuse_unknown_latencies
 from placer.evaluate.checks import slas_kept
 from placer.evaluate.evaluation import evaluate
 from placer.model.arrival import Arrival
-from placer.model.fleet import NicKind
 from placer.model.gpu_oracle import GpuOracle, GpuSchedule, Scheduled
 from placer.model.latency_oracle import FittedLatency, PacedTruth, SteppedCurve, known_latencies, least_kpps
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import Plan
 from placer.optimal.trace_optimum import find_optimum

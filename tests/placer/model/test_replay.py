@@ -1,7 +1,8 @@
 """The events of a trace, and the loop that lets them happen, on cases worked by hand."""
 
 from placer.model.arrival import settle_running
-from placer.model.fleet import Fleet, NicKind
+from placer.model.fleet import Fleet
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Event, Placement, Plan, events_of, replay, replay_plan
 from placer.testing.strategies import CORES_BY_NF, arrival
 

@@ -8,7 +8,8 @@ from itertools import product
 from typing import NamedTuple
 
 from placer.model.arrival import Arrival
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, co_location_of
 from placer.optimal.optimum import Optimum
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placer.optimal.packing
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.optimal.co_location_pricer import CoLocationPricer
 from placer.optimal.column_generation import Column, PricedColumns, Task, dive, generate
 from placer.optimal.knapsack_pricer import KnapsackPricer

@@ -12,7 +12,8 @@ from placer.evaluate.checks import check_plan, peak_nics, slas_kept
 from placer.evaluate.evaluation import evaluate
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.plan import Plan
 from placer.model.sla import Sla

@@ -16,8 +16,9 @@ from placer.evaluate.checks import check_plan, slas_kept
 from placer.evaluate.evaluation import evaluate, to_buy
 from placer.model.arrival import Arrival, running_nics
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind, Tenant
 from placer.model.gpu_oracle import GpuOracle, GpuSchedule, Scheduled
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.sla import Sla
 from placer.optimal import optimal_plan
 from placer.optimal.certificate import certificate, refuse_uncertifiable

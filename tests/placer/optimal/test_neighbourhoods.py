@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import placer.optimal
 from placer.model.feasibility import feasible
-from placer.model.fleet import NicKind, Tenant
 from placer.model.groups import UNCONSTRAINED, Constraints
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Plan
 from placer.optimal import Optimum, dealing, optimal_plan
 from placer.optimal.bounded_plan import placements_of

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.optimal import optimal_plan
 from placer.optimal.program import costs_in_units
 from placer.optimal.shortfall import Shortfall, shortfall_of

@@ -15,7 +15,8 @@ from placer.fleet.events import Arrive, Depart, Drain, FleetEvent, Join, Measure
 from placer.fleet.learning.learning import correct
 from placer.fleet.what_if import WhatIf, complete
 from placer.model.feasibility import below_sla, feasible
-from placer.model.fleet import Fleet, Nic, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Tenant
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.sla import Sla
 from placer.policy.rules import BEST_FIT, LOOK_AHEAD

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placer.model.fleet import NicKind, Tenant
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.sla import Sla
 from placer.policy.class_index import ClassIndex

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from placer.model.fleet import Fleet, Nic, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Tenant
 from placer.model.sla import Sla
 from placer.policy.selector import Selector
 from placer.testing.strategies import TOY_TRAFFIC

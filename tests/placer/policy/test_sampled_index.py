@@ -11,7 +11,9 @@ import pytest
 
 from placer.evaluate.checks import check_plan, slas_kept
 from placer.model.feasibility import below_sla
-from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
 from placer.policy.gpu_index import GpuIndex

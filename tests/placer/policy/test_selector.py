@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from placer.model.fleet import Fleet, Nic, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Tenant
 from placer.model.sla import Sla
 from placer.policy.class_index import ClassIndex
 from placer.policy.class_slots import LowestNumbers

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placer.model.feasibility import below_sla
-from placer.model.fleet import Fleet, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
 from placer.model.sla import Sla
 from placer.policy.class_index import ClassIndex
 from placer.policy.nic_index import RECURS_FROM

@@ -21,7 +21,7 @@ from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.model.plan import PLANNED, Placement, Plan, Within
 from placer.optimal.trace_optimum import find_optimum
 from placer.run import choose_strategies

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from placer.inputs.arrivals import TraceOptions, read_arrivals
 from placer.model.arrival import Arrival
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.model.sla import Sla
 from placer.report.text.sizing import as_table, curves_of, further_lines, recommendation_line
 from placer.studies import sizing as sizing_study

@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 
 from placer.model.constraints import CONSTRAINTS, Constraint, GroupConstraint, KindConstraint, register
-from placer.model.fleet import Fleet, Nic, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.plan import Plan
 from placer.strategies import STRATEGIES, OnlineStrategy, Strategy
 from placer.testing import check_constraint, check_predictor, check_strategy, check_testbed

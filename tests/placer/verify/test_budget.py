@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from placer.inputs.catalogue import Cards
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.optimal.planned.certificate import certificate
 from placer.optimal.planned.strategy import Planned
 from placer.progress import Progress

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from placer.inputs.catalogue import Cards
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind, Tenant
 from placer.model.groups import Constraints
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, TestbedOracle
 from placer.model.sla import Sla
 from placer.optimal import Optimum

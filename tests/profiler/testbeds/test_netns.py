@@ -55,16 +55,24 @@ def left_over(process: int = os.getpid()) -> list[str]:
 def test_a_chain_carries_more_with_more_of_a_cpu(testbed: Testbed) -> None:
     """Two programs with a tenth of the share carry less, and a longer chain no more than its programs alone."""
     names, traffic = [nf.name for nf in testbed.describe().nfs][:2], testbed.describe().traffic
-    kpps = {
-        (count, share): testbed.run(
-            [ChainLoad.of(names[:count], [[at] for at in range(count)], traffic, shares=[share] * count)]
-        ).measurements[0]
-        for count in range(1, len(names) + 1)
-        for share in (0.1, 1.0)
-    }
-    reached = {point: measured.throughput_kpps for point, measured in kpps.items()}
-    assert all(0 < reached[count, 0.1] < 0.7 * reached[count, 1.0] for count in range(1, len(names) + 1))
-    longest = kpps[len(names), 1.0]
+
+    def runs(count: int) -> tuple[Measurement, Measurement]:
+        """The best of three runs with each share, in turn: other work only takes from them."""
+        measured = [
+            [
+                testbed.run(
+                    [ChainLoad.of(names[:count], [[at] for at in range(count)], traffic, shares=[share] * count)]
+                ).measurements[0]
+                for share in (0.1, 1.0)
+            ]
+            for _ in range(3)
+        ]
+        little, much = (max(of_share, key=lambda run: run.throughput_kpps) for of_share in zip(*measured, strict=True))
+        return little, much
+
+    for count in range(1, len(names) + 1):
+        little, longest = runs(count)
+        assert 0 < little.throughput_kpps < 0.7 * longest.throughput_kpps
     assert longest.latency_us and longest.latency_us.p50 <= longest.latency_us.p99 <= longest.latency_us.max
     assert longest.latency_us.p95 and longest.latency_us.p50 <= longest.latency_us.p95 <= longest.latency_us.p99
     assert [stage.throughput_kpps for stage in longest.stages] == [longest.throughput_kpps] * len(names)

@@ -26,7 +26,7 @@ from placer.fleet.service.http.app import answer, read_route, refusal
 from placer.fleet.service.http.openapi import DescribedRoute, RouteOperation
 from placer.fleet.service.http.writer import Writer
 from placer.fleet.what_if import PREDICTED_AT_ONCE, Steps
-from placer.model.fleet import Nic, Service, Tenant
+from placer.model.nic import Nic, Service, Tenant
 
 MOST_LISTED, USUALLY_LISTED = 1_000, 100  # of one page: at most, and where the request does not say
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from placer.fleet.engine import Engine
 from placer.fleet.events import Arrive, ArriveTogether, Change, Depart, FleetEvent, Measure, Refused
 from placer.fleet.service.http.tokens import AccessToken, OwnerTable
-from placer.model.fleet import Tenant
+from placer.model.nic import Tenant
 
 
 def foreign_fault(engine: Engine, token: AccessToken, event: FleetEvent) -> str | None:

@@ -26,7 +26,7 @@ from placer.fleet.service.kubernetes.api import KubernetesApi
 from placer.fleet.service.kubernetes.pods import Pod, WrongPod, node_of, pod_of, uid_of
 from placer.fleet.service.kubernetes.watch import Watcher
 from placer.fleet.what_if import WhatIf
-from placer.model.fleet import Tenant
+from placer.model.nic import Tenant
 
 BEST_SCORE = 10
 REFUSAL_STATUSES = (400, 401, 403, 408, 413, 415, 421, 422, 429, 503)

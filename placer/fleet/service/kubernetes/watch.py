@@ -24,7 +24,7 @@ from placer.fleet.service.http.writer import Stopped, Writer
 from placer.fleet.service.kubernetes import pods
 from placer.fleet.service.kubernetes.api import Gone, KubernetesApi
 from placer.fleet.service.log import log
-from placer.model.fleet import Service, Tenant
+from placer.model.nic import Service, Tenant
 
 PAUSES_S = (0.2, 1.0, 5.0, 15.0)  # seconds before the API server is asked again after failures in a row
 CATCH_UP_S, CATCH_UP_EVERY_S = 0.05, 0.25

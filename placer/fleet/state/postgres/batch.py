@@ -35,7 +35,7 @@ from placer.fleet.state.tables import (
     workload_of,
 )
 from placer.model.constraints import group_keys
-from placer.model.fleet import Nic, Service, Tenant
+from placer.model.nic import Nic, Service, Tenant
 from placer.model.pools import FleetJournal
 from placer.model.sla import Sla
 

@@ -23,7 +23,7 @@ from placer.fleet.state.postgres.models import SharedModelStore
 from placer.fleet.state.retention import CREATE_MARKS
 from placer.fleet.state.saved_fleet import facts_of
 from placer.fleet.state.saved_learning import next_asked, read_asked
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from profiles import InputError
 
 LAYOUT_VERSION = "5"

@@ -43,7 +43,7 @@ from placer.fleet.state.saved_learning import (
     recorded_actions,
     requests_in,
 )
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.model.pools import WHOLE_POOL, Pool
 from profiles import InputError
 

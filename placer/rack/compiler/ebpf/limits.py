@@ -343,8 +343,9 @@ def compile_command(source: Path | str, target: Path | str) -> list[str]:
     return [CLANG, *CLANG_OPTIONS, *REGISTER_OPTIONS, "-idirafter", headers, "-c", str(source), "-o", str(target)]
 
 
+@lru_cache(maxsize=256)
 def compile_source(source: str) -> bytes:
-    """The object of a program in C.
+    """The object of a program in C; each source is compiled once: an update holds it to the limits before it writes it.
 
     Raises InputError if clang is missing or refuses the program, with its first message. Raises StackLimitError.
     """

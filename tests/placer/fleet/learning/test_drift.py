@@ -11,7 +11,8 @@ from placer.fleet.events import Arrive, Learned, Measure, MeasuredInstance
 from placer.fleet.learning.drift import Drift, DriftDetector
 from placer.fleet.learning.learning import DRIFT, NOTED, Feedback, correct
 from placer.fleet.learning.ledger import ProductionReading
-from placer.model.fleet import Fleet, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
 from placer.model.oracle import PredictorOracle, co_location_of
 from placer.model.sla import Sla
 from placer.policy.rules import BEST_FIT

@@ -25,7 +25,9 @@ from placer.fleet.state.model_actions import RecordedActions
 from placer.fleet.state.retention import Retention
 from placer.fleet.state.saved_learning import read_asked, recorded_actions
 from placer.fleet.state.store import State
-from placer.model.fleet import Fleet, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import PredictorOracle
 from placer.model.plan import Placement, Plan
 from placer.model.sla import Sla

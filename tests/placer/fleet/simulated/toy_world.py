@@ -9,7 +9,8 @@ from placer.fleet.simulated.monitor import DriftingTruth, Monitor, TrueDrift
 from placer.fleet.simulated.outcome import BY_HAND, WITH_FEEDBACK, FleetOutcome
 from placer.inputs.production import SLA_PROMISED, LiarTable, MonitorTable
 from placer.model.arrival import Arrival
-from placer.model.fleet import Fleet, Nic, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Nic, Tenant
 from placer.model.oracle import PredictorOracle
 from placer.policy.rules import BEST_FIT
 from placer.testing.strategies import ToyOracle, arrival, catalogue

@@ -16,7 +16,7 @@ from placer.fleet.learning.actions import ActionKind, ModelAction
 from placer.fleet.state import backup
 from placer.fleet.state.backup import back_up, restore
 from placer.fleet.state.store import State
-from placer.model.fleet import Tenant
+from placer.model.nic import Tenant
 from placer.model.sla import Sla
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import InputError, Workload

@@ -20,7 +20,9 @@ from placer.fleet.state.backup import back_up, restore
 from placer.fleet.state.postgres.state import SharedState
 from placer.fleet.state.saved_learning import reading_of, reading_row
 from placer.fleet.state.store import State
-from placer.model.fleet import Fleet, NicKind, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.sla import Sla
 from placer.policy.rules import FIRST_FIT

@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind
+from placer.model.nic_kind import NicKind
 from placer.model.sla import Sla
 from placer.testing.strategies import CORES_BY_NF, SOLO_KPPS, TOY_TRAFFIC
 from predictor import Models, Prediction, Predictor

@@ -15,8 +15,9 @@ from placer.evaluate.checks import check_plan, constraints_kept, peak_nics
 from placer.evaluate.expected_violations import expected_violations, likeliest_violations
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
-from placer.model.fleet import NicKind, Tenant
 from placer.model.groups import UNCONSTRAINED, Constraints
+from placer.model.nic import Tenant
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import co_location_of
 from placer.model.plan import Placement, Plan
 from placer.model.sla import Sla

@@ -7,7 +7,7 @@ import ctypes.util
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 
 import pytest
 
@@ -67,15 +67,9 @@ def sorted_by_libpcap(filters: Sequence[str], frame: bytes) -> int | None:
     return None
 
 
-@lru_cache(200)
-def object_of(source: str) -> bytes:
-    """The object of the program of a SmartNIC; each source is compiled once."""
-    return compile_source(source)
-
-
 def emulated_outcome(rack: CompiledRack, frames: Sequence[bytes], texts: RackTexts | None = None) -> RackOutcome:
     """What the interpreters of the programs of a rack do."""
-    return outcome_of(emulated(rack, timed(frames), object_of, sorted_by_libpcap, texts))
+    return outcome_of(emulated(rack, timed(frames), compile_source, sorted_by_libpcap, texts))
 
 
 def outcome_of(emulation: Emulation) -> RackOutcome:

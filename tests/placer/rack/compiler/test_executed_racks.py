@@ -17,7 +17,7 @@ import pytest
 
 from placer.rack.compiler.compile import CompiledRack, compile_rack
 from placer.rack.compiler.directory import write_files
-from placer.rack.compiler.ebpf.limits import CLANG
+from placer.rack.compiler.ebpf.limits import CLANG, compile_source
 from placer.rack.compiler.execute import RackRun, execute_rack, find_programs
 from placer.rack.compiler.library.nf_kind import NF_KINDS
 from placer.rack.files.plan_file import PlanFile
@@ -247,7 +247,7 @@ def test_a_device_keeps_the_t_max_of_a_chain_that_begins_there(place: str) -> No
     frames = [ipv4_frame(payload=bytes(1500 - headers), protocol=protocol) for protocol, headers in ((17, 42), (6, 54))]
     packets = [(4800 * at + 1, frame) for at in range(625) for frame in frames]
     packets[100:100] = [(LAST_SECOND * 1_000_000, frames[0]), *packets[100:0:-1]]
-    found = emulated(rack, packets, rack_runs.object_of, rack_runs.sorted_by_libpcap)
+    found = emulated(rack, packets, compile_source, rack_runs.sorted_by_libpcap)
     assert {len(frame) for frame in frames} == {1500}
     later = [packets[number][1] for number, _ in found.outputs if 1 <= packets[number][0] / 1e6 < LAST_SECOND]
     rates = {kind: 8 * 1500 * later.count(frame) / 2e6 for kind, frame in zip("ab", frames, strict=True)}

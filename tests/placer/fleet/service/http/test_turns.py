@@ -23,7 +23,8 @@ from placer.fleet.service.http.writer import MOST_QUESTIONS, Overloaded, Writer
 from placer.fleet.state.saved import KeptAnswer
 from placer.fleet.state.store import State
 from placer.fleet.what_if import Steps, WhatIf, complete
-from placer.model.fleet import Fleet, Tenant
+from placer.model.fleet import Fleet
+from placer.model.nic import Tenant
 from placer.model.sla import Sla
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import Workload

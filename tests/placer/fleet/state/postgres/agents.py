@@ -7,7 +7,8 @@ from placer.fleet.engine import Engine
 from placer.fleet.events import Decision, FleetEvent, Refused
 from placer.fleet.queued_fleet import REJECT
 from placer.fleet.state.postgres.state import SharedState
-from placer.model.fleet import Fleet, NicKind
+from placer.model.fleet import Fleet
+from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.pools import WHOLE_POOL
 from placer.testing.strategies import ToyOracle

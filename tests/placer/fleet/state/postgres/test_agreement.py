@@ -33,8 +33,10 @@ from placer.fleet.state.postgres import agreement as agreements
 from placer.fleet.state.postgres.agreement import Behind
 from placer.fleet.state.postgres.state import REBALANCING_TASK
 from placer.fleet.state.saved import KeptAnswer
-from placer.model.fleet import Fleet, NicKind, Service
+from placer.model.fleet import Fleet
 from placer.model.groups import Constraints
+from placer.model.nic import Service
+from placer.model.nic_kind import NicKind
 from placer.model.sla import Sla
 from placer.testing.strategies import ToyOracle, arrival, catalogue
 from tests.placer.fleet.state.postgres.agents import Agent, picture
