@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 MOST_SHOWN_FAULTS = 20
+LONGEST_FAULT = 1000  # characters; a word of a file may have millions
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,8 @@ class Fault:
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         column = "" if self.column is None else f"{self.column}: "
-        return printable(f"{place}: {column}{self.message}")
+        message = self.message if len(self.message) <= LONGEST_FAULT else f"{self.message[:LONGEST_FAULT]}..."
+        return printable(f"{place}: {column}{message}")
 
 
 class InputError(Exception):

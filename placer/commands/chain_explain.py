@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from operator import ne
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -123,8 +124,8 @@ def _numbers(chains: Sequence[Chain], name: str | None) -> list[int]:
     return [names.index(name)]
 
 
-def _places(text: str, chains: Sequence[Chain], numbers: Sequence[int], rack: Rack) -> dict[str, int]:
-    """Sites by NF."""
+def _places(text: str, chains: Sequence[Chain], numbers: Sequence[int], rack: Rack) -> dict[str, list[int]]:
+    """Sites by NF: of a server with several sockets or NICs all."""
     from placer.rack.layout_arrays import possible_sites
     from placer.rack.plan import SWITCH_SITE
 
@@ -132,9 +133,11 @@ def _places(text: str, chains: Sequence[Chain], numbers: Sequence[int], rack: Ra
         raise InputError.of("--placement", "needs a chain", hint=f"--chain {chains[0].name}")
     chain = chains[numbers[0]]
     ids = [nf.id for nf in chain.nfs]
-    devices = {device.name: number for number, device in enumerate(rack.devices)} | {"switch": SWITCH_SITE}
+    devices = {"switch": [SWITCH_SITE]}
+    for number, device in enumerate(rack.devices):
+        devices.setdefault(device.name, []).append(number)
     possible = possible_sites(chain, rack)
-    places: dict[str, int] = {}
+    places: dict[str, list[int]] = {}
     for part in text.replace(",", " ").split():
         nf, equals, on = part.partition("=")
         if not (nf and equals and on):
@@ -145,23 +148,27 @@ def _places(text: str, chains: Sequence[Chain], numbers: Sequence[int], rack: Ra
             raise InputError.of("--placement", f"there is no device {on!r}", hint=suggestion(on, list(devices)))
         if nf in places:
             raise InputError.of("--placement", f"{nf!r} is given twice")
-        if devices[on] not in possible[ids.index(nf)]:
+        places[nf] = [site for site in devices[on] if site in possible[ids.index(nf)]]
+        if not places[nf]:
             raise InputError.of("--placement", f"{chain.nfs[ids.index(nf)].nf} does not run on {on}")
-        places[nf] = devices[on]
     if not places:
         raise InputError.of("--placement", "names no NF", hint="as in ACL=switch")
     return places
 
 
-def _what_if(questions: LayoutQuestions, plan: RackPlan, number: int, places: dict[str, int]) -> ChainExplanation:
+def _what_if(questions: LayoutQuestions, plan: RackPlan, number: int, places: dict[str, list[int]]) -> ChainExplanation:
     """The best layout with some NFs on given devices, or what forbids the one nearest to the plan's."""
     from placer.rack.plan import Layout
     from placer.rack.reasons.explain import ChainExplanation, with_places
 
     placed = plan.chains[number]
-    sites = tuple(places.get(nf.id, site) for nf, site in zip(placed.chain.nfs, placed.layout.sites, strict=True))
+    pairs = zip(placed.chain.nfs, placed.layout.sites, strict=True)
+    sites = tuple(site if site in places.get(nf.id, [site]) else places[nf.id][0] for nf, site in pairs)
+    layouts = with_places(placed.chain, plan.rack, places)
+    if layouts and not plan.rack.is_simple:  # NFs that are connected are at one socket and one NIC
+        sites = min((layout.sites for layout in layouts), key=lambda own: sum(map(ne, own, placed.layout.sites)))
     nearest = questions.verdict(number, Layout(placed.chain, plan.rack, sites))
-    if len(places) < len(sites) and (layouts := with_places(placed.chain, plan.rack, places)):
+    if layouts and (len(places) < len(sites) or not plan.rack.is_simple):
         best = questions.best_of(number, layouts)
         nearest = best if best.marginal_mbps is not None else nearest
     return ChainExplanation(placed, (nearest,), {})

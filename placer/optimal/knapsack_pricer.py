@@ -9,10 +9,10 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
 
 from placer.optimal.column_generation import WORTH_MORE, Column, PricedColumns
 from profiles.arrays import Floats, Ints
+from profiles.linear_programs import linprog
 
 BEAM_WIDTHS = (300, 30_000)  # sets of one size kept at most: few in the first attempt, more where that finds nothing
 

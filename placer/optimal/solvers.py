@@ -11,6 +11,7 @@ from scipy import sparse
 from placer.optimal.program import IntegerProgram, WeakDuality
 from profiles import InputError
 from profiles.arrays import Floats, Ints
+from profiles.linear_programs import stdout_kept
 
 SOLVERS = {
     # with its own handler, Ctrl-C would end the process without a message
@@ -123,7 +124,8 @@ def _solve(name: str, settings: str, model: ortools.ModelBuilderHelper, seconds:
     solver.enable_output(False)
     solver.set_solver_specific_parameters(settings)
     solver.set_time_limit_in_seconds(max(seconds, LEAST_SECONDS))
-    solver.solve(model)
+    with stdout_kept():
+        solver.solve(model)
     return solver
 
 

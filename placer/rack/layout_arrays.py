@@ -74,7 +74,7 @@ def layouts_at(chain: Chain, rack: Rack, sites: Ints) -> Layouts:
 
     `sites`: per layout and NF a device that can run the NF, or SWITCH; shape (layouts, NFs).
     """
-    sites = sites[_at_one_socket(chain, rack, sites)]
+    sites = sites[at_one_socket(chain, rack, sites)]
     sides = side_of(rack)[sites]
     latency = _latencies(chain, rack, sites, sides)
     limit = chain.slo.d_max_us
@@ -110,7 +110,7 @@ def parted_at(rack: Rack) -> Bools:
     return parted
 
 
-def _at_one_socket(chain: Chain, rack: Rack, sites: Ints) -> Bools:
+def at_one_socket(chain: Chain, rack: Rack, sites: Ints) -> Bools:
     kept = np.ones(len(sites), dtype=bool)
     if not rack.is_simple:
         parted = parted_at(rack)

@@ -70,7 +70,7 @@ def device_of(
 
 def line_above(at: Floats, values: Floats) -> tuple[float, float]:
     """The straight line (slope, fixed), neither negative, that is nowhere below `values` and nearest to them."""
-    from scipy.optimize import linprog
+    from profiles.linear_programs import linprog
 
     above = np.column_stack([-at, -np.ones(len(at))])
     # relative distance, so that small batches count as much as large ones

@@ -9,13 +9,13 @@ from math import comb, prod
 from random import Random
 
 import numpy as np
-from scipy.optimize import linprog
 
 from placer.rack.chain import Chain
 from placer.rack.layout_arrays import all_layouts
 from placer.rack.plan import Layout
 from placer.rack.rack import Rack
 from profiles.arrays import Floats, Ints
+from profiles.linear_programs import linprog
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from ortools.sat.python import cp_model
 from scipy import sparse
-from scipy.optimize import linprog
 
 from placer.gpu.exact.bound import LOOSE_LIMIT, BestCases
 from placer.gpu.exact.sm_layout import Problem
 from placer.gpu.tables import NEAR_LIMIT, compile_kernel
 from profiles.arrays import Bools, Floats, Ints
+from profiles.linear_programs import linprog
 
 MOST_INTERVALS = 500  # of all SLOs together
 DEMAND_TIMES = 120  # times for which the demand is bounded

@@ -19,11 +19,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import coo_array
 
 from placer.model.nic_kind import NicKind
 from profiles.arrays import Floats, Ints
+from profiles.linear_programs import milp
 
 LEFT_OUT_COST = 1e5  # what an instance without a NIC costs, in NICs of the dearest kind
 NIC_COST = 1e-5

@@ -233,14 +233,22 @@ class _Builder:
         groups = [(key, list(of)) for key, of in groupby(ways, lambda way: way[depth].number)]
         turns = [of[0][depth] for _, of in groups]
         without = [at for at, turn in enumerate(turns) if not turn.branch.match]
-        nested = any(turn.branch.match for at in without for way in groups[at][1] for turn in way[depth + 1 :])
-        place, hint = turns[0].fork.at, "put an NF before these branches: it sorts its packets by itself"
-        if len(without) > 1 and (above or nested):
-            message = "packets are shared out " + ("behind a match" if above else "before a match is tried")
-            self.graph.faults.append(TextFault(place, f"{message}, and no NF is between", hint))
+        hint = "put an NF before these branches: it sorts its packets by itself"
+        nested = [
+            next((turn.fork.at for turn in way[depth + 1 :] if turn.branch.match), None)
+            for at in without
+            for way in groups[at][1]
+        ]
+        if len(without) > 1 and above:
+            message = "packets are shared out behind a match, and no NF is between"
+            self.graph.faults.append(TextFault(turns[0].fork.at, message, hint))
         elif not without and above:
             message = "nothing takes the packets that none of these matches holds for"
-            self.graph.faults.append(TextFault(place, message, "add a branch without a match"))
+            hint = "leave out the last match, or add a branch without one"
+            self.graph.faults.append(TextFault(turns[0].fork.at, message, hint))
+        for inner in sorted({place for place in nested if place is not None and len(without) > 1}):
+            message = "packets are shared out before a match is tried, and no NF is between"
+            self.graph.faults.append(TextFault(inner, message, hint))
         for at, (_, of) in enumerate(groups):
             match = turns[at].branch.match
             later = [turn.branch.match for turn in turns[at + 1 :] if turn.branch.match]

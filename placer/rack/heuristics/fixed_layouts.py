@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import linprog
 
 from placer.rack.chain import Chain
 from placer.rack.layout_arrays import CAP_TOLERANCE, Layouts, lay_out_sites, layouts_in_parts
@@ -18,6 +17,7 @@ from placer.rack.plan import SWITCH_SITE, ChainPlan, Layout, RackPlan, Status, S
 from placer.rack.rack import Rack, Server
 from placer.rack.stages.stage_oracles import stage_oracle
 from profiles.arrays import Ints
+from profiles.linear_programs import linprog
 
 Choose = Callable[[Layouts, Rack], int]
 """The row of a chain's layouts that a strategy takes; the rack has one of the servers."""

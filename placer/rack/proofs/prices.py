@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
 
 from placer.rack.chain import Chain, TableId
 from placer.rack.layout_arrays import CAP_TOLERANCE
 from placer.rack.rack import Rack
 from profiles.arrays import Bools, Floats, Ints
+from profiles.linear_programs import linprog
 
 GAIN_SCALE = 1e4  # the largest gain in the linear program, so that tolerances of the solver are small beside it
 PRICE_DIGITS = 12  # significant ones of a price: what holds of prices holds of rounded ones, too

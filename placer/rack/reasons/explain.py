@@ -17,7 +17,7 @@ from math import ceil
 import numpy as np
 
 from placer.rack.chain import Chain, same_but_for_names
-from placer.rack.layout_arrays import CAP_TOLERANCE, layouts_at, possible_sites
+from placer.rack.layout_arrays import CAP_TOLERANCE, at_one_socket, layouts_at, possible_sites
 from placer.rack.options import Options, drop_dominated_options
 from placer.rack.plan import SWITCH_SITE, ChainPlan, Layout, RackPlan, Status, Subgroup
 from placer.rack.rack import Rack
@@ -58,7 +58,8 @@ class LayoutQuestions:
 
     def __init__(self, plan: RackPlan, time_limit: float) -> None:
         self.plan, self.rack = plan, plan.rack
-        self.rack.refuse_for("an explanation of layouts")
+        if len(self.rack.servers) > FEW_SERVERS:
+            self.rack.refuse_for(f"an explanation of layouts on more than {FEW_SERVERS} servers")
         self.chains = [chain.chain for chain in plan.chains]
         self.until = time.monotonic() + time_limit
         self.regions = Regions(self.chains, self.rack, [chain.layout.sites for chain in plan.chains])
@@ -173,7 +174,7 @@ class LayoutQuestions:
         one, chosen = self.chains[chain], self.plan.chains[chain].layout.sites
         rows: Ints = np.empty((0, len(chosen)), dtype=np.int64)
         for most in range(1, len(chosen) + 1):
-            rows = sites_within(one, possible, chosen, most)
+            rows = _sites_near(one, self.rack, possible, chosen, most)
             if len(rows) > number:
                 break
         differing = (rows != np.array(chosen)).sum(axis=1)
@@ -187,24 +188,31 @@ class LayoutQuestions:
         number = float(np.prod([float(len(sites)) for sites in possible]))
         if number > MOST_COUNTED:
             return
-        for row in sites_within(one, possible, self.plan.chains[chain].layout.sites, len(one.nfs)):
+        chosen = self.plan.chains[chain].layout.sites
+        for row in _sites_near(one, self.rack, possible, chosen, len(one.nfs)):
             sites = tuple(int(site) for site in row)
             if sites not in shown:
                 layout = Layout(one, self.rack, sites)
                 yield device_names(layout), verdict_alone(layout).cause
 
 
+def _sites_near(chain: Chain, rack: Rack, possible: Sequence[Sequence[int]], kept: Sequence[int], most: int) -> Ints:
+    """As `sites_within`, without layouts whose connected NFs are at several sockets or NICs of a server."""
+    rows = sites_within(chain, possible, kept, most)
+    return rows[at_one_socket(chain, rack, rows)]
+
+
 def device_names(layout: Layout) -> tuple[str, ...]:
     """The devices of a layout, the switch last."""
     devices = layout.rack.devices
-    names = tuple(devices[site].name for site in sorted({site for site in layout.sites if site >= 0}))
+    names = tuple(devices[site].label for site in sorted({site for site in layout.sites if site >= 0}))
     return (*names, "switch") if layout.on_switch else names
 
 
-def with_places(chain: Chain, rack: Rack, places: Mapping[str, int]) -> list[Layout]:
-    """All layouts of a chain that have some NFs on given sites, as far as they keep latency and table order."""
+def with_places(chain: Chain, rack: Rack, places: Mapping[str, Sequence[int]]) -> list[Layout]:
+    """All layouts of a chain that have some NFs on one of given sites, as far as they keep latency and table order."""
     possible = [
-        [places[nf.id]] if nf.id in places else sites
+        [site for site in sites if site in places.get(nf.id, sites)]
         for nf, sites in zip(chain.nfs, possible_sites(chain, rack), strict=True)
     ]
     free = [NEW_SITE] * len(chain.nfs)
@@ -263,21 +271,22 @@ def verdict_alone(layout: Layout) -> LayoutVerdict:
     if not len(layouts_at(layout.chain, layout.rack, np.array([unbounded.sites], dtype=np.int64))):
         return LayoutVerdict(layout, LayoutCause.TABLE_ORDER)
     needed: dict[int, int] = {}
+    pools, nics = layout.rack.pools, layout.rack.nics
     for group in layout.subgroups:
         cores = _cores_for(group, slo.t_min_mbps, layout)
         if cores is None:
             rate = group.rate(1, layout.rack.devices[group.device], layout.chain.packet_bits)
-            of = f"{_names(group, layout)} on {layout.rack.devices[group.device].name}"
+            of = f"{_names(group, layout)} on {layout.rack.devices[group.device].label}"
             return LayoutVerdict(layout, LayoutCause.ONE_CORE, of, float(slo.t_min_mbps), float(rate or 0))
-        needed[group.device] = needed.get(group.device, 0) + cores
-    for number, cores in needed.items():
-        device = layout.rack.devices[number]
-        if cores > device.cores:
-            return LayoutVerdict(layout, LayoutCause.CORES, device.name, cores, device.cores)
-    for (server, direction), share in layout.nic_shares.items():
-        mbps, limit = share * slo.t_min_mbps, layout.rack.servers[server].nic_mbps
+        pool = layout.rack.devices[group.device].pool
+        needed[pool] = needed.get(pool, 0) + (cores if cores > 1 or not pools[pool].is_shared else 0)  # else turns
+    for pool, cores in needed.items():
+        if cores > pools[pool].cores:
+            return LayoutVerdict(layout, LayoutCause.CORES, pools[pool].name, cores, pools[pool].cores)
+    for (nic, direction), share in layout.nic_shares.items():
+        mbps, limit = share * slo.t_min_mbps, nics[nic].mbps
         if mbps > limit * ABOVE_CAP:
-            of = f"{layout.rack.servers[server].name}, {direction}"
+            of = f"{nics[nic].name}, {direction}"
             return LayoutVerdict(layout, LayoutCause.NIC, of, float(mbps), float(limit))
     if not stage_oracle(layout.rack, [layout.chain]).fits(frozenset((0, nf) for nf in layout.on_switch)):
         return LayoutVerdict(layout, LayoutCause.STAGES, "switch")

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from placer.rack.chain import TableId
@@ -23,8 +22,9 @@ from placer.rack.layout_arrays import CAP_TOLERANCE
 from placer.rack.options import Options, turn_counts
 from placer.rack.rack import Rack
 from placer.rack.sharing import has_room
-from placer.rack.stages.stage_oracles import StageOracle, conflict
+from placer.rack.stages.stage_oracles import BlockStages, StageNeeds, StageOracle, conflict
 from profiles.arrays import Bools, Floats, Ints
+from profiles.linear_programs import linprog
 
 WHOLE_WEIGHT = 1e-7  # how far a weight may be from 0 or 1
 RELATIVE_GAP = 1e-9
@@ -71,13 +71,23 @@ class Search:
     counted: Sequence[frozenset[int]] | None = None
 
     def __post_init__(self) -> None:
-        self.relaxation = MixtureProgram(self.rack, self.options)
+        self.relaxation = MixtureProgram(self.rack, self.options, self._stage_needs())
         self.turns = [turn_counts(options, self.rack) for options in self.options]
         self.nodes = 0
         self.uncounted: frozenset[TableId] = frozenset()
         self.numbers = count()
         self.best: tuple[float, tuple[int, ...], Floats] | None = None
         self.until = time.monotonic() + self.time_limit
+
+    def _stage_needs(self) -> StageNeeds | None:
+        """What counted tables of each option take of parts of the stages, where these are known to bound them."""
+        if not isinstance(self.stages, BlockStages) or self.rack.switch.usable_stages is None:
+            return None
+        tables = [one.on_switch for one in self.options]
+        if self.counted is not None:
+            for on_switch, counted in zip(tables, self.counted, strict=True):
+                on_switch[:, [nf for nf in range(on_switch.shape[1]) if nf not in counted]] = False
+        return self.stages.needs([one.chain for one in self.options], tables)
 
     def run(self) -> Found:
         """Search until the best plan is proven, or the time is over."""
@@ -113,7 +123,9 @@ class Search:
             whole = all(weights.max() > 1 - WHOLE_WEIGHT for weights in mixture.weights)
             tables = self.tables(chosen)
             fits = self.stages.fits(tables)
-            if not fits and self._cut(tables):
+            if not fits and self.nodes == 1:
+                self._dive(allowed, mixture)
+            if not fits and time.monotonic() < self.until and self._cut(tables):
                 continue
             keeps = fits and self.relaxation.carries_least(chosen) and self._has_turns(chosen)
             if whole and keeps:
@@ -155,10 +167,13 @@ class Search:
 
     def tables(self, chosen: Sequence[int]) -> frozenset[TableId]:
         """The NFs on the switch, by chain and NF."""
+        return self._tables_of(dict(enumerate(chosen)))
+
+    def _tables_of(self, chosen: Mapping[int, int]) -> frozenset[TableId]:
         return frozenset(
             (chain, int(nf))
-            for chain, (options, row) in enumerate(zip(self.options, chosen, strict=True))
-            for nf in np.flatnonzero(options.on_switch[row])
+            for chain, row in chosen.items()
+            for nf in np.flatnonzero(self.relaxation.on_switch[chain][row])
         )
 
     def _try(self, chosen: tuple[int, ...]) -> None:
@@ -170,13 +185,36 @@ class Search:
         if mixture := self._solve(allowed):
             self._take(mixture.bound, chosen, mixture.rates)
 
+    def _dive(self, allowed: Sequence[Bools], mixture: Mixture) -> None:
+        """Look for a plan chain by chain: fix what the mixture has most of, and solve again for the others.
+
+        What does not fit the switch beside the chains that are fixed is left out, with all that has its tables and
+        more.
+        """
+        parts, fixed = [mask.copy() for mask in allowed], dict[int, int]()
+        while len(fixed) < len(parts) and time.monotonic() < self.until:
+            open_chains = [chain for chain in range(len(parts)) if chain not in fixed]
+            chain = max(open_chains, key=lambda number: float(mixture.weights[number].max()))
+            row, on_switch = int(mixture.weights[chain].argmax()), self.relaxation.on_switch[chain]
+            if self.stages.fits(self._tables_of(fixed | {chain: row})):
+                fixed[chain] = row
+                parts[chain] = np.arange(len(parts[chain])) == row
+            else:
+                parts[chain] &= (on_switch < on_switch[row]).any(axis=1)
+            if (found := self._solve(parts)) is None:
+                return
+            mixture = found
+        chosen = tuple(fixed.get(chain, -1) for chain in range(len(parts)))
+        if len(fixed) == len(parts) and self.relaxation.carries_least(chosen) and self._has_turns(chosen):
+            self._take(mixture.bound, chosen, mixture.rates)
+
     def _take_all_on_switch(self) -> None:
         """Take the plan with all NFs on the switch, if it fits.
 
         It needs nothing else, so none is better. It alone may use the stages for encapsulation: parts of its tables may
         not fit, and be cut off, where all of them do.
         """
-        rows = [np.flatnonzero(option.on_switch.all(axis=1)) for option in self.options]
+        rows = [np.flatnonzero(on_switch.all(axis=1)) for on_switch in self.relaxation.on_switch]
         if all(len(row) for row in rows):
             chosen = tuple(int(row[0]) for row in rows)
             if self.stages.fits(self.tables(chosen)):
@@ -239,74 +277,82 @@ class MixtureProgram:
 
     rack: Rack
     options: Sequence[Options]  # per chain
+    stages: StageNeeds | None = None  # None: nothing bounds tables but cuts
     cuts: list[frozenset[TableId]] = field(default_factory=list)  # sets of NFs that do not fit the switch together
 
     def __post_init__(self) -> None:
         rack = self.rack
         cores = [float(pool.cores * rack.core_parts) for pool in rack.pools]
         mbps = [float(nic.mbps) * (1 + CAP_TOLERANCE) for nic in rack.nics for _ in ("in", "out")]
-        self.limits = np.array(cores + mbps)
+        blocks: Sequence[float] = [] if self.stages is None else self.stages.room
+        self.limits = np.array([*cores, *mbps, *blocks])
         self.least = np.array([float(option.chain.slo.t_min_mbps) for option in self.options])
-        self.uses = [self._uses_of(one, least) for one, least in zip(self.options, self.least, strict=True)]
+        self.on_switch = [one.on_switch.astype(np.float64) for one in self.options]
+        self.owners = np.repeat(np.arange(len(self.options)), [len(one) for one in self.options])
+        rates = np.concatenate([one.rate for one in self.options])
+        self.gains: Floats = np.maximum(rates - self.least[self.owners], 0.0)
+        self.uses = [self._uses_of(number) for number in range(len(self.options))]
 
-    def _uses_of(self, options: Options, least: float) -> tuple[Floats, Floats]:
+    def _uses_of(self, number: int) -> tuple[Floats, Floats]:
         """What each option uses of each limit at the least rate, and per Mbps beyond; shape (options, limits) each."""
-        shares = options.nic_shares
-        at_least = np.hstack([options.cores, shares * least])
-        return at_least, np.hstack([np.zeros_like(options.cores, dtype=np.float64), shares])
+        options = self.options[number]
+        shares, cores = options.nic_shares, options.cores.astype(np.float64)
+        blocks = np.zeros((len(options), 0)) if self.stages is None else self.stages.blocks[number]
+        at_least = np.hstack([cores, shares * self.least[number], blocks])
+        return at_least, np.hstack([0.0 * cores, shares, 0.0 * blocks])
+
+    @cached_property
+    def _columns(self) -> Floats:
+        """What all options use of each limit, at the least and at the largest rate; shape (limits, 2 * options)."""
+        at_least, beyond = (np.vstack(uses).T for uses in zip(*self.uses, strict=True))
+        return np.hstack([at_least, at_least + beyond * self.gains])
 
     def solve(self, allowed: Sequence[Bools]) -> Mixture | None:
         """The best mixture of allowed options; None where there is none."""
-        rows = [np.flatnonzero(mask) for mask in allowed]
-        if any(len(row) == 0 for row in rows):
+        if not all(mask.any() for mask in allowed):
             return None
-        sizes = [len(row) for row in rows]
-        chain_of = np.repeat(np.arange(len(rows)), sizes)
-        gains = np.concatenate([one.rate[row] for one, row in zip(self.options, rows, strict=True)])
-        gains = np.maximum(gains - self.least[chain_of], 0.0)
-        at_least = np.vstack([uses[0][row] for uses, row in zip(self.uses, rows, strict=True)])
-        beyond = np.vstack([uses[1][row] for uses, row in zip(self.uses, rows, strict=True)]) * gains[:, None]
-        cut_rows, cut_limits = self._cut_rows(rows)
-        uses = np.vstack([np.hstack([at_least.T, (at_least + beyond).T]), cut_rows])
-        columns = len(chain_of)
+        rows = np.flatnonzero(np.concatenate(allowed))
+        gains, owners = self.gains[rows], self.owners[rows]
+        cuts = self._cut_rows(allowed)
         found = largest_gain(
-            np.concatenate([np.zeros(columns), gains]),
-            uses,
-            np.concatenate([self.limits, cut_limits]),
-            np.tile(chain_of, 2),
-            np.ones(len(rows)),
+            np.concatenate([np.zeros(len(rows)), gains]),
+            np.vstack([self._columns[:, np.concatenate([rows, rows + len(self.gains)])], np.hstack([cuts, cuts])]),
+            np.concatenate([self.limits, [len(cut) - 1.0 for cut in self.cuts]]),
+            np.tile(owners, 2),
+            np.ones(len(allowed)),
         )
         if found is None:
             return None
-        low, high = found.weights[:columns], found.weights[columns:]
-        weights = []
-        for chain, (one, row) in enumerate(zip(self.options, rows, strict=True)):
-            weight = np.zeros(len(one))
-            weight[row] = (low + high)[chain_of == chain]
-            weights.append(weight)
-        rates: Floats = self.least + np.bincount(chain_of, high * gains, len(rows)).astype(np.float64)
-        return Mixture(found.gain, tuple(weights), rates)
+        low, high = np.split(found.weights, 2)
+        weights = np.zeros(len(self.gains))
+        weights[rows] = low + high
+        rates: Floats = self.least + np.bincount(owners, high * gains, len(allowed)).astype(np.float64)
+        ends = np.cumsum([len(mask) for mask in allowed])[:-1]
+        return Mixture(found.gain, tuple(np.split(weights, ends)), rates)
 
     def carries_least(self, chosen: Sequence[int]) -> bool:
         """Whether limits hold at the least rates of an option of each chain; a solver's tolerance is wider."""
         used = np.sum([uses[0][row] for uses, row in zip(self.uses, chosen, strict=True)], axis=0)
         return bool((used <= self.limits).all())
 
-    def _cut_rows(self, rows: Sequence[NDArray[np.int64]]) -> tuple[Floats, Floats]:
-        """Each cut: of a set of NFs that do not fit together, at least one is not on the switch."""
-        columns = sum(map(len, rows))
-        matrix = np.zeros((len(self.cuts), columns))
-        ends = np.cumsum([0, *map(len, rows)])
+    def _cut_rows(self, allowed: Sequence[Bools]) -> Floats:
+        """How many NFs of each cut an option has on the switch: one less than all of them, over all chains, at most."""
+        within = [np.zeros((len(self.cuts), on_switch.shape[1])) for on_switch in self.on_switch]
         for number, cut in enumerate(self.cuts):
             for chain, nf in cut:
-                matrix[number, ends[chain] : ends[chain + 1]] += self.options[chain].on_switch[rows[chain], nf]
-        return np.hstack([matrix, matrix]), np.array([len(cut) - 1.0 for cut in self.cuts])
+                within[chain][number, nf] = 1.0
+        parts = zip(within, self.on_switch, allowed, strict=True)
+        return np.hstack([cut_nfs @ on_switch[mask].T for cut_nfs, on_switch, mask in parts])
 
 
 # Linear programs as the relaxations here have them: each chain takes one of its columns, and limits are shared.
 
 
 INFEASIBLE_STATUS = 2  # the status of a solver that has proven that there is no solution
+SIFTED_COLUMNS = 4_000  # a program with more columns is solved over a part of them at a time
+ADDED_COLUMNS = 200  # so many at most are added in a step
+MOST_SIFTINGS = 100
+LEAST_IMPROVEMENT = 1e-6  # of gains, Mbps
 
 
 @dataclass(frozen=True)
@@ -325,13 +371,46 @@ def largest_gain(gains: Floats, uses: Floats, limits: Floats, owners: Ints, size
     shape (owners,). Raises ArithmeticError when the solver gives up: then nothing is known, not even that there is no
     mixture.
     """
-    scales = np.where(limits > 0, limits, 1.0)
-    places = (owners, np.arange(len(owners)))
-    once: Any = csr_array((np.ones(len(owners)), places), shape=(len(sizes), len(owners)))
-    costs: Floats = -gains
-    found = linprog(costs, A_ub=uses / scales[:, None], b_ub=limits / scales, A_eq=once, b_eq=sizes, method="highs")
+    uses, limits = uses / np.where(limits > 0, limits, 1.0)[:, None], np.where(limits > 0, 1.0, limits)
+    if len(gains) > SIFTED_COLUMNS and (sifted := _sift(gains, uses, limits, owners, sizes)):
+        return sifted
+    found = _largest(gains, uses, limits, owners, sizes)
     if found.status == INFEASIBLE_STATUS:
         return None
-    if found.status != 0 or found.x is None:
-        raise ArithmeticError(f"a linear program was not solved: {found.message}")
     return Solved(float(gains @ found.x), np.asarray(found.x, dtype=np.float64))
+
+
+def _largest(gains: Floats, uses: Floats, limits: Floats, owners: Ints, sizes: Floats) -> Any:
+    places = (owners, np.arange(len(owners)))
+    once: Any = csr_array((np.ones(len(owners)), places), shape=(len(sizes), len(owners)))
+    found = linprog(-gains, A_ub=uses, b_ub=limits, A_eq=once, b_eq=sizes, method="highs")
+    if found.status != INFEASIBLE_STATUS and (found.status != 0 or found.x is None):
+        raise ArithmeticError(f"a linear program was not solved: {found.message}")
+    return found
+
+
+def _sift(gains: Floats, uses: Floats, limits: Floats, owners: Ints, sizes: Floats) -> Solved | None:
+    """The best mixture, solved over a part of the columns, to which those of negative reduced cost are added.
+
+    None if the first part has no mixture, or there are too many steps.
+    """
+    order = np.lexsort((uses.sum(axis=0), owners))
+    first = np.searchsorted(owners[order], np.arange(len(sizes)))
+    active = [order[begin : begin + ADDED_COLUMNS // 4] for begin in first]  # what needs little
+    order = np.lexsort((-gains, owners))
+    active += [order[begin : begin + ADDED_COLUMNS // 4] for begin in first]  # what gives much
+    part = np.unique(np.concatenate(active))
+    for _ in range(MOST_SIFTINGS):
+        found = _largest(gains[part], uses[:, part], limits, owners[part], sizes)
+        if found.status == INFEASIBLE_STATUS:
+            return None
+        reduced = gains + found.ineqlin.marginals @ uses + found.eqlin.marginals[owners]
+        reduced[part] = 0.0
+        wanted = np.argsort(-reduced, kind="stable")[:ADDED_COLUMNS]
+        wanted = wanted[reduced[wanted] > LEAST_IMPROVEMENT]
+        if not len(wanted):
+            weights = np.zeros(len(gains))
+            weights[part] = found.x
+            return Solved(float(gains @ weights), weights)
+        part = np.union1d(part, wanted)
+    return None

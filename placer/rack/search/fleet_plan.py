@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import csr_array, diags_array, eye_array, hstack
 
 from placer.rack.chain import Chain
@@ -22,6 +22,7 @@ from placer.rack.search.fleet_bound import classes_of, equal_servers, fleet_boun
 from placer.rack.search.partial_layouts import find_options
 from placer.rack.stages.stage_oracles import StageOracle, stage_oracle, with_blocks_of
 from profiles.arrays import Floats, Ints
+from profiles.linear_programs import linprog, milp
 
 PROVEN_GAP = 1e-9
 LEAST_IMPROVEMENT = 1e-6  # relative; contents that improve the relaxation by less are not looked for
@@ -30,6 +31,7 @@ WHOLE_WEIGHT = 1e-6  # by how much a weight may miss a whole number
 WANTED_GAP = 1e-4  # relative gap at which the search for whole numbers ends
 FOR_BOUND = 0.4  # the share of the time in which the bound is found, or left at the sum of all t_max
 FOR_OPTIONS = 0.4  # the share of what then is left in which options of chains are found
+FOR_SETS = 0.4  # the share of what then is left in which the best contents of sets of chains are found
 FEW_SETS = 64  # of chains: the best content of each of them is found first
 
 
@@ -44,6 +46,7 @@ class _Relaxed:
     """A solution of the relaxation: weights of contents; prices of chains, servers and blocks."""
 
     mbps: float
+    unplaced: float  # chains that no content holds, in parts
     weights: Floats
     prices: Floats
     opening: Floats
@@ -94,21 +97,22 @@ class FleetProgram:
         servers = np.array([len(numbers) for numbers in self.groups])
         self._list_sets()
         relaxed = self._generate(self.sizes, servers)
-        if relaxed.mbps >= 0:  # else not all chains are in a content yet
+        if relaxed.unplaced < WHOLE_WEIGHT:
             self.notify(f"relaxation without split chains: {relaxed.mbps:,.0f} Mbps, {len(self.columns):,} contents")
         self._balance(self.sizes, servers)
         self._dive(relaxed, servers)
         return self._whole()
 
     def _list_sets(self) -> None:
-        """Where few sets of chains are possible, add the content of each that carries most, if time is left."""
+        """Where few sets of chains are possible, add the content of each that carries most, in a part of the time."""
         if np.prod(self.sizes + 1.0) > FEW_SETS or self.columns:
             return
-        free = np.zeros(len(self.classes))
+        free, now = np.zeros(len(self.classes)), time.monotonic()
+        until = now + FOR_SETS * max(self.until - now, 0.0)
         for counts in map(np.array, np.ndindex(*(self.sizes + 1))):
             for group, pricing in enumerate(self.pricings):
-                if counts.any() and time.monotonic() < self.until:
-                    _, content = pricing.best(free, 0.0, counts, counts)
+                if counts.any() and time.monotonic() < until:
+                    _, content = pricing.best(free, 0.0, counts, counts, until)
                     if content.counts.any():
                         self.columns.append(_Column(group, content))
 
@@ -170,8 +174,9 @@ class FleetProgram:
         assert found.x is not None
         duals = -found.ineqlin.marginals
         block_price = float(duals[groups]) if self.blocks is not None else 0.0
-        weights = found.x[: len(self.columns)]
-        return _Relaxed(-float(objective @ found.x), weights, -found.eqlin.marginals, duals[:groups], block_price)
+        weights, unplaced = np.split(found.x, [len(self.columns)])
+        mbps = -float(objective @ found.x)
+        return _Relaxed(mbps, float(unplaced.sum()), weights, -found.eqlin.marginals, duals[:groups], block_price)
 
     def _values(self) -> Floats:
         return np.array([column.content.marginal_mbps for column in self.columns])
@@ -357,12 +362,18 @@ class ServerPricing:
         self.members = (self.class_of == np.arange(len(options))[:, None]).astype(np.float64)
 
     def best(
-        self, prices: Floats, block_price: float, most: Ints | None = None, least: Ints | None = None
+        self,
+        prices: Floats,
+        block_price: float,
+        most: Ints | None = None,
+        least: Ints | None = None,
+        until: float = float("inf"),
     ) -> tuple[float, Content]:
         """The content with the largest marginal rate less prices of its chains and blocks, and that difference.
 
         `prices`: of a chain, by class, Mbps; negative where chains must be placed somewhere. `block_price`: of a block
-        of table memory, Mbps. `most`, `least`: chains by class that the content may and must have.
+        of table memory, Mbps. `most`, `least`: chains by class that the content may and must have. `until`: of the
+        monotonic clock, where that is before the end of all.
         """
         columns = len(self.gains)
         if not columns:
@@ -377,7 +388,7 @@ class ServerPricing:
             constraints=[*self.constraints, LinearConstraint(csr_array(of_class), at_least, most.astype(np.float64))],
             integrality=np.concatenate([np.ones(columns), np.zeros(columns)]),
             bounds=Bounds(0, np.concatenate([each, each * self.gains])),
-            options={"time_limit": min(PRICING_SECONDS, max(self.until - time.monotonic(), LEAST_SECONDS))},
+            options={"time_limit": min(PRICING_SECONDS, max(min(until, self.until) - time.monotonic(), LEAST_SECONDS))},
         )
         if found.x is None:
             return 0.0, Content((), np.zeros(self.classes, np.int64), 0)

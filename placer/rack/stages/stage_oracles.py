@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+import numpy as np
+
 from placer.rack.chain import Chain, TableId
 from placer.rack.rack import Rack
 from profiles import InputError
+from profiles.arrays import Bools, Floats, Ints
 
 ORACLE_NAMES = ("blocks", "tables", "exec:PROGRAM")
 
@@ -96,6 +99,28 @@ class BlockStages:
             self.known[tables] = self._fit(tables, stages)
         return self.known[tables]
 
+    def needs(self, chains: Sequence[Chain], tables: Sequence[Bools]) -> StageNeeds:
+        """Blocks that lie between two stages, because as many stages at least come before them and after them.
+
+        `tables`: per chain and option which NFs are on the switch; shape (options, NFs) each. A part of the stages
+        that all options fit at once is left out. Not meant for a plan with all NFs on the switch.
+        """
+        stages = self.rack.stages_left(0, 1) or 0
+        parts, all_blocks = [(0, 0)], []
+        for chain, on_switch in zip(chains, tables, strict=True):
+            blocks = np.array([self.rack.costs[nf.nf].switch_blocks or 0 for nf in chain.nfs])
+            before, after = _tables_beside(chain, on_switch)
+            parts += [(first, last) for first in range(len(chain.nfs)) for last in range(len(chain.nfs))]
+            all_blocks.append((before, after, on_switch * blocks))
+        parts = [(first, last) for first, last in sorted({*parts}) if first + last <= stages]
+        needs = [
+            np.stack([(own * ((before >= first) & (after >= last))).sum(axis=1) for first, last in parts], axis=1)
+            for before, after, own in all_blocks
+        ]
+        room = np.array([(stages - first - last) * self.rack.switch.blocks_per_stage for first, last in parts])
+        bounds = np.sum([own.max(axis=0, initial=0) for own in needs], axis=0) > room
+        return StageNeeds([own[:, bounds].astype(np.float64) for own in needs], room[bounds].tolist())
+
     def _fit(self, tables: frozenset[TableId], stages: int) -> bool:
         blocks, before, most = {}, {}, self.rack.switch.blocks_per_stage
         for chain, nf in tables:
@@ -108,6 +133,25 @@ class BlockStages:
         if max(blocks.values()) > most or sum(blocks.values()) > most * stages or max(earliest.values()) >= stages:
             return False
         return _first_fit(blocks, before, earliest, stages, most) or _exact_fit(blocks, before, earliest, stages, most)
+
+
+@dataclass(frozen=True)
+class StageNeeds:
+    """Parts of the stages: what they have room for, and what each option takes of them."""
+
+    blocks: Sequence[Floats]  # per chain; shape (options, parts) each
+    room: Sequence[int]  # blocks, per part
+
+
+def _tables_beside(chain: Chain, on_switch: Bools) -> tuple[Ints, Ints]:
+    """Per option and NF the length of the longest path of NFs on the switch that leads to it, and from it."""
+    before, after = np.zeros(on_switch.shape, np.int64), np.zeros(on_switch.shape, np.int64)
+    for lengths, order in ((before, chain.order), (after, chain.order[::-1])):
+        for nf in order:
+            for edge in chain.edges_from(nf) if lengths is before else chain.edges_into(nf):
+                to = edge.head if lengths is before else edge.tail
+                lengths[:, to] = np.maximum(lengths[:, to], np.where(on_switch[:, nf], lengths[:, nf] + 1, 0))
+    return before, after
 
 
 Numbers = dict[TableId, int]

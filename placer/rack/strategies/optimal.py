@@ -64,10 +64,10 @@ def best_plan(
         if plan.status in (Status.OPTIMAL, Status.INFEASIBLE):
             return plan
         # of a chain with many layouts only some were looked at: the heuristic may have a better one
-        return _better(plan, lemur(chains, rack, time_limit=FOR_THE_HEURISTIC * time_limit, notify=notify))
+        return _or_heuristic(plan, time_limit, notify, chains)
     plan = fleet_plan(chains, rack, time_limit=time_limit, notify=notify)
     if plan.status is Status.UNKNOWN:
-        plan = _better(plan, lemur(chains, rack, time_limit=FOR_THE_HEURISTIC * time_limit, notify=notify))
+        plan = _or_heuristic(plan, time_limit, notify, chains)
     left = time_limit - plan.seconds
     if plan.status in (Status.OPTIMAL, Status.INFEASIBLE) or left <= 0 or layouts_in_all(chains, rack) > FEW_LAYOUTS:
         return plan
@@ -82,6 +82,14 @@ def layouts_in_all(chains: Sequence[Chain], rack: Rack) -> float:
 def _largest_marginal(chains: Sequence[Chain]) -> float:
     """What all chains have at their t_max, Mbps."""
     return sum(float(chain.slo.t_max_mbps - chain.slo.t_min_mbps) for chain in chains)
+
+
+def _or_heuristic(plan: RackPlan, time_limit: float, notify: Notify, chains: Sequence[Chain]) -> RackPlan:
+    """The plan, or that of Lemur's heuristic where that is better, and no chain has too many layouts for it."""
+    try:
+        return _better(plan, lemur(chains, plan.rack, time_limit=FOR_THE_HEURISTIC * time_limit, notify=notify))
+    except InputError:
+        return plan
 
 
 def _better(one: RackPlan, other: RackPlan) -> RackPlan:

@@ -69,7 +69,7 @@ def _placement(layout: Layout) -> dict[str, str]:
 
 def _site(layout: Layout, at: int) -> str:
     site = layout.sites[at]
-    return "switch" if site == SWITCH_SITE else layout.rack.devices[site].name
+    return "switch" if site == SWITCH_SITE else layout.rack.devices[site].label
 
 
 def _chain(one: ChainExplanation) -> str:

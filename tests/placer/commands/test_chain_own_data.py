@@ -106,10 +106,36 @@ def test_numbers_and_expressions_are_checked_where_they_stand(folder: Path) -> N
 def test_branches_and_aggregates_that_no_packet_meets_are_refused(folder: Path) -> None:
     """A branch without a match behind one that takes all packets, and an aggregate of which no packet is."""
     chain = 'Match -> [1/2 "any" Tunnel(vlan = 5) | 1/2 -] -> Detunnel\naggregate c: udp\naggregate c: tcp and udp'
+    chain += "\naggregate c: port 80 and icmp\naggregate c: not ip and port 80\naggregate c: port 80 and not tcp"
     assert refused_places(folder, chain) == [
         "c.chains:2: column 10: no packet is left for a branch without a match: the matches take them all",
         'c.chains:4: column 14: no packet fits the aggregate "tcp and udp"',
+        'c.chains:5: column 14: no packet fits the aggregate "port 80 and icmp"',
+        'c.chains:6: column 14: no packet fits the aggregate "not ip and port 80"',
     ]
+
+
+@pytest.mark.parametrize("kind", ["pisa", "openflow"])
+def test_thousands_of_addresses_are_found_too_many_in_a_sentence(kind: str, placer: Placer, folder: Path) -> None:
+    """Not after minutes: a host is two entries, as source and as destination, and nothing needs their pairs."""
+    hosts = " or ".join(f"host 10.0.{at // 250}.{at % 250}" for at in range(2_100))
+    text = f"slo c: 1 Mbps to 1 Gbps\nchain c: ACL(rules = 4)\naggregate c: {hosts}\n"
+    (folder / "c.chains").write_text(text, encoding="utf-8")
+    order = 'kind = "openflow"\ntable_order = ["ACL"]\n' if kind == "openflow" else ""
+    server = '[[server]]\nname = "s0"\ncores = 4\nclock_mhz = 1700\nnic_mbps = 40_000\n'
+    rack = f"crossing_us = 6\n[switch]\nblocks_per_stage = 4\n{order}{server}[nf]\nACL = {{switch = {{blocks = 1}}}}\n"
+    (folder / "switch.toml").write_text(rack, encoding="utf-8")
+    begin = time.process_time()
+    ended = placer("chain", "place", folder / "c.chains", "--rack", folder / "switch.toml")
+    said = ended.stdout + ended.stderr
+    assert ended.status == 0 and "switch: traffic expressions need more than 4096 table entries" in said
+    assert time.process_time() - begin < 20
+
+
+def test_a_word_of_a_million_letters_is_not_printed(folder: Path) -> None:
+    (folder / "own/edge.acl").write_text("x" * 1_000_000, encoding="utf-8")
+    ended = [*refused_places(folder, 'ACL(rules = "own/edge.acl")')]
+    assert len(ended) == 1 and ended[0].startswith("own/edge.acl:1: column 1: xxx") and len(ended[0]) < 1100
 
 
 def test_compile_says_which_chain_gets_no_packets(placer: Placer, folder: Path) -> None:

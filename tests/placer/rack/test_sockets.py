@@ -14,7 +14,7 @@ from placer.rack.compiler.within_limits import MOST_CORES, cap_cores
 from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.files.plan_file import read_plan
 from placer.rack.files.written_twins import plan_document, write_rack
-from placer.rack.plan import Limit
+from placer.rack.plan import SWITCH_SITE, Layout, Limit
 from placer.rack.reasons.explain import LayoutQuestions
 from placer.rack.reasons.infeasible import explain_infeasible
 from placer.rack.replanning.replan import replan
@@ -23,6 +23,8 @@ from placer.rack.strategies.optimal import best_plan
 from placer.report.rack.page import page_of_rack_plan
 from placer.report.rack.plan import rack_report
 from profiles import InputError
+from tests.placer.rack import instances
+from tests.placer.rack.exhaustive import best_rates_within
 from tests.placer.rack.small import ON_SERVER, ON_SWITCH, Json, chain, rack
 from tests.placer.rack.test_best_plan import answered, marginal
 from tests.placer.verify.chains.certified import certified, faults_in, wrong_with
@@ -200,13 +202,42 @@ def test_compiled_servers_use_few_cores_of_all_sockets() -> None:
     assert capped.pools[1].first_core == MOST_CORES - 2
 
 
+@pytest.mark.long
+def test_verdicts_on_layouts_agree_with_an_exhaustive_search() -> None:
+    """Of the layouts on the same devices, at whatever sockets and NICs, the best one is as good as it says."""
+    compared = 0
+    for seed in (0, 1, 4, 5, 6, 8, 10, 11):
+        chains, on = instances.sockets(seed)
+        plan = best_plan(chains_of(chains, "chains"), rack_of(on, "rack"))
+        for number, one in enumerate(plan.chains):
+            found: dict[tuple[str, ...], float | None] = {places_of(one.layout): plan.marginal_mbps}
+            for verdict in LayoutQuestions(plan, 60.0).explanation(number, 60).verdicts:
+                assert verdict.proven
+                before = found.get(places_of(verdict.layout))
+                marginals = [rate for rate in (before, verdict.marginal_mbps) if rate is not None]
+                found[places_of(verdict.layout)] = max(marginals, default=None)
+            for places, marginal_mbps in found.items():
+                forced = dict(zip((nf.id for nf in one.chain.nfs), places, strict=True))
+                best = best_rates_within(chains, on, {one.chain.name: forced}, 0)
+                assert (best is None) == (marginal_mbps is None), (seed, forced)
+                assert best is None or marginal_mbps == pytest.approx(float(best.marginal), rel=1e-7, abs=1e-6)
+                compared += 1
+    assert compared > 30
+
+
+def places_of(layout: Layout) -> tuple[str, ...]:
+    """By NF the device, without its socket."""
+    devices = layout.rack.devices
+    return tuple("switch" if site == SWITCH_SITE else devices[site].name for site in layout.sites)
+
+
 def test_who_cannot_plan_such_servers_says_so() -> None:
     chains, on = chains_of({"chains": [chain("a", "X")]}, "x"), rack_of(rack(NFS, several(1, 1)), "x")
-    plan = best_plan(chains, on)
+    three = replace(on, servers=tuple(replace(on.servers[0], name=f"s{at}") for at in range(3)))
     for ask in (
         lambda: run_strategy("lemur", chains, on),
         lambda: replan(chains, on, {}),
-        lambda: LayoutQuestions(plan, 1),
+        lambda: LayoutQuestions(best_plan(chains, three), 1),
     ):
         with pytest.raises(InputError, match="takes no server with several sockets or NICs, or with shared cores"):
             ask()

@@ -30,7 +30,7 @@ from placer.rack.compiler.openflow.rules import (
     push_tag,
 )
 from placer.rack.compiler.routing import BURST_S, PORT_MBPS, Label, Routing, split_limits, switch_ports
-from placer.rack.compiler.traffic.entries import TooManyEntriesError, entries_of
+from placer.rack.compiler.traffic.entries import entries_of
 from placer.rack.compiler.traffic.expression import Or
 from profiles import Fault, InputError
 
@@ -119,10 +119,7 @@ def openflow_program(routing: Routing, instances: Mapping[int, NfInstance], labe
     if faults:
         raise InputError(faults)
     writer = _Writer(routing, instances, labels, {kind: 1 + 2 * at for at, kind in enumerate(order)})
-    try:
-        writer.write()
-    except TooManyEntriesError as error:
-        raise InputError.of("switch", f"traffic expressions need {error}") from None
+    writer.write()
     program = OpenFlowProgram(writer.rules, writer.groups, switch_ports(routing), writer.names, writer.meters)
     if any(rule.priority > MOST_PRIORITY for rule in program.rules):
         raise InputError.of("switch", f"a table has more than {MOST_PRIORITY} priorities")

@@ -26,6 +26,7 @@ from placer.rack.compiler.traffic.expression import (
     Not,
     Or,
 )
+from profiles import InputError
 
 FIELD_WIDTHS: Mapping[str, int] = {
     "tagged": 8,
@@ -40,6 +41,7 @@ FIELD_WIDTHS: Mapping[str, int] = {
 }
 """The fields of a key, with their bits; those that say whether something is there are 0 or 1."""
 MOST_ENTRIES = 4096
+TOO_MANY_ENTRIES = f"traffic expressions need more than {MOST_ENTRIES} table entries"
 MOST_COMPARED_ENTRIES = 200  # of expressions that are compared with each other, as each entry meets all others
 
 Verdict = TypeVar("Verdict")
@@ -50,7 +52,7 @@ Bits = Mapping[str, tuple[int, int]]
 """By field, a value and the mask under which a packet's must equal it; fields without one may be anything."""
 
 
-class TooManyEntriesError(Exception):
+class TooManyEntriesError(InputError):
     """Expressions that need more than `MOST_ENTRIES` entries."""
 
 
@@ -73,16 +75,54 @@ def entries_of(expressions: Sequence[Expression]) -> list[Entry[int | None]]:
 def unmet_expressions(expressions: Sequence[Expression]) -> list[int]:
     """The numbers of expressions that come too late: whatever fits them fits an earlier one.
 
-    All that equal an earlier one are found; those that earlier ones cover only if they need few entries.
+    All that equal an earlier one are found; those that earlier ones cover only if they need few entries, and that ports
+    are those of TCP and UDP only counts with fewer.
     """
     equal = {at for at, expression in enumerate(expressions) if expression in expressions[:at]}
+    if sum(map(_number_of_ways, expressions)) > MOST_COMPARED_ENTRIES:
+        return sorted(equal)  # entries of thousands of tests take minutes
     try:
-        if sum(len(_entries(expression)) for expression in expressions) > MOST_COMPARED_ENTRIES:
+        compared = [_with_protocols(expression) for expression in expressions]
+        if sum(map(len, map(_entries, compared))) > MOST_COMPARED_ENTRIES:
+            compared = list(expressions)
+        if sum(map(len, map(_entries, compared))) > MOST_COMPARED_ENTRIES:
             return sorted(equal)
-        met = {entry.verdict for entry in entries_of(expressions)}
+        met = {entry.verdict for entry in entries_of(compared)}
     except TooManyEntriesError:
         return sorted(equal)
     return [at for at in range(len(expressions)) if at in equal or at not in met]
+
+
+def _has_parts(expression: Expression) -> bool:
+    return isinstance(expression, Everything | Not | And | Or)
+
+
+def _number_of_ways(expression: Expression) -> int:
+    """How many entries all tests of an expression have by themselves."""
+    match expression:
+        case Everything():
+            return 1
+        case Not(of):
+            return _number_of_ways(of)
+        case And(parts) | Or(parts):
+            return sum(map(_number_of_ways, parts))
+        case _:
+            return sum(1 for _ in _test(expression))
+
+
+def _with_protocols(expression: Expression) -> Expression:
+    """The same expression, which also says that packets with ports are TCP or UDP: `port 80 and icmp` fits none."""
+    match expression:
+        case HasPort():
+            return And((Or((HasProtocol(TCP), HasProtocol(UDP))), expression))
+        case Not(of):
+            return Not(_with_protocols(of))
+        case And(parts):
+            return And(tuple(map(_with_protocols, parts)))
+        case Or(parts):
+            return Or(tuple(map(_with_protocols, parts)))
+        case _:
+            return expression
 
 
 def _first(at: int, holds: bool, later: int | None) -> int | None:
@@ -97,6 +137,12 @@ def _entries(expression: Expression) -> list[Entry[bool]]:
             return [Entry(entry.bits, not entry.verdict) for entry in _entries(of)]
         case And(parts):
             return reduce(lambda a, b: _pair_entries(a, b, lambda x, y: x and y), map(_entries, parts))
+        case Or(parts) if _number_of_ways(expression) > MOST_COMPARED_ENTRIES and not any(map(_has_parts, parts)):
+            # in pairs, thousands of tests take minutes
+            distinct = {tuple(bits.items()): bits for part in parts for bits in _test(part)}  # type: ignore[arg-type]
+            if len(distinct) > MOST_ENTRIES:
+                raise TooManyEntriesError.of("switch", TOO_MANY_ENTRIES)
+            return [*(Entry(bits, True) for bits in distinct.values()), Entry({}, False)]
         case Or(parts):
             return reduce(lambda a, b: _pair_entries(a, b, lambda x, y: x or y), map(_entries, parts))
         case _:
@@ -150,7 +196,7 @@ def _pair_entries(
                 continue
             found.append(Entry(bits, verdict(first_entry.verdict, other.verdict)))
             if len(found) > MOST_ENTRIES:
-                raise TooManyEntriesError(f"more than {MOST_ENTRIES} table entries")
+                raise TooManyEntriesError.of("switch", TOO_MANY_ENTRIES)
     while len(found) > 1 and found[-2].verdict == found[-1].verdict:
         del found[-2]
     return found

@@ -82,6 +82,23 @@ def test_packets_go_where_the_text_says() -> None:
     assert min(accepted, branching) > examples(2_000) // 4
 
 
+HINT = "put an NF before these branches: it sorts its packets by itself"
+
+
+def test_where_an_nf_is_put_before_the_branches_that_are_named_the_text_is_accepted() -> None:
+    """All faults of a text are named at once, so that those who follow their hints are not refused for these again."""
+    followed = 0
+    for seed in range(examples(2_000)):
+        draw = random.Random(seed)
+        text = write_path([WrittenNf("n0", "ACL"), *draw_path(draw, ["n0"]), WrittenNf("end", "ACL")])
+        places = {fault.at for fault in parse_graph(text).faults if fault.hint == HINT}
+        for place in sorted(places, reverse=True):
+            text = f"{text[:place]}Match -> {text[place:]}"
+        followed += len(places) > 0
+        assert not any(fault.hint == HINT for fault in parse_graph(text).faults), text
+    assert followed > examples(2_000) // 10
+
+
 def edges_of(text: str) -> list[tuple[str, str, str]]:
     graph = parse_graph(text)
     assert not graph.faults
@@ -131,13 +148,27 @@ def test_a_wrong_branch_of_lemurs_is_named(text: str, at: int, message: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "message", "mended"),
     [
-        ('A -> [1/2 "ip" [1/2 B | 1/2 C] | 1/2 D] -> E', "shared out behind a match"),
-        ('A -> [1/2 [1/2 "ip" B | 1/2 C] | 1/2 D] -> E', "shared out before a match"),
-        ('A -> [1/2 "ip" [1/2 "udp" B | 1/2 "tcp" C] | 1/2 D] -> E', "nothing takes the packets"),
-        ('A -> [1/2 "ip" - | 1/2 "ip" -] -> E', "2 empty branches"),
+        (
+            'A -> [1/2 "ip" [1/2 B | 1/2 C] | 1/2 D] -> E',
+            "shared out behind a match",
+            'A -> [1/2 "ip" Match -> [1/2 B | 1/2 C] | 1/2 D] -> E',
+        ),
+        (
+            'A -> [1/2 [1/2 "ip" B | 1/2 C] | 1/2 D] -> E',
+            "shared out before a match",
+            'A -> [1/2 Match -> [1/2 "ip" B | 1/2 C] | 1/2 D] -> E',
+        ),
+        (
+            'A -> [1/2 "ip" [1/2 "udp" B | 1/2 "tcp" C] | 1/2 D] -> E',
+            "nothing takes the packets",
+            'A -> [1/2 "ip" [1/2 "udp" B | 1/2 C] | 1/2 D] -> E',
+        ),
+        ('A -> [1/2 "ip" - | 1/2 "ip" -] -> E', "2 empty branches", 'A -> [1 "ip" -] -> E'),
     ],
 )
-def test_what_one_list_of_ways_cannot_say_is_refused(text: str, message: str) -> None:
+def test_what_one_list_of_ways_cannot_say_is_refused(text: str, message: str, mended: str) -> None:
+    """The text that the hint leads to is accepted."""
     assert any(message in fault.message for fault in parse_graph(text).faults)
+    assert not parse_graph(mended).faults

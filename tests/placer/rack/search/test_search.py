@@ -3,6 +3,7 @@
 import json
 import time
 from dataclasses import replace
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from placer.rack.files.json_twins import chains_of, rack_of
 from placer.rack.plan import Status, answer
 from placer.rack.rack import Rack
 from placer.rack.search import branch_and_bound
+from placer.rack.search import fleet_plan as fleet_plan_module
 from placer.rack.search.branch_and_bound import Search
 from placer.rack.search.fleet_bound import fleet_bound
 from placer.rack.search.fleet_plan import FleetProgram, _Column, fleet_plan
@@ -44,6 +46,25 @@ def test_a_solver_that_gives_up_proves_nothing(monkeypatch: pytest.MonkeyPatch) 
     )
     with pytest.raises(ArithmeticError, match="numbers"):
         branch_and_bound.largest_gain(ONE, np.ones((1, 1)), ONE, NOBODY, ONE)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_large_program_is_solved_over_a_part_of_its_columns(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gain is that of the whole program, and the weights keep its limits; what has no solution has none."""
+    rng = np.random.default_rng(seed)
+    gains, uses, owners = rng.integers(0, 50, 400) * 1.0, rng.integers(0, 9, (3, 400)) * 1.0, rng.integers(0, 4, 400)
+    limits, sizes = np.array([3.0, 5.0, 9.0]), np.ones(4)
+    whole = branch_and_bound.largest_gain(gains, uses, limits, owners, sizes)
+    monkeypatch.setattr(branch_and_bound, "SIFTED_COLUMNS", 100)
+    monkeypatch.setattr(branch_and_bound, "ADDED_COLUMNS", 8)
+    solved: list[int] = []
+    program = branch_and_bound._largest
+    monkeypatch.setattr(branch_and_bound, "_largest", lambda *a: (solved.append(len(a[0])), program(*a))[1])
+    parts = branch_and_bound.largest_gain(gains, uses, limits, owners, sizes)
+    assert whole and parts and parts.gain == pytest.approx(whole.gain, rel=1e-9) and max(solved) < 400
+    assert (uses @ parts.weights <= limits * (1 + 1e-6)).all()
+    assert np.bincount(owners, parts.weights) == pytest.approx(sizes)
+    assert branch_and_bound.largest_gain(gains, uses + 10.0, limits, owners, sizes) is None
 
 
 def marginal(chains: list[Json], on: Json) -> float | None:
@@ -84,6 +105,52 @@ def test_the_search_ends_where_tables_fit_by_halves(number: int) -> None:
     assert marginal(chains, on) == pytest.approx(sum(largest[-2:]) + on_server - 100 * number)
 
 
+def test_a_search_whose_time_is_over_solves_one_program_and_has_its_bound() -> None:
+    """Cuts and first plans are looked for as long as there is time; Found.bound holds all the same."""
+    asked = [chain(f"c{at}", "X", t_min_mbps=100, t_max_mbps=30_000 + at) for at in range(5)]
+    chains = chains_of({"chains": asked}, "chains")
+    on = rack_of(rack({"X": ON_SERVER | ON_SWITCH}, switch={"stages": 2, "blocks_per_stage": 1}), "rack")
+    oracle: Any = SimpleNamespace(fits=BlockStages(on, chains).fits)  # nothing else is known of it
+    found = Search(on, [options_of(one, on) for one in chains], oracle, time_limit=-1).run()
+    assert found.nodes == 1 and found.chosen is None
+    assert found.bound >= 30_003 + 30_004 + 40_000 - 500
+
+
+def test_tables_between_others_have_no_room_in_the_first_and_last_stage() -> None:
+    """Of three stages with two blocks: first and last NFs of three have two stages, the ones in the middle one."""
+    chains = chains_of({"chains": [chain(name, "XXX", t_max_mbps=30_000) for name in "abc"]}, "chains")
+    on = rack_of(rack({"X": ON_SERVER | ON_SWITCH}, switch={"stages": 3, "blocks_per_stage": 2}), "rack")
+    options = [options_of(one, on) for one in chains]
+    search = Search(on, options, BlockStages(on, chains), time_limit=-1)
+    assert search.run().bound == pytest.approx(2 * 30_000 + 4 * 12_000 / 3)  # the third one has four cores
+    assert search.relaxation.stages is not None
+    assert search.relaxation.stages.room == [6, 4, 2, 4, 2, 2]
+    whole = [int(one.on_switch.all(axis=1).argmax()) for one in options]
+    needs = [own[row].tolist() for own, row in zip(search.relaxation.stages.blocks, whole, strict=True)]
+    assert needs == [[3, 2, 1, 2, 1, 1]] * 3
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=examples(60))
+def test_what_fits_the_stages_keeps_to_the_room_of_each_part(seed: int) -> None:
+    """Random chains with branches, and random NFs of them on the switch."""
+    rng = np.random.default_rng(seed)
+    pairs = [(tail, head) for head in range(1, 5) for tail in range(head) if head == tail + 1 or rng.random() < 0.3]
+    number = [sum(tail == other for other, _ in pairs) for tail in range(5)]
+    edges = [[f"f{tail}", f"f{head}", f"1/{number[tail]}", f"src port {head}"] for tail, head in pairs]
+    asked = [chain(name, "".join(rng.choice(["X", "Y"], 5)), edges=edges) for name in "ab"]
+    kinds = {"X": ON_SERVER | ON_SWITCH, "Y": ON_SERVER | {"switch": {"blocks": 2}}}
+    stages = {"stages": int(rng.integers(0, 7)), "blocks_per_stage": int(rng.integers(1, 4))}
+    on, chains = rack_of(rack(kinds, switch=stages), "rack"), chains_of({"chains": asked}, "chains")
+    rows = rng.random((2, 10, 5)) < 0.5
+    oracle = BlockStages(on, chains)
+    needs = oracle.needs(chains, list(rows))
+    for one, other in product(range(10), range(10)):
+        tables = [(0, nf) for nf in np.flatnonzero(rows[0, one])] + [(1, nf) for nf in np.flatnonzero(rows[1, other])]
+        if oracle.fits(frozenset(tables)):
+            assert (needs.blocks[0][one] + needs.blocks[1][other] <= needs.room).all()
+
+
 def test_all_on_the_switch_is_found_where_parts_do_not_fit() -> None:
     """Encapsulation takes two of three stages once packets cross to servers; without, three tables fit in a row.
 
@@ -101,6 +168,13 @@ def test_all_on_the_switch_is_found_where_parts_do_not_fit() -> None:
     search = Search(on, [options_of(chains[0], on)], BlockStages(on, chains))
     search.relaxation.cuts.append(frozenset({(0, 0), (0, 1)}))
     assert search.run().marginal == 12_000
+
+
+def test_a_chain_of_too_many_layouts_for_the_heuristic_is_no_fault() -> None:
+    """The search has no plan in time, and Lemur's heuristic lists all layouts: nothing is known but a bound."""
+    on = rack({"X": ON_SERVER | ON_SWITCH}, switch={"stages": 12, "blocks_per_stage": 24})
+    plan = best_plan(chains_of({"chains": [chain("a", "X" * 40)]}, "c"), rack_of(on, "r"), time_limit=0.5)
+    assert plan.status in (Status.UNKNOWN, Status.FEASIBLE, Status.OPTIMAL) and plan.bound_mbps
 
 
 def test_a_rate_just_above_what_the_nic_carries_is_not_rounded_to_t_max() -> None:
@@ -204,6 +278,25 @@ def test_a_content_may_repeat_a_chain_where_that_carries_more() -> None:
     assert chosen == program.columns
     plans = [sum(placed.rate_mbps for placed in program.placed(columns)) for columns in (chosen, chosen[:1])]
     assert plans[0] > plans[1] == pytest.approx(40_000)
+
+
+def test_contents_of_sets_of_chains_leave_time_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of sixty-three sets takes as long as it may; and chains that no content holds are counted."""
+    asked = {"chains": [chain(f"c{at}", "A", t_min_mbps=at) for at in range(6)]}
+    program = FleetProgram(chains_of(asked, "chains"), rack_of(rack({"A": ON_SERVER}), "rack"), time.monotonic() + 60)
+    now, price = [program.until - 60.0], program.pricings[0].best
+
+    def slow(*arguments: Any) -> Any:
+        now[0] = max(now[0], min(now[0] + 20.0, arguments[-1]))
+        return price(*arguments[:-1])
+
+    monkeypatch.setattr(fleet_plan_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(program.pricings[0], "best", slow)
+    program._list_sets()
+    assert program.until - now[0] == pytest.approx(36.0)
+    relaxed = program._relax(program.sizes, np.ones(1, np.int64))
+    held = np.any([column.content.counts for column in program.columns], axis=0)
+    assert relaxed.unplaced >= 6 - held.sum() > 0
 
 
 def test_a_fleet_plan_keeps_its_time() -> None:
