@@ -17,9 +17,24 @@ _solving = 0  # threads between the two ends of `stdout_kept`
 _stdout = -1  # where descriptor 1 leads while there are any; -1: nowhere, as it is closed
 
 
+def _end_in_child() -> None:
+    """In a process that was forked while a thread was solving, there is no such thread."""
+    global _guard, _solving, _stdout
+    if _stdout >= 0:
+        os.dup2(_stdout, STDOUT)
+        os.close(_stdout)
+    _guard, _solving, _stdout = threading.Lock(), 0, -1
+
+
+os.register_at_fork(after_in_child=_end_in_child)
+
+
 @contextmanager
 def stdout_kept() -> Iterator[None]:
-    """Let what code in C or C++ prints on stdout go to stderr; a few microseconds. Threads may be in here together."""
+    """Let what code in C or C++ prints on stdout go to stderr; a few microseconds. Threads may be in here together.
+
+    What other threads print meanwhile goes there, too, and so does the output of a program that they start on stdout.
+    """
     global _solving, _stdout
     with _guard:
         if not _solving:

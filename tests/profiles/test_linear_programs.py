@@ -30,7 +30,7 @@ def test_what_a_solver_prints_is_not_in_the_data_of_a_command() -> None:
 
 
 def test_threads_that_solve_together_leave_stdout_as_it_was() -> None:
-    """The first one that begins ends before the second one."""
+    """The first one that begins ends before the second one; a child that is forked meanwhile has stdout."""
     code = f"""{PRINTING}
 from profiles.linear_programs import linprog, stdout_kept
 begun, ended = threading.Event(), threading.Event()
@@ -42,9 +42,12 @@ one.start(), begun.wait()
 with stdout_kept():
     ended.set(), one.join()
     linprog([1.0])
+    if not (child := os.fork()):
+        os.write(1, b"a child's\\n"), os._exit(0)
+    os.waitpid(child, 0)
 os.write(1, b"shown\\n")
 os.close(1)
 linprog([1.0])
 """
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=REPO)
-    assert shown.stdout == "shown\n" and "hidden\n" in shown.stderr
+    assert shown.stdout == "a child's\nshown\n" and "hidden\n" in shown.stderr

@@ -71,13 +71,13 @@ class Search:
     counted: Sequence[frozenset[int]] | None = None
 
     def __post_init__(self) -> None:
+        self.until = time.monotonic() + self.time_limit
         self.relaxation = MixtureProgram(self.rack, self.options, self._stage_needs())
         self.turns = [turn_counts(options, self.rack) for options in self.options]
         self.nodes = 0
         self.uncounted: frozenset[TableId] = frozenset()
         self.numbers = count()
         self.best: tuple[float, tuple[int, ...], Floats] | None = None
-        self.until = time.monotonic() + self.time_limit
 
     def _stage_needs(self) -> StageNeeds | None:
         """What counted tables of each option take of parts of the stages, where these are known to bound them."""
@@ -131,7 +131,9 @@ class Search:
             if whole and keeps:
                 self._take(mixture.bound, chosen, mixture.rates)
                 return
-            if all(mask.sum() == 1 for mask in allowed) and not self.uncounted:
+            # one that has tables which do not count stands for others with fewer of them
+            counts = self.counted is None or all(nf in self.counted[at] for at, nf in tables)
+            if all(mask.sum() == 1 for mask in allowed) and not self.uncounted and (fits or counts):
                 return
             if keeps:
                 self._try(chosen)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Protocol
 
 import numpy as np
@@ -110,7 +111,8 @@ class BlockStages:
         for chain, on_switch in zip(chains, tables, strict=True):
             blocks = np.array([self.rack.costs[nf.nf].switch_blocks or 0 for nf in chain.nfs])
             before, after = _tables_beside(chain, on_switch)
-            parts += [(first, last) for first in range(len(chain.nfs)) for last in range(len(chain.nfs))]
+            longest = range(1 + before.max(initial=0)), range(1 + after.max(initial=0))
+            parts += product(*longest)
             all_blocks.append((before, after, on_switch * blocks))
         parts = [(first, last) for first, last in sorted({*parts}) if first + last <= stages]
         needs = [

@@ -21,7 +21,7 @@ from placer.rack.search import fleet_plan as fleet_plan_module
 from placer.rack.search.branch_and_bound import Search
 from placer.rack.search.fleet_bound import fleet_bound
 from placer.rack.search.fleet_plan import FleetProgram, _Column, fleet_plan
-from placer.rack.search.partial_layouts import options_of
+from placer.rack.search.partial_layouts import find_options, options_of
 from placer.rack.stages.stage_oracles import BlockStages
 from placer.rack.strategies.optimal import best_plan, exact_plan
 from tests.effort import examples
@@ -114,6 +114,17 @@ def test_a_search_whose_time_is_over_solves_one_program_and_has_its_bound() -> N
     found = Search(on, [options_of(one, on) for one in chains], oracle, time_limit=-1).run()
     assert found.nodes == 1 and found.chosen is None
     assert found.bound >= 30_003 + 30_004 + 40_000 - 500
+
+
+def test_options_that_count_no_tables_are_not_refuted_when_the_time_is_over() -> None:
+    """The one option of each chain has all NFs on the switch, which do not fit; it stands for those with fewer."""
+    on = rack_of(rack({"X": ON_SERVER | ON_SWITCH}, switch={"stages": 12, "blocks_per_stage": 24}), "rack")
+    chains = chains_of({"chains": [chain(name, "X" * 20, t_max_mbps=1000) for name in "ab"]}, "chains")
+    options = [find_options(one, on, (), time.monotonic() + 60).options for one in chains]
+    assert [len(one) for one in options] == [1, 1]
+    found = Search(on, options, BlockStages(on, chains), time_limit=0, counted=[frozenset()] * 2).run()
+    assert (found.chosen, found.bound) == (None, 2000)
+    assert not found.proven
 
 
 def test_tables_between_others_have_no_room_in_the_first_and_last_stage() -> None:
