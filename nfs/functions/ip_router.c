@@ -252,11 +252,13 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		else
 			reason = reject_reason_of_any(packets[i], &l3[n_forwarded]);
 		if (unlikely(reason != FORWARDED)) {
-			if (reason == OTHER)
-				nf_other(nf, packets[i], packet_parse_any(packets[i]).type, OTHER,
-					 out);
-			else
+			if (reason != OTHER) {
 				nf_drop(nf, packets[i], reason);
+				continue;
+			}
+			if (nf->settings[PORTS] > 1) /* nothing is behind the gate forward */
+				packet_branch(packets[i], 0);
+			nf_other(nf, packets[i], packet_parse_any(packets[i]).type, OTHER, out);
 			continue;
 		}
 		addresses[n_forwarded] = rte_be_to_cpu_32(

@@ -73,6 +73,8 @@ RIG_TEST(requests_are_read_as_servers_do)
 		 "example.org\r\n\r\n"),
 		"BREW / HTTP/1.1\r\nHost : example.org\r\n\r\n",
 		"VERSION-CONTROL / HTTP/1.1\r\nHost: example.org\r\n\r\n",
+		"-GET / HTTP/1.1\r\nHost: example.org\r\n\r\n",
+		"_GET / HTTP/1.1\r\nHost: example.org\r\n\r\n",
 		"M!#$%&'*+.^_`|~09azA / HTTP/1.1\r\nHost: example.org\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: example.org\r\nCookie: goes on in the next",
 	};

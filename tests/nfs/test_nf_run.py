@@ -129,6 +129,27 @@ def test_a_chain_passes_packets_on(nf_run: Path, tmp_path: Path, capture: Path) 
     assert all(packet[22] == 63 and packet[26] == 203 for packet in read_capture(tmp_path / "out.pcap"))
 
 
+ROUTER_BEFORE_ACLS = """\
+router: IPRouter ports=2 routes=0 unknown=pass arp=pass
+a: ACL filters=0 default_permit=0 ipv6=drop arp=drop
+b: ACL filters=0 default_permit=0
+router[0] -> a
+router[1] -> b
+"""
+
+
+def test_what_a_router_with_gates_does_not_route_leaves_by_the_first(nf_run: Path, tmp_path: Path) -> None:
+    """IPv6, LLDP and ARP meet the filter behind gate 0, in place of leaving the chain by a gate that leads nowhere."""
+    ethernet = bytes([2] * 6 + [6] * 6)
+    others = [ethernet + kind + bytes(46) for kind in (b"\x88\xcc", b"\x08\x06", b"\x86\xdd\x60")]
+    write_capture(tmp_path / "in.pcap", [udp_packet(), *others])
+    (tmp_path / "a.chain").write_text(ROUTER_BEFORE_ACLS)
+    done = run(nf_run, "--chain", "a.chain", "--in", "in.pcap", "--out", "out.pcap", cwd=tmp_path)
+    entered = {function["name"]: function["entered"] for function in json.loads(done.stdout)["functions"]}
+    assert entered == {"router": 4, "a": 4, "b": 0}
+    assert read_capture(tmp_path / "out.pcap") == []
+
+
 def test_bursts_change_nothing(nf_run: Path, tmp_path: Path) -> None:
     """Packets of one time, which pass in bursts, come out as the same bytes as one by one."""
     packets = [udp_packet(ports=(1000 + i % 40, 53), payload=bytes(i % 90)) for i in range(500)]

@@ -56,7 +56,8 @@ static size_t method_of(const char *bytes, size_t length, bool *ends)
 	size_t n = 0;
 
 	while (n < length && n < LONGEST_METHOD &&
-	       ((bytes[n] >= 'A' && bytes[n] <= 'Z') || (n > 0 && is_of_token(bytes[n]))))
+	       ((bytes[n] >= 'A' && bytes[n] <= 'Z') || bytes[n] == '_' || bytes[n] == '-' ||
+		(n > 0 && is_of_token(bytes[n]))))
 		n++;
 	*ends = n == length;
 	return n < length && is_blank(bytes[n]) ? n : 0;

@@ -40,9 +40,10 @@ struct request {
 /* Whether a request or a handshake, or what may come before one, may begin with a byte. */
 static inline bool request_may_begin(char byte)
 {
-	const uint64_t controls = 1 << '\r' | 1 << '\n' | 7 << 20, at = (uint8_t)byte;
+	const uint64_t low = 1 << '\r' | 1 << '\n' | 7 << 20 | 1ULL << '-', at = (uint8_t)byte;
+	const uint64_t capitals = 0x7fffffe | 1U << ('_' - 64);
 
-	return at < 32 ? controls >> at & 1 : at >= 'A' && at <= 'Z';
+	return at < 64 ? low >> at & 1 : at < 128 && capitals >> (at - 64) & 1;
 }
 
 /*

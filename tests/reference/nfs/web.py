@@ -10,7 +10,7 @@ from enum import Enum
 METHODS = (b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"CONNECT", b"OPTIONS", b"TRACE", b"PATCH")
 """Those that HTTP itself has, so that a line without its end is taken for HTTP."""
 BLANKS = b" \t\v\f\r"
-METHOD = re.compile(rb"([A-Z][!#$%&'*+.^_`|~0-9A-Za-z-]{0,19})[ \t\v\f\r]")
+METHOD = re.compile(rb"([A-Z_-][!#$%&'*+.^_`|~0-9A-Za-z-]{0,19})[ \t\v\f\r]")
 FIRST_LINE = re.compile(rb"(.*)[ \t\v\f\r]HTTP/1\.[0-9]", re.DOTALL)
 FIELD_NAME = re.compile(rb"([^: \t]+)[ \t]*:", re.DOTALL)
 CHUNKED = re.compile(rb"(.*[, \t\v\f\r])?chunked", re.DOTALL | re.IGNORECASE)
