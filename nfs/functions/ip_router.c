@@ -170,7 +170,7 @@ static int reject_reason_of_any(struct rte_mbuf *mbuf, uint16_t *l3)
 
 	*l3 = packet.l3;
 	if (!packet_has_ipv4(&packet))
-		return OTHER; /* or malformed, which nf_other() tells apart */
+		return OTHER; /* or malformed, as nf_other() finds */
 	return reject_reason(rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *),
 			     packet_ipv4(mbuf, &packet));
 }
