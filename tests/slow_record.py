@@ -15,7 +15,8 @@ import pytest
 PAGE = """# Slow tests
 
 `make slow` runs what takes longer than `make test-all` may: hundreds of kills, thousands of random instances, other
-processors, sanitizers. It goes on where it was interrupted. The last figures, on {processor}:
+processors, sanitizers. It goes on where it was interrupted. The last figures, on {processor};
+what is not listed has not been recorded yet:
 
 | tests | passed | skipped | minutes | commit |
 |---|--:|--:|--:|---|
