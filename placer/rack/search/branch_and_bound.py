@@ -83,11 +83,11 @@ class Search:
         """What counted tables of each option take of parts of the stages, where these are known to bound them."""
         if not isinstance(self.stages, BlockStages) or self.rack.switch.usable_stages is None:
             return None
-        tables = [one.on_switch for one in self.options]
+        tables = [options.on_switch for options in self.options]
         if self.counted is not None:
             for on_switch, counted in zip(tables, self.counted, strict=True):
                 on_switch[:, [nf for nf in range(on_switch.shape[1]) if nf not in counted]] = False
-        return self.stages.needs([one.chain for one in self.options], tables)
+        return self.stages.needs([options.chain for options in self.options], tables)
 
     def run(self) -> Found:
         """Search until the best plan is proven, or the time is over."""
@@ -289,9 +289,9 @@ class MixtureProgram:
         blocks: Sequence[float] = [] if self.stages is None else self.stages.room
         self.limits = np.array([*cores, *mbps, *blocks])
         self.least = np.array([float(option.chain.slo.t_min_mbps) for option in self.options])
-        self.on_switch = [one.on_switch.astype(np.float64) for one in self.options]
-        self.owners = np.repeat(np.arange(len(self.options)), [len(one) for one in self.options])
-        rates = np.concatenate([one.rate for one in self.options])
+        self.on_switch = [options.on_switch.astype(np.float64) for options in self.options]
+        self.owners = np.repeat(np.arange(len(self.options)), [len(options) for options in self.options])
+        rates = np.concatenate([options.rate for options in self.options])
         self.gains: Floats = np.maximum(rates - self.least[self.owners], 0.0)
         self.uses = [self._uses_of(number) for number in range(len(self.options))]
 

@@ -39,8 +39,8 @@ def test_arrivals_are_explained_at_their_peaks(placer: Placer, trace: Path) -> N
     status, out, err = placer("explain", trace, "--every", "--loads", trace.parent / "loads.csv")
     assert status == 0, err
     explained = [json.loads(line) for line in out.splitlines()]
-    assert sorted(Counter(one["nic"] for one in explained).values()) == [2, 3, 3]
-    assert [one["nic"] for one in explained] == [
+    assert sorted(Counter(arrival["nic"] for arrival in explained).values()) == [2, 3, 3]
+    assert [arrival["nic"] for arrival in explained] == [
         json.loads(line)["nic"] for line in placer("explain", trace, "--every", "--ignore-columns")[1].splitlines()
     ]
 

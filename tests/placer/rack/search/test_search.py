@@ -111,7 +111,7 @@ def test_a_search_whose_time_is_over_solves_one_program_and_has_its_bound() -> N
     chains = chains_of({"chains": asked}, "chains")
     on = rack_of(rack({"X": ON_SERVER | ON_SWITCH}, switch={"stages": 2, "blocks_per_stage": 1}), "rack")
     oracle: Any = SimpleNamespace(fits=BlockStages(on, chains).fits)  # nothing else is known of it
-    found = Search(on, [options_of(one, on) for one in chains], oracle, time_limit=-1).run()
+    found = Search(on, [options_of(asking, on) for asking in chains], oracle, time_limit=-1).run()
     assert found.nodes == 1 and found.chosen is None
     assert found.bound >= 30_003 + 30_004 + 40_000 - 500
 
