@@ -293,7 +293,7 @@ def random_times(rate_mpps: float, packets: int, rng: Generator) -> Floats:
 def compile_kernel(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel as machine code, cached on disk; where nothing can be written, it is compiled in every process."""
     try:
-        return cast("Callable[..., Any]", njit(cache=True, no_cfunc_wrapper=True)(kernel))
+        return cast("Callable[..., Any]", njit(cache=True)(kernel))
     except RuntimeError:
         return cast("Callable[..., Any]", njit()(kernel))
 
