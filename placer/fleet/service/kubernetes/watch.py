@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
-from collections.abc import Mapping, Set
+from collections.abc import Container, Mapping, Set
 from typing import Any
 
 import httpx
@@ -63,12 +64,13 @@ class Watcher:
         """Whether nodes and pods have been listed once."""
         return {"nodes", "pods"} <= self._listed
 
-    @property
-    def crowded(self) -> dict[str, str]:
-        """Nodes on which a pod runs that cannot be counted, and why it cannot."""
+    def crowded(self, leaving: Container[str] = (), priority: float = math.inf) -> dict[str, str]:
+        """Nodes on which a pod runs that cannot be counted, and why it cannot. `leaving`: UIDs of pods that are to be
+        evicted, which are in nobody's way if they have less than the priority."""
         return {
             str(pod.node): f"{pod.namespace}/{pod.name} runs there and cannot be counted: {reason}"
             for pod, reason in self._uncounted.values()
+            if pod.uid not in leaving or pod.rank >= priority
         }
 
     async def catch_up(self) -> bool:
