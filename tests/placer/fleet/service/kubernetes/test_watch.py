@@ -1,11 +1,18 @@
 """The fleet is what the cluster is: nodes that may take pods, and every pod that runs, counted where it runs."""
 
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from placer.fleet.service.kubernetes.api import Gone, KubernetesApi
+from placer.fleet.service.kubernetes.watch import ENDS_PER_PAUSE, PAUSES_S
 from tests.placer.fleet.service.kubernetes.toy_cluster import Cluster, ToyApi, cluster, eventually, node, pod, running
 from tests.postgres import Cluster as Database
 
@@ -231,6 +238,20 @@ def test_a_pod_without_room_is_counted_as_soon_as_another_has_left(tmp_path: Pat
         one.api.change("pods", "MODIFIED", running(pod("p0"), "n1", "Failed"))
         eventually(lambda: one.uncounted() == 0)
         assert one.places() == {"p1": "n1", "p2": "n1"}
+
+
+def test_a_pod_is_counted_once_another_takes_less_and_in_nobodys_way_once_it_is_no_nf(tmp_path: Path) -> None:
+    """The next list, minutes later, is not waited for; nor a restart."""
+    with cluster(tmp_path / "s.db", "n1") as one:
+        for number in range(3):
+            one.add(running(pod(f"p{number}"), "n1"))
+        eventually(lambda: one.uncounted() == 1)
+        one.api.change("pods", "MODIFIED", running(pod("p0", "a"), "n1"))
+        eventually(lambda: one.uncounted() == 0 and len(one.places()) == 3)
+        one.add(running(pod("p3", "x"), "n1"))
+        eventually(lambda: one.uncounted() == 1)
+        one.api.change("pods", "MODIFIED", {**BARE, "metadata": {**BARE["metadata"], "name": "p3", "uid": "uid-p3"}})
+        eventually(lambda: one.uncounted() == 0)
 
 
 @pytest.mark.parametrize(
