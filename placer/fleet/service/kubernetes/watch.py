@@ -224,7 +224,9 @@ class Watcher:
     async def _pod(self, kind: str, found: Found) -> None:
         if kind == "DELETED" or pods.has_ended(found):
             await self._leave(pods.id_of(found))
-        elif (pod := pods.pod_of(found)) is not None and pod.node is not None:
+        elif (pod := pods.pod_of(found)) is None:
+            self._uncounted.pop(pods.id_of(found), None)
+        elif pod.node is not None:
             await self._count(pod, pod.node)
 
     async def _count(self, pod: pods.Pod, node: str) -> None:
@@ -287,6 +289,7 @@ class Watcher:
         else:
             await self._decide(event="depart", id=pod.id)
             await self._count_anew(pod, node)
+        await self._count_again(node)
 
     async def _report(self, pod: pods.Pod, node: str, what: str, reason: str) -> None:
         """Say in the log, and by an event on the pod, what cannot be as the pod asks for."""

@@ -369,6 +369,41 @@ def test_what_cannot_be_read_does_not_end_the_watch(tmp_path: Path, capfd: pytes
     assert "the cluster cannot be followed" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("gone", [True, False], ids=["gone", "ended"])
+def test_watches_that_end_at_once_are_not_begun_again_at_once(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], gone: bool
+) -> None:
+    """Lists of a whole cluster one after the other would be a load for the API server; the log says that they fail."""
+
+    class CutApi(ToyApi):
+        async def changes(self, resource: str, version: str) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+            await asyncio.sleep(0)
+            if gone:
+                raise Gone
+            for change in ():
+                yield change
+
+    with cluster(tmp_path / "s.db", "n1", api=CutApi()) as one:
+        time.sleep((ENDS_PER_PAUSE + 1) * PAUSES_S[0])
+        one.api.change("nodes", "ADDED", node("n2"))
+        eventually(lambda: one.takes("n2") == ["n2"])
+        assert max(one.api.lists.values()) < 2 * ENDS_PER_PAUSE
+    assert "the cluster cannot be followed" in capfd.readouterr().err
+
+
+@pytest.mark.anyio
+async def test_a_line_of_a_watch_ends_where_json_lines_do() -> None:
+    """A pod of anybody may have other line breaks of Unicode in its annotations, which Go writes as they are."""
+    lines = [{"type": "ADDED", "object": {"a": text}} for text in ("x\x85y", "\u2028", "z")]
+    text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines) + '{"type": "ADD'
+    api = KubernetesApi("http://127.0.0.1")
+    api._client = httpx.AsyncClient(
+        base_url="http://127.0.0.1",
+        transport=httpx.MockTransport(lambda _: httpx.Response(200, content=text.encode())),
+    )
+    assert [line async for line in api.changes("pods", "1")] == [(line["type"], line["object"]) for line in lines]
+
+
 def labelled(name: str, pool: str = "", domain: str = "", zone: str = "") -> dict[str, Any]:
     """A node in a pool, a domain and a zone."""
     given = {"nf-placer.io/pool": pool, "nf-placer.io/domain": domain, "topology.kubernetes.io/zone": zone}
