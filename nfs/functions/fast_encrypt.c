@@ -30,11 +30,6 @@ struct light {
 	uint8_t bytes[LIGHT_MOST_BLOCKS * CHACHA20_BLOCK]; /* of a payload in several segments */
 };
 
-enum light_result {
-	LIGHT_DONE,
-	LIGHT_NOTHING, /* no payload of UDP or TCP, or a fragment */
-};
-
 /* The sum of 16-bit words; an odd byte is followed by 0. It fits, for at most 4,096 bytes. */
 static uint32_t sum_of(const uint8_t *bytes, uint32_t length)
 {
@@ -115,18 +110,17 @@ static void update_checksum(struct rte_mbuf *mbuf, const struct packet *packet, 
 		*checksum = 0xffff; /* 0 would mean no checksum (RFC 768) */
 }
 
-/* Encrypt or decrypt a packet in place, and update its checksum. */
-static enum light_result light_apply(struct light *light, struct rte_mbuf *mbuf,
-				     const struct packet *packet)
+/* Encrypt or decrypt a payload of UDP or TCP in place, and update its checksum. */
+static bool light_apply(struct light *light, struct rte_mbuf *mbuf, const struct packet *packet)
 {
 	const uint32_t most = light->blocks * CHACHA20_BLOCK;
 	const uint32_t length = RTE_MIN((uint32_t)packet->payload_length, most);
 	uint8_t nonce[CHACHA20_NONCE], stream[CHACHA20_BLOCK], *bytes;
 	uint32_t before;
 
-	if (packet->type != PACKET_IPV4 || packet->payload == 0 || packet->fragment ||
-	    length == 0 || packet->protocol == IPPROTO_ICMP)
-		return LIGHT_NOTHING;
+	if (packet->payload == 0 || packet->fragment || length == 0 ||
+	    packet->protocol == IPPROTO_ICMP)
+		return false;
 	/* bytes of the packet itself if it is in one segment, as nearly always */
 	bytes = (uint8_t *)(uintptr_t)rte_pktmbuf_read(mbuf, packet->payload, length, light->bytes);
 	before = sum_of(bytes, length);
@@ -138,14 +132,14 @@ static enum light_result light_apply(struct light *light, struct rte_mbuf *mbuf,
 	if (bytes == light->bytes)
 		write_back(mbuf, packet->payload, bytes, length);
 	update_checksum(mbuf, packet, before, sum_of(bytes, length));
-	return LIGHT_DONE;
+	return true;
 }
 
 enum { KEY_BYTES = CHACHA20_KEY, SALT_BYTES = 4 };
 
 enum { DECRYPTS = ESP_PARAMETERS, BLOCKS };
 static const struct nf_parameter parameters[] = {
-	ESP_DECLARE_PARAMETERS,
+	ESP_DECLARE_PARAMETERS(""), /* the light mode passes frames, ESP drops them */
 	[ESP_KEY] = {"key", "key and salt, 64 and 8 hexadecimal digits (RFC 7634, section 2)",
 		     .text = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 			     "20212223"},
@@ -189,6 +183,10 @@ static int create(struct nf *nf)
 
 	if (error < 0)
 		return error;
+	if (!*nf->texts[ESP_UNKNOWN])
+		nf->passes_unknown = is_light(nf);
+	if (!*nf->texts[ESP_ARP])
+		nf->passes_arp = is_light(nf);
 	if (is_light(nf))
 		return create_light(nf, bytes);
 	memcpy(keys.cipher, bytes, KEY_BYTES);
@@ -200,14 +198,11 @@ static void process_light(struct nf *nf, struct rte_mbuf **packets, uint16_t n, 
 	for (uint16_t i = 0; i < n; i++) {
 		const struct packet packet = packet_headers(packets[i]);
 
-		if (unlikely(packet.type == PACKET_MALFORMED)) {
-			nf_drop(nf, packets[i], ESP_MALFORMED_PACKETS);
+		if (unlikely(packet.type != PACKET_IPV4)) {
+			nf_other(nf, packets[i], packet.type, ESP_OTHER, out);
 			continue;
 		}
-		if (light_apply(nf->state, packets[i], &packet) == LIGHT_DONE)
-			nf->counters[ESP_ENCRYPTED]++;
-		else
-			nf->counters[PASSED]++;
+		nf->counters[light_apply(nf->state, packets[i], &packet) ? ESP_ENCRYPTED : PASSED]++;
 		nf_send(out, packets[i]);
 	}
 }

@@ -40,8 +40,8 @@ class FunctionModel:
     keeps_order: ClassVar[bool] = False
     """Whether frames of one burst leave in their order; some functions take packets of one kind first."""
 
-    unknown: ClassVar[str] = "pass"
-    arp: ClassVar[str] = "pass"
+    unknown: str = "pass"
+    arp: str = "pass"
     """What becomes of frames that it does not understand, and of ARP, unless a setting says otherwise."""
 
     contract: Contract = Contract.BYTES
