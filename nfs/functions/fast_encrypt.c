@@ -2,7 +2,7 @@
  * FastEncrypt: packets from inside leave as ESP by ChaCha20-Poly1305 (RFC 7634); those from outside
  * are decrypted. The other end of the link is one with `decrypt` set.
  *
- * With `blocks` it is what also fits a SmartNIC: see functions/fast_encrypt/light.h.
+ * With `blocks` it is what also fits a SmartNIC, the light mode below.
  */
 #include <errno.h>
 
@@ -29,27 +29,6 @@ struct light {
 	unsigned int blocks;
 	uint8_t bytes[LIGHT_MOST_BLOCKS * CHACHA20_BLOCK]; /* of a payload in several segments */
 };
-
-/* The sum of 16-bit words; an odd byte is followed by 0. It fits, for at most 4,096 bytes. */
-static uint32_t sum_of(const uint8_t *bytes, uint32_t length)
-{
-	uint32_t sum = 0;
-	uint16_t word;
-
-	for (; length >= sizeof(word); bytes += sizeof(word), length -= sizeof(word)) {
-		memcpy(&word, bytes, sizeof(word));
-		sum += word;
-	}
-	word = 0;
-	memcpy(&word, bytes, length);
-	return sum + word;
-}
-
-static uint32_t fold(uint32_t sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
-}
 
 static void combine(uint8_t *bytes, const uint8_t *stream, uint32_t length)
 {
@@ -97,15 +76,15 @@ static rte_be16_t *checksum_of(struct rte_mbuf *mbuf, const struct packet *packe
 }
 
 /* The checksum after covered words with one sum were replaced by those with another one. */
-static void update_checksum(struct rte_mbuf *mbuf, const struct packet *packet, uint32_t before,
-			    uint32_t after)
+static void update_checksum(struct rte_mbuf *mbuf, const struct packet *packet, uint16_t before,
+			    uint16_t after)
 {
 	rte_be16_t *checksum = checksum_of(mbuf, packet);
 	const bool udp = packet->protocol == IPPROTO_UDP;
 
 	if (udp && *checksum == 0)
 		return;
-	*checksum = checksum_after(*checksum, (uint16_t)~fold(before) + fold(after));
+	*checksum = checksum_after(*checksum, (uint16_t)~before + (uint32_t)after);
 	if (udp && *checksum == 0)
 		*checksum = 0xffff; /* 0 would mean no checksum (RFC 768) */
 }
@@ -116,14 +95,14 @@ static bool light_apply(struct light *light, struct rte_mbuf *mbuf, const struct
 	const uint32_t most = light->blocks * CHACHA20_BLOCK;
 	const uint32_t length = RTE_MIN((uint32_t)packet->payload_length, most);
 	uint8_t nonce[CHACHA20_NONCE], stream[CHACHA20_BLOCK], *bytes;
-	uint32_t before;
+	uint16_t before;
 
 	if (packet->payload == 0 || packet->fragment || length == 0 ||
 	    packet->protocol == IPPROTO_ICMP)
 		return false;
 	/* bytes of the packet itself if it is in one segment, as nearly always */
 	bytes = (uint8_t *)(uintptr_t)rte_pktmbuf_read(mbuf, packet->payload, length, light->bytes);
-	before = sum_of(bytes, length);
+	before = rte_raw_cksum(bytes, length);
 	make_nonce(nonce, packet_ipv4(mbuf, packet));
 	for (uint32_t at = 0; at < length; at += CHACHA20_BLOCK) {
 		chacha20_block(light->key, 1 + at / CHACHA20_BLOCK, nonce, stream);
@@ -131,7 +110,7 @@ static bool light_apply(struct light *light, struct rte_mbuf *mbuf, const struct
 	}
 	if (bytes == light->bytes)
 		write_back(mbuf, packet->payload, bytes, length);
-	update_checksum(mbuf, packet, before, sum_of(bytes, length));
+	update_checksum(mbuf, packet, before, rte_raw_cksum(bytes, length));
 	return true;
 }
 
