@@ -246,7 +246,7 @@ static int request(struct nf *nf, struct burst *burst, struct rte_mbuf *mbuf)
 	const struct packet packet = packet_headers(mbuf);
 
 	if (unlikely(!packet_has_ipv4(&packet)))
-		return ESP_OTHER; /* or malformed, which nf_other() tells apart */
+		return ESP_OTHER; /* or malformed, by nf_other() */
 	if (unlikely(packet.fragment))
 		return ESP_FRAGMENTS;
 	return packet_from(mbuf) == gateway->encrypted ? encrypt(nf, burst, mbuf, &packet)

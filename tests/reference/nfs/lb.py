@@ -290,7 +290,7 @@ class LbModel(FunctionModel):
         if found is None:
             source, destination, protocol, *ports = flow_of(frame, headers)
             if headers.fragment and headers.kind == "ipv6":
-                protocol = 0  # only the first fragment may tell
+                protocol = 0  # which not all fragments have
             return (source, destination, protocol, *((0, 0) if headers.fragment else (ports[0], ports[1])))
         l3, l4 = found
         (to, to_port), (by, by_port) = end_of(frame, l3, l4, SOURCE), end_of(frame, l3, l4, DESTINATION)
