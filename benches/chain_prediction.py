@@ -36,6 +36,7 @@ from predictor.chains.chain_fitting import fit_chain
 from predictor.chains.chain_model import ChainModel, ClosedLoopModel
 from predictor.chains.placed_chain import PlacedChain
 from predictor.chains.profiled_nf import ProfiledNf
+from predictor.chains.scaling import likely
 from profiles import InputError
 from profiles.arrays import Floats
 from profiles.chain_table import CHAIN_KPPS, CHAINS_FILE, LATENCY_COLUMNS, read_chains
@@ -162,7 +163,7 @@ class RepeatedChain:
             return {}
         shares = np.array(list(product(*(np.unique(np.clip(ALLOCATED_SHARES, axis[0], axis[-1])) for axis in axes))))
         asked = {name: np.full(len(shares), value) for name, value in zip(self.names, self.at[0], strict=True)}
-        predicted = model.predict(asked | dict(zip(varying, shares.T, strict=True))).predicted
+        predicted = likely(model, model.predict(asked | dict(zip(varying, shares.T, strict=True))))
         others = [np.delete(values, number) for values, number in zip(self.repeats, seen, strict=True)]
         swept = _sweep(axes, [values[number] for values, number in zip(self.repeats, seen, strict=True)], shares)
         reached = _sweep(axes, list(map(np.median, others)), shares)
