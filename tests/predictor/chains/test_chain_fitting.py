@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from benches import chain_prediction
 from benches.chain_prediction import ORDERS, RUN_COUNTS, MeasuredOrder, control_row, mean_errors
 from predictor.chains.chain_fitting import fit_chain
-from predictor.chains.chain_model import ChainModel, ClosedLoopModel
+from predictor.chains.chain_model import FALLING_WEIGHT, ChainModel, ClosedLoopModel
 from predictor.chains.placed_chain import PlacedChain, weakest_link
 from predictor.chains.profiled_nf import ProfiledNf
 from predictor.chains.stage_costs import StageCosts
@@ -313,7 +313,7 @@ def test_where_two_models_of_a_latency_differ_the_interval_has_both() -> None:
     model = closed_loop(MEASURED_LOOP, wrong=1.45)
     at = {"a.cpu": np.array([0.64, 0.49]), "b.cpu": np.array([0.64, 0.49])}
     ours, alone = model.predict(at), model.latency.predict(at)
-    apart = 2 * np.abs(np.log(ours.predicted / alone.predicted))
+    apart = np.abs(np.log(ours.predicted / alone.predicted)) / FALLING_WEIGHT
     assert (apart > 0.03).all() and (ours.low <= alone.low).all() and (ours.high >= alone.high).all()
     assert np.log(ours.high / ours.low) == pytest.approx(np.log(alone.high / alone.low) + apart)
     assert not ours.extrapolated.any()
