@@ -21,7 +21,7 @@ from predictor.chains.chain_model import FALLING_WEIGHT, ChainModel, ClosedLoopM
 from predictor.chains.placed_chain import PlacedChain, weakest_link
 from predictor.chains.profiled_nf import ProfiledNf
 from predictor.chains.stage_costs import StageCosts
-from predictor.chains.stage_factors import ChainRuns, Correction
+from predictor.chains.stage_factors import PRIORS, ChainRuns, Correction, _Likeness, _Search, _Tried, features_of
 from tests.predictor.chains.labs import CHAIN_LAWS, NFS, Lab, Profiles, columns, profiles_of
 
 LABS = [
@@ -193,6 +193,17 @@ def test_a_constant_factor_is_learnt_from_few_runs() -> None:
     features = draw.uniform(0, 1, (5, 3))
     value, error = corrected(0.7 * np.exp(draw.normal(0, 0.03, 5)), features)(stages_at(draw.uniform(0, 1, (20, 3))))
     assert np.exp(value) == pytest.approx(np.full(20, 0.7), rel=0.06) and (error < 0.2).all()
+
+
+def test_a_start_that_cancels_no_more_is_given_up() -> None:
+    """Weights of runs that are nearly alike cancel out; without that of an outlier, factors are beyond all numbers."""
+    inputs = np.linspace(0, 1, 5)[:, None]
+    runs = ChainRuns(stages_at(inputs), np.ones(1), np.full(5, -0.3), np.full(5, 1e-4), np.full(5, True))
+    features = features_of(runs.stages, runs.shares)
+    alike = _Likeness.of((features, runs.stages), (features, runs.stages), features.mean(axis=0))
+    search = _Search(_Tried(weakest_link(1), 0.0, PRIORS[-1], 0.0, 1.0), runs, alike)
+    far, near = (search._newton(np.full((2, 5), weight), np.full(5, False)) for weight in (1e6, 0.0))
+    assert far.evidence == pytest.approx(near.evidence) and np.isfinite(far.evidence)
 
 
 def test_without_evidence_it_stays_near_one() -> None:
