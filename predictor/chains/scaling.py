@@ -43,11 +43,11 @@ class ScalingTarget:
     def met(self, model: ChainModel, predicted: ChainPredictions) -> NDArray[np.bool_]:
         """Whether each prediction meets it, shape (N,)."""
         worse = predicted.low if model.higher_is_better else predicted.high
-        return self.met_by(worse if self.safe else likely(model, predicted), higher_is_better=model.higher_is_better)
+        return self.met_by(model, worse if self.safe else likely(model, predicted))
 
-    def met_by(self, measure: Floats, *, higher_is_better: bool) -> NDArray[np.bool_]:
-        """Whether each value of the measure meets it, shape (N,)."""
-        if higher_is_better:
+    def met_by(self, model: ChainModel, measure: Floats) -> NDArray[np.bool_]:
+        """Whether each value of the model's measure meets it, shape (N,)."""
+        if model.higher_is_better:
             return np.asarray(measure >= self.measure * (1 - TARGET_ROUNDING))
         return np.asarray(measure <= self.measure * (1 + TARGET_ROUNDING))
 
@@ -56,8 +56,8 @@ def likely(model: ChainModel, predicted: ChainPredictions) -> Floats:
     """What an allocation must reach for it to be chosen: where the chain was run, what it probably reaches; else what
     is predicted.
 
-    Of many allocations, the least one whose prediction meets a target is one that is predicted too well: most such
-    choices miss it. Without runs of the chain, the width of the interval is assumed, and says nothing of one of them."""
+    Of many allocations, the least one whose prediction meets a target is one that is predicted too well, so that it
+    often misses it. Without runs of the chain, the width of the interval is assumed, and not shown by anything."""
     if model.runs is None:
         return predicted.predicted
     worse = predicted.low if model.higher_is_better else predicted.high
@@ -125,7 +125,8 @@ def greedy_allocation(
         tried.append(allocation)
         columns = {nf: np.array([amount]) for nf, amount in allocation.items()}
         predicted = predict_allocations(model, target, columns)
-        if _verify_target(model, target, predicted, allocation, run):
+        met = target.met(model, predicted) if run is None else target.met_by(model, np.array([run(allocation)]))
+        if met[0]:
             return ScalingResult(allocation, tuple(tried))
         growing = [
             nf for nf in _limiting(model, columns_for(model, target, columns)) if level[nf] + 1 < len(amounts[nf])
@@ -150,18 +151,6 @@ def columns_for(model: ChainModel, target: ScalingTarget, allocations: Mapping[s
     return columns | {f"{nf}.{target.resource}": np.asarray(amount) for nf, amount in allocations.items()}
 
 
-def _verify_target(
-    model: ChainModel,
-    target: ScalingTarget,
-    predicted: ChainPredictions,
-    allocation: Allocation,
-    run: Callable[[Allocation], float] | None,
-) -> bool:
-    if run is None:
-        return bool(target.met(model, predicted)[0])
-    return bool(target.met_by(np.array([run(allocation)]), higher_is_better=model.higher_is_better)[0])
-
-
 def _limiting(model: ChainModel, columns: Mapping[str, Floats]) -> list[str]:
     """The NFs that limit the chain."""
     reached = (model.stage_costs(columns).costs * model.chain.shares)[0]
@@ -179,7 +168,7 @@ def _least_sufficient(
     own = [at for at, stage in enumerate(model.chain.stages) if stage.nf == nf]
     largest = costs[:, own].max(axis=1)
     reached = 1 / largest if model.higher_is_better else largest
-    met = target.met_by(reached, higher_is_better=model.higher_is_better)
+    met = target.met_by(model, reached)
     return float(amounts[int(np.argmax(met))]) if met.any() else None
 
 
