@@ -240,17 +240,13 @@ class WhatIf:
 
     def _in_turn(self, arrival: Tenant, count: int) -> Steps[list[ExpectedPlace]]:
         """Place copies of the arrival one after the other; all of them are taken back at the end of each step."""
-        engine, chosen, events = self.engine, list[tuple[Choice, float, Tenant]](), self.engine.events
+        engine, chosen, events = self.engine, list[Chosen](), self.engine.events
         while True:
             until, copies = _end_of_step(), _Copies(engine.fleet, arrival)
             known = engine.selector.has_predicted(arrival)
             with engine.selector.trial() if known else _pause_observer(engine.fleet):
                 try:
-                    for at, (choice, score, copy) in enumerate(chosen):
-                        if events != engine.events and not self._still_fits(copies, choice, copy):
-                            del chosen[at:]
-                            break
-                        copies.place(choice, score, copy)
+                    chosen = self._place_again(copies, chosen, events)
                     least = len(chosen) + LEAST_COPIES
                     while len(chosen) < count and (len(chosen) < least or time.perf_counter() < until):
                         best = self._choose(copies.next)
@@ -265,15 +261,31 @@ class WhatIf:
             events = engine.events
             yield
 
-    def _still_fits(self, copies: _Copies, choice: Choice, arrival: Tenant) -> bool:
-        """Whether a NIC that was chosen in an earlier step takes a copy now."""
-        fleet = self.engine.fleet
+    def _place_again(self, copies: _Copies, chosen: Sequence[Chosen], events: int) -> list[Chosen]:
+        """Place the copies of earlier steps where they still fit after the events behind that number; return these.
+
+        Where no NIC can be opened for a copy any more, those behind it may have been meant for that NIC.
+        """
+        again = list[Chosen]()
+        for choice, score, copy in chosen:
+            if events == self.engine.events or self._still_fits(copies, choice, copy, events):
+                copies.place(choice, score, copy)
+                again.append((choice, score, copy))
+            elif isinstance(choice, NicKind):
+                break
+        return again
+
+    def _still_fits(self, copies: _Copies, choice: Choice, arrival: Tenant, events: int) -> bool:
+        """Whether a NIC that was chosen before the events behind that number takes a copy now."""
+        fleet, versions = self.engine.fleet, self.engine.versions
         if isinstance(choice, NicKind):
             return choice in fleet.available() and not conflict_on(fleet, arrival, choice, None)
         nic = copies.nic_of(choice)
-        if conflict_on(fleet, arrival, nic.kind, nic):
+        if fleet.nics.find(nic.id) is not nic or conflict_on(fleet, arrival, nic.kind, nic):
             return False
-        return fleet.nics.find(nic.id) is nic and misfit(nic, self.engine.oracles[nic.kind.index], arrival) is None
+        if max(versions.of(nic.id), versions.models) <= events:
+            return True
+        return misfit(nic, self.engine.oracles[nic.kind.index], arrival) is None
 
     def _predict_together(self, nics: Sequence[Nic], arrival: Tenant) -> None:
         """Ask for the NICs with the arrival all at once, which takes less than one after the other."""
@@ -334,6 +346,9 @@ def _pause_observer(fleet: Fleet) -> Iterator[None]:
 Choice = Nic | NicKind | int
 """A NIC in use, a kind of which one is opened, or one that was opened for a copy before, by their order."""
 
+Chosen = tuple[Choice, float, Tenant]
+"""What was chosen for a copy, its score, and the copy with its cores."""
+
 
 class _Copies:
     """Copies of an arrival that are placed only to be taken back, and where they are."""
@@ -349,7 +364,11 @@ class _Copies:
     @property
     def next(self) -> Tenant:
         """The copy that is placed next."""
-        return replace(self._arrival, id=f"\0{len(self._placed)}")
+        return replace(self._arrival, id=self._next_id)
+
+    @property
+    def _next_id(self) -> str:
+        return f"\0{len(self._placed)}"
 
     def choice_of(self, chosen: Nic | NicKind) -> Choice:
         """How a choice is named in later steps."""
@@ -366,6 +385,7 @@ class _Copies:
         if isinstance(found, NicKind):
             found = self._fleet.open(found)
             self._opened.append(found)
+        copy = copy if copy.id == self._next_id else replace(copy, id=self._next_id)
         self._fleet.place(copy, found)
         self._placed.append((copy, found))
 

@@ -63,6 +63,9 @@ LEAST_SLACK = -0.1
 FULLER_WEIGHT = 0.01
 """Weight by which NICs with less free capacity are preferred among those that lose equally much."""
 
+REMEMBERED_CHECKS = 1_024
+"""Checks of trials that are remembered: what is placed in one step of a question is placed again in the next."""
+
 FIRST_SIZE = 16_384
 """NICs there is room for at first, so that no decision waits for a copy; they take memory when they are written."""
 
@@ -140,6 +143,13 @@ class Checked(NamedTuple):
     rough: Floats
 
 
+class TriedChecks(dict[object, Checked]):
+    """Checks of trials, by all on which they depend; a copy begins without any."""
+
+    def __deepcopy__(self, memo: object) -> TriedChecks:
+        return TriedChecks()
+
+
 class SampledIndex:
     """NICs of one kind by free cores and by the estimated margins of their tenants above their SLAs.
 
@@ -160,6 +170,7 @@ class SampledIndex:
         self._among: NDArray[np.int64] | None = None
         self.kinds = {kind: None}
         self._checked: Checked | None = None
+        self._tried = TriedChecks()
         self._checks = oracle.checks
         self._keep_rows()
         estimated = SAFE_SLACK, CHECKED_NICS, LEAST_ESTIMATED_SLACK
@@ -288,15 +299,10 @@ class SampledIndex:
     def joined(self, nic: Nic, tenant: Tenant) -> None:
         """Follow a tenant that was placed on the NIC; the margins of all are known by now."""
         self._note_before(nic.number)
-        sampled, checked = self._nics.get(nic.number), self._checked
+        sampled = self._nics.get(nic.number)
+        checked = None if sampled is None else self._check_of(sampled, tenant)
         self._checked = None
-        if (
-            sampled is not None
-            and checked is not None
-            and checked.nic == nic.number
-            and checked.arriving.id == tenant.id
-            and checked.arriving.workload == tenant.workload
-        ):
+        if sampled is not None and checked is not None:
             arriving = checked.arriving
             sampled.tenants = sampled.with_tenant(arriving, checked.at)
             self._make_room(len(sampled.tenants))
@@ -479,7 +485,27 @@ class SampledIndex:
         if not met:
             return None
         self._checked = Checked(sampled.nic.number, at, arriving, margins, rough)
+        if self._trial is not None:
+            if len(self._tried) >= REMEMBERED_CHECKS:
+                self._tried.clear()
+            self._tried[self._as_tried(sampled, arriving)] = self._checked
         return self._of_kind(score)
+
+    def _check_of(self, sampled: SampledNic, tenant: Tenant) -> Checked | None:
+        """The last check, if it was of this tenant on this NIC; in a trial, also one of an earlier trial."""
+        last, number = self._checked, sampled.nic.number
+        if last is not None and (last.nic, last.arriving.id) == (number, tenant.id):
+            return last if last.arriving.workload == tenant.workload else None
+        if self._trial is None or not self._tried:
+            return None
+        arriving = self._sample(tenant)
+        found = self._tried.get(self._as_tried(sampled, arriving))
+        return None if found is None else found._replace(arriving=arriving)
+
+    def _as_tried(self, sampled: SampledNic, arriving: SampledTenant) -> object:
+        """All on which the margins of a check depend."""
+        together = [(tenant.key, tenant.required) for tenant in (arriving, *sampled.tenants)]
+        return sampled.nic.number, self.oracle.revision, tuple(together)
 
     def _has_port_for(self, tenants: Sequence[SampledTenant]) -> bool:
         """Whether the port carries the packets that are offered to all of these."""

@@ -214,6 +214,39 @@ def test_a_copy_decides_as_its_original(made_up_models: Path, monkeypatch: pytes
     assert _place_at_rates(*copied, oracle, range(40, 140)) == _place_at_rates(fleet, index, oracle, range(40, 140))
 
 
+def test_what_a_trial_found_holds_in_the_next_one(made_up_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of an arrival are placed again in each of five trials, and one more is found in each; arrivals in between
+    change NICs. Where checks of earlier trials are forgotten, the same NICs are found, with the same scores."""
+    found = []
+    for remembered in (True, False):
+        with monkeypatch.context() as patch:
+            if not remembered:
+                patch.setattr(SampledIndex, "_as_tried", lambda *given: object())
+            oracle = PredictorOracle(load_models(made_up_models).predictors["tomur"], 0.05)
+            kind = NicKind(0, "made-up", 6, {nf.name: 1 for nf in (PLAIN, CRYPTO, LOOKUP)})
+            fleet, index = Fleet([kind]), SampledIndex(kind, oracle, LOOK_AHEAD)
+            found.append(_place_at_rates(fleet, index, oracle, range(30)))
+            copies = list[tuple[Tenant, Nic]]()
+            for turn in range(5):
+                index.begin_trial()
+                copies = [(copied, nic) for copied, nic in copies if fleet.nics.find(nic.id) is nic]
+                for copied, nic in copies:
+                    fleet.place(copied, nic)
+                    index.joined(nic, copied)
+                arriving = Tenant(f"copy {turn}", Workload(PLAIN.name, TrafficProfile(500, 900, 5)), Sla(max_drop=0.4))
+                best = index.best(arriving)
+                assert best is not None
+                copies.append((arriving, best[1]))
+                found[-1].append((best[0], best[1].id))
+                for copied, nic in reversed(copies[:-1]):
+                    fleet.remove(copied.id)
+                    index.left(nic, copied)
+                index.end_trial()
+                found[-1] += _place_at_rates(fleet, index, oracle, range(30 + turn, 31 + turn))
+    assert found[0] == found[1]
+    assert len({nic.id for _, nic in copies}) < 5  # NICs get several copies
+
+
 def _place_at_rates(
     fleet: Fleet, index: SampledIndex, oracle: PredictorOracle, numbers: range
 ) -> list[tuple[float, str]]:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from placer.fleet.service.http.turns import Part, Submission, Turns
 from placer.fleet.service.http.writer import MOST_QUESTIONS, Overloaded, Writer
 from placer.fleet.state.saved import KeptAnswer
 from placer.fleet.state.store import State
-from placer.fleet.what_if import Steps, WhatIf, complete
+from placer.fleet.what_if import ExpectedPlace, Steps, WhatIf, complete
 from placer.model.fleet import Fleet
 from placer.model.nic import Tenant
 from placer.model.sla import Sla
@@ -268,19 +268,49 @@ def test_places_that_are_found_in_steps_are_checked_again_where_the_fleet_change
         engine.handle(Arrive(tenant(number, "d")))
     what_if = WhatIf(engine)
     at_once = complete(what_if.places(tenant("x", "b"), count=30))
-    steps, found, between = what_if.places(tenant("x", "b"), count=30), None, 0
-    while found is None:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found = end.value
-        else:
-            between += 1
-            engine.handle(Arrive(tenant(f"between {between}", "d", 0.0)))
-    assert between > 1 and len(at_once) == len(found) == 30
+    steps = with_events_between(
+        engine,
+        what_if.places(tenant("x", "b"), count=30),
+        lambda number: Arrive(tenant(f"between {number}", "d", 0.0)),
+    )
+    found = complete(steps)
+    assert len(at_once) == len(found) == 30
     for number, place in enumerate(found):
         named = place.nic if engine.fleet.find(place.nic) else None
         assert engine.handle(Arrive(tenant(f"x{number}", "b"), named)).status == "placed"
+
+
+def test_a_question_loses_no_more_places_than_others_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each step of four places, another arrival takes the first of them; the others stay found."""
+    monkeypatch.setattr(what_if_module, "LONGEST_STEP_S", 0.0)
+    monkeypatch.setattr(what_if_module, "LEAST_COPIES", 4)
+    engine = Engine(Fleet(catalogue((40, 1.0)).kinds), [ToyOracle()])
+    for number in range(10):
+        engine.handle(Arrive(tenant(number, "c")))
+    what_if, taken = WhatIf(engine), list[str]()
+
+    def take_the_best(number: int) -> Arrive:
+        taken.append(complete(what_if.places(tenant("y")))[0].nic)
+        return Arrive(tenant(f"between {number}"), taken[-1] if engine.fleet.nics.find(taken[-1]) else None)
+
+    found = complete(with_events_between(engine, what_if.places(tenant("x"), count=31), take_the_best))
+    assert len(found) == 31 and len(taken) == 9  # four, then nine times four less the one that was taken
+
+
+def with_events_between(
+    engine: Engine, steps: Steps[list[ExpectedPlace]], event_of: Callable[[int], FleetEvent]
+) -> Steps[list[ExpectedPlace]]:
+    """The steps of an answer, after each of which the engine decides on an event, at most a hundred times."""
+    for number in range(100):
+        try:
+            next(steps)
+        except StopIteration as end:
+            assert number > 1
+            found: list[ExpectedPlace] = end.value
+            return found
+        assert engine.handle(event_of(number)).status == "placed"
+        yield
+    raise AssertionError("no answer")
 
 
 class Counted(Engine):
