@@ -91,13 +91,13 @@ class KubernetesApi:
             if answer.status_code == httpx.codes.GONE:
                 raise Gone
             answer.raise_for_status()
-            async for line in answer.aiter_lines():
-                if not line.strip():
-                    continue
-                change = json.loads(line)
-                if change["type"] == "ERROR":
-                    raise Gone
-                yield change["type"], change["object"]
+            begun = b""  # of a line: httpx would also end lines where Unicode has breaks, which JSON may contain
+            async for chunk in answer.aiter_bytes():
+                *lines, begun = (begun + chunk).split(b"\n")
+                for change in map(json.loads, filter(bytes.strip, lines)):
+                    if change["type"] == "ERROR":
+                        raise Gone
+                    yield change["type"], change["object"]
 
     async def pod(self, namespace: str, name: str) -> dict[str, Any] | None:
         """The pod; None where there is none of that name."""

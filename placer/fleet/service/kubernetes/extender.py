@@ -100,7 +100,7 @@ class Extender:
         fits = any(misfit is None and name not in self.watcher.closed for name, misfit in misfits.items())
         if not fits and here is None and await self.watcher.catch_up():
             misfits = await self.writer.work_through(self.what_if.misfits(arrival, asked.names))
-        crowded, closed = self.watcher.crowded, self.watcher.closed
+        crowded, closed = self.watcher.crowded(), self.watcher.closed
         fitting, failed, never = [], {}, {}
         for name, misfit in misfits.items():
             if name in closed:
@@ -150,7 +150,9 @@ class Extender:
             await self.writer.settle()
         except (_Impossible, Refused, WrongPod):
             return _victims({})
-        fleet, obstacles = self.writer.engine.fleet, {**self.watcher.closed, **self.watcher.crowded}
+        evicted = {uid for victims in proposed.values() for uid in victims.uids}
+        obstacles = {**self.watcher.closed, **self.watcher.crowded(evicted, arrival.priority)}
+        fleet = self.writer.engine.fleet
         leaving: dict[str, set[str]] = {}
         for name, victims in proposed.items():
             nic = fleet.find(name)
@@ -159,8 +161,9 @@ class Extender:
         found = await self.writer.work_through(self.what_if.victims(arrival, leaving))
         given = dict[str, _Victims]()
         for name, more in found.items():
-            further = [uid_of(tenant.id) or "" for tenant in reversed(more)]
-            given[name] = replace(proposed[name], uids=[*proposed[name].uids, *further])
+            further = [uid for tenant in reversed(more) if (uid := uid_of(tenant.id)) is not None]
+            if len(further) == len(more):  # what is no pod, the scheduler cannot evict
+                given[name] = replace(proposed[name], uids=[*proposed[name].uids, *further])
         return _victims({name: victims for name, victims in given.items() if victims.uids})
 
     async def bind(self, posted: Posted) -> Response:
@@ -193,7 +196,7 @@ class Extender:
         """Decide that the pod goes to the node; the same again is no second decision."""
         self._refuse_unlisted()
         home = self.writer.engine.fleet.nic_of(pod.id)
-        obstacle = self.watcher.closed.get(node) or self.watcher.crowded.get(node)
+        obstacle = self.watcher.closed.get(node) or self.watcher.crowded().get(node)
         if obstacle is not None and (home is None or home.id != node):
             raise _Impossible(f"{node}: {obstacle}")
         for attempt in (1, 2):

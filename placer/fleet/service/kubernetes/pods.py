@@ -51,6 +51,12 @@ class Pod:
     node: str | None = None
     priority: int = 0
 
+    @property
+    def rank(self) -> float:
+        """The priority that counts, also where other annotations make no sense."""
+        given = _number(self.annotations.get("priority", ""))
+        return self.priority if given is None else given
+
     def arrival(self, nic: str | None = None, kind: int | None = None) -> dict[str, Any]:
         """The event of its arrival, on a NIC if one is given; whatever the SLAs there, if the NIC's kind is given.
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
-from collections.abc import Mapping, Set
+from collections.abc import Container, Mapping, Set
 from typing import Any
 
 import httpx
@@ -26,7 +27,10 @@ from placer.fleet.service.kubernetes.api import Gone, KubernetesApi
 from placer.fleet.service.log import log
 from placer.model.nic import Service, Tenant
 
-PAUSES_S = (0.2, 1.0, 5.0, 15.0)  # seconds before the API server is asked again after failures in a row
+PAUSES_S = (0.2, 1.0, 5.0, 15.0)
+ENDS_PER_PAUSE = 4
+"""Seconds before the API server is asked again after failures in a row; and how many watches that ended sooner than the
+last of them count as a failure, since one that ends now and then is no fault."""
 CATCH_UP_S, CATCH_UP_EVERY_S = 0.05, 0.25
 """Seconds for which changes are waited for that kube-scheduler may have seen before, and how often at most."""
 Found = Mapping[str, Any]  # an object of the Kubernetes API
@@ -63,12 +67,13 @@ class Watcher:
         """Whether nodes and pods have been listed once."""
         return {"nodes", "pods"} <= self._listed
 
-    @property
-    def crowded(self) -> dict[str, str]:
-        """Nodes on which a pod runs that cannot be counted, and why it cannot."""
+    def crowded(self, leaving: Container[str] = (), priority: float = math.inf) -> dict[str, str]:
+        """Nodes on which a pod runs that cannot be counted, and why it cannot. `leaving`: UIDs of pods that are to be
+        evicted, which are in nobody's way if they have less than the priority."""
         return {
             str(pod.node): f"{pod.namespace}/{pod.name} runs there and cannot be counted: {reason}"
             for pod, reason in self._uncounted.values()
+            if pod.uid not in leaving or pod.rank >= priority
         }
 
     async def catch_up(self) -> bool:
@@ -98,8 +103,9 @@ class Watcher:
 
     async def _follow(self, resource: str, *, once: bool = False) -> None:
         """List, then watch; list again whenever a watch ends. Nodes and pods take turns, one change at a time."""
-        failures = 0
+        failures = 0.0
         while not self.writer.stopping:
+            error, until = "", time.monotonic() + PAUSES_S[-1]
             try:
                 before = self._known_nics() if resource == "nodes" else self._known_pods()
                 items, version = await self.api.list_resource(resource)
@@ -114,17 +120,22 @@ class Watcher:
                         continue
                     async with self._turn:
                         await (self._node(kind, found) if resource == "nodes" else self._pod(kind, found))
-                    failures = 0
-                failures = 0
+                    failures = 0.0
             except Gone:
-                continue
+                pass
             except Stopped:
                 raise
-            except Exception as error:  # whatever it is, what is listed next is followed
-                pause = PAUSES_S[min(failures, len(PAUSES_S) - 1)]
-                log("the cluster cannot be followed", resource=resource, error=repr(error), again_in_s=pause)
-                failures += 1
-                await asyncio.sleep(pause)
+            except Exception as failure:  # whatever it is, what is listed next is followed
+                error = repr(failure)
+            if not error and time.monotonic() >= until:  # as watches end
+                failures = 0.0
+                continue
+            pause = PAUSES_S[min(int(failures), len(PAUSES_S) - 1)]
+            if error or failures >= 1:
+                error = error or "watches end at once"
+                log("the cluster cannot be followed", resource=resource, error=error, again_in_s=pause)
+            failures += 1 if error else 1 / ENDS_PER_PAUSE
+            await asyncio.sleep(pause)
 
     # Nodes
 
@@ -213,7 +224,9 @@ class Watcher:
     async def _pod(self, kind: str, found: Found) -> None:
         if kind == "DELETED" or pods.has_ended(found):
             await self._leave(pods.id_of(found))
-        elif (pod := pods.pod_of(found)) is not None and pod.node is not None:
+        elif (pod := pods.pod_of(found)) is None:
+            self._uncounted.pop(pods.id_of(found), None)
+        elif pod.node is not None:
             await self._count(pod, pod.node)
 
     async def _count(self, pod: pods.Pod, node: str) -> None:
@@ -276,6 +289,7 @@ class Watcher:
         else:
             await self._decide(event="depart", id=pod.id)
             await self._count_anew(pod, node)
+        await self._count_again(node)
 
     async def _report(self, pod: pods.Pod, node: str, what: str, reason: str) -> None:
         """Say in the log, and by an event on the pod, what cannot be as the pod asks for."""

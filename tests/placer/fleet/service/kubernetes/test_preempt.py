@@ -51,6 +51,26 @@ def test_who_the_scheduler_evicts_leaves_and_others_only_if_they_must(tmp_path: 
         assert one.preempt(ranked("small", 5, "a"), n1=["u"]) == {"n1": ["u"]}
 
 
+def test_a_pod_that_cannot_be_counted_is_in_the_way_unless_it_is_evicted_itself(tmp_path: Path) -> None:
+    """Filter says that making room may help, and it does; not where its annotation makes it as important."""
+    with cluster(tmp_path / "s.db", "n1", "n2") as one:
+        for name, bad in (("n1", ranked("p1", 1, "x")), ("n2", ranked("p2", 1, "x", priority="9"))):
+            one.add({**bad, "spec": {"nodeName": name, "priority": 1}})
+        eventually(lambda: one.uncounted() == 2)
+        assert [*one.filter(ranked("high", 5), "n1", "n2")["FailedNodes"]] == ["n1", "n2"]
+        assert one.preempt(ranked("high", 5), n1=["uid-p1"], n2=["uid-p2"]) == {"n1": ["uid-p1"]}
+        assert one.preempt(ranked("high", 5), n1=["u"]) == {}
+
+
+def test_a_node_where_what_is_no_pod_would_have_to_leave_is_left_out(tmp_path: Path) -> None:
+    """The scheduler evicts pods alone, and takes a victim that it does not find as an error of all nodes."""
+    with cluster(tmp_path / "s.db", "n1", "n2") as one:
+        fill(one, "n1", ranked("p1", 2), ranked("p2", 1))
+        for number in (1, 2):
+            assert one.service.arrive(f"held-{number}", nic="n2")["status"] == "placed"
+        assert one.preempt(ranked("high", 5), n1=["u"], n2=["u"]) == {"n1": ["u", "uid-p2"]}
+
+
 def test_the_priority_of_an_annotation_counts_before_that_of_the_spec(tmp_path: Path) -> None:
     """An NF that is no less important by its annotation is not evicted, although the scheduler would."""
     with cluster(tmp_path / "s.db", "n1") as one:

@@ -1,11 +1,18 @@
 """The fleet is what the cluster is: nodes that may take pods, and every pod that runs, counted where it runs."""
 
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from placer.fleet.service.kubernetes.api import Gone, KubernetesApi
+from placer.fleet.service.kubernetes.watch import ENDS_PER_PAUSE, PAUSES_S
 from tests.placer.fleet.service.kubernetes.toy_cluster import Cluster, ToyApi, cluster, eventually, node, pod, running
 from tests.postgres import Cluster as Database
 
@@ -233,6 +240,20 @@ def test_a_pod_without_room_is_counted_as_soon_as_another_has_left(tmp_path: Pat
         assert one.places() == {"p1": "n1", "p2": "n1"}
 
 
+def test_a_pod_is_counted_once_another_takes_less_and_in_nobodys_way_once_it_is_no_nf(tmp_path: Path) -> None:
+    """The next list, minutes later, is not waited for; nor a restart."""
+    with cluster(tmp_path / "s.db", "n1") as one:
+        for number in range(3):
+            one.add(running(pod(f"p{number}"), "n1"))
+        eventually(lambda: one.uncounted() == 1)
+        one.api.change("pods", "MODIFIED", running(pod("p0", "a"), "n1"))
+        eventually(lambda: one.uncounted() == 0 and len(one.places()) == 3)
+        one.add(running(pod("p3", "x"), "n1"))
+        eventually(lambda: one.uncounted() == 1)
+        one.api.change("pods", "MODIFIED", {**BARE, "metadata": {**BARE["metadata"], "name": "p3", "uid": "uid-p3"}})
+        eventually(lambda: one.uncounted() == 0)
+
+
 @pytest.mark.parametrize(
     "before", [[], [node("n1", None)], [node("n1", "other")]], ids=["no node", "no label", "model"]
 )
@@ -346,6 +367,41 @@ def test_what_cannot_be_read_does_not_end_the_watch(tmp_path: Path, capfd: pytes
         one.api.change("nodes", "ADDED", node("n2"))
         eventually(lambda: one.takes("n2") == ["n2"])
     assert "the cluster cannot be followed" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["gone", "ended"])
+def test_watches_that_end_at_once_are_not_begun_again_at_once(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], gone: bool
+) -> None:
+    """Lists of a whole cluster one after the other would be a load for the API server; the log says that they fail."""
+
+    class CutApi(ToyApi):
+        async def changes(self, resource: str, version: str) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+            await asyncio.sleep(0)
+            if gone:
+                raise Gone
+            for change in ():
+                yield change
+
+    with cluster(tmp_path / "s.db", "n1", api=CutApi()) as one:
+        time.sleep((ENDS_PER_PAUSE + 1) * PAUSES_S[0])
+        one.api.change("nodes", "ADDED", node("n2"))
+        eventually(lambda: one.takes("n2") == ["n2"])
+        assert max(one.api.lists.values()) < 2 * ENDS_PER_PAUSE
+    assert "the cluster cannot be followed" in capfd.readouterr().err
+
+
+@pytest.mark.anyio
+async def test_a_line_of_a_watch_ends_where_json_lines_do() -> None:
+    """A pod of anybody may have other line breaks of Unicode in its annotations, which Go writes as they are."""
+    lines = [{"type": "ADDED", "object": {"a": text}} for text in ("x\x85y", "\u2028", "z")]
+    text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines) + '{"type": "ADD'
+    api = KubernetesApi("http://127.0.0.1")
+    api._client = httpx.AsyncClient(
+        base_url="http://127.0.0.1",
+        transport=httpx.MockTransport(lambda _: httpx.Response(200, content=text.encode())),
+    )
+    assert [line async for line in api.changes("pods", "1")] == [(line["type"], line["object"]) for line in lines]
 
 
 def labelled(name: str, pool: str = "", domain: str = "", zone: str = "") -> dict[str, Any]:
