@@ -31,7 +31,7 @@ REMEMBERED_CLASSES = 100_000  # Co-locations with an arrival whose answer is rem
 MAX_CHECKED_CLASSES = 256  # classes of NICs that are checked for an arrival, the largest first
 LONGEST_STEP_S = 0.005  # seconds after which an answer goes on in a further step
 
-LEAST_COPIES = 16
+LEAST_COPIES = 8
 """Copies of an arrival that a step places at least, besides those of earlier steps, which are placed again."""
 
 PREDICTED_AT_ONCE, SCORED_AT_ONCE = 32, 256

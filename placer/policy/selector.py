@@ -44,7 +44,7 @@ TURNOVER_WEIGHT = 10.0
 """How much more opening a NIC costs where tenants leave, which fills and empties NICs anyway: in multiples of the
 rule's opening cost, where as many leave as arrive."""
 
-REBUILD_STEPS = 3  # steps of a rebuild per event; each takes 1 to 2 ms
+REBUILD_STEPS = 3  # steps of a rebuild per event; each takes 0.4 to 2 ms
 RENEWED_GROWTH = 0.25  # between, the forecast is renewed when this share more arrivals have come
 
 

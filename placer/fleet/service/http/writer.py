@@ -36,6 +36,10 @@ READ_AT_ONCE = 8  # lines that are read before the first of them is decided on
 LONGEST_TURN_S = 0.01
 """Seconds after which no further event is decided before those that were are committed, and others have had a turn."""
 
+SHARED_TURN_S, LEAST_LINES = 0.002, 4
+"""Seconds of a turn that a long request has where single events wait for the same commit; and the lines that are decided
+of it at least, so that it comes to its end."""
+
 MOST_QUESTIONS, LONGEST_QUESTION_S = 64, 10.0
 """Questions that are answered in turns, further ones are refused; and the seconds that one may take."""
 
@@ -360,13 +364,18 @@ class Writer(Decider):
     def _decide_all(self, parts: Sequence[Part]) -> list[Part]:
         """Decide on them for as long as a turn lasts; returns those that were decided on, the others wait again.
 
+        Single events go first, and a long request has only a short time of a turn in which they wait for the commit.
         The next turn takes hardly more than this one had time for.
         """
+        parts = sorted(parts, key=lambda part: part.of.is_long)
         events = self._read_ahead(parts)
         until, decided = time.perf_counter() + LONGEST_TURN_S, list[Part]()
         for at, part in enumerate(parts):
-            submission, number = part.of, part.first
-            while number < part.last and (time.perf_counter() < until or not (decided or number > part.first)):
+            submission, number, limit, least = part.of, part.first, until, int(not decided)
+            if submission.is_long and not parts[0].of.is_long:
+                limit = min(until, time.perf_counter() + SHARED_TURN_S)
+                least = 0 if parts[at - 1].of.is_long else LEAST_LINES
+            while number < part.last and (time.perf_counter() < limit or number < part.first + least):
                 given = self._answer(submission, submission.lines[number], next(events), submission.key_of(number))
                 if given is None:
                     break
