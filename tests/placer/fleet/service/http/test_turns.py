@@ -283,7 +283,7 @@ def test_places_that_are_found_in_steps_are_checked_again_where_the_fleet_change
 
 @pytest.mark.parametrize("first", product("abcd", (0.02, 0.1, 0.3)), ids=str)
 def test_a_question_names_the_nic_that_an_arrival_then_gets(first: tuple[str, float]) -> None:
-    """Also where tables lack what the NIC becomes, because of SLAs that are looser than theirs, and no other is left."""
+    """Also where tables lack what the NIC becomes, as their SLAs are less loose, and no other is left."""
     for second in product("abcd", (0.1, 0.5)):
         engine = Engine(Fleet(catalogue((1, 1.0)).kinds), [ToyOracle()])
         engine.handle(Arrive(tenant("x", *first)))
