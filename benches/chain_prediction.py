@@ -8,7 +8,8 @@ folder that `python -m benches chains --part shares` wrote, from profiles of fun
 Errors are of settings that were not run, in % of the median of their repeats. The plain method is the one of linear,
 ridge, forest, boosting, nearest neighbours, Gaussian process and weakest link that predicts left-out runs best;
 `hindsight` is the one that is best on the settings that were not run. `repeats_pct` is how far a run is from the median
-of the others at its setting. A latency is predicted with the throughput of the same runs.
+of the others at its setting. A latency is predicted with the throughput of the same runs; `short_pct` is the error of
+the weakest link where it is below 10 ms, `long_pct` where it is not.
 
 Where all combinations of shares were run several times at one packet size, `scaled_pct` is for how many of three
 targets (40, 60 and 75 % of the most that the chain reaches) the allocation with the least shares is right: by a sweep
@@ -36,6 +37,7 @@ from predictor.chains.chain_fitting import fit_chain
 from predictor.chains.chain_model import ChainModel, ClosedLoopModel
 from predictor.chains.placed_chain import PlacedChain
 from predictor.chains.profiled_nf import ProfiledNf
+from predictor.chains.scaling import likely
 from profiles import InputError
 from profiles.arrays import Floats
 from profiles.chain_table import CHAIN_KPPS, CHAINS_FILE, LATENCY_COLUMNS, read_chains
@@ -46,6 +48,7 @@ RUN_COUNTS = (10, 15)
 LEAST_LEFT = 3  # settings of a chain that are predicted, beside those that were run
 MEASURE, FOLDS = "throughput_kbyte_per_second", 5
 ALL_CHAINS = "mean"
+SHORT_US = 10_000
 SWEPT_TARGETS, NEAR_SHARE = (0.4, 0.6, 0.75), 0.1
 
 File = Annotated[Path, typer.Option(help="Table of the chains.")]
@@ -162,7 +165,7 @@ class RepeatedChain:
             return {}
         shares = np.array(list(product(*(np.unique(np.clip(ALLOCATED_SHARES, axis[0], axis[-1])) for axis in axes))))
         asked = {name: np.full(len(shares), value) for name, value in zip(self.names, self.at[0], strict=True)}
-        predicted = model.predict(asked | dict(zip(varying, shares.T, strict=True))).predicted
+        predicted = likely(model, model.predict(asked | dict(zip(varying, shares.T, strict=True))))
         others = [np.delete(values, number) for values, number in zip(self.repeats, seen, strict=True)]
         swept = _sweep(axes, [values[number] for values, number in zip(self.repeats, seen, strict=True)], shares)
         reached = _sweep(axes, list(map(np.median, others)), shares)
@@ -282,7 +285,12 @@ def corrected_errors(
         "inside_pct": 100 * float(np.mean(inside)),
         "repeats_pct": chain.repeats_pct,
         "cpu_s": spent,
-    } | (chain.scaled_pct(model, seen) if higher else {})
+    } | (chain.scaled_pct(model, seen) if higher else _by_length(weakest[rest], chain.median[rest]))
+
+
+def _by_length(predicted: Floats, true: Floats) -> dict[str, float]:
+    wrong, short = pd.Series(100 * np.abs(predicted / true - 1)), true < SHORT_US
+    return {"short_pct": wrong[short].mean(), "long_pct": wrong[~short].mean()}
 
 
 def plain_methods() -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Runs experiments one after another: one that fails or cannot run here does not stop the others."""
 
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,9 +43,11 @@ def outcomes_of(
 ) -> Iterator[Outcome]:
     """Run experiments in order. `chosen`: the experiments. `setting`: what each receives. `save`: called with each
     result before the next experiment begins; when it raises, the experiment has failed."""
+    began = time.monotonic()
     for number, experiment in enumerate(chosen, start=1):
         if len(chosen) > 1:
-            setting.say(f"{number} of {len(chosen)} experiments")
+            minutes = (time.monotonic() - began) / 60
+            setting.say(f"{number} of {len(chosen)} experiments, {minutes:.0f} minutes so far")
         yield _outcome_of(experiment, setting, save)
 
 

@@ -190,9 +190,9 @@ def _notes(setting: Setting) -> tuple[str, ...]:
 
 
 def _draw(figure: Figure, runs: pd.DataFrame) -> None:
-    """A panel per judge, bars of the largest sets at the baseline of the paper."""
+    """A panel per judge, bars of the largest sets that both have, at the baseline of the paper."""
     panels = figure.subplots(1, 2, sharey=True)
-    largest = runs["slos"].max()
+    largest = runs.groupby("judge")["slos"].max().min()
     shown = runs[(runs["baseline"] == FREE_BATCH) & (runs["slos"] == largest)]
     for axes, judge in zip(panels, (SERVER_JUDGE, MODEL_JUDGE), strict=True):
         means = shown[shown["judge"] == judge].pivot_table("kept", "method", "tolerance", sort=False)

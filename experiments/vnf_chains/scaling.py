@@ -40,12 +40,13 @@ def run(setting: Setting) -> Result:
             f"The paper's example is another chain and another target ({PAPERS_TARGET}); its rows are as printed, and "
             "'not printed' is what it does not print. Its iterations are runs of the chain, as chain_runs are here.",
             f"Allocated are shares of two cores, {ALLOCATED_SHARES[0]:g} to {ALLOCATED_SHARES[-1]:g} in steps of "
-            f"{ALLOCATED_SHARES[1] - ALLOCATED_SHARES[0]:.2f}. chain_runs are those that were needed to find the "
-            f"allocation: none from profiles, {TEN_RUNS} for a correction, of any settings and for all targets.",
+            f"{ALLOCATED_SHARES[1] - ALLOCATED_SHARES[0]:.2f}, or those of recorded runs. chain_runs are those that "
+            f"were needed to find the allocation: none from profiles, {TEN_RUNS} for a correction, of any settings and "
+            "for all targets.",
             "reached_pct is what the chain then reaches of its target, mean of its repeats; noise_pct is their "
             "relative standard deviation. Among recorded runs, the first at each setting chooses, the others are these "
-            "repeats. Allocations are predicted to meet the target just so: about half of them miss it by the error of "
-            "the prediction.",
+            "repeats. By profiles, allocations are predicted to meet the target just so: about half of them miss it by "
+            "the error of the prediction. After runs of the chain, a run meets it with a probability of 70 %.",
         ),
     )
 

@@ -2,7 +2,7 @@
  * FastEncrypt: packets from inside leave as ESP by ChaCha20-Poly1305 (RFC 7634); those from outside
  * are decrypted. The other end of the link is one with `decrypt` set.
  *
- * With `blocks` it is what also fits a SmartNIC: see functions/fast_encrypt/light.h.
+ * With `blocks` it is what also fits a SmartNIC, the light mode below.
  */
 #include <errno.h>
 
@@ -29,32 +29,6 @@ struct light {
 	unsigned int blocks;
 	uint8_t bytes[LIGHT_MOST_BLOCKS * CHACHA20_BLOCK]; /* of a payload in several segments */
 };
-
-enum light_result {
-	LIGHT_DONE,
-	LIGHT_NOTHING, /* no payload of UDP or TCP, or a fragment */
-};
-
-/* The sum of 16-bit words; an odd byte is followed by 0. It fits, for at most 4,096 bytes. */
-static uint32_t sum_of(const uint8_t *bytes, uint32_t length)
-{
-	uint32_t sum = 0;
-	uint16_t word;
-
-	for (; length >= sizeof(word); bytes += sizeof(word), length -= sizeof(word)) {
-		memcpy(&word, bytes, sizeof(word));
-		sum += word;
-	}
-	word = 0;
-	memcpy(&word, bytes, length);
-	return sum + word;
-}
-
-static uint32_t fold(uint32_t sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
-}
 
 static void combine(uint8_t *bytes, const uint8_t *stream, uint32_t length)
 {
@@ -102,34 +76,33 @@ static rte_be16_t *checksum_of(struct rte_mbuf *mbuf, const struct packet *packe
 }
 
 /* The checksum after covered words with one sum were replaced by those with another one. */
-static void update_checksum(struct rte_mbuf *mbuf, const struct packet *packet, uint32_t before,
-			    uint32_t after)
+static void update_checksum(struct rte_mbuf *mbuf, const struct packet *packet, uint16_t before,
+			    uint16_t after)
 {
 	rte_be16_t *checksum = checksum_of(mbuf, packet);
 	const bool udp = packet->protocol == IPPROTO_UDP;
 
 	if (udp && *checksum == 0)
 		return;
-	*checksum = checksum_after(*checksum, (uint16_t)~fold(before) + fold(after));
+	*checksum = checksum_after(*checksum, (uint16_t)~before + (uint32_t)after);
 	if (udp && *checksum == 0)
 		*checksum = 0xffff; /* 0 would mean no checksum (RFC 768) */
 }
 
-/* Encrypt or decrypt a packet in place, and update its checksum. */
-static enum light_result light_apply(struct light *light, struct rte_mbuf *mbuf,
-				     const struct packet *packet)
+/* Encrypt or decrypt a payload of UDP or TCP in place, and update its checksum. */
+static bool light_apply(struct light *light, struct rte_mbuf *mbuf, const struct packet *packet)
 {
 	const uint32_t most = light->blocks * CHACHA20_BLOCK;
 	const uint32_t length = RTE_MIN((uint32_t)packet->payload_length, most);
 	uint8_t nonce[CHACHA20_NONCE], stream[CHACHA20_BLOCK], *bytes;
-	uint32_t before;
+	uint16_t before;
 
-	if (packet->type != PACKET_IPV4 || packet->payload == 0 || packet->fragment ||
-	    length == 0 || packet->protocol == IPPROTO_ICMP)
-		return LIGHT_NOTHING;
+	if (packet->payload == 0 || packet->fragment || length == 0 ||
+	    packet->protocol == IPPROTO_ICMP)
+		return false;
 	/* bytes of the packet itself if it is in one segment, as nearly always */
 	bytes = (uint8_t *)(uintptr_t)rte_pktmbuf_read(mbuf, packet->payload, length, light->bytes);
-	before = sum_of(bytes, length);
+	before = rte_raw_cksum(bytes, length);
 	make_nonce(nonce, packet_ipv4(mbuf, packet));
 	for (uint32_t at = 0; at < length; at += CHACHA20_BLOCK) {
 		chacha20_block(light->key, 1 + at / CHACHA20_BLOCK, nonce, stream);
@@ -137,15 +110,15 @@ static enum light_result light_apply(struct light *light, struct rte_mbuf *mbuf,
 	}
 	if (bytes == light->bytes)
 		write_back(mbuf, packet->payload, bytes, length);
-	update_checksum(mbuf, packet, before, sum_of(bytes, length));
-	return LIGHT_DONE;
+	update_checksum(mbuf, packet, before, rte_raw_cksum(bytes, length));
+	return true;
 }
 
 enum { KEY_BYTES = CHACHA20_KEY, SALT_BYTES = 4 };
 
 enum { DECRYPTS = ESP_PARAMETERS, BLOCKS };
 static const struct nf_parameter parameters[] = {
-	ESP_DECLARE_PARAMETERS,
+	ESP_DECLARE_PARAMETERS(""), /* the light mode passes frames, ESP drops them */
 	[ESP_KEY] = {"key", "key and salt, 64 and 8 hexadecimal digits (RFC 7634, section 2)",
 		     .text = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 			     "20212223"},
@@ -189,6 +162,10 @@ static int create(struct nf *nf)
 
 	if (error < 0)
 		return error;
+	if (!*nf->texts[ESP_UNKNOWN])
+		nf->passes_unknown = is_light(nf);
+	if (!*nf->texts[ESP_ARP])
+		nf->passes_arp = is_light(nf);
 	if (is_light(nf))
 		return create_light(nf, bytes);
 	memcpy(keys.cipher, bytes, KEY_BYTES);
@@ -200,14 +177,11 @@ static void process_light(struct nf *nf, struct rte_mbuf **packets, uint16_t n, 
 	for (uint16_t i = 0; i < n; i++) {
 		const struct packet packet = packet_headers(packets[i]);
 
-		if (unlikely(packet.type == PACKET_MALFORMED)) {
-			nf_drop(nf, packets[i], ESP_MALFORMED_PACKETS);
+		if (unlikely(packet.type != PACKET_IPV4)) {
+			nf_other(nf, packets[i], packet.type, ESP_OTHER, out);
 			continue;
 		}
-		if (light_apply(nf->state, packets[i], &packet) == LIGHT_DONE)
-			nf->counters[ESP_ENCRYPTED]++;
-		else
-			nf->counters[PASSED]++;
+		nf->counters[light_apply(nf->state, packets[i], &packet) ? ESP_ENCRYPTED : PASSED]++;
 		nf_send(out, packets[i]);
 	}
 }

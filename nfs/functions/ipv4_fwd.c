@@ -19,7 +19,7 @@
 #include "core/nf.h"
 #include "tables/fib.h"
 
-enum { ROUTES, SEED, HOPS, FILE_OF_ROUTES };
+enum { ROUTES, SEED, HOPS, FILE_OF_ROUTES, UNKNOWN };
 static const struct nf_parameter parameters[] = {
 	[ROUTES] = {"routes", "prefixes in the table, besides the default one", 0, 1000000, 64},
 	[SEED] = {"seed", "seed of the routes", 0, 4294967295, 1},
@@ -28,15 +28,15 @@ static const struct nf_parameter parameters[] = {
 			    "file with the routes, in place of those of routes and seed; none if "
 			    "empty",
 			    .text = ""},
+	NF_OTHER_PARAMETERS(UNKNOWN, "drop", "drop"),
 };
 
-enum { FORWARDED, EXPIRED, UNROUTABLE, OTHER, MALFORMED };
+enum { FORWARDED, EXPIRED, UNROUTABLE, OTHER };
 static const struct nf_counter counters[] = {
 	[FORWARDED] = {"forwarded", "packets sent to a next hop"},
 	[EXPIRED] = {"expired", "packets with an expired time to live, freed"},
 	[UNROUTABLE] = {"unroutable", "packets without a route, freed"},
-	[OTHER] = {"other", "packets that are not IPv4, freed"},
-	[MALFORMED] = {"malformed", "packets freed"},
+	NF_OTHER_COUNTERS(OTHER),
 };
 
 #define NO_ROUTE 0
@@ -149,8 +149,7 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		const struct packet packet = packet_headers(packets[i]);
 
 		if (unlikely(!packet_has_ipv4(&packet))) {
-			nf->counters[packet.type == PACKET_MALFORMED ? MALFORMED : OTHER]++;
-			rte_pktmbuf_free(packets[i]);
+			nf_other(nf, packets[i], packet.type, OTHER, out);
 			continue;
 		}
 		l3[n_ipv4] = packet.l3;

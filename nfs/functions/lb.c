@@ -426,14 +426,16 @@ static void take_other(struct nf *nf, struct rte_mbuf *mbuf, struct packet packe
 	if (packet.type == PACKET_IPV6 && lb->gates && !lb->portable && !lb->address &&
 	    packet_from(mbuf) == NF_INSIDE && lb->first_up != MAGLEV_NONE) {
 		packet = packet_behind_extensions(mbuf, packet);
-		if (packet.type == PACKET_MALFORMED) {
-			nf_drop(nf, mbuf, MALFORMED);
+		if (packet.type == PACKET_IPV6) {
+			packet_branch(mbuf, backend_of_ipv6(lb, mbuf, &packet));
+			nf->counters[BALANCED]++;
+			nf->counters[FRAGMENTS] += packet.fragment;
+			nf_send(out, mbuf);
 			return;
 		}
-		packet_branch(mbuf, backend_of_ipv6(lb, mbuf, &packet));
-		nf->counters[BALANCED]++;
-		nf->counters[FRAGMENTS] += packet.fragment;
-		nf_send(out, mbuf);
+	}
+	if (packet.type == PACKET_MALFORMED) {
+		nf_drop(nf, mbuf, MALFORMED);
 	} else if (packet.type == PACKET_ARP ? nf->passes_arp : nf->passes_unknown) {
 		pass(nf, mbuf, OTHER, out);
 	} else {
@@ -446,15 +448,12 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	for (uint16_t i = 0; i < n; i++) {
 		const struct packet packet = packet_headers(packets[i]);
 
-		if (unlikely(packet.type == PACKET_MALFORMED)) {
-			nf_drop(nf, packets[i], MALFORMED);
-		} else if (unlikely(packet.type != PACKET_IPV4)) {
+		if (unlikely(packet.type != PACKET_IPV4))
 			take_other(nf, packets[i], packet, out);
-		} else if (packet_from(packets[i]) == NF_INSIDE) {
+		else if (packet_from(packets[i]) == NF_INSIDE)
 			balance(nf, packets[i], &packet, out);
-		} else {
+		else
 			give_back(nf, packets[i], &packet, out);
-		}
 	}
 }
 

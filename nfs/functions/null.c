@@ -11,8 +11,8 @@ static const struct nf_counter counters[] = {
 
 static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
-	nf->counters[PASSED] += n;
 	nf_send_bulk(out, packets, n);
+	nf->counters[PASSED] += n;
 }
 
 static struct nf_kind kind = {

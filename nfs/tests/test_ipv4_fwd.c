@@ -90,12 +90,14 @@ FOLDER_TEST(other_packets_are_freed)
 	make(rig, "0.0.0.0/0 3\n");
 	rte_pktmbuf_mtod(six, uint16_t *)[6] = RTE_BE16(RTE_ETHER_TYPE_IPV6);
 	rig_frees(rig, six, 1);
-	assert_int_equal(rig_count(rig, "other"), 1);
+	assert_int_equal(rig_count(rig, "unknown"), 1);
 	tagged.vlan = 7;
 	rig_offer(rig, packet_from_spec(rig, &tagged), 1);
 	assert_int_equal(rte_pktmbuf_mtod(rig_sent(rig), uint8_t *)[5], 3);
 	offer_malformed(rig);
 	assert_true(rig_count(rig, "malformed") > 20);
+	rig_check_unknown(rig, "IPv4Fwd");
+	rig_check_unknown(rig, "IPv4Fwd");
 	offer_hostile(rig, NULL, 0, NULL);
 	assert_int_equal(rig->spare ? rte_mempool_in_use_count(rig->spare) : 0, 0);
 }

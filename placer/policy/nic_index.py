@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import repeat
 from typing import Protocol
 
@@ -132,16 +131,6 @@ def rank_over(indexes: Iterable[NicIndex], tenant: Tenant, most: int) -> list[tu
 def last_resort_of(indexes: Iterable[NicIndex], tenant: Tenant) -> Nic | None:
     """A NIC that takes the tenant although none of those that were compared does; None where there is none."""
     return next(filter(None, (index.last_resort(tenant) for index in indexes)), None)
-
-
-def merge_reasons(reasons: Iterable[Reason]) -> list[Reason]:
-    """One reason for each class of NICs, the largest first."""
-    found: dict[object, Reason] = {}
-    for reason in reasons:
-        alike = reason.nic_model, reason.co_location, reason.cause, reason.met
-        before = found.get(alike)
-        found[alike] = reason if before is None else replace(before, nics=before.nics + reason.nics)
-    return sorted(found.values(), key=lambda reason: -reason.nics)
 
 
 # A rebuild of a selector's indexes in small steps, after what their oracles answer has changed.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
-from placer.model.constraints import AllowedNics, Conflict, barred_kinds, conflict_on, places_for
-from placer.model.feasibility import keeps_slas, misfit
+from placer.model.constraints import AllowedNics, places_for
+from placer.model.feasibility import keeps_slas
 from placer.model.fleet import Fleet
 from placer.model.gpu_oracle import GpuOracle
 from placer.model.nic import Nic, Service, Tenant
@@ -24,11 +24,10 @@ from placer.policy.nic_index import (
     best_of,
     index_of,
     last_resort_of,
-    merge_reasons,
     rank_over,
 )
 from placer.policy.pattern_table import MOST_PATTERNS, LoosestSlas, PatternTable, TooManyPatterns
-from placer.policy.rejection import Cause, Reason, Tally
+from placer.policy.rejection import Reason, Tally, why_rejected
 from placer.policy.rules import CLOSING_ARRIVALS, LOOK_AHEAD, Rule, is_due
 from profiles import Workload
 
@@ -44,8 +43,6 @@ RENEWED_EVERY = 65_536  # arrivals after which the forecast is renewed at the la
 TURNOVER_WEIGHT = 10.0
 """How much more opening a NIC costs where tenants leave, which fills and empties NICs anyway: in multiples of the
 rule's opening cost, where as many leave as arrive."""
-
-MOST_NAMED_NICS = 256  # NICs in use up to which reasons name all that an arrival must not meet
 
 REBUILD_STEPS = 3  # steps of a rebuild per event; each takes 1 to 2 ms
 RENEWED_GROWTH = 0.25  # between, the forecast is renewed when this share more arrivals have come
@@ -330,68 +327,8 @@ class Selector:
             compared = [*self._allowed(self.indexes), *self._allowed(self._others())]
             listed = () if places and places.only else compared
             in_use = [reason for index in listed for reason in index.reasons(tenant)]
-        kinds_by_conflict = [] if places is None else barred_kinds(self.fleet, tenant)
-        found = merge_reasons([*in_use, *self._barred_in_use(tenant, places, kinds_by_conflict)])
-        out = Counter(nic.kind.model for nic in self.fleet.out_of_service.values())
-        found += [Reason(model, (), nics, Cause.OUT_OF_SERVICE) for model, nics in out.items()]
-        found += [
-            Reason(kinds[0].model, (), 0, Cause.of(conflict.constraint), conflict.ids)
-            for conflict, kinds in kinds_by_conflict
-        ]
-        barred = {kind for _, kinds in kinds_by_conflict for kind in kinds}
-        if len(barred) == len(self.fleet.all_kinds):
-            return found
-        free = {*self.fleet.available()}
-        opens = {index: index.opening_score(tenant) is not None for index in self.indexes.each}
-        causes = [
-            (kind.model, Cause.NONE_LEFT if opens[self.indexes[kind.index]] and kind not in free else Cause.SLA_ALONE)
-            for kind in self.fleet.all_kinds
-            if kind not in barred
-        ]
-        return found + [Reason(model, (), 0, why) for model, why in (dict.fromkeys(causes) if places else causes)]
-
-    def _barred_in_use(
-        self, tenant: Tenant, places: AllowedNics | None, kinds_by_conflict: Iterable[tuple[Conflict, list[NicKind]]]
-    ) -> Iterator[Reason]:
-        """Why constraints keep the tenant off NICs that are in use and in service."""
-        if places is None:
-            return
-        out = Counter(nic.kind for nic in self.fleet.out_of_service.values() if nic.tenants_by_id)
-        named: Sequence[Nic] = (places.only,) if places.only else ()  # the group is elsewhere for all others
-        if places.only is None:
-            many = places.among is not None and len(self.fleet.nics) > MOST_NAMED_NICS
-            named = places.met if many else places.barred
-            yield from self._unshared_in_use(tenant, places, out) if many else ()
-        single = [nic for nic in named if nic.service is Service.UP]
-        for conflict, kinds in kinds_by_conflict:
-            nics = sum(map(self.fleet.in_use, kinds)) - sum(number for kind, number in out.items() if kind in kinds)
-            nics -= places.only is not None and places.only in single and places.only.kind in kinds
-            if nics:
-                yield Reason(kinds[0].model, (), nics, Cause.of(conflict.constraint), conflict.ids)
-        for nic in single:
-            met = conflict_on(self.fleet, tenant, nic.kind, nic)
-            if met and (nic is places.only or nic.kind in places.kinds):
-                yield Reason(nic.kind.model, nic.co_location, 1, Cause.of(met.constraint), met.ids)
-            elif nic is places.only:
-                reason = misfit(nic, self.oracles[nic.kind.index], tenant)
-                causes = {"not hosted": Cause.NOT_HOSTED, "cores": Cause.CORES, "line-rate": Cause.LINE_RATE}
-                below = Cause.TENANT_SLA if reason and reason.nf else Cause.ARRIVAL_SLA
-                cause = causes.get(reason.cause, below) if reason else below
-                yield Reason(nic.kind.model, nic.co_location, 1, cause)
-
-    def _unshared_in_use(self, tenant: Tenant, places: AllowedNics, out: Mapping[NicKind, int]) -> Iterator[Reason]:
-        """How many NICs have tenants beside which this one must not be, without the ids of these; `out`: NICs with
-        tenants that are out of service."""
-        other = next(iter(places.others()), None)
-        met = None if other is None else conflict_on(self.fleet, tenant, other.kind, other)
-        if met is None:
-            return
-        nics = Counter[str]()
-        for kind in [kind for kind in self.fleet.all_kinds if kind in places.kinds]:
-            nics[kind.model] += self.fleet.in_use(kind) - out.get(kind, 0)
-        known = {*(places.among or ()), *places.met}
-        nics.subtract(nic.kind.model for nic in known if nic.kind in places.kinds and nic.service is Service.UP)
-        yield from (Reason(model, (), count, Cause.of(met.constraint)) for model, count in nics.items() if count > 0)
+        opens = [index.opening_score(tenant) is not None for index in self.indexes]
+        return why_rejected(self.fleet, self.oracles, tenant, places, in_use, opens)
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
         self._own_loads += not tenant.workload.is_plain

@@ -20,6 +20,9 @@ MOST_COMBINATIONS = 1_000_000
 AT_ONCE = 5000
 TARGET_ROUNDING = 1e-9
 """Relative difference to the target that counts as none."""
+LIKELY_SHARE = 0.3
+"""How far towards the worse end of the 90 % interval, on logarithms, the measure of a chain that was run must meet a
+target: a further run then meets it with a probability of 70 %."""
 LIMITING_SHARE = 0.9
 """An NF limits the chain when its cost is at least this share of the largest (algorithm 1: 90 % of its CPU is used)."""
 
@@ -35,19 +38,30 @@ class ScalingTarget:
     resource: str = "cpu"
     """The profile column that is allocated: `cpu`."""
     safe: bool = False
-    """Whether the interval's worse end must meet the target, not only the prediction."""
+    """Whether the interval's worse end must meet the target, not only what is predicted or likely."""
 
     def met(self, model: ChainModel, predicted: ChainPredictions) -> NDArray[np.bool_]:
         """Whether each prediction meets it, shape (N,)."""
-        if model.higher_is_better:
-            return self.met_by(predicted.low if self.safe else predicted.predicted, higher_is_better=True)
-        return self.met_by(predicted.high if self.safe else predicted.predicted, higher_is_better=False)
+        worse = predicted.low if model.higher_is_better else predicted.high
+        return self.met_by(model, worse if self.safe else likely(model, predicted))
 
-    def met_by(self, measure: Floats, *, higher_is_better: bool) -> NDArray[np.bool_]:
-        """Whether each value of the measure meets it, shape (N,)."""
-        if higher_is_better:
+    def met_by(self, model: ChainModel, measure: Floats) -> NDArray[np.bool_]:
+        """Whether each value of the model's measure meets it, shape (N,)."""
+        if model.higher_is_better:
             return np.asarray(measure >= self.measure * (1 - TARGET_ROUNDING))
         return np.asarray(measure <= self.measure * (1 + TARGET_ROUNDING))
+
+
+def likely(model: ChainModel, predicted: ChainPredictions) -> Floats:
+    """What an allocation must reach for it to be chosen: where the chain was run, what it probably reaches; else what
+    is predicted.
+
+    Of many allocations, the least one whose prediction meets a target is one that is predicted too well, so that it
+    often misses it. Without runs of the chain, the width of the interval is assumed, and not shown by anything."""
+    if model.runs is None:
+        return predicted.predicted
+    worse = predicted.low if model.higher_is_better else predicted.high
+    return np.asarray(predicted.predicted ** (1 - LIKELY_SHARE) * worse**LIKELY_SHARE)
 
 
 @dataclass(frozen=True)
@@ -68,14 +82,14 @@ class ScalingResult:
 def smallest_allocation(
     model: ChainModel, target: ScalingTarget, amounts: Mapping[str, Sequence[float]]
 ) -> ScalingResult:
-    """The allocation of least total that meets the target as predicted; the chain is not run.
+    """The allocation of least total that meets the target as predicted, or probably where the chain was run before.
 
     Where the weakest link limits the chain, each NF by itself takes the least amount that meets the target. Else
     combinations of amounts are predicted in the order of their totals, until one meets the target. `model`: of the
     chain. `target`: what to reach. `amounts`: by NF, the amounts to choose from. Raises `ValueError` when there are
     more than `MOST_COMBINATIONS` combinations."""
     choices = {nf: sorted(set(map(float, one))) for nf, one in amounts.items()}
-    if model.correction is None and model.rule.name == "weakest-link" and not target.safe:
+    if model.runs is None and model.rule.name == "weakest-link" and not target.safe:
         least = {nf: _least_sufficient(model, target, choices, nf) for nf in choices}
         return ScalingResult({nf: one for nf, one in least.items() if one is not None} if all(
             amount is not None for amount in least.values()) else None)  # fmt: skip
@@ -111,7 +125,8 @@ def greedy_allocation(
         tried.append(allocation)
         columns = {nf: np.array([amount]) for nf, amount in allocation.items()}
         predicted = predict_allocations(model, target, columns)
-        if _verify_target(model, target, predicted, allocation, run):
+        met = target.met(model, predicted) if run is None else target.met_by(model, np.array([run(allocation)]))
+        if met[0]:
             return ScalingResult(allocation, tuple(tried))
         growing = [
             nf for nf in _limiting(model, columns_for(model, target, columns)) if level[nf] + 1 < len(amounts[nf])
@@ -136,18 +151,6 @@ def columns_for(model: ChainModel, target: ScalingTarget, allocations: Mapping[s
     return columns | {f"{nf}.{target.resource}": np.asarray(amount) for nf, amount in allocations.items()}
 
 
-def _verify_target(
-    model: ChainModel,
-    target: ScalingTarget,
-    predicted: ChainPredictions,
-    allocation: Allocation,
-    run: Callable[[Allocation], float] | None,
-) -> bool:
-    if run is None:
-        return bool(target.met(model, predicted)[0])
-    return bool(target.met_by(np.array([run(allocation)]), higher_is_better=model.higher_is_better)[0])
-
-
 def _limiting(model: ChainModel, columns: Mapping[str, Floats]) -> list[str]:
     """The NFs that limit the chain."""
     reached = (model.stage_costs(columns).costs * model.chain.shares)[0]
@@ -165,7 +168,7 @@ def _least_sufficient(
     own = [at for at, stage in enumerate(model.chain.stages) if stage.nf == nf]
     largest = costs[:, own].max(axis=1)
     reached = 1 / largest if model.higher_is_better else largest
-    met = target.met_by(reached, higher_is_better=model.higher_is_better)
+    met = target.met_by(model, reached)
     return float(amounts[int(np.argmax(met))]) if met.any() else None
 
 

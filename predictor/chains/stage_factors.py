@@ -282,6 +282,7 @@ class _Search:
         gain[(np.abs(error) < np.log(LEAST_OUTLIER)) | ~self._runs.doubtful] = -np.inf
         return np.where(found.outlying, -gain, gain)
 
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")
     def _newton(self, weights: Floats, outlying: NDArray[np.bool_]) -> _Fitted:
         """The most likely factors, by Gauss-Newton steps, halved where a whole one leads too far."""
         runs, tried = self._runs, self._tried
@@ -301,6 +302,9 @@ class _Search:
 
         weights = weights * ~outlying
         cost, *there = at(weights)
+        if not np.isfinite(cost):  # weights of runs that are nearly alike cancel out, and that of an outlier is gone
+            weights = np.zeros_like(weights)
+            cost, *there = at(weights)
         for _ in range(NEWTON_STEPS):
             further = there[2] * solve(*there)[3]
             step = 1.0

@@ -323,7 +323,8 @@ def pass_packets(arrived, times, batch_us, batch, ring):  # type: ignore[no-unty
         When they leave, shape (kept,)."""
     packets = len(arrived)
     until = np.zeros(packets + 1)
-    until[1:] = np.cumsum(times)
+    for at in range(packets):
+        until[at + 1] = until[at] + times[at]
     kept = np.empty(packets, np.int64)
     left = np.empty(packets)
     free, following, taken, known = 0.0, 0, 0, 0
@@ -337,6 +338,7 @@ def pass_packets(arrived, times, batch_us, batch, ring):  # type: ignore[no-unty
             following += 1
         size = min(batch, known - taken)
         free = start + batch_us + until[taken + size] - until[taken]
-        left[taken : taken + size] = free
+        for at in range(taken, taken + size):
+            left[at] = free
         taken += size
     return kept[:known], left[:known]

@@ -213,6 +213,8 @@ def test_the_least_allocation_is_judged_by_a_sweep_of_other_runs() -> None:
     chain = chain_prediction.RepeatedChain(["a.cpu", "b.cpu"], shares, repeats)
 
     class Model:
+        runs = None
+
         def __init__(self, factor: float, first: str = "a.cpu", second: str = "b.cpu") -> None:
             self.factor, self.first, self.second = factor, first, second
 

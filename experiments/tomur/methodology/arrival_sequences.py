@@ -76,5 +76,4 @@ def each_sequence(setting: Setting, evaluate: Callable[[int], Evaluated], jobs: 
     calls = (joblib.delayed(evaluate)(setting.seed * SEQUENCE_COUNT + number) for number in range(sequences))
     for done, result in enumerate(joblib.Parallel(n_jobs=jobs, return_as="generator")(calls), start=1):
         yield result
-        if done % 10 == 0:
-            setting.say(f"{done} of {sequences} sequences")
+        setting.say(f"{done} of {sequences} sequences")

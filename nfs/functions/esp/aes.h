@@ -5,7 +5,7 @@
 
 enum { ESP_HMAC_KEY = ESP_PARAMETERS };
 #define ESP_AES_PARAMETERS                                                                         \
-	ESP_DECLARE_PARAMETERS,                                                                    \
+	ESP_DECLARE_PARAMETERS("drop"),                                                            \
 		[ESP_KEY] = {"key", "key of AES, 32 hexadecimal digits",                           \
 			     .text = "000102030405060708090a0b0c0d0e0f"},                          \
 		[ESP_HMAC_KEY] = {"hmac_key",                                                      \

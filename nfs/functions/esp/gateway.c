@@ -246,7 +246,7 @@ static int request(struct nf *nf, struct burst *burst, struct rte_mbuf *mbuf)
 	const struct packet packet = packet_headers(mbuf);
 
 	if (unlikely(!packet_has_ipv4(&packet)))
-		return packet.type == PACKET_MALFORMED ? ESP_MALFORMED_PACKETS : ESP_OTHER;
+		return ESP_OTHER; /* or malformed, by nf_other() */
 	if (unlikely(packet.fragment))
 		return ESP_FRAGMENTS;
 	return packet_from(mbuf) == gateway->encrypted ? encrypt(nf, burst, mbuf, &packet)
@@ -262,8 +262,12 @@ void esp_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf
 	for (uint16_t i = 0; i < n; i++) {
 		const int counter = request(nf, &burst, packets[i]);
 
-		if (counter != ESP_ENCRYPTED && counter != ESP_DECRYPTED)
+		if (unlikely(counter == ESP_OTHER)) {
+			nf_other(nf, packets[i], packet_headers(packets[i]).type, ESP_OTHER, out);
+			packets[i] = NULL;
+		} else if (counter != ESP_ENCRYPTED && counter != ESP_DECRYPTED) {
 			nf->counters[counter]++;
+		}
 	}
 	rte_pktmbuf_free_bulk(packets, n); /* copies are sent */
 	crypto_run(gateway->crypto, burst.jobs, burst.n);

@@ -23,9 +23,11 @@ enum {
 	ESP_REPLAY_WINDOW,
 	ESP_IN_UDP,
 	ESP_DRIVER,
+	ESP_UNKNOWN,
+	ESP_ARP,
 	ESP_PARAMETERS,
 };
-#define ESP_DECLARE_PARAMETERS                                                                     \
+#define ESP_DECLARE_PARAMETERS(unknown)                                                            \
 	[ESP_SPI] = {"spi", "SPI of packets to outside; of those to inside: one more", 256,        \
 		     4294967294, 256},                                                             \
 	[ESP_SEED] = {"seed",                                                                      \
@@ -38,7 +40,8 @@ enum {
 	[ESP_IN_UDP] = {"in_udp", "1: ESP in UDP, port 4500 (RFC 3948), which NAT translates", 0,  \
 			1, 0},                                                                     \
 	[ESP_DRIVER] = {"driver", "driver of DPDK's cryptodev; empty: the fastest that works",     \
-			.text = ""}
+			.text = ""},                                                               \
+	NF_OTHER_PARAMETERS(ESP_UNKNOWN, unknown, unknown)
 
 /* Counters of every such function. */
 enum {
@@ -53,8 +56,8 @@ enum {
 	ESP_EXHAUSTED,
 	ESP_TOO_LONG,
 	ESP_NO_BUFFER,
-	ESP_OTHER,
-	ESP_MALFORMED_PACKETS,
+	ESP_OTHER, /* NF_OTHER_COUNTERS from here */
+	ESP_MALFORMED_PACKETS = ESP_OTHER + 2,
 	ESP_COUNTERS,
 };
 #define ESP_DECLARE_COUNTERS                                                                       \
@@ -70,8 +73,7 @@ enum {
 	[ESP_EXHAUSTED] = {"exhausted", "packets beyond the last sequence number, freed"},         \
 	[ESP_TOO_LONG] = {"too_long", "packets that do not fit a buffer, freed"},                  \
 	[ESP_NO_BUFFER] = {"no_buffer", "packets freed without a buffer"},                         \
-	[ESP_OTHER] = {"other", "packets that are not IPv4, freed"},                               \
-	[ESP_MALFORMED_PACKETS] = {"malformed", "packets freed"}
+	NF_OTHER_COUNTERS(ESP_OTHER)
 
 /*
  * Read `length` bytes from the hexadecimal digits of a text parameter. 0, or a negative errno after

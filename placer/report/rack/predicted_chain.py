@@ -13,11 +13,8 @@ from placer.report.text.table import csv_text, text_table
 if TYPE_CHECKING:
     from predictor.chains.chain_model import ChainModel, ChainPredictions
     from predictor.chains.profiled_nf import RegressorError
-    from profiles.files.csv_table import CsvTable
-if TYPE_CHECKING:
-    from predictor.chains.chain_model import ChainModel, ChainPredictions
     from predictor.chains.scaling import ScalingResult, ScalingTarget
-
+    from profiles.files.csv_table import CsvTable
 
 SHOWN_RULES, LEAST_SHOWN_CHANCE = 3, 0.05  # rules that are shown, and how probable each must be
 ADDED_COLUMNS = ("predicted", "low", "high", "weakest", "extrapolated")
@@ -131,7 +128,8 @@ def scaling_report(
         for name, result in found.items()
     ]
     limit = "at least" if model.higher_is_better else "at most"
-    text = text_table(headings, rows, words=1) + f"\nTarget: {measure} {limit} {target.measure:g}, as predicted.\n"
+    how = "as predicted" if target.safe or model.runs is None else "with a probability of 70 %"
+    text = text_table(headings, rows, words=1) + f"\nTarget: {measure} {limit} {target.measure:g}, {how}.\n"
     if smallest.allocation is None:
         text += "No profiled allocation meets it.\n"
     return text

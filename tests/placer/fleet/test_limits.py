@@ -14,7 +14,7 @@ from placer.fleet.state.store import State
 from placer.fleet.what_if import WhatIf, complete
 from placer.model import constraints
 from placer.model.nic import Nic
-from placer.policy.selector import MOST_NAMED_NICS
+from placer.policy.rejection import MOST_NAMED_NICS
 from profiles import InputError
 from tests.placer.fleet.test_constraints import arrive, engine, homes, kinds, reasons
 from tests.placer.fleet.toys import read_arrival, tenant

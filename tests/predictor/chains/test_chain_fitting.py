@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from benches import chain_prediction
 from benches.chain_prediction import ORDERS, RUN_COUNTS, MeasuredOrder, control_row, mean_errors
 from predictor.chains.chain_fitting import fit_chain
-from predictor.chains.chain_model import ChainModel, ClosedLoopModel
+from predictor.chains.chain_model import FALLING_WEIGHT, ChainModel, ClosedLoopModel
 from predictor.chains.placed_chain import PlacedChain, weakest_link
 from predictor.chains.profiled_nf import ProfiledNf
 from predictor.chains.stage_costs import StageCosts
-from predictor.chains.stage_factors import ChainRuns, Correction
+from predictor.chains.stage_factors import PRIORS, ChainRuns, Correction, _Likeness, _Search, _Tried, features_of
 from tests.predictor.chains.labs import CHAIN_LAWS, NFS, Lab, Profiles, columns, profiles_of
 
 LABS = [
@@ -195,6 +195,17 @@ def test_a_constant_factor_is_learnt_from_few_runs() -> None:
     assert np.exp(value) == pytest.approx(np.full(20, 0.7), rel=0.06) and (error < 0.2).all()
 
 
+def test_a_start_that_cancels_no_more_is_given_up() -> None:
+    """Weights of runs that are nearly alike cancel out; without that of an outlier, factors are beyond all numbers."""
+    inputs = np.linspace(0, 1, 5)[:, None]
+    runs = ChainRuns(stages_at(inputs), np.ones(1), np.full(5, -0.3), np.full(5, 1e-4), np.full(5, True))
+    features = features_of(runs.stages, runs.shares)
+    alike = _Likeness.of((features, runs.stages), (features, runs.stages), features.mean(axis=0))
+    search = _Search(_Tried(weakest_link(1), 0.0, PRIORS[-1], 0.0, 1.0), runs, alike)
+    far, near = (search._newton(np.full((2, 5), weight), np.full(5, False)) for weight in (1e6, 0.0))
+    assert far.evidence == pytest.approx(near.evidence) and np.isfinite(far.evidence)
+
+
 def test_without_evidence_it_stays_near_one() -> None:
     """One run off by noise only."""
     value, _ = corrected(np.array([1.02]), np.zeros((1, 1)))(stages_at(np.array([[0.5]])))
@@ -313,7 +324,7 @@ def test_where_two_models_of_a_latency_differ_the_interval_has_both() -> None:
     model = closed_loop(MEASURED_LOOP, wrong=1.45)
     at = {"a.cpu": np.array([0.64, 0.49]), "b.cpu": np.array([0.64, 0.49])}
     ours, alone = model.predict(at), model.latency.predict(at)
-    apart = 2 * np.abs(np.log(ours.predicted / alone.predicted))
+    apart = np.abs(np.log(ours.predicted / alone.predicted)) / FALLING_WEIGHT
     assert (apart > 0.03).all() and (ours.low <= alone.low).all() and (ours.high >= alone.high).all()
     assert np.log(ours.high / ours.low) == pytest.approx(np.log(alone.high / alone.low) + apart)
     assert not ours.extrapolated.any()

@@ -113,6 +113,7 @@ class EspModel(FunctionModel):
 
     encrypted_side = INSIDE
     keeps_order = True
+    unknown = arp = "drop"
 
     def make_cipher(self) -> EspCipher:
         """The algorithm with its keys."""
@@ -178,16 +179,21 @@ class EspModel(FunctionModel):
         return ends[sent.side], ends[1 - sent.side]
 
     def take_burst(self, burst: list[Sent]) -> Left:
+        left, waiting = self.put_aside(burst)
         if burst[0].side == self.encrypted_side:
-            left = [frame for sent in burst if (frame := self.encrypt(sent))]
+            left += [frame for sent in waiting if (frame := self.encrypt(sent))]
         else:
-            left = self.decrypt(burst)
+            left += self.decrypt(waiting)
         return (left, []) if burst[0].side == INSIDE else ([], left)
 
+    def put_aside(self, burst: list[Sent]) -> tuple[list[bytes], list[Sent]]:
+        """Frames that are not understood and leave before the others of a burst, and the others."""
+        others = [sent.frame for sent in burst if not read_headers(sent.frame).has_ipv4]
+        left = [frame for frame in others if self.passes(read_headers(frame).kind)]
+        return left, [sent for sent in burst if read_headers(sent.frame).has_ipv4]
+
     def rejected(self, headers: Headers, encrypts: bool) -> str | None:
-        """The counter of a frame that is not looked at further."""
-        if not headers.has_ipv4:
-            return "malformed" if headers.kind == "malformed" else "other"
+        """The counter of a packet that is not looked at further."""
         return "fragments" if headers.fragment else None
 
     def next_sequence(self) -> int:
@@ -275,6 +281,8 @@ class EspModel(FunctionModel):
     def open_sent(self, frame: bytes) -> bytes | None:
         """The frame that was encrypted on its way outside; None if it is none of the link."""
         headers = read_headers(frame)
+        if not headers.has_ipv4:
+            return None
         parts = self.rejected(headers, False) or self.parts(frame, headers, self.spi)
         return None if isinstance(parts, str) else self.open(frame, headers, parts)[1]
 
@@ -317,7 +325,7 @@ class EncryptModel(EspModel):
     nf = "Encrypt"
     variants = (
         {"key": KEY, "hmac_key": HMAC_KEY, "replay_window": "64"},
-        {"key": KEY, "hmac_key": HMAC_KEY, "in_udp": "1", "spi": "70000"},
+        {"key": KEY, "hmac_key": HMAC_KEY, "in_udp": "1", "spi": "70000", "unknown": "pass"},
         {"key": KEY, "hmac_key": "", "replay_window": "32"},
     )
     contract = Contract.ESP
@@ -392,7 +400,6 @@ class IpsecModel(EspModel):
         {**KEYS, "tunnel": "0", "spi": "70000", "seed": "9"},
         {**KEYS, "reversed": "1", "unknown": "pass", "arp": "pass"},
     )
-    unknown = arp = "drop"
 
     def prepare(self) -> None:
         super().prepare()
@@ -463,6 +470,10 @@ class IpsecModel(EspModel):
             elif not self.learns(sent):
                 left += super().decrypt([sent])
         return left
+
+    def put_aside(self, burst: list[Sent]) -> tuple[list[bytes], list[Sent]]:
+        """All leave in their order."""
+        return [], burst
 
     def other(self, frame: bytes) -> list[bytes]:
         """What leaves of a frame that is not understood, which takes a number, too."""

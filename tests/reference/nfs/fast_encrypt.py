@@ -39,7 +39,7 @@ class FastEncryptModel(EspModel):
     """Either end of the link; or, with `blocks`, the light mode.
 
     That encrypts the first bytes of UDP and TCP payloads in place, and is no protection: the same packet has the same
-    key stream, and nothing is authenticated. Done twice it undoes itself. All other packets pass.
+    key stream, and nothing is authenticated. Done twice it undoes itself. All other frames pass by default.
     """
 
     nf = "FastEncrypt"
@@ -47,6 +47,7 @@ class FastEncryptModel(EspModel):
         {"key": KEY, "replay_window": "64"},
         {"key": KEY, "decrypt": "1", "in_udp": "1"},
         {"key": KEY, "blocks": "2"},
+        {"key": KEY, "blocks": "2", "unknown": "drop"},
     )
 
     def prepare(self) -> None:
@@ -55,6 +56,7 @@ class FastEncryptModel(EspModel):
         self.encrypted_side = OUTSIDE if self.number("decrypt", 0) else INSIDE
         self.blocks = self.number("blocks", 0)
         self.contract = Contract.BYTES if self.blocks else Contract.ESP
+        self.unknown = self.arp = "pass" if self.blocks else "drop"
         self.looks_at_source = self.changes_payload = self.blocks > 0
 
     def make_cipher(self) -> ChaCha20:
@@ -76,8 +78,8 @@ class FastEncryptModel(EspModel):
         if not self.blocks:
             return super().take(sent)
         headers = read_headers(sent.frame)
-        if headers.kind == "malformed":
-            return self.drop("malformed")
+        if headers.kind != "ipv4":
+            return [sent.frame] * self.passes(headers.kind), []
         if not headers.has_ports or headers.fragment or headers.payload == headers.end:
             self.counted["passed"] += 1
             return [sent.frame], []

@@ -72,10 +72,11 @@ def forward(frame: bytes, l3: int, hop: int) -> bytes:
 
 
 class Ipv4FwdModel(FunctionModel):
-    """Forwards, and nothing else: what is no IPv4, has no route, or is at the end of its time to live is dropped."""
+    """Forwards, and nothing else: what has no route, or is at the end of its time to live, is dropped."""
 
     nf = "IPv4Fwd"
-    variants = ({"file": "{folder}/routes"}, {"file": "{folder}/routes", "hops": "200"})
+    variants = ({"file": "{folder}/routes"}, {"file": "{folder}/routes", "hops": "200", "unknown": "pass"})
+    unknown = arp = "drop"
 
     @classmethod
     def made_files(cls) -> dict[str, str]:
@@ -97,7 +98,7 @@ class Ipv4FwdModel(FunctionModel):
     def take(self, sent: Sent) -> Left:
         frame, headers = sent.frame, read_headers(sent.frame)
         if not headers.has_ipv4:
-            return self.drop("malformed" if headers.kind == "malformed" else "other")
+            return [frame] * self.passes(headers.kind), []
         hop = self.table.find(addresses(frame, headers)[1])
         if hop is None or frame[headers.l3 + 8] <= 1:
             return self.drop("unroutable" if hop is None else "expired")

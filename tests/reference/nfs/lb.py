@@ -36,8 +36,10 @@ from tests.reference.nfs.headers import (
     with_icmp_checksum,
     word_at,
 )
+from tests.reference.nfs.ipv6 import read_ip_headers
 from tests.reference.nfs.model import FirstRun, FunctionModel, Left
 from tests.reference.nfs.traffic import Mix, Sent, mixed_frames
+from tests.reference.nfs.tunnel import with_tag
 
 MASK = (1 << 64) - 1
 
@@ -138,7 +140,8 @@ class LbModel(FunctionModel):
     Where the table is a power of two the split hash chooses it, as on a switch and a SmartNIC, and an ICMP error is a
     packet like others. Else which one is the function's choice: `judge` learns it from the first packet and demands it
     of the others; and an error goes to the backend of the flow that it quotes (RFC 5508, section 4). Shares of flows
-    must be even. All else is exact: what is rewritten, replies, what passes.
+    must be even. All else is exact: what is rewritten, replies, what passes. With gates, which IPv6 has too, a Tunnel
+    behind each one writes its number as a VLAN.
     """
 
     nf = "LB"
@@ -148,6 +151,7 @@ class LbModel(FunctionModel):
         {"backends": "7"},
         {"backends": "2", "down": "0,1"},
         {"backends": "7", "table": "4096", "address": str(int(IPv4Address("20.0.0.1")))},
+        {"backends": "7", "down": "2,5", "gates": "1"},
         {"file": "{folder}/backends", "table": "4096", "address": str(int(IPv4Address("20.0.0.1")))},
     )
 
@@ -168,6 +172,11 @@ class LbModel(FunctionModel):
                 at: (weight, self.seed << 32 | address)
                 for at, (address, weight) in enumerate(zip(self.addresses, weights, strict=True))
             }
+        self.gates = self.number("gates", 0)
+        self.read, self.kinds = (read_ip_headers, ("ipv4", "ipv6")) if self.gates else (read_headers, ("ipv4",))
+        if self.gates:
+            gates = (f"g{at}: Tunnel vlan={at + 1}\nlb[{at}] -> g{at}\n" for at in members)
+            self.chain = "lb: LB {settings}\n" + "".join(gates)
         for number in filter(None, self.settings.get("down", "").split(",")):
             del members[int(number)]
         self.weights = {self.addresses[number]: weight for number, (weight, _) in members.items()}
@@ -176,7 +185,7 @@ class LbModel(FunctionModel):
         self.chosen: dict[Flow, int] = {}
 
     def mix(self) -> Mix:
-        return Mix(flows=20000)
+        return Mix(flows=20000, ipv6=0.5, outside=0.0, tags=False) if self.gates else Mix(flows=20000)
 
     def traffic(self, seed: int, n: int, run: FirstRun) -> Iterator[Sent]:
         """Most packets are to the virtual address, or come from backends; some are errors about such packets."""
@@ -208,9 +217,10 @@ class LbModel(FunctionModel):
 
     def take(self, sent: Sent) -> Left:
         """The frames that leave; where the choice is free, with the backend that `judge` has learned."""
-        frame, headers = sent.frame, read_headers(sent.frame)
-        if headers.kind != "ipv4":
-            return [frame] * self.passes(headers.kind), []
+        frame, headers = sent.frame, self.read(sent.frame)
+        if headers.kind not in self.kinds:
+            passed = self.balance(frame, headers, self.up[0]) if self.gates else frame
+            return [passed] * self.passes(headers.kind), []
         if sent.side == OUTSIDE:
             return [self.give_back(frame, headers)], []
         if self.virtual and addresses(frame, headers)[1] != self.virtual:
@@ -234,6 +244,7 @@ class LbModel(FunctionModel):
         """Where the packet is that an ICMP error to its sender quotes; None for any other packet."""
         if (
             self.table
+            or headers.kind != "ipv4"
             or headers.protocol != ICMP
             or headers.l4 == 0
             or headers.fragment
@@ -245,7 +256,9 @@ class LbModel(FunctionModel):
         return found if found is not None and frame[found[0] + 12 : found[0] + 16] == to else None
 
     def balance(self, frame: bytes, headers: Headers, to: int) -> bytes:
-        """A packet to a backend, which is also the sender of a packet that it quotes."""
+        """A packet to a backend, which is also the sender of a packet that it quotes; or with the VLAN of its gate."""
+        if self.gates:
+            return with_tag(frame, self.addresses.index(to) + 1)
         found = self.inner(frame, headers)
         if found is None:
             return readdress(frame, headers.l3, headers.l4, DESTINATION, to)
@@ -276,6 +289,8 @@ class LbModel(FunctionModel):
         found = self.inner(frame, headers)
         if found is None:
             source, destination, protocol, *ports = flow_of(frame, headers)
+            if headers.fragment and headers.kind == "ipv6":
+                protocol = 0  # which not all fragments have
             return (source, destination, protocol, *((0, 0) if headers.fragment else (ports[0], ports[1])))
         l3, l4 = found
         (to, to_port), (by, by_port) = end_of(frame, l3, l4, SOURCE), end_of(frame, l3, l4, DESTINATION)
@@ -287,8 +302,8 @@ class LbModel(FunctionModel):
     def judge(self, burst: list[Sent], out: list[bytes], back: list[bytes]) -> list[str]:
         """Learn the backends of new flows from what came out: in which other frames the choice is checked."""
         for sent in burst:
-            headers = read_headers(sent.frame)
-            if sent.side == OUTSIDE or headers.kind != "ipv4" or not self.up or self.table:
+            headers = self.read(sent.frame)
+            if sent.side == OUTSIDE or headers.kind not in self.kinds or not self.up or self.table:
                 continue
             key = self.key(sent.frame, headers)
             if key not in self.chosen:

@@ -1,7 +1,7 @@
 """Limiter: a token bucket, as its parameters describe it."""
 
 from tests.reference.nfs.model import Contract, FunctionModel, Left
-from tests.reference.nfs.traffic import Sent
+from tests.reference.nfs.traffic import Mix, Sent
 
 CHECKSUM = 4
 DEFAULT_BURST_US = 5000
@@ -41,6 +41,9 @@ class LimiterModel(FunctionModel):
         rates = float(self.settings["rate_mbps"]) / 8, float(self.settings.get("rate_kpps", 0)) / 1000
         sizes = self.number("burst_bytes", 0), self.number("burst_packets", 0)
         self.sides = [[Bucket(*pair) for pair in zip(rates, sizes, strict=True)] for _ in range(2)]
+
+    def mix(self) -> Mix:
+        return Mix(ipv6=0.5)
 
     def take(self, sent: Sent) -> Left:
         size, buckets = len(sent.frame) + CHECKSUM * int(self.number("checksums", 1)), self.sides[sent.side]

@@ -129,7 +129,7 @@ class MatchModel(FunctionModel):
     )
 
     def mix(self) -> Mix:
-        return Mix(flows=20000, outside=0.0, odd=0.3)
+        return Mix(flows=20000, ipv6=0.5, outside=0.0, odd=0.3)
 
     def take(self, sent: Sent) -> Left:
         frame, tests = sent.frame, list(EXPRESSIONS.values())

@@ -35,13 +35,13 @@ class FunctionModel:
     nf: ClassVar[str] = ""
     variants: ClassVar[tuple[dict[str, str], ...]] = ({},)
     """Settings with which the function in C is compared; `{folder}` is where files are."""
-    chain: ClassVar[str] = ""
+    chain: str = ""
     """A chain file in place of the function alone, with `{settings}`; the function's counters are the first ones."""
     keeps_order: ClassVar[bool] = False
     """Whether frames of one burst leave in their order; some functions take packets of one kind first."""
 
-    unknown: ClassVar[str] = "pass"
-    arp: ClassVar[str] = "pass"
+    unknown: str = "pass"
+    arp: str = "pass"
     """What becomes of frames that it does not understand, and of ARP, unless a setting says otherwise."""
 
     contract: Contract = Contract.BYTES

@@ -44,7 +44,7 @@ from tests.reference.nfs.web import (
 
 PATHS = ("/track", "/img/a%7Eb", "/v1/login", "/x/../promo", "/down/load/")
 TTL = 64
-MAY_BEGIN = re.compile(rb"[\r\n\x14\x15\x16A-Z]")
+MAY_BEGIN = re.compile(rb"[\r\n\x14\x15\x16A-Z_-]")
 """Bytes with which a request or a handshake may begin, or what may come before one."""
 
 
