@@ -62,8 +62,8 @@ class ExpectedPlace:
     """Where an arrival would go.
 
     `nic`: the NIC, by the name that it would get where it is new. `opens`: whether it would be put into use. `score`:
-    by the rule, the lower the better; None for a NIC that the rule opens only where no other fits. `cores`: as of a
-    `Decision`.
+    by the rule, the lower the better; None for a NIC that the rule opens only where no other fits, or finds last.
+    `cores`: as of a `Decision`.
     """
 
     nic: str

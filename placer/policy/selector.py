@@ -186,6 +186,9 @@ class Selector:
         new = self._cheapest_new(tenant)
         if new is None and not found:
             found = rank_over(self._allowed(self._others()), tenant, most)
+            first = self._beyond(tenant)
+            if first is not None and (not found or found[0][1] is not first):
+                found = [(math.inf, first), *found]
         if new is not None and (not found or self._opens(new, found[0][0])):
             found = [new, *found]
         elif new is not None:

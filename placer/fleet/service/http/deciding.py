@@ -94,14 +94,15 @@ class Decider:
         """The answer to a line; None where more turns are needed for it."""
         if key is None:
             return self._decide(submission, line, read, b"")
-        digest = hashlib.sha256(line).digest()
+        version = submission.if_version
+        digest = hashlib.sha256(line if version is None else b"%s %d" % (line, version)).digest()
         known = self._answers.find(key)
-        if known is None:
+        if known is None and self._answers.find(submission.key_of(0, other=True) or "") is None:
             answer = self._decide(submission, line, read, digest)
             if answer is not None and answer.status not in (STATUS_FORBIDDEN, STATUS_FAILED) and not self._dry:
                 self._answers.keep(key, answer)
             return answer
-        if known.digest == digest:
+        if known is not None and known.digest == digest:
             return known
         return self._refuse(digest, STATUS_MALFORMED, f"the key {submission.key!r} was used for another request")
 
@@ -116,8 +117,11 @@ class Decider:
                 return self._refuse(digest, STATUS_FORBIDDEN, "the token does not allow events of NICs")
             if foreign := foreign_fault(self.engine, submission.token, asked):
                 return self._refuse(digest, STATUS_FORBIDDEN, foreign)
-            if self._is_outdated(asked, submission.if_version):
-                return self._refuse(digest, STATUS_CHANGED, "the NIC has changed since that version: ask again")
+            if submission.if_version is not None:
+                if not isinstance(asked, events.Arrive) or asked.nic is None:
+                    return self._refuse(digest, STATUS_MALFORMED, "If-Version: is for an arrival that names its NIC")
+                if self.engine.versions.of(asked.nic) > submission.if_version:
+                    return self._refuse(digest, STATUS_CHANGED, "the NIC has changed since that version: ask again")
             if over := self.quotas.fault(self.engine, asked):
                 return self._refuse(digest, STATUS_CONFLICT, over, cause="quota")
             if isinstance(asked, events.Rebalance) and asked.nics is None and self.in_turns:
@@ -166,8 +170,3 @@ class Decider:
 
     def _handle(self, event: events.FleetEvent) -> events.Decision:
         return self.engine.handle(event)
-
-    def _is_outdated(self, event: events.FleetEvent, if_version: int | None) -> bool:
-        if if_version is None or not isinstance(event, events.Arrive) or event.nic is None:
-            return False
-        return self.engine.versions.of(event.nic) > if_version

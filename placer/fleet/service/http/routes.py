@@ -90,6 +90,8 @@ class EventRoutes:
         wrong = _wrong_headers(key, None)
         if wrong is not None:
             return wrong
+        if posted.header(b"if-version") is not None:
+            return refusal(422, "If-Version: is for single events")
         events = [line for line in posted.body.split(b"\n") if line.strip()]
         if any(len(event) > LONGEST_EVENT for event in events):
             return refusal(413, f"an event is larger than {LONGEST_EVENT:,} bytes")

@@ -132,6 +132,7 @@ class SharedWriter(writer.Writer):
 
     async def _decide_and_commit(self) -> None:
         keys = [key for part in self._batch for at in range(part.first, part.last) if (key := part.of.key_of(at))]
+        keys += [key for part in self._batch if (key := part.of.key_of(0, other=True))]
         attempt, alone = 1, False
         await self._beat()
         self._fresh = self._careful > 0

@@ -55,12 +55,16 @@ class Submission:
         """Whether others of its client go before its rest."""
         return len(self.lines) > 1 or self.rebalancing is not None
 
-    def key_of(self, number: int) -> str | None:
-        """The key under which the answer to a line is kept, of which each token has its own."""
+    def key_of(self, number: int, *, other: bool = False) -> str | None:
+        """The key under which the answer to a line is kept, of which each token has its own; `other`: under which it
+        would be if several lines had been sent instead of one, or one instead of several."""
         if self.key is None:
             return None
         own = self.key if self.token.name is None else f"{self.token.name}\n{self.key}"
-        return own if len(self.lines) == 1 else f"{own}#{number}"
+        if (len(self.lines) == 1) is other:
+            return f"{own}#{number}"
+        _, mark, last = self.key.rpartition("#")
+        return f"{own}\n" if mark and last.isdecimal() else own  # no client can send the key of a line
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ class Webhook:
         )
         self._name = row_of(address)
         self._confirmed: int | None = None
+        self._lost_until = 0  # the last event that was counted as lost
         self._complete_at = time.monotonic()
         self._seen: deque[tuple[int, float]] = deque()
         writer.metrics.watch_webhook(self.lag)
@@ -102,9 +103,10 @@ class Webhook:
             sent, rows = await self._writer.with_state(self._due)
         except Unreachable:
             return None
-        if rows and sent and (lost := rows[0][0] - sent - 1):
+        if rows and (lost := rows[0][0] - 1 - max(sent, self._lost_until)) > 0:
             log("events were not kept until a webhook had them", address=self.address, events=lost)
             self._writer.metrics.count_lost(lost)
+            self._lost_until = rows[0][0] - 1
         return rows
 
     def _due(self) -> tuple[int, list[LoggedRow] | None]:

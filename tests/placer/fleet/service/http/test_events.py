@@ -5,6 +5,7 @@ import json
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -171,6 +172,34 @@ def test_an_arrival_on_a_nic_that_changed_since_the_version_is_412(place: Path |
         assert one.event({"If-Version": str(version)}, id="c", **pinned).status_code == 412
         assert one.event({"If-Version": str(one.engine.events)}, id="c", **pinned).status_code == 200
         assert one.event({"If-Version": "x"}, id="d", **pinned).status_code == 422
+
+
+def test_a_version_that_would_not_be_looked_at_is_refused(place: Path | str) -> None:
+    """A client that sends it relies on it. With another version, a request with its key is another request."""
+    with service(place) as one:
+        one.arrive("a")
+        for event in ({"event": "depart", "id": "a"}, {**ARRIVAL, "id": "b"}):
+            assert one.event({"If-Version": "0"}, **event).status_code == 422
+        pinned, old = {**ARRIVAL, "id": "b", "nic": "nic-1"}, {"If-Version": "0"}
+        assert one.client.post("/v1/events:batch", content=json.dumps(pinned), headers=old).status_code == 422
+        given = [one.event({"Idempotency-Key": "k", "If-Version": text}, **pinned).status_code for text in "0010"]
+        assert given == [412, 412, 422, 412] and one.engine.events == 1
+
+
+def test_a_key_is_of_one_event_or_of_several_and_no_key_is_that_of_a_line(place: Path | str) -> None:
+    """What was sent with it before is not sent again by a request of the other form."""
+    first, second = ({**ARRIVAL, "id": text} for text in "xy")
+
+    def send(key: str, *events: dict[str, Any]) -> list[Any]:
+        body = "\n".join(map(json.dumps, events))
+        given = one.client.post("/v1/events:batch", content=body, headers={"Idempotency-Key": key})
+        return [json.loads(line)["ok"] for line in given.text.splitlines()]
+
+    with service(place, count=None) as one:
+        assert send("one", first) == [True] and send("one", first, second) == [False, False]
+        assert send("two", second, first) == [True, True] and send("two", second) == [False]
+        assert send("two#1", {"event": "depart", "id": "x"}) == send("two#1", {"event": "depart", "id": "x"}) == [True]
+        assert send("two", second, first) == [True, True] and one.engine.events == 3
 
 
 def test_the_log_waits_for_the_next_event(place: Path | str) -> None:

@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -278,6 +279,17 @@ def test_places_that_are_found_in_steps_are_checked_again_where_the_fleet_change
     for number, place in enumerate(found):
         named = place.nic if engine.fleet.find(place.nic) else None
         assert engine.handle(Arrive(tenant(f"x{number}", "b"), named)).status == "placed"
+
+
+@pytest.mark.parametrize("first", product("abcd", (0.02, 0.1, 0.3)), ids=str)
+def test_a_question_names_the_nic_that_an_arrival_then_gets(first: tuple[str, float]) -> None:
+    """Also where tables lack what the NIC becomes, as their SLAs are less loose, and no other is left."""
+    for second in product("abcd", (0.1, 0.5)):
+        engine = Engine(Fleet(catalogue((1, 1.0)).kinds), [ToyOracle()])
+        engine.handle(Arrive(tenant("x", *first)))
+        arrival = tenant("y", *second)
+        found = [place.nic for place in complete(WhatIf(engine).places(arrival))]
+        assert found == [nic for nic in [engine.handle(Arrive(arrival)).nic] if nic is not None]
 
 
 def test_a_question_loses_no_more_places_than_others_take(monkeypatch: pytest.MonkeyPatch) -> None:
