@@ -37,8 +37,8 @@ LONGEST_TURN_S = 0.01
 """Seconds after which no further event is decided before those that were are committed, and others have had a turn."""
 
 SHARED_TURN_S, LEAST_LINES = 0.002, 4
-"""Seconds of a turn that a long request has where single events wait for the same commit; and the lines that are decided
-of it at least, so that it comes to its end."""
+"""Seconds of a turn that a long request has where single events wait for the same commit; and the lines of it that are
+decided at least, so that it comes to its end."""
 
 MOST_QUESTIONS, LONGEST_QUESTION_S = 64, 10.0
 """Questions that are answered in turns, further ones are refused; and the seconds that one may take."""
