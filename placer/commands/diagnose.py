@@ -123,7 +123,8 @@ def _workload(option: str, text: str, catalogue: Catalogue) -> Workload:
     rate = offer.get("rate_kpps", offer.get("rate_gbps", inf) * kpps_per_gbps)
     workload = Workload(name, TrafficProfile.from_mapping(traffic), rate, cores=int(offer.get(CORES, 0)))
     for column, message in catalogue.check(workload):
-        raise InputError.of(option, message, column=column)
+        given = "rate_gbps" if column == "rate_kpps" and "rate_gbps" in offer else column
+        raise InputError.of(option, message, column=given)
     return workload
 
 

@@ -163,7 +163,7 @@ ROWS: Sequence[tuple[str, str]] = [
     ("diagnose NAT:cores=1.5", "NF: cores: 1.5 is refused"),
     ("diagnose NAT:rate_kpps=1,rate_gbps=1", "NF: has two rates"),
     ("diagnose NAT:rate_kpps=8000", "NF: rate_kpps: 8,000 kpps is more than 'NAT' carries: at most 3,565 kpps"),
-    ("diagnose NAT:rate_gbps=101", "NF: rate_kpps: 101 Gb/s on the wire are more than a port carries: 100 Gb/s"),
+    ("diagnose NAT:rate_gbps=101", "NF: rate_gbps: 101 Gb/s on the wire are more than a port carries: 100 Gb/s"),
     ("diagnose NAT:rate_gbps=20" + 3 * " --beside ACL:rate_gbps=30", "--beside: together their packets take more than"),
     ("diagnose NAT:rate_kpps=9 --predictor slomo", "--predictor: slomo knows no offered rates"),
     ("diagnose NAT --beside ACL:flows=9e9", "--beside: flows: "),
