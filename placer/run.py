@@ -63,7 +63,7 @@ class RunRequest:
     trace_options
         What is skipped in a trace that is read.
     headroom_pct
-        By how much more than its rate each instance with a rate is planned for, %.
+        By how much more than its rate each instance with a rate is planned for, %; `sla_min_kpps` grows with it.
     spare, spare_domains
         How many NICs, and how many domains, may fail at one time: for this each plan gets spare NICs."""
 
@@ -343,7 +343,11 @@ def _with_headroom(
     grown = [
         arrival
         if arrival.workload.is_saturated
-        else replace(arrival, workload=replace(arrival.workload, rate_kpps=arrival.workload.rate_kpps * factor))
+        else replace(
+            arrival,
+            workload=replace(arrival.workload, rate_kpps=arrival.workload.rate_kpps * factor),
+            sla=arrival.sla.scale(factor),
+        )
         for arrival in arrivals
     ]
     wrong = {workload: catalogue.check(workload) for workload in {arrival.workload for arrival in grown}}

@@ -154,6 +154,14 @@ class TestPlace:
         with pytest.raises(placer.InputError, match="the loads of the day are not known"):
             placer.read_trace(io.StringIO(text))
 
+    def test_headroom_raises_what_is_offered_and_what_must_be_carried(self) -> None:
+        """By as much, as `placer size --growth-of load` does."""
+        trace = placer.read_trace(io.StringIO("id,time,nf,rate_kpps,sla_min_kpps\na,0,NAT,800,700\nb,0,NAT,,700\n"))
+        grown, saturated = placer.place(trace, "monopolization", headroom_pct=10).comparison.arrivals
+        assert grown.workload.rate_kpps == pytest.approx(880)
+        assert grown.sla.min_kpps == pytest.approx(770)
+        assert saturated == trace[1]
+
     def test_every_field_of_a_request_is_an_argument(self) -> None:
         """So that help and tab completion list it."""
         asked = {field.name for field in fields(RunRequest)} - {"trace_options"}  # those of read_trace
@@ -181,6 +189,7 @@ class TestPlace:
             ),
             ({"time_limit": -1}, "time_limit: -1 is below 0.1"),
             ({"measure": 0}, "measure: 0 is below 1"),
+            ({"headroom_pct": -5}, "headroom_pct: -5 is below 0"),
             ({"arrivals": []}, "arrivals: there are none"),
             ({"arrivals": "nowhere.csv"}, "nowhere.csv: No such file or directory"),
         ],
