@@ -82,9 +82,7 @@ def command(
         chosen = trained.predictors[options.one_of("--predictor", predictor, trained.predictors)]
         workload = _workload("NF", nf, catalogue)
         neighbours = [catalogue.request(_workload("--beside", text, catalogue)) for text in beside or []]
-        offered = any(not each.is_saturated or each.cores for each in (workload, *neighbours))
-        if offered and not catalogue.supports_loads(predictor):
-            raise InputError.of("--predictor", f"{predictor} knows no offered rates and no cores")
+        catalogue.refuse_without_loads(predictor, (workload, *neighbours))
         needs = () if workload.is_saturated else core_needs(chosen, catalogue.kinds[0], workload, neighbours)
         if len(needs) > 1 and not workload.cores:
             workload = replace(workload, cores=choose_cores(needs))

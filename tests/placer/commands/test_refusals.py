@@ -84,6 +84,7 @@ ROWS: Sequence[tuple[str, str]] = [
        "--certificate: instances of the trace have offered rates: their plans are not certified")
       for of in ("optimal", "planned")),
     ("run day.csv", "day.csv:1: load: the loads of the day are not known"),
+    ("explain rated.csv --predictor slomo", "--predictor: slomo knows no offered rates and no cores"),
     ("explain day.csv", "day.csv:1: load: the loads of the day are not known"),
     ("run day.csv --loads loads.csv --measure 5", "--measure: is not understood where the load changes"),
     ("run day.csv --loads loads.csv --certificate c.json", "--certificate: instances of the trace have offered rates"),
@@ -106,6 +107,7 @@ ROWS: Sequence[tuple[str, str]] = [
     ("online --risk 0.3 --arrivals trace.csv --plan-strategy greedy",
      "--plan-strategy: there is no plan\nhint: name it"),
     ("online --risk 0.3 --arrivals trace.csv --plan plan.csv", "several strategies: greedy, other\nhint: name one"),
+    ("online --risk 0.3 --arrivals rated.csv --predictor slomo", "--predictor: slomo knows no offered rates"),
     ("online --risk 0.3 --arrivals none.csv --plan plan.csv", "none.csv: No such file"),
     ("online --risk 0.3 --arrivals trace.csv --plan none.csv", "none.csv: No such file"),
     ("feedback --state none.db", "does not exist"),
