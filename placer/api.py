@@ -73,6 +73,8 @@ class Trace(list[Arrival]):
                 "time": arrival.time,
                 "nf": arrival.workload.nf,
                 **arrival.workload.traffic.as_dict(),
+                "rate_kpps": None if arrival.workload.is_saturated else arrival.workload.rate_kpps,
+                "cores": arrival.workload.cores or None,
                 "sla_drop": arrival.sla.max_drop,
                 "sla_min_kpps": arrival.sla.min_kpps,
                 "departure": arrival.departure,

@@ -286,6 +286,12 @@ def _refuse_unplaceable(arrivals: Sequence[Arrival], catalogue: Catalogue) -> No
     for number, arrival in enumerate(arrivals):
         name = f"arrivals[{number}]"
         faults += [Fault(name, None, column, message) for column, message in wrong[arrival.workload]]
+        rate, least = arrival.workload.rate_kpps, arrival.sla.min_kpps
+        if rate <= 0:
+            faults.append(Fault(name, None, "rate_kpps", f"{rate:g} is not above 0"))
+        elif least is not None and least > rate:
+            message = f"{least:g} is above the rate that is offered, {rate:g} kpps"
+            faults.append(Fault(name, None, "sla_min_kpps", message))
         if arrival.id in ids:
             faults.append(Fault(name, None, "id", f"'{arrival.id}' is already there", "ids must be unique"))
         if arrival.time < time:

@@ -86,6 +86,8 @@ class TestShown:
         assert trace == list(trace) and isinstance(trace, list)
         assert repr(trace).startswith("<Trace of 60 arrivals, 1.443 to ") and "FlowMonitor" in repr(trace)
         assert repr(placer.Trace()) == "<Trace of 0 arrivals: >" and trace._repr_html_().count("<tr>") == 5
+        rated = placer.Trace([replace(trace[0], workload=replace(trace[0].workload, rate_kpps=321.0, cores=4))])
+        assert "<td>321</td>\n      <td>4</td>" in rated._repr_html_()
 
     def test_the_recommendation_names_arguments(self) -> None:
         """Commands stay commands."""
@@ -201,7 +203,16 @@ class TestPlace:
         assert str(refused.value) == message
 
     def test_arrivals_that_no_file_could_hold_are_refused(self, trace: placer.Trace) -> None:
-        """Out of order, twice, or of an NF that these NICs do not know: all are named."""
+        """Out of order, twice, of an NF that these NICs do not know, or at a rate that is none: all are named."""
+        none, low = (replace(trace[2].workload, rate_kpps=rate) for rate in (-1.0, 100.0))
+        sla = replace(trace[2].sla, max_drop=None, min_kpps=200.0)
+        rated = [replace(trace[2], workload=none), replace(trace[2], id="x", workload=low, sla=sla)]
+        with pytest.raises(InputError) as refused:
+            placer.place(rated, "greedy")
+        assert [str(fault) for fault in refused.value.faults] == [
+            "arrivals[0]: rate_kpps: -1 is not above 0",
+            "arrivals[1]: sla_min_kpps: 200 is above the rate that is offered, 100 kpps",
+        ]
         foreign = replace(trace[2], workload=replace(trace[2].workload, nf="Foo"))
         with pytest.raises(InputError) as refused:
             placer.place([trace[1], trace[0], foreign, trace[1]], "greedy")
