@@ -22,6 +22,7 @@ DRIFT = '[measure]\nshare = 0.2\n[[drift]]\nnf = "FlowStats"\nat = 20\nfactor = 
 FILES = {
     "trace.csv": "".join(generate(Recipe(count=30, seed=5))),
     "rated.csv": "id,time,nf,rate_kpps\n1,0,NAT,100\n",
+    "cores.csv": "id,time,nf,sla_drop,cores\n1,0,NAT,0.1,4\n",
     "day.csv": "id,time,nf,rate_gbps,packet_size,load\n0,0,ACL,27,1500,night\n",
     "loads.csv": "name,1,2,3\nday,0.1,1,0.2\nnight,1,0,0.1\n",
     "drift.toml": DRIFT,
@@ -80,6 +81,9 @@ ROWS: Sequence[tuple[str, str]] = [
       )),
     # rates and loads
     ("run rated.csv --predictor slomo", "slomo knows no offered rates and no cores"),
+    *((f"run cores.csv --certificate c.json --of {of}",
+       "--certificate: instances of the trace have numbers of cores, which no certificate knows")
+      for of in ("optimal", "planned")),
     *((f"run rated.csv --certificate c.json --of {of}",
        "--certificate: instances of the trace have offered rates: their plans are not certified")
       for of in ("optimal", "planned")),
