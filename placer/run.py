@@ -142,7 +142,13 @@ class Comparison(Evaluations):
         return tuple(plan for evaluation in self.evaluations for plan in (evaluation, *careful.get(id(evaluation), ())))
 
     def certificate(self, of: str = OPTIMAL) -> str:
-        """The optimum, or the plan of `planned` by the first predictor, with its proof, as `placer verify` reads it."""
+        """The optimum, or the plan of `planned` by the first predictor, with its proof, as `placer verify` reads it.
+
+        Raises
+        ------
+        InputError
+            When the trace has no certificate."""
+        refuse_uncertifiable(self.arrivals, self.catalogue)
         if of == Planned.name:
             plan = next(evaluation.plan for evaluation in self.evaluations if evaluation.plan.strategy == Planned.name)
             return planned_certificate_json(self.arrivals, self.catalogue, plan)
@@ -260,12 +266,17 @@ def _read(request: RunRequest, stack: ExitStack, progress: Progress) -> tuple[Ca
     return catalogue, arrivals, predictors
 
 
+BY_PEAKS = "--ignore-columns without --loads plans as if all were at their peaks"
+
+
 def _refuse_days(arrivals: Sequence[Arrival], request: RunRequest, catalogue: Catalogue) -> None:
     """InputError where loads over the day are not understood, or have different numbers of parts."""
     if catalogue.gpus:
-        raise InputError.of("load", "is not understood in a fleet with GPUs, which are planned for one rate")
+        raise InputError.of(
+            "load", "is not understood in a fleet with GPUs, which are planned for one rate", hint=BY_PEAKS
+        )
     if request.measure is not None:
-        raise InputError.of("--measure", "is not understood where the load changes over the day")
+        raise InputError.of("--measure", "is not understood where the load changes over the day", hint=BY_PEAKS)
     changing = [arrival for arrival in arrivals if arrival.day]
     for arrival in changing:
         if (

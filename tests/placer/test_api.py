@@ -164,6 +164,12 @@ class TestPlace:
         assert grown.sla.min_kpps == pytest.approx(770)
         assert saturated == trace[1]
 
+    def test_a_certificate_of_rates_is_refused_whenever_it_is_asked_for(self) -> None:
+        """It would take them for more than can be carried."""
+        trace = placer.read_trace(io.StringIO("id,time,nf,rate_kpps\na,0,NAT,800\n"))
+        with pytest.raises(InputError, match="certificate: instances of the trace have offered rates"):
+            placer.place(trace, "monopolization").comparison.certificate()
+
     def test_every_field_of_a_request_is_an_argument(self) -> None:
         """So that help and tab completion list it."""
         asked = {field.name for field in fields(RunRequest)} - {"trace_options"}  # those of read_trace
