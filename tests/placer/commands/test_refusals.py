@@ -90,7 +90,8 @@ ROWS: Sequence[tuple[str, str]] = [
     ("run day.csv", "day.csv:1: load: the loads of the day are not known"),
     ("explain rated.csv --predictor slomo", "--predictor: slomo knows no offered rates and no cores"),
     ("explain day.csv", "day.csv:1: load: the loads of the day are not known"),
-    ("run day.csv --loads loads.csv --measure 5", "--measure: is not understood where the load changes"),
+    ("run day.csv --loads loads.csv --measure 5",
+     "--measure: is not understood where the load changes over the day\nhint: --ignore-columns without --loads plans"),
     ("run day.csv --loads loads.csv --certificate c.json", "--certificate: instances of the trace have offered rates"),
     # production
     (f"{PRODUCTION} --plan p.csv", "--plan: has no effect with --production"),
